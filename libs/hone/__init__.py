@@ -1,0 +1,1 @@
+"""Hone: reinforcement learning as a service for language models."""

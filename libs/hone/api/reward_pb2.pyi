@@ -1,0 +1,116 @@
+from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class GradeStatus(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    GRADE_STATUS_UNSPECIFIED: _ClassVar[GradeStatus]
+    GRADE_STATUS_OK: _ClassVar[GradeStatus]
+    GRADE_STATUS_NO_ANSWER: _ClassVar[GradeStatus]
+    GRADE_STATUS_TIMEOUT_CANDIDATE: _ClassVar[GradeStatus]
+    GRADE_STATUS_INFRA_ERROR: _ClassVar[GradeStatus]
+    GRADE_STATUS_JUDGE_ERROR: _ClassVar[GradeStatus]
+    GRADE_STATUS_TIMEOUT_GRADER: _ClassVar[GradeStatus]
+    GRADE_STATUS_INVALID_SPEC: _ClassVar[GradeStatus]
+GRADE_STATUS_UNSPECIFIED: GradeStatus
+GRADE_STATUS_OK: GradeStatus
+GRADE_STATUS_NO_ANSWER: GradeStatus
+GRADE_STATUS_TIMEOUT_CANDIDATE: GradeStatus
+GRADE_STATUS_INFRA_ERROR: GradeStatus
+GRADE_STATUS_JUDGE_ERROR: GradeStatus
+GRADE_STATUS_TIMEOUT_GRADER: GradeStatus
+GRADE_STATUS_INVALID_SPEC: GradeStatus
+
+class GradeRequest(_message.Message):
+    __slots__ = ("tenant_id", "run_id", "grader_json", "items")
+    TENANT_ID_FIELD_NUMBER: _ClassVar[int]
+    RUN_ID_FIELD_NUMBER: _ClassVar[int]
+    GRADER_JSON_FIELD_NUMBER: _ClassVar[int]
+    ITEMS_FIELD_NUMBER: _ClassVar[int]
+    tenant_id: str
+    run_id: str
+    grader_json: str
+    items: _containers.RepeatedCompositeFieldContainer[GradeItem]
+    def __init__(self, tenant_id: _Optional[str] = ..., run_id: _Optional[str] = ..., grader_json: _Optional[str] = ..., items: _Optional[_Iterable[_Union[GradeItem, _Mapping]]] = ...) -> None: ...
+
+class GradeItem(_message.Message):
+    __slots__ = ("group_id", "index", "item_json", "output_text", "truncated")
+    GROUP_ID_FIELD_NUMBER: _ClassVar[int]
+    INDEX_FIELD_NUMBER: _ClassVar[int]
+    ITEM_JSON_FIELD_NUMBER: _ClassVar[int]
+    OUTPUT_TEXT_FIELD_NUMBER: _ClassVar[int]
+    TRUNCATED_FIELD_NUMBER: _ClassVar[int]
+    group_id: int
+    index: int
+    item_json: str
+    output_text: str
+    truncated: bool
+    def __init__(self, group_id: _Optional[int] = ..., index: _Optional[int] = ..., item_json: _Optional[str] = ..., output_text: _Optional[str] = ..., truncated: _Optional[bool] = ...) -> None: ...
+
+class GradeResponse(_message.Message):
+    __slots__ = ("grades",)
+    GRADES_FIELD_NUMBER: _ClassVar[int]
+    grades: _containers.RepeatedCompositeFieldContainer[Grade]
+    def __init__(self, grades: _Optional[_Iterable[_Union[Grade, _Mapping]]] = ...) -> None: ...
+
+class Grade(_message.Message):
+    __slots__ = ("grade_id", "status", "score", "components", "reasons", "extracted", "decided_by", "cost_ms")
+    class ComponentsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: float
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[float] = ...) -> None: ...
+    GRADE_ID_FIELD_NUMBER: _ClassVar[int]
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    SCORE_FIELD_NUMBER: _ClassVar[int]
+    COMPONENTS_FIELD_NUMBER: _ClassVar[int]
+    REASONS_FIELD_NUMBER: _ClassVar[int]
+    EXTRACTED_FIELD_NUMBER: _ClassVar[int]
+    DECIDED_BY_FIELD_NUMBER: _ClassVar[int]
+    COST_MS_FIELD_NUMBER: _ClassVar[int]
+    grade_id: int
+    status: GradeStatus
+    score: float
+    components: _containers.ScalarMap[str, float]
+    reasons: _containers.RepeatedScalarFieldContainer[str]
+    extracted: str
+    decided_by: str
+    cost_ms: float
+    def __init__(self, grade_id: _Optional[int] = ..., status: _Optional[_Union[GradeStatus, str]] = ..., score: _Optional[float] = ..., components: _Optional[_Mapping[str, float]] = ..., reasons: _Optional[_Iterable[str]] = ..., extracted: _Optional[str] = ..., decided_by: _Optional[str] = ..., cost_ms: _Optional[float] = ...) -> None: ...
+
+class RunGraderRequest(_message.Message):
+    __slots__ = ("grader_json", "item_json", "output_text")
+    GRADER_JSON_FIELD_NUMBER: _ClassVar[int]
+    ITEM_JSON_FIELD_NUMBER: _ClassVar[int]
+    OUTPUT_TEXT_FIELD_NUMBER: _ClassVar[int]
+    grader_json: str
+    item_json: str
+    output_text: str
+    def __init__(self, grader_json: _Optional[str] = ..., item_json: _Optional[str] = ..., output_text: _Optional[str] = ...) -> None: ...
+
+class RunGraderResponse(_message.Message):
+    __slots__ = ("grade",)
+    GRADE_FIELD_NUMBER: _ClassVar[int]
+    grade: Grade
+    def __init__(self, grade: _Optional[_Union[Grade, _Mapping]] = ...) -> None: ...
+
+class ValidateGraderRequest(_message.Message):
+    __slots__ = ("grader_json",)
+    GRADER_JSON_FIELD_NUMBER: _ClassVar[int]
+    grader_json: str
+    def __init__(self, grader_json: _Optional[str] = ...) -> None: ...
+
+class ValidateGraderResponse(_message.Message):
+    __slots__ = ("valid", "problems")
+    VALID_FIELD_NUMBER: _ClassVar[int]
+    PROBLEMS_FIELD_NUMBER: _ClassVar[int]
+    valid: bool
+    problems: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, valid: _Optional[bool] = ..., problems: _Optional[_Iterable[str]] = ...) -> None: ...

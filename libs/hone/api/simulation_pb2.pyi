@@ -1,0 +1,140 @@
+from hone.api import trajectory_pb2 as _trajectory_pb2
+from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class Split(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    SPLIT_UNSPECIFIED: _ClassVar[Split]
+    SPLIT_TRAIN: _ClassVar[Split]
+    SPLIT_HELD_OUT: _ClassVar[Split]
+SPLIT_UNSPECIFIED: Split
+SPLIT_TRAIN: Split
+SPLIT_HELD_OUT: Split
+
+class ResetRequest(_message.Message):
+    __slots__ = ("tasks",)
+    TASKS_FIELD_NUMBER: _ClassVar[int]
+    tasks: _containers.RepeatedCompositeFieldContainer[_trajectory_pb2.Task]
+    def __init__(self, tasks: _Optional[_Iterable[_Union[_trajectory_pb2.Task, _Mapping]]] = ...) -> None: ...
+
+class ResetResponse(_message.Message):
+    __slots__ = ("sessions",)
+    SESSIONS_FIELD_NUMBER: _ClassVar[int]
+    sessions: _containers.RepeatedCompositeFieldContainer[Session]
+    def __init__(self, sessions: _Optional[_Iterable[_Union[Session, _Mapping]]] = ...) -> None: ...
+
+class Session(_message.Message):
+    __slots__ = ("session_id", "address", "ttl_s", "observation")
+    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    ADDRESS_FIELD_NUMBER: _ClassVar[int]
+    TTL_S_FIELD_NUMBER: _ClassVar[int]
+    OBSERVATION_FIELD_NUMBER: _ClassVar[int]
+    session_id: str
+    address: str
+    ttl_s: float
+    observation: Observation
+    def __init__(self, session_id: _Optional[str] = ..., address: _Optional[str] = ..., ttl_s: _Optional[float] = ..., observation: _Optional[_Union[Observation, _Mapping]] = ...) -> None: ...
+
+class Observation(_message.Message):
+    __slots__ = ("messages", "item_json", "grader_json", "turns_left", "state_hash")
+    MESSAGES_FIELD_NUMBER: _ClassVar[int]
+    ITEM_JSON_FIELD_NUMBER: _ClassVar[int]
+    GRADER_JSON_FIELD_NUMBER: _ClassVar[int]
+    TURNS_LEFT_FIELD_NUMBER: _ClassVar[int]
+    STATE_HASH_FIELD_NUMBER: _ClassVar[int]
+    messages: _containers.RepeatedCompositeFieldContainer[Message]
+    item_json: str
+    grader_json: str
+    turns_left: int
+    state_hash: str
+    def __init__(self, messages: _Optional[_Iterable[_Union[Message, _Mapping]]] = ..., item_json: _Optional[str] = ..., grader_json: _Optional[str] = ..., turns_left: _Optional[int] = ..., state_hash: _Optional[str] = ...) -> None: ...
+
+class Message(_message.Message):
+    __slots__ = ("role", "content")
+    ROLE_FIELD_NUMBER: _ClassVar[int]
+    CONTENT_FIELD_NUMBER: _ClassVar[int]
+    role: str
+    content: str
+    def __init__(self, role: _Optional[str] = ..., content: _Optional[str] = ...) -> None: ...
+
+class StepRequest(_message.Message):
+    __slots__ = ("session_id", "index", "action")
+    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    INDEX_FIELD_NUMBER: _ClassVar[int]
+    ACTION_FIELD_NUMBER: _ClassVar[int]
+    session_id: str
+    index: int
+    action: str
+    def __init__(self, session_id: _Optional[str] = ..., index: _Optional[int] = ..., action: _Optional[str] = ...) -> None: ...
+
+class StepResponse(_message.Message):
+    __slots__ = ("observation", "done", "valid", "reward")
+    OBSERVATION_FIELD_NUMBER: _ClassVar[int]
+    DONE_FIELD_NUMBER: _ClassVar[int]
+    VALID_FIELD_NUMBER: _ClassVar[int]
+    REWARD_FIELD_NUMBER: _ClassVar[int]
+    observation: Observation
+    done: bool
+    valid: bool
+    reward: float
+    def __init__(self, observation: _Optional[_Union[Observation, _Mapping]] = ..., done: _Optional[bool] = ..., valid: _Optional[bool] = ..., reward: _Optional[float] = ...) -> None: ...
+
+class CloseRequest(_message.Message):
+    __slots__ = ("session_ids",)
+    SESSION_IDS_FIELD_NUMBER: _ClassVar[int]
+    session_ids: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, session_ids: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class CloseResponse(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class DrawTasksRequest(_message.Message):
+    __slots__ = ("environment", "params_json", "split", "seed", "first", "count", "distinct")
+    ENVIRONMENT_FIELD_NUMBER: _ClassVar[int]
+    PARAMS_JSON_FIELD_NUMBER: _ClassVar[int]
+    SPLIT_FIELD_NUMBER: _ClassVar[int]
+    SEED_FIELD_NUMBER: _ClassVar[int]
+    FIRST_FIELD_NUMBER: _ClassVar[int]
+    COUNT_FIELD_NUMBER: _ClassVar[int]
+    DISTINCT_FIELD_NUMBER: _ClassVar[int]
+    environment: str
+    params_json: str
+    split: Split
+    seed: int
+    first: int
+    count: int
+    distinct: bool
+    def __init__(self, environment: _Optional[str] = ..., params_json: _Optional[str] = ..., split: _Optional[_Union[Split, str]] = ..., seed: _Optional[int] = ..., first: _Optional[int] = ..., count: _Optional[int] = ..., distinct: _Optional[bool] = ...) -> None: ...
+
+class DrawTasksResponse(_message.Message):
+    __slots__ = ("tasks",)
+    TASKS_FIELD_NUMBER: _ClassVar[int]
+    tasks: _containers.RepeatedCompositeFieldContainer[_trajectory_pb2.Task]
+    def __init__(self, tasks: _Optional[_Iterable[_Union[_trajectory_pb2.Task, _Mapping]]] = ...) -> None: ...
+
+class ListEnvironmentsRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class ListEnvironmentsResponse(_message.Message):
+    __slots__ = ("environments",)
+    ENVIRONMENTS_FIELD_NUMBER: _ClassVar[int]
+    environments: _containers.RepeatedCompositeFieldContainer[EnvironmentInfo]
+    def __init__(self, environments: _Optional[_Iterable[_Union[EnvironmentInfo, _Mapping]]] = ...) -> None: ...
+
+class EnvironmentInfo(_message.Message):
+    __slots__ = ("name", "summary", "params_schema_json")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    SUMMARY_FIELD_NUMBER: _ClassVar[int]
+    PARAMS_SCHEMA_JSON_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    summary: str
+    params_schema_json: str
+    def __init__(self, name: _Optional[str] = ..., summary: _Optional[str] = ..., params_schema_json: _Optional[str] = ...) -> None: ...

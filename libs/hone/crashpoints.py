@@ -1,0 +1,39 @@
+"""Named places where a test may have this process killed, to prove that nothing is lost there.
+
+A point is armed by a file of its name in the directory `HONE_CRASH_DIR`; the first process to reach it takes the
+file away, leaves a note under `hit/` and dies by SIGKILL. Without the variable a point costs one comparison.
+"""
+
+import os
+import signal
+from pathlib import Path
+
+_DIRECTORY = os.environ.get("HONE_CRASH_DIR")
+
+POINTS = {
+    "driver": ["groups.row-hint", "step.before-row", "step.row-hint"],
+    "trainer": ["optimizer-commit", "checkpoint.mid", "version.object-row", "commit.after"],
+    "rollout": ["claim.after", "call-journal", "journal.after", "part.object-row", "ready.after"],
+    "inference": ["weights.mid-load", "generate.mid"],
+    "reward": ["grade.before-row", "grade.after-row"],
+    "value": ["allocate.mid"],
+    "simulation": ["reset.mid"],
+    "gateway": ["run.row-answer"],
+}
+"""Every named point by the process kind that passes it; the kill suite walks this table."""
+
+
+def reach(point: str) -> None:
+    """Die here, once, if a test armed `kind:point`; otherwise do nothing."""
+    if _DIRECTORY is not None:
+        _die_if_armed(Path(_DIRECTORY), point)
+
+
+def _die_if_armed(directory: Path, point: str) -> None:
+    hit = directory / "hit"
+    try:
+        hit.mkdir(exist_ok=True)
+        (directory / point).rename(hit / f"{point}.{os.getpid()}")
+    except FileNotFoundError:
+        return
+    os.kill(os.getpid(), signal.SIGKILL)

@@ -1,0 +1,15 @@
+"""Ids: a prefix that says what is named, then time and chance; sorted by time, never reused."""
+
+import secrets
+import time
+
+_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
+
+
+def new(prefix: str) -> str:
+    """Return for instance `run_01k9…`: 9 characters of milliseconds and 9 of chance, base 32."""
+    return f"{prefix}_{_base32(int(time.time() * 1000), 9)}{_base32(secrets.randbits(45), 9)}"
+
+
+def _base32(number: int, length: int) -> str:
+    return "".join(_ALPHABET[(number >> (5 * place)) & 31] for place in reversed(range(length)))

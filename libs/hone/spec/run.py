@@ -1,0 +1,124 @@
+"""The run spec: what a user asks for, typed, with defaults a reader can judge. No heavy imports."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+
+class Strict(BaseModel):
+    """Unknown keys are errors, values never change after validation."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class ModelSpec(Strict):
+    """What is trained."""
+
+    base: str = Field(min_length=1, description="Name of a registered model, a version id (ver_…), or a finished run's id (run_…).")
+    kind: Literal["full"] = Field("full", description="full: every weight is trained.")
+
+
+class TaskSource(Strict):
+    """Where tasks come from: an environment by name, or a dataset. Exactly one."""
+
+    environment: str | None = Field(None, description="Name of an environment (`hone environments`).")
+    params: dict[str, Any] = Field(default_factory=dict, description="Parameters of the environment.")
+    dataset: str | None = Field(None, description="Name of an uploaded dataset; its rows are the tasks.")
+
+    @model_validator(mode="after")
+    def _exactly_one(self) -> "TaskSource":
+        if (self.environment is None) == (self.dataset is None):
+            raise ValueError("expected exactly one of environment and dataset")
+        return self
+
+
+class EvalSpec(Strict):
+    """Held-out evaluation: tasks that training never draws."""
+
+    prompts: int = Field(256, ge=1, description="Held-out prompts, disjoint from training by content hash.")
+    every: int = Field(25, ge=1, description="Steps between evaluations; the base and the last step are always evaluated.")
+    seed: int = Field(1_000_003, description="Seed of the held-out draw.")
+    source: TaskSource | None = Field(None, description="Where held-out tasks come from; default: the training source.")
+
+
+class SamplingSpec(Strict):
+    """How training samples are drawn."""
+
+    max_tokens: int = Field(256, ge=1, description="Completion tokens at most.")
+    temperature: float = Field(1.0, gt=0, description="Divides the logits.")
+    top_p: float = Field(1.0, gt=0, le=1, description="Nucleus mass kept.")
+    top_k: int = Field(0, ge=0, description="Likeliest tokens kept; 0 keeps all.")
+    stop: list[str] = Field(default_factory=list, description="Texts that end a completion.")
+
+
+class BatchSpec(Strict):
+    """Size of a step."""
+
+    prompts: int = Field(32, ge=1, description="Groups per step (rows per step when supervised).")
+    samples: int = Field(8, ge=1, description="Rollouts per group.")
+
+
+class OptimizerSpec(Strict):
+    """AdamW and its schedule."""
+
+    lr: float = Field(1e-5, gt=0, description="Peak learning rate.")
+    beta1: float = Field(0.9, ge=0, lt=1)
+    beta2: float = Field(0.95, ge=0, lt=1)
+    eps: float = Field(1e-8, gt=0)
+    weight_decay: float = Field(0.0, ge=0)
+    clip_norm: float = Field(1.0, gt=0, description="Gradient norm above which the gradient is scaled down.")
+    schedule: str = Field("constant", description="Name of a learning-rate schedule, a key of hone.algorithms.schedules.SCHEDULES.")
+    schedule_params: dict[str, float] = Field(default_factory=dict)
+
+
+class Slot(Strict):
+    """One slot's filling: a method's name and its parameters."""
+
+    name: str
+    params: dict[str, Any] = Field(default_factory=dict)
+
+
+class AlgorithmSpec(Strict):
+    """A filling of every slot; a preset's name gives the defaults, keys given here replace them."""
+
+    preset: str = Field("grpo", description="Name of a preset, a key of hone.algorithms.presets.PRESETS.")
+    builder: Slot | None = None
+    allocation: Slot | None = None
+    filter: Slot | None = None
+    reward: Slot | None = None
+    advantage: Slot | None = None
+    modulation: Slot | None = None
+    correction: Slot | None = None
+    loss: Slot | None = None
+    aggregation: Slot | None = None
+    regularizers: list[Slot] | None = None
+
+
+class RunSpec(Strict):
+    """A managed run: a model, a task, a way to tell good from bad, and how to learn from it."""
+
+    name: str = Field(min_length=1, max_length=200)
+    seed: int = Field(0, ge=0, lt=2**31, description="Same seed and spec on the same machine: the same weights, bit for bit.")
+    model: ModelSpec
+    task: TaskSource
+    grader: dict[str, Any] | None = Field(None, description="Grader with a type; default: the environment's own.")
+    algorithm: AlgorithmSpec = Field(default_factory=AlgorithmSpec)
+    sampling: SamplingSpec = Field(default_factory=SamplingSpec)
+    batch: BatchSpec = Field(default_factory=BatchSpec)
+    optimizer: OptimizerSpec = Field(default_factory=OptimizerSpec)
+    steps: Annotated[int, Field(ge=1, description="Training steps.")]
+    eval: EvalSpec | None = Field(default_factory=EvalSpec, description="null: no evaluation.")
+    max_staleness: int = Field(0, ge=0, le=0, description="Versions rollouts may run ahead; 0 is synchronous and deterministic.")
+    snapshot_every: int = Field(1, ge=1, description="Steps between optimizer snapshots.")
+    keep_versions: int = Field(4, ge=1, description="Newest versions whose weights are kept, besides checkpoints.")
+    checkpoint_every: int = Field(0, ge=0, description="Steps between versions kept for good; 0 keeps the last only.")
+    max_parallel_groups: int = Field(4096, ge=1)
+    group_deadline_s: float = Field(600, gt=0, description="Seconds a group may take before it is looked at again.")
+    deadline_s: float = Field(86_400, gt=0, description="Seconds after which the run fails with its reason.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _preset_shorthand(cls, value: Any) -> Any:
+        if isinstance(value, dict) and isinstance(value.get("algorithm"), str):
+            return {**value, "algorithm": {"preset": value["algorithm"]}}
+        return value

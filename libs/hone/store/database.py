@@ -1,0 +1,92 @@
+"""Postgres behind named statements, for synchronous and asynchronous callers alike."""
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any
+
+from psycopg import AsyncConnection, Connection
+from psycopg.rows import DictRow, dict_row
+from psycopg_pool import AsyncConnectionPool, ConnectionPool
+
+from hone.store.sql import statement
+
+Row = DictRow
+
+
+class Transaction:
+    """One open transaction; every call runs a statement by its name."""
+
+    def __init__(self, connection: Connection[Row]) -> None:
+        self._connection = connection
+
+    def all(self, name: str, **params: Any) -> list[Row]:
+        """Return every row of `flow.name`."""
+        return self._connection.execute(statement(name), params).fetchall()
+
+    def one(self, name: str, **params: Any) -> Row | None:
+        """Return the first row of `flow.name`, or None."""
+        return self._connection.execute(statement(name), params).fetchone()
+
+    def run(self, name: str, **params: Any) -> int:
+        """Run `flow.name` and return the number of rows it touched."""
+        return self._connection.execute(statement(name), params).rowcount
+
+
+class Database:
+    """A pool of connections. What is done in one `transaction()` becomes true together or not at all."""
+
+    def __init__(self, url: str, size: int = 4) -> None:
+        self._pool: ConnectionPool[Connection[Row]] = ConnectionPool(
+            url, min_size=1, max_size=size, open=True, check=ConnectionPool.check_connection,
+            connection_class=Connection[Row], kwargs={"row_factory": dict_row}, timeout=10, reconnect_timeout=5,
+        )
+
+    @contextmanager
+    def transaction(self) -> Iterator[Transaction]:
+        """Open a transaction; raises psycopg.OperationalError (PoolTimeout is one) while the server is away."""
+        with self._pool.connection() as connection:
+            yield Transaction(connection)
+
+    def close(self) -> None:
+        self._pool.close()
+
+
+class AsyncTransaction:
+    """One open transaction; every call runs a statement by its name."""
+
+    def __init__(self, connection: AsyncConnection[Row]) -> None:
+        self._connection = connection
+
+    async def all(self, name: str, **params: Any) -> list[Row]:
+        """Return every row of `flow.name`."""
+        return await (await self._connection.execute(statement(name), params)).fetchall()
+
+    async def one(self, name: str, **params: Any) -> Row | None:
+        """Return the first row of `flow.name`, or None."""
+        return await (await self._connection.execute(statement(name), params)).fetchone()
+
+    async def run(self, name: str, **params: Any) -> int:
+        """Run `flow.name` and return the number of rows it touched."""
+        return (await self._connection.execute(statement(name), params)).rowcount
+
+
+class AsyncDatabase:
+    """The same pool for asyncio; open it inside a running loop with `await open()`."""
+
+    def __init__(self, url: str, size: int = 8) -> None:
+        self._pool: AsyncConnectionPool[AsyncConnection[Row]] = AsyncConnectionPool(
+            url, min_size=1, max_size=size, open=False, check=AsyncConnectionPool.check_connection,
+            connection_class=AsyncConnection[Row], kwargs={"row_factory": dict_row}, timeout=10, reconnect_timeout=5,
+        )
+
+    async def open(self) -> None:
+        await self._pool.open()
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[AsyncTransaction]:
+        """Open a transaction; raises psycopg.OperationalError (PoolTimeout is one) while the server is away."""
+        async with self._pool.connection() as connection:
+            yield AsyncTransaction(connection)
+
+    async def close(self) -> None:
+        await self._pool.close()

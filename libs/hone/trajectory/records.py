@@ -1,0 +1,61 @@
+"""Carriers of the data model: a trajectory, its calls, its steps. Frozen values; the words are the glossary's."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class VersionSpan:
+    """`tokens` consecutive tokens made by one version of the weights."""
+
+    version_id: str
+    tokens: int
+
+
+@dataclass(frozen=True)
+class Call:
+    """One model call with its exact prompt."""
+
+    index: int
+    prompt_ids: list[int]
+    completion_ids: list[int]
+    logp_sample: list[float]  # nats, of the distribution sampled from; same length as completion_ids; [] if not sampled
+    finish_reason: str  # stop, length, abort
+    versions: list[VersionSpan]
+    text: str  # the completion decoded, without its stop
+    train_mask: list[bool]  # same length as completion_ids
+    role: str = "policy"
+    kind: str = "answer"
+    turn: int = 0
+    sampling: dict[str, Any] = field(default_factory=dict)
+    engine: str = ""
+    kv_on_update: str = "keep"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One transition of the environment."""
+
+    index: int
+    call: int
+    action: str
+    observation_hash: str
+    valid: bool
+    reward: float | None = None
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """One sample of one task: `(group_id, index)` names it."""
+
+    group_id: int
+    index: int
+    request_no: int
+    task: dict[str, Any]
+    task_hash: str
+    item: dict[str, Any]  # what graders see as the task row
+    calls: list[Call]
+    steps: list[Step]
+    status: str  # of its grade
+    score: float | None
+    grade_id: int | None

@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# Writes libs/hone/api from proto/: modules of one flat package instead of protoc's own layout.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+python=${PYTHON:-.venv/bin/python}
+out=$(mktemp -d)
+trap 'rm -rf "$out"' EXIT
+"$python" -m grpc_tools.protoc -Iproto --python_out="$out" --pyi_out="$out" --grpc_python_out="$out" proto/hone/v1/*.proto
+sed -i 's/^from hone\.v1 import/from hone.api import/' "$out"/hone/v1/*
+find libs/hone/api -name '*_pb2*' -delete
+cp "$out"/hone/v1/* libs/hone/api/
