@@ -1,0 +1,58 @@
+"""The head of a safetensors file: names and shapes without the weights. Torch-free, for borders."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from hone.models.architecture import Architecture
+
+
+class BadCheckpoint(ValueError):
+    """Files that are not a usable model: carries the file or tensor, what was found and what was expected."""
+
+    def __init__(self, subject: str, found: object, expected: str) -> None:
+        super().__init__(f"{subject}: found {found}, expected {expected}")
+        self.subject, self.found, self.expected = subject, found, expected
+
+
+def shapes(data: bytes, name: str = "model.safetensors") -> dict[str, tuple[int, ...]]:
+    """Return the shape of every tensor of a safetensors file by name.
+
+    Raises BadCheckpoint when `data` is no safetensors file or is cut short; `name` is the file's, for the message.
+    """
+    size = int.from_bytes(data[:8], "little")
+    if len(data) < 8 or size > len(data) - 8:
+        raise BadCheckpoint(name, f"{len(data)} bytes", "a whole safetensors file")
+    header = _parse(data[8:8 + size], name)
+    header.pop("__metadata__", None)
+    end = max((tensor["data_offsets"][1] for tensor in header.values()), default=0)
+    if 8 + size + end != len(data):
+        raise BadCheckpoint(name, f"{len(data)} bytes", f"{8 + size + end} bytes, as its header says")
+    return {tensor: tuple(facts["shape"]) for tensor, facts in header.items()}
+
+
+def _parse(header: bytes, name: str) -> dict[str, Any]:
+    try:
+        parsed = json.loads(header)
+    except ValueError:
+        raise BadCheckpoint(name, "a header that is not JSON", "a safetensors file") from None
+    if not isinstance(parsed, dict):
+        raise BadCheckpoint(name, "a header that is no object", "a safetensors file")
+    return parsed
+
+
+def check(architecture: Architecture, found: Mapping[str, tuple[int, ...]]) -> None:
+    """Compare tensor shapes with what the architecture needs. Raises BadCheckpoint naming the first difference."""
+    expected = architecture.shapes()
+    for name, shape in expected.items():
+        if name not in found:
+            raise BadCheckpoint(name, "no such tensor", f"shape {list(shape)}")
+        if tuple(found[name]) != shape:
+            raise BadCheckpoint(name, f"shape {list(found[name])}", f"shape {list(shape)}")
+    for name in found:
+        if name not in expected and not _ignored(architecture, name):
+            raise BadCheckpoint(name, "a tensor of this name", f"only those of {architecture.family}")
+
+
+def _ignored(architecture: Architecture, name: str) -> bool:
+    return name.endswith("rotary_emb.inv_freq") or (architecture.tied and name == "lm_head.weight")
