@@ -19,15 +19,15 @@ class Transaction:
     def __init__(self, connection: Connection[Row]) -> None:
         self._connection = connection
 
-    def all(self, name: str, **params: Any) -> list[Row]:
+    def all(self, name: str, /, **params: Any) -> list[Row]:
         """Return every row of `flow.name`."""
         return self._connection.execute(statement(name), params).fetchall()
 
-    def one(self, name: str, **params: Any) -> Row | None:
+    def one(self, name: str, /, **params: Any) -> Row | None:
         """Return the first row of `flow.name`, or None."""
         return self._connection.execute(statement(name), params).fetchone()
 
-    def run(self, name: str, **params: Any) -> int:
+    def run(self, name: str, /, **params: Any) -> int:
         """Run `flow.name` and return the number of rows it touched."""
         return self._connection.execute(statement(name), params).rowcount
 
@@ -57,15 +57,15 @@ class AsyncTransaction:
     def __init__(self, connection: AsyncConnection[Row]) -> None:
         self._connection = connection
 
-    async def all(self, name: str, **params: Any) -> list[Row]:
+    async def all(self, name: str, /, **params: Any) -> list[Row]:
         """Return every row of `flow.name`."""
         return await (await self._connection.execute(statement(name), params)).fetchall()
 
-    async def one(self, name: str, **params: Any) -> Row | None:
+    async def one(self, name: str, /, **params: Any) -> Row | None:
         """Return the first row of `flow.name`, or None."""
         return await (await self._connection.execute(statement(name), params)).fetchone()
 
-    async def run(self, name: str, **params: Any) -> int:
+    async def run(self, name: str, /, **params: Any) -> int:
         """Run `flow.name` and return the number of rows it touched."""
         return (await self._connection.execute(statement(name), params)).rowcount
 
