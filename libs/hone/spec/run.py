@@ -92,6 +92,7 @@ class AlgorithmSpec(Strict):
     loss: Slot | None = None
     aggregation: Slot | None = None
     regularizers: list[Slot] | None = None
+    skip_zero_advantage: bool = Field(True, description="Leave groups without gradient out of the forward; the result is the same.")
 
 
 class RunSpec(Strict):
@@ -100,7 +101,7 @@ class RunSpec(Strict):
     name: str = Field(min_length=1, max_length=200)
     seed: int = Field(0, ge=0, lt=2**31, description="Same seed and spec on the same machine: the same weights, bit for bit.")
     model: ModelSpec
-    task: TaskSource
+    task: TaskSource = Field(description="Tasks to train on; for supervised runs a dataset with completions.")
     grader: dict[str, Any] | None = Field(None, description="Grader with a type; default: the environment's own.")
     algorithm: AlgorithmSpec = Field(default_factory=AlgorithmSpec)
     sampling: SamplingSpec = Field(default_factory=SamplingSpec)
@@ -112,8 +113,7 @@ class RunSpec(Strict):
     snapshot_every: int = Field(1, ge=1, description="Steps between optimizer snapshots.")
     keep_versions: int = Field(4, ge=1, description="Newest versions whose weights are kept, besides checkpoints.")
     checkpoint_every: int = Field(0, ge=0, description="Steps between versions kept for good; 0 keeps the last only.")
-    max_parallel_groups: int = Field(4096, ge=1)
-    group_deadline_s: float = Field(600, gt=0, description="Seconds a group may take before it is looked at again.")
+    gap_alarm_nats: float = Field(0.01, gt=0, description="Mean trainer-sampler gap, nats a token, above which an alarm is raised.")
     deadline_s: float = Field(86_400, gt=0, description="Seconds after which the run fails with its reason.")
 
     @model_validator(mode="before")

@@ -1,0 +1,29 @@
+"""GRPO, arXiv 2402.03300."""
+
+from typing import Literal
+
+import numpy as np
+from pydantic import Field
+
+from hone.algorithms.advantages.inputs import AdvantageInputs, Floats, broadcast, group_metrics, members, varies
+from hone.algorithms.method import Metrics, Params, State
+
+
+class GrpoParams(Params):
+    """Both conventions of the standard deviation exist in the wild."""
+
+    std_ddof: Literal[0, 1] = Field(1, description="0: population standard deviation; 1: Bessel's correction.")
+    eps: float = Field(1e-6, gt=0, description="Added to the standard deviation.")
+    single_sample: Literal["zero", "reward"] = Field("zero", description="A of a group of one: 0, or the reward as in verl.")
+
+
+def grpo(inputs: AdvantageInputs, params: GrpoParams, state: State) -> tuple[Floats, State, Metrics]:
+    """A_i = (R_i - mean) / (std + eps) over the group; exactly 0 where the group does not vary."""
+    advantage = np.zeros_like(inputs.reward)
+    for rows in members(inputs.group):
+        reward = inputs.reward[rows]
+        if varies(reward):
+            advantage[rows] = (reward - reward.mean()) / (reward.std(ddof=params.std_ddof) + params.eps)
+        elif len(rows) == 1 and params.single_sample == "reward":
+            advantage[rows] = reward
+    return broadcast(advantage, inputs.tokens), state, group_metrics(inputs)

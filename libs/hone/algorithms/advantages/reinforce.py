@@ -1,0 +1,25 @@
+"""REINFORCE, 1992."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from hone.algorithms.advantages.inputs import AdvantageInputs, Floats, broadcast
+from hone.algorithms.method import Metrics, Params, State
+
+
+class ReinforceParams(Params):
+    """What a reward is compared with."""
+
+    baseline: Literal["zero", "running_mean"] = Field("zero", description="b: 0, or the mean over earlier batches.")
+
+
+def reinforce(inputs: AdvantageInputs, params: ReinforceParams, state: State) -> tuple[Floats, State, Metrics]:
+    """A_i = R_i - b; b = 0, or the mean of all R of earlier batches (0 before the first).
+
+    State: {count, sum} of the rewards seen.
+    """
+    count, total = state.get("count", 0), state.get("sum", 0.0)
+    baseline = total / count if params.baseline == "running_mean" and count else 0.0
+    seen = {"count": count + len(inputs.reward), "sum": total + float(inputs.reward.sum())}
+    return broadcast(inputs.reward - baseline, inputs.tokens), seen, {"baseline": baseline}

@@ -1,0 +1,79 @@
+"""REINFORCE++, arXiv 2501.03262, and its variant with a group baseline."""
+
+from typing import Literal
+
+import numpy as np
+from pydantic import Field
+
+from hone.algorithms.advantages.inputs import (
+    AdvantageInputs,
+    Floats,
+    broadcast,
+    group_metrics,
+    members,
+    varies,
+)
+from hone.algorithms.method import Metrics, Params, State
+
+_EPS = 1e-8
+
+
+class WhitenParams(Params):
+    """How advantages are normalised over the tokens of the batch."""
+
+    ddof: Literal[0, 1] = Field(0, description="0: population variance; 1: Bessel's correction, as in verl.")
+
+
+class ReinforcePpParams(WhitenParams):
+    """Token reward and return."""
+
+    beta: float = Field(0.0, ge=0, description="Weight of logp_old - logp_ref, taken off every token's reward.")
+    gamma: float = Field(1.0, ge=0, le=1, description="Discount of a token's reward for each token before it.")
+
+    def needs(self) -> frozenset[str]:
+        """The reference, when the reward has a KL part."""
+        return frozenset({"logp_ref"}) if self.beta else frozenset()
+
+
+def reinforce_pp(inputs: AdvantageInputs, params: ReinforcePpParams, state: State) -> tuple[Floats, State, Metrics]:
+    """A = (G_t - m) / sqrt(v + 1e-8), G_t = r_t + gamma G_{t+1}, r_t = 1[t last] R - beta (logp_old_t - logp_ref_t).
+
+    m and v over all trained tokens of the batch; exactly 0 where no G_t differs.
+    """
+    rewards = np.zeros(int(inputs.tokens.sum())) if inputs.kl is None else -params.beta * inputs.kl
+    ends = np.cumsum(inputs.tokens)
+    rewards[ends - 1] += inputs.reward
+    returns = np.concatenate([_returns(part, params.gamma) for part in np.split(rewards, ends[:-1])])
+    return _whiten(returns, params.ddof), state, {"mean_return": float(returns.mean())}
+
+
+def reinforce_pp_baseline(inputs: AdvantageInputs, params: WhitenParams, state: State) -> tuple[Floats, State, Metrics]:
+    """A = (C_t - m) / sqrt(v + 1e-8), C_t = R_i - mean over the group, for every trained token t of i.
+
+    m and v over all trained tokens of the batch. A group that does not vary gets exactly 0, also after whitening.
+    """
+    centred = np.zeros_like(inputs.reward)
+    flat = np.ones(len(inputs.reward), dtype=bool)
+    for rows in members(inputs.group):
+        reward = inputs.reward[rows]
+        if varies(reward):
+            centred[rows], flat[rows] = reward - reward.mean(), False
+    advantage = _whiten(broadcast(centred, inputs.tokens), params.ddof)
+    advantage[np.repeat(flat, inputs.tokens)] = 0.0
+    return advantage, state, group_metrics(inputs)
+
+
+def _returns(rewards: Floats, gamma: float) -> Floats:
+    returns = np.empty_like(rewards)
+    ahead = 0.0
+    for place in range(len(rewards) - 1, -1, -1):
+        ahead = returns[place] = rewards[place] + gamma * ahead
+    return returns
+
+
+def _whiten(values: Floats, ddof: int) -> Floats:
+    if len(values) <= ddof or not varies(values):
+        return np.zeros_like(values)
+    whitened: Floats = (values - values.mean()) / np.sqrt(values.var(ddof=ddof) + _EPS)
+    return whitened
+

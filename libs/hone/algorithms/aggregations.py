@@ -1,0 +1,57 @@
+"""S8: averaged how? A mean over the whole step, written as one weight for each token of a trajectory.
+
+The step's loss is sum_i w_i sum_t loss_it. The weights come from counts of the whole step before any micro-batch
+runs, so the loss does not depend on how the step is cut. "Sequence" is a trajectory, however many rows it packs into.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from pydantic import Field
+
+from hone.algorithms.advantages.inputs import Floats, Ints
+from hone.algorithms.method import Method, Metrics, Params, State
+
+
+@dataclass(frozen=True)
+class AggregationInputs:
+    """Trained tokens of each counted trajectory [B], at least 1 each, and the run's longest completion in tokens."""
+
+    tokens: Ints
+    max_tokens: int
+
+
+class Horizon(Params):
+    """The constant divisor of Dr. GRPO, arXiv 2503.20783."""
+
+    horizon: int | None = Field(None, ge=1, description="Tokens; null: the run's longest completion.")
+
+
+def token_mean(inputs: AggregationInputs, params: Params, state: State) -> tuple[Floats, State, Metrics]:
+    """w_i = 1 / sum_j tokens_j."""
+    return np.full(len(inputs.tokens), 1 / inputs.tokens.sum()), state, {}
+
+
+def seq_mean_token_mean(inputs: AggregationInputs, params: Params, state: State) -> tuple[Floats, State, Metrics]:
+    """w_i = 1 / (B tokens_i)."""
+    return 1 / (len(inputs.tokens) * inputs.tokens), state, {}
+
+
+def seq_mean_token_sum(inputs: AggregationInputs, params: Params, state: State) -> tuple[Floats, State, Metrics]:
+    """w_i = 1 / B."""
+    return np.full(len(inputs.tokens), 1 / len(inputs.tokens)), state, {}
+
+
+def seq_mean_token_sum_norm(inputs: AggregationInputs, params: Horizon, state: State) -> tuple[Floats, State, Metrics]:
+    """w_i = 1 / (B horizon)."""
+    horizon = params.horizon or inputs.max_tokens
+    return np.full(len(inputs.tokens), 1 / (len(inputs.tokens) * horizon)), state, {}
+
+
+AGGREGATIONS: Mapping[str, Method[AggregationInputs, Floats]] = {
+    "token-mean": Method(token_mean),
+    "seq-mean-token-mean": Method(seq_mean_token_mean),
+    "seq-mean-token-sum": Method(seq_mean_token_sum),
+    "seq-mean-token-sum-norm": Method(seq_mean_token_sum_norm, Horizon),
+}

@@ -1,0 +1,26 @@
+"""S6: who sampled this? Weights of the per-token loss for what sampler and trainer see differently."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from hone.algorithms.corrections.icepop import icepop
+from hone.algorithms.corrections.inputs import Band, CorrectionInputs
+from hone.algorithms.corrections.masked import MaskedParams, masked
+from hone.algorithms.corrections.tis import TisParams, tis
+from hone.algorithms.method import Method, Metrics, Params, State
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+def none(inputs: CorrectionInputs, params: Params, state: State) -> "tuple[Tensor, State, Metrics]":
+    """1: the sampler is taken to be the trainer."""
+    return inputs.logp_old.new_ones(len(inputs.logp_old)), state, {}
+
+
+CORRECTIONS: "Mapping[str, Method[CorrectionInputs, Tensor]]" = {
+    "none": Method(none),
+    "tis": Method(tis, TisParams),
+    "icepop": Method(icepop, Band),
+    "masked": Method(masked, MaskedParams),
+}

@@ -1,0 +1,24 @@
+"""Masked importance sampling: a trajectory that drifted too far is left out."""
+
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import Field
+
+from hone.algorithms.corrections.inputs import Band, CorrectionInputs, exp
+from hone.algorithms.method import Metrics, State
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class MaskedParams(Band):
+    """Ratios that are trusted, and of what."""
+
+    ratio: Literal["mean", "product"] = Field("mean", description="Geometric mean or product of the tokens' ratios.")
+
+
+def masked(inputs: CorrectionInputs, params: MaskedParams, state: State) -> "tuple[Tensor, State, Metrics]":
+    """1 if low <= s <= high, else 0; s the geometric mean (or product) of the trajectory's w_t."""
+    ratio = exp(inputs.means() if params.ratio == "mean" else inputs.sums())
+    kept = ((ratio >= params.low) & (ratio <= params.high)).float()
+    return kept, state, {"masked_fraction": float(1 - kept.mean())}

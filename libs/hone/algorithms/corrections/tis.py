@@ -1,0 +1,29 @@
+"""Truncated importance sampling (2025), token and sequence form."""
+
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import Field
+
+from hone.algorithms.corrections.inputs import CorrectionInputs, exp
+from hone.algorithms.method import Metrics, Params, State
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class TisParams(Params):
+    """Where the weight is cut."""
+
+    level: Literal["token", "sequence"] = Field("token", description="sequence: product over the trajectory.")
+    cap: float = Field(2.0, gt=0, description="C, the largest weight.")
+
+
+def tis(inputs: CorrectionInputs, params: TisParams, state: State) -> "tuple[Tensor, State, Metrics]":
+    """token: min(w_t, C); sequence: min(prod_t w_t, C), w_t = exp(logp_old_t - logp_sample_t)."""
+    ratio = exp(inputs.sums() if params.level == "sequence" else inputs.log_ratio())
+    weight = ratio.clamp(max=params.cap)
+    return weight, state, {
+        "weight_mean": float(weight.mean()),
+        "weight_max": float(weight.max()),
+        "truncated_fraction": float((ratio > params.cap).float().mean()),
+    }

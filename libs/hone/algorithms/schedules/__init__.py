@@ -1,0 +1,15 @@
+"""S10: when? Factors of the peak learning rate by step."""
+
+from collections.abc import Mapping
+
+from hone.algorithms.method import Method
+from hone.algorithms.schedules.constant import constant
+from hone.algorithms.schedules.cosine import CosineParams, cosine
+from hone.algorithms.schedules.inputs import Progress, Warmup
+from hone.algorithms.schedules.linear import LinearParams, linear
+
+SCHEDULES: Mapping[str, Method[Progress, float]] = {
+    "constant": Method(constant, Warmup),
+    "linear": Method(linear, LinearParams),
+    "cosine": Method(cosine, CosineParams),
+}

@@ -1,0 +1,18 @@
+"""A plateau, then straight down to zero."""
+
+from pydantic import Field
+
+from hone.algorithms.method import Metrics, State
+from hone.algorithms.schedules.inputs import Progress, Warmup
+
+
+class LinearParams(Warmup):
+    """How much of the run decays."""
+
+    decay_fraction: float = Field(1.0, gt=0, le=1, description="Share of the steps, at the end, that fall to 0.")
+
+
+def linear(inputs: Progress, params: LinearParams, state: State) -> tuple[float, State, Metrics]:
+    """min(1, n / warmup_steps) * min(1, (steps - n + 1) / (decay_fraction steps)): 0 would come after the last step."""
+    left = (inputs.steps - inputs.n + 1) / (params.decay_fraction * inputs.steps)
+    return params.rise(inputs.n) * min(1.0, left), state, {}

@@ -1,0 +1,91 @@
+"""Every slot of a training step and what may fill it: one visible table."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from hone.algorithms.advantages import ADVANTAGES
+from hone.algorithms.aggregations import AGGREGATIONS
+from hone.algorithms.allocation import ALLOCATIONS
+from hone.algorithms.corrections import CORRECTIONS
+from hone.algorithms.filters import FILTERS
+from hone.algorithms.losses import LOSSES
+from hone.algorithms.method import Params
+from hone.algorithms.regularizers import REGULARIZERS
+from hone.algorithms.rewards import REWARDS
+from hone.algorithms.schedules import SCHEDULES
+from hone.algorithms.schedules.inputs import Progress
+from hone.spec.run import OptimizerSpec
+
+
+class SlotError(ValueError):
+    """A filling that does not exist or does not fit: carries the field's name, what was found and what was expected."""
+
+    def __init__(self, field: str, found: object, expected: str) -> None:
+        super().__init__(f"{field}: found {found!r}, expected {expected}")
+        self.field, self.found, self.expected = field, found, expected
+
+
+BUILDERS: Mapping[str, type[Params]] = {"rollouts": Params, "dataset": Params}
+"""S0. rollouts: the groups' trajectories; dataset: rows with a demonstrated completion, in order."""
+
+MODULATIONS: Mapping[str, type[Params]] = {"none": Params}
+"""S5."""
+
+
+def _params(methods: Mapping[str, Any]) -> Mapping[str, type[Params]]:
+    return {name: method.params for name, method in methods.items()}
+
+
+SLOTS: Mapping[str, Mapping[str, type[Params]]] = {
+    "builder": BUILDERS,
+    "allocation": _params(ALLOCATIONS),
+    "filter": _params(FILTERS),
+    "reward": _params(REWARDS),
+    "advantage": _params(ADVANTAGES),
+    "modulation": MODULATIONS,
+    "correction": _params(CORRECTIONS),
+    "loss": _params(LOSSES),
+    "aggregation": _params(AGGREGATIONS),
+    "regularizers": _params(REGULARIZERS),
+    "schedule": _params(SCHEDULES),
+}
+"""Slot -> method -> the type of its parameters."""
+
+
+def fill(slot: str, name: str, params: Mapping[str, Any], field: str) -> dict[str, Any]:
+    """Return {name, params} with every default written out.
+
+    Raises SlotError when the slot has no such method, or the method no such parameter or value; `field` is where in
+    the spec the filling stands.
+    """
+    methods = SLOTS[slot]
+    if name not in methods:
+        raise SlotError(f"{field}.name", name, f"one of {', '.join(methods)}")
+    try:
+        return {"name": name, "params": methods[name].model_validate(params).model_dump()}
+    except ValidationError as error:
+        raise _translated(error, f"{field}.params", methods[name]) from None
+
+
+def _translated(error: ValidationError, field: str, params: type[Params]) -> SlotError:
+    first = error.errors()[0]
+    place = ".".join([field, *map(str, first["loc"])])
+    if first["type"] == "extra_forbidden":
+        return SlotError(place, first["input"], f"no such parameter; known: {', '.join(params.model_fields) or 'none'}")
+    return SlotError(place, first["input"], first["msg"].removeprefix("Value error, expected "))
+
+
+def needs(slots: Mapping[str, Any], slot: str) -> frozenset[str]:
+    """Name what the filling of one slot of a resolved algorithm reads beyond `logp`: `logp_ref`, `entropy`."""
+    fillings = slots[slot] if slot == "regularizers" else [slots[slot]]
+    wanted = [SLOTS[slot][filling["name"]].model_validate(filling["params"]).needs() for filling in fillings]
+    return frozenset().union(*wanted)
+
+
+def learning_rate(optimizer: OptimizerSpec, n: int, steps: int) -> float:
+    """Return the rate of step n (from 1) of `steps`. Raises SlotError when the schedule or a parameter is unknown."""
+    filled = fill("schedule", optimizer.schedule, optimizer.schedule_params, "optimizer.schedule")
+    factor, _, _ = SCHEDULES[filled["name"]](Progress(n, steps), filled["params"], {})
+    return optimizer.lr * factor
