@@ -14,7 +14,7 @@ class GrpoParams(Params):
 
     std_ddof: Literal[0, 1] = Field(1, description="0: population standard deviation; 1: Bessel's correction.")
     eps: float = Field(1e-6, gt=0, description="Added to the standard deviation.")
-    single_sample: Literal["zero", "reward"] = Field("zero", description="A of a group of one: 0, or the reward as in verl.")
+    single_sample: Literal["zero", "reward"] = Field("zero", description="A of a group of one: 0, or R as in verl.")
 
 
 def grpo(inputs: AdvantageInputs, params: GrpoParams, state: State) -> tuple[Floats, State, Metrics]:
