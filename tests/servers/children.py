@@ -1,0 +1,55 @@
+"""Child processes that are always ended and reaped, also when the test fails."""
+
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+
+class NotReady(Exception):
+    """A server did not answer in time; carries the end of its log."""
+
+
+class Children:
+    """Started servers; leaving the context ends them in reverse order."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self._running: dict[str, subprocess.Popen[bytes]] = {}
+
+    def __enter__(self) -> "Children":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for name in reversed(list(self._running)):
+            self.stop(name)
+
+    def start(self, name: str, command: list[str], **options: Any) -> subprocess.Popen[bytes]:
+        """Start a server that writes to `<name>.log` of the directory."""
+        with self.log(name).open("ab") as log:
+            child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
+                                     start_new_session=True, **options)
+        self._running[name] = child
+        return child
+
+    def stop(self, name: str, number: int = 15, grace_s: float = 10.0) -> None:
+        """Signal a server, wait for it, kill it when it takes too long."""
+        child = self._running.pop(name)
+        child.send_signal(number)
+        try:
+            child.wait(grace_s)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            child.wait()
+
+    def wait(self, name: str, ready: Callable[[], bool], timeout_s: float) -> None:
+        """Return when `ready()` is true. Raises NotReady when the server ends first or the time is over."""
+        until = time.monotonic() + timeout_s
+        while not ready():
+            if self._running[name].poll() is not None or time.monotonic() > until:
+                raise NotReady(f"{name} is not ready after {timeout_s} s:\n{self.log(name).read_text()[-2000:]}")
+            time.sleep(0.05)
+
+    def log(self, name: str) -> Path:
+        return self.directory / f"{name}.log"

@@ -1,0 +1,70 @@
+"""A PostgreSQL of the tests' own, from the binaries that the embedded stack uses; fsync is off."""
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from psycopg import Connection, sql
+
+from hone.stack import ports
+from hone.stack.postgres import SUPERUSER, Cluster, as_account, unprivileged
+from hone.store import migration
+from tests.servers.children import Children
+
+PASSWORD = "for-tests"
+_TEMPLATE = "hone_template"
+
+
+@dataclass(frozen=True)
+class Server:
+    """A running server; each test module gets a database of its own."""
+
+    cluster: Cluster
+    children: Children
+
+    def database(self, name: str) -> "TestDatabase":
+        """Make a migrated database."""
+        self._execute(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(name), sql.Identifier(_TEMPLATE)))
+        users = (SUPERUSER, "test_worker", "test_gateway")
+        return TestDatabase(*(self.cluster.url(user, PASSWORD, name) for user in users))
+
+    def prepare(self) -> None:
+        """Make the template every database is copied from, and one login for each of the two roles."""
+        self._execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(_TEMPLATE)))
+        migration.apply(self.cluster.url(SUPERUSER, PASSWORD, _TEMPLATE))
+        for role in ("worker", "gateway"):
+            self._execute(sql.SQL("CREATE ROLE {} LOGIN PASSWORD {} IN ROLE {}").format(
+                sql.Identifier(f"test_{role}"), sql.Literal(PASSWORD), sql.Identifier(f"hone_{role}")))
+
+    def _execute(self, query: sql.Composed) -> None:
+        with Connection.connect(self.cluster.url(SUPERUSER, PASSWORD, "postgres"), autocommit=True) as connection:
+            connection.execute(query)
+
+
+@dataclass(frozen=True)
+class TestDatabase:
+    """URLs of one database: as its owner, as the workers' role, as the gateway's role."""
+
+    __test__ = False
+    owner_url: str
+    worker_url: str
+    gateway_url: str
+
+
+@contextmanager
+def running(directory: Path) -> Iterator[Server]:
+    """Run a server whose files lie in `directory`, which every user must be able to pass."""
+    cluster = Cluster(directory, ports.pick(1)[0])
+    cluster.create(PASSWORD)
+    with Children(directory) as children:
+        command = cluster.command(fsync="off", full_page_writes="off")
+        children.start("postgres", command, cwd="/", **as_account(unprivileged()))
+        children.wait("postgres", lambda: ports.answers(f"127.0.0.1:{cluster.port}"), timeout_s=20)
+        server = Server(cluster, children)
+        server.prepare()
+        try:
+            yield server
+        finally:
+            children.stop("postgres", signal.SIGINT)

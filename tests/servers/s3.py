@@ -1,0 +1,39 @@
+"""The S3 server of the tests: Ceph's object gateway where it is installed, moto otherwise."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.servers import ceph, moto
+
+
+@dataclass(frozen=True)
+class Server:
+    """A running S3 server and its one user. `durable`: real storage, so that kills and digests can be tested on it."""
+
+    endpoint: str
+    access_key: str
+    secret_key: str
+    durable: bool
+
+    def url(self, bucket: str, *, secret: str | None = None) -> str:
+        """Return the store's URL for a bucket, with another secret than the right one if asked."""
+        return f"s3://{self.access_key}:{secret or self.secret_key}@{self.endpoint}/{bucket}"
+
+
+def absent() -> str | None:
+    """Say why no S3 server can be started here, or None."""
+    missing = [reason for reason in (ceph.absent(), moto.absent()) if reason]
+    return "; ".join(missing) if len(missing) == 2 else None
+
+
+@contextmanager
+def running(directory: Path) -> Iterator[Server]:
+    """Run an S3 server whose files lie in `directory`."""
+    if ceph.absent() is None:
+        with ceph.running(directory, "hone", "for-tests-only") as endpoint:
+            yield Server(endpoint, "hone", "for-tests-only", durable=True)
+    else:
+        with moto.running(directory) as (endpoint, access_key, secret_key):
+            yield Server(endpoint, access_key, secret_key, durable=False)
