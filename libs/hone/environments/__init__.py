@@ -1,0 +1,12 @@
+"""Environments by name. Adding one is a file here and a line in this dict."""
+
+from hone.environments.contract import Environment
+from hone.environments.dataset import Dataset
+from hone.environments.reasoning_gym import ReasoningGym
+from hone.environments.sort_digits import SortDigits
+
+ENVIRONMENTS: dict[str, Environment] = {
+    "sort_digits": SortDigits(),
+    "reasoning_gym": ReasoningGym(),
+    "dataset": Dataset(),
+}

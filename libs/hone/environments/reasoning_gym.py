@@ -1,0 +1,114 @@
+"""Any task of the reasoning-gym package, by its name and its own configuration. The package is imported when needed."""
+
+import random
+import sys
+from dataclasses import fields
+from functools import lru_cache
+from typing import Any
+
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+
+from hone.environments.contract import Message, Params, Row, WrongParams, expectation
+from hone.environments.single_turn import Question, SingleTurn
+
+_OURS = frozenset({"seed", "size"})
+HASH_ORDERED = frozenset(
+    {"isomorphic_strings", "knight_swap", "polynomial_multiplication", "ransom_note", "word_ladder"})
+"""Tasks that walk over Python sets of text: equal seeds give equal questions only under PYTHONHASHSEED=0."""
+
+
+class ReasoningGymParams(Params):
+    """A task's name; every other key goes to its configuration."""
+
+    model_config = ConfigDict(extra="allow")
+
+    task: str = Field(min_length=1, description="Name of a reasoning-gym task, for instance leg_counting.")
+
+
+class ReasoningGym:
+    """A generated question; its grader is the task's own verifier."""
+
+    summary = "Any reasoning-gym task by name and configuration, judged by its own verifier."
+    params = ReasoningGymParams
+
+    def messages(self, params: ReasoningGymParams, seed: int, item: Row | None) -> list[Message]:  # noqa: ARG002
+        return [{"role": "user", "content": entry(params, seed)["question"]}]
+
+    def episode(self, params: ReasoningGymParams, seed: int, item: Row | None) -> SingleTurn:
+        asked = self.messages(params, seed, item)
+        row = {"prompt": asked[0]["content"], "answer": entry(params, seed)["answer"],
+               "params": params.model_dump(), "seed": seed}
+        return SingleTurn(Question(asked, row, {"type": "reasoning_gym"}))
+
+
+def entry(params: ReasoningGymParams, seed: int) -> dict[str, Any]:
+    """Return the task's entry for a seed: question, answer (None where many are right), metadata.
+
+    Raises WrongParams for an unknown task and for a configuration that the task refuses.
+    """
+    return dict(_generated(_Key(params), seed)[1])
+
+
+def score(params: ReasoningGymParams, seed: int, answer: str) -> float:
+    """Return what the task's own verifier gives an answer. Raises WrongParams."""
+    dataset, made = _generated(_Key(params), seed)
+    return float(dataset.score_answer(answer, made))
+
+
+class _Key:
+    """Parameters as a cache key: compared by their JSON."""
+
+    def __init__(self, params: ReasoningGymParams) -> None:
+        self.params, self._text = params, params.model_dump_json()
+
+    def __hash__(self) -> int:
+        return hash(self._text)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Key) and self._text == other._text
+
+
+@lru_cache(maxsize=4096)
+def _generated(key: _Key, seed: int) -> tuple[Any, dict[str, Any]]:
+    dataset_class, config_class, given = _configured(key)
+    # A few tasks draw from the process-wide generator: it is seeded around them and left as it was.
+    before = random.getstate()
+    random.seed(seed)
+    try:
+        dataset = dataset_class(config_class(seed=seed, size=1, **given))
+        return dataset, dataset[0]
+    except (AssertionError, ValueError, TypeError) as error:
+        raise WrongParams("params", key.params.model_dump(), f"what {key.params.task} takes: {error}") from error
+    finally:
+        random.setstate(before)
+
+
+@lru_cache(maxsize=64)
+def _configured(key: _Key) -> tuple[type[Any], type[Any], dict[str, Any]]:
+    """Return the task's classes and its checked configuration."""
+    from reasoning_gym.factory import DATASETS
+
+    task = key.params.task
+    if task not in DATASETS:
+        raise WrongParams("params.task", task, "the name of a reasoning-gym task")
+    if task in HASH_ORDERED and sys.flags.hash_randomization:
+        raise WrongParams("params.task", task, "a task whose questions do not follow Python's random hash seed, or "
+                                               "a process started with PYTHONHASHSEED=0")
+    dataset_class, config_class = DATASETS[task]
+    return dataset_class, config_class, _checked(config_class, key.params.model_extra or {})
+
+
+def _checked(config_class: type[Any], given: dict[str, Any]) -> dict[str, Any]:
+    known = {field.name for field in fields(config_class)} - _OURS
+    for name, value in given.items():
+        if name not in known:
+            raise WrongParams(f"params.{name}", value, f"one of the keys {', '.join(sorted(known))}")
+    try:
+        config = TypeAdapter(config_class).validate_python(given)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(str(part) for part in first["loc"])
+        raise WrongParams(f"params.{name}", first["input"], expectation(first)) from error
+    except AssertionError as error:
+        raise WrongParams("params", given, str(error)) from error
+    return {name: getattr(config, name) for name in given}

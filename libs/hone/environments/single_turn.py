@@ -1,0 +1,53 @@
+"""The episode of a task that asks once and is answered once."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from hone.environments.contract import EpisodeOver, Message, Observation, Row, Transition
+from hone.environments.hashing import digest
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question, the row its grader sees, and the grader that judges when the run names none."""
+
+    messages: list[Message]
+    item: Row
+    grader: dict[str, Any]
+
+
+class SingleTurn:
+    """An episode whose first step is its last; the score is the grader's."""
+
+    def __init__(self, question: Question, answer: str | None = None) -> None:
+        self._question, self._answer = question, answer
+
+    def reset(self) -> Observation:
+        self._answer = None
+        return self._observation()
+
+    def step(self, action: str) -> Transition:
+        if self._answer is not None:
+            raise EpisodeOver("the only answer of this episode has been given")
+        self._answer = action
+        return Transition(self._observation(), done=True, valid=True)
+
+    def snapshot(self) -> dict[str, Any]:
+        return {"answer": self._answer}
+
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        self._answer = snapshot["answer"]
+
+    def fork(self) -> "SingleTurn":
+        return SingleTurn(self._question, self._answer)
+
+    def state_hash(self) -> str:
+        return digest({"messages": self._question.messages, "item": self._question.item, "answer": self._answer})
+
+    def verify(self) -> float | None:
+        return None
+
+    def _observation(self) -> Observation:
+        asked, answer = self._question, self._answer
+        said = [] if answer is None else [{"role": "assistant", "content": answer}]
+        return Observation(asked.messages + said, asked.item, asked.grader, int(answer is None), self.state_hash())

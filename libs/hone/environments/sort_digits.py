@@ -1,0 +1,32 @@
+"""The demo's task: sort the digits of a number. Small enough for a model of half a million weights to learn."""
+
+from pydantic import Field
+
+from hone.environments.contract import Message, Params, Row
+from hone.environments.hashing import splitmix
+from hone.environments.single_turn import Question, SingleTurn
+
+
+class SortDigitsParams(Params):
+    """How hard it is."""
+
+    digits: int = Field(6, ge=2, le=12, description="Digits to sort.")
+
+
+class SortDigits:
+    """`s529170=` asks for `012579`."""
+
+    summary = "Sort the digits of a number: s529170= asks for 012579."
+    params = SortDigitsParams
+
+    def messages(self, params: SortDigitsParams, seed: int, item: Row | None) -> list[Message]:  # noqa: ARG002
+        return [{"role": "user", "content": f"s{_digits(params, seed)}="}]
+
+    def episode(self, params: SortDigitsParams, seed: int, item: Row | None) -> SingleTurn:
+        asked = self.messages(params, seed, item)
+        answer = "".join(sorted(_digits(params, seed)))
+        return SingleTurn(Question(asked, {"prompt": asked[0]["content"], "answer": answer}, {"type": "exact"}))
+
+
+def _digits(params: SortDigitsParams, seed: int) -> str:
+    return f"{splitmix(seed) % 10**params.digits:0{params.digits}d}"

@@ -1,0 +1,112 @@
+"""Every environment keeps the contract: recreatable, hashable, forkable."""
+
+from dataclasses import asdict
+from typing import Any
+
+import pytest
+
+from hone.environments import ENVIRONMENTS
+from hone.environments.contract import EpisodeOver, Task, WrongParams
+from hone.environments.tasks import checked_params, episode, make
+
+ROW = {"prompt": "2+3=", "answer": "5", "level": 1}
+TASKS = {
+    "sort_digits": make("sort_digits", {"digits": 6}, 7),
+    "reasoning_gym": make("reasoning_gym", {"task": "leg_counting", "max_animals": 4}, 7),
+    "dataset": make("dataset", {}, 0, ROW),
+}
+every_task = pytest.mark.parametrize("task", TASKS.values(), ids=TASKS)
+
+
+def test_the_table_covers_every_environment() -> None:
+    assert TASKS.keys() == ENVIRONMENTS.keys()
+
+
+@every_task
+def test_equal_tasks_and_actions_give_equal_states(task: Task) -> None:
+    first, second = episode(task), episode(Task(**asdict(task)))
+    assert first.reset() == second.reset()
+    assert first.step("12") == second.step("12")
+    assert first.state_hash() == second.state_hash()
+
+
+@every_task
+def test_an_answer_changes_the_state_and_ends_the_episode(task: Task) -> None:
+    one = episode(task)
+    before = one.reset()
+    after = one.step("12")
+    assert (before.turns_left, after.observation.turns_left, after.done, after.valid) == (1, 0, True, True)
+    assert after.observation.messages == [*before.messages, {"role": "assistant", "content": "12"}]
+    assert before.state_hash != after.observation.state_hash
+    with pytest.raises(EpisodeOver):
+        one.step("13")
+
+
+@every_task
+def test_a_fork_goes_its_own_way_and_a_snapshot_leads_back(task: Task) -> None:
+    trunk = episode(task)
+    trunk.reset()
+    branch = trunk.fork()
+    snapshot = trunk.snapshot()
+    trunk.step("a")
+    branch.step("b")
+    assert trunk.state_hash() != branch.state_hash()
+    branch.restore(snapshot)
+    branch.step("a")
+    assert trunk.state_hash() == branch.state_hash()
+
+
+@every_task
+def test_the_policy_is_not_shown_what_the_grader_sees(task: Task) -> None:
+    seen = episode(task).reset()
+    assert "answer" in seen.item
+    assert "item" not in str(seen.messages)
+    assert seen.grader["type"]
+    assert episode(task).verify() is None
+
+
+def test_sort_digits_asks_for_its_digits_in_order() -> None:
+    for seed in range(50):
+        seen = episode(make("sort_digits", {"digits": 5}, seed)).reset()
+        prompt = seen.messages[0]["content"]
+        assert (prompt[0], prompt[-1], len(prompt)) == ("s", "=", 7)
+        assert seen.item == {"prompt": prompt, "answer": "".join(sorted(prompt[1:-1]))}
+
+
+def test_a_dataset_row_may_bring_its_messages() -> None:
+    messages = [{"role": "system", "content": "Be short."}, {"role": "user", "content": "2+3="}]
+    params = {"grader": {"type": "numeric"}}
+    seen = episode(make("dataset", params, 0, {"messages": messages, "answer": "5"})).reset()
+    assert (seen.messages, seen.grader) == (messages, {"type": "numeric"})
+
+
+@pytest.mark.parametrize(("name", "params", "item", "message"), [
+    ("sort_digits", {"digits": 1}, None, "params.digits: found 1, expected greater than or equal to 2"),
+    ("sort_digits", {"digits": 13}, None, "params.digits: found 13, expected less than or equal to 12"),
+    ("sort_digits", {"digits": "6"}, None, "params.digits: found '6', expected a valid integer"),
+    ("sort_digits", {"digit": 6}, None, "params.digit: found 6, expected one of the keys digits"),
+    ("sort_words", {}, None, "environment: found 'sort_words', expected one of sort_digits, reasoning_gym, dataset"),
+    ("reasoning_gym", {}, None, "params.task: found None, expected a value"),
+    ("reasoning_gym", {"task": "legs"}, None, "params.task: found 'legs', expected the name of a reasoning-gym task"),
+    ("reasoning_gym", {"task": "leg_counting", "seed": 3}, None,
+     "params.seed: found 3, expected one of the keys max_animals, max_instances, min_animals, min_instances"),
+    ("reasoning_gym", {"task": "leg_counting", "min_animals": 9, "max_animals": 2}, None, "max_animals must be >= min"),
+    ("reasoning_gym", {"task": "leg_counting", "min_animals": "two"}, None,
+     "params.min_animals: found 'two', expected a valid integer"),
+    ("dataset", {}, None, "item: found None, expected a dataset row"),
+    ("dataset", {}, {"answer": "5"}, "item.prompt: found None, expected a text that is not empty"),
+    ("dataset", {}, {"messages": []}, "item.messages: found [], expected a list of at least one message"),
+    ("dataset", {}, {"messages": ["hi"]}, "item.messages[0]: found 'hi', expected an object with role and content"),
+    ("dataset", {}, {"messages": [{"role": "user", "content": 5}]}, "item.messages[0].content: found 5"),
+])
+def test_a_wrong_field_is_named(name: str, params: dict[str, Any], item: dict[str, Any] | None, message: str) -> None:
+    with pytest.raises(WrongParams) as refused:
+        make(name, params, 0, item)
+    assert message in str(refused.value)
+
+
+def test_every_environment_describes_its_parameters() -> None:
+    for name, kind in ENVIRONMENTS.items():
+        assert kind.params.model_json_schema()["type"] == "object"
+        assert kind.summary.endswith(".")
+        assert checked_params(name, {"task": "leg_counting"} if name == "reasoning_gym" else {})
