@@ -5,7 +5,8 @@ cd "$(dirname "$0")/.."
 python=${PYTHON:-.venv/bin/python}
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
-"$python" -m grpc_tools.protoc -Iproto --python_out="$out" --pyi_out="$out" --grpc_python_out="$out" proto/hone/v1/*.proto
-sed -i 's/^from hone\.v1 import/from hone.api import/' "$out"/hone/v1/*
+PATH="$(dirname "$(realpath -s "$python")"):$PATH" "$python" -m grpc_tools.protoc -Iproto --python_out="$out" \
+  --pyi_out="$out" --grpc_python_out="$out" --mypy_grpc_out="$out" proto/hone/v1/*.proto
+sed -i -e 's/^from hone\.v1 import/from hone.api import/' -e 's/\bhone\.v1\.\([a-z]*_pb2\)\b/hone.api.\1/g' "$out"/hone/v1/*
 find libs/hone/api -name '*_pb2*' -delete
 cp "$out"/hone/v1/* libs/hone/api/

@@ -28,7 +28,7 @@ DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14hone/v1/reward
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
-_builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'hone.v1.reward_pb2', _globals)
+_builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'hone.api.reward_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_GRADE_COMPONENTSENTRY']._loaded_options = None

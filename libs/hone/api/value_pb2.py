@@ -28,7 +28,7 @@ DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x13hone/v1/value.
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
-_builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'hone.v1.value_pb2', _globals)
+_builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'hone.api.value_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_ALLOCATEROLLOUTSREQUEST']._serialized_start=32

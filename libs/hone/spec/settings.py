@@ -23,6 +23,7 @@ class Settings(BaseSettings):
     reward_address: str = Field("127.0.0.1:8472", description="host:port of the reward service.")
     value_address: str = Field("127.0.0.1:8473", description="host:port of the value service.")
     simulation_address: str = Field("127.0.0.1:8474", description="host:port of the simulation service.")
+    learner_address: str = Field("127.0.0.1:8475", description="host:port of the Learner service; each driver serves it.")
 
     process_name: str = Field("", description="Slot of this process under its supervisor (trainer-0); a restarted one takes its predecessor's leases over.")
     lease_s: float = Field(10.0, gt=0, description="Seconds after which an unrenewed lease or claim is anybody's.")

@@ -9,8 +9,15 @@ class ObjectMissing(KeyError):
     """There is no object under this key."""
 
 
+class StoreAway(ConnectionError):
+    """The object store does not answer; the same call may succeed later."""
+
+
 class Objects(Protocol):
-    """Every key is written once; an object is whole or absent. Methods block: asyncio callers use a thread."""
+    """Every key is written once; an object is whole or absent.
+
+    Methods block (asyncio callers use a thread) and raise StoreAway when there is no answer.
+    """
 
     def put(self, key: str, data: bytes) -> None:
         """Store `data` durably under `key`."""

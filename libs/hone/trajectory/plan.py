@@ -33,4 +33,5 @@ class StepPlan(BaseModel):
     temperature: float
     max_tokens: int
     loss_mask_truncated: str = "keep"  # keep | drop
+    gap_alarm_nats: float = 0.01  # mean trainer-sampler gap a token above which an alarm is raised
     state: dict[str, Any] = {}  # outputs and state of S0-S3 and S10

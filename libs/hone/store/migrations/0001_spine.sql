@@ -205,7 +205,7 @@ CREATE TABLE steps (
     tenant_id   text NOT NULL REFERENCES tenants,
     n           integer NOT NULL,        -- from 1
     epoch       bigint NOT NULL,         -- the driver's lease epoch that wrote it
-    state       text NOT NULL DEFAULT 'planned' CHECK (state IN ('planned', 'committed')),
+    state       text NOT NULL DEFAULT 'planned' CHECK (state IN ('planned', 'committed', 'cancelled')),
     plan        jsonb NOT NULL,          -- see hone.trajectory.plan.StepPlan
     group_ids   bigint[] NOT NULL,       -- exactly these, in (request_no) order
     dropped_ids bigint[] NOT NULL DEFAULT '{}',

@@ -1,0 +1,123 @@
+"""What is wrong with something a user sent: where, what was found, what was expected. One shape at every border."""
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from difflib import get_close_matches
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+_NOTHING = "nothing"
+_LONGEST = 200
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One field: its path with dots and [indices], a short rendering of its value, and what belongs there."""
+
+    field: str
+    found: str
+    expected: str
+
+    def __str__(self) -> str:
+        return f"{self.field}: found {self.found}, expected {self.expected}"
+
+    def as_json(self) -> dict[str, str]:
+        return asdict(self)
+
+
+class Invalid(ValueError):
+    """Input that was refused, with every problem at once."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = list(problems)
+        super().__init__("; ".join(str(problem) for problem in self.problems))
+
+
+def found(value: object) -> str:
+    """Return a value as JSON, cut short, for a person to recognize it; absent ones are "nothing"."""
+    if value is None:
+        return _NOTHING
+    try:
+        text = json.dumps(value, ensure_ascii=True)
+    except (TypeError, ValueError):
+        text = repr(value)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}… ({len(text)} characters)"
+
+
+def path(parts: Iterable[str | int]) -> str:
+    """Return for instance `algorithm.regularizers[0].name`."""
+    text = ""
+    for part in parts:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
+    return text
+
+
+def one_of(name: str, known: Iterable[str]) -> str:
+    """Say which names exist, the nearest to `name` first where one is near."""
+    names = sorted(known)
+    near = get_close_matches(name, names, n=1)
+    hint = f" (did you mean {near[0]}?)" if near else ""
+    return f"one of {', '.join(names)}{hint}"
+
+
+def from_validation(error: ValidationError, model: type[BaseModel] | None = None, root: str = "") -> list[Problem]:
+    """Translate pydantic's findings; `model` lets unknown keys name the known ones, `root` precedes every path."""
+    return [from_finding(finding, model, root) for finding in error.errors(include_url=False)]
+
+
+def from_finding(finding: Mapping[str, Any], model: type[BaseModel] | None = None, root: str = "") -> Problem:
+    """Translate one of pydantic's error dictionaries."""
+    location = tuple(finding["loc"])
+    field = path([root, *location] if root else location) or "body"
+    if finding["type"] == "missing":
+        return Problem(field, _NOTHING, "a value")
+    if finding["type"] == "extra_forbidden":
+        return Problem(field, f"unknown key with value {found(finding['input'])}", _known_keys(location, model))
+    return Problem(field, found(finding["input"]), _expectation(finding))
+
+
+def _expectation(finding: Mapping[str, Any]) -> str:
+    text = str(finding["msg"]).removeprefix("Value error, ").removeprefix("Input should be ").removeprefix("expected ")
+    return text[:1].lower() + text[1:]
+
+
+def _known_keys(location: Sequence[str | int], model: type[BaseModel] | None) -> str:
+    owner = _model_at(model, location[:-1])
+    return "no such key" if owner is None else one_of(str(location[-1]), owner.model_fields)
+
+
+def _model_at(model: type[BaseModel] | None, location: Sequence[str | int]) -> type[BaseModel] | None:
+    for part in location:
+        if isinstance(part, int):
+            continue
+        field = model.model_fields.get(part) if model else None
+        model = _inner_model(field.annotation) if field else None
+    return model
+
+
+def _inner_model(annotation: Any) -> type[BaseModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    inner = (_inner_model(part) for part in getattr(annotation, "__args__", ()))
+    return next((model for model in inner if model is not None), None)
+
+
+def unstorable(value: object, at: str = "") -> list[Problem]:
+    """Find text that neither Postgres nor UTF-8 can hold (NUL, lone surrogates), and numbers that are not finite."""
+    if isinstance(value, Mapping):
+        inner = ((key, item, f"{at}.{key}" if at else str(key)) for key, item in value.items())
+        return [one for key, item, where in inner for one in [*_bad_text(str(key), where), *unstorable(item, where)]]
+    if isinstance(value, list):
+        return [one for place, item in enumerate(value) for one in unstorable(item, f"{at}[{place}]")]
+    if isinstance(value, float) and not math.isfinite(value):
+        return [Problem(at, str(value), "a finite number")]
+    return _bad_text(value, at) if isinstance(value, str) else []
+
+
+def _bad_text(text: str, at: str) -> list[Problem]:
+    if "\0" not in text and not any("\ud800" <= character <= "\udfff" for character in text):
+        return []
+    return [Problem(ascii(at)[1:-1], found(text), "text without NUL characters and lone surrogates")]

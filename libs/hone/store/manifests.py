@@ -1,0 +1,37 @@
+"""Manifests: which objects make up a version, a snapshot or an artifact, each with its digest."""
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+from hone.store.objects import Objects
+
+Manifest = dict[str, Any]
+
+
+class DigestMismatch(ValueError):
+    """An object's bytes are not those that its manifest names."""
+
+
+def put_files(objects: Objects, prefix: str, files: Mapping[str, bytes]) -> dict[str, dict[str, Any]]:
+    """Store each file under `prefix/name`; return its entry {key, sha256, bytes} by name."""
+    return {name: put_file(objects, f"{prefix}/{name}", data) for name, data in sorted(files.items())}
+
+
+def put_file(objects: Objects, key: str, data: bytes) -> dict[str, Any]:
+    """Store one file and return its entry {key, sha256, bytes}."""
+    objects.put(key, data)
+    return {"key": key, "sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)}
+
+
+def get_files(objects: Objects, manifest: Manifest) -> dict[str, bytes]:
+    """Return every file of a manifest by name. Raises ObjectMissing, DigestMismatch."""
+    return {name: get_file(objects, entry) for name, entry in manifest["files"].items()}
+
+
+def get_file(objects: Objects, entry: Mapping[str, Any]) -> bytes:
+    """Return one file's bytes. Raises ObjectMissing, DigestMismatch."""
+    data = objects.get(entry["key"])
+    if hashlib.sha256(data).hexdigest() != entry["sha256"]:
+        raise DigestMismatch(f"object {entry['key']}: sha256 differs from its manifest")
+    return data

@@ -1,0 +1,144 @@
+-- name: forget_predecessor
+UPDATE runs SET lease_expires = now() WHERE lease_owner = %(owner)s AND state IN ('queued', 'running', 'paused')
+
+-- name: lease_run
+UPDATE runs SET lease_owner = %(owner)s, lease_epoch = lease_epoch + 1,
+    lease_expires = now() + make_interval(secs => %(lease_s)s),
+    state = CASE state WHEN 'queued' THEN 'running' ELSE state END,
+    started_at = coalesce(started_at, now())
+WHERE id = (
+    SELECT id FROM runs
+    WHERE state IN ('queued', 'running', 'paused') AND (lease_expires IS NULL OR lease_expires <= now())
+    ORDER BY created_at, id LIMIT 1 FOR UPDATE SKIP LOCKED)
+RETURNING id, tenant_id, spec, policy_model_id, lease_epoch
+
+-- name: renew_lease
+UPDATE runs SET lease_expires = now() + make_interval(secs => %(lease_s)s)
+WHERE id = %(run_id)s AND lease_epoch = %(epoch)s AND state IN ('running', 'paused')
+
+-- name: fence
+SELECT id FROM runs
+WHERE id = %(run_id)s AND lease_epoch = %(epoch)s AND state IN ('running', 'paused') FOR UPDATE
+
+-- name: overview
+SELECT r.desired, r.state, r.waiting_for, r.deadline <= now() AS past_deadline,
+    coalesce((SELECT max(n) FROM steps s WHERE s.run_id = r.id AND s.state = 'committed'), 0) AS committed,
+    coalesce((SELECT max(n) FROM steps s WHERE s.run_id = r.id), 0) AS planned,
+    (SELECT reason FROM operations o WHERE o.model_id = r.policy_model_id AND o.state = 'failed'
+        AND o.kind <> 'export' ORDER BY seq LIMIT 1) AS failure
+FROM runs r WHERE r.id = %(run_id)s AND r.lease_epoch = %(epoch)s
+
+-- name: version_numbered
+SELECT id, manifest FROM versions WHERE model_id = %(model_id)s AND number = %(number)s AND state = 'live'
+
+-- name: group_counts
+SELECT purpose, step, count(*) AS total, count(*) FILTER (WHERE state = 'requested') AS requested,
+    count(*) FILTER (WHERE state = 'ready') AS ready,
+    count(*) FILTER (WHERE state = 'requested' AND (claim_expires IS NULL OR claim_expires <= now())) AS unclaimed,
+    max(reason) FILTER (WHERE state = 'requested') AS reason
+FROM groups WHERE run_id = %(run_id)s AND state IN ('requested', 'ready') GROUP BY purpose, step
+
+-- name: next_request
+SELECT coalesce(max(request_no) + 1, 0) AS request_no FROM groups WHERE run_id = %(run_id)s AND purpose = %(purpose)s
+
+-- name: request_groups
+INSERT INTO groups (tenant_id, run_id, purpose, request_no, step, series, task, task_hash, n, sampling, grader,
+                    model_id, version_id, deadline)
+SELECT %(tenant_id)s, %(run_id)s, %(purpose)s, g.request_no, %(step)s, %(series)s, g.task, g.task_hash, g.n,
+    %(sampling)s, %(grader)s, %(model_id)s, %(version_id)s, r.deadline
+FROM unnest(%(request_nos)s::int[], %(tasks)s::jsonb[], %(task_hashes)s::text[], %(ns)s::int[])
+    AS g (request_no, task, task_hash, n), runs r
+WHERE r.id = %(run_id)s
+ON CONFLICT (run_id, purpose, request_no) DO NOTHING
+
+-- name: ready_samples
+SELECT g.id AS group_id, g.request_no, g.task_hash, g.series, g.parts, t.index, t.part, t.prompt_tokens,
+    t.completion_tokens, t.finish_reason, t.status, t.score, r.id AS grade_id
+FROM groups g
+JOIN trajectories t ON t.group_id = g.id
+LEFT JOIN LATERAL (
+    SELECT id FROM grades r WHERE r.group_id = t.group_id AND r.index = t.index AND r.component = ''
+    ORDER BY regrade_no DESC LIMIT 1) r ON true
+WHERE g.run_id = %(run_id)s AND g.purpose = %(purpose)s AND g.state = 'ready' AND g.step = %(step)s
+ORDER BY g.request_no, t.index
+
+-- name: plan_step
+INSERT INTO steps (run_id, tenant_id, n, epoch, plan, group_ids, dropped_ids)
+VALUES (%(run_id)s, %(tenant_id)s, %(n)s, %(epoch)s, %(plan)s, %(group_ids)s, %(dropped_ids)s)
+
+-- name: drop_groups
+UPDATE groups SET state = 'dropped', reason = %(reason)s, ended_at = now()
+WHERE id = ANY(%(group_ids)s) AND state IN ('requested', 'ready')
+
+-- name: use_groups
+UPDATE groups SET state = 'used', ended_at = now() WHERE id = ANY(%(group_ids)s) AND state = 'ready'
+
+-- name: drop_open_groups
+UPDATE groups SET state = 'dropped', reason = %(reason)s, ended_at = now()
+WHERE run_id = %(run_id)s AND state IN ('requested', 'ready')
+
+-- name: forget_journal
+DELETE FROM journal WHERE group_id IN (SELECT id FROM groups WHERE run_id = %(run_id)s AND state = 'dropped')
+
+-- name: reserve_sequence
+UPDATE models SET next_seq = next_seq + %(count)s WHERE id = %(model_id)s RETURNING next_seq - %(count)s AS seq
+
+-- name: append_operation
+INSERT INTO operations (id, tenant_id, model_id, seq, dedupe_key, kind, payload, payload_sha, deadline)
+VALUES (%(id)s, %(tenant_id)s, %(model_id)s, %(seq)s, %(dedupe_key)s, %(kind)s, %(payload)s, %(payload_sha)s,
+    now() + make_interval(secs => %(deadline_s)s))
+
+-- name: operation_by_key
+SELECT id, model_id, seq, kind, state, payload_sha, result, reason FROM operations
+WHERE tenant_id = %(tenant_id)s AND model_id = %(model_id)s AND dedupe_key = %(dedupe_key)s
+
+-- name: operation
+SELECT id, model_id, seq, kind, state, payload_sha, result, reason FROM operations
+WHERE tenant_id = %(tenant_id)s AND id = %(id)s
+
+-- name: cancel_operations
+UPDATE operations SET state = 'failed', error_category = 'user', reason = %(reason)s, finished_at = now()
+WHERE model_id = %(model_id)s AND state = 'queued' AND kind <> 'export'
+
+-- name: cancel_steps
+UPDATE steps SET state = 'cancelled' WHERE run_id = %(run_id)s AND state = 'planned'
+
+-- name: live_versions
+SELECT id, seq, number, state FROM versions
+WHERE tenant_id = %(tenant_id)s AND model_id = %(model_id)s ORDER BY number DESC
+
+-- name: record_metrics
+INSERT INTO metrics (run_id, tenant_id, step, name, value)
+SELECT %(run_id)s, %(tenant_id)s, %(step)s, m.name, m.value
+FROM unnest(%(names)s::text[], %(values)s::double precision[]) AS m (name, value)
+ON CONFLICT (run_id, name, step) DO NOTHING
+
+-- name: record_event
+INSERT INTO events (tenant_id, run_id, kind, step, message, data)
+VALUES (%(tenant_id)s, %(run_id)s, %(kind)s, %(step)s, %(message)s, %(data)s)
+
+-- name: say_waiting
+UPDATE runs SET waiting_for = %(waiting_for)s
+WHERE id = %(run_id)s AND lease_epoch = %(epoch)s AND waiting_for IS DISTINCT FROM %(waiting_for)s
+
+-- name: set_state
+UPDATE runs SET state = %(state)s, reason = %(reason)s, waiting_for = NULL,
+    ended_at = CASE WHEN %(state)s IN ('succeeded', 'failed', 'cancelled') THEN now() END
+WHERE id = %(run_id)s AND lease_epoch = %(epoch)s
+
+-- name: dataset_artifact
+SELECT id, manifest FROM artifacts WHERE tenant_id = %(tenant_id)s AND kind = 'dataset' AND name = %(name)s
+
+-- name: base_manifest
+SELECT coalesce(a.manifest, v.manifest) AS manifest FROM models m
+LEFT JOIN artifacts a ON a.id = m.base_artifact_id LEFT JOIN versions v ON v.id = m.base_version_id
+WHERE m.id = %(model_id)s
+
+-- name: evaluated
+SELECT DISTINCT step FROM metrics WHERE run_id = %(run_id)s AND name = 'eval/greedy'
+
+-- name: notify
+SELECT pg_notify(%(channel)s, %(payload)s)
+
+-- name: model_of
+SELECT id FROM models WHERE id = %(model_id)s AND tenant_id = %(tenant_id)s

@@ -1,0 +1,99 @@
+-- name: forget_predecessor
+UPDATE models SET lease_expires = now() WHERE lease_owner = %(owner)s
+
+-- name: lease_model
+UPDATE models SET lease_owner = %(owner)s, lease_epoch = lease_epoch + 1,
+    lease_expires = now() + make_interval(secs => %(lease_s)s)
+WHERE id = (
+    SELECT m.id FROM models m
+    WHERE (m.lease_expires IS NULL OR m.lease_expires <= now())
+        AND EXISTS (SELECT FROM operations o WHERE o.model_id = m.id AND o.state = 'queued')
+    ORDER BY (SELECT min(o.created_at) FROM operations o WHERE o.model_id = m.id AND o.state = 'queued')
+    LIMIT 1 FOR UPDATE OF m SKIP LOCKED)
+RETURNING id, tenant_id, config, snapshot_seq, snapshot, lease_epoch
+
+-- name: renew_lease
+UPDATE models SET lease_expires = now() + make_interval(secs => %(lease_s)s)
+WHERE id = %(model_id)s AND lease_epoch = %(epoch)s
+
+-- name: release_lease
+UPDATE models SET lease_expires = now() WHERE id = %(model_id)s AND lease_epoch = %(epoch)s
+
+-- name: fence
+SELECT id FROM models WHERE id = %(model_id)s AND lease_epoch = %(epoch)s FOR UPDATE
+
+-- name: base_files
+SELECT coalesce(a.manifest, v.manifest) AS manifest FROM models m
+LEFT JOIN artifacts a ON a.id = m.base_artifact_id
+LEFT JOIN versions v ON v.id = m.base_version_id
+WHERE m.id = %(model_id)s
+
+-- name: executed
+SELECT id, seq, kind, payload, payload_sha FROM operations
+WHERE model_id = %(model_id)s AND state = 'done' AND seq > %(after_seq)s AND kind <> 'export' ORDER BY seq
+
+-- name: queued
+SELECT id, seq, kind, payload, payload_sha FROM operations
+WHERE model_id = %(model_id)s AND state = 'queued' ORDER BY seq LIMIT 16
+
+-- name: step_plan
+SELECT plan, group_ids FROM steps WHERE run_id = %(run_id)s AND n = %(n)s
+
+-- name: insert_version
+INSERT INTO versions (id, tenant_id, model_id, seq, number, parent_id, manifest)
+VALUES (%(id)s, %(tenant_id)s, %(model_id)s, %(seq)s, %(number)s, %(parent_id)s, %(manifest)s)
+
+-- name: version_at
+SELECT id, number, manifest FROM versions WHERE model_id = %(model_id)s AND seq = %(seq)s AND state = 'live'
+
+-- name: version_by_id
+SELECT id, number, manifest, weights_deleted_at FROM versions WHERE model_id = %(model_id)s AND id = %(version_id)s
+
+-- name: newest_version
+SELECT id FROM versions WHERE model_id = %(model_id)s AND state = 'live' ORDER BY number DESC LIMIT 1
+
+-- name: abandon_version
+UPDATE versions SET state = 'abandoned' WHERE id = %(version_id)s
+
+-- name: finish_operation
+UPDATE operations SET state = 'done', result = %(result)s, finished_at = now()
+WHERE id = %(id)s AND state = 'queued'
+
+-- name: fail_operation
+UPDATE operations SET state = 'failed', error_category = %(category)s, reason = %(reason)s, finished_at = now()
+WHERE id = %(id)s AND state = 'queued'
+
+-- name: count_replays
+UPDATE operations SET replayed = replayed + 1 WHERE id = ANY(%(ids)s)
+
+-- name: commit_step
+UPDATE steps SET state = 'committed', version_id = %(version_id)s, committed_at = now()
+WHERE run_id = %(run_id)s AND n = %(n)s AND state = 'planned'
+
+-- name: use_groups
+UPDATE groups g SET state = 'used', ended_at = now()
+FROM steps s WHERE s.run_id = %(run_id)s AND s.n = %(n)s AND g.id = ANY(s.group_ids) AND g.state = 'ready'
+
+-- name: repoint_step
+UPDATE steps SET version_id = %(version_id)s WHERE version_id = %(old_version_id)s
+
+-- name: record_snapshot
+UPDATE models SET snapshot_seq = %(seq)s, snapshot = %(manifest)s
+WHERE id = %(model_id)s AND lease_epoch = %(epoch)s AND snapshot_seq < %(seq)s
+
+-- name: record_usage
+INSERT INTO usage (tenant_id, run_id, key_id, kind, amount)
+SELECT %(tenant_id)s, r.id, r.key_id, u.kind, u.amount
+FROM runs r, unnest(%(kinds)s::text[], %(amounts)s::double precision[]) AS u (kind, amount)
+WHERE r.id = %(run_id)s
+
+-- name: outdated_versions
+UPDATE versions v SET weights_deleted_at = now()
+WHERE v.model_id = %(model_id)s AND v.weights_deleted_at IS NULL AND v.number > 0
+    AND v.number <= %(newest)s - %(keep)s
+    AND (%(checkpoint_every)s = 0 OR v.number %% %(checkpoint_every)s <> 0)
+    AND NOT EXISTS (SELECT FROM models m WHERE m.base_version_id = v.id)
+    AND NOT EXISTS (SELECT FROM groups g WHERE g.version_id = v.id AND g.state = 'requested')
+    AND NOT EXISTS (SELECT FROM operations o WHERE o.model_id = v.model_id AND o.kind = 'export'
+                    AND o.state = 'queued' AND o.payload ->> 'version_id' = v.id)
+RETURNING manifest

@@ -1,0 +1,169 @@
+"""Micro-batches: rows as flat, un-padded token arrays, prompts of a group packed once. numpy only.
+
+Rows of one group with the same prompt form a tree: the prompt's tokens stand once, each completion attends to them
+and to itself, and its positions go on from the prompt's end. A completion's last token is no input: it predicts
+nothing that trains.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from hone.trajectory.packing import Batch, Flags, Floats, Ints, Row
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """R spans of the flat tokens, padded to the same shape: L queries, and L keys behind C keys of context.
+
+    Padded queries repeat a real token and are read by nobody; padded keys are hidden by `visible`.
+    """
+
+    queries: Ints  # [R, L], places in the flat tokens
+    keys: Ints  # [R, C + L]
+    visible: Flags | None  # [L, C + L], or [R, L, C + L] where contexts differ in length; None: causal without context
+
+
+@dataclass(frozen=True)
+class MicroBatch:
+    """N input tokens, of which M predictions train."""
+
+    ids: Ints  # [N]
+    positions: Ints  # [N]
+    buckets: list[Bucket]
+    restore: Ints  # [N], place of each flat token's output among the buckets' padded outputs, one after the other
+    predicting: Ints  # [M], place of the input token whose output predicts the target
+    targets: Ints  # [M]
+    trajectory: Ints  # [M], place in the batch
+    token: Ints  # [M], place in the step's flat order of trained tokens
+    logp_sample: Floats  # [M]
+
+
+@dataclass
+class _Builder:
+    """A micro-batch in the making; spans are (start, length, context start, context length)."""
+
+    ids: list[int] = field(default_factory=list)
+    positions: list[int] = field(default_factory=list)
+    spans: list[tuple[int, int, int, int]] = field(default_factory=list)
+    prompts: dict[tuple[int, tuple[int, ...]], int] = field(default_factory=dict)
+    predicting: list[int] = field(default_factory=list)
+    targets: list[int] = field(default_factory=list)
+    trajectory: list[int] = field(default_factory=list)
+    token: list[int] = field(default_factory=list)
+    logp_sample: list[float] = field(default_factory=list)
+
+    def cost(self, group: int, rows: Iterable[Row]) -> int:
+        """Count the input tokens that `rows` would add."""
+        prompts = {row.prompt for row in rows if (group, row.prompt) not in self.prompts}
+        return sum(map(len, prompts)) + sum(len(row.response) - 1 for row in rows)
+
+    def add(self, group: int, trajectory: int, rows: Iterable[Row], first_token: int) -> None:
+        """Append the rows of a trajectory, whose trained tokens start at `first_token` of the step."""
+        for row in rows:
+            self._add_row(row, self._prompt(group, row.prompt))
+            count = len(row.trained)
+            self.trajectory += [trajectory] * count
+            self.token += range(first_token, first_token + count)
+            self.logp_sample += row.logp_sample
+            first_token += count
+
+    def _prompt(self, group: int, prompt: tuple[int, ...]) -> int:
+        start = self.prompts.get((group, prompt))
+        if start is None:
+            start = self.prompts[group, prompt] = len(self.ids)
+            self.spans.append((start, len(prompt), start, 0))
+            self.ids += prompt
+            self.positions += range(len(prompt))
+        return start
+
+    def _add_row(self, row: Row, context: int) -> None:
+        start, length, before = len(self.ids), len(row.response) - 1, len(row.prompt)
+        if length:
+            self.spans.append((start, length, context, before))
+            self.ids += row.response[:-1]
+            self.positions += range(before, before + length)
+        self.predicting += [start + place - 1 if place else context + before - 1 for place in row.trained]
+        self.targets += [row.response[place] for place in row.trained]
+
+    def build(self) -> MicroBatch:
+        """Return the finished micro-batch."""
+        buckets, restore = _buckets(np.array(self.spans, np.int64), len(self.ids))
+        return MicroBatch(
+            np.array(self.ids, np.int64), np.array(self.positions, np.int64), buckets, restore,
+            np.array(self.predicting, np.int64), np.array(self.targets, np.int64),
+            np.array(self.trajectory, np.int64), np.array(self.token, np.int64), np.array(self.logp_sample, np.float64),
+        )
+
+
+def cut(batch: Batch, kept: Flags, budget: int) -> Iterator[MicroBatch]:
+    """Yield micro-batches of at most `budget` input tokens over the kept trajectories [B], in the batch's order.
+
+    A group stays together where it fits; a trajectory always does, even beyond the budget. The cut depends on the
+    batch and the budget alone.
+    """
+    builder = _Builder()
+    for group in _groups(batch, kept):
+        if builder.ids and len(builder.ids) + _cost(builder, batch, group) > budget:
+            yield builder.build()
+            builder = _Builder()
+        for place in group:
+            number, rows = int(batch.group[place]), batch.rows[place]
+            if builder.ids and len(builder.ids) + builder.cost(number, rows) > budget:
+                yield builder.build()
+                builder = _Builder()
+            builder.add(number, place, rows, int(batch.offsets[place]))
+    if builder.ids:
+        yield builder.build()
+
+
+def _groups(batch: Batch, kept: Flags) -> Iterator[list[int]]:
+    places = np.flatnonzero(kept)
+    edges = np.flatnonzero(np.diff(batch.group[places])) + 1
+    for part in np.split(places, edges):
+        yield part.tolist()
+
+
+def _cost(builder: _Builder, batch: Batch, group: list[int]) -> int:
+    return builder.cost(int(batch.group[group[0]]), [row for place in group for row in batch.rows[place]])
+
+
+def _buckets(spans: Ints, tokens: int) -> tuple[list[Bucket], Ints]:
+    """Sort spans by the size class of context and length, and pad each class to its largest."""
+    classes = np.stack([_size_class(spans[:, 3]), _size_class(spans[:, 1])], axis=1)
+    restore, buckets, filled = np.zeros(tokens, np.int64), [], 0
+    for size in np.unique(classes, axis=0):
+        bucket, real = _bucket(spans[(classes == size).all(axis=1)])
+        outputs = filled + np.arange(bucket.queries.size).reshape(bucket.queries.shape)
+        restore[bucket.queries[real]] = outputs[real]
+        buckets.append(bucket)
+        filled += bucket.queries.size
+    return buckets, restore
+
+
+def _size_class(sizes: Ints) -> Ints:
+    """0 for 0, else the exponent of the next power of two, and 8 for all up to 8."""
+    return np.where(sizes > 0, np.ceil(np.log2(np.maximum(sizes, 8))), 0).astype(np.int64)
+
+
+def _bucket(spans: Ints) -> tuple[Bucket, Flags]:
+    """Return the padded spans and which queries are real, [R, L]."""
+    start, length, context, before = (spans[:, column, None] for column in range(4))
+    steps, behind = np.arange(length.max()), np.arange(-before.max(), 0)
+    queries = start + np.minimum(steps, length - 1)
+    keys = np.concatenate([context + np.maximum(before + behind, 0), queries], axis=1)
+    return Bucket(queries, keys, _visible(before, len(behind), len(steps))), steps < length
+
+
+def _visible(before: Ints, context: int, length: int) -> Flags | None:
+    if context == 0:
+        return None
+    causal = np.tri(length, dtype=np.bool_)
+    if (before == context).all():
+        return np.concatenate([np.ones((length, context), np.bool_), causal], axis=1)
+    known = np.arange(context) >= context - before
+    shape = (len(before), length)
+    return np.concatenate([
+        np.broadcast_to(known[:, None], (*shape, context)), np.broadcast_to(causal, (*shape, length)),
+    ], axis=2)

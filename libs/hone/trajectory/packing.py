@@ -1,0 +1,169 @@
+"""Packing: the trajectories of a step become training rows. numpy only.
+
+    pack(plan, trajectories) -> Batch            rows in (request_no, index) order, with what estimators read
+    hone.trajectory.microbatches.cut(batch, ...) the rows as flat, un-padded token arrays under a token budget
+
+Calls whose prompt extends the previous prompt + completion merge into one row with a mask; others are rows of their
+own. A trajectory stays one vote in every statistic, however many rows it packs into.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hone.trajectory.plan import GroupPlan, StepPlan
+from hone.trajectory.records import Call, Trajectory
+
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+Flags: TypeAlias = NDArray[np.bool_]
+
+
+class Unpackable(ValueError):
+    """Plan and trajectories do not fit together."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One causal sequence: a prompt and what followed, up to its last trained token.
+
+    `trained[k]` is a place in `response`; `logp_sample[k]` belongs to it (nats; 0 for demonstrations).
+    """
+
+    prompt: tuple[int, ...]
+    response: list[int]
+    trained: list[int]
+    logp_sample: list[float]
+    calls: tuple[int, ...]  # indices of the merged calls
+    kind: str  # of the first call
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The B counted trajectories of a step: none masked, rejected or without a trained token."""
+
+    rows: list[list[Row]]  # of each trajectory, in call order
+    keys: list[tuple[int, int]]  # (request_no, index) of each trajectory
+    reward: Floats  # [B], 0 for demonstrations
+    group: Ints  # [B], equal numbers share the prompt; ascending
+    baseline: Floats  # [B], NaN where there is none
+    tokens: Ints  # [B], trained tokens
+    single_version: Flags  # [B], sampled by one version of the weights throughout
+    masked_samples: int  # left out: no reward, or cut off where the plan drops those
+    rejected_rows: int  # left out: a reward or log-probability that is no finite number
+
+    @property
+    def offsets(self) -> Ints:
+        """First trained token of each trajectory in the step's flat order, [B]."""
+        return np.cumsum(self.tokens) - self.tokens
+
+
+@dataclass(frozen=True)
+class _Sample:
+    trajectory: Trajectory
+    group: int
+    reward: float | None
+    baseline: float
+
+
+def pack(plan: StepPlan, trajectories: Sequence[Trajectory]) -> Batch:
+    """Return the step's rows; the order of `trajectories` matters only for builder `dataset`.
+
+    Raises Unpackable when a planned group's trajectories are missing, doubled or not as many as its rewards, or a row
+    has an empty prompt.
+    """
+    samples = list(_demonstrations(trajectories) if plan.builder == "dataset" else _rollouts(plan.groups, trajectories))
+    valid = [sample for sample in samples if not _masked(sample, plan)]
+    finite = [sample for sample in valid if _finite(sample, sampled=plan.builder != "dataset")]
+    packed = [(sample, rows(sample.trajectory)) for sample in finite]
+    counted = [(sample, found) for sample, found in packed if found]
+    return Batch(
+        rows=[found for _, found in counted],
+        keys=[(sample.trajectory.request_no, sample.trajectory.index) for sample, _ in counted],
+        reward=np.array([sample.reward for sample, _ in counted], np.float64),
+        group=np.array([sample.group for sample, _ in counted], np.int64),
+        baseline=np.array([sample.baseline for sample, _ in counted], np.float64),
+        tokens=np.array([sum(len(row.trained) for row in found) for _, found in counted], np.int64),
+        single_version=np.array([_single_version(sample.trajectory) for sample, _ in counted], np.bool_),
+        masked_samples=len(samples) - len(valid),
+        rejected_rows=len(valid) - len(finite),
+    )
+
+
+def rows(trajectory: Trajectory) -> list[Row]:
+    """Return the rows of a trajectory's policy calls; rows without a trained token are left out.
+
+    Raises Unpackable when a prompt is empty: its first token would have nothing to be predicted from.
+    """
+    runs: list[list[Call]] = []
+    text: list[int] = []
+    for call in trajectory.calls:
+        if call.role != "policy":
+            continue
+        if not call.prompt_ids:
+            raise Unpackable(f"trajectory {trajectory.group_id}/{trajectory.index} call {call.index}: empty prompt")
+        if runs and call.prompt_ids[:len(text)] == text:
+            runs[-1].append(call)
+        else:
+            runs.append([call])
+        text = call.prompt_ids + call.completion_ids
+    return [row for row in map(_row, runs) if row.trained]
+
+
+def _row(calls: list[Call]) -> Row:
+    prompt = calls[0].prompt_ids
+    response: list[int] = []
+    trained: list[int] = []
+    logp_sample: list[float] = []
+    for call in calls:
+        response += call.prompt_ids[len(prompt) + len(response):]
+        places = [place for place, trains in enumerate(call.train_mask) if trains]
+        trained += [len(response) + place for place in places]
+        logp_sample += [call.logp_sample[place] if call.logp_sample else 0.0 for place in places]
+        response += call.completion_ids
+    last = trained[-1] + 1 if trained else 0
+    return Row(tuple(prompt), response[:last], trained, logp_sample, tuple(call.index for call in calls), calls[0].kind)
+
+
+def _demonstrations(trajectories: Sequence[Trajectory]) -> Iterable[_Sample]:
+    for place, trajectory in enumerate(trajectories):
+        yield _Sample(trajectory, place, 0.0, math.nan)
+
+
+def _rollouts(groups: Sequence[GroupPlan], trajectories: Sequence[Trajectory]) -> Iterable[_Sample]:
+    found: dict[int, dict[int, Trajectory]] = {group.group_id: {} for group in groups}
+    for trajectory in trajectories:
+        group = found.get(trajectory.group_id)
+        if group is None or trajectory.index in group:
+            raise Unpackable(f"trajectory {trajectory.group_id}/{trajectory.index}: not planned, or given twice")
+        group[trajectory.index] = trajectory
+    for place, plan in enumerate(sorted(groups, key=lambda group: group.request_no)):
+        samples = found[plan.group_id]
+        if sorted(samples) != list(range(len(plan.rewards))):
+            raise Unpackable(f"group {plan.group_id}: found samples {sorted(samples)}, expected {len(plan.rewards)}")
+        baseline = math.nan if plan.baseline is None else plan.baseline
+        for index, reward in enumerate(plan.rewards):
+            yield _Sample(samples[index], place, reward, baseline)
+
+
+def _masked(sample: _Sample, plan: StepPlan) -> bool:
+    if sample.reward is None:
+        return True
+    cut_off = any(call.finish_reason == "length" for call in sample.trajectory.calls if call.role == "policy")
+    return plan.loss_mask_truncated == "drop" and cut_off
+
+
+def _finite(sample: _Sample, *, sampled: bool) -> bool:
+    calls = [call for call in sample.trajectory.calls if call.role == "policy"]
+    known = not sampled or all(len(call.logp_sample) == len(call.completion_ids) for call in calls)
+    values = [logp for call in calls for logp in call.logp_sample]
+    return known and all(map(math.isfinite, [*values, sample.reward or 0.0]))
+
+
+def _single_version(trajectory: Trajectory) -> bool:
+    calls = [call for call in trajectory.calls if call.role == "policy"]
+    return len({span.version_id for call in calls for span in call.versions}) == 1

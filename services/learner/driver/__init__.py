@@ -1,0 +1,1 @@
+"""The driver: leases runs and decides what each does next."""

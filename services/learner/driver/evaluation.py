@@ -1,0 +1,46 @@
+"""Held-out evaluation of a committed version: requested like any group, recorded when every answer is graded."""
+
+from collections import defaultdict
+
+from hone.store.database import Database, Row
+from services.learner.driver.lease import Lease, fenced
+from services.learner.driver.peers import Task
+from services.learner.driver.requests import eval_series, next_request, request_groups
+
+
+def request_evaluation(database: Database, lease: Lease, step: int, version_id: str, tasks: list[Task]) -> None:
+    """Request one answer to each held-out task in each series from the version after `step`."""
+    with fenced(database, lease) as transaction:
+        first = next_request(transaction, lease, "eval")
+        for place, (series, sampling) in enumerate(eval_series(lease).items()):
+            request_groups(transaction, lease, "eval", first + place * len(tasks), step, version_id, tasks,
+                           [1] * len(tasks), sampling, series)
+
+
+def record_evaluation(database: Database, lease: Lease, step: int) -> dict[str, float]:
+    """Record the accuracy of each series and end its groups; return the metrics."""
+    with fenced(database, lease) as transaction:
+        samples = transaction.all("driver.ready_samples", run_id=lease.run_id, purpose="eval", step=step)
+        metrics = accuracies(samples)
+        transaction.run("driver.record_metrics", run_id=lease.run_id, tenant_id=lease.tenant_id, step=step,
+                        names=list(metrics), values=list(metrics.values()))
+        transaction.run("driver.use_groups", group_ids=sorted({row["group_id"] for row in samples}))
+        transaction.run("driver.record_event", tenant_id=lease.tenant_id, run_id=lease.run_id, kind="evaluated",
+                        step=step, message=_sentence(step, metrics), data="{}")
+    return metrics
+
+
+def accuracies(samples: list[Row]) -> dict[str, float]:
+    """Return the mean score of each series as `eval/<series>`, and how many samples could not be graded."""
+    scores: dict[str, list[float]] = defaultdict(list)
+    for row in samples:
+        if row["score"] is not None:
+            scores[row["series"]].append(row["score"])
+    means = {f"eval/{series}": sum(values) / len(values) for series, values in sorted(scores.items())}
+    return {**means, "eval/masked": float(sum(row["score"] is None for row in samples))}
+
+
+def _sentence(step: int, metrics: dict[str, float]) -> str:
+    told = ", ".join(f"{name.removeprefix('eval/')} {value:.3f}" for name, value in metrics.items()
+                     if name != "eval/masked")
+    return f"held-out accuracy after step {step}: {told}"

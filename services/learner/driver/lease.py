@@ -1,0 +1,50 @@
+"""The driver's lease of a run: who decides for it now."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from hone.spec.run import RunSpec
+from hone.store.database import Database, Transaction
+
+
+class LeaseLost(RuntimeError):
+    """Another driver holds the run now; whatever was about to be written must not be."""
+
+
+@dataclass(frozen=True)
+class Lease:
+    """A run, and the epoch that every write of its holder names."""
+
+    run_id: str
+    tenant_id: str
+    model_id: str
+    spec: RunSpec
+    epoch: int
+
+
+def acquire(database: Database, owner: str, lease_s: float) -> Lease | None:
+    """Lease the oldest open run that nobody holds, or return None when there is none."""
+    with database.transaction() as transaction:
+        row = transaction.one("driver.lease_run", owner=owner, lease_s=lease_s)
+    if row is None:
+        return None
+    spec = RunSpec.model_validate(row["spec"])
+    return Lease(row["id"], row["tenant_id"], row["policy_model_id"], spec, row["lease_epoch"])
+
+
+def renew(database: Database, lease: Lease, lease_s: float) -> None:
+    """Hold the lease for another `lease_s` seconds. Raises LeaseLost."""
+    with database.transaction() as transaction:
+        held = transaction.run("driver.renew_lease", run_id=lease.run_id, epoch=lease.epoch, lease_s=lease_s)
+    if not held:
+        raise LeaseLost(lease.run_id)
+
+
+@contextmanager
+def fenced(database: Database, lease: Lease) -> Iterator[Transaction]:
+    """Open a transaction that only the holder of this epoch can commit. Raises LeaseLost."""
+    with database.transaction() as transaction:
+        if transaction.one("driver.fence", run_id=lease.run_id, epoch=lease.epoch) is None:
+            raise LeaseLost(lease.run_id)
+        yield transaction

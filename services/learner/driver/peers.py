@@ -1,0 +1,58 @@
+"""The services that the driver asks: tasks from simulation, budgets and baselines from value."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from hone.api import simulation_pb2, simulation_pb2_grpc, value_pb2, value_pb2_grpc
+from hone.rpc.client import blocking_channel
+from hone.spec.run import Slot, TaskSource
+from hone.spec.settings import Settings
+
+_SPLITS = {"TRAIN": simulation_pb2.SPLIT_TRAIN, "HELD_OUT": simulation_pb2.SPLIT_HELD_OUT}
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task as a group row stores it, and the hash of what it asks."""
+
+    body: dict[str, Any]
+    content_hash: str
+
+
+class Peers:
+    """Blocking clients; every call has a deadline and raises grpc.RpcError when the service does not answer."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._timeout_s = settings.rpc_timeout_s
+        self._simulation = simulation_pb2_grpc.SimulationServiceStub(blocking_channel(settings.simulation_address))
+        self._value = value_pb2_grpc.ValueServiceStub(blocking_channel(settings.value_address))
+
+    def draw(
+        self, source: TaskSource, split: Literal["TRAIN", "HELD_OUT"], seed: int, first: int, count: int, distinct: bool
+    ) -> list[Task]:
+        """Return tasks `first … first+count-1` of the split's stream."""
+        request = simulation_pb2.DrawTasksRequest(
+            environment=source.environment or "", params_json=json.dumps(source.params),
+            split=_SPLITS[split], seed=seed, first=first, count=count, distinct=distinct)
+        drawn = self._simulation.DrawTasks(request, timeout=self._timeout_s).tasks
+        return [Task(_body(task), task.content_hash) for task in drawn]
+
+    def allocate(self, run_id: str, slot: Slot, task_hashes: Sequence[str], budget: int) -> list[int]:
+        """Return how many rollouts each task gets."""
+        request = value_pb2.AllocateRolloutsRequest(
+            run_id=run_id, method=slot.name, params_json=json.dumps(slot.params), task_hashes=task_hashes,
+            budget=budget)
+        return list(self._value.AllocateRollouts(request, timeout=self._timeout_s).rollouts)
+
+    def baselines(self, run_id: str, task_hashes: Sequence[str], before_step: int) -> dict[str, float]:
+        """Return the mean outcome of each task over steps before this one; tasks without outcomes are left out."""
+        request = value_pb2.BaselineRequest(run_id=run_id, task_hashes=task_hashes, before_step=before_step)
+        found = self._value.Baseline(request, timeout=self._timeout_s).baselines
+        return {entry.task_hash: entry.mean for entry in found if entry.HasField("mean")}
+
+
+def _body(task: Any) -> dict[str, Any]:
+    return {"environment": task.environment, "params": json.loads(task.params_json or "{}"), "seed": task.seed,
+            "item": json.loads(task.item_json) if task.item_json else None}

@@ -1,0 +1,103 @@
+"""From graded samples to the plan of a step: filter (S2), reward processing (S3) and learning rate (S10)."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from hone.algorithms.filters import FILTERS
+from hone.algorithms.rewards import REWARDS, RewardInputs
+from hone.algorithms.schedules import SCHEDULES
+from hone.algorithms.schedules.inputs import Progress
+from hone.spec.run import RunSpec
+from hone.store.database import Row
+from hone.trajectory.plan import GroupPlan, StepPlan
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which ready groups a step would use, and which its filter removes."""
+
+    kept: list[list[Row]]
+    filtered: list[list[Row]]
+    metrics: dict[str, float]
+
+    @property
+    def filtered_ids(self) -> list[int]:
+        """Group ids that the filter removes."""
+        return [group[0]["group_id"] for group in self.filtered]
+
+
+def choose(samples: list[Row], slots: Mapping[str, Any], prompts: int) -> Choice:
+    """Apply S2 to the groups of `samples` (rows in request order); the step uses the first `prompts` that count."""
+    groups = [list(rows) for _, rows in groupby(samples, key=lambda row: row["group_id"])]
+    slot = slots["filter"]
+    raw = [[row["score"] for row in group] for group in groups]
+    counts, _, metrics = FILTERS[slot["name"]](raw, slot["params"], {})
+    kept = [group for group, counted in zip(groups, counts, strict=True) if counted]
+    filtered = [group for group, counted in zip(groups, counts, strict=True) if not counted]
+    return Choice(kept[:prompts], filtered, metrics)
+
+
+def learning_rate(spec: RunSpec, n: int) -> float:
+    """Return the learning rate of step `n` (S10)."""
+    schedule = SCHEDULES[spec.optimizer.schedule]
+    factor, _, _ = schedule(Progress(n, spec.steps), spec.optimizer.schedule_params, {})
+    return spec.optimizer.lr * factor
+
+
+def rollout_plan(
+    spec: RunSpec, slots: Mapping[str, Any], n: int, choice: Choice, baselines: Callable[[list[str]], dict[str, float]]
+) -> tuple[StepPlan, dict[str, float]]:
+    """Return the plan of step `n` over the chosen groups, and the metrics of its data."""
+    samples = [row for group in choice.kept for row in group]
+    rewards, reward_metrics = _processed_rewards(samples, slots)
+    known = baselines([group[0]["task_hash"] for group in choice.kept]) if needs_baseline(slots) else {}
+    by_place = iter(rewards)
+    plan = StepPlan(
+        n=n, builder="rollouts", parts=sorted({part for row in samples for part in row["parts"]}),
+        groups=[_group_plan(group, [next(by_place) for _ in group], known) for group in choice.kept],
+        slots=dict(slots), lr=learning_rate(spec, n), clip_norm=spec.optimizer.clip_norm,
+        temperature=spec.sampling.temperature, max_tokens=spec.sampling.max_tokens,
+        gap_alarm_nats=spec.gap_alarm_nats)
+    return plan, {**choice.metrics, **reward_metrics, **_data_metrics(samples)}
+
+
+def supervised_plan(spec: RunSpec, slots: Mapping[str, Any], n: int, part: str) -> StepPlan:
+    """Return the plan of step `n` over every row of one part."""
+    return StepPlan(
+        n=n, builder="dataset", parts=[part], groups=[], slots=dict(slots), lr=learning_rate(spec, n),
+        clip_norm=spec.optimizer.clip_norm, temperature=1.0, max_tokens=spec.sampling.max_tokens,
+        gap_alarm_nats=spec.gap_alarm_nats)
+
+
+def needs_baseline(slots: Mapping[str, Any]) -> bool:
+    """Tell whether the advantage may ask for the running mean of a prompt's earlier outcomes."""
+    return slots["advantage"]["name"] in ("rloo", "reinforce")
+
+
+def _processed_rewards(samples: list[Row], slots: Mapping[str, Any]) -> tuple[list[float | None], dict[str, float]]:
+    slot = slots["reward"]
+    inputs = RewardInputs([row["score"] for row in samples], [row["completion_tokens"] for row in samples],
+                          [row["finish_reason"] == "length" for row in samples])
+    rewards, _, metrics = REWARDS[slot["name"]](inputs, slot["params"], {})
+    return rewards, metrics
+
+
+def _group_plan(group: list[Row], rewards: list[float | None], baselines: dict[str, float]) -> GroupPlan:
+    head = group[0]
+    return GroupPlan(
+        group_id=head["group_id"], request_no=head["request_no"], task_hash=head["task_hash"],
+        grade_ids=[row["grade_id"] for row in group], rewards=rewards, baseline=baselines.get(head["task_hash"]))
+
+
+def _data_metrics(samples: list[Row]) -> dict[str, float]:
+    scores = [row["score"] for row in samples if row["score"] is not None]
+    lengths = [row["completion_tokens"] for row in samples]
+    return {
+        "reward/mean": sum(scores) / len(scores) if scores else 0.0,
+        "reward/masked": float(len(samples) - len(scores)),
+        "completion/mean_tokens": sum(lengths) / max(1, len(lengths)),
+        "completion/tokens": float(sum(lengths)),
+        "completion/truncated": sum(row["finish_reason"] == "length" for row in samples) / max(1, len(samples)),
+    }

@@ -1,0 +1,111 @@
+"""The driver process: leases runs and moves each on whenever its rows changed."""
+
+import logging
+import threading
+from collections.abc import Callable
+from functools import partial
+
+import grpc
+from psycopg import OperationalError
+
+from hone.queues.hints import Hints
+from hone.spec.settings import Settings
+from hone.store import objects
+from hone.store.database import Database
+from hone.store.notifications import Listener
+from hone.store.objects import StoreAway
+from services.learner.driver import lease as leases
+from services.learner.driver.lease import LeaseLost
+from services.learner.driver.peers import Peers
+from services.learner.driver.run import Run
+
+log = logging.getLogger(__name__)
+
+_PASSING = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.CANCELLED)
+
+
+class Driver:
+    """Moves the runs it holds until told to stop; another driver continues any of them from rows."""
+
+    def __init__(self, settings: Settings, owner: str) -> None:
+        self._settings, self._owner = settings, owner
+        self._database = Database(settings.database_url)
+        self._objects = objects.connect(settings.objects_url)
+        self._hints, self._peers = Hints(settings), Peers(settings)
+        self._listener = Listener(settings.database_url, "runs", "groups", "steps", "versions")
+        self._runs: dict[str, Run] = {}
+        self._stop = threading.Event()
+
+    def stop(self) -> None:
+        """Return from `run` after the action in hand."""
+        self._stop.set()
+
+    def run(self) -> None:
+        """Take the predecessor's leases over, then move, lease and wait in turn until stopped."""
+        threading.Thread(target=self._keep_leases, daemon=True).start()
+        self._survive(self._forget_predecessor)
+        while not self._stop.is_set():
+            self._survive(self._turn)
+        self._survive(self._forget_predecessor)
+
+    def _turn(self) -> None:
+        """Lease what nobody holds and move every run as far as it goes; then wait for a hint."""
+        while self._lease_another():
+            pass
+        for run in list(self._runs.values()):
+            self._move(run)
+        self._listener.wait(self._settings.sweep_s)
+
+    def _move(self, run: Run) -> None:
+        try:
+            while not self._stop.is_set() and run.advance():
+                pass
+        except LeaseLost:
+            log.info("no longer hold %s", run.lease.run_id)
+            self._runs.pop(run.lease.run_id, None)
+        except grpc.RpcError as error:
+            self._answer_rpc_error(run, error)
+        except (LookupError, ValueError) as problem:
+            log.exception("run %s fails", run.lease.run_id)
+            run.fail(str(problem))
+
+    def _answer_rpc_error(self, run: Run, error: grpc.RpcError) -> None:
+        code, details = error.code(), error.details() or str(error)
+        if code not in _PASSING:
+            run.fail(details)
+            return
+        log.warning("run %s waits: %s", run.lease.run_id, details)
+        run.explain(f"a service that does not answer: {code.name}: {details}")
+        self._stop.wait(self._settings.sweep_s)
+
+    def _lease_another(self) -> bool:
+        lease = leases.acquire(self._database, self._owner, self._settings.lease_s)
+        if lease is None:
+            return False
+        log.info("leased %s at epoch %d", lease.run_id, lease.epoch)
+        self._runs[lease.run_id] = Run(
+            self._settings, self._database, self._objects, self._hints, self._peers, lease)
+        return True
+
+    def _forget_predecessor(self) -> None:
+        with self._database.transaction() as transaction:
+            transaction.run("driver.forget_predecessor", owner=self._owner)
+
+    def _survive(self, work: Callable[[], None]) -> None:
+        """Do `work`; while Postgres or the object store is away say so and come back after a while."""
+        try:
+            work()
+        except (OperationalError, StoreAway) as away:
+            log.warning("waiting: %s", str(away).strip())
+            self._stop.wait(self._settings.sweep_s)
+
+    def _keep_leases(self) -> None:
+        while not self._stop.wait(self._settings.lease_s / 3):
+            for run in list(self._runs.values()):
+                self._survive(partial(self._renew, run))
+
+    def _renew(self, run: Run) -> None:
+        try:
+            leases.renew(self._database, run.lease, self._settings.lease_s)
+        except LeaseLost:
+            self._runs.pop(run.lease.run_id, None)

@@ -1,0 +1,48 @@
+"""Requesting groups: which tasks, how many rollouts each, under which version."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from hone.spec.run import EvalSpec, Slot
+from hone.store.database import Transaction
+from services.learner.driver.lease import Lease
+from services.learner.driver.peers import Task
+
+
+def request_groups(
+    transaction: Transaction, lease: Lease, purpose: str, first: int, step: int, version_id: str,
+    tasks: Sequence[Task], rollouts: Sequence[int], sampling: dict[str, Any], series: str = "",
+) -> int:
+    """Insert one requested group for each task, numbered from `first`; return how many there are now."""
+    return transaction.run(
+        "driver.request_groups", tenant_id=lease.tenant_id, run_id=lease.run_id, purpose=purpose, step=step,
+        series=series, sampling=json.dumps(sampling), model_id=lease.model_id, version_id=version_id,
+        grader=None if lease.spec.grader is None else json.dumps(lease.spec.grader),
+        request_nos=list(range(first, first + len(tasks))), tasks=[json.dumps(task.body) for task in tasks],
+        task_hashes=[task.content_hash for task in tasks], ns=list(rollouts))
+
+
+def next_request(transaction: Transaction, lease: Lease, purpose: str) -> int:
+    """Return the first number of this purpose that no group has."""
+    row = transaction.one("driver.next_request", run_id=lease.run_id, purpose=purpose)
+    return int(row["request_no"]) if row else 0
+
+
+def train_sampling(lease: Lease) -> dict[str, Any]:
+    """Return how training samples are drawn, as a group row stores it."""
+    return lease.spec.sampling.model_dump()
+
+
+def eval_series(lease: Lease) -> dict[str, dict[str, Any]]:
+    """Return the sampling of each evaluation series: greedy, and sampled as training does but at temperature 1."""
+    base = {"max_tokens": lease.spec.sampling.max_tokens, "top_p": 1.0, "top_k": 0, "stop": lease.spec.sampling.stop}
+    return {"greedy": {**base, "temperature": 0.0}, "sampled": {**base, "temperature": 1.0}}
+
+
+def eval_due(spec: EvalSpec | None, steps: int, step: int) -> bool:
+    """Tell whether the weights after `step` are evaluated: the base, every so often, and the last."""
+    return spec is not None and (step % spec.every == 0 or step == steps)
+
+
+UNIFORM = Slot(name="uniform")

@@ -1,0 +1,258 @@
+"""One run, as the driver moves it on: the training loop, told as the things that may come next."""
+
+import json
+import time
+from functools import cached_property
+from typing import Any
+
+from hone.algorithms import presets
+from hone.crashpoints import reach
+from hone.queues.hints import Hints
+from hone.spec.run import Slot
+from hone.spec.settings import Settings
+from hone.store.database import Database
+from hone.store.objects import Objects
+from hone.trajectory.plan import StepPlan
+from services.learner.driver import operations
+from services.learner.driver.evaluation import record_evaluation, request_evaluation
+from services.learner.driver.lease import Lease, fenced
+from services.learner.driver.peers import Peers
+from services.learner.driver.planning import choose, rollout_plan, supervised_plan
+from services.learner.driver.requests import eval_due, next_request, request_groups, train_sampling
+from services.learner.driver.supervised import Supervised
+from services.learner.driver.tasks import Tasks
+from services.learner.driver.view import View, view
+
+PLAN_AHEAD = 4  # supervised steps that may wait for the trainer: enough that it never waits for the driver
+
+
+class Run:
+    """A leased run. All it knows it reads from rows; what it keeps in memory only saves looking again."""
+
+    def __init__(
+        self, settings: Settings, database: Database, objects: Objects, hints: Hints, peers: Peers, lease: Lease
+    ) -> None:
+        self.lease = lease
+        self._settings, self._database, self._hints, self._peers = settings, database, hints, peers
+        self._spec = lease.spec
+        self._slots: dict[str, Any] = presets.resolve(lease.spec.algorithm)
+        self._tasks = Tasks(database, objects, peers, lease)
+        self._supervised = Supervised(database, objects, lease)
+        self._said, self._said_at, self._hinted_at = "", time.monotonic(), 0.0
+
+    def advance(self) -> bool:
+        """Do the first thing that applies, in this order; False when all that is left is to wait.
+
+        A run ends when it was cancelled, failed or is past its deadline, and rests while it is paused. It publishes
+        its base as version 0. From there: evaluate the newest version when that is due; request the groups of the
+        next step; once they are ready, plan the step and append its operations for the trainer; and finish when the
+        last step is committed and evaluated. Raises LeaseLost when the run became somebody else's.
+        """
+        now = view(self._database, self.lease)
+        if self._end(now) or self._rest(now):
+            return True
+        if now.state == "paused":
+            return self._wait(now)
+        return (
+            self._publish_base(now)
+            or self._request_evaluation(now) or self._record_evaluation(now)
+            or self._request_groups(now) or self._plan_rollouts(now) or self._plan_supervised(now)
+            or self._finish(now) or self._wait(now)
+        )
+
+    def explain(self, reason: str) -> None:
+        """Say on the run's row what it waits for."""
+        with self._database.transaction() as transaction:
+            transaction.run("driver.say_waiting", run_id=self.lease.run_id, epoch=self.lease.epoch, waiting_for=reason)
+
+    def fail(self, reason: str) -> None:
+        """End the run as failed."""
+        self._close("failed", reason, "failed")
+
+    # What may come next, in order ---------------------------------------------------------------------------------
+
+    def _end(self, now: View) -> bool:
+        if now.desired == "cancel":
+            self._close("cancelled", "cancelled on request", "cancelled")
+        elif now.failure is not None:
+            self.fail(now.failure)
+        elif now.past_deadline:
+            self.fail(f"the run's deadline of {self._spec.deadline_s:.0f} s passed: {self._situation(now)}")
+        else:
+            return False
+        return True
+
+    def _rest(self, now: View) -> bool:
+        wanted = "paused" if now.desired == "pause" else "running"
+        if now.state == wanted:
+            return False
+        with fenced(self._database, self.lease) as transaction:
+            transaction.run("driver.set_state", run_id=self.lease.run_id, epoch=self.lease.epoch, state=wanted,
+                            reason=None)
+        return True
+
+    def _publish_base(self, now: View) -> bool:
+        if now.version_id is not None or now.committed > 0 or self._base_appended:
+            return False
+        with fenced(self._database, self.lease) as transaction:
+            operations.append(transaction, self.lease.tenant_id, self.lease.model_id,
+                              operations.base_operation(self.lease.run_id))
+        self._base_appended = True
+        return True
+
+    def _request_evaluation(self, now: View) -> bool:
+        if now.version_id is None or not self._evaluation_pending(now) or now.open("eval", now.committed).total:
+            return False
+        request_evaluation(self._database, self.lease, now.committed, now.version_id, self._tasks.held_out)
+        self._hint(2 * len(self._tasks.held_out))
+        return True
+
+    def _record_evaluation(self, now: View) -> bool:
+        groups = now.open("eval", now.committed)
+        if not groups.total or groups.requested:
+            return False
+        record_evaluation(self._database, self.lease, now.committed)
+        self._evaluated.add(now.committed)
+        return True
+
+    def _request_groups(self, now: View) -> bool:
+        step = now.committed + 1
+        if self._supervises or now.version_id is None or step > self._spec.steps or now.planned > now.committed:
+            return False
+        if now.open("train", step).total:
+            return False
+        self._request(step, now.version_id, self._spec.batch.prompts)
+        return True
+
+    def _plan_rollouts(self, now: View) -> bool:
+        step = now.committed + 1
+        groups = now.open("train", step)
+        if now.planned > now.committed or not groups.total or groups.requested or self._evaluation_pending(now):
+            return False
+        with self._database.transaction() as transaction:
+            samples = transaction.all("driver.ready_samples", run_id=self.lease.run_id, purpose="train", step=step)
+        choice = choose(samples, self._slots, self._spec.batch.prompts)
+        missing = self._spec.batch.prompts - len(choice.kept)
+        if missing > 0 and now.version_id and groups.total < self._most_groups:
+            self._request(step, now.version_id, missing)
+            return True
+        plan, metrics = rollout_plan(self._spec, self._slots, step, choice, self._baselines(step))
+        self._write_plan(plan, choice.filtered_ids, metrics)
+        return True
+
+    def _plan_supervised(self, now: View) -> bool:
+        step = now.planned + 1
+        if not self._supervises or now.version_id is None or step > self._last_plannable(now):
+            return False
+        size = self._spec.batch.prompts
+        part = self._supervised.store_part(self._tasks.train_rows((step - 1) * size, size), (step - 1) * size)
+        self._write_plan(supervised_plan(self._spec, self._slots, step, part), [], {})
+        return True
+
+    def _finish(self, now: View) -> bool:
+        if now.committed < self._spec.steps or self._evaluation_pending(now):
+            return False
+        self._close("succeeded", None, "surplus")
+        return True
+
+    def _wait(self, now: View) -> bool:
+        if any(count.unclaimed for count in now.counts.values()):
+            self._repeat_hint()
+        situation = self._situation(now)
+        if situation != self._said:
+            self._said, self._said_at = situation, time.monotonic()
+        elif time.monotonic() - self._said_at > self._settings.sweep_s:
+            self.explain(situation)
+        return False
+
+    # Parts of the above -------------------------------------------------------------------------------------------
+
+    def _request(self, step: int, version_id: str, count: int) -> None:
+        with self._database.transaction() as transaction:
+            first = next_request(transaction, self.lease, "train")
+        tasks = self._tasks.train(first, count)
+        slot = Slot.model_validate(self._slots["allocation"])
+        rollouts = self._peers.allocate(self.lease.run_id, slot, [task.content_hash for task in tasks],
+                                        count * self._spec.batch.samples)
+        with fenced(self._database, self.lease) as transaction:
+            request_groups(transaction, self.lease, "train", first, step, version_id, tasks, rollouts,
+                           train_sampling(self.lease))
+        reach("groups.row-hint")
+        self._hint(count)
+
+    def _write_plan(self, plan: StepPlan, filtered: list[int], metrics: dict[str, float]) -> None:
+        reach("step.before-row")
+        with fenced(self._database, self.lease) as transaction:
+            transaction.run(
+                "driver.plan_step", run_id=self.lease.run_id, tenant_id=self.lease.tenant_id, n=plan.n,
+                epoch=self.lease.epoch, plan=plan.model_dump_json(), dropped_ids=filtered,
+                group_ids=[group.group_id for group in plan.groups])
+            transaction.run("driver.drop_groups", group_ids=filtered, reason="filtered")
+            transaction.run("driver.record_metrics", run_id=self.lease.run_id, tenant_id=self.lease.tenant_id,
+                            step=plan.n, names=list(metrics), values=list(metrics.values()))
+            operations.append(transaction, self.lease.tenant_id, self.lease.model_id,
+                              operations.step_operations(self.lease.run_id, plan.n, plan.lr, plan.clip_norm))
+        reach("step.row-hint")
+
+    def _close(self, state: str, reason: str | None, dropped: str) -> None:
+        lease = self.lease
+        with fenced(self._database, lease) as transaction:
+            transaction.run("driver.drop_open_groups", run_id=lease.run_id, reason=dropped)
+            transaction.run("driver.forget_journal", run_id=lease.run_id)
+            transaction.run("driver.cancel_steps", run_id=lease.run_id)
+            transaction.run("driver.cancel_operations", model_id=lease.model_id, reason=f"the run {state}")
+            transaction.run("driver.record_event", tenant_id=lease.tenant_id, run_id=lease.run_id, kind=state,
+                            step=None, message=reason or f"run {state}", data=json.dumps({}))
+            transaction.run("driver.set_state", run_id=lease.run_id, epoch=lease.epoch, state=state, reason=reason)
+            transaction.run("driver.notify", channel="runs", payload=lease.run_id)
+
+    def _situation(self, now: View) -> str:
+        if now.version_id is None:
+            return "the trainer to publish the base weights"
+        for (purpose, step), count in sorted(now.counts.items()):
+            if count.requested:
+                told = f"{count.ready} of {count.total} {purpose} groups of step {step} are ready"
+                return f"{told}; {count.reason}" if count.reason else told
+        if now.planned > now.committed:
+            return f"the trainer to commit step {now.committed + 1}"
+        return "nothing"
+
+    def _hint(self, groups: int) -> None:
+        self._hinted_at = time.monotonic()
+        self._hints.send(-(-groups // self._settings.claim_groups))
+
+    def _repeat_hint(self) -> None:
+        if time.monotonic() - self._hinted_at > self._settings.sweep_s:
+            self._hint(1)
+
+    def _baselines(self, step: int) -> Any:
+        return lambda hashes: self._peers.baselines(self.lease.run_id, hashes, step)
+
+    def _evaluation_pending(self, now: View) -> bool:
+        due = eval_due(self._spec.eval, self._spec.steps, now.committed)
+        return due and now.committed not in self._evaluated
+
+    def _last_plannable(self, now: View) -> int:
+        if self._evaluation_pending(now):
+            return now.committed
+        ahead = range(now.committed + 1, min(now.committed + PLAN_AHEAD, self._spec.steps) + 1)
+        due = (step for step in ahead if eval_due(self._spec.eval, self._spec.steps, step))
+        return next(due, max(ahead, default=now.committed))
+
+    @property
+    def _supervises(self) -> bool:
+        return bool(self._slots["builder"]["name"] == "dataset")
+
+    @cached_property
+    def _most_groups(self) -> int:
+        rounds = self._slots["filter"]["params"].get("max_rounds", 0)
+        return self._spec.batch.prompts * (1 + int(rounds))
+
+    @cached_property
+    def _evaluated(self) -> set[int]:
+        with self._database.transaction() as transaction:
+            return {row["step"] for row in transaction.all("driver.evaluated", run_id=self.lease.run_id)}
+
+    @cached_property
+    def _base_appended(self) -> bool:
+        return False

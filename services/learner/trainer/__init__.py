@@ -1,0 +1,1 @@
+"""The trainer: leases models and executes their operations in order."""

@@ -1,0 +1,26 @@
+"""`python -m services.learner.trainer`: one trainer process."""
+
+import os
+import signal
+import socket
+
+import torch
+
+from hone.spec import settings
+from hone.telemetry import logs
+from services.learner.trainer.process import Trainer
+
+
+def main() -> None:
+    """Run a trainer until SIGTERM or SIGINT."""
+    logs.configure()
+    torch.set_num_threads(1)
+    configuration = settings.load()
+    trainer = Trainer(configuration, configuration.process_name or f"{socket.gethostname()}:{os.getpid()}")
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: trainer.stop())
+    trainer.run()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,117 @@
+"""Snapshots, restoring, comparing replays, and which versions keep their weights."""
+
+import hashlib
+import json
+import logging
+from typing import Any
+
+import torch
+from safetensors.torch import load
+
+from hone import ids
+from hone.crashpoints import reach
+from hone.store import manifests
+from hone.store.database import Database, Row
+from hone.store.objects import Objects
+from services.learner.trainer.learner import Learner
+from services.learner.trainer.lease import Lease, fenced
+
+log = logging.getLogger(__name__)
+
+REPLAY_TOLERANCE = 1e-5  # largest difference of a weight up to which a replay counts as the stored version
+
+
+class Checkpoints:
+    """What is stored of one leased model besides its versions' rows."""
+
+    def __init__(self, database: Database, objects: Objects, lease: Lease) -> None:
+        self._database, self._objects, self._lease = database, objects, lease
+        self._snapshot = lease.snapshot
+        self.covered_seq = lease.snapshot_seq
+        self._base: dict[str, Any] | None = None
+
+    def restore(self, token_budget: int) -> Learner:
+        """Return a learner that stands at the last snapshot, or at the base weights when there is none."""
+        optimizer = self._lease.config["optimizer"]
+        if self._snapshot is not None:
+            files = manifests.get_files(self._objects, self._snapshot)
+            return Learner.restore(files, optimizer, token_budget=token_budget)
+        files = manifests.get_files(self._objects, self._base_manifest())
+        return Learner.create(files, optimizer, token_budget=token_budget)
+
+    def side_files(self) -> dict[str, dict[str, Any]]:
+        """Return the base's entries that every version shares: configuration and tokenizer, no weights."""
+        entries: dict[str, dict[str, Any]] = self._base_manifest()["files"]
+        return {name: entry for name, entry in entries.items() if "safetensors" not in name}
+
+    def after_commit(self, learner: Learner, seq: int, number: int) -> None:
+        """Take a snapshot when one is due, then let go of weights that nothing needs any more."""
+        if number % self._lease.config["snapshot_every"] == 0:
+            self._take_snapshot(learner, seq)
+        self._retire_versions(number)
+
+    def compare(self, learner: Learner, unit: list[Row]) -> None:
+        """Hold a replay against the stored version: count it when equal, replace the version when not."""
+        data = learner.weights()
+        with fenced(self._database, self._lease) as transaction:
+            transaction.run("trainer.count_replays", ids=[operation["id"] for operation in unit])
+            stored = transaction.one("trainer.version_at", model_id=self._lease.model_id, seq=unit[-1]["seq"])
+        if stored and stored["manifest"]["weights_sha256"] != hashlib.sha256(data).hexdigest():
+            self._settle_difference(stored, data, unit[-1]["seq"])
+
+    def _settle_difference(self, stored: Row, data: bytes, seq: int) -> None:
+        entry = stored["manifest"]["files"]["model.safetensors"]
+        difference = largest_difference(manifests.get_file(self._objects, entry), data)
+        log.warning("replay of version %s differs by %.3g", stored["id"], difference)
+        if difference > REPLAY_TOLERANCE:
+            self._replace_version(stored, data, seq)
+
+    def _replace_version(self, stored: Row, data: bytes, seq: int) -> None:
+        version_id = ids.new("ver")
+        entry = manifests.put_file(
+            self._objects, f"models/{self._lease.model_id}/versions/{version_id}/model.safetensors", data)
+        manifest = {"files": {**self.side_files(), "model.safetensors": entry}, "weights_sha256": entry["sha256"]}
+        with fenced(self._database, self._lease) as transaction:
+            transaction.run("trainer.abandon_version", version_id=stored["id"])
+            transaction.run("trainer.insert_version", id=version_id, tenant_id=self._lease.tenant_id,
+                            model_id=self._lease.model_id, seq=seq, number=stored["number"], parent_id=None,
+                            manifest=json.dumps(manifest))
+            transaction.run("trainer.repoint_step", version_id=version_id, old_version_id=stored["id"])
+            transaction.run("driver.notify", channel="versions", payload=self._lease.model_id)
+
+    def _take_snapshot(self, learner: Learner, seq: int) -> None:
+        prefix = f"models/{self._lease.model_id}/snapshots/{seq}-{ids.new('snap')}"
+        files = {}
+        for name, data in sorted(learner.snapshot().items()):
+            files[name] = manifests.put_file(self._objects, f"{prefix}/{name}", data)
+            reach("checkpoint.mid")
+        with fenced(self._database, self._lease) as transaction:
+            transaction.run("trainer.record_snapshot", model_id=self._lease.model_id, epoch=self._lease.epoch, seq=seq,
+                            manifest=json.dumps({"files": files}))
+        outdated, self._snapshot, self.covered_seq = self._snapshot, {"files": files}, seq
+        if outdated is not None:
+            self._objects.delete(entry["key"] for entry in outdated["files"].values())
+
+    def _retire_versions(self, newest: int) -> None:
+        config = self._lease.config
+        with fenced(self._database, self._lease) as transaction:
+            retired = transaction.all("trainer.outdated_versions", model_id=self._lease.model_id, newest=newest,
+                                      keep=config["keep_versions"], checkpoint_every=config["checkpoint_every"])
+        self._objects.delete(row["manifest"]["files"]["model.safetensors"]["key"] for row in retired)
+
+    def _base_manifest(self) -> dict[str, Any]:
+        if self._base is None:
+            with self._database.transaction() as transaction:
+                row = transaction.one("trainer.base_files", model_id=self._lease.model_id)
+            if row is None or row["manifest"] is None:
+                raise LookupError(f"model {self._lease.model_id} has no base")
+            self._base = row["manifest"]
+        return self._base
+
+
+def largest_difference(left: bytes, right: bytes) -> float:
+    """Return the largest absolute difference between equally named tensors of two safetensors files."""
+    ours, theirs = load(left), load(right)
+    if ours.keys() != theirs.keys():
+        return float("inf")
+    return max(float(torch.max(torch.abs(ours[name].float() - theirs[name].float()))) for name in ours)

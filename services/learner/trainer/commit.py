@@ -1,0 +1,69 @@
+"""What becomes true together when a step is trained: one Postgres transaction, after its objects are stored."""
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from hone.store.database import Row, Transaction
+from services.learner.trainer.lease import Lease
+
+
+class StaleUnit(RuntimeError):
+    """Some operation of the unit was finished or cancelled meanwhile: nothing of it may be committed."""
+
+
+@dataclass
+class Outcome:
+    """What executing a unit of operations produced."""
+
+    number: int
+    version_id: str
+    manifest: dict[str, Any]
+    run_id: str | None = None
+    step: int | None = None
+    metrics: dict[str, float] = field(default_factory=dict)
+    usage: dict[str, float] = field(default_factory=dict)
+    alarms: list[str] = field(default_factory=list)
+
+
+def commit(transaction: Transaction, lease: Lease, operations: list[Row], outcome: Outcome) -> None:
+    """Finish the operations, publish the version, commit the step, use its groups, record metrics and usage.
+
+    The transaction must be fenced. Raises StaleUnit when an operation is no longer queued.
+    """
+    _publish(transaction, lease, operations[-1]["seq"], outcome)
+    _finish(transaction, operations, outcome)
+    if outcome.run_id is not None and outcome.step is not None:
+        _commit_step(transaction, lease, outcome)
+    transaction.run("driver.notify", channel="versions", payload=lease.model_id)
+
+
+def _publish(transaction: Transaction, lease: Lease, seq: int, outcome: Outcome) -> None:
+    parent = transaction.one("trainer.newest_version", model_id=lease.model_id)
+    transaction.run(
+        "trainer.insert_version", id=outcome.version_id, tenant_id=lease.tenant_id, model_id=lease.model_id, seq=seq,
+        number=outcome.number, parent_id=parent and parent["id"], manifest=json.dumps(outcome.manifest))
+
+
+def _finish(transaction: Transaction, operations: list[Row], outcome: Outcome) -> None:
+    result = json.dumps({"version_id": outcome.version_id, "metrics": outcome.metrics})
+    for operation in operations:
+        if not transaction.run("trainer.finish_operation", id=operation["id"], result=result):
+            raise StaleUnit(f"operation {operation['id']} is no longer queued")
+
+
+def _commit_step(transaction: Transaction, lease: Lease, outcome: Outcome) -> None:
+    named = {"run_id": outcome.run_id, "n": outcome.step}
+    if not transaction.run("trainer.commit_step", version_id=outcome.version_id, **named):
+        raise StaleUnit(f"step {outcome.step} of {outcome.run_id} is not planned")
+    transaction.run("trainer.use_groups", **named)
+    transaction.run(
+        "driver.record_metrics", run_id=outcome.run_id, tenant_id=lease.tenant_id, step=outcome.step,
+        names=list(outcome.metrics), values=list(outcome.metrics.values()))
+    transaction.run(
+        "trainer.record_usage", tenant_id=lease.tenant_id, run_id=outcome.run_id,
+        kinds=list(outcome.usage), amounts=list(outcome.usage.values()))
+    for alarm in outcome.alarms:
+        transaction.run("driver.record_event", tenant_id=lease.tenant_id, run_id=outcome.run_id, kind="alarm",
+                        step=outcome.step, message=alarm, data="{}")
+    transaction.run("driver.notify", channel="steps", payload=outcome.run_id)

@@ -1,0 +1,47 @@
+"""An export: a version's files, loaded into stock transformers and compared before they are called ready."""
+
+import json
+import logging
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from hone.models import exporting
+from hone.store import manifests
+from hone.store.database import Database, Row
+from hone.store.objects import ObjectMissing, Objects
+from services.learner.trainer.commit import StaleUnit
+from services.learner.trainer.lease import Lease, fenced
+
+log = logging.getLogger(__name__)
+
+
+def export(database: Database, objects: Objects, lease: Lease, operation: Row) -> None:
+    """Write the version that the operation names as a directory that stock engines load, and say how equal it is.
+
+    A version that cannot be exported fails the operation with its reason; nothing else stops.
+    """
+    try:
+        result = _export(database, objects, lease, operation["payload"]["version_id"])
+    except (exporting.ExportRefused, ObjectMissing, manifests.DigestMismatch, LookupError) as problem:
+        log.error("export of %s refused: %s", operation["payload"], problem)
+        with fenced(database, lease) as transaction:
+            transaction.run("trainer.fail_operation", id=operation["id"], category="server", reason=str(problem))
+        return
+    with fenced(database, lease) as transaction:
+        if not transaction.run("trainer.finish_operation", id=operation["id"], result=json.dumps(result)):
+            raise StaleUnit(f"export {operation['id']} is no longer queued")
+
+
+def _export(database: Database, objects: Objects, lease: Lease, version_id: str) -> dict[str, Any]:
+    with database.transaction() as transaction:
+        version = transaction.one("trainer.version_by_id", model_id=lease.model_id, version_id=version_id)
+    if version is None or version["weights_deleted_at"] is not None:
+        raise LookupError(f"version {version_id}: its weights are no longer kept")
+    files = exporting.hf_files(manifests.get_files(objects, version["manifest"]))
+    with tempfile.TemporaryDirectory() as directory:
+        for name, data in files.items():
+            Path(directory, name).write_bytes(data)
+        difference = exporting.verify(Path(directory))
+    entries = manifests.put_files(objects, f"models/{lease.model_id}/exports/{version_id}", files)
+    return {"version_id": version_id, "files": entries, "max_abs_diff": difference}

@@ -1,0 +1,152 @@
+"""A model's lane: its operations executed in order, each step committed whole, and replayed after a loss."""
+
+import logging
+import time
+from collections.abc import Callable
+from typing import Any
+
+from hone import ids
+from hone.crashpoints import reach
+from hone.store import manifests
+from hone.store.database import Database, Row
+from hone.store.objects import Objects
+from hone.trajectory import parts
+from hone.trajectory.plan import StepPlan
+from hone.trajectory.records import Trajectory
+from services.learner.trainer.checkpoints import Checkpoints
+from services.learner.trainer.commit import Outcome, commit
+from services.learner.trainer.export import export
+from services.learner.trainer.learner import Learner, RejectedPlan
+from services.learner.trainer.lease import Lease, fenced
+
+log = logging.getLogger(__name__)
+
+
+class Lane:
+    """The holder's view of one leased model. Its learner stands where the last committed operation left it."""
+
+    def __init__(self, database: Database, objects: Objects, lease: Lease, token_budget: int) -> None:
+        self.lease = lease
+        self._database, self._objects, self._token_budget = database, objects, token_budget
+        self._checkpoints = Checkpoints(database, objects, lease)
+        self._learner: Learner | None = None
+        self.idle_since = time.monotonic()
+
+    def advance(self) -> bool:
+        """Execute the next unit of queued operations, up to the save that publishes it; False when there is none.
+
+        Raises LeaseLost and StaleUnit when the work turned out to be somebody else's, psycopg.OperationalError and
+        StoreAway when it has to be tried again; in each case the learner is rebuilt from rows first.
+        """
+        unit = next_unit(self._queued())
+        if not unit:
+            return False
+        try:
+            self._perform(unit)
+        except RejectedPlan as problem:
+            self._learner = None
+            self._fail(unit, problem)
+        except BaseException:
+            self._learner = None
+            raise
+        self.idle_since = time.monotonic()
+        return True
+
+    def _perform(self, unit: list[Row]) -> None:
+        if unit[-1]["kind"] == "export":
+            export(self._database, self._objects, self.lease, unit[-1])
+            return
+        learner = self._restored()
+        outcome = self._execute(learner, unit)
+        reach("optimizer-commit")
+        self._store(learner, outcome)
+        reach("version.object-row")
+        with fenced(self._database, self.lease) as transaction:
+            commit(transaction, self.lease, unit, outcome)
+        reach("commit.after")
+        self._checkpoints.after_commit(learner, unit[-1]["seq"], outcome.number)
+
+    def _execute(self, learner: Learner, unit: list[Row]) -> Outcome:
+        outcome = Outcome(number=0, version_id=ids.new("ver"), manifest={})
+        for operation in unit:
+            began = time.perf_counter()
+            _EXECUTORS[operation["kind"]](self, learner, operation["payload"], outcome)
+            outcome.metrics[f"trainer/{operation['kind']}_s"] = time.perf_counter() - began
+        outcome.usage["trainer_s"] = sum(v for k, v in outcome.metrics.items() if k.startswith("trainer/"))
+        return outcome
+
+    def _forward_backward(self, learner: Learner, payload: dict[str, Any], outcome: Outcome) -> None:
+        plan, trajectories = self._step_data(payload["run_id"], payload["step"])
+        metrics = learner.forward_backward(plan, trajectories)
+        outcome.metrics.update(metrics)
+        outcome.usage["trained_tokens"] = metrics["trained_tokens"]
+        gap = metrics.get("gap/mean", 0.0)
+        if gap > plan.gap_alarm_nats:
+            outcome.alarms.append(f"trainer-sampler gap {gap:.4f} nats a token is above {plan.gap_alarm_nats}: the "
+                                  "engine does not sample from the weights being trained")
+
+    def _optim_step(self, learner: Learner, payload: dict[str, Any], outcome: Outcome) -> None:
+        outcome.metrics.update(learner.optim_step(payload["lr"], payload["clip_norm"]))
+        outcome.metrics["lr"] = payload["lr"]
+
+    def _save(self, _: Learner, payload: dict[str, Any], outcome: Outcome) -> None:
+        outcome.number, outcome.step = payload["number"], payload.get("step")
+        outcome.run_id = payload["run_id"]
+
+    def _store(self, learner: Learner, outcome: Outcome) -> None:
+        prefix = f"models/{self.lease.model_id}/versions/{outcome.version_id}"
+        entry = manifests.put_file(self._objects, f"{prefix}/model.safetensors", learner.weights())
+        files = {**self._checkpoints.side_files(), "model.safetensors": entry}
+        outcome.manifest = {"files": files, "weights_sha256": entry["sha256"]}
+
+    def _step_data(self, run_id: str, step: int) -> tuple[StepPlan, list[Trajectory]]:
+        with self._database.transaction() as transaction:
+            row = transaction.one("trainer.step_plan", run_id=run_id, n=step)
+        if row is None:
+            raise RejectedPlan(f"step {step} of {run_id} has no plan")
+        plan = StepPlan.model_validate(row["plan"])
+        return plan, [t for key in plan.parts for t in parts.decode(self._objects.get(key))]
+
+    def _restored(self) -> Learner:
+        if self._learner is None:
+            learner = self._checkpoints.restore(self._token_budget)
+            self._replay(learner)
+            self._learner = learner
+        return self._learner
+
+    def _replay(self, learner: Learner) -> None:
+        """Execute again what was committed after the snapshot; the stored versions say whether it came out the same."""
+        with self._database.transaction() as transaction:
+            executed = transaction.all("trainer.executed", model_id=self.lease.model_id,
+                                       after_seq=self._checkpoints.covered_seq)
+        while unit := next_unit(executed):
+            executed = executed[len(unit):]
+            self._execute(learner, unit)
+            self._checkpoints.compare(learner, unit)
+            log.info("replayed operations %d to %d of %s", unit[0]["seq"], unit[-1]["seq"], self.lease.model_id)
+
+    def _queued(self) -> list[Row]:
+        with self._database.transaction() as transaction:
+            return transaction.all("trainer.queued", model_id=self.lease.model_id)
+
+    def _fail(self, unit: list[Row], problem: Exception) -> None:
+        log.error("operations of %s fail: %s", self.lease.model_id, problem)
+        with fenced(self._database, self.lease) as transaction:
+            for operation in unit:
+                transaction.run("trainer.fail_operation", id=operation["id"], category="user", reason=str(problem))
+            transaction.run("driver.notify", channel="steps", payload=self.lease.model_id)
+
+
+_EXECUTORS: dict[str, Callable[[Lane, Learner, dict[str, Any], Outcome], None]] = {
+    "forward_backward": Lane._forward_backward,
+    "optim_step": Lane._optim_step,
+    "save": Lane._save,
+}
+
+
+def next_unit(operations: list[Row]) -> list[Row]:
+    """Return the operations up to and including the first save or export: what is committed together."""
+    for place, operation in enumerate(operations):
+        if operation["kind"] in ("save", "export"):
+            return operations[: place + 1]
+    return []
