@@ -1,0 +1,119 @@
+"""Objects in an S3 bucket, on any server that speaks S3."""
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from io import BytesIO
+from urllib.parse import unquote, urlsplit
+
+import urllib3
+from minio import Minio
+from minio.deleteobjects import DeleteObject
+from minio.error import InvalidResponseError, S3Error, ServerError
+
+from hone.store.objects import ObjectMissing, StoreAway
+
+_DIGEST = "sha256"  # our own metadata: servers differ in which checksums they check
+_REFUSALS = {"SignatureDoesNotMatch", "InvalidAccessKeyId", "AccessDenied"}
+
+
+class StoreRefused(PermissionError):
+    """The object store does not accept these credentials, or grants them too little."""
+
+
+class ObjectCorrupt(ValueError):
+    """An object's bytes are not the ones that were stored."""
+
+
+class Bucket:
+    """Objects of one bucket; a missing bucket is made. Raises StoreRefused at once for a wrong secret."""
+
+    def __init__(self, client: Minio, name: str) -> None:
+        self._client, self._name = client, name
+        with _translated(name):
+            _ensure(client, name)
+
+    @classmethod
+    def connect(cls, url: str) -> "Bucket":
+        """Open `s3://key:secret@host:port/bucket`, or `s3s://…` over TLS. Raises ValueError for another URL."""
+        parts = urlsplit(url)
+        name = parts.path.strip("/")
+        if parts.scheme not in {"s3", "s3s"} or not parts.hostname or not name:
+            raise ValueError("objects_url: expected s3://key:secret@host:port/bucket or s3s://…")
+        client = Minio(
+            parts.netloc.rpartition("@")[2], access_key=unquote(parts.username or ""),
+            secret_key=unquote(parts.password or ""), secure=parts.scheme == "s3s", http_client=_http())
+        return cls(client, name)
+
+    def put(self, key: str, data: bytes) -> None:
+        digest = hashlib.sha256(data).hexdigest()
+        with _translated(key):
+            self._client.put_object(self._name, key, BytesIO(data), len(data), metadata={_DIGEST: digest})
+
+    def get(self, key: str) -> bytes:
+        """Return the bytes under `key`. Raises ObjectMissing, and ObjectCorrupt when they are not what was put."""
+        with _translated(key):
+            response = self._client.get_object(self._name, key)
+            try:
+                data, digest = response.read(), response.headers.get(f"x-amz-meta-{_DIGEST}")
+            finally:
+                response.close()
+                response.release_conn()
+        if digest and hashlib.sha256(data).hexdigest() != digest:
+            raise ObjectCorrupt(f"{key}: the bytes do not have the stored sha256 {digest}")
+        return data
+
+    def list(self, prefix: str) -> Iterator[str]:
+        with _translated(prefix):
+            found = self._client.list_objects(self._name, prefix=prefix, recursive=True)
+            return iter(sorted(item.object_name for item in found if item.object_name))
+
+    def delete(self, keys: Iterable[str]) -> None:
+        with _translated(self._name):
+            failures = list(self._client.remove_objects(self._name, (DeleteObject(key) for key in keys)))
+        if failures:
+            raise StoreAway(f"{self._name}: {failures[0].name} was not deleted: {failures[0].message}")
+
+
+def _ensure(client: Minio, bucket: str) -> None:
+    try:
+        next(iter(client.list_objects(bucket)), None)  # unlike a HEAD, its refusal says what is wrong
+    except S3Error as error:
+        if error.code != "NoSuchBucket":
+            raise
+        _make(client, bucket)
+
+
+def _make(client: Minio, bucket: str) -> None:
+    try:
+        client.make_bucket(bucket)
+    except S3Error as error:
+        if error.code != "BucketAlreadyOwnedByYou":  # another process was faster
+            raise
+
+
+def _http() -> urllib3.PoolManager:
+    retries = urllib3.Retry(total=3, backoff_factor=0.2, status_forcelist=[500, 502, 503, 504])
+    return urllib3.PoolManager(timeout=urllib3.Timeout(connect=5, read=60), maxsize=16, retries=retries)
+
+
+@contextmanager
+def _translated(subject: str) -> Iterator[None]:
+    """Turn what the client library raises into the store's own errors."""
+    try:
+        yield
+    except S3Error as error:
+        raise _as_own(error, subject) from error
+    except (ServerError, urllib3.exceptions.HTTPError) as error:
+        raise StoreAway(f"the object store does not answer for {subject}: {error}") from error
+    except InvalidResponseError as error:
+        refused = error._code in {401, 403}  # the library keeps the status to itself
+        raise (StoreRefused if refused else StoreAway)(f"{subject}: {error}") from error
+
+
+def _as_own(error: S3Error, subject: str) -> Exception:
+    if error.code == "NoSuchKey":
+        return ObjectMissing(subject)
+    if error.code in _REFUSALS:
+        return StoreRefused(f"{subject}: the object store refused this key and secret ({error.code}: {error.message})")
+    return StoreAway(f"{subject}: {error.code}: {error.message}")

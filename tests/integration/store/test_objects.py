@@ -1,0 +1,112 @@
+"""The contract of an object store: the same tests on a directory and on a real S3 bucket."""
+
+import secrets
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+from minio import Minio
+
+from hone.store.directory import Directory
+from hone.store.objects import ObjectMissing, Objects, StoreAway, connect
+from hone.store.s3 import Bucket, ObjectCorrupt, StoreRefused
+from tests.servers.s3 import Server
+
+
+@pytest.fixture(params=["directory", "bucket"])
+def objects(request: pytest.FixtureRequest, tmp_path: Path) -> Objects:
+    if request.param == "directory":
+        return connect(f"file://{tmp_path}/objects")
+    return connect(request.getfixturevalue("s3").url(f"contract-{secrets.token_hex(6)}"))
+
+
+def test_connect_returns_what_the_url_names(objects: Objects) -> None:
+    assert isinstance(objects, Directory | Bucket)
+
+
+@pytest.mark.parametrize("data", [b"", b"\x00\xff", b"x" * (6 * 2**20 + 1)], ids=["empty", "bytes", "6 MiB"])
+def test_gets_what_was_put(objects: Objects, data: bytes) -> None:
+    objects.put("models/m/versions/v/model.safetensors", data)
+    assert objects.get("models/m/versions/v/model.safetensors") == data
+
+
+def test_a_key_may_hold_any_text(objects: Objects) -> None:
+    objects.put("artifacts/ä b+c%2F?#&/rows.jsonl", b"1")
+    assert objects.get("artifacts/ä b+c%2F?#&/rows.jsonl") == b"1"
+    assert list(objects.list("artifacts/")) == ["artifacts/ä b+c%2F?#&/rows.jsonl"]
+
+
+@pytest.mark.parametrize("key", ["absent", "runs/absent", "runs"])
+def test_says_which_object_is_missing(objects: Objects, key: str) -> None:
+    objects.put("runs/r/part", b"1")
+    with pytest.raises(ObjectMissing, match=key):
+        objects.get(key)
+
+
+@pytest.mark.parametrize(("prefix", "expected"), [
+    ("", ["a", "runs/1/x", "runs/1/y", "runs/10/x"]),
+    ("runs/", ["runs/1/x", "runs/1/y", "runs/10/x"]),
+    ("runs/1", ["runs/1/x", "runs/1/y", "runs/10/x"]),
+    ("runs/1/", ["runs/1/x", "runs/1/y"]),
+    ("runs/1/x", ["runs/1/x"]),
+    ("none/", []),
+])
+def test_lists_keys_by_prefix_in_order(objects: Objects, prefix: str, expected: list[str]) -> None:
+    for key in ("runs/10/x", "runs/1/y", "a", "runs/1/x"):
+        objects.put(key, b"1")
+    assert list(objects.list(prefix)) == expected
+
+
+def test_lists_more_keys_than_one_page_of_the_server_holds(s3: Server) -> None:
+    objects = Bucket.connect(s3.url("hone-pages"))
+    for number in range(1001):
+        objects.put(f"many/{number:04}", b"")
+    assert list(objects.list("many/")) == [f"many/{number:04}" for number in range(1001)]
+
+
+def test_deletes_these_keys_and_minds_no_absent_one(objects: Objects) -> None:
+    for key in ("a", "b", "c"):
+        objects.put(key, b"1")
+    objects.delete(["a", "never", "b"])
+    objects.delete([])
+    assert list(objects.list("")) == ["c"]
+
+
+def test_opens_a_bucket_that_exists(s3: Server) -> None:
+    Bucket.connect(s3.url("hone-again")).put("key", b"1")
+    assert Bucket.connect(s3.url("hone-again")).get("key") == b"1"
+
+
+def test_a_wrong_secret_is_refused_by_name(s3: Server) -> None:
+    with pytest.raises(StoreRefused, match="SignatureDoesNotMatch"):
+        Bucket.connect(s3.url("hone-refused", secret="not-the-secret"))
+
+
+def test_an_unknown_key_is_refused_by_name(s3: Server) -> None:
+    with pytest.raises(StoreRefused, match="InvalidAccessKeyId"):
+        Bucket.connect(f"s3://nobody:{s3.secret_key}@{s3.endpoint}/hone-refused")
+
+
+def test_changed_bytes_are_found_out(s3: Server) -> None:
+    bucket = Bucket.connect(s3.url("hone-corrupt"))
+    client = Minio(s3.endpoint, s3.access_key, s3.secret_key, secure=False)
+    client.put_object("hone-corrupt", "key", BytesIO(b"bad"), 3, metadata={"sha256": "0" * 64})
+    with pytest.raises(ObjectCorrupt, match="key"):
+        bucket.get("key")
+
+
+def test_an_absent_server_is_away() -> None:
+    with pytest.raises(StoreAway, match="does not answer"):
+        Bucket.connect("s3://key:secret@127.0.0.1:9/bucket")
+
+
+@pytest.mark.parametrize("url", ["s3://key:secret@127.0.0.1:9", "http://127.0.0.1/bucket", "s3:///bucket"])
+def test_a_url_that_names_no_bucket_is_refused(url: str) -> None:
+    with pytest.raises(ValueError, match="expected s3://key:secret@host:port/bucket"):
+        Bucket.connect(url)
+
+
+@pytest.mark.parametrize("key", ["../out", "", "a/../../out"])
+def test_a_directory_keeps_its_keys_inside(tmp_path: Path, key: str) -> None:
+    with pytest.raises(ValueError, match="leaves the store"):
+        Directory(tmp_path).put(key, b"1")
