@@ -1,0 +1,65 @@
+"""Celery as every process of ours configures it: JSON, acknowledged late, no results, no chatter between workers."""
+
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from celery import Celery
+
+from hone.queues.topology import DEAD_ROLLOUTS, ROLLOUTS
+from hone.spec.settings import Settings
+
+CONNECT_TIMEOUT_S = 1.0
+
+
+def create(settings: Settings) -> Celery:
+    """Return a Celery application on the broker that the settings name; it connects when first used."""
+    application = Celery("hone", set_as_current=False, broker=settings.broker_url)
+    application.conf.update(
+        **_transport(settings),
+        broker_connection_timeout=CONNECT_TIMEOUT_S,
+        broker_connection_retry_on_startup=True,
+        broker_connection_max_retries=None,
+        broker_heartbeat=10,
+        task_queues=[ROLLOUTS],
+        task_default_queue=ROLLOUTS.name,
+        task_default_queue_type="quorum",
+        task_default_exchange="",
+        task_default_routing_key=ROLLOUTS.routing_key,
+        task_create_missing_queues=False,
+        task_serializer="json",
+        accept_content=["json"],
+        task_ignore_result=True,
+        task_acks_late=True,
+        task_acks_on_failure_or_timeout=False,  # a message that no task can take is a dead letter
+        task_reject_on_worker_lost=True,
+        worker_detect_quorum_queues=True,
+        worker_prefetch_multiplier=1,
+        worker_enable_remote_control=False,
+        worker_send_task_events=False,
+        worker_hijack_root_logger=False,
+        worker_redirect_stdouts=False,
+        worker_cancel_long_running_tasks_on_connection_loss=False,
+        worker_consumer="hone.queues.consumer:Consumer",
+    )
+    return application
+
+
+def declare(connection: Any) -> None:
+    """Make the queues exist."""
+    for queue in (DEAD_ROLLOUTS, ROLLOUTS):
+        queue.bind(connection.default_channel).declare()
+
+
+def _transport(settings: Settings) -> dict[str, Any]:
+    if urlsplit(settings.broker_url).scheme != "filesystem":
+        return {"broker_transport_options": {"confirm_publish": True}}
+    folder = Path(urlsplit(settings.broker_url).path)
+    folder.mkdir(parents=True, exist_ok=True)
+    return {
+        "broker_transport": "hone.queues.folder:Transport",
+        "broker_transport_options": {
+            "data_folder_in": str(folder), "data_folder_out": str(folder), "control_folder": str(folder),
+            "polling_interval": settings.broker_poll_s,
+        },
+    }

@@ -1,0 +1,99 @@
+"""The broker that needs no server: kombu's filesystem transport, made safe for many processes and for bad files.
+
+kombu's own writes into the file its readers already see, so that a reader can take half a message and end on it
+(docs/probes.md). Here a message appears whole by a rename, is taken by a rename, and a file that is no message is set
+aside instead of ending its reader.
+"""
+
+import json
+import logging
+import os
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from queue import Empty
+from typing import Any
+
+from kombu.transport import filesystem
+
+DEAD = ".dead"
+"""What a queue's dead letters are called: `rollouts.dead` holds those of `rollouts`."""
+
+_log = logging.getLogger(__name__)
+
+
+class Channel(filesystem.Channel):  # type: ignore[misc]
+    """Messages are files `{time}_{unique}.{queue}.msg` of the transport option `data_folder_in`."""
+
+    def _put(self, queue: str, payload: dict[str, Any], **_: Any) -> None:
+        folder = Path(self.data_folder_in)
+        name = f"{time.time_ns():020d}_{uuid.uuid4().hex}.{queue}.msg"
+        hidden = folder / f".{name}"
+        hidden.write_text(json.dumps(payload))
+        hidden.rename(folder / name)
+
+    def _get(self, queue: str) -> dict[str, Any]:
+        for path in self._files(queue):
+            message = self._take(path, queue)
+            if message is not None:
+                return message
+        raise Empty
+
+    def _purge(self, queue: str) -> int:
+        return sum(1 for path in self._files(queue) if _removed(path))
+
+    def _size(self, queue: str) -> int:
+        return len(list(self._files(queue)))
+
+    def basic_reject(self, delivery_tag: str, requeue: bool = False) -> None:
+        """Give a message back, or move it to its queue's dead letters as RabbitMQ would."""
+        if not requeue:
+            message = self.qos.get(delivery_tag)
+            self._put(f"{message.delivery_info['routing_key']}{DEAD}", message.serializable())
+        super().basic_reject(delivery_tag, requeue=requeue)
+
+    def _files(self, queue: str) -> Iterator[Path]:
+        folder, ending = self.data_folder_in, f".{queue}.msg"
+        names = (name for name in os.listdir(folder) if name.endswith(ending) and name[0] != ".")
+        return (Path(folder, name) for name in sorted(names) if name.partition(".")[2] == ending[1:])
+
+    def _take(self, path: Path, queue: str) -> dict[str, Any] | None:
+        """Return the message in `path`, or None when another reader was first or it is no message."""
+        mine = path.with_name(f".{path.name}")
+        try:
+            path.rename(mine)
+        except FileNotFoundError:
+            return None
+        try:
+            message = _message(mine.read_bytes(), queue)
+            self.Message(message, channel=self)
+            return message
+        except (ValueError, TypeError, AttributeError, KeyError) as error:  # what kombu raises on a strange one
+            _log.warning("set aside a file that is no message: %s", error, extra={"fields": {"file": path.name}})
+            mine.rename(path.with_name(f"{path.stem.rpartition('.')[0]}.{queue}{DEAD}.msg"))
+            return None
+        finally:
+            mine.unlink(missing_ok=True)
+
+
+class Transport(filesystem.Transport):  # type: ignore[misc]
+    """Used through kombu as `Connection("filesystem://", transport=Transport)`."""
+
+    Channel = Channel
+
+
+def _message(data: bytes, queue: str) -> dict[str, Any]:
+    message = json.loads(data)
+    if not isinstance(message, dict) or not isinstance(message.get("properties"), dict):
+        raise ValueError(f"found {data[:80]!r}, expected an object with properties")
+    own = {"delivery_tag": uuid.uuid4().hex, "delivery_info": {"exchange": "", "routing_key": queue}}
+    return {**message, "properties": {**message["properties"], **own}}
+
+
+def _removed(path: Path) -> bool:
+    try:
+        path.unlink()
+    except FileNotFoundError:
+        return False
+    return True

@@ -1,0 +1,59 @@
+"""Sending wake-up messages. A lost one only costs time, so sending never blocks for long and never raises."""
+
+import logging
+from typing import Any
+
+from kombu import Producer
+from kombu.utils.uuid import uuid
+
+from hone.queues.application import CONNECT_TIMEOUT_S, create, declare
+from hone.queues.topology import CLAIM_ROLLOUTS, ROLLOUTS
+from hone.spec.settings import Settings
+
+_log = logging.getLogger(__name__)
+_PATIENCE = {"read_timeout": CONNECT_TIMEOUT_S, "write_timeout": CONNECT_TIMEOUT_S}
+
+
+class Hints:
+    """Wakes rollout workers. Not safe for threads: each has its own."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._application = create(settings)
+        self._connection: Any = None
+        self._producer: Producer | None = None
+
+    def send(self, count: int) -> int:
+        """Send `count` empty wake-up messages and return how many the broker took.
+
+        Fewer than `count` when it is away or its queue is full; takes about a second at most, and the caller sends
+        again for rows that stay unclaimed.
+        """
+        sent = 0
+        try:
+            while sent < count:
+                self._publish()
+                sent += 1
+        except Exception as error:  # every transport has its own errors: the reason is told, the connection renewed
+            _log.warning("hints not sent: %r", error, extra={"fields": {"sent": sent, "wanted": count}})
+            self.close()
+        return sent
+
+    def close(self) -> None:
+        """Drop the connection; the next `send` opens another."""
+        connection, self._connection, self._producer = self._connection, None, None
+        if connection is not None:
+            connection.collect()
+
+    def _publish(self) -> None:
+        message: Any = self._application.amqp.as_task_v2(uuid(), CLAIM_ROLLOUTS, ignore_result=True)
+        self._ready().publish(message.body, exchange="", routing_key=ROLLOUTS.routing_key, serializer="json",
+                              headers=message.headers, delivery_mode=2, retry=False,
+                              confirm_timeout=CONNECT_TIMEOUT_S, **message.properties)
+
+    def _ready(self) -> Producer:
+        if self._producer is None:
+            self._connection = self._application.connection(transport_options=_PATIENCE)
+            self._connection.ensure_connection(max_retries=0)
+            declare(self._connection)
+            self._producer = Producer(self._connection.default_channel)
+        return self._producer
