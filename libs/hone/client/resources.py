@@ -1,0 +1,233 @@
+"""What the REST surface answers with: the gateway builds these, the SDK hands them out. Times are UTC."""
+
+from datetime import datetime
+from typing import Any, Generic, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict
+
+Item = TypeVar("Item")
+
+RunState = Literal["queued", "running", "paused", "succeeded", "failed", "cancelled"]
+Desired = Literal["run", "pause", "cancel"]
+ENDED: tuple[RunState, ...] = ("succeeded", "failed", "cancelled")
+"""States that a run never leaves."""
+
+
+class Resource(BaseModel):
+    """Frozen; fields that a newer gateway adds are ignored."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class Page(Resource, Generic[Item]):
+    """Some of a list; `next` is passed as `after` for what follows, and absent on the last page."""
+
+    data: list[Item]
+    next: str | None = None
+
+
+class StoredFile(Resource):
+    """One file of a model, dataset or export."""
+
+    sha256: str
+    bytes: int
+
+
+class Model(Resource):
+    """A registered base model. `parameters` counts weights; `ignored` names files that were left out."""
+
+    id: str
+    name: str
+    architecture: str
+    parameters: int
+    dtype: str
+    vocab_size: int
+    max_positions: int
+    files: dict[str, StoredFile]
+    ignored: list[str] = []
+    created_at: datetime
+
+
+class Dataset(Resource):
+    """An uploaded dataset: `columns` counts the rows that have each key; `report` tells what was refused."""
+
+    id: str
+    name: str
+    rows: int
+    columns: dict[str, int]
+    files: dict[str, StoredFile]
+    report: "RowReport"
+    created_at: datetime
+
+
+class RowProblem(Resource):
+    """What is wrong with one row; rows count from 1."""
+
+    row: int
+    field: str
+    found: str
+    expected: str
+
+
+class RowReport(Resource):
+    """Validation of a dataset, row by row; `problems` holds the first 100."""
+
+    rows: int
+    good: int
+    bad: int
+    problems: list[RowProblem] = []
+
+
+class RunSummary(Resource):
+    """A run as lists show it: `step` of `steps` are committed; `version_id` is the newest version of its policy."""
+
+    id: str
+    name: str
+    state: RunState
+    desired: Desired
+    reason: str | None = None
+    waiting_for: str | None = None
+    step: int
+    steps: int
+    model_id: str
+    version_id: str | None = None
+    created_at: datetime
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+    deadline: datetime
+
+
+class Run(RunSummary):
+    """A whole run: its resolved spec and the latest value of every metric."""
+
+    spec: dict[str, Any]
+    metrics: dict[str, float] = {}
+
+
+class Event(Resource):
+    """Something that happened to a run, for people to read; ids rise."""
+
+    id: int
+    kind: str
+    step: int | None = None
+    message: str
+    data: dict[str, Any] = {}
+    created_at: datetime
+
+
+class Metrics(Resource):
+    """Series by name: pairs of step and value, steps rising."""
+
+    series: dict[str, list[tuple[int, float]]]
+
+
+class Checkpoint(Resource):
+    """One version of a run's policy: number 0 is the base, n follows step n. `stored`: its weights are still kept."""
+
+    id: str
+    number: int
+    state: Literal["live", "abandoned"]
+    stored: bool
+    parent_id: str | None = None
+    weights_sha256: str | None = None
+    created_at: datetime
+
+
+class Export(Resource):
+    """A version on its way out: done when a stock engine agreed with it; `max_abs_diff` is by how many nats."""
+
+    id: str
+    run_id: str | None = None
+    model_id: str
+    version_id: str
+    state: Literal["queued", "done", "failed"]
+    reason: str | None = None
+    files: dict[str, StoredFile] = {}
+    max_abs_diff: float | None = None
+    created_at: datetime
+    finished_at: datetime | None = None
+
+
+class TrajectoryRow(Resource):
+    """One sample as lists show it. `preview` is the beginning of its answer."""
+
+    group_id: int
+    index: int
+    purpose: Literal["train", "eval", "probe", "pilot"]
+    request_no: int
+    step: int
+    series: str
+    group_state: str
+    status: str
+    score: float | None = None
+    finish_reason: str
+    prompt_tokens: int
+    completion_tokens: int
+    preview: str
+    created_at: datetime
+
+
+class Grade(Resource):
+    """One component of a sample's grade; `value` is absent when `status` says that there is none."""
+
+    id: int
+    grader_hash: str
+    component: str
+    level: str
+    status: str
+    value: float | None = None
+    reasons: list[str] = []
+    extracted: str | None = None
+    decided_by: str
+    cost_ms: float
+
+
+class Trajectory(TrajectoryRow):
+    """One whole sample: its task, every model call with its exact tokens, every step and grade."""
+
+    task: dict[str, Any]
+    task_hash: str
+    item: dict[str, Any]
+    calls: list[dict[str, Any]]
+    steps: list[dict[str, Any]]
+    grades: list[Grade]
+
+
+class Usage(Resource):
+    """What one run or key used: amounts by kind (tokens, seconds, grades)."""
+
+    id: str | None
+    name: str | None = None
+    amounts: dict[str, float]
+
+
+class ServiceHealth(Resource):
+    """One service as the gateway sees it; `ms` is how long it took to answer."""
+
+    name: str
+    ok: bool
+    detail: str
+    ms: float
+
+
+class Health(Resource):
+    """Every service; ok when all of them are."""
+
+    ok: bool
+    services: list[ServiceHealth]
+
+
+class Environment(Resource):
+    """An environment by name, with the JSON Schema of its parameters."""
+
+    name: str
+    summary: str
+    params_schema: dict[str, Any]
+
+
+class Algorithm(Resource):
+    """A preset: which method fills each slot."""
+
+    name: str
+    summary: str
+    slots: dict[str, Any]

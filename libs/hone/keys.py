@@ -1,0 +1,70 @@
+"""API keys: made on the machine that holds the database, shown once, stored as their SHA-256."""
+
+import hashlib
+import secrets
+from dataclasses import dataclass
+from datetime import datetime
+
+from hone import ids
+from hone.store.database import Database, Transaction
+
+PREFIX = "tml-"
+DEFAULT_TENANT = "default"
+_SHOWN = len(PREFIX) + 6
+
+
+@dataclass(frozen=True)
+class NewKey:
+    """A key as it is only seen once: `secret` is what clients send."""
+
+    id: str
+    name: str
+    tenant: str
+    secret: str
+
+
+@dataclass(frozen=True)
+class Key:
+    """What is known of a key afterwards; `prefix` is the secret's beginning."""
+
+    id: str
+    name: str
+    prefix: str
+    tenant: str
+    created_at: datetime
+    revoked_at: datetime | None
+
+
+def digest(secret: str) -> bytes:
+    """Return what the database stores of a key; secrets are random, so a plain hash cannot be searched."""
+    return hashlib.sha256(secret.encode()).digest()
+
+
+def create(database: Database, name: str, tenant: str = DEFAULT_TENANT) -> NewKey:
+    """Make a key for `tenant`, which is made where missing. The secret cannot be read again."""
+    key = NewKey(ids.new("key"), name, tenant, PREFIX + secrets.token_urlsafe(32))
+    with database.transaction() as transaction:
+        transaction.run(
+            "keys.create", id=key.id, tenant_id=_tenant(transaction, tenant), name=name,
+            prefix=key.secret[:_SHOWN], hash=digest(key.secret))
+    return key
+
+
+def _tenant(transaction: Transaction, name: str) -> str:
+    transaction.run("keys.ensure_tenant", id=ids.new("tenant"), name=name)
+    row = transaction.one("keys.tenant", name=name)
+    if row is None:
+        raise LookupError(f"tenant {name} was removed while its key was being made")
+    return str(row["id"])
+
+
+def listed(database: Database) -> list[Key]:
+    """Return every key of every tenant, oldest first, revoked ones included."""
+    with database.transaction() as transaction:
+        return [Key(**row) for row in transaction.all("keys.list")]
+
+
+def revoke(database: Database, key: str) -> bool:
+    """Refuse a key from now on, named by its id or its shown prefix; return whether there is such a key."""
+    with database.transaction() as transaction:
+        return transaction.run("keys.revoke", key=key) > 0

@@ -1,0 +1,175 @@
+-- name: enter
+SELECT set_config('role', 'hone_gateway', true), set_config('hone.tenant', %(tenant)s, true)
+
+-- name: alive
+SELECT 1 AS one
+
+-- name: claim_key
+INSERT INTO idempotency_keys (tenant_id, key, request_sha)
+VALUES (%(tenant_id)s, %(key)s, %(request_sha)s)
+ON CONFLICT DO NOTHING
+
+-- name: stored_answer
+SELECT request_sha, status, response FROM idempotency_keys WHERE key = %(key)s
+
+-- name: keep_answer
+UPDATE idempotency_keys SET status = %(status)s, response = %(response)s WHERE key = %(key)s
+
+-- name: artifact
+SELECT id, name, hash, manifest, report, created_at FROM artifacts
+WHERE kind = %(kind)s AND (id = %(name)s OR name = %(name)s)
+
+-- name: artifacts
+SELECT id, name, hash, manifest, report, created_at FROM artifacts
+WHERE kind = %(kind)s AND (%(after)s::text IS NULL OR id < %(after)s)
+ORDER BY id DESC LIMIT %(limit)s
+
+-- name: add_artifact
+INSERT INTO artifacts (id, tenant_id, kind, name, hash, manifest, report)
+VALUES (%(id)s, %(tenant_id)s, %(kind)s, %(name)s, %(hash)s, %(manifest)s, %(report)s)
+ON CONFLICT DO NOTHING
+
+-- name: add_model
+INSERT INTO models (id, tenant_id, base_artifact_id, base_version_id, config)
+VALUES (%(id)s, %(tenant_id)s, %(base_artifact_id)s, %(base_version_id)s, %(config)s)
+
+-- name: add_run
+INSERT INTO runs (id, tenant_id, key_id, name, spec, spec_sha, policy_model_id, deadline)
+VALUES (%(id)s, %(tenant_id)s, %(key_id)s, %(name)s, %(spec)s, %(spec_sha)s, %(model_id)s,
+        now() + make_interval(secs => %(deadline_s)s))
+
+-- name: add_event
+INSERT INTO events (tenant_id, run_id, kind, message, data)
+VALUES (%(tenant_id)s, %(run_id)s, %(kind)s, %(message)s, %(data)s)
+
+-- name: hint
+SELECT pg_notify(%(channel)s, %(payload)s)
+
+-- name: run
+SELECT r.id, r.name, r.state, r.desired, r.reason, r.waiting_for, r.policy_model_id AS model_id, r.spec,
+       r.created_at, r.started_at, r.ended_at, r.deadline, (r.spec ->> 'steps')::integer AS steps,
+       (SELECT coalesce(max(s.n), 0) FROM steps s WHERE s.run_id = r.id AND s.state = 'committed') AS step,
+       (SELECT v.id FROM versions v WHERE v.model_id = r.policy_model_id AND v.state = 'live'
+        ORDER BY v.number DESC LIMIT 1) AS version_id,
+       (SELECT coalesce(jsonb_object_agg(latest.name, latest.value), '{}') FROM (
+            SELECT DISTINCT ON (m.name) m.name, m.value FROM metrics m WHERE m.run_id = r.id
+            ORDER BY m.name, m.step DESC) latest) AS metrics
+FROM runs r WHERE r.id = %(run_id)s
+
+-- name: runs
+SELECT r.id, r.name, r.state, r.desired, r.reason, r.waiting_for, r.policy_model_id AS model_id,
+       r.created_at, r.started_at, r.ended_at, r.deadline, (r.spec ->> 'steps')::integer AS steps,
+       (SELECT coalesce(max(s.n), 0) FROM steps s WHERE s.run_id = r.id AND s.state = 'committed') AS step,
+       (SELECT v.id FROM versions v WHERE v.model_id = r.policy_model_id AND v.state = 'live'
+        ORDER BY v.number DESC LIMIT 1) AS version_id
+FROM runs r
+WHERE (%(state)s::text IS NULL OR r.state = %(state)s) AND (%(after)s::text IS NULL OR r.id < %(after)s)
+ORDER BY r.id DESC LIMIT %(limit)s
+
+-- name: run_state
+SELECT id, name, state, desired, policy_model_id FROM runs WHERE id = %(run_id)s
+
+-- name: want
+UPDATE runs SET desired = %(desired)s
+WHERE id = %(run_id)s AND state IN ('queued', 'running', 'paused') AND (desired <> 'cancel' OR %(desired)s = 'cancel')
+
+-- name: events
+SELECT id, kind, step, message, data, created_at FROM events
+WHERE run_id = %(run_id)s AND id > %(after)s
+ORDER BY id LIMIT %(limit)s
+
+-- name: metrics
+SELECT name, jsonb_agg(jsonb_build_array(step, value) ORDER BY step) AS points FROM metrics
+WHERE run_id = %(run_id)s AND step > %(after_step)s AND (%(names)s::text[] IS NULL OR name = ANY (%(names)s))
+GROUP BY name ORDER BY name
+
+-- name: checkpoints
+SELECT id, number, state, weights_deleted_at IS NULL AS stored, parent_id,
+       manifest ->> 'weights_sha256' AS weights_sha256, created_at
+FROM versions
+WHERE model_id = %(model_id)s AND (%(after)s::integer IS NULL OR number < %(after)s)
+ORDER BY number DESC, id DESC LIMIT %(limit)s
+
+-- name: version
+SELECT v.id, v.model_id, v.number, v.weights_deleted_at IS NULL AS stored FROM versions v
+WHERE v.id = %(version_id)s AND v.state = 'live'
+
+-- name: newest_version
+SELECT v.id, v.model_id, v.number FROM versions v
+WHERE v.model_id = %(model_id)s AND v.state = 'live' AND v.weights_deleted_at IS NULL
+ORDER BY v.number DESC LIMIT 1
+
+-- name: exports_of_version
+SELECT o.id, o.model_id, o.payload ->> 'version_id' AS version_id, o.state, o.reason, o.result, o.created_at,
+       o.finished_at, (SELECT r.id FROM runs r WHERE r.policy_model_id = o.model_id) AS run_id
+FROM operations o
+WHERE o.kind = 'export' AND o.model_id = %(model_id)s AND o.payload ->> 'version_id' = %(version_id)s
+ORDER BY o.seq DESC
+
+-- name: export
+SELECT o.id, o.model_id, o.payload ->> 'version_id' AS version_id, o.state, o.reason, o.result, o.created_at,
+       o.finished_at, (SELECT r.id FROM runs r WHERE r.policy_model_id = o.model_id) AS run_id
+FROM operations o WHERE o.kind = 'export' AND o.id = %(export_id)s
+
+-- name: exports
+SELECT o.id, o.model_id, o.payload ->> 'version_id' AS version_id, o.state, o.reason, o.result, o.created_at,
+       o.finished_at, r.id AS run_id
+FROM operations o JOIN runs r ON r.policy_model_id = o.model_id
+WHERE o.kind = 'export' AND r.id = %(run_id)s AND (%(after)s::text IS NULL OR o.id < %(after)s)
+ORDER BY o.id DESC LIMIT %(limit)s
+
+-- name: next_seq
+UPDATE models SET next_seq = next_seq + 1 WHERE id = %(model_id)s RETURNING next_seq - 1 AS seq
+
+-- name: add_export
+INSERT INTO operations (id, tenant_id, model_id, seq, dedupe_key, kind, payload, payload_sha, deadline)
+VALUES (%(id)s, %(tenant_id)s, %(model_id)s, %(seq)s, %(dedupe_key)s, 'export', %(payload)s, %(payload_sha)s,
+        now() + make_interval(secs => %(deadline_s)s))
+
+-- name: trajectories
+SELECT t.group_id, t.index, g.purpose, g.request_no, g.step, g.series, g.state AS group_state, t.status, t.score,
+       t.finish_reason, t.prompt_tokens, t.completion_tokens, t.preview, t.created_at
+FROM trajectories t JOIN groups g ON g.id = t.group_id
+WHERE t.run_id = %(run_id)s
+  AND (t.group_id, t.index) > (%(after_group)s, %(after_index)s)
+  AND (%(purpose)s::text IS NULL OR g.purpose = %(purpose)s)
+  AND (%(step)s::integer IS NULL OR g.step = %(step)s)
+  AND (%(status)s::text IS NULL OR t.status = %(status)s)
+  AND (%(min_score)s::double precision IS NULL OR t.score >= %(min_score)s)
+  AND (%(max_score)s::double precision IS NULL OR t.score <= %(max_score)s)
+  AND (%(text)s::text IS NULL OR strpos(lower(t.preview), lower(%(text)s)) > 0)
+ORDER BY t.group_id, t.index LIMIT %(limit)s
+
+-- name: trajectory
+SELECT t.group_id, t.index, g.purpose, g.request_no, g.step, g.series, g.state AS group_state, t.status, t.score,
+       t.finish_reason, t.prompt_tokens, t.completion_tokens, t.preview, t.created_at, t.part, t.row
+FROM trajectories t JOIN groups g ON g.id = t.group_id
+WHERE t.run_id = %(run_id)s AND t.group_id = %(group_id)s AND t.index = %(index)s
+
+-- name: grades
+SELECT id, grader_hash, component, level, status, value, reasons, extracted, decided_by, cost_ms FROM grades
+WHERE group_id = %(group_id)s AND index = %(index)s
+ORDER BY id
+
+-- name: usage_by_run
+SELECT used.id, r.name, used.amounts FROM (
+    SELECT run_id AS id, jsonb_object_agg(kind, amount) AS amounts FROM (
+        SELECT run_id, kind, sum(amount) AS amount FROM usage
+        WHERE (%(since)s::timestamptz IS NULL OR created_at >= %(since)s)
+          AND (%(until)s::timestamptz IS NULL OR created_at < %(until)s)
+          AND (%(run_id)s::text IS NULL OR run_id = %(run_id)s)
+        GROUP BY run_id, kind) sums GROUP BY run_id) used
+LEFT JOIN runs r ON r.id = used.id ORDER BY used.id
+
+-- name: usage_by_key
+SELECT used.id, k.name, used.amounts FROM (
+    SELECT key_id AS id, jsonb_object_agg(kind, amount) AS amounts FROM (
+        SELECT key_id, kind, sum(amount) AS amount FROM usage
+        WHERE (%(since)s::timestamptz IS NULL OR created_at >= %(since)s)
+          AND (%(until)s::timestamptz IS NULL OR created_at < %(until)s)
+          AND (%(run_id)s::text IS NULL OR run_id = %(run_id)s)
+        GROUP BY key_id, kind) sums GROUP BY key_id) used
+LEFT JOIN api_keys k ON k.id = used.id AND k.tenant_id = current_setting('hone.tenant') ORDER BY used.id
+
+-- name: engines
+SELECT id, address, kind, extract(epoch FROM now() - heartbeat_at)::double precision AS age_s FROM engines ORDER BY id

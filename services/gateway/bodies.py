@@ -1,0 +1,88 @@
+"""No body larger than the limit is read, and no answer is lost because its request was still being sent."""
+
+import asyncio
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from hone.spec.problems import Problem
+from services.gateway.errors import BodyTooLarge
+
+LINGER_S = 2.0
+"""Seconds an early answer waits for a client that is still sending; closing at once would reset its connection."""
+
+
+class BodyLimit:
+    """Refuses a body by its announced length before a byte of it is read, or as soon as more has come."""
+
+    def __init__(self, app: ASGIApp, limit: int) -> None:
+        self._app, self._limit = app, limit
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return await self._app(scope, receive, send)
+        announced = _announced(Headers(scope=scope))
+        if announced > self._limit:
+            raise self._refusal(f"{announced} bytes")
+        read = 0
+
+        async def counted() -> Message:
+            nonlocal read
+            message = await receive()
+            read += len(message.get("body", b""))
+            if read > self._limit:
+                raise self._refusal(f"more than {self._limit} bytes")
+            return message
+
+        return await self._app(scope, counted, send)
+
+    def _refusal(self, size: str) -> BodyTooLarge:
+        return BodyTooLarge(problems=[Problem("body", size, f"at most {self._limit} bytes")])
+
+
+class Linger:
+    """Discards what a client still sends after its answer went out, for a while, so that it gets to read the answer."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return await self._app(scope, receive, send)
+        headers = Headers(scope=scope)
+        body = _Body(_announced(headers) > 0 or "transfer-encoding" in headers, receive)
+
+        async def patient(message: Message) -> None:
+            if message["type"] != "http.response.body" or message.get("more_body", False) or not body.coming:
+                return await send(message)
+            await send({**message, "more_body": True})
+            if "expect" not in headers:
+                await body.discard()
+            return await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+        return await self._app(scope, body.receive, patient)
+
+
+class _Body:
+    """What a request still has to send."""
+
+    def __init__(self, coming: bool, receive: Receive) -> None:
+        self.coming, self._receive = coming, receive
+
+    async def receive(self) -> Message:
+        message = await self._receive()
+        self.coming = message["type"] == "http.request" and message.get("more_body", False)
+        return message
+
+    async def discard(self) -> None:
+        try:
+            async with asyncio.timeout(LINGER_S):
+                while self.coming:
+                    await self.receive()
+        except TimeoutError:
+            return
+
+
+def _announced(headers: Headers) -> int:
+    text = headers.get("content-length", "0")
+    return int(text) if text.isdecimal() else 0

@@ -1,0 +1,138 @@
+"""/v1/models: base models, from a directory of the gateway's machine or as an upload."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+from fastapi import APIRouter, Request
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from starlette.datastructures import FormData, UploadFile
+from starlette.responses import JSONResponse
+
+from hone.client.resources import Model, Page
+from hone.spec.problems import Invalid, Problem, found, from_validation
+from hone.store.database import Row
+from services.gateway import artifacts, model_files
+from services.gateway.errors import NotFound
+from services.gateway.idempotency import Key, fingerprint
+from services.gateway.parameters import After, Id, Limit, Store, page
+from services.gateway.tenancy import Caller
+from services.gateway.uploads import received
+
+Fields = TypeVar("Fields", bound=BaseModel)
+
+router = APIRouter(prefix="/v1/models", tags=["models"])
+
+
+class NewModel(BaseModel):
+    """A model directory as transformers writes it."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    name: artifacts.Name = Field(description="What specs call it.")
+    directory: str = Field(description="Absolute path on the gateway's machine.")
+
+
+class UploadedModel(BaseModel):
+    """Fields of a multipart upload besides its `files`."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    name: artifacts.Name
+
+
+_BODY = {"requestBody": {"required": True, "content": {
+    "application/json": {
+        "schema": NewModel.model_json_schema(),
+        "example": {"name": "qwen3-0.6b", "directory": "/models/Qwen3-0.6B"}},
+    "multipart/form-data": {"schema": {
+        "type": "object", "required": ["name", "files"],
+        "properties": {"name": {"type": "string"}, "files": {
+            "type": "array", "items": {"type": "string", "format": "binary"}}}}},
+}}}
+
+
+@router.post("", status_code=201, response_model=Model, openapi_extra=_BODY)
+async def register(request: Request, caller: Caller, objects: Store, key: Key = None) -> JSONResponse:
+    """Register a base model: config.json, safetensors weights and tokenizer.json are checked against each other.
+
+    The same name and content again answers 200 with the model that is there.
+    """
+    async with _offered(request) as (name, directory):
+        checked = await asyncio.to_thread(model_files.inspect, directory)
+        upload = artifacts.Upload(
+            "base_model", name, directory, checked.names, checked.facts.as_json(), {"ignored": checked.ignored})
+        sha = partial(_sha, request, name)
+        return (await artifacts.register(caller, objects, upload, key, sha, resource)).response()
+
+
+def _sha(request: Request, name: str, content: str) -> bytes:
+    return fingerprint(request, [name, content])
+
+
+@asynccontextmanager
+async def _offered(request: Request) -> AsyncIterator[tuple[str, Path]]:
+    if request.headers.get("content-type", "").startswith("multipart/form-data"):
+        async with request.form() as form:
+            name, files = _form(form)
+            async with received(files) as directory:
+                yield name, directory
+    else:
+        wanted = _validated(NewModel, await _json(request))
+        yield wanted.name, _directory(wanted.directory)
+
+
+async def _json(request: Request) -> Any:
+    try:
+        return await request.json()
+    except ValueError:
+        raise Invalid([Problem("body", "text that is no JSON", "a JSON object or a multipart form")]) from None
+
+
+def _validated(model: type[Fields], value: Any) -> Fields:
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        raise Invalid(from_validation(error, model)) from None
+
+
+def _form(form: FormData) -> tuple[str, list[UploadFile]]:
+    files = [value for value in form.getlist("files") if isinstance(value, UploadFile)]
+    fields = _validated(UploadedModel, {name: value for name, value in form.items() if name != "files"})
+    if not files:
+        raise Invalid([Problem("files", "nothing", "the model's files, each a part called files")])
+    return fields.name, files
+
+
+def _directory(text: str) -> Path:
+    directory = Path(text)
+    if "\0" in text or not directory.is_absolute() or not directory.is_dir():
+        raise Invalid([Problem("directory", found(text), "an absolute path of a directory on the gateway's machine")])
+    return directory
+
+
+@router.get("")
+async def listed(caller: Caller, limit: Limit = 50, after: After = None) -> Page[Model]:
+    """List registered models, newest first."""
+    async with caller.transaction() as transaction:
+        rows = await transaction.all("gateway.artifacts", kind="base_model", after=after, limit=limit + 1)
+    return page([resource(row) for row in rows], limit, "id")
+
+
+@router.get("/{name:path}")
+async def one(name: Id, caller: Caller) -> Model:
+    """Return one model by name or id."""
+    async with caller.transaction() as transaction:
+        row = await transaction.one("gateway.artifact", kind="base_model", name=name)
+    if row is None:
+        raise NotFound(f"There is no model {name}.")
+    return resource(row)
+
+
+def resource(row: Row) -> Model:
+    """Return an artifact's row as the model that clients see."""
+    return Model(**row["manifest"], id=row["id"], name=row["name"], ignored=row["report"].get("ignored", []),
+                 created_at=row["created_at"])

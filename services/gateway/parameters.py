@@ -1,0 +1,40 @@
+"""Parameters that many endpoints share, and the objects that every request may need."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any, TypeVar, cast
+
+from fastapi import Depends, Path, Query, Request
+
+from hone.client.resources import Page, Resource
+from hone.spec.settings import Settings
+from hone.store.objects import Objects
+
+Limit = Annotated[int, Query(ge=1, le=500, description="Items of a page.")]
+After = Annotated[str | None, Query(
+    max_length=100, pattern=r"^[\w.-]+$", description="`next` of the page before; absent for the first page.")]
+Id = Annotated[str, Path(max_length=300)]
+
+Shown = TypeVar("Shown", bound=Resource)
+
+
+def page(items: Sequence[Shown], limit: int, cursor: str) -> Page[Shown]:
+    """Return a page of items that were asked for with `limit` + 1; `cursor` is the attribute that `after` takes."""
+    more = len(items) > limit
+    return Page(data=list(items[:limit]), next=str(getattr(items[limit - 1], cursor)) if more else None)
+
+
+def _settings(request: Request) -> Settings:
+    return cast(Settings, request.app.state.settings)
+
+
+def _objects(request: Request) -> Objects:
+    return cast(Objects, request.app.state.objects)
+
+
+Config = Annotated[Settings, Depends(_settings)]
+Store = Annotated[Objects, Depends(_objects)]
+
+
+def example(value: Any, summary: str = "") -> dict[str, Any]:
+    """Return an OpenAPI example."""
+    return {"summary": summary, "value": value}

@@ -1,0 +1,92 @@
+"""What a spec names must exist and fit: its base model, its datasets, its lengths."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from hone.spec.problems import Problem, found
+from hone.spec.run import RunSpec, TaskSource
+from hone.spec.settings import Settings
+from hone.store.database import AsyncTransaction
+
+
+@dataclass(frozen=True)
+class Base:
+    """Where a run's policy starts: a registered model or a version, one of them."""
+
+    artifact_id: str | None = None
+    version_id: str | None = None
+
+
+async def resolve(transaction: AsyncTransaction, spec: RunSpec, settings: Settings) -> tuple[Base, list[Problem]]:
+    """Return the run's base, and every problem with what the spec names. The base means nothing if there are any."""
+    base, problems = await _base(transaction, spec)
+    problems += await _dataset(transaction, spec.task, "task", spec)
+    if spec.eval is not None and spec.eval.source is not None:
+        problems += await _dataset(transaction, spec.eval.source, "eval.source", None)
+    if spec.sampling.max_tokens >= settings.engine_max_tokens:
+        problems.append(Problem("sampling.max_tokens", str(spec.sampling.max_tokens),
+                                f"less than the engine's {settings.engine_max_tokens} positions, prompt included"))
+    return base, problems
+
+
+async def _base(transaction: AsyncTransaction, spec: RunSpec) -> tuple[Base, list[Problem]]:
+    name = spec.model.base
+    if name.startswith("ver_"):
+        return await _version(transaction, name)
+    if name.startswith("run_"):
+        return await _finished_run(transaction, name)
+    row = await transaction.one("gateway.artifact", kind="base_model", name=name)
+    if row is None:
+        return Base(), [Problem("model.base", found(name), "a registered model, a version or a run (`hone models list`)")]
+    if spec.sampling.max_tokens >= row["manifest"]["max_positions"]:
+        return Base(), [Problem("sampling.max_tokens", str(spec.sampling.max_tokens),
+                                f"less than the model's {row['manifest']['max_positions']} positions")]
+    return Base(artifact_id=row["id"]), []
+
+
+async def _version(transaction: AsyncTransaction, version_id: str) -> tuple[Base, list[Problem]]:
+    row = await transaction.one("gateway.version", version_id=version_id)
+    if row is None:
+        return Base(), [Problem("model.base", found(version_id), "a live version (`hone runs checkpoints RUN`)")]
+    if not row["stored"]:
+        return Base(), [Problem("model.base", f"{version_id}, whose weights were removed", "a version that is kept")]
+    return Base(version_id=version_id), []
+
+
+async def _finished_run(transaction: AsyncTransaction, run_id: str) -> tuple[Base, list[Problem]]:
+    run = await transaction.one("gateway.run_state", run_id=run_id)
+    if run is None:
+        return Base(), [Problem("model.base", found(run_id), "a run (`hone runs list`)")]
+    if run["state"] != "succeeded":
+        return Base(), [Problem("model.base", f"{run_id}, which is {run['state']}", "a run that succeeded")]
+    version = await transaction.one("gateway.newest_version", model_id=run["policy_model_id"])
+    if version is None:
+        return Base(), [Problem("model.base", f"{run_id}, which has no stored version", "a run with a stored version")]
+    return Base(version_id=version["id"]), []
+
+
+async def _dataset(
+    transaction: AsyncTransaction, source: TaskSource, at: str, spec: RunSpec | None,
+) -> list[Problem]:
+    if source.dataset is None:
+        return []
+    row = await transaction.one("gateway.artifact", kind="dataset", name=source.dataset)
+    if row is None:
+        return [Problem(f"{at}.dataset", found(source.dataset), "an uploaded dataset (`hone data list`)")]
+    wanted = _column(spec)
+    have = row["manifest"]["columns"].get(wanted, 0) if wanted else 0
+    if wanted is None or have == row["manifest"]["rows"]:
+        return []
+    return [Problem(f"{at}.dataset", f"{source.dataset}, where {have} of {row['manifest']['rows']} rows have {wanted}",
+                    f"{wanted} in every row")]
+
+
+def _column(spec: RunSpec | None) -> str | None:
+    return None if spec is None else column_for(spec.algorithm.builder, spec.grader)
+
+
+def column_for(builder: Any, grader: dict[str, Any] | None) -> str | None:
+    """Name the column that every row needs: completions to imitate, or answers that the grader compares with."""
+    if builder is not None and builder.name == "dataset":
+        return "completion"
+    return "answer" if grader is None or "reference" not in grader else None
