@@ -20,7 +20,7 @@ class Dataset:
     summary = "Rows of an uploaded dataset, each with a prompt or messages, and an answer for its grader."
     params = DatasetParams
 
-    def messages(self, params: DatasetParams, seed: int, item: Row | None) -> list[Message]:  # noqa: ARG002
+    def messages(self, params: DatasetParams, seed: int, item: Row | None) -> list[Message]:
         if item is None:
             raise WrongParams("item", item, "a dataset row")
         if "messages" in item:

@@ -31,7 +31,7 @@ class ReasoningGym:
     summary = "Any reasoning-gym task by name and configuration, judged by its own verifier."
     params = ReasoningGymParams
 
-    def messages(self, params: ReasoningGymParams, seed: int, item: Row | None) -> list[Message]:  # noqa: ARG002
+    def messages(self, params: ReasoningGymParams, seed: int, item: Row | None) -> list[Message]:
         return [{"role": "user", "content": entry(params, seed)["question"]}]
 
     def episode(self, params: ReasoningGymParams, seed: int, item: Row | None) -> SingleTurn:

@@ -19,7 +19,7 @@ class SortDigits:
     summary = "Sort the digits of a number: s529170= asks for 012579."
     params = SortDigitsParams
 
-    def messages(self, params: SortDigitsParams, seed: int, item: Row | None) -> list[Message]:  # noqa: ARG002
+    def messages(self, params: SortDigitsParams, seed: int, item: Row | None) -> list[Message]:
         return [{"role": "user", "content": f"s{_digits(params, seed)}="}]
 
     def episode(self, params: SortDigitsParams, seed: int, item: Row | None) -> SingleTurn:

@@ -20,7 +20,7 @@ class SplitExhausted(WrongParams):
         self.available = available
 
 
-def draw(environment: str, params: dict[str, Any], split: Split, seed: int,  # noqa: PLR0917
+def draw(environment: str, params: dict[str, Any], split: Split, seed: int,
          first: int, count: int, distinct: bool = False) -> list[Task]:
     """Return the tasks at places first … first + count - 1 of the stream (environment, params, split, seed).
 

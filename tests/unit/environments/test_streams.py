@@ -39,7 +39,10 @@ def test_a_place_is_the_same_task_however_it_is_reached() -> None:
     assert whole != draw("sort_digits", DIGITS, "train", 6, 0, 40)
 
 
-@pytest.mark.parametrize(("split", "seeds"), [("train", [908839664, 733647653, 1934047200]), ("held_out", [1489305978, 396918604, 1762712287])])
+@pytest.mark.parametrize(("split", "seeds"), [
+    ("train", [908839664, 733647653, 1934047200]),
+    ("held_out", [1489305978, 396918604, 1762712287]),
+])
 def test_a_stream_never_changes(split: Split, seeds: list[int]) -> None:
     """Stored runs are replayed from seeds: these numbers are part of the contract."""
     assert [task.seed for task in draw("sort_digits", DIGITS, split, 1, 0, 3)] == seeds

@@ -1,0 +1,30 @@
+"""`python -m services.simulation`: serve environments until SIGTERM."""
+
+import asyncio
+import os
+import sys
+
+if sys.flags.hash_randomization:
+    # Some generated tasks walk over sets of text: the same seed must ask the same in every process, ever.
+    os.execve(sys.executable, [sys.executable, "-m", "services.simulation"], {**os.environ, "PYTHONHASHSEED": "0"})
+
+from hone.api import simulation_pb2, simulation_pb2_grpc
+from hone.rpc.server import serve
+from hone.spec import settings
+from hone.telemetry import logs
+from services.simulation.service import Simulation
+from services.simulation.sessions import Sessions
+
+SERVICE = simulation_pb2.DESCRIPTOR.services_by_name["SimulationService"].full_name
+
+
+def main() -> None:
+    logs.configure()
+    address = settings.load().simulation_address
+    simulation = Simulation(address, Sessions())
+    asyncio.run(serve(address, SERVICE, lambda server: simulation_pb2_grpc.add_SimulationServiceServicer_to_server(
+        simulation, server)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,140 @@
+"""The service as its own process, spoken to over gRPC."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import grpc
+import pytest
+from google.rpc import error_details_pb2
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_status import rpc_status
+
+from hone.api.simulation_pb2 import (
+    SPLIT_HELD_OUT,
+    SPLIT_TRAIN,
+    CloseRequest,
+    DrawTasksRequest,
+    ListEnvironmentsRequest,
+    ResetRequest,
+    StepRequest,
+)
+from hone.api.simulation_pb2_grpc import SimulationServiceStub
+from hone.api.trajectory_pb2 import Task
+from hone.environments.streams import draw
+from hone.environments.wire import from_proto
+from hone.rpc.client import blocking_channel
+
+
+def free_address() -> str:
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{listening.getsockname()[1]}"
+
+
+def start(address: str, **variables: str) -> subprocess.Popen[bytes]:
+    environ = {**os.environ, "HONE_SIMULATION_ADDRESS": address, "PYTHONHASHSEED": "random", **variables}
+    return subprocess.Popen([sys.executable, "-m", "services.simulation"], env=environ, stderr=subprocess.DEVNULL)
+
+
+@pytest.fixture(scope="module")
+def service() -> Iterator[grpc.Channel]:
+    address = free_address()
+    process = start(address)
+    with blocking_channel(address) as channel:
+        grpc.channel_ready_future(channel).result(30)
+        yield channel
+    process.terminate()
+    assert process.wait(5) == 0
+
+
+@pytest.fixture
+def simulation(service: grpc.Channel) -> Any:
+    return SimulationServiceStub(service)
+
+
+def test_it_reports_its_health(service: grpc.Channel) -> None:
+    check = health_pb2.HealthCheckRequest(service="hone.v1.SimulationService")
+    assert health_pb2_grpc.HealthStub(service).Check(check).status == health_pb2.HealthCheckResponse.SERVING
+
+
+def test_a_batch_is_drawn_reset_stepped_and_closed(simulation: Any) -> None:
+    drawn = simulation.DrawTasks(DrawTasksRequest(
+        environment="sort_digits", params_json='{"digits": 6}', split=SPLIT_TRAIN, seed=4, first=10, count=64)).tasks
+    assert [from_proto(task) for task in drawn] == draw("sort_digits", {"digits": 6}, "train", 4, 10, 64)
+    sessions = simulation.Reset(ResetRequest(tasks=drawn)).sessions
+    assert len({session.session_id for session in sessions}) == 64
+    for session in sessions:
+        seen = session.observation
+        answer = "".join(sorted(seen.messages[0].content[1:-1]))
+        assert json.loads(seen.item_json)["answer"] == answer
+        assert json.loads(seen.grader_json) == {"type": "exact"}
+        step = StepRequest(session_id=session.session_id, index=0, action=answer)
+        taken = simulation.Step(step)
+        assert (taken.done, taken.valid, taken.HasField("reward")) == (True, True, False)
+        assert simulation.Step(step) == taken
+    simulation.Close(CloseRequest(session_ids=[session.session_id for session in sessions]))
+    with pytest.raises(grpc.RpcError) as gone:
+        simulation.Step(StepRequest(session_id=sessions[0].session_id))
+    assert gone.value.code() == grpc.StatusCode.NOT_FOUND
+
+
+def test_tasks_that_follow_the_hash_seed_are_the_same_in_every_process(simulation: Any) -> None:
+    request = DrawTasksRequest(environment="reasoning_gym", split=SPLIT_TRAIN, seed=4, count=8,
+                               params_json='{"task": "isomorphic_strings"}')
+    drawn = simulation.DrawTasks(request)
+    address = free_address()
+    other = start(address)
+    with blocking_channel(address) as channel:
+        grpc.channel_ready_future(channel).result(30)
+        assert SimulationServiceStub(channel).DrawTasks(request) == drawn
+    other.terminate()
+    assert other.wait(5) == 0
+
+
+def test_environments_are_listed_with_the_schema_of_their_parameters(simulation: Any) -> None:
+    listed = {kind.name: kind for kind in simulation.ListEnvironments(ListEnvironmentsRequest()).environments}
+    assert listed.keys() == {"sort_digits", "reasoning_gym", "dataset"}
+    assert json.loads(listed["sort_digits"].params_schema_json)["properties"]["digits"]["maximum"] == 12
+
+
+@pytest.mark.parametrize(("request_", "field", "message"), [
+    (DrawTasksRequest(environment="sort_digits", count=1), "split", "expected SPLIT_TRAIN or SPLIT_HELD_OUT"),
+    (DrawTasksRequest(environment="sort_digit", split=SPLIT_TRAIN, count=1), "environment", "found 'sort_digit'"),
+    (DrawTasksRequest(environment="sort_digits", split=SPLIT_TRAIN), "count", "found 0, expected at least 1"),
+    (DrawTasksRequest(environment="sort_digits", split=SPLIT_TRAIN, count=10**6), "count", "at most 65536"),
+    (DrawTasksRequest(environment="sort_digits", split=SPLIT_TRAIN, count=1, params_json="{"), "params_json", "JSON"),
+    (DrawTasksRequest(environment="sort_digits", split=SPLIT_TRAIN, count=1, params_json='{"digits": 40}'),
+     "params.digits", "found 40, expected less than or equal to 12"),
+    (DrawTasksRequest(environment="sort_digits", split=SPLIT_HELD_OUT, count=99, distinct=True,
+                      params_json='{"digits": 2}'), "count", "no more tasks in split held_out"),
+    (ResetRequest(tasks=[Task(environment="sort_digits"), Task(environment="dataset", item_json='{"prompt": 5}')]),
+     "tasks[1].item.prompt", "found 5, expected a text"),
+    (ResetRequest(tasks=[Task(environment="sort_digits", content_hash="abc")]), "tasks[0].content_hash", "abc"),
+])
+def test_bad_input_is_named(simulation: Any, request_: Any, field: str, message: str) -> None:
+    call = simulation.DrawTasks if isinstance(request_, DrawTasksRequest) else simulation.Reset
+    with pytest.raises(grpc.RpcError) as refused:
+        call(request_)
+    error: Any = refused.value
+    status = rpc_status.from_call(error)
+    detail = error_details_pb2.BadRequest()
+    assert status.details[0].Unpack(detail)
+    assert (error.code(), detail.field_violations[0].field) == (grpc.StatusCode.INVALID_ARGUMENT, field)
+    assert message in status.message
+
+
+def test_it_dies_at_its_crash_point(tmp_path: Any) -> None:
+    address = free_address()
+    (tmp_path / "reset.mid").touch()
+    process = start(address, HONE_CRASH_DIR=str(tmp_path))
+    with blocking_channel(address) as channel:
+        grpc.channel_ready_future(channel).result(30)
+        with pytest.raises(grpc.RpcError):
+            SimulationServiceStub(channel).Reset(ResetRequest(tasks=[Task(environment="sort_digits")]), timeout=5)
+    assert process.wait(5) == -signal.SIGKILL
