@@ -1,0 +1,69 @@
+"""From graded samples to a step's plan: what is kept, what is masked, at which rate."""
+
+from typing import Any
+
+import pytest
+
+from hone.algorithms import presets
+from hone.spec.run import AlgorithmSpec, RunSpec
+from services.learner.driver.planning import choose, learning_rate, rollout_plan, supervised_plan
+
+
+def sample(group: int, index: int, score: float | None, **more: Any) -> dict[str, Any]:
+    row = {"group_id": group, "request_no": group - 100, "task_hash": f"task{group}", "parts": [f"part{group % 2}"],
+           "index": index, "completion_tokens": 6, "finish_reason": "stop", "score": score,
+           "grade_id": 10 * group + index, "status": "ok"}
+    return {**row, **more}
+
+
+def spec(**changes: Any) -> RunSpec:
+    return RunSpec.model_validate({"name": "x", "model": {"base": "b"}, "task": {"environment": "sort_digits"},
+                                   "steps": 10, "batch": {"prompts": 2, "samples": 2}, **changes})
+
+
+def slots(**algorithm: Any) -> dict[str, Any]:
+    return presets.resolve(AlgorithmSpec.model_validate(algorithm))
+
+
+GROUPS = [sample(101, 0, 1.0), sample(101, 1, 0.0), sample(102, 0, 1.0), sample(102, 1, 1.0)]
+
+
+def test_without_a_filter_every_group_counts_even_one_without_signal() -> None:
+    choice = choose(GROUPS, slots(preset="grpo"), prompts=2)
+    assert [group[0]["group_id"] for group in choice.kept] == [101, 102]
+    assert choice.filtered_ids == []
+
+
+def test_dynamic_sampling_removes_groups_without_signal_and_names_them() -> None:
+    choice = choose(GROUPS, slots(preset="dapo"), prompts=2)
+    assert [group[0]["group_id"] for group in choice.kept] == [101]
+    assert choice.filtered_ids == [102]
+
+
+def test_plan_names_grades_rewards_and_parts_in_request_order() -> None:
+    samples = [*GROUPS[:2], sample(102, 0, None, status="infra_error"), GROUPS[3]]
+    chosen = slots(preset="grpo")
+    plan, metrics = rollout_plan(spec(), chosen, 3, choose(samples, chosen, 2), lambda _: pytest.fail("not asked"))
+    assert [group.group_id for group in plan.groups] == [101, 102]
+    assert plan.groups[1].rewards == [None, 1.0]
+    assert plan.groups[1].grade_ids == [1020, 1021]
+    assert plan.parts == ["part0", "part1"]
+    assert metrics["reward/mean"] == pytest.approx(2 / 3)
+    assert metrics["reward/masked"] == 1.0
+
+
+def test_rloo_gets_the_running_means_of_its_prompts() -> None:
+    chosen = slots(preset="rloo")
+    plan, _ = rollout_plan(spec(), chosen, 1, choose(GROUPS, chosen, 2), lambda hashes: {hashes[0]: 0.25})
+    assert [group.baseline for group in plan.groups] == [0.25, None]
+
+
+@pytest.mark.parametrize(("n", "expected"), [(1, 2e-4), (6, 2e-4), (10, 2e-4 / 3)])
+def test_linear_schedule_decays_over_its_last_part(n: int, expected: float) -> None:
+    optimizer = {"lr": 2e-4, "schedule": "linear", "schedule_params": {"decay_fraction": 0.3}}
+    assert learning_rate(spec(optimizer=optimizer), n) == pytest.approx(expected, rel=1e-6)
+
+
+def test_a_supervised_plan_is_one_part_and_no_groups() -> None:
+    plan = supervised_plan(spec(), slots(preset="sft"), 1, "runs/r/parts/p.parquet")
+    assert (plan.builder, plan.parts, plan.groups) == ("dataset", ["runs/r/parts/p.parquet"], [])
