@@ -13,6 +13,7 @@ class GroupPlan(BaseModel):
     group_id: int
     request_no: int
     task_hash: str
+    parts: list[str] = []  # object keys of the parts that hold its trajectories; other parts may hold stale copies
     grade_ids: list[int | None]
     rewards: list[float | None]  # after S3; null masks the sample
     baseline: float | None = None  # running mean of the task's earlier outcomes, where the estimator wants one

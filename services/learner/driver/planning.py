@@ -55,7 +55,7 @@ def rollout_plan(
     known = baselines([group[0]["task_hash"] for group in choice.kept]) if needs_baseline(slots) else {}
     by_place = iter(rewards)
     plan = StepPlan(
-        n=n, builder="rollouts", parts=sorted({part for row in samples for part in row["parts"]}),
+        n=n, builder="rollouts", parts=sorted({row["part"] for row in samples}),
         groups=[_group_plan(group, [next(by_place) for _ in group], known) for group in choice.kept],
         slots=dict(slots), lr=learning_rate(spec, n), clip_norm=spec.optimizer.clip_norm,
         temperature=spec.sampling.temperature, max_tokens=spec.sampling.max_tokens,
@@ -88,6 +88,7 @@ def _group_plan(group: list[Row], rewards: list[float | None], baselines: dict[s
     head = group[0]
     return GroupPlan(
         group_id=head["group_id"], request_no=head["request_no"], task_hash=head["task_hash"],
+        parts=sorted({row["part"] for row in group}),
         grade_ids=[row["grade_id"] for row in group], rewards=rewards, baseline=baselines.get(head["task_hash"]))
 
 

@@ -105,7 +105,7 @@ class Lane:
         if row is None:
             raise RejectedPlan(f"step {step} of {run_id} has no plan")
         plan = StepPlan.model_validate(row["plan"])
-        return plan, [t for key in plan.parts for t in parts.decode(self._objects.get(key))]
+        return plan, [t for key in plan.parts for t in planned(plan, key, parts.decode(self._objects.get(key)))]
 
     def _restored(self) -> Learner:
         if self._learner is None:
@@ -142,6 +142,14 @@ _EXECUTORS: dict[str, Callable[[Lane, Learner, dict[str, Any], Outcome], None]] 
     "optim_step": Lane._optim_step,
     "save": Lane._save,
 }
+
+
+def planned(plan: StepPlan, part: str, trajectories: list[Trajectory]) -> list[Trajectory]:
+    """Return those of a part's trajectories that the plan takes from it: a part may hold other groups, or stale copies."""
+    if plan.builder == "dataset":
+        return trajectories
+    groups = {group.group_id for group in plan.groups if part in group.parts}
+    return [trajectory for trajectory in trajectories if trajectory.group_id in groups]
 
 
 def next_unit(operations: list[Row]) -> list[Row]:

@@ -33,7 +33,8 @@ def add_run(owner_url: str, **spec: Any) -> RunRows:
         connection.execute("UPDATE runs SET state = 'cancelled' WHERE state IN ('queued', 'running', 'paused')")
         connection.execute("INSERT INTO tenants (id, name) VALUES (%s, %s)", (rows.tenant_id, rows.tenant_id))
         connection.execute(
-            "INSERT INTO artifacts (id, tenant_id, kind, name, hash, manifest) VALUES (%s, %s, 'base_model', 'b', %s, %s)",
+            "INSERT INTO artifacts (id, tenant_id, kind, name, hash, manifest) "
+            "VALUES (%s, %s, 'base_model', 'b', %s, %s)",
             (artifact, rows.tenant_id, artifact, json.dumps({"files": {}})))
         connection.execute(
             "INSERT INTO models (id, tenant_id, base_artifact_id, config) VALUES (%s, %s, %s, %s)",

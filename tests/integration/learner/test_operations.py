@@ -16,7 +16,9 @@ def database(postgres_url: str) -> Database:
     return Database(postgres_url)
 
 
-def test_sequence_numbers_have_no_gaps_and_a_known_key_returns_its_row(database: Database, postgres_owner_url: str) -> None:
+def test_sequence_numbers_have_no_gaps_and_a_known_key_returns_its_row(
+    database: Database, postgres_owner_url: str
+) -> None:
     run = add_run(postgres_owner_url)
     with database.transaction() as transaction:
         first = append(transaction, run.tenant_id, run.model_id, [("a", "save", {"number": 0})])
@@ -27,7 +29,9 @@ def test_sequence_numbers_have_no_gaps_and_a_known_key_returns_its_row(database:
     assert [row["seq"] for row in again] == [1, 2]
 
 
-def test_a_known_key_with_another_payload_is_refused_and_appends_nothing(database: Database, postgres_owner_url: str) -> None:
+def test_a_known_key_with_another_payload_is_refused_and_appends_nothing(
+    database: Database, postgres_owner_url: str
+) -> None:
     run = add_run(postgres_owner_url)
     with database.transaction() as transaction:
         append(transaction, run.tenant_id, run.model_id, [("a", "save", {"number": 0})])

@@ -10,7 +10,7 @@ from services.learner.driver.planning import choose, learning_rate, rollout_plan
 
 
 def sample(group: int, index: int, score: float | None, **more: Any) -> dict[str, Any]:
-    row = {"group_id": group, "request_no": group - 100, "task_hash": f"task{group}", "parts": [f"part{group % 2}"],
+    row = {"group_id": group, "request_no": group - 100, "task_hash": f"task{group}", "part": f"part{group % 2}",
            "index": index, "completion_tokens": 6, "finish_reason": "stop", "score": score,
            "grade_id": 10 * group + index, "status": "ok"}
     return {**row, **more}
@@ -48,6 +48,7 @@ def test_plan_names_grades_rewards_and_parts_in_request_order() -> None:
     assert plan.groups[1].rewards == [None, 1.0]
     assert plan.groups[1].grade_ids == [1020, 1021]
     assert plan.parts == ["part0", "part1"]
+    assert [group.parts for group in plan.groups] == [["part1"], ["part0"]]
     assert metrics["reward/mean"] == pytest.approx(2 / 3)
     assert metrics["reward/masked"] == 1.0
 

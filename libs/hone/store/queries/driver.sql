@@ -52,7 +52,7 @@ WHERE r.id = %(run_id)s
 ON CONFLICT (run_id, purpose, request_no) DO NOTHING
 
 -- name: ready_samples
-SELECT g.id AS group_id, g.request_no, g.task_hash, g.series, g.parts, t.index, t.part, t.prompt_tokens,
+SELECT g.id AS group_id, g.request_no, g.task_hash, g.series, t.index, t.part, t.prompt_tokens,
     t.completion_tokens, t.finish_reason, t.status, t.score, r.id AS grade_id
 FROM groups g
 JOIN trajectories t ON t.group_id = g.id
