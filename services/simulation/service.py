@@ -13,8 +13,8 @@ from hone.environments import ENVIRONMENTS
 from hone.environments.contract import Episode, Observation, Task, Transition, WrongParams
 from hone.environments.hashing import canonical
 from hone.environments.streams import draw
-from hone.environments.tasks import Split, episode
-from hone.environments.wire import from_proto, json_object, to_proto
+from hone.environments.tasks import Split
+from hone.environments.wire import episode_from_proto, json_object, to_proto
 from hone.rpc.errors import InvalidField
 from services.simulation.sessions import Sessions
 
@@ -84,7 +84,7 @@ def _started(tasks: Sequence[trajectory_pb2.Task]) -> list[tuple[Episode, Observ
 
 def _start(message: trajectory_pb2.Task, place: int) -> tuple[Episode, Observation]:
     with _fields_named(f"tasks[{place}]."):
-        one = episode(from_proto(message))
+        one = episode_from_proto(message)
         return one, one.reset()
 
 

@@ -1,13 +1,13 @@
 """Endless streams of tasks: the same place of a stream is always the same task, whoever asks and however often."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import count as counted
 from itertools import islice
 from typing import Any
 
 from hone.environments.contract import Row, Task, WrongParams
 from hone.environments.hashing import mixed_seed
-from hone.environments.tasks import Split, maker, split_of
+from hone.environments.tasks import Maker, Split, maker, split_of
 
 _TRIES = 1024  # a place misses its split with probability (15/16)^1024, unless the split is empty
 
@@ -42,7 +42,7 @@ class RowStream:
     def __init__(self, rows: Sequence[Row], params: dict[str, Any], split: Split, seed: int) -> None:
         """Hash every row. Raises WrongParams naming the first that is no task."""
         made = maker("dataset", params)
-        tasks = (made(number, row) for number, row in enumerate(rows))
+        tasks = (made.task(number, row) for number, row in enumerate(rows))
         self._tasks = [task for task in tasks if split_of(task.content_hash) == split]
         self._split, self._seed = split, seed
 
@@ -68,9 +68,9 @@ class RowStream:
         return [self._tasks[place] for _, place in sorted(keys)]
 
 
-def _at(made: Callable[[int, Row | None], Task], source: str, split: Split, seed: int, place: int) -> Task:
+def _at(made: Maker, source: str, split: Split, seed: int, place: int) -> Task:
     for attempt in range(_TRIES):
-        task = made(mixed_seed(seed, place, attempt), None)
+        task = made.task(mixed_seed(seed, place, attempt))
         if split_of(task.content_hash) == split:
             return task
     raise SplitExhausted(source, split, place + 1, 0)

@@ -1,6 +1,6 @@
 """Tasks: their parameters checked, their content hashed, their split, their episodes."""
 
-from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from pydantic import ValidationError
@@ -29,12 +29,6 @@ def checked_params(name: str, params: dict[str, Any]) -> Params:
         raise _wrong(error, model) from error
 
 
-def episode(task: Task) -> Episode:
-    """Return the episode that a task names, not yet reset. Raises WrongParams."""
-    params = checked_params(task.environment, task.params)
-    return environment(task.environment).episode(params, task.seed, task.item)
-
-
 def content_hash(name: str, messages: list[Message], item: Row | None) -> str:
     """Return the hash of what the policy is asked; seeds and parameters that ask the same share it."""
     return digest({"environment": name, "messages": messages, "item": item})
@@ -45,20 +39,39 @@ def split_of(task_hash: str) -> Split:
     return "held_out" if int(task_hash[:8], 16) % HELD_OUT_MODULUS == 0 else "train"
 
 
-def maker(name: str, params: dict[str, Any]) -> Callable[[int, Row | None], Task]:
-    """Return a function from seed and row to task, with the parameters checked once. Raises WrongParams."""
-    kind, checked = environment(name), checked_params(name, params)
-    resolved = checked.model_dump()
+@dataclass(frozen=True)
+class Maker:
+    """An environment whose parameters are checked: makes its tasks and their episodes."""
 
-    def made(seed: int, item: Row | None = None) -> Task:
-        return Task(name, resolved, seed, item, content_hash(name, kind.messages(checked, seed, item), item))
+    name: str
+    environment: Environment
+    params: Params
+    resolved: dict[str, Any]
 
-    return made
+    def task(self, seed: int, item: Row | None = None) -> Task:
+        """Return the task of a seed or a row, with its content hash. Raises WrongParams."""
+        messages = self.environment.messages(self.params, seed, item)
+        return Task(self.name, self.resolved, seed, item, content_hash(self.name, messages, item))
+
+    def episode(self, seed: int, item: Row | None = None) -> Episode:
+        """Return the episode of a seed or a row, not yet reset. Raises WrongParams."""
+        return self.environment.episode(self.params, seed, item)
+
+
+def maker(name: str, params: dict[str, Any]) -> Maker:
+    """Return the maker of an environment's tasks. Raises WrongParams."""
+    checked = checked_params(name, params)
+    return Maker(name, environment(name), checked, checked.model_dump())
 
 
 def make(name: str, params: dict[str, Any], seed: int, item: Row | None = None) -> Task:
     """Return the task of a seed or a row, with its content hash. Raises WrongParams."""
-    return maker(name, params)(seed, item)
+    return maker(name, params).task(seed, item)
+
+
+def episode(task: Task) -> Episode:
+    """Return the episode that a task names, not yet reset. Raises WrongParams."""
+    return maker(task.environment, task.params).episode(task.seed, task.item)
 
 
 def _wrong(error: ValidationError, model: type[Params]) -> WrongParams:

@@ -1,12 +1,13 @@
 """Tasks on the wire."""
 
 import json
+from functools import lru_cache
 from typing import Any
 
 from hone.api import trajectory_pb2
-from hone.environments.contract import Row, Task, WrongParams
+from hone.environments.contract import Episode, Row, Task, WrongParams
 from hone.environments.hashing import canonical
-from hone.environments.tasks import make
+from hone.environments.tasks import Maker, maker
 
 
 def to_proto(task: Task) -> trajectory_pb2.Task:
@@ -21,11 +22,21 @@ def from_proto(message: trajectory_pb2.Task) -> Task:
 
     Raises WrongParams, also when the hash is not that of what this task asks here.
     """
-    task = make(message.environment, json_object(message.params_json or "{}", "params_json"), message.seed,
-                _row(message.item_json))
+    task = _maker(message.environment, message.params_json).task(message.seed, _row(message.item_json))
     if message.content_hash not in ("", task.content_hash):
         raise WrongParams("content_hash", message.content_hash, f"{task.content_hash}, the hash of what the task asks")
     return task
+
+
+def episode_from_proto(message: trajectory_pb2.Task) -> Episode:
+    """Return the episode of the task a message names, not yet reset. Raises WrongParams as `from_proto` does."""
+    task = from_proto(message)
+    return _maker(message.environment, message.params_json).episode(task.seed, task.item)
+
+
+@lru_cache(maxsize=256)
+def _maker(environment: str, params_json: str) -> Maker:
+    return maker(environment, json_object(params_json or "{}", "params_json"))
 
 
 def json_object(text: str, field: str) -> dict[str, Any]:
