@@ -103,7 +103,7 @@ def cut(batch: Batch, kept: Flags, budget: int) -> Iterator[MicroBatch]:
     A group stays together where it fits; a trajectory always does, even beyond the budget. The cut depends on the
     batch and the budget alone.
     """
-    builder = _Builder()
+    builder, offsets = _Builder(), batch.offsets.tolist()
     for group in _groups(batch, kept):
         if builder.ids and len(builder.ids) + _cost(builder, batch, group) > budget:
             yield builder.build()
@@ -113,7 +113,7 @@ def cut(batch: Batch, kept: Flags, budget: int) -> Iterator[MicroBatch]:
             if builder.ids and len(builder.ids) + builder.cost(number, rows) > budget:
                 yield builder.build()
                 builder = _Builder()
-            builder.add(number, place, rows, int(batch.offsets[place]))
+            builder.add(number, place, rows, offsets[place])
     if builder.ids:
         yield builder.build()
 
