@@ -37,7 +37,7 @@ async def _base(transaction: AsyncTransaction, spec: RunSpec) -> tuple[Base, lis
         return await _finished_run(transaction, name)
     row = await transaction.one("gateway.artifact", kind="base_model", name=name)
     if row is None:
-        return Base(), [Problem("model.base", found(name), "a registered model, a version or a run (`hone models list`)")]
+        return Base(), [Problem("model.base", found(name), "a model, version or run that is here (`hone models list`)")]
     if spec.sampling.max_tokens >= row["manifest"]["max_positions"]:
         return Base(), [Problem("sampling.max_tokens", str(spec.sampling.max_tokens),
                                 f"less than the model's {row['manifest']['max_positions']} positions")]

@@ -20,14 +20,14 @@ class Learner(learner_pb2_grpc.LearnerServiceServicer):
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def AppendOperations(self, request: Any, context: Any) -> pb.AppendOperationsResponse:  # noqa: N802, ARG002
+    async def AppendOperations(self, request: Any, context: Any) -> pb.AppendOperationsResponse:
         """Append to a model's lane; raises INVALID_ARGUMENT and NOT_FOUND."""
         operations = [(_key(o, place), _kind(o, place), _payload(o, place))
                       for place, o in enumerate(request.operations)]
         rows = await asyncio.to_thread(self._append, request.tenant_id, request.model_id, operations)
         return pb.AppendOperationsResponse(operations=[_operation(row) for row in rows])
 
-    async def GetOperation(self, request: Any, context: Any) -> pb.GetOperationResponse:  # noqa: N802, ARG002
+    async def GetOperation(self, request: Any, context: Any) -> pb.GetOperationResponse:
         """Return one operation; raises NOT_FOUND."""
         row = await asyncio.to_thread(self._one, "driver.operation", tenant_id=request.tenant_id,
                                       id=request.operation_id)
@@ -35,7 +35,7 @@ class Learner(learner_pb2_grpc.LearnerServiceServicer):
             raise NotFound(f"operation_id: found {request.operation_id!r}, expected the id of an operation of yours")
         return pb.GetOperationResponse(operation=_operation(row))
 
-    async def ListModelVersions(self, request: Any, context: Any) -> pb.ListModelVersionsResponse:  # noqa: N802, ARG002
+    async def ListModelVersions(self, request: Any, context: Any) -> pb.ListModelVersionsResponse:
         """Return a model's versions, newest first."""
         rows = await asyncio.to_thread(self._all, "driver.live_versions", tenant_id=request.tenant_id,
                                        model_id=request.model_id)

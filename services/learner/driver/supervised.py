@@ -2,14 +2,13 @@
 
 from typing import Any
 
-from hone.trajectory.tokens import Tokenizer
-
 from hone import ids
 from hone.store import manifests
 from hone.store.database import Database
 from hone.store.objects import Objects
 from hone.trajectory import parts
 from hone.trajectory.records import Call, Trajectory
+from hone.trajectory.tokens import Tokenizer
 from services.learner.driver.lease import Lease
 
 

@@ -145,7 +145,7 @@ _EXECUTORS: dict[str, Callable[[Lane, Learner, dict[str, Any], Outcome], None]] 
 
 
 def planned(plan: StepPlan, part: str, trajectories: list[Trajectory]) -> list[Trajectory]:
-    """Return those of a part's trajectories that the plan takes from it: a part may hold other groups, or stale copies."""
+    """Return those of a part's trajectories that the plan takes: it may hold other groups, or stale copies."""
     if plan.builder == "dataset":
         return trajectories
     groups = {group.group_id for group in plan.groups if part in group.parts}
