@@ -1,0 +1,145 @@
+"""Text to ids and back, by the tokenizer files that a version of the weights names. The one place that tokenizes."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from jinja2 import TemplateError
+from jinja2.ext import Extension, LoopControlExtension
+from jinja2.nodes import Node
+from jinja2.parser import Parser
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+from tokenizers import Tokenizer as Vocabulary
+
+FILES = ("tokenizer.json", "tokenizer_config.json", "generation_config.json", "config.json", "chat_template.jinja")
+"""Names of the files that say how a model's text is tokenized; only the first has to be there."""
+
+Message = Mapping[str, str]
+
+
+class TokenizerError(ValueError):
+    """The tokenizer files cannot be used, or the chat template refuses the messages."""
+
+
+class Tokenizer:
+    """Turns conversations into prompt ids and completions into text.
+
+    `files` maps names of FILES to their bytes. Raises TokenizerError naming the file that is missing or wrong.
+    """
+
+    def __init__(self, files: Mapping[str, bytes]) -> None:
+        self._vocabulary = _vocabulary(files)
+        self._config = _json(files, "tokenizer_config.json")
+        self._template = _template(files, self._config)
+        self.stop_ids = _stop_ids(self._vocabulary, self._config, files)
+
+    @property
+    def eos_id(self) -> int:
+        """The id that ends a completion in training data: the tokenizer's own end, else the model's first one."""
+        own = self._vocabulary.token_to_id(_text(self._config.get("eos_token")))
+        return self.stop_ids[0] if own is None else own
+
+    def prompt_ids(self, messages: Sequence[Message]) -> list[int]:
+        """Return the ids that ask for the next answer to `messages` (each with role and content).
+
+        Through the chat template where the model has one; otherwise the contents joined as plain text, with whatever
+        the tokenizer itself puts around a text. Raises TokenizerError when the template refuses them.
+        """
+        if self._template is None:
+            return list(self._vocabulary.encode("".join(message["content"] for message in messages)).ids)
+        return self.encode(self._template(messages=list(messages), add_generation_prompt=True))
+
+    def encode(self, text: str) -> list[int]:
+        """Return the ids of `text` alone: nothing is put around it."""
+        return list(self._vocabulary.encode(text, add_special_tokens=False).ids)
+
+    def completion_ids(self, text: str) -> list[int]:
+        """Return the ids of an answer as training data has it: `text`, then the end."""
+        return [*self.encode(text), self.eos_id]
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Return the text of `ids` without a stop id at their end; special tokens inside stay visible."""
+        body = ids[:-1] if ids and ids[-1] in self.stop_ids else ids
+        return str(self._vocabulary.decode(list(body), skip_special_tokens=False))
+
+
+class _Generation(Extension):
+    """`{% generation %}` marks what the model wrote, for training masks; for prompts it means nothing."""
+
+    tags = {"generation"}  # noqa: RUF012 — jinja2's own declaration
+
+    def parse(self, parser: Parser) -> list[Node]:
+        next(parser.stream)
+        return parser.parse_statements(("name:endgeneration",), drop_needle=True)
+
+
+def _vocabulary(files: Mapping[str, bytes]) -> Vocabulary:
+    if "tokenizer.json" not in files:
+        raise TokenizerError("tokenizer.json: found nothing, expected the file of a fast tokenizer")
+    try:
+        vocabulary = Vocabulary.from_str(files["tokenizer.json"].decode())
+    except Exception as error:  # the library raises bare Exception
+        raise TokenizerError(f"tokenizer.json: {error}") from error
+    vocabulary.no_truncation()
+    vocabulary.no_padding()
+    return vocabulary
+
+
+def _json(files: Mapping[str, bytes], name: str) -> dict[str, Any]:
+    try:
+        found = json.loads(files.get(name, b"{}"))
+    except ValueError as error:
+        raise TokenizerError(f"{name}: {error}") from error
+    if not isinstance(found, dict):
+        raise TokenizerError(f"{name}: found {type(found).__name__}, expected an object")
+    return found
+
+
+def _template(files: Mapping[str, bytes], config: Mapping[str, Any]) -> Callable[..., str] | None:
+    source = files["chat_template.jinja"].decode() if "chat_template.jinja" in files else config.get("chat_template")
+    if isinstance(source, list):  # several, by name
+        source = {entry["name"]: entry["template"] for entry in source}.get("default")
+    if not source:
+        return None
+    environment = ImmutableSandboxedEnvironment(
+        trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, LoopControlExtension])
+    environment.filters["tojson"] = _to_json
+    environment.globals["raise_exception"] = _refuse
+    tokens = {name: _text(value) for name, value in config.items() if name.endswith("_token")}
+    try:
+        render = environment.from_string(source, globals=tokens).render
+    except TemplateError as error:
+        raise TokenizerError(f"chat_template: {error}") from error
+    return lambda **given: _rendered(render, given)
+
+
+def _rendered(render: Callable[..., str], given: Mapping[str, Any]) -> str:
+    try:
+        return render(**given)
+    except TemplateError as error:
+        raise TokenizerError(f"chat_template: {error}") from error
+
+
+def _refuse(message: str) -> None:
+    raise TemplateError(message)
+
+
+def _to_json(value: Any, indent: int | None = None, **options: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=indent, **options)
+
+
+def _stop_ids(vocabulary: Vocabulary, config: Mapping[str, Any], files: Mapping[str, bytes]) -> list[int]:
+    """The first of the three files that names an end decides, as in transformers' generate."""
+    for name in ("generation_config.json", "config.json"):
+        found = _json(files, name).get("eos_token_id")
+        if found is not None:
+            return list(found) if isinstance(found, list) else [found]
+    own = vocabulary.token_to_id(_text(config.get("eos_token")))
+    if own is None:
+        raise TokenizerError("eos: found none in generation_config.json, config.json and tokenizer_config.json")
+    return [own]
+
+
+def _text(token: Any) -> str:
+    """A special token is written as its text or as an object with the text as `content`."""
+    return str(token.get("content", "")) if isinstance(token, dict) else str(token or "")
