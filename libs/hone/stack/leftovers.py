@@ -31,6 +31,14 @@ def end(processes: Iterable[psutil.Process], number: int = signal.SIGTERM, grace
     _wait(stubborn, 5.0)
 
 
+def runs(process: psutil.Process, module: str) -> bool:
+    """Tell whether a process was started as `python -m module`."""
+    try:
+        return module in process.cmdline()
+    except psutil.NoSuchProcess:
+        return False
+
+
 def alive(process: psutil.Process) -> bool:
     """Tell whether a process runs; one that ended and was not reaped yet does not."""
     try:

@@ -1,0 +1,228 @@
+"""The embedded stack: every service a process of its own on this machine, and the servers nobody else provides."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from psycopg import OperationalError
+
+from hone.spec.settings import Settings
+from hone.stack import leftovers, ports, postgres, processes, provision, supervision
+from hone.stack.lock import Lock
+from hone.stack.processes import Process
+from hone.stack.record import FILE, Record, load, load_or_create, reachable
+from hone.stack.supervision import Status, Supervisor
+from hone.store import objects
+
+_DATABASE_S = 60.0  # recovery after a kill included
+
+
+class StackNotReady(Exception):
+    """A part of the stack is not there in time; the message says which and what it wrote last."""
+
+
+class Stack:
+    """The stack of a state directory; as a context it is started at once and stopped at the end.
+
+    settings   hone.spec.settings.Settings fields by name: {"lease_s": 2}; they win over `environ`'s HONE_* variables
+    counts     how many processes of a kind: {"trainer": 2}; one where not named
+    commands   what to run instead of a kind's own module: {"reward": [sys.executable, "stub.py"]}
+    environ    the environment that every process gets; default: this process's
+
+    A server whose URL is given (database_url, broker_url, objects_url) is used; the others are embedded.
+    """
+
+    def __init__(
+        self, state: str | Path, settings: Mapping[str, object] | None = None, counts: Mapping[str, int] | None = None,
+        commands: Mapping[str, list[str]] | None = None, environ: Mapping[str, str] | None = None,
+    ) -> None:
+        self.state = Path(state).resolve()
+        self.supervisor = Supervisor(self.state)
+        self._environment = {**(os.environ if environ is None else environ), **_variables(settings or {})}
+        self._counts, self._commands = counts or {}, commands or {}
+        self._lock = Lock(self.state)
+        self._daemon: subprocess.Popen[bytes] | None = None
+        self._processes: list[Process] = []
+
+    def __enter__(self) -> "Stack":
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Start everything; what a killed stack left behind in this state is ended first, its data goes on.
+
+        Returns when services are started; `wait_ready` waits for them. Raises StackRunning, StackNotReady, ValueError.
+        """
+        self.state.mkdir(mode=0o711, parents=True, exist_ok=True)
+        self._lock.acquire()
+        try:
+            self._start()
+        except BaseException:
+            self.stop()
+            raise
+
+    def stop(self) -> None:
+        """End every process: services first, PostgreSQL last."""
+        if self._daemon:
+            self._daemon.terminate()
+        clear(self.state)
+        if self._daemon:
+            self._daemon.wait()
+            self._daemon = None
+        self._lock.release()
+
+    def alive(self) -> bool:
+        """Tell whether the supervisor still runs."""
+        return self._daemon is not None and self._daemon.poll() is None
+
+    def restart(self) -> None:
+        """Start everything again after the supervisor was killed."""
+        self.stop()
+        self.start()
+
+    def wait_ready(self, timeout_s: float = 60.0) -> None:
+        """Return when every process runs, and listens if it has an address. Raises StackNotReady."""
+        until = time.monotonic() + timeout_s
+        while waiting := self._waiting():
+            if time.monotonic() > until or not self.alive():
+                raise StackNotReady("\n".join(f"{name}: {_last_line(self.state, name)}" for name in waiting))
+            time.sleep(0.05)
+
+    def record(self) -> Record:
+        """Return where everything is, and the key: the content of stack.json."""
+        return load(self.state)
+
+    def status(self) -> list[Status]:
+        """Return what the supervisor knows of each process."""
+        return self.supervisor.processes()
+
+    def pids(self) -> dict[str, int]:
+        """Return the pid of each running process by name, the supervisor's own as `supervisord`."""
+        found = {one.name: one.pid for one in self.status() if one.pid}
+        return {**found, "supervisord": self._daemon.pid} if self._daemon else found
+
+    def kill(self, name: str, number: int = signal.SIGKILL) -> int:
+        """Signal a process by name and return its pid. Raises KeyError when it does not run."""
+        pid = self.pids()[name]
+        os.kill(pid, number)
+        return pid
+
+    def _start(self) -> None:
+        _make_directories(self.state)
+        clear(self.state)
+        kept = load_or_create(self.state)
+        given = self._environment
+        self._processes = processes.services(self._counts, self._commands, kept, given)
+        cluster = None if given.get("HONE_DATABASE_URL") else self._cluster(kept)
+        urls = provision.embedded(kept, cluster) if cluster else provision.external(
+            kept, given["HONE_DATABASE_URL"], given.get("HONE_GATEWAY_DATABASE_URL", ""))
+        self._fill(kept, urls)
+        self._supervise(kept, cluster)
+        self._provide(kept, urls)
+        self.supervisor.start_services()
+
+    def _cluster(self, kept: Record) -> postgres.Cluster:
+        cluster = postgres.Cluster(postgres.home(self.state, kept.identity), kept.port(supervision.POSTGRES))
+        cluster.create(kept.password)
+        return cluster
+
+    def _fill(self, kept: Record, urls: provision.Urls) -> None:
+        """Complete the record; from here on it says what this start uses."""
+        kept.database_url, kept.gateway_database_url = urls.worker, urls.gateway
+        kept.objects_url = self._environment.get("HONE_OBJECTS_URL") or _folder_url("file", self.state / "objects")
+        kept.broker_url = self._environment.get("HONE_BROKER_URL") or _folder_url("filesystem", self.state / "broker")
+        kept.addresses = {one.name: one.address for one in self._processes if one.address}
+        gateway = kept.addresses.get("gateway-0")
+        kept.gateway_url = f"http://{reachable(gateway)}" if gateway else ""
+        kept.save(self.state)
+        objects.connect(kept.objects_url)
+
+    def _supervise(self, kept: Record, cluster: postgres.Cluster | None) -> None:
+        server = None
+        if cluster:
+            command = (sys.executable, "-m", "hone.stack.postgres", str(cluster.home), str(cluster.port))
+            server = Process(supervision.POSTGRES, command, {}, f"127.0.0.1:{cluster.port}")
+        text = supervision.configuration(self.state, self._processes, server)
+        (self.state / "supervisord.conf").write_text(text)
+        self._daemon = supervision.start(self.state, self._children_environment(kept))
+
+    def _children_environment(self, kept: Record) -> dict[str, str]:
+        threads = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+        return {
+            **threads, **self._environment, **processes.addresses(self._processes),
+            "HOME": self._environment.get("HOME") or str(self.state),
+            "HONE_DATABASE_URL": kept.database_url, "HONE_GATEWAY_DATABASE_URL": kept.gateway_database_url,
+            "HONE_OBJECTS_URL": kept.objects_url, "HONE_BROKER_URL": kept.broker_url, leftovers.MARK: str(self.state)}
+
+    def _provide(self, kept: Record, urls: provision.Urls) -> None:
+        """Wait for the database and the supervisor; make schema, logins and the first key."""
+        until = time.monotonic() + _DATABASE_S
+        while True:
+            try:
+                provision.prepare(kept, urls)
+                break
+            except OperationalError as error:
+                self._give_up_after(until, f"the database does not answer: {error}")
+        while not self.supervisor.answers():
+            self._give_up_after(until, "supervisord does not answer")
+        kept.api_key = provision.first_key(kept, urls.worker)
+        kept.save(self.state)
+
+    def _give_up_after(self, until: float, reason: str) -> None:
+        if time.monotonic() > until or not self.alive():
+            last = _last_line(self.state, supervision.POSTGRES if self.alive() else "supervisord")
+            raise StackNotReady(f"{reason.strip()} ({last})")
+        time.sleep(0.02)
+
+    def _waiting(self) -> list[str]:
+        states = {one.name: one.state for one in self.status()}
+        return [one.name for one in self._processes if not _ready(one, states[one.name])]
+
+
+def clear(state: Path) -> None:
+    """End every process of the stack in `state`, whoever started it; supervisord ends the others in order."""
+    left = leftovers.marked(state)
+    daemons = [process for process in left if leftovers.runs(process, "supervisor.supervisord")]
+    leftovers.end(daemons, grace_s=2 * supervision.STOP_S)
+    leftovers.end(leftovers.marked(state), grace_s=supervision.STOP_S)
+    if (state / FILE).exists():
+        data = postgres.Cluster(postgres.home(state, load(state).identity), 0).data
+        leftovers.end(leftovers.working_in(data), signal.SIGINT, grace_s=supervision.STOP_S)
+    supervision.socket_path(state).unlink(missing_ok=True)
+
+
+def _make_directories(state: Path) -> None:
+    for name in ("logs", "objects", "broker"):
+        (state / name).mkdir(mode=0o700, exist_ok=True)
+
+
+def _variables(settings: Mapping[str, object]) -> dict[str, str]:
+    unknown = sorted(set(settings) - set(Settings.model_fields))
+    if unknown:
+        raise ValueError(f"settings: found {unknown[0]!r}, expected fields of hone.spec.settings.Settings")
+    return {f"HONE_{name.upper()}": str(value) for name, value in settings.items()}
+
+
+def _folder_url(scheme: str, folder: Path) -> str:
+    return f"{scheme}://{folder}"
+
+
+def _ready(process: Process, state: str) -> bool:
+    if process.address is None:
+        return state == "RUNNING"
+    return state in {"RUNNING", "STARTING"} and ports.answers(reachable(process.address))
+
+
+def _last_line(state: Path, name: str) -> str:
+    for path in (state / "logs" / f"{name}.log", state / "logs" / f"{name}.err"):
+        lines = path.read_text(errors="replace").strip().splitlines() if path.exists() else []
+        if lines:
+            return lines[-1]
+    return "it wrote nothing"

@@ -1,0 +1,85 @@
+"""The processes of a stack: which kinds there are, how each is started, where each listens."""
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from hone.stack.record import Record
+
+
+class Kind(NamedTuple):
+    """A kind of process: its module, the setting that says where it listens, whether several make sense."""
+
+    module: str
+    address_setting: str | None
+    several: bool
+
+
+KINDS = {
+    "inference": Kind("services.inference", "inference_address", True),
+    "reward": Kind("services.reward", "reward_address", False),
+    "value": Kind("services.value", "value_address", False),
+    "simulation": Kind("services.simulation", "simulation_address", False),
+    "rollout": Kind("services.rollout", None, True),
+    "trainer": Kind("services.learner.trainer", None, True),
+    "driver": Kind("services.learner.driver", "learner_address", True),
+    "gateway": Kind("services.gateway", "gateway_address", False),
+}
+"""Every kind of service, in the order in which they are started."""
+
+
+@dataclass(frozen=True)
+class Process:
+    """One process: `name` is its slot (trainer-0), `environment` what it has besides the stack's, `address` where it
+    listens, None if nowhere."""
+
+    name: str
+    command: tuple[str, ...]
+    environment: Mapping[str, str]
+    address: str | None = None
+
+
+def services(
+    counts: Mapping[str, int], commands: Mapping[str, list[str]], record: Record, environment: Mapping[str, str],
+) -> list[Process]:
+    """Return the services, `counts[kind]` of each (one where not named), `commands[kind]` instead of their own.
+
+    An address in `environment` (HONE_GATEWAY_ADDRESS) is that of a kind's first process; the others get free ports.
+    Raises ValueError for a kind that does not exist or cannot be there several times.
+    """
+    _check(counts, commands)
+    return [
+        _process(kind, number, commands.get(kind), record, environment)
+        for kind in KINDS for number in range(counts.get(kind, 1))
+    ]
+
+
+def _check(counts: Mapping[str, int], commands: Mapping[str, list[str]]) -> None:
+    for kind in (*counts, *commands):
+        if kind not in KINDS:
+            raise ValueError(f"kind of process: found {kind!r}, expected one of {', '.join(KINDS)}")
+    for kind, count in counts.items():
+        if count < 0 or (count > 1 and not KINDS[kind].several):
+            expected = "0 or more" if KINDS[kind].several else "0 or 1"
+            raise ValueError(f"number of {kind} processes: found {count}, expected {expected}")
+
+
+def _process(
+    kind: str, number: int, command: list[str] | None, record: Record, environment: Mapping[str, str],
+) -> Process:
+    name, setting = f"{kind}-{number}", KINDS[kind].address_setting
+    own = {"HONE_PROCESS_NAME": name}
+    address = None
+    if setting is not None:
+        variable = f"HONE_{setting.upper()}"
+        given = environment.get(variable) if number == 0 else None
+        address = given or f"127.0.0.1:{record.port(name)}"
+        own[variable] = address
+    return Process(name, tuple(command or [sys.executable, "-m", KINDS[kind].module]), own, address)
+
+
+def addresses(processes: list[Process]) -> dict[str, str]:
+    """Return the settings by which processes find each other: the address of each kind's first one."""
+    first = (process for process in processes if process.address is not None and process.name.endswith("-0"))
+    return {key: value for process in first for key, value in process.environment.items() if key.endswith("_ADDRESS")}

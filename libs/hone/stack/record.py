@@ -1,0 +1,74 @@
+"""What a stack remembers between its starts: passwords, ports, and where everything is reached."""
+
+import json
+import os
+import secrets
+import tempfile
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, Field
+
+from hone.stack import ports
+
+FILE = "stack.json"
+
+
+class StackMissing(Exception):
+    """There is no stack in this state directory."""
+
+
+class Record(BaseModel):
+    """The content of `<state>/stack.json`, which only its owner may read."""
+
+    identity: str = Field(description="Made at random with the state directory.")
+    password: str = Field(description="Of the embedded PostgreSQL's superuser.")
+    gateway_password: str = Field(description="Of this stack's login in the gateway's role.")
+    worker_password: str = Field(description="Of this stack's login in the workers' role.")
+    ports: dict[str, int] = Field(default_factory=dict, description="By process; kept while they are free.")
+    addresses: dict[str, str] = Field(default_factory=dict, description="host:port by process.")
+    gateway_url: str = Field(default="", description="Where the REST API is.")
+    api_key: str = Field(default="", description="The first key, of the default tenant.")
+    database_url: str = Field(default="", description="Postgres URL of the workers' role.")
+    gateway_database_url: str = Field(default="", description="Postgres URL of the gateway's role.")
+    objects_url: str = Field(default="", description="Where the objects are.")
+    broker_url: str = Field(default="", description="kombu URL of the broker.")
+
+    def port(self, name: str) -> int:
+        """Return the port of a process: the one it had if that is free, otherwise another."""
+        if not ports.is_free(self.ports.get(name, 0)) or name not in self.ports:
+            taken = set(self.ports.values())
+            self.ports[name] = next(port for port in ports.pick(len(taken) + 1) if port not in taken)
+        return self.ports[name]
+
+    def save(self, state: Path) -> None:
+        """Replace the file as a whole."""
+        handle, name = tempfile.mkstemp(prefix=".stack-", dir=state)
+        with os.fdopen(handle, "w") as file:
+            file.write(self.model_dump_json(indent=2) + "\n")
+        os.replace(name, state / FILE)
+
+
+def load(state: Path) -> Record:
+    """Return the record of the stack in `state`. Raises StackMissing."""
+    path = state / FILE
+    if not path.exists():
+        raise StackMissing(f"there is no stack in {state} (hone up makes one)")
+    return Record.model_validate(json.loads(path.read_text()))
+
+
+def load_or_create(state: Path) -> Record:
+    """Return the record of the stack in `state`, a new one with fresh passwords if there is none."""
+    if (state / FILE).exists():
+        return load(state)
+    record = Record(
+        identity=secrets.token_hex(8), password=secrets.token_urlsafe(24),
+        gateway_password=secrets.token_urlsafe(24), worker_password=secrets.token_urlsafe(24))
+    record.save(state)
+    return record
+
+
+def reachable(address: str) -> str:
+    """Return the host:port at which this machine reaches a server that listens on `address`."""
+    parts = urlsplit(f"//{address}")
+    return f"127.0.0.1:{parts.port}" if parts.hostname in {"0.0.0.0", "::"} else address

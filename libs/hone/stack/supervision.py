@@ -1,0 +1,153 @@
+"""supervisord: its configuration, its start, and calls to it over its unix socket."""
+
+import hashlib
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+import xmlrpc.client
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from supervisor.xmlrpc import SupervisorTransport
+
+from hone.stack.processes import Process
+
+SERVICES = "services"
+POSTGRES = "postgres"
+STOP_S = 6
+"""Seconds a process has between SIGTERM and SIGKILL."""
+_SOCKET_LENGTH = 90  # of the 107 characters a socket's path may have; supervisord appends its pid
+
+
+class SupervisorAway(ConnectionError):
+    """supervisord does not answer on its socket."""
+
+
+@dataclass(frozen=True)
+class Status:
+    """What supervisord knows of a process; `state` is one of its words: RUNNING, STARTING, BACKOFF, …"""
+
+    name: str
+    state: str
+    pid: int | None
+    uptime_s: float
+    reason: str
+
+
+def configuration(state: Path, services: list[Process], postgres: Process | None) -> str:
+    """Return supervisord's configuration: PostgreSQL starts with it, services when they are told to.
+
+    Groups end in reverse order, so that PostgreSQL outlives those who use it.
+    """
+    sections = [_daemon(state)]
+    if postgres:
+        sections.append(_program(state, postgres, {"priority": "10", "autostart": "true", "stopsignal": "INT"}))
+    sections += [_program(state, process, {"priority": "20", "autostart": "false"}) for process in services]
+    names = ",".join(process.name for process in services)
+    sections.append(_section(f"group:{SERVICES}", {"programs": names, "priority": "20"}) if services else "")
+    return "\n".join(sections)
+
+
+def start(state: Path, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    """Start supervisord on `<state>/supervisord.conf`, in a session of its own that no terminal's Ctrl-C reaches."""
+    with (state / "logs" / "supervisord.err").open("ab") as errors:
+        options = ["--nodaemon", "--silent", "-c", str(state / "supervisord.conf")]
+        return subprocess.Popen(
+            [sys.executable, "-m", "supervisor.supervisord", *options],
+            cwd=state, env=dict(environment), stdin=subprocess.DEVNULL, stdout=errors, stderr=errors,
+            start_new_session=True)
+
+
+class Supervisor:
+    """Calls to a running supervisord. Every method raises SupervisorAway when there is none."""
+
+    def __init__(self, state: Path) -> None:
+        self._socket = socket_path(state)
+
+    def answers(self) -> bool:
+        """Tell whether supervisord is there and running."""
+        try:
+            return cast(dict[str, str], self._call("getState"))["statename"] == "RUNNING"
+        except SupervisorAway:
+            return False
+
+    def start_services(self) -> None:
+        """Start every service, without waiting for any."""
+        self._call("startProcessGroup", SERVICES, False)
+
+    def start(self, name: str) -> None:
+        """Start a service that was stopped."""
+        self._call("startProcess", f"{SERVICES}:{name}", False)
+
+    def stop(self, name: str) -> None:
+        """Stop a service and keep it stopped."""
+        self._call("stopProcess", f"{SERVICES}:{name}", True)
+
+    def processes(self) -> list[Status]:
+        """Return every process, in order of name."""
+        found = cast(list[dict[str, Any]], self._call("getAllProcessInfo"))
+        return sorted(map(_status, found), key=lambda one: one.name)
+
+    def _call(self, method: str, *arguments: object) -> object:
+        transport = SupervisorTransport(None, None, serverurl=f"unix://{self._socket}")
+        try:
+            proxy = xmlrpc.client.ServerProxy("http://127.0.0.1", transport=transport)
+            return cast(object, getattr(proxy.supervisor, method)(*arguments))
+        except (OSError, xmlrpc.client.ProtocolError) as error:
+            raise SupervisorAway(f"supervisord does not answer on {self._socket}: {error}") from error
+        finally:
+            transport.close()
+
+
+def socket_path(state: Path) -> Path:
+    """Return the socket's path: in `state`, or in a private directory when that is too long for a socket."""
+    path = state / "supervisor.sock"
+    if len(bytes(path)) <= _SOCKET_LENGTH:
+        return path
+    name = f"hone-{os.getuid()}-{hashlib.sha256(bytes(state)).hexdigest()[:16]}"
+    private = Path(tempfile.gettempdir()) / name
+    private.mkdir(mode=0o700, exist_ok=True)
+    if private.stat().st_uid != os.getuid() or private.is_symlink():
+        raise PermissionError(f"{private} belongs to another user; remove it")
+    return private / path.name
+
+
+def _daemon(state: Path) -> str:
+    daemon = {
+        "logfile": str(state / "logs" / "supervisord.log"), "logfile_maxbytes": "4MB", "logfile_backups": "1",
+        "pidfile": str(state / "supervisord.pid"), "umask": "077", "minfds": "256",
+    }
+    if os.getuid() == 0:
+        daemon["user"] = "root"  # said on purpose, or supervisord warns about it
+    interface = {"supervisor.rpcinterface_factory": "supervisor.rpcinterface:make_main_rpcinterface"}
+    return "\n".join([
+        _section("unix_http_server", {"file": str(socket_path(state)), "chmod": "0700"}),
+        _section("supervisord", daemon), _section("rpcinterface:supervisor", interface)])
+
+
+def _program(state: Path, process: Process, options: Mapping[str, str]) -> str:
+    pairs = ",".join(f'{key}="{value}"' for key, value in process.environment.items())
+    return _section(f"program:{process.name}", {
+        "command": shlex.join(process.command), "directory": str(state), "environment": pairs,
+        "autorestart": "true", "startsecs": "1", "startretries": "1000000",
+        "stopwaitsecs": str(STOP_S), "redirect_stderr": "true",
+        "stdout_logfile": str(state / "logs" / f"{process.name}.log"),
+        "stdout_logfile_maxbytes": "16MB", "stdout_logfile_backups": "2", **options})
+
+
+def _section(name: str, options: Mapping[str, str]) -> str:
+    for key, value in options.items():
+        if "\n" in value or " ;" in value:  # a comment begins there
+            raise ValueError(f"{name}, {key}: found {value!r}, expected one line without ' ;'")
+    lines = [f"{key} = {value}".replace("%", "%%") for key, value in options.items()]
+    return "\n".join([f"[{name}]", *lines, ""])
+
+
+def _status(info: dict[str, Any]) -> Status:
+    running = info["pid"] != 0
+    uptime = float(info["now"] - info["start"]) if running else 0.0
+    return Status(info["name"], info["statename"], info["pid"] or None, uptime, info["spawnerr"])

@@ -1,0 +1,21 @@
+-- name: database_exists
+SELECT FROM pg_database WHERE datname = 'hone'
+
+-- name: create_database
+CREATE DATABASE hone
+
+-- name: name_login
+SELECT set_config('hone.login', %(login)s, true), set_config('hone.role', %(role)s, true),
+       set_config('hone.password', %(password)s, true)
+
+-- name: ensure_login
+DO $$
+DECLARE
+    login text := current_setting('hone.login');
+    password text := current_setting('hone.password');
+BEGIN
+    IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = login) THEN
+        EXECUTE format('CREATE ROLE %I LOGIN IN ROLE %I', login, current_setting('hone.role'));
+    END IF;
+    EXECUTE format('ALTER ROLE %I PASSWORD %L', login, password);
+END $$
