@@ -9,7 +9,7 @@ from fastapi.exceptions import RequestValidationError
 from psycopg import OperationalError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
 
 from hone.spec.problems import Invalid, Problem, from_finding
 from hone.store.objects import StoreAway
@@ -110,6 +110,11 @@ def respond(request: Request, error: Exception) -> JSONResponse:
         **getattr(refused, "extra", {}),
     }
     return JSONResponse(body, refused.status_code, dict(refused.headers or {}), MEDIA_TYPE)
+
+
+async def answer(request: Request, error: Exception) -> Response:
+    """Render an error where FastAPI asks for a coroutine."""
+    return respond(request, error)
 
 
 def _title(refused: HTTPException) -> str:

@@ -226,8 +226,7 @@ class Environment(Resource):
 
 
 class Algorithm(Resource):
-    """A preset: which method fills each slot."""
+    """A preset: which method fills each slot, with which parameters."""
 
     name: str
-    summary: str
     slots: dict[str, Any]

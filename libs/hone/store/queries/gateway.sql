@@ -118,6 +118,9 @@ FROM operations o JOIN runs r ON r.policy_model_id = o.model_id
 WHERE o.kind = 'export' AND r.id = %(run_id)s AND (%(after)s::text IS NULL OR o.id < %(after)s)
 ORDER BY o.id DESC LIMIT %(limit)s
 
+-- name: lock_lane
+SELECT next_seq FROM models WHERE id = %(model_id)s FOR UPDATE
+
 -- name: next_seq
 UPDATE models SET next_seq = next_seq + 1 WHERE id = %(model_id)s RETURNING next_seq - 1 AS seq
 

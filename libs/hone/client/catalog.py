@@ -1,0 +1,17 @@
+"""What a spec may name: environments with their parameters, presets with their slots."""
+
+from hone.algorithms import presets
+from hone.client.resources import Algorithm, Environment
+from hone.environments import ENVIRONMENTS
+from hone.spec.run import AlgorithmSpec
+
+
+def environments() -> list[Environment]:
+    """Return every environment that makes its own tasks; datasets are named by `task.dataset` instead."""
+    return [Environment(name=name, summary=environment.summary, params_schema=environment.params.model_json_schema())
+            for name, environment in ENVIRONMENTS.items() if name != "dataset"]
+
+
+def algorithms() -> list[Algorithm]:
+    """Return every preset, resolved."""
+    return [Algorithm(name=name, slots=presets.resolve(AlgorithmSpec(preset=name))) for name in presets.PRESETS]

@@ -1,0 +1,136 @@
+"""Names a spec uses and combinations it makes: each rule looks at a typed spec and says what cannot be."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from hone.algorithms import presets
+from hone.algorithms.slots import SLOTS, SlotError
+from hone.environments import ENVIRONMENTS
+from hone.environments.contract import WrongParams
+from hone.spec.problems import Problem, found, from_validation, one_of
+from hone.spec.run import RunSpec, Slot, TaskSource
+
+Slots = dict[str, Any]
+
+_NEED_PEERS = {"grpo", "dr_grpo", "reinforce_pp_baseline"}
+"""Advantages that compare a sample with the others of its group."""
+
+
+def check(spec: RunSpec) -> tuple[list[Problem], Slots]:
+    """Return every problem of a typed spec, and its algorithm's slots when their names are right."""
+    problems, slots = _algorithm(spec)
+    problems += _schedule(spec)
+    problems += _sources(spec)
+    problems += [problem for rule in RULES for problem in rule(spec, slots)] if slots else []
+    return problems, slots
+
+
+def _algorithm(spec: RunSpec) -> tuple[list[Problem], Slots]:
+    algorithm = spec.algorithm
+    if algorithm.preset not in presets.PRESETS:
+        names = one_of(algorithm.preset, presets.PRESETS)
+        return [Problem("algorithm.preset", found(algorithm.preset), names)], {}
+    given = {slot: getattr(algorithm, slot) for slot in SLOTS if getattr(algorithm, slot, None) is not None}
+    problems = [problem for slot, filling in given.items() for problem in _fillings(slot, filling)]
+    if problems:
+        return problems, {}
+    try:
+        return [], presets.resolve(algorithm)
+    except SlotError as error:
+        return [Problem(error.field, found(error.found), error.expected)], {}
+
+
+def _fillings(slot: str, filling: Slot | list[Slot]) -> list[Problem]:
+    if isinstance(filling, Slot):
+        return _filling(slot, filling.name, filling.params, f"algorithm.{slot}")
+    placed = [(each, f"algorithm.{slot}[{place}]") for place, each in enumerate(filling)]
+    return [problem for each, at in placed for problem in _filling(slot, each.name, each.params, at)]
+
+
+def _filling(slot: str, name: str, params: Mapping[str, Any], at: str) -> list[Problem]:
+    methods = SLOTS[slot]
+    if name not in methods:
+        return [Problem(f"{at}.name", found(name), one_of(name, methods))]
+    return _validated(methods[name], params, f"{at}.params")
+
+
+def _validated(model: type[BaseModel], params: Mapping[str, Any], at: str, strict: bool = True) -> list[Problem]:
+    try:
+        model.model_validate(params, strict=strict)
+    except ValidationError as error:
+        return from_validation(error, model, at)
+    return []
+
+
+def _schedule(spec: RunSpec) -> list[Problem]:
+    name, methods = spec.optimizer.schedule, SLOTS["schedule"]
+    if name not in methods:
+        return [Problem("optimizer.schedule", found(name), one_of(name, methods))]
+    return _validated(methods[name], spec.optimizer.schedule_params, "optimizer.schedule_params", strict=False)
+
+
+def filled(source: TaskSource) -> TaskSource:
+    """Return a checked source with every parameter of its environment written out."""
+    model = ENVIRONMENTS[source.environment or "dataset"].params
+    return source.model_copy(update={"params": model.model_validate(source.params).model_dump(mode="json")})
+
+
+def _sources(spec: RunSpec) -> list[Problem]:
+    problems = _source(spec.task, "task")
+    if spec.eval is not None and spec.eval.source is not None:
+        problems += _source(spec.eval.source, "eval.source")
+    return problems
+
+
+def _source(source: TaskSource, at: str) -> list[Problem]:
+    name = source.environment or "dataset"
+    if source.environment == "dataset":
+        return [Problem(f"{at}.environment", found("dataset"), f"the name of an uploaded dataset in {at}.dataset")]
+    if name not in ENVIRONMENTS:
+        return [Problem(f"{at}.environment", found(name), one_of(name, set(ENVIRONMENTS) - {"dataset"}))]
+    environment = ENVIRONMENTS[name]
+    problems = _validated(environment.params, source.params, f"{at}.params")
+    if problems or source.dataset is not None:
+        return problems
+    try:
+        environment.messages(environment.params.model_validate(source.params), 0, None)
+    except WrongParams as error:
+        return [Problem(f"{at}.{error.field}", found(error.found), error.expected)]
+    return []
+
+
+def _peers(spec: RunSpec, slots: Slots) -> list[Problem]:
+    name = slots["advantage"]["name"]
+    if spec.batch.samples > 1 or name not in _NEED_PEERS:
+        return []
+    return [Problem("batch.samples", str(spec.batch.samples),
+                    f"at least 2, because advantage {name} compares the samples of a group")]
+
+
+def _spread(spec: RunSpec, slots: Slots) -> list[Problem]:
+    if spec.batch.samples > 1 or slots["filter"]["name"] != "dynamic_sampling":
+        return []
+    return [Problem("algorithm.filter", "dynamic_sampling with batch.samples 1",
+                    "batch.samples of at least 2: one sample never varies")]
+
+
+def _completions(spec: RunSpec, slots: Slots) -> list[Problem]:
+    if slots["builder"]["name"] != "dataset":
+        return []
+    problems = []
+    if spec.task.dataset is None:
+        problems.append(Problem("task.dataset", "nothing", "a dataset with completions, because the run is supervised"))
+    if spec.batch.samples != 1:
+        problems.append(Problem("batch.samples", str(spec.batch.samples), "1, because the run is supervised"))
+    if spec.grader is not None and spec.eval is None:
+        problems.append(Problem("grader", found(spec.grader), "none: the run is supervised and evaluates nothing"))
+    if spec.eval is not None and spec.eval.source is None:
+        problems.append(Problem("eval.source", "nothing", "where held-out tasks come from, because the training "
+                                "rows have completions and no answers; or eval: null"))
+    return problems
+
+
+RULES: tuple[Callable[[RunSpec, Slots], list[Problem]], ...] = (_peers, _spread, _completions)
+"""Every rule about what goes together."""

@@ -1,0 +1,76 @@
+"""/v1/runs/…/events: what happened to a run, as pages of JSON or as server-sent events."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Query
+from starlette.responses import Response, StreamingResponse
+
+from hone.client.resources import ENDED, Event, Page
+from hone.store.database import Row
+from services.gateway.parameters import Config, Id, Limit, page
+from services.gateway.runs import unknown
+from services.gateway.tenancy import Caller, Session
+
+router = APIRouter(prefix="/v1/runs", tags=["runs"])
+
+_STREAM = "text/event-stream"
+_OVERLAP = 64
+_BATCH = 500
+_PING_S = 15.0
+
+LastEventId = Annotated[int, Header(alias="Last-Event-ID", ge=0, description="The last event that the client has.")]
+
+
+@router.get("/{run_id}/events", response_model=Page[Event], responses={200: {"content": {_STREAM: {}}}})
+async def events(
+    run_id: Id, caller: Caller, settings: Config, limit: Limit = 100,
+    after: Annotated[int, Query(ge=0, description="Only events with a greater id.")] = 0,
+    accept: Annotated[str, Header()] = "application/json", last_event_id: LastEventId = 0,
+) -> Response | Page[Event]:
+    """Page through a run's events, or follow them with `Accept: text/event-stream`.
+
+    The stream goes on until the run has ended, closing with an event `end`; `Last-Event-ID` continues an earlier one.
+    """
+    start = max(after, last_event_id)
+    if _STREAM in accept:
+        await _state(caller, run_id)
+        return StreamingResponse(_stream(caller, run_id, start, settings.sweep_s), media_type=_STREAM,
+                                 headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
+    _, rows = await _look(caller, run_id, start, limit + 1)
+    return page([Event.model_validate(row) for row in rows], limit, "id")
+
+
+async def _state(session: Session, run_id: str) -> str:
+    state, _ = await _look(session, run_id, 0, 0)
+    return state
+
+
+async def _look(session: Session, run_id: str, after: int, limit: int) -> tuple[str, list[Row]]:
+    async with session.transaction() as transaction:
+        run = await transaction.one("gateway.run_state", run_id=run_id)
+        if run is None:
+            raise unknown(run_id)
+        return str(run["state"]), await transaction.all("gateway.events", run_id=run_id, after=after, limit=limit)
+
+
+async def _stream(session: Session, run_id: str, start: int, poll_s: float) -> AsyncIterator[str]:
+    sent, quiet_s = {start}, 0.0
+    while True:
+        # Ids are given before transactions commit, so a lower one may appear after a higher one: look back a little.
+        state, rows = await _look(session, run_id, max(start, max(sent) - _OVERLAP), _BATCH)
+        fresh = [Event.model_validate(row) for row in rows if row["id"] not in sent]
+        for event in fresh:
+            yield f"id: {event.id}\nevent: {event.kind}\ndata: {event.model_dump_json()}\n\n"
+        sent |= {event.id for event in fresh}
+        if state in ENDED and not fresh:
+            yield f"event: end\ndata: {json.dumps({'state': state})}\n\n"
+            return
+        quiet_s = 0.0 if fresh else quiet_s + poll_s
+        if quiet_s >= _PING_S:
+            quiet_s = 0.0
+            yield ": still here\n\n"
+        if not fresh:
+            await asyncio.sleep(poll_s)

@@ -1,0 +1,102 @@
+"""/v1/health: every service as the gateway sees it. /healthz: this process alone, without a key."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+import grpc
+from fastapi import APIRouter
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from kombu import Connection
+
+from hone.client.resources import Health, ServiceHealth
+from hone.rpc.client import channel
+from hone.spec.settings import Settings
+from hone.store.objects import ObjectMissing, Objects
+from services.gateway.parameters import Config, Store
+from services.gateway.tenancy import Caller, Session
+
+router = APIRouter(tags=["health"])
+
+TIMEOUT_S = 3.0
+_ADDRESSED = ("reward", "value", "simulation", "learner")
+
+
+@router.get("/healthz")
+async def alive() -> dict[str, bool]:
+    """Tell that this gateway runs."""
+    return {"ok": True}
+
+
+@router.get("/v1/health")
+async def health(caller: Caller, settings: Config, objects: Store) -> Health:
+    """Ask every service how it is: database, object store, broker, gRPC services, engines."""
+    checks = {
+        "postgres": lambda: _postgres(caller), "objects": lambda: _objects(objects),
+        "broker": lambda: _broker(settings.broker_url),
+        **{name: _grpc_check(getattr(settings, f"{name}_address")) for name in _ADDRESSED},
+        **await _engines(caller, settings),
+    }
+    services = await asyncio.gather(*(_timed(name, check) for name, check in checks.items()))
+    return Health(ok=all(service.ok for service in services), services=list(services))
+
+
+Check = Callable[[], Awaitable[str]]
+
+
+async def _timed(name: str, check: Check) -> ServiceHealth:
+    started = time.monotonic()
+    try:
+        async with asyncio.timeout(TIMEOUT_S):
+            ok, detail = True, await check()
+    except TimeoutError:
+        ok, detail = False, f"no answer within {TIMEOUT_S:.0f} s"
+    except Exception as error:  # whatever a service's absence raises here is the answer
+        ok, detail = False, f"{type(error).__name__}: {error}"[:300]
+    return ServiceHealth(name=name, ok=ok, detail=detail, ms=round(1000 * (time.monotonic() - started), 1))
+
+
+async def _postgres(session: Session) -> str:
+    async with session.transaction() as transaction:
+        await transaction.one("gateway.alive")
+    return "answers"
+
+
+async def _objects(objects: Objects) -> str:
+    with suppress(ObjectMissing):
+        await asyncio.to_thread(objects.get, "health/absent")
+    return "answers"
+
+
+async def _broker(url: str) -> str:
+    def connect() -> None:
+        with Connection(url, connect_timeout=TIMEOUT_S) as connection:
+            connection.ensure_connection(max_retries=1, timeout=TIMEOUT_S)
+
+    await asyncio.to_thread(connect)
+    return "answers"
+
+
+def _grpc_check(address: str) -> Check:
+    async def check() -> str:
+        async with channel(address) as connection:
+            stub = health_pb2_grpc.HealthStub(connection)
+            try:
+                answer = await stub.Check(health_pb2.HealthCheckRequest(), timeout=TIMEOUT_S)
+            except grpc.aio.AioRpcError as error:
+                raise ConnectionError(f"{address} is {error.code().name}") from None
+        if answer.status != health_pb2.HealthCheckResponse.SERVING:
+            raise ConnectionError(f"{address} is {health_pb2.HealthCheckResponse.ServingStatus.Name(answer.status)}")
+        return f"serving at {address}"
+
+    return check
+
+
+async def _engines(session: Session, settings: Settings) -> dict[str, Check]:
+    async with session.transaction() as transaction:
+        rows = await transaction.all("gateway.engines")
+    current = [row for row in rows if row["age_s"] < 6 * settings.lease_s]
+    if not current:
+        return {"inference": _grpc_check(settings.inference_address)}
+    return {f"inference {row['id']}": _grpc_check(row["address"]) for row in current}

@@ -1,0 +1,189 @@
+"""/v1/runs: what is wanted of a run is written here; what becomes of it is its driver's to write."""
+
+import hashlib
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Body, Query, Request
+from psycopg.types.json import Jsonb
+from pydantic import BaseModel, ConfigDict
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import JSONResponse
+
+from hone import ids
+from hone.client.resources import Checkpoint, Desired, Metrics, Page, Run, RunState, RunSummary
+from hone.crashpoints import reach
+from hone.spec.problems import Invalid
+from hone.spec.resolution import as_json, canonical, resolve
+from hone.spec.run import RunSpec
+from hone.spec.settings import Settings
+from hone.store.database import AsyncTransaction, Row
+from services.gateway import references
+from services.gateway.errors import Conflict, NotFound
+from services.gateway.idempotency import Answer, Key, fingerprint, once
+from services.gateway.parameters import After, Config, Id, Limit, example, page
+from services.gateway.references import Base
+from services.gateway.tenancy import Caller, Session
+
+router = APIRouter(prefix="/v1/runs", tags=["runs"])
+
+EXAMPLES = {
+    "rl": example({
+        "name": "sort digits", "model": {"base": "run_…"}, "algorithm": "grpo", "steps": 150,
+        "task": {"environment": "sort_digits", "params": {"digits": 6}},
+        "batch": {"prompts": 64, "samples": 8}, "optimizer": {"lr": 2e-4, "schedule": "linear"},
+    }, "Reinforcement learning in an environment"),
+    "sft": example({
+        "name": "warm start", "model": {"base": "my-base"}, "algorithm": "sft", "steps": 75,
+        "task": {"dataset": "demonstrations"}, "batch": {"prompts": 128}, "optimizer": {"lr": 2e-3},
+    }, "Supervised, from a dataset with completions"),
+}
+_SCHEMA = {"requestBody": {"required": True, "content": {"application/json": {
+    "schema": RunSpec.model_json_schema(), "examples": EXAMPLES}}}}
+
+
+class Wish(BaseModel):
+    """What is wanted of a run from now on."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    desired: Desired
+
+
+@router.post("", status_code=201, response_model=Run, openapi_extra=_SCHEMA)
+async def create(
+    request: Request, raw: Annotated[dict[str, Any], Body()], caller: Caller, settings: Config,
+    dry_run: Annotated[bool, Query(description="Answer with the resolved spec and create nothing.")] = False,
+    key: Key = None,
+) -> JSONResponse:
+    """Create a run from its spec. Every problem with the spec is named at once (422)."""
+    spec = await run_in_threadpool(resolve, raw)
+    async with caller.transaction() as transaction:
+        if dry_run:
+            await _base(transaction, spec, settings)
+            return JSONResponse({"spec": as_json(spec)})
+
+        async def work() -> Answer:
+            return await _insert(transaction, caller, spec, await _base(transaction, spec, settings))
+
+        answer = await once(caller, transaction, key, fingerprint(request, raw), work)
+    reach("run.row-answer")
+    return answer.response()
+
+
+async def _base(transaction: AsyncTransaction, spec: RunSpec, settings: Settings) -> Base:
+    base, problems = await references.resolve(transaction, spec, settings)
+    if problems:
+        raise Invalid(problems)
+    return base
+
+
+async def _insert(transaction: AsyncTransaction, session: Session, spec: RunSpec, base: Base) -> Answer:
+    run_id, model_id, content = ids.new("run"), ids.new("model"), as_json(spec)
+    kept = ("seed", "optimizer", "snapshot_every", "keep_versions", "checkpoint_every")
+    await transaction.run(
+        "gateway.add_model", id=model_id, tenant_id=session.tenant_id, base_artifact_id=base.artifact_id,
+        base_version_id=base.version_id, config=Jsonb({name: content[name] for name in kept}))
+    await transaction.run(
+        "gateway.add_run", id=run_id, tenant_id=session.tenant_id, key_id=session.key_id, name=spec.name,
+        spec=Jsonb(content), spec_sha=hashlib.sha256(canonical(content).encode()).hexdigest(), model_id=model_id,
+        deadline_s=spec.deadline_s)
+    await _tell(transaction, session, run_id, "created", f"run {spec.name} was created")
+    return Answer(201, resource(await _row(transaction, run_id)).model_dump(mode="json"))
+
+
+async def _tell(transaction: AsyncTransaction, session: Session, run_id: str, kind: str, message: str) -> None:
+    await transaction.run("gateway.add_event", tenant_id=session.tenant_id, run_id=run_id, kind=kind, message=message,
+                          data=Jsonb({"key_id": session.key_id}))
+    await transaction.one("gateway.hint", channel="runs", payload=run_id)
+
+
+async def _row(transaction: AsyncTransaction, run_id: str) -> Row:
+    row = await transaction.one("gateway.run", run_id=run_id)
+    if row is None:
+        raise unknown(run_id)
+    return row
+
+
+def unknown(run_id: str) -> NotFound:
+    """Return the refusal of a run id that is no run of this tenant."""
+    return NotFound(f"There is no run {run_id}.")
+
+
+def resource(row: Row) -> Run:
+    """Return a run's row as clients see it."""
+    return Run.model_validate(row)
+
+
+@router.get("")
+async def listed(
+    caller: Caller, limit: Limit = 50, after: After = None,
+    state: Annotated[RunState | None, Query(description="Only runs in this state.")] = None,
+) -> Page[RunSummary]:
+    """List runs, newest first."""
+    async with caller.transaction() as transaction:
+        rows = await transaction.all("gateway.runs", state=state, after=after, limit=limit + 1)
+    return page([RunSummary.model_validate(row) for row in rows], limit, "id")
+
+
+@router.get("/{run_id}")
+async def one(run_id: Id, caller: Caller) -> Run:
+    """Return a run: state, what it waits for, committed steps, the latest value of every metric."""
+    async with caller.transaction() as transaction:
+        return resource(await _row(transaction, run_id))
+
+
+@router.patch("/{run_id}")
+async def change(run_id: Id, wish: Wish, caller: Caller) -> Run:
+    """Say what is wanted: run, pause or cancel. Cancelling is for good."""
+    return await _want(caller, run_id, wish.desired)
+
+
+@router.post("/{run_id}/pause")
+async def pause(run_id: Id, caller: Caller) -> Run:
+    """Let the present step end and hold the run there."""
+    return await _want(caller, run_id, "pause")
+
+
+@router.post("/{run_id}/resume")
+async def resume(run_id: Id, caller: Caller) -> Run:
+    """Let a paused run go on."""
+    return await _want(caller, run_id, "run")
+
+
+@router.post("/{run_id}/cancel")
+async def cancel(run_id: Id, caller: Caller) -> Run:
+    """End a run for good; its checkpoints stay."""
+    return await _want(caller, run_id, "cancel")
+
+
+async def _want(session: Session, run_id: str, desired: Desired) -> Run:
+    async with session.transaction() as transaction:
+        before = await _row(transaction, run_id)
+        if not await transaction.run("gateway.want", run_id=run_id, desired=desired):
+            raise Conflict(f"Run {run_id} is {before['state']} and wanted to {before['desired']}; "
+                           f"it cannot be changed to {desired}.")
+        if before["desired"] != desired:
+            await _tell(transaction, session, run_id, "desired", f"wanted from now on: {desired}")
+        return resource(await _row(transaction, run_id))
+
+
+@router.get("/{run_id}/metrics")
+async def metrics(
+    run_id: Id, caller: Caller,
+    names: Annotated[list[str] | None, Query(description="Only these series; all when absent.")] = None,
+    after_step: Annotated[int, Query(description="Only steps after this one.")] = -1,
+) -> Metrics:
+    """Return series of metrics by step."""
+    async with caller.transaction() as transaction:
+        await _row(transaction, run_id)
+        rows = await transaction.all("gateway.metrics", run_id=run_id, names=names, after_step=after_step)
+    return Metrics(series={row["name"]: row["points"] for row in rows})
+
+
+@router.get("/{run_id}/checkpoints")
+async def checkpoints(run_id: Id, caller: Caller, limit: Limit = 50, after: int | None = None) -> Page[Checkpoint]:
+    """List the versions of the run's policy, newest first; number n follows step n, 0 is the base."""
+    async with caller.transaction() as transaction:
+        run = await _row(transaction, run_id)
+        rows = await transaction.all("gateway.checkpoints", model_id=run["model_id"], after=after, limit=limit + 1)
+    return page([Checkpoint.model_validate(row) for row in rows], limit, "number")

@@ -1,0 +1,31 @@
+"""/v1/usage: tokens, seconds and grades by run or key."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query
+from pydantic import AwareDatetime
+
+from hone.client.resources import Page, Usage
+from services.gateway.tenancy import Caller
+
+router = APIRouter(prefix="/v1/usage", tags=["usage"])
+
+Moment = Annotated[AwareDatetime | None, Query(description="With its offset: 2026-01-31T00:00:00Z.")]
+
+
+@router.get("")
+async def usage(
+    caller: Caller, by: Annotated[Literal["run", "key"], Query(description="What the amounts are summed by.")] = "run",
+    since: Moment = None, until: Moment = None, run_id: Annotated[str | None, Query(pattern=r"^\w+$")] = None,
+) -> Page[Usage]:
+    """Sum what was used, by run or by key."""
+    return await _sums(caller, by, since, until, run_id)
+
+
+async def _sums(
+    session: Caller, by: str, since: datetime | None, until: datetime | None, run_id: str | None,
+) -> Page[Usage]:
+    async with session.transaction() as transaction:
+        rows = await transaction.all(f"gateway.usage_by_{by}", since=since, until=until, run_id=run_id)
+    return Page(data=[Usage.model_validate(row) for row in rows])
