@@ -55,6 +55,9 @@ def _pair(filling: str | Slot) -> tuple[str, dict[str, Any]]:
 
 
 def _refuse_misfits(resolved: Mapping[str, Any]) -> None:
+    advantage = resolved["advantage"]["name"]
+    if resolved["loss"]["name"] == "mle" and advantage != "none":
+        raise SlotError("algorithm.advantage", advantage, "'none', because loss 'mle' reads no advantage")
     if resolved["builder"]["name"] == "rollouts":
         return
     for slot, wanted in _DATASET_ONLY.items():

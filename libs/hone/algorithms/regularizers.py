@@ -55,7 +55,7 @@ def kl(inputs: RegularizerInputs, params: KlParams, state: State) -> "tuple[Tens
         raise ValueError("logp_ref: found none, expected the reference's log-probabilities")
     d = (inputs.logp_ref - inputs.logp).clamp(-_MAX_LOG_RATIO, _MAX_LOG_RATIO)
     estimate = estimate_kl(d, params.estimator)
-    return params.coefficient * estimate, state, {"kl": float(estimate.detach().mean())}
+    return params.coefficient * estimate, state, {"mean": float(estimate.detach().mean())}
 
 
 def estimate_kl(d: "Tensor", estimator: str) -> "Tensor":

@@ -15,8 +15,6 @@ from hone.algorithms.method import Params
 from hone.algorithms.regularizers import REGULARIZERS
 from hone.algorithms.rewards import REWARDS
 from hone.algorithms.schedules import SCHEDULES
-from hone.algorithms.schedules.inputs import Progress
-from hone.spec.run import OptimizerSpec
 
 
 class SlotError(ValueError):
@@ -82,10 +80,3 @@ def needs(slots: Mapping[str, Any], slot: str) -> frozenset[str]:
     fillings = slots[slot] if slot == "regularizers" else [slots[slot]]
     wanted = [SLOTS[slot][filling["name"]].model_validate(filling["params"]).needs() for filling in fillings]
     return frozenset().union(*wanted)
-
-
-def learning_rate(optimizer: OptimizerSpec, n: int, steps: int) -> float:
-    """Return the rate of step n (from 1) of `steps`. Raises SlotError when the schedule or a parameter is unknown."""
-    filled = fill("schedule", optimizer.schedule, optimizer.schedule_params, "optimizer.schedule")
-    factor, _, _ = SCHEDULES[filled["name"]](Progress(n, steps), filled["params"], {})
-    return optimizer.lr * factor
