@@ -94,6 +94,18 @@ def pack(plan: StepPlan, trajectories: Sequence[Trajectory]) -> Batch:
     )
 
 
+def sequences(ids: Sequence[Sequence[int]]) -> Batch:
+    """Return plain sequences as a batch in which every token but the first trains; at least 2 tokens each."""
+    found = [Row((first,), rest, list(range(len(rest))), [0.0] * len(rest), (0,), "answer") for first, *rest in ids]
+    count = len(found)
+    return Batch(
+        rows=[[row] for row in found], keys=[(place, 0) for place in range(count)], reward=np.zeros(count),
+        group=np.arange(count), baseline=np.full(count, math.nan),
+        tokens=np.array([len(row.trained) for row in found], np.int64), single_version=np.ones(count, np.bool_),
+        masked_samples=0, rejected_rows=0,
+    )
+
+
 def rows(trajectory: Trajectory) -> list[Row]:
     """Return the rows of a trajectory's policy calls; rows without a trained token are left out.
 

@@ -1,0 +1,86 @@
+"""Exports: a version's files as a Hugging Face directory, compared in stock transformers before it is called ready."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from hone.models.architecture import Unsupported
+from hone.models.checkpoint import Checkpoint
+from hone.models.checkpoint_header import BadCheckpoint
+from hone.models.policy import Policy
+from hone.trajectory.microbatches import cut
+from hone.trajectory.packing import sequences
+
+TOLERANCE = 1e-3
+"""Largest difference of a log-probability, nats, between stock transformers and the trainer's own forward."""
+
+_PROBES, _PROBE_TOKENS = 4, 33
+_TIMEOUT_S = 600
+_CONFIG = "config.json"
+_LEFT_OUT = ("torch_dtype", "_name_or_path", "transformers_version")
+
+
+class ExportRefused(RuntimeError):
+    """The version cannot be exported: its files are no model, or a stock engine computes something else from them."""
+
+
+def hf_files(files: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Return the files of a directory that stock engines load, from a version's files by name.
+
+    The weights' bytes stay as they are; the config says their dtype. Raises ExportRefused when the files are no
+    usable model.
+    """
+    checkpoint = _checkpoint(files)
+    config = {name: value for name, value in checkpoint.config.items() if name not in _LEFT_OUT}
+    config["dtype"] = str(next(iter(checkpoint.tensors.values())).dtype).removeprefix("torch.")
+    return {**files, _CONFIG: json.dumps(config, indent=2, sort_keys=True).encode()}
+
+
+def verify(directory: Path) -> float:
+    """Load `directory` with stock transformers in a process of its own and return the largest difference, nats.
+
+    Compared are the log-probabilities of a fixed probe batch under float32. Raises ExportRefused when the directory
+    does not load or the difference is beyond the tolerance.
+    """
+    probes = probe(_checkpoint({path.name: path.read_bytes() for path in directory.iterdir() if path.is_file()}))
+    difference = float(json.loads(_stock_answer(directory, json.dumps(probes)))["max_abs_diff"])
+    if not difference <= TOLERANCE:
+        raise ExportRefused(f"log-probabilities: found a difference of {difference} nats, expected at most {TOLERANCE}")
+    return difference
+
+
+def _stock_answer(directory: Path, probes: str) -> str:
+    command = [sys.executable, "-m", "hone.models.verify", str(directory)]
+    try:
+        ended = subprocess.run(command, input=probes, text=True, capture_output=True, timeout=_TIMEOUT_S, check=False)
+    except subprocess.TimeoutExpired as late:
+        raise ExportRefused(f"stock transformers did not answer within {_TIMEOUT_S} s") from late
+    if ended.returncode:
+        raise ExportRefused(f"stock transformers does not load it: {ended.stderr.strip()[-2000:]}")
+    return ended.stdout
+
+
+def probe(checkpoint: Checkpoint) -> dict[str, list[list[int]] | list[list[float]]]:
+    """Return the fixed probe batch: `ids` of each sequence, and `logp` of every token but the first."""
+    random = np.random.Generator(np.random.PCG64(0))
+    shape = checkpoint.architecture
+    length = min(_PROBE_TOKENS, shape.max_positions)
+    ids: list[list[int]] = random.integers(0, shape.vocab_size, (_PROBES, length)).tolist()
+    batch, logp = sequences(ids), np.empty(_PROBES * (length - 1))
+    with torch.no_grad():
+        policy = Policy(shape, checkpoint.tensors)
+        for micro in cut(batch, np.ones(_PROBES, np.bool_), _PROBES * length):
+            logp[micro.token] = policy(micro)[0].numpy()
+    return {"ids": ids, "logp": logp.reshape(_PROBES, -1).tolist()}
+
+
+def _checkpoint(files: Mapping[str, bytes]) -> Checkpoint:
+    try:
+        return Checkpoint.from_files(files)
+    except (BadCheckpoint, Unsupported) as problem:
+        raise ExportRefused(str(problem)) from problem

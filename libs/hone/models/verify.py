@@ -1,0 +1,33 @@
+"""`python -m hone.models.verify DIR`: does stock transformers compute from DIR what was said?
+
+Reads {"ids": [[int]], "logp": [[float]]} from stdin, `logp` of every token but the first of each sequence in nats;
+prints {"max_abs_diff": float, "transformers": version}. Imports nothing else of hone. Ends with 1 and the reason on
+stderr when the directory does not load.
+"""
+
+import json
+import sys
+from collections.abc import Sequence
+
+import torch
+import transformers
+
+
+def largest_difference(directory: str, ids: Sequence[Sequence[int]], logp: Sequence[Sequence[float]]) -> float:
+    """Return the largest absolute difference of a log-probability, float32. Raises what transformers raises."""
+    model = transformers.AutoModelForCausalLM.from_pretrained(directory, dtype=torch.float32, local_files_only=True)
+    tokens = torch.tensor(ids)
+    with torch.no_grad():
+        computed = model(tokens).logits[:, :-1].log_softmax(dim=-1).gather(2, tokens[:, 1:, None]).squeeze(2)
+    return float((computed.double() - torch.tensor(logp, dtype=torch.float64)).abs().max())
+
+
+def main() -> None:
+    """Compare and print; a directory that does not load ends the process with its traceback."""
+    probes = json.load(sys.stdin)
+    difference = largest_difference(sys.argv[1], probes["ids"], probes["logp"])
+    print(json.dumps({"max_abs_diff": difference, "transformers": transformers.__version__}))
+
+
+if __name__ == "__main__":
+    main()
