@@ -72,6 +72,7 @@ class Stack:
         """End every process: services first, PostgreSQL last."""
         if self._daemon:
             self._daemon.terminate()
+            self.supervisor.answers()  # wakes it
         clear(self.state)
         if self._daemon:
             self._daemon.wait()
@@ -92,7 +93,7 @@ class Stack:
         until = time.monotonic() + timeout_s
         while waiting := self._waiting():
             if time.monotonic() > until or not self.alive():
-                raise StackNotReady("\n".join(f"{name}: {_last_line(self.state, name)}" for name in waiting))
+                raise StackNotReady("\n".join(f"{name}: {last_line(self.state, name)}" for name in waiting))
             time.sleep(0.05)
 
     def record(self) -> Record:
@@ -126,7 +127,8 @@ class Stack:
         self._fill(kept, urls)
         self._supervise(kept, cluster)
         self._provide(kept, urls)
-        self.supervisor.start_services()
+        if self._processes:
+            self.supervisor.start_services()
 
     def _cluster(self, kept: Record) -> postgres.Cluster:
         cluster = postgres.Cluster(postgres.home(self.state, kept.identity), kept.port(supervision.POSTGRES))
@@ -164,22 +166,23 @@ class Stack:
     def _provide(self, kept: Record, urls: provision.Urls) -> None:
         """Wait for the database and the supervisor; make schema, logins and the first key."""
         until = time.monotonic() + _DATABASE_S
+        while not self.supervisor.answers():
+            self._give_up_after(until, "supervisord does not answer")
         while True:
             try:
                 provision.prepare(kept, urls)
                 break
             except OperationalError as error:
                 self._give_up_after(until, f"the database does not answer: {error}")
-        while not self.supervisor.answers():
-            self._give_up_after(until, "supervisord does not answer")
         kept.api_key = provision.first_key(kept, urls.worker)
         kept.save(self.state)
 
     def _give_up_after(self, until: float, reason: str) -> None:
         if time.monotonic() > until or not self.alive():
-            last = _last_line(self.state, supervision.POSTGRES if self.alive() else "supervisord")
+            last = last_line(self.state, supervision.POSTGRES if self.alive() else "supervisord")
             raise StackNotReady(f"{reason.strip()} ({last})")
         time.sleep(0.02)
+        self.supervisor.answers()  # a call wakes it; otherwise it looks at its processes once a second
 
     def _waiting(self) -> list[str]:
         states = {one.name: one.state for one in self.status()}
@@ -220,7 +223,8 @@ def _ready(process: Process, state: str) -> bool:
     return state in {"RUNNING", "STARTING"} and ports.answers(reachable(process.address))
 
 
-def _last_line(state: Path, name: str) -> str:
+def last_line(state: Path, name: str) -> str:
+    """Return the last line that a process wrote to its log."""
     for path in (state / "logs" / f"{name}.log", state / "logs" / f"{name}.err"):
         lines = path.read_text(errors="replace").strip().splitlines() if path.exists() else []
         if lines:

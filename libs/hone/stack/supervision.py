@@ -1,8 +1,10 @@
 """supervisord: its configuration, its start, and calls to it over its unix socket."""
 
 import hashlib
+import http.client
 import os
 import shlex
+import socket
 import subprocess
 import sys
 import tempfile
@@ -12,12 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from supervisor.xmlrpc import SupervisorTransport
-
 from hone.stack.processes import Process
 
 SERVICES = "services"
 POSTGRES = "postgres"
+_CALL_S = 10.0
+_SHUTDOWN = 6  # supervisor.xmlrpc.Faults.SHUTDOWN_STATE, whose module takes long to import
 STOP_S = 6
 """Seconds a process has between SIGTERM and SIGKILL."""
 _SOCKET_LENGTH = 90  # of the 107 characters a socket's path may have; supervisord appends its pid
@@ -93,14 +95,37 @@ class Supervisor:
         return sorted(map(_status, found), key=lambda one: one.name)
 
     def _call(self, method: str, *arguments: object) -> object:
-        transport = SupervisorTransport(None, None, serverurl=f"unix://{self._socket}")
         try:
-            proxy = xmlrpc.client.ServerProxy("http://127.0.0.1", transport=transport)
-            return cast(object, getattr(proxy.supervisor, method)(*arguments))
-        except (OSError, xmlrpc.client.ProtocolError) as error:
+            with xmlrpc.client.ServerProxy("http://localhost", transport=_Transport(self._socket)) as proxy:
+                return cast(object, getattr(proxy.supervisor, method)(*arguments))
+        except (OSError, http.client.HTTPException, xmlrpc.client.ProtocolError) as error:
             raise SupervisorAway(f"supervisord does not answer on {self._socket}: {error}") from error
-        finally:
-            transport.close()
+        except xmlrpc.client.Fault as fault:
+            if fault.faultCode != _SHUTDOWN:
+                raise
+            raise SupervisorAway("supervisord is ending") from fault
+
+
+class _Transport(xmlrpc.client.Transport):
+    """XML-RPC over a unix socket, with a deadline: a frozen supervisord must not freeze its callers."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self._path = path
+
+    def make_connection(self, _: object) -> http.client.HTTPConnection:
+        return _Connection(self._path)
+
+
+class _Connection(http.client.HTTPConnection):
+    def __init__(self, path: Path) -> None:
+        super().__init__("localhost", timeout=_CALL_S)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(_CALL_S)
+        self.sock.connect(str(self._path))
 
 
 def socket_path(state: Path) -> Path:

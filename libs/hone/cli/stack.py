@@ -1,0 +1,172 @@
+"""`hone up`, `hone down`, `hone status`: the embedded stack from a terminal."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import psutil
+import typer
+
+from hone.spec.settings import Settings
+from hone.stack import embedded, leftovers, lock
+from hone.stack.embedded import Stack, StackNotReady
+from hone.stack.lock import StackRunning
+from hone.stack.provision import RoleRefused
+from hone.stack.record import Record, StackMissing, load
+from hone.stack.supervision import Status, Supervisor, SupervisorAway
+from hone.store.objects import StoreAway
+
+READY_S = 120.0
+_DOWN_S = 20.0
+_MISTAKES = (StackRunning, StackNotReady, StackMissing, RoleRefused, StoreAway, PermissionError, ValueError)
+
+State = Annotated[Path, typer.Option(
+    "--state", envvar="HONE_STATE", help="Directory for everything the stack keeps: data, logs, keys.")]
+DEFAULT_STATE = Path(".hone")
+
+app = typer.Typer(help="The stack on this machine.")
+
+
+@app.command()
+def up(
+    state: State = DEFAULT_STATE,
+    detach: Annotated[bool, typer.Option("--detach", help="Return when the stack is ready and let it run.")] = False,
+    count: Annotated[list[str] | None, typer.Option(
+        "--count", metavar="KIND=N", help="Processes of a kind, for instance trainer=2; repeatable.")] = None,
+    env: Annotated[list[str] | None, typer.Option(
+        "--env", metavar="KEY=VALUE", help="Variable for every process: HONE_LEASE_S=5; repeatable.")] = None,
+) -> None:
+    """Start the stack and keep it running until Ctrl-C; what was killed before goes on where it was."""
+    try:
+        if detach:
+            _detached(state.resolve(), count or [], env or [])
+        else:
+            _foreground(_stack(state, count or [], env or []))
+    except _MISTAKES as error:
+        _fail(error)
+
+
+@app.command()
+def down(state: State = DEFAULT_STATE) -> None:
+    """End the stack, services first, PostgreSQL last; its data stays."""
+    place = state.resolve()
+    try:
+        load(place)
+    except StackMissing as error:
+        _fail(error)
+    running = lock.holder(place)
+    if running is not None:
+        leftovers.end([psutil.Process(running)], grace_s=_DOWN_S)
+    embedded.clear(place)
+    typer.echo(f"the stack in {place} is down")
+
+
+@app.command()
+def status(state: State = DEFAULT_STATE) -> None:
+    """Show every process of the stack: its state, pid, seconds since its start, last words if it does not run."""
+    place = state.resolve()
+    try:
+        found = load(place)
+        processes = Supervisor(place).processes()
+    except StackMissing as error:
+        _fail(error)
+    except SupervisorAway:
+        _fail(f"the stack in {place} is not running (hone up starts it)")
+    typer.echo(f"{found.gateway_url}  state {place}")
+    for one in processes:
+        typer.echo(_line(place, one))
+    if any(one.state not in {"RUNNING", "STARTING"} for one in processes):
+        raise typer.Exit(1)
+
+
+def summary(record: Record, state: Path, seconds: float) -> str:
+    """Return what a person needs once the stack is ready."""
+    return f"ready after {seconds:.1f} s: {record.gateway_url}  (key and addresses in {state / 'stack.json'})"
+
+
+def _stack(state: Path, counts: list[str], variables: list[str]) -> Stack:
+    environment = {**os.environ, **_pairs("--env", variables)}
+    Settings.model_validate({key[5:].lower(): value for key, value in environment.items() if key.startswith("HONE_")})
+    return Stack(state, counts=_numbers(_pairs("--count", counts)), environ=environment)
+
+
+def _foreground(stack: Stack) -> None:
+    asked = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) != signal.SIG_IGN:  # nohup
+            signal.signal(number, lambda *_: _interrupt(asked))
+    begin = time.monotonic()
+    try:
+        with stack:
+            stack.wait_ready(READY_S)
+            typer.echo(summary(stack.record(), stack.state, time.monotonic() - begin))
+            _watch(stack)
+    except KeyboardInterrupt:
+        typer.echo(f"the stack in {stack.state} is down")
+
+
+def _interrupt(asked: threading.Event) -> None:
+    """Stop at the first signal; later ones do not interrupt the stopping."""
+    if not asked.is_set():
+        asked.set()
+        raise KeyboardInterrupt
+
+
+def _watch(stack: Stack) -> NoReturn:
+    while True:
+        time.sleep(0.5)
+        if not stack.alive():
+            typer.echo("supervisord ended; starting everything again", err=True)
+            stack.restart()
+
+
+def _detached(state: Path, counts: list[str], variables: list[str]) -> None:
+    """Run the same command in a session of its own and wait until its stack is ready."""
+    running = lock.holder(state)
+    if running is not None:
+        raise StackRunning(f"process {running} already runs the stack in {state} (hone down ends it)")
+    (state / "logs").mkdir(mode=0o711, parents=True, exist_ok=True)
+    log = state / "logs" / "up.log"
+    options = [*(f"--count={one}" for one in counts), *(f"--env={one}" for one in variables)]
+    with log.open("wb") as output:
+        child = subprocess.Popen(
+            [sys.executable, "-m", "hone.cli.stack", "up", f"--state={state}", *options],
+            stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True)
+    while not log.read_text().startswith("ready"):
+        if child.poll() is not None:
+            raise StackNotReady(log.read_text().strip())
+        time.sleep(0.05)
+    typer.echo(log.read_text().strip())
+
+
+def _pairs(option: str, words: list[str]) -> dict[str, str]:
+    for word in words:
+        if "=" not in word[1:]:
+            raise ValueError(f"{option}: found {word!r}, expected NAME=VALUE")
+    return dict(word.split("=", 1) for word in words)
+
+
+def _numbers(pairs: dict[str, str]) -> dict[str, int]:
+    for kind, value in pairs.items():
+        if not value.isdecimal():
+            raise ValueError(f"--count {kind}: found {value!r}, expected a number")
+    return {kind: int(value) for kind, value in pairs.items()}
+
+
+def _line(state: Path, one: Status) -> str:
+    words = "" if one.state == "RUNNING" else embedded.last_line(state, one.name)
+    return f"{one.name:<14} {one.state:<9} {one.pid or '-':>8} {one.uptime_s:>7.0f} s  {words}".rstrip()
+
+
+def _fail(error: object) -> NoReturn:
+    typer.echo(f"error: {error}", err=True)
+    raise typer.Exit(1)
+
+
+if __name__ == "__main__":
+    app()
