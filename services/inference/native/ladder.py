@@ -20,7 +20,9 @@ from services.inference.native.weights import Layer, Weights
 
 ROWS = 16
 """Row counts are multiples of this: whole vectors, whatever the width."""
-SHORTEST_REACH = 32
+SHORTEST_REACH = 16
+LARGEST_CHUNK = 64
+"""Rows that one chunk of a long context needs."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ class Ladder:
 
 def candidates(slots: int, positions: int) -> Ladder:
     """Return every shape worth trying for an engine of `slots` slots and `positions` positions."""
-    rows = _rounded(slots, ROWS)
+    rows = max(LARGEST_CHUNK, _rounded(slots, ROWS))
     reaches = [*range(SHORTEST_REACH, 129, 16), *range(160, 257, 32), *range(320, 1025, 64)]
     longest = max(SHORTEST_REACH, _rounded(positions, ROWS))
     reaches += list(range(2048, longest, 1024))
@@ -99,8 +101,8 @@ def _filled(block: Architecture, slots: int, positions: int) -> Cache:
 
 
 def _random(block: Architecture) -> Weights:
-    def normal(*shape: int) -> Tensor:
-        return torch.randn(shape) * shape[0] ** -0.5
+    def normal(rows: int, columns: int) -> Tensor:
+        return torch.randn(rows, columns).mul_(rows ** -0.5)
 
     wide = block.queries + 2 * block.keys
     layer = Layer(

@@ -47,7 +47,7 @@ def _drawn(probabilities: Tensor, uniforms: Tensor) -> Tensor:
 
 def _cut(probabilities: Tensor, top_p: Tensor, top_k: Tensor) -> Tensor:
     """Return rows with everything outside the kept set at 0, summing to 1 again. Ties keep the lower id."""
-    ordered, ids = probabilities.sort(-1, descending=True, stable=True)
+    ordered, ids = probabilities.sort(stable=True, dim=-1, descending=True)
     ranks = torch.arange(ordered.shape[1])
     ordered = ordered * ((top_k == 0)[:, None] | (ranks < top_k[:, None]))
     before = ordered.cumsum(-1) - ordered

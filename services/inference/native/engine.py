@@ -1,0 +1,202 @@
+"""Continuous batching of one model's sequences over a fixed number of slots. Everything here runs on one thread."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from tokenizers import Tokenizer
+
+from hone.crashpoints import reach
+from hone.models.architecture import Architecture
+from services.inference.native import prefill, scoring
+from services.inference.native.answers import Answers
+from services.inference.native.cache import Cache
+from services.inference.native.decoder import Decoder
+from services.inference.native.ladder import Ladder
+from services.inference.native.prefill import Context
+from services.inference.native.queue import Queue
+from services.inference.native.requests import Answer, Completion, FinishReason, Request
+from services.inference.native.sampler import sample
+from services.inference.native.scoring import Item, Scored
+from services.inference.native.slots import Ended, Sequence, Slots, SlotTable
+from services.inference.native.stopping import TextStops
+from services.inference.native.weights import Weights
+
+
+@dataclass(frozen=True)
+class Version:
+    """Weights ready to be served, under their id."""
+
+    id: str
+    weights: Weights
+    tokenizer: Tokenizer
+
+
+class Engine:
+    """One resident model. `step` is the whole of it; every other method is called between steps."""
+
+    def __init__(self, architecture: Architecture, ladder: Ladder, slots: int, version: Version) -> None:
+        self.architecture, self.slots = architecture, slots
+        self.positions = ladder.reaches[-1]
+        self.version_id = version.id
+        self.paused = False
+        self.generated_tokens = self.generated_samples = 0
+        self._ladder = ladder
+        self._decoder = Decoder(architecture, version.weights, self.positions)
+        self._stops = TextStops(version.tokenizer)
+        self._cache = Cache(architecture, ladder.rows[-1], ladder.reaches[0])
+        self._table = SlotTable(ladder.rows[-1], self.positions)
+        self._queue, self._finished = Queue(), Answers()
+        self._next: Version | None = None
+        self._ended: list[Ended] = []
+
+    @property
+    def running(self) -> int:
+        """Sequences in slots."""
+        return int(self._table.active.sum())
+
+    @property
+    def waiting(self) -> int:
+        """Sequences that have no slot yet."""
+        return self._queue.waiting
+
+    @property
+    def has_work(self) -> bool:
+        """Whether a step would do anything."""
+        return bool(self._ended or self._swap_due or (not self.paused and (self.running or self._queue)))
+
+    def submit(self, request: Request) -> None:
+        """Queue a request behind those that came before it."""
+        self._queue.add(request)
+
+    def offer(self, version: Version) -> None:
+        """Serve `version` from a step on, as soon as no request that insists on the present one is left."""
+        self._next = version
+
+    def abort(self, request: Request) -> int:
+        """End a request; what it made is in the next step's answers. Returns how many sequences were ended."""
+        slots = [slot for slot in self._table.running.tolist() if self._table.sequence(slot).request is request]
+        ended = [self._table.release(slot, FinishReason.ABORT) for slot in slots]
+        for index in self._queue.drop(request):
+            ended.append(Ended(Sequence(request, index, []), Completion(index, [], [], [], FinishReason.ABORT)))
+        self._ended += ended
+        return len(ended)
+
+    def score(self, items: list[Item], temperature: float) -> list[Scored]:
+        """Return log-probs and entropies of at most scoring.BATCH items under the present version."""
+        with torch.inference_mode():
+            scratch = Cache(self.architecture, scoring.BATCH, self._ladder.reaches[0])
+            return scoring.score(self._decoder, scratch, self._ladder, items, temperature)
+
+    def step(self) -> list[Answer]:
+        """Take new weights over, let waiting sequences in, make one token for every running one, return what ended."""
+        with torch.inference_mode():
+            if self._next is not None and self._swap_due:
+                self._swap(self._next)
+            if not self.paused:
+                self._refresh()
+                self._admit()
+                self._compact()
+                self._decode()
+        return self._answers()
+
+    @property
+    def _swap_due(self) -> bool:
+        if self._next is None or self._queue.pinned:
+            return False
+        return not any(self._table.sequence(slot).request.version_id for slot in self._table.running.tolist())
+
+    def _swap(self, version: Version) -> None:
+        self.apply(version)
+        self._table.switch(version.id)
+        self._next = None
+
+    def apply(self, version: Version) -> None:
+        """Put a version's tensors into the running engine. The one place where weights change."""
+        self._decoder.install(version.weights)
+        self._stops = TextStops(version.tokenizer)
+        self.version_id = version.id
+
+    def _refresh(self) -> None:
+        """Cache the contexts anew of sequences that want nothing of older weights, and go on with them."""
+        stale = np.flatnonzero(self._table.stale)
+        self._table.stale[stale] = False
+        if len(stale):
+            self._start(stale, stale)
+
+    def _admit(self) -> None:
+        """Give free slots to waiting samples; siblings admitted together share one pass over their prompt."""
+        free = self._table.free[:max(0, self.slots - self.running)]
+        placements = self._queue.take(len(free))
+        if not placements:
+            return
+        leaders, starts = [], np.cumsum([0] + [count for _, _, count in placements])
+        for (request, first, count), start in zip(placements, starts.tolist(), strict=False):
+            self._table.occupy(free[start:start + count], request, first, self.version_id)
+            leaders.append(np.full(count, free[start]))
+        slots = free[:starts[-1]]
+        self._cache.reserve(self._ladder.reach_for(int(self._table.limit[slots].max())))
+        self._start(np.concatenate(leaders), slots)
+
+    def _start(self, leaders: Slots, slots: Slots) -> None:
+        """Cache the context of each leader, share it with the slots it leads, and draw the next token of each."""
+        unique, places = np.unique(leaders, return_inverse=True)
+        contexts = [Context(slot, self._table.ids[slot, :self._table.length[slot]]) for slot in unique.tolist()]
+        logits = prefill.last_logits(self._decoder, self._cache, self._ladder, contexts)
+        followers = slots != leaders
+        if followers.any():
+            longest = int(self._table.length[leaders[followers]].max())
+            self._cache.copy(torch.from_numpy(leaders[followers]), torch.from_numpy(slots[followers]), longest)
+        self._draw(logits[torch.from_numpy(places)], slots, slots)
+
+    def _compact(self) -> None:
+        """Move the highest sequences down when fewer rows would then hold all."""
+        running = self._table.running
+        rows = self._ladder.rows_for(len(running)) if len(running) else 0
+        sources = running[running >= rows]
+        if len(sources):
+            targets = self._table.free[:len(sources)]
+            positions = int(self._table.length[sources].max())
+            self._cache.copy(torch.from_numpy(sources), torch.from_numpy(targets), positions)
+            self._table.move(sources, targets)
+
+    def _decode(self) -> None:
+        running = self._table.running
+        if not len(running):
+            return
+        reach("generate.mid")
+        rows = self._ladder.rows_for(int(running[-1]) + 1)
+        last = self._table.length[:rows] - 1
+        step = self._decoder.plan(self._cache, torch.from_numpy(last)[:, None], None,
+                                  self._ladder.reach_for(int(last.max()) + 1))
+        ids = torch.from_numpy(self._table.ids[np.arange(rows), last])
+        logits = self._decoder.logits(self._decoder.hidden(self._cache, ids, step))
+        self._draw(logits, slice(0, rows), running)
+
+    def _draw(self, logits: torch.Tensor, rows: Slots | slice, running: Slots) -> None:
+        """Draw a token for each row of logits, keep those of running slots, and end what has to end."""
+        ids, logp = sample(logits, self._table.uniforms(rows), self._table.settings(rows))
+        kept = running if isinstance(rows, slice) else slice(None)
+        self._table.append(running, ids.numpy()[kept], logp.numpy()[kept])
+        self.generated_tokens += len(running)
+        self._end(running)
+
+    def _end(self, slots: Slots) -> None:
+        stopped = self._table.stopped(slots)
+        full = np.setdiff1d(self._table.full(slots), stopped, assume_unique=True)
+        for slot in slots[self._table.watched[slots]].tolist():
+            kept = self._kept_before_stop(slot)
+            if kept is not None:
+                self._ended.append(self._table.release(slot, FinishReason.STOP, kept))
+        for ending, reason in ((stopped, FinishReason.STOP), (full, FinishReason.LENGTH)):
+            self._ended += [self._table.release(slot, reason) for slot in ending.tolist() if self._table.active[slot]]
+
+    def _kept_before_stop(self, slot: int) -> int | None:
+        texts = self._table.sequence(slot).request.sampling.stop
+        made = self._table.ids[slot, self._table.prompt[slot]:self._table.length[slot]]
+        return self._stops.tokens_before(made.tolist(), texts) if texts else None
+
+    def _answers(self) -> list[Answer]:
+        ended, self._ended = self._ended, []
+        self.generated_samples += len(ended)
+        return self._finished.collect(ended, self._table)

@@ -1,0 +1,65 @@
+"""Log-probs and entropies of given ids after given contexts, with the numerics of generation."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from services.inference.native import prefill
+from services.inference.native.cache import Cache
+from services.inference.native.decoder import Decoder
+from services.inference.native.ladder import ROWS, Ladder
+from services.inference.native.prefill import Context
+
+BATCH = 16
+"""Items scored between two decode steps."""
+
+
+@dataclass(frozen=True)
+class Item:
+    """Ids to score after a context of at least one id."""
+
+    context_ids: tuple[int, ...]
+    ids: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Scored:
+    """Log-prob of each id and entropy in nats of the distribution it was scored under."""
+
+    logp: list[float]
+    entropy: list[float]
+
+
+def score(decoder: Decoder, cache: Cache, ladder: Ladder, items: list[Item], temperature: float) -> list[Scored]:
+    """Return one result for each of at most `BATCH` items; `cache` is scratch with as many slots."""
+    contexts = [Context(slot, np.array(item.context_ids + item.ids)) for slot, item in enumerate(items)]
+    cache.reserve(ladder.reach_for(max(prefill.positions_for(len(context.ids)) for context in contexts)))
+    logp = [np.zeros(len(item.ids), np.float32) for item in items]
+    entropy = [np.zeros(len(item.ids), np.float32) for item in items]
+    for chunk, hidden in prefill.fill(decoder, cache, ladder, contexts):
+        for place, member in enumerate(chunk.members):
+            item, first = items[member], len(items[member].context_ids)
+            # The state at position p scores the id at p + 1.
+            begin, end = max(first - 1, chunk.start), min(len(contexts[member].ids) - 1, chunk.start + chunk.width)
+            if begin < end:
+                states = hidden[place, begin - chunk.start:end - chunk.start]
+                wanted = item.ids[begin + 1 - first:end + 1 - first]
+                slots = slice(begin + 1 - first, end + 1 - first)
+                logp[member][slots], entropy[member][slots] = _scored(decoder, states, wanted, temperature)
+    return [Scored(one.tolist(), other.tolist()) for one, other in zip(logp, entropy, strict=True)]
+
+
+def batches(items: list[Item]) -> Iterator[list[Item]]:
+    """Cut items into lists of at most `BATCH`."""
+    return (items[first:first + BATCH] for first in range(0, len(items), BATCH))
+
+
+def _scored(decoder: Decoder, states: Tensor, ids: tuple[int, ...], temperature: float) -> tuple[Tensor, Tensor]:
+    padded = torch.zeros(-(-len(states) // ROWS) * ROWS, states.shape[1])
+    padded[:len(states)] = states
+    logits = decoder.logits(padded)[:len(states), :decoder.architecture.vocab_size]
+    logp = torch.log_softmax(logits / temperature, -1)
+    return logp.gather(1, torch.tensor(ids)[:, None]).squeeze(1), -(logp.exp() * logp).sum(-1)

@@ -1,0 +1,162 @@
+"""Which sequence is in which slot and how far it is: numpy columns over slots, no loop over sequences per token."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from services.inference.native import noise
+from services.inference.native.requests import Completion, FinishReason, KvOnUpdate, Request
+from services.inference.native.sampler import Settings
+
+Slots = NDArray[np.int64]
+_NO_STOP = -1
+
+
+@dataclass(eq=False)
+class Sequence:
+    """One sample while it runs. `spans` are (version id, completion tokens made before it took over)."""
+
+    request: Request
+    index: int
+    spans: list[tuple[str, int]]
+    reported: int = 0  # completion tokens already handed to a streaming caller
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A sequence that left its slot, with everything it made."""
+
+    sequence: Sequence
+    completion: Completion
+
+
+class SlotTable:
+    """Columns of equal length, one entry a slot. Free slots hold harmless values, so that every row can be run."""
+
+    def __init__(self, slots: int, positions: int) -> None:
+        self.sequences: list[Sequence | None] = [None] * slots
+        self.active = np.zeros(slots, bool)
+        self.ids = np.zeros((slots, positions), np.int64)  # prompt and completion
+        self.logp = np.zeros((slots, positions), np.float32)  # at the completion's positions
+        self.length = np.ones(slots, np.int64)  # of `ids`; the last one is not cached yet
+        self.prompt = np.zeros(slots, np.int64)
+        self.limit = np.full(slots, positions, np.int64)  # length at which max_tokens is reached
+        self.keys = np.zeros(slots, np.uint64)
+        self.temperature = np.ones(slots, np.float32)
+        self.top_p = np.ones(slots, np.float32)
+        self.top_k = np.zeros(slots, np.int64)
+        self.stops = np.full((slots, 1), _NO_STOP, np.int64)
+        self.watched = np.zeros(slots, bool)  # has stop texts, or a caller who wants each token
+        self.stale = np.zeros(slots, bool)  # cached keys and values are of older weights and to be made anew
+
+    @property
+    def free(self) -> Slots:
+        """Slots without a sequence, lowest first."""
+        return np.flatnonzero(~self.active)
+
+    @property
+    def running(self) -> Slots:
+        """Slots with a sequence, lowest first."""
+        return np.flatnonzero(self.active)
+
+    def occupy(self, slots: Slots, request: Request, first: int, version_id: str) -> None:
+        """Put samples `first`, `first`+1, … of a request into free `slots`; nothing is cached yet."""
+        indexes = np.arange(first, first + len(slots))
+        for slot, index in zip(slots.tolist(), indexes.tolist(), strict=True):
+            self.sequences[slot] = Sequence(request, index, [(version_id, 0)])
+        length, sampling = len(request.prompt_ids), request.sampling
+        self.active[slots] = True
+        self.ids[slots, :length] = request.prompt_ids
+        self.length[slots] = self.prompt[slots] = length
+        self.limit[slots] = length + sampling.max_tokens
+        self.keys[slots] = noise.keys(request.noise.seed, request.noise.request, request.noise.call, indexes)
+        self.temperature[slots], self.top_p[slots] = sampling.temperature, sampling.top_p
+        self.top_k[slots] = sampling.top_k
+        self.watched[slots] = bool(sampling.stop) or request.streamed
+        self._set_stops(slots, sampling.stop_ids)
+
+    def settings(self, slots: Slots | slice) -> Settings:
+        """Return how these slots are drawn."""
+        return Settings(torch.from_numpy(self.temperature[slots]), torch.from_numpy(self.top_p[slots]),
+                        torch.from_numpy(self.top_k[slots]))
+
+    def uniforms(self, slots: Slots | slice) -> Tensor:
+        """Return the noise of the token that each of these slots draws next."""
+        return torch.from_numpy(noise.uniforms(self.keys[slots], self.length[slots] - self.prompt[slots]))
+
+    def append(self, slots: Slots, ids: Slots, logp: NDArray[np.float32]) -> None:
+        """Add one drawn token to each of these slots."""
+        self.ids[slots, self.length[slots]] = ids
+        self.logp[slots, self.length[slots]] = logp
+        self.length[slots] += 1
+
+    def stopped(self, slots: Slots) -> Slots:
+        """Return those of these slots whose last token is a stop id."""
+        last = self.ids[slots, self.length[slots] - 1]
+        hit: NDArray[np.bool_] = (self.stops[slots] == last[:, None]).any(1)
+        return slots[hit]
+
+    def full(self, slots: Slots) -> Slots:
+        """Return those of these slots that have reached their max_tokens."""
+        return slots[self.length[slots] >= self.limit[slots]]
+
+    def switch(self, version_id: str) -> None:
+        """Note that every running sequence's next tokens come from another version."""
+        for slot in self.running.tolist():
+            sequence = self.sequence(slot)
+            sequence.spans.append((version_id, int(self.length[slot] - self.prompt[slot])))
+            self.stale[slot] = sequence.request.kv_on_update is KvOnUpdate.RECOMPUTE
+
+    def sequence(self, slot: int) -> Sequence:
+        """Return the sequence in a slot. Raises LookupError when it is free."""
+        sequence = self.sequences[slot]
+        if sequence is None:
+            raise LookupError(f"slot {slot} is free")
+        return sequence
+
+    def completion(self, slot: int, reason: FinishReason | None, start: int = 0, end: int | None = None) -> Completion:
+        """Return completion tokens `start` … `end` (None: all so far) of a slot."""
+        sequence, prompt = self.sequence(slot), int(self.prompt[slot])
+        made = int(self.length[slot]) - prompt if end is None else end
+        ids = self.ids[slot, prompt + start:prompt + made].tolist()
+        logp = self.logp[slot, prompt + start:prompt + made].tolist()
+        return Completion(sequence.index, ids, logp, _run_lengths(sequence.spans, start, made), reason)
+
+    def release(self, slot: int, reason: FinishReason, end: int | None = None) -> Ended:
+        """Take a sequence out, keeping `end` completion tokens (None: all), and free its slot."""
+        sequence = self.sequence(slot)
+        ended = Ended(sequence, self.completion(slot, reason, sequence.reported, end))
+        self.sequences[slot] = None
+        self._clear(slot)
+        return ended
+
+    def move(self, sources: Slots, targets: Slots) -> None:
+        """Move sequences from `sources` to free slots `targets`."""
+        for column in (self.active, self.ids, self.logp, self.length, self.prompt, self.limit, self.keys,
+                       self.temperature, self.top_p, self.top_k, self.stops, self.watched, self.stale):
+            column[targets] = column[sources]
+        for source, target in zip(sources.tolist(), targets.tolist(), strict=True):
+            self.sequences[target], self.sequences[source] = self.sequences[source], None
+        self._clear(sources)
+
+    def _clear(self, slots: Slots | int) -> None:
+        self.active[slots] = self.watched[slots] = self.stale[slots] = False
+        self.length[slots], self.prompt[slots] = 1, 0
+        self.temperature[slots], self.top_p[slots], self.top_k[slots] = 1, 1, 0
+
+    def _set_stops(self, slots: Slots, stop_ids: tuple[int, ...]) -> None:
+        missing = len(stop_ids) - self.stops.shape[1]
+        if missing > 0:
+            self.stops = np.pad(self.stops, ((0, 0), (0, missing)), constant_values=_NO_STOP)
+        self.stops[slots] = _NO_STOP
+        self.stops[slots, :len(stop_ids)] = stop_ids
+
+
+def _run_lengths(spans: list[tuple[str, int]], start: int, end: int) -> list[tuple[str, int]]:
+    ends = [made for _, made in spans[1:]] + [end]
+    clipped = ((version, min(until, end) - max(since, start))
+               for (version, since), until in zip(spans, ends, strict=True))
+    return [(version, tokens) for version, tokens in clipped if tokens > 0]
