@@ -1,0 +1,136 @@
+"""Stop texts, streams, pause, abort, scores, and shapes that are not safe."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from tokenizers import Tokenizer
+
+from services.inference.native.engine import Engine
+from services.inference.native.ladder import Ladder, candidates
+from services.inference.native.requests import FinishReason
+from services.inference.native.scoring import Item
+from tests.unit.inference.engines import checkpoint, drain, engine, measured, request, run, stock, tokenizer, version
+from tests.unit.inference.test_generation import reference
+
+PROMPT = [5, 9, 11]
+
+
+def text(ids: list[int]) -> str:
+    decoder: Tokenizer = tokenizer()
+    return str(decoder.decode(ids, skip_special_tokens=False))
+
+
+def test_a_stop_text_ends_a_completion_before_it() -> None:
+    (free,) = run(engine(), request("a", PROMPT, max_tokens=60))["a"]
+    ids = free.ids
+    stop = text(ids[20:22])
+    start = text(ids).find(stop)
+    kept = next(count for count in range(len(ids), -1, -1) if len(text(ids[:count])) <= start)
+    (stopped,) = run(engine(), request("a", PROMPT, max_tokens=60, stop=("absent text", stop)))["a"]
+    assert (stopped.ids, stopped.finish_reason) == (ids[:kept], FinishReason.STOP)
+    assert stopped.logp == free.logp[:kept]
+    assert sum(tokens for _, tokens in stopped.versions) == kept
+
+
+@pytest.mark.parametrize("stop", [(), ("0",)])
+def test_streamed_tokens_are_those_of_the_whole_answer(stop: tuple[str, ...]) -> None:
+    whole = run(engine(), request("a", PROMPT, 3, max_tokens=25, stop=stop))["a"]
+    served = engine()
+    served.submit(replace(request("a", PROMPT, 3, max_tokens=25, stop=stop), streamed=True))
+    answers = []
+    while served.has_work:
+        answers += served.step()
+    assert [answer.done for answer in answers] == [False] * (len(answers) - 1) + [True]
+    for index, wanted in enumerate(whole):
+        deltas = [delta for answer in answers for delta in answer.completions if delta.index == index]
+        assert [id for delta in deltas for id in delta.ids] == wanted.ids
+        assert [logp for delta in deltas for logp in delta.logp] == wanted.logp
+        assert [delta.finish_reason for delta in deltas] == [None] * (len(deltas) - 1) + [wanted.finish_reason]
+        assert stop or len(deltas) > 20
+
+
+def test_paused_sequences_stay_where_they_are() -> None:
+    whole = run(engine(), request("a", PROMPT, 2))["a"]
+    served = engine()
+    served.submit(request("a", PROMPT, 2))
+    served.step()
+    served.paused = True
+    made = served.generated_tokens
+    assert served.step() == []
+    assert not served.has_work
+    assert (served.generated_tokens, served.running) == (made, 2)
+    served.paused = False
+    assert drain(served)["a"] == whole
+
+
+def test_weights_may_change_while_paused() -> None:
+    served = engine()
+    served.submit(request("a", PROMPT, 2))
+    served.step()
+    served.paused = True
+    served.offer(version("v1", stock("qwen3", 1)))
+    assert drain(served) == {}
+    assert served.version_id == "v1"
+    served.paused = False
+    assert {tuple(one.versions) for one in drain(served)["a"]} == {(("v0", 2), ("v1", 10))}
+
+
+def test_abort_returns_what_was_made_and_leaves_others_alone() -> None:
+    whole = run(engine(slots=16), request("kept", PROMPT, 4))["kept"]
+    served = engine(slots=16)
+    gone = request("gone", PROMPT, 20, max_tokens=100)
+    served.submit(gone)
+    served.submit(request("kept", PROMPT, 4))
+    for _ in range(4):
+        served.step()
+    assert served.abort(gone) == 20
+    answers = drain(served)
+    assert [one.index for one in answers["gone"]] == list(range(20))
+    assert {one.finish_reason for one in answers["gone"]} == {FinishReason.ABORT}
+    assert [len(one.ids) for one in answers["gone"]] == [5] * 16 + [0] * 4
+    assert answers["kept"] == whole
+    assert served.abort(gone) == 0
+
+
+def test_scores_equal_stock_transformers() -> None:
+    items = [Item((5, 9, 11), tuple(range(3, 20))), Item(tuple(range(2, 40)) * 2, (7, 8, 9)), Item((4,), (6,) * 70),
+             Item((5, 9), ())]
+    for item, scored in zip(items, engine("llama").score(items, 0.7), strict=True):
+        logits = reference(stock("llama"), list(item.context_ids), list(item.ids)) / 0.7
+        logp = torch.log_softmax(logits, -1)
+        assert len(scored.logp) == len(scored.entropy) == len(item.ids)
+        if item.ids:
+            wanted = logp.gather(1, torch.tensor(item.ids)[:, None]).squeeze(1)
+            assert (wanted - torch.tensor(scored.logp)).abs().max() < 2e-5
+            assert (-(logp.exp() * logp).sum(-1) - torch.tensor(scored.entropy)).abs().max() < 2e-5
+
+
+def test_scores_of_generated_tokens_are_their_logp() -> None:
+    served = engine()
+    (completion,) = run(served, request("a", PROMPT, max_tokens=50))["a"]
+    (scored,) = served.score([Item(tuple(PROMPT), tuple(completion.ids))], 1.0)
+    assert (torch.tensor(scored.logp) - torch.tensor(completion.logp)).abs().max() < 2e-5
+
+
+def test_an_engine_without_safe_shapes_runs_the_largest_always() -> None:
+    tried = candidates(16, 128)
+    largest = Ladder(tried.rows[-1:], tried.reaches[-1:])
+    model = stock("qwen3")
+    served = Engine(checkpoint(model).architecture, largest, 16, version("v0", model))
+    requests = [request(f"q{length}", range(3, 3 + length), 9, temperature=0.9) for length in (1, 8, 30)]
+    wanted = run(engine(), *requests)
+    found = run(served, *requests)
+    for name, completions in wanted.items():
+        for one, other in zip(completions, found[name], strict=True):
+            assert one.ids == other.ids
+            assert (torch.tensor(one.logp) - torch.tensor(other.logp)).abs().max() < 2e-5
+
+
+def test_the_ladder_covers_every_size_asked_for() -> None:
+    found = measured("qwen3")
+    assert [found.rows_for(count) for count in (1, 32)] <= [found.rows[-1]] * 2
+    assert found.reach_for(128) == 128
+    assert candidates(100, 100).rows[-1] == 112
+    assert candidates(1, 16).rows[-1] == 64
+    assert candidates(256, 4000).reaches[-1] == 4000

@@ -1,0 +1,62 @@
+"""Promise 7: a request's ids and log-prob bits do not depend on its slot, its neighbours or when it came."""
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from services.inference.native.requests import Completion, Request
+from tests.unit.inference.engines import engine, request, run
+
+Exact = list[tuple[list[int], bytes]]
+
+
+def exact(completions: list[Completion]) -> Exact:
+    return [(one.ids, np.array(one.logp, np.float32).tobytes()) for one in completions]
+
+
+def some_requests() -> list[Request]:
+    chance = random.Random(3)
+    kinds: list[dict[str, Any]] = [{"temperature": 1.0}, {"temperature": 0.0}, {"temperature": 0.8, "top_p": 0.9},
+                                   {"top_k": 5}]
+    return [
+        request(f"q{number}", chance.choices(range(3, 40), k=chance.choice([2, 7, 8, 20, 70])),
+                chance.choice([1, 3, 8]), max_tokens=chance.choice([1, 5, 17, 40]), **kinds[number % 4])
+        for number in range(14)
+    ]
+
+
+@pytest.fixture(scope="module")
+def alone() -> dict[str, Exact]:
+    return {one.request_id: exact(run(engine("qwen2"), one)[one.request_id]) for one in some_requests()}
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_any_order_and_any_neighbours_give_equal_bits(alone: dict[str, Exact], seed: int) -> None:
+    requests = some_requests()
+    random.Random(seed).shuffle(requests)
+    together = run(engine("qwen2"), *requests)
+    assert {name: exact(completions) for name, completions in together.items()} == alone
+
+
+def test_arriving_in_the_middle_gives_equal_bits(alone: dict[str, Exact]) -> None:
+    served, requests, together = engine("qwen2"), some_requests(), {}
+    chance = random.Random(5)
+    while requests or served.has_work:
+        if requests and chance.random() < 0.3:
+            served.submit(requests.pop())
+        for answer in served.step():
+            together[answer.request.request_id] = exact(answer.completions)
+    assert together == alone
+
+
+def test_other_numbers_of_slots_give_equal_bits(alone: dict[str, Exact]) -> None:
+    together = run(engine("qwen2", slots=16), *some_requests())
+    assert {name: exact(completions) for name, completions in together.items()} == alone
+
+
+def test_other_noise_gives_other_tokens() -> None:
+    one, other = request("a", [5, 9], max_tokens=30), request("b", [5, 9], max_tokens=30)
+    answers = run(engine("qwen2"), one, other)
+    assert answers["a"][0].ids != answers["b"][0].ids

@@ -1,0 +1,77 @@
+"""Drawing by inverse CDF: the right distribution, cut as promised, with log-probs of what was drawn from."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from services.inference.native import noise
+from services.inference.native.sampler import Settings, sample
+
+LOGITS = torch.tensor([2.0, 1.0, 0.5, 0.5, -1.0, -torch.inf])
+
+
+def settings(rows: int, temperature: float = 1.0, top_p: float = 1.0, top_k: int = 0) -> Settings:
+    return Settings(torch.full((rows,), temperature), torch.full((rows,), top_p), torch.full((rows,), top_k))
+
+
+def expected(temperature: float, top_p: float, top_k: int) -> list[float]:
+    """The distribution by the definition, in plain Python."""
+    weights = [math.exp(value / temperature) for value in LOGITS.tolist()]
+    ranked = sorted(range(len(weights)), key=lambda id: (-weights[id], id))[:top_k or None]
+    total, mass, kept = sum(weights[id] for id in ranked), 0.0, []
+    for id in ranked:
+        if mass < top_p * total:
+            kept.append(id)
+        mass += weights[id]
+    return [weights[id] / sum(weights[one] for one in kept) if id in kept else 0.0 for id in range(len(weights))]
+
+
+@pytest.mark.parametrize(("temperature", "top_p", "top_k"), [
+    (1.0, 1.0, 0), (0.5, 1.0, 0), (1.0, 1.0, 3), (1.0, 0.8, 0), (2.0, 0.6, 4), (1.0, 1e-6, 0), (0.7, 1.0, 1),
+    (1.0, 1.0, 50),
+])
+def test_distribution_and_logp(temperature: float, top_p: float, top_k: int) -> None:
+    rows = 4096
+    grid = (torch.arange(rows) + 0.5) / rows
+    ids, logp = sample(LOGITS.expand(rows, -1), grid, settings(rows, temperature, top_p, top_k))
+    wanted = expected(temperature, top_p, top_k)
+    found = torch.bincount(ids, minlength=6) / rows
+    assert (found - torch.tensor(wanted)).abs().max() <= 1.5 / rows
+    assert torch.allclose(logp, torch.tensor(wanted).log()[ids], atol=1e-5)
+
+
+def test_greedy_takes_the_likeliest_and_reports_the_plain_softmax() -> None:
+    ids, logp = sample(LOGITS.expand(2, -1), torch.tensor([0.1, 0.9]), settings(2, 0.0, 0.5, 1))
+    assert ids.tolist() == [0, 0]
+    assert torch.allclose(logp, torch.log_softmax(LOGITS, -1)[0].expand(2))
+
+
+@pytest.mark.parametrize("uniform", [0.0, 1 - 2.0 ** -24])
+def test_extreme_noise_never_draws_the_impossible(uniform: float) -> None:
+    logits = torch.randn(64, 1000)
+    logits[:, 500:] = -torch.inf
+    logits[:, 0] = -torch.inf
+    ids, logp = sample(logits, torch.full((64,), uniform), settings(64))
+    assert 1 <= int(ids.min()) <= int(ids.max()) < 500
+    assert bool(logp.isfinite().all())
+
+
+def test_noise_is_a_function_of_its_key_alone() -> None:
+    samples = np.arange(1000)
+    keys = noise.keys(7, "train/3", 0, samples)
+    assert np.array_equal(keys[[5, 2]], noise.keys(7, "train/3", 0, samples[[5, 2]]))
+    others = [noise.keys(*key, samples) for key in ((8, "train/3", 0), (7, "train/4", 0), (7, "train/3", 1))]
+    assert len(set(keys.tolist()).union(*(other.tolist() for other in others))) == 4000
+
+
+def test_noise_is_uniform_over_samples_and_positions() -> None:
+    keys = noise.keys(0, "train/0", 0, np.arange(200))
+    drawn = np.stack([noise.uniforms(keys, np.full(200, position)) for position in range(200)])
+    assert drawn.min() >= 0
+    assert drawn.max() < 1
+    counts = np.bincount((drawn * 16).astype(int).ravel(), minlength=16)
+    assert ((counts - 2500) ** 2 / 2500).sum() < 37.7  # chi-square with 15 degrees of freedom, p = 0.001
+    assert abs(np.corrcoef(drawn[:-1].ravel(), drawn[1:].ravel())[0, 1]) < 0.02
+    assert abs(np.corrcoef(drawn[:, :-1].ravel(), drawn[:, 1:].ravel())[0, 1]) < 0.02
