@@ -1,0 +1,38 @@
+"""`python -m services.reward`: grade until SIGTERM."""
+
+import asyncio
+
+from hone.api import reward_pb2, reward_pb2_grpc
+from hone.rpc.server import serve
+from hone.spec import settings
+from hone.spec.settings import Settings
+from hone.store.database import AsyncDatabase
+from hone.telemetry import logs
+from services.reward.bench import Bench
+from services.reward.ledger import Ledger
+from services.reward.pool import Pool
+from services.reward.service import Reward
+
+SERVICE = reward_pb2.DESCRIPTOR.services_by_name["RewardService"].full_name
+
+
+async def run(chosen: Settings) -> None:
+    """Serve until told to stop, then end the pool's processes."""
+    pool, database = Pool(chosen.grader_processes), AsyncDatabase(chosen.database_url)
+    await database.open()
+    reward = Reward(Bench(pool), Ledger(database))
+    try:
+        await serve(chosen.reward_address, SERVICE,
+                    lambda server: reward_pb2_grpc.add_RewardServiceServicer_to_server(reward, server))
+    finally:
+        await pool.close()
+        await database.close()
+
+
+def main() -> None:
+    logs.configure()
+    asyncio.run(run(settings.load()))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,35 @@
+"""Reading an answer out of an output. Every function is linear in the length of its text."""
+
+import re
+
+from services.reward.results import NoAnswer
+
+_BRACES = re.compile(r"\\boxed\s*\{|\\.|\{|\}", re.DOTALL)
+
+
+def after_reasoning(text: str) -> str:
+    """Return what follows the last closing think tag. Raises NoAnswer when a think tag stays open."""
+    closed, opened = text.rfind("</think>"), text.rfind("<think>")
+    if opened > closed:
+        raise NoAnswer("the reasoning never ends: its last think tag is not closed")
+    return text if closed < 0 else text[closed + len("</think>"):]
+
+
+def last_boxed(text: str) -> str | None:
+    r"""Return the content of the last balanced \boxed{…} (the outer one, of two inside each other), or None."""
+    opened: list[int | None] = []
+    found = None
+    for match in _BRACES.finditer(text):
+        if match[0].endswith("{") and match[0] != "\\{":
+            opened.append(match.end() if len(match[0]) > 1 else None)
+        elif match[0] == "}" and opened:
+            start = opened.pop()
+            found = found if start is None else text[start:match.start()]
+    return found
+
+
+def last_tagged(text: str) -> str | None:
+    """Return the content of the last closed <answer>…</answer>, or None."""
+    end = text.rfind("</answer>")
+    start = text.rfind("<answer>", 0, max(end, 0))
+    return text[start + len("<answer>"):end] if 0 <= start < end else None

@@ -1,0 +1,15 @@
+"""Graders by the `type` in their JSON. Adding one is a file here and a line in this dict."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from services.reward.graders import exact, math, numeric, reasoning_gym, string_check
+from services.reward.graders.contract import Grader
+
+GRADERS: Mapping[str, Grader[Any]] = {
+    "exact": exact.GRADER,
+    "numeric": numeric.GRADER,
+    "math": math.GRADER,
+    "reasoning_gym": reasoning_gym.GRADER,
+    "string_check": string_check.GRADER,
+}

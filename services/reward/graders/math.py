@@ -1,0 +1,101 @@
+r"""The last \boxed{…} against the reference: by algebra (math-verify), or by string rules where algebra errs.
+
+Runs in a process of the pool: its parser and sympy can hang, and only a kill stops them for certain.
+"""
+
+from functools import lru_cache
+from typing import Any, Literal
+
+from pydantic import Field
+
+from services.reward.answer_types import STRING_RULES, answer_type, braced, plain
+from services.reward.answers import after_reasoning, last_boxed
+from services.reward.graders.contract import Grader, GraderParams, Item
+from services.reward.results import InvalidSpec, NoAnswer, Result, verdict
+from services.reward.templates import Template, rendered
+
+MAX_CHARACTERS = 50_000
+
+
+class MathParams(GraderParams):
+    """What is compared and how."""
+
+    type: Literal["math"]
+    reference: Template = Field("{{ item.answer }}", description="The right answer, LaTeX or plain.")
+    answer_type: Literal["auto", "symbolic", "letter", "order", "time", "words"] = Field(
+        "auto", description="auto reads it off the reference; everything but symbolic is compared as text.")
+    boxed: Literal["required", "optional"] = Field(
+        "required", description=r"optional: an output without \boxed{…} is an answer as a whole.")
+    float_rounding: int = Field(6, ge=0, le=15, description="Decimal places to which numbers have to agree.")
+
+
+def grade(item: Item, output_text: str, params: MathParams) -> Result:
+    """Score 1 when the answer is the reference in another form, 0 otherwise."""
+    reference = _unboxed(rendered(params.reference, item, output_text))
+    kind = answer_type(reference) if params.answer_type == "auto" else params.answer_type
+    answer = _answer(output_text, params.boxed)
+    if kind in STRING_RULES:
+        form = STRING_RULES[kind]
+        return verdict(form(answer) == form(reference), answer, kind)
+    return verdict(_equal(reference, answer, params.float_rounding), answer, "symbolic")
+
+
+def _answer(output_text: str, boxed: str) -> str:
+    if len(output_text) > MAX_CHARACTERS:
+        raise NoAnswer(f"the output is longer than {MAX_CHARACTERS} characters")
+    text = after_reasoning(output_text)
+    content = last_boxed(text)
+    if content is None and boxed == "required":
+        raise NoAnswer(r"no balanced \boxed{…} in the output")
+    return (text if content is None else content).strip()
+
+
+def _unboxed(reference: str) -> str:
+    return plain(reference) if (content := last_boxed(reference)) is None else content.strip()
+
+
+def _equal(reference: str, answer: str, float_rounding: int) -> bool:
+    from math_verify import verify
+
+    gold, given = _proven(reference, float_rounding), _parsed(answer)
+    # The gold comes first: the comparison is not symmetric.
+    return bool(given and verify(gold, given, float_rounding=float_rounding, strict=True, timeout_seconds=None))
+
+
+@lru_cache(maxsize=1024)
+def _proven(reference: str, float_rounding: int) -> list[Any]:
+    """Return the parsed reference. Raises InvalidSpec when it is no expression, or not equal to itself."""
+    from math_verify import verify
+
+    gold = _parsed(reference)
+    if not gold or not verify(gold, gold, float_rounding=float_rounding, strict=True, timeout_seconds=None):
+        raise InvalidSpec(f"other_error: the reference {reference[:200]!r} does not verify against itself")
+    return gold
+
+
+def _parsed(tex: str) -> list[Any]:
+    """Return the expressions in a text without box; empty when there is none.
+
+    Repair of malformed operators is off, so that broken LaTeX earns nothing. The library's own time limits are off
+    because the pool's covers the whole grade.
+    """
+    from latex2sympy2_extended.latex2sympy2 import NormalizationConfig
+    from math_verify import LatexExtractionConfig, parse
+
+    normalization = NormalizationConfig(
+        basic_latex=True, units=True, malformed_operators=False, nits=True, boxed="last", equations=False)
+    try:
+        return list(parse(
+            "\\boxed{" + braced(plain(tex)) + "}", fallback_mode="no_fallback", parsing_timeout=None,
+            extraction_config=[LatexExtractionConfig(boxed_match_priority=0, normalization_config=normalization)]))
+    except RecursionError:
+        return []
+
+
+def prepare() -> None:
+    """Import the library, and see in this very process that one half is 0.5 and one third is not 0.33."""
+    if not _equal("1/2", "0.5", 6) or _equal("1/3", "0.33", 6):
+        raise RuntimeError("math-verify fails on known answers")
+
+
+GRADER = Grader(MathParams, grade, pooled=True, prepare=prepare)

@@ -1,0 +1,60 @@
+"""A reasoning-gym task's own verifier, on the entry generated again from its parameters and seed."""
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from hone.environments import reasoning_gym
+from hone.environments.contract import WrongParams
+from hone.environments.reasoning_gym import ReasoningGymParams
+from services.reward.answers import after_reasoning, last_tagged
+from services.reward.graders.contract import Grader, GraderParams, Item
+from services.reward.results import InvalidSpec, NoAnswer, Result, Status
+
+KNOWN = {"params": {"task": "chain_sum"}, "seed": 1}
+
+
+class ReasoningGymGraderParams(GraderParams):
+    """Where the answer stands in the output."""
+
+    type: Literal["reasoning_gym"]
+    answer_tag: Literal["optional", "required", "ignored"] = Field(
+        "optional", description="The last <answer>…</answer> is the answer: always, where there is one, or never.")
+
+
+def grade(item: Item, output_text: str, params: ReasoningGymGraderParams) -> Result:
+    """Return the score of the task's own verifier."""
+    task, seed = _task(item)
+    answer = _answer(output_text, params.answer_tag)
+    try:
+        if item.get("prompt", question := reasoning_gym.entry(task, seed)["question"]) != question:
+            raise InvalidSpec("other_error: the task asks another question than the row; it is another version's")
+        return Result(Status.OK, reasoning_gym.score(task, seed, answer), extracted=answer, decided_by=task.task)
+    except WrongParams as error:
+        raise InvalidSpec(f"invalid_variable_error: item.{error}") from error
+
+
+def _task(item: Item) -> tuple[ReasoningGymParams, int]:
+    params: Any = item.get("params")
+    seed: Any = item.get("seed")
+    if not isinstance(params, dict) or not isinstance(params.get("task"), str) or not isinstance(seed, int):
+        raise InvalidSpec("invalid_variable_error: item.params and item.seed do not name a reasoning-gym task")
+    return ReasoningGymParams.model_validate(params), seed
+
+
+def _answer(output_text: str, tag: str) -> str:
+    text = after_reasoning(output_text)
+    tagged = None if tag == "ignored" else last_tagged(text)
+    if tagged is None and tag == "required":
+        raise NoAnswer("no <answer>…</answer> in the output")
+    return (text if tagged is None else tagged).strip()
+
+
+def prepare() -> None:
+    """Import the package, and see that a known answer gets its point."""
+    params, seed = _task(KNOWN)
+    if reasoning_gym.score(params, seed, reasoning_gym.entry(params, seed)["answer"]) != 1.0:
+        raise RuntimeError("reasoning-gym does not accept its own answer")
+
+
+GRADER = Grader(ReasoningGymGraderParams, grade, pooled=True, prepare=prepare)

@@ -1,0 +1,35 @@
+"""OpenAI's string_check: two texts compared by one of four operations."""
+
+from collections.abc import Callable, Mapping
+from typing import Literal
+
+from pydantic import Field
+
+from services.reward.graders.contract import Grader, GraderParams, Item
+from services.reward.results import Result, verdict
+from services.reward.templates import Template, rendered
+
+OPERATIONS: Mapping[str, Callable[[str, str], bool]] = {
+    "eq": lambda text, reference: text == reference,
+    "ne": lambda text, reference: text != reference,
+    "like": lambda text, reference: reference in text,
+    "ilike": lambda text, reference: reference.casefold() in text.casefold(),
+}
+
+
+class StringCheckParams(GraderParams):
+    """The vendor's fields, verbatim."""
+
+    type: Literal["string_check"]
+    operation: Literal["eq", "ne", "like", "ilike"]
+    input: Template = Field(description="The text that is looked at, mostly {{ sample.output_text }}.")
+    reference: Template = Field(description="The text it is compared with.")
+
+
+def grade(item: Item, output_text: str, params: StringCheckParams) -> Result:
+    """Score 1 when the operation holds, 0 otherwise."""
+    text, reference = (rendered(template, item, output_text) for template in (params.input, params.reference))
+    return verdict(OPERATIONS[params.operation](text, reference), text, params.operation)
+
+
+GRADER = Grader(StringCheckParams, grade)

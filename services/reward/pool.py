@@ -1,0 +1,135 @@
+"""Long-lived processes for graders that can hang: one that overruns is killed and replaced."""
+
+import asyncio
+import json
+import os
+import sys
+from dataclasses import dataclass, replace
+
+from services.reward.results import Result, Status, failure
+
+LIMIT_S = 5.0
+KILL_S = 10.0
+PREPARE_S = 120.0
+_MAX_LINE = 2**22
+_PASSED_ON = ("PATH", "PYTHONPATH", "LANG", "LC_ALL", "VIRTUAL_ENV")
+
+
+@dataclass(frozen=True)
+class Job:
+    """A grade to be made in the pool: three texts, the first two of them JSON."""
+
+    spec: str
+    item: str
+    output_text: str
+
+    def line(self) -> bytes:
+        """Return the job as its line on a worker's standard input."""
+        return json.dumps({"spec": self.spec, "item": self.item, "output_text": self.output_text}).encode() + b"\n"
+
+
+class Pool:
+    """`size` workers, each started when first needed.
+
+    A grade has `limit_s` seconds, after which its worker interrupts it, and `kill_s`, after which the worker is
+    killed, because code below Python cannot be interrupted. Both give timeout_grader.
+    """
+
+    def __init__(self, size: int, limit_s: float = LIMIT_S, kill_s: float = KILL_S) -> None:
+        self._workers = [_Worker(limit_s, kill_s) for _ in range(size)]
+        self._free: asyncio.LifoQueue[_Worker] = asyncio.LifoQueue()
+        for worker in self._workers:
+            self._free.put_nowait(worker)
+
+    async def grade(self, job: Job) -> Result:
+        """Return the grade of a job, or the reason why there is none."""
+        worker = await self._free.get()
+        try:
+            return await worker.grade(job)
+        finally:
+            self._free.put_nowait(worker)
+
+    def pids(self) -> list[int]:
+        """Return the process ids of the workers that run."""
+        return [worker.pid for worker in self._workers if worker.pid is not None]
+
+    async def close(self) -> None:
+        """Kill every worker."""
+        for worker in self._workers:
+            await worker.kill()
+
+
+@dataclass(frozen=True)
+class _Process:
+    """A process and its two pipes."""
+
+    process: asyncio.subprocess.Process
+    jobs: asyncio.StreamWriter
+    answers: asyncio.StreamReader
+
+    async def answer(self, job: Job, kill_s: float) -> Result:
+        """Return the job's result. Raises TimeoutError after `kill_s`, ConnectionError and EOFError when it died."""
+        self.jobs.write(job.line())
+        await self.jobs.drain()
+        await self._prepared()
+        async with asyncio.timeout(kill_s):
+            return _result(await self.answers.readuntil(b"\n"))
+
+    async def _prepared(self) -> None:
+        try:
+            async with asyncio.timeout(PREPARE_S):
+                await self.answers.readuntil(b"\n")
+        except TimeoutError as error:
+            raise ConnectionError(f"it was not prepared within {PREPARE_S:g} s") from error
+
+
+class _Worker:
+    """One process at a time, started when needed."""
+
+    def __init__(self, limit_s: float, kill_s: float) -> None:
+        self._limit_s, self._kill_s = limit_s, kill_s
+        self._running: _Process | None = None
+
+    @property
+    def pid(self) -> int | None:
+        return self._running.process.pid if self._running else None
+
+    async def grade(self, job: Job) -> Result:
+        finished = False
+        try:
+            running = self._running = self._running or await self._started()
+            result = await running.answer(job, self._kill_s)
+            finished = True
+            return result
+        except (EOFError, ConnectionError) as error:
+            return failure(Status.INFRA_ERROR, f"the grader's process ended: {error}")
+        except TimeoutError:
+            return failure(Status.TIMEOUT_GRADER, f"the grader's process was killed after {self._kill_s:g} s")
+        finally:
+            if not finished:  # for cancelled callers too: the next job must not read this one's answer
+                await self.kill()
+
+    async def kill(self) -> None:
+        """End the process; the next grade starts another."""
+        running, self._running = self._running, None
+        if running is None:
+            return
+        if running.process.returncode is None:
+            running.process.kill()
+        await running.process.wait()
+
+    async def _started(self) -> _Process:
+        # No secrets inside: graders parse what a policy wrote. Hash order is fixed because some verifiers walk sets.
+        environ = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "services.reward.worker", str(self._limit_s), limit=_MAX_LINE,
+            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+            env={**environ, "PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"})
+        if process.stdin is None or process.stdout is None:
+            raise ConnectionError("it was started without pipes")
+        return _Process(process, process.stdin, process.stdout)
+
+
+def _result(line: bytes) -> Result:
+    result = Result(**json.loads(line))
+    return replace(result, status=Status(result.status), reasons=tuple(result.reasons))

@@ -1,0 +1,94 @@
+"""The Reward service: samples come in, grades are computed where they are missing, and the stored ones go out."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from hone.api import reward_pb2, reward_pb2_grpc
+from hone.crashpoints import reach
+from hone.rpc.errors import InvalidField
+from services.reward.bench import Bench, Key, Sample
+from services.reward.ledger import Account, Ledger, Stored
+from services.reward.results import Result
+from services.reward.specs import Spec, WrongSpec, spec
+
+
+class Reward(reward_pb2_grpc.RewardServiceServicer):
+    """Grades on its bench and keeps the grades in its ledger."""
+
+    def __init__(self, bench: Bench, ledger: Ledger) -> None:
+        self._bench, self._ledger = bench, ledger
+
+    async def Grade(self, request: reward_pb2.GradeRequest, context: Any) -> reward_pb2.GradeResponse:
+        """Grade what has no grade yet, store it, and return the stored grades."""
+        grader, samples = _spec(request.grader_json), _samples(request.items)
+        account = Account(request.tenant_id, request.run_id, grader.hash)
+        grades = await self._ledger.stored(account, samples.keys())
+        missing = [sample for key, sample in samples.items() if key not in grades]
+        async for results in self._bench.batches(grader, missing):
+            if results:
+                grades |= await self._kept(account, results)
+        return reward_pb2.GradeResponse(grades=[_stored(grades[key]) for key in samples])
+
+    async def RunGrader(self, request: reward_pb2.RunGraderRequest, context: Any) -> reward_pb2.RunGraderResponse:
+        """Grade once, store nothing."""
+        item = _item(request.item_json, "item_json")
+        result = await self._bench.grade(_spec(request.grader_json), item, request.output_text)
+        return reward_pb2.RunGraderResponse(grade=_grade(result))
+
+    async def ValidateGrader(
+            self, request: reward_pb2.ValidateGraderRequest, context: Any) -> reward_pb2.ValidateGraderResponse:
+        """Return what is wrong with a grader."""
+        try:
+            spec(request.grader_json)
+        except WrongSpec as error:
+            return reward_pb2.ValidateGraderResponse(valid=False, problems=map(str, error.problems))
+        return reward_pb2.ValidateGraderResponse(valid=True)
+
+    async def _kept(self, account: Account, results: dict[Key, Result]) -> dict[Key, Stored]:
+        reach("grade.before-row")
+        grades = await self._ledger.add(account, results)
+        reach("grade.after-row")
+        return grades
+
+
+def _spec(text: str) -> Spec:
+    try:
+        return spec(text)
+    except WrongSpec as error:
+        first = error.problems[0]
+        raise InvalidField(f"grader_json.{first.field}", first.found, first.expected) from error
+
+
+def _samples(items: Sequence[reward_pb2.GradeItem]) -> dict[Key, Sample]:
+    samples: dict[Key, Sample] = {}
+    for place, item in enumerate(items):
+        key = (item.group_id, item.index)
+        if key in samples:
+            raise InvalidField(f"items[{place}]", key, "a sample that did not come before")
+        row = _item(item.item_json, f"items[{place}].item_json")
+        samples[key] = Sample(key, row, item.output_text, item.truncated)
+    return samples
+
+
+def _item(text: str, field: str) -> str:
+    """Return the JSON object's text; empty means an empty row."""
+    try:
+        row = json.loads(text or "{}")
+    except ValueError as error:
+        raise InvalidField(field, text[:200], f"a JSON object ({error})") from error
+    if not isinstance(row, dict):
+        raise InvalidField(field, text[:200], "a JSON object")
+    return text or "{}"
+
+
+def _stored(grade: Stored) -> reward_pb2.Grade:
+    message = _grade(grade.result)
+    message.grade_id = grade.grade_id
+    return message
+
+
+def _grade(result: Result) -> reward_pb2.Grade:
+    return reward_pb2.Grade(
+        status=f"GRADE_STATUS_{result.status.name}", score=result.score, components=result.components, reasons=result.reasons,
+        extracted=result.extracted, decided_by=result.decided_by, cost_ms=result.cost_ms)

@@ -1,0 +1,91 @@
+"""`python -m services.reward.worker`: grades what comes in on standard input, one JSON line after another.
+
+It is started by the pool with an environment that holds no secrets, writes no files, and goes with its parent. For
+each job it answers two lines: one when the grader is prepared and the clock starts, one with the result.
+"""
+
+import ctypes
+import json
+import logging
+import os
+import resource
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from types import FrameType
+from typing import Any, BinaryIO
+
+from hone.telemetry import logs
+from services.reward.judgement import judged
+from services.reward.results import Result, Status, failure
+from services.reward.specs import Spec, spec
+
+MEMORY_BYTES = 4 * 2**30
+_PR_SET_PDEATHSIG = 1
+
+
+class TimeUp(BaseException):
+    """The grade takes too long. No Exception, so that no library swallows it."""
+
+
+def main() -> None:
+    limit_s = float(sys.argv[1])
+    confine()
+    logs.configure(logging.WARNING)
+    logging.getLogger("math_verify").setLevel(logging.ERROR)  # warns that its time limits are off: the pool has its own
+    answers = os.fdopen(os.dup(1), "wb", buffering=0)
+    os.dup2(2, 1)  # what a library prints must not look like an answer
+    prepared: set[str] = set()
+    for line in sys.stdin.buffer:
+        work(json.loads(line), prepared, limit_s, answers)
+
+
+def confine() -> None:
+    """Limit memory, forbid files and core dumps, and die with the parent."""
+    for limit, value in ((resource.RLIMIT_AS, MEMORY_BYTES), (resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_CORE, 0)):
+        resource.setrlimit(limit, (value, value))
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def work(job: dict[str, Any], prepared: set[str], limit_s: float, answers: BinaryIO) -> None:
+    """Answer one job: `{spec, item, output_text}`."""
+    grader = spec(job["spec"])
+    if grader.params.type not in prepared:
+        grader.grader.prepare()
+        prepared.add(grader.params.type)
+    _send(answers, {"started": True})
+    _send(answers, asdict(limited(grader, json.loads(job["item"]), job["output_text"], limit_s)))
+
+
+def limited(grader: Spec, item: dict[str, Any], output_text: str, limit_s: float) -> Result:
+    """Return the grade, or timeout_grader after `limit_s` seconds; must run in a main thread."""
+    try:
+        with _alarm(limit_s):
+            return judged(grader, item, output_text)
+    except TimeUp:
+        return failure(Status.TIMEOUT_GRADER, f"the grader took longer than {limit_s:g} s")
+
+
+@contextmanager
+def _alarm(seconds: float) -> Iterator[None]:
+    def raise_time_up(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
+        raise TimeUp
+
+    before = signal.signal(signal.SIGALRM, raise_time_up)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _send(answers: BinaryIO, message: dict[str, Any]) -> None:
+    answers.write(json.dumps(message).encode() + b"\n")
+
+
+if __name__ == "__main__":
+    main()

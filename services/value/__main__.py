@@ -1,0 +1,34 @@
+"""`python -m services.value`: serve budgets and baselines until SIGTERM."""
+
+import asyncio
+
+from hone.api import value_pb2, value_pb2_grpc
+from hone.rpc.server import serve
+from hone.spec import settings
+from hone.spec.settings import Settings
+from hone.store.database import AsyncDatabase
+from hone.telemetry import logs
+from services.value.service import Value
+
+SERVICE = value_pb2.DESCRIPTOR.services_by_name["ValueService"].full_name
+
+
+async def run(chosen: Settings) -> None:
+    """Serve until told to stop."""
+    database = AsyncDatabase(chosen.database_url)
+    await database.open()
+    value = Value(database)
+    try:
+        await serve(chosen.value_address, SERVICE,
+                    lambda server: value_pb2_grpc.add_ValueServiceServicer_to_server(value, server))
+    finally:
+        await database.close()
+
+
+def main() -> None:
+    logs.configure()
+    asyncio.run(run(settings.load()))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,79 @@
+"""The Value service: rollout budgets, and baselines from the outcomes of earlier steps."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from psycopg import OperationalError
+from pydantic import ValidationError
+
+from hone.algorithms.allocation import ALLOCATIONS, AllocationInputs
+from hone.api import value_pb2, value_pb2_grpc
+from hone.crashpoints import reach
+from hone.rpc.errors import InvalidField, NotFound, NotReady
+from hone.store.database import AsyncDatabase, AsyncTransaction
+
+
+class Value(value_pb2_grpc.ValueServiceServicer):
+    """Reads outcomes and steps; writes nothing."""
+
+    def __init__(self, database: AsyncDatabase) -> None:
+        self._database = database
+
+    async def AllocateRollouts(
+            self, request: value_pb2.AllocateRolloutsRequest, context: Any) -> value_pb2.AllocateRolloutsResponse:
+        """Return how many rollouts each prompt gets."""
+        rollouts = _allocated(request)
+        reach("allocate.mid")
+        return value_pb2.AllocateRolloutsResponse(rollouts=rollouts)
+
+    async def Baseline(self, request: value_pb2.BaselineRequest, context: Any) -> value_pb2.BaselineResponse:
+        """Return the mean outcome of each task over the steps before one."""
+        async with self._transaction() as transaction:
+            if await transaction.one("value.run_exists", run_id=request.run_id) is None:
+                raise NotFound(f"run {request.run_id!r}: there is no such run")
+            rows = await transaction.all("value.baselines", run_id=request.run_id, before_step=request.before_step,
+                                         task_hashes=list(request.task_hashes))
+        known = {row["task_hash"]: row for row in rows}
+        return value_pb2.BaselineResponse(baselines=[
+            value_pb2.TaskBaseline(task_hash=task_hash, **_fields(known.get(task_hash)))
+            for task_hash in request.task_hashes])
+
+    @asynccontextmanager
+    async def _transaction(self) -> AsyncIterator[AsyncTransaction]:
+        try:
+            async with self._database.transaction() as transaction:
+                yield transaction
+        except OperationalError as error:
+            raise NotReady(f"the database is away: {error}") from error
+
+
+def _fields(row: dict[str, Any] | None) -> dict[str, Any]:
+    return {"count": 0} if row is None else {"mean": row["mean"], "count": row["count"]}
+
+
+def _allocated(request: value_pb2.AllocateRolloutsRequest) -> list[int]:
+    if request.method not in ALLOCATIONS:
+        raise InvalidField("method", request.method, f"one of {', '.join(ALLOCATIONS)}")
+    if not request.task_hashes:
+        raise InvalidField("task_hashes", [], "at least one task")
+    if request.budget < 0:
+        raise InvalidField("budget", request.budget, "at least 0")
+    inputs = AllocationInputs(list(request.task_hashes), request.budget)
+    try:
+        rollouts, _, _ = ALLOCATIONS[request.method](inputs, _params(request.params_json), {})
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise InvalidField(".".join(["params", *map(str, first["loc"])]), first["input"], first["msg"]) from error
+    return rollouts
+
+
+def _params(text: str) -> dict[str, Any]:
+    try:
+        params = json.loads(text or "{}")
+    except ValueError as error:
+        raise InvalidField("params_json", text[:200], f"a JSON object ({error})") from error
+    if not isinstance(params, dict):
+        raise InvalidField("params_json", text[:200], "a JSON object")
+    return params
