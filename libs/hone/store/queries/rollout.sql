@@ -1,0 +1,114 @@
+-- name: forget_predecessor
+UPDATE groups SET claim_expires = now() WHERE claim_owner = %(owner)s AND state = 'requested' AND claim_expires > now()
+
+-- name: claim
+-- A tenant's turn is its place in line behind what it already has running: whoever has least comes first.
+WITH running AS (
+    SELECT tenant_id, count(*) AS groups FROM groups
+    WHERE state = 'requested' AND claim_expires > now() GROUP BY tenant_id),
+line AS (
+    SELECT g.id, coalesce(r.groups, 0) + row_number() OVER (PARTITION BY g.tenant_id ORDER BY g.id) AS turn
+    FROM groups g LEFT JOIN running r USING (tenant_id)
+    WHERE g.state = 'requested' AND g.source = 'worker' AND g.work = 'generate' AND g.deadline > now()
+        AND (g.claim_expires IS NULL OR g.claim_expires <= now())),
+mine AS (
+    SELECT g.id FROM groups g JOIN line USING (id) JOIN tenants t ON t.id = g.tenant_id
+    WHERE line.turn <= t.max_running_groups AND g.state = 'requested'
+        AND (g.claim_expires IS NULL OR g.claim_expires <= now())
+    ORDER BY line.turn, g.id LIMIT %(count)s FOR UPDATE OF g SKIP LOCKED)
+UPDATE groups g SET attempt = g.attempt + 1, claim_owner = %(owner)s, reason = NULL,
+    claim_expires = now() + make_interval(secs => %(lease_s)s)
+FROM mine, runs r
+WHERE g.id = mine.id AND r.id = g.run_id
+RETURNING g.id, g.attempt, g.tenant_id, g.run_id, (r.spec ->> 'seed')::bigint AS seed, g.purpose, g.request_no, g.task,
+    g.task_hash, g.n, g.sampling, g.grader, g.model_id, g.version_id,
+    extract(epoch FROM g.deadline - now())::double precision AS remaining_s
+
+-- name: journaled_calls
+SELECT group_id, index, call, body FROM journal WHERE group_id = ANY(%(group_ids)s::bigint[])
+
+-- name: renew_claims
+UPDATE groups g SET claim_expires = now() + make_interval(secs => %(lease_s)s)
+FROM (
+    SELECT g.id FROM groups g
+    JOIN unnest(%(group_ids)s::bigint[], %(attempts)s::bigint[]) AS held (id, attempt) USING (id, attempt)
+    WHERE g.state = 'requested' ORDER BY g.id FOR UPDATE OF g) AS mine
+WHERE g.id = mine.id
+RETURNING g.id
+
+-- name: release_claims
+UPDATE groups g SET claim_expires = now() + make_interval(secs => %(delay_s)s)
+FROM unnest(%(group_ids)s::bigint[], %(attempts)s::bigint[]) AS held (id, attempt)
+WHERE g.id = held.id AND g.attempt = held.attempt AND g.state = 'requested'
+
+-- name: explain
+UPDATE groups g SET reason = told.reason
+FROM unnest(%(group_ids)s::bigint[], %(attempts)s::bigint[], %(reasons)s::text[]) AS told (id, attempt, reason)
+WHERE g.id = told.id AND g.attempt = told.attempt AND g.state = 'requested' AND g.reason IS DISTINCT FROM told.reason
+
+-- name: journal_calls
+-- Returns the groups that are still their claimant's; the lock keeps them so until the calls are in.
+WITH held AS (
+    SELECT g.id, g.attempt FROM groups g
+    JOIN (SELECT DISTINCT id, attempt FROM unnest(%(group_ids)s::bigint[], %(attempts)s::bigint[]) AS c (id, attempt)) c
+        USING (id, attempt)
+    WHERE g.state = 'requested' ORDER BY g.id FOR SHARE OF g),
+kept AS (
+    INSERT INTO journal (group_id, index, call, attempt, body)
+    SELECT held.id, c.index, c.call, held.attempt, c.body
+    FROM unnest(%(group_ids)s::bigint[], %(indices)s::int[], %(calls)s::int[], %(bodies)s::bytea[])
+        AS c (id, index, call, body)
+    JOIN held USING (id)
+    ON CONFLICT (group_id, index, call) DO NOTHING)
+SELECT id FROM held
+
+-- name: make_ready
+UPDATE groups g SET state = 'ready', reason = NULL, ready_at = now(), claim_expires = NULL,
+    parts = g.parts || %(part)s::text
+FROM (
+    SELECT g.id FROM groups g
+    JOIN unnest(%(group_ids)s::bigint[], %(attempts)s::bigint[]) AS held (id, attempt) USING (id, attempt)
+    WHERE g.state = 'requested' ORDER BY g.id FOR UPDATE OF g) AS mine
+WHERE g.id = mine.id
+RETURNING g.id
+
+-- name: index_trajectories
+INSERT INTO trajectories (group_id, index, tenant_id, run_id, part, row, prompt_tokens, completion_tokens,
+                          finish_reason, status, score, preview)
+SELECT t.group_id, t.index, %(tenant_id)s, %(run_id)s, %(part)s, t.row, t.prompt_tokens, t.completion_tokens,
+    t.finish_reason, t.status, t.score, t.preview
+FROM unnest(%(group_ids)s::bigint[], %(indices)s::int[], %(rows)s::int[], %(prompt_tokens)s::int[],
+            %(completion_tokens)s::int[], %(finish_reasons)s::text[], %(statuses)s::text[],
+            %(scores)s::double precision[], %(previews)s::text[])
+    AS t (group_id, index, row, prompt_tokens, completion_tokens, finish_reason, status, score, preview)
+
+-- name: forget_journal
+DELETE FROM journal WHERE group_id = ANY(%(group_ids)s::bigint[])
+
+-- name: count_usage
+INSERT INTO usage (tenant_id, run_id, key_id, kind, amount)
+SELECT r.tenant_id, r.id, r.key_id, u.kind, u.amount
+FROM runs r, unnest(%(kinds)s::text[], %(amounts)s::double precision[]) AS u (kind, amount)
+WHERE r.id = %(run_id)s
+
+-- name: notify
+SELECT pg_notify('groups', %(run_id)s)
+
+-- name: record_event
+INSERT INTO events (tenant_id, run_id, kind, message, data)
+VALUES (%(tenant_id)s, %(run_id)s, %(kind)s, %(message)s, %(data)s)
+
+-- name: engines
+SELECT e.id, e.address, e.kind, e.build,
+    coalesce(array_agg(m.model_id) FILTER (WHERE m.model_id IS NOT NULL), '{}') AS models
+FROM engines e LEFT JOIN engine_models m ON m.engine_id = e.id
+WHERE e.heartbeat_at > now() - make_interval(secs => %(fresh_s)s)
+GROUP BY e.id ORDER BY e.id
+
+-- name: manifests
+SELECT w.model_id, w.version_id AS wanted_id, v.id, v.manifest
+FROM unnest(%(model_ids)s::text[], %(version_ids)s::text[]) AS w (model_id, version_id)
+JOIN LATERAL (
+    SELECT id, manifest FROM versions v
+    WHERE v.model_id = w.model_id AND (v.id = w.version_id OR (w.version_id IS NULL AND v.state = 'live'))
+    ORDER BY v.number DESC LIMIT 1) v ON true

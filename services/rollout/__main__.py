@@ -1,0 +1,50 @@
+"""`python -m services.rollout`: a Celery worker that hints wake, until SIGTERM."""
+
+from typing import Any
+
+from celery import Celery, signals
+
+from hone.queues import application
+from hone.queues.topology import CLAIM_ROLLOUTS
+from hone.spec import settings
+from hone.telemetry import logs
+from services.rollout.loop import LoopThread
+from services.rollout.worker import Worker
+
+
+def main() -> None:
+    logs.configure()
+    configuration = settings.load()
+    loop = LoopThread("rollout")
+    worker = loop.run(Worker.open(configuration))
+    celery = application.create(configuration)
+    _listen(celery, loop, worker)
+    celery.Worker(
+        pool="threads", concurrency=configuration.rollout_threads, quiet=True, without_mingle=True,
+        without_gossip=True, hostname=f"{configuration.process_name or 'rollout'}@%h",
+    ).start()
+
+
+def _listen(celery: Celery, loop: LoopThread, worker: Worker) -> None:
+    """Let hints wake the worker, a start resume it, and the signal to stop give its claims back."""
+    def claim() -> None:
+        loop.run(worker.work())
+
+    def start(**_: Any) -> None:
+        loop.submit(worker.resume())
+
+    def stop(**_: Any) -> None:
+        loop.submit(worker.close())
+
+    celery.task(claim, name=CLAIM_ROLLOUTS)
+    signals.worker_ready.connect(start, weak=False)
+    signals.worker_shutting_down.connect(stop, weak=False)
+    signals.setup_logging.connect(_keep_ours, weak=False)
+
+
+def _keep_ours(**_: Any) -> None:
+    """With a receiver for this signal Celery leaves logging as it is."""
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,140 @@
+"""Groups this worker holds: claimed by SQL, renewed while they run, given up when the claim is somebody else's."""
+
+import asyncio
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from psycopg import OperationalError
+
+from hone.crashpoints import reach
+from hone.ids import new
+from hone.spec.settings import Settings
+from hone.store.database import AsyncDatabase, Row
+from hone.trajectory import journal
+from hone.trajectory.records import Call
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A group under a lease: `attempt` is the fence of everything written for it."""
+
+    id: int
+    attempt: int
+    tenant_id: str
+    run_id: str
+    seed: int  # of the run
+    purpose: str
+    request_no: int
+    task: dict[str, Any]
+    task_hash: str
+    n: int
+    sampling: dict[str, Any]
+    grader: dict[str, Any] | None
+    model_id: str
+    version_id: str | None
+    remaining_s: float  # to its deadline, when it was claimed
+    journaled: dict[tuple[int, int], Call] = field(default_factory=dict, compare=False)  # (index, call) → call
+
+    @property
+    def request(self) -> str:
+        """Names its noise: equal for every attempt."""
+        return f"{self.purpose}/{self.request_no}"
+
+
+class LeaseLost(Exception):
+    """The group is another claimant's, or no longer requested."""
+
+
+class Claims:
+    """Takes, renews and releases. A worker restarted under the same name takes what its predecessor held."""
+
+    def __init__(self, database: AsyncDatabase, settings: Settings) -> None:
+        self._database, self._settings = database, settings
+        self._owner = settings.process_name or new("rollout")
+        self._held: dict[int, Claim] = {}
+        self._working: dict[int, asyncio.Task[Any]] = {}
+
+    async def forget_predecessor(self) -> None:
+        """Make the claims of an earlier process of this name anybody's."""
+        async with self._database.transaction() as transaction:
+            await transaction.run("rollout.forget_predecessor", owner=self._owner)
+
+    async def take(self) -> list[Claim]:
+        """Claim up to `claim_groups` groups, with what earlier attempts journaled; empty when none is claimable."""
+        async with self._database.transaction() as transaction:
+            rows = await transaction.all("rollout.claim", owner=self._owner, count=self._settings.claim_groups,
+                                         lease_s=self._settings.lease_s)
+            calls = await transaction.all("rollout.journaled_calls", group_ids=[row["id"] for row in rows])
+        claims = _claims(rows, calls)
+        for claim in claims:
+            self._lose(self._held.get(claim.id))  # ours had expired unrenewed
+            self._held[claim.id] = claim
+        if claims:
+            reach("claim.after")
+        return claims
+
+    def holds(self, claim: Claim) -> bool:
+        """Whether the claim is still ours as far as we know; the statements that write are sure."""
+        return self._held.get(claim.id) is claim
+
+    def work(self, claim: Claim, task: "asyncio.Task[Any]") -> None:
+        """End `task` if the claim is lost."""
+        self._working[claim.id] = task
+
+    def let_go(self, claims: Iterable[Claim]) -> None:
+        """Renew these no longer."""
+        for claim in claims:
+            if self.holds(claim):
+                del self._held[claim.id]
+                self._working.pop(claim.id, None)
+
+    async def release(self, claims: Iterable[Claim], delay_s: float = 0.0) -> None:
+        """Let anybody claim these after `delay_s`."""
+        given = [claim for claim in claims if self.holds(claim)]
+        self.let_go(given)
+        async with self._database.transaction() as transaction:
+            await transaction.run("rollout.release_claims", delay_s=delay_s, **_named(given))
+
+    async def renew_forever(self) -> None:
+        """Renew every held claim three times a lease, until cancelled."""
+        while True:
+            await asyncio.sleep(self._settings.lease_s / 3)
+            try:
+                await self._renew(list(self._held.values()))
+            except OperationalError as error:
+                _log.warning("claims not renewed: %s", error)
+
+    async def _renew(self, claims: list[Claim]) -> None:
+        if not claims:
+            return
+        async with self._database.transaction() as transaction:
+            rows = await transaction.all("rollout.renew_claims", lease_s=self._settings.lease_s, **_named(claims))
+        kept = {row["id"] for row in rows}
+        for claim in claims:
+            if claim.id not in kept and self.holds(claim):
+                self._lose(claim)
+
+    def _lose(self, claim: Claim | None) -> None:
+        if claim is None:
+            return
+        _log.info("claim lost", extra={"fields": {"group_id": claim.id, "attempt": claim.attempt}})
+        task = self._working.get(claim.id)
+        self.let_go([claim])
+        if task is not None:
+            task.cancel()
+
+
+def _named(claims: Iterable[Claim]) -> dict[str, list[int]]:
+    held = list(claims)
+    return {"group_ids": [claim.id for claim in held], "attempts": [claim.attempt for claim in held]}
+
+
+def _claims(rows: list[Row], calls: list[Row]) -> list[Claim]:
+    journaled: dict[int, dict[tuple[int, int], Call]] = {}
+    for row in calls:
+        journaled.setdefault(row["group_id"], {})[row["index"], row["call"]] = journal.decode(row["body"])
+    return [Claim(**row, journaled=journaled.get(row["id"], {})) for row in sorted(rows, key=lambda row: row["id"])]

@@ -1,0 +1,120 @@
+"""Inference engines: found by their rows, chosen by how little each has to do for us."""
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncIterator
+
+import grpc
+from psycopg import OperationalError
+
+from hone.api import inference_pb2, inference_pb2_grpc
+from hone.rpc.client import channel
+from hone.spec.settings import Settings
+from hone.store.database import AsyncDatabase, Row
+from services.rollout.batcher import Batcher, Unanswered
+from services.rollout.patience import Unavailable, invalid
+
+_log = logging.getLogger(__name__)
+DEADLINE_S = 3600.0
+"""A call to an engine lasts as long as its answers do; one to an engine that falls silent is ended before."""
+
+
+class Engine:
+    """One engine process. The requests that come together share one stream, each answered when it is done."""
+
+    def __init__(self, row: Row) -> None:
+        self.id, self.address = row["id"], row["address"]
+        self.models: frozenset[str] = frozenset()
+        self.build = f"{row['kind']} {json.dumps(row['build'], sort_keys=True)}"
+        self.sequences = 0  # ours, running there
+        self.failures = 0  # of ours, since the last look
+        self._channel = channel(self.address)
+        self._stub = inference_pb2_grpc.InferenceServiceStub(self._channel)
+        self._requests: Batcher[inference_pb2.GenerateRequest, inference_pb2.GenerateResponse] = Batcher(
+            self._stream, split=invalid)
+
+    async def generate(self, request: inference_pb2.GenerateRequest) -> inference_pb2.GenerateResponse:
+        """Return the samples of one request. Raises grpc.aio.AioRpcError, Unanswered when the engine goes away."""
+        self.sequences += request.n
+        try:
+            return await self._requests.ask(request)
+        except (grpc.aio.AioRpcError, Unanswered):
+            self.failures += 1
+            raise
+        finally:
+            self.sequences -= request.n
+
+    async def close(self, reason: str) -> None:
+        """End what runs there with `reason`."""
+        self._requests.abandon(reason)
+        await self._channel.close(None)
+
+    async def _stream(
+        self, requests: list[inference_pb2.GenerateRequest]
+    ) -> AsyncIterator[tuple[int, inference_pb2.GenerateResponse]]:
+        places = {request.request_id: place for place, request in enumerate(requests)}
+        batch = inference_pb2.GenerateBatchRequest(requests=requests)
+        async for answer in self._stub.GenerateBatch(batch, timeout=DEADLINE_S):
+            yield places[answer.response.request_id], answer.response
+
+
+class Engines:
+    """Every engine that has reported lately."""
+
+    def __init__(self, database: AsyncDatabase, settings: Settings) -> None:
+        self._database, self._sweep_s = database, settings.sweep_s
+        self._fresh_s = 3 * settings.sweep_s + 2
+        self._known: dict[str, Engine] = {}
+        self._looking: asyncio.Task[None] | None = None
+
+    async def choose(self, model_id: str) -> Engine:
+        """Return the engine with the fewest of our failures and sequences, among those with the model if any has it.
+
+        Raises Unavailable when no engine has reported lately.
+        """
+        if not self._known:
+            await self.look()
+        able = [engine for engine in self._known.values() if model_id in engine.models] or list(self._known.values())
+        if not able:
+            raise Unavailable(f"no engine has reported in the last {self._fresh_s:g} s")
+        return min(able, key=lambda engine: (engine.failures, engine.sequences, engine.id))
+
+    async def look(self) -> None:
+        """Read the engines' rows now; who asks meanwhile waits for the same look."""
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.create_task(self._look())
+        await asyncio.shield(self._looking)
+
+    async def watch_forever(self) -> None:
+        """Look each sweep, and end what runs on engines that fell silent, until cancelled."""
+        while True:
+            await asyncio.sleep(self._sweep_s)
+            try:
+                await self.look()
+            except OperationalError as error:
+                _log.warning("engines not read: %s", error)
+
+    async def close(self) -> None:
+        for engine in list(self._known.values()):
+            await engine.close("the worker ends")
+
+    async def _look(self) -> None:
+        async with self._database.transaction() as transaction:
+            rows = await transaction.all("rollout.engines", fresh_s=self._fresh_s)
+        listed = {row["id"]: row for row in rows}
+        gone = [engine for engine in self._known.values() if _changed(engine, listed.get(engine.id))]
+        for engine in gone:
+            del self._known[engine.id]
+        for row in rows:
+            self._meet(row)
+        for engine in gone:
+            await engine.close(f"engine {engine.id} at {engine.address} has fallen silent")
+
+    def _meet(self, row: Row) -> None:
+        engine = self._known[row["id"]] = self._known.get(row["id"]) or Engine(row)
+        engine.models, engine.failures = frozenset(row["models"]), 0
+
+
+def _changed(engine: Engine, row: Row | None) -> bool:
+    return row is None or row["address"] != engine.address

@@ -1,0 +1,79 @@
+"""Having answers graded: those of one grader that come together go as one call."""
+
+import json
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any
+
+from hone.api import reward_pb2, reward_pb2_grpc
+from hone.rpc.client import channel
+from hone.spec.settings import Settings
+from hone.trajectory.records import Call
+from services.rollout.batcher import Batcher
+from services.rollout.claims import Claim
+from services.rollout.patience import invalid
+
+STATUSES = {number: name.removeprefix("GRADE_STATUS_").lower()
+            for name, number in reward_pb2.GradeStatus.items() if number}
+"""What `grades.status` calls a status of the wire."""
+
+ITEMS_PER_TIMEOUT = 256
+"""A call with this many answers may take twice the usual time, and so on."""
+
+
+@dataclass(frozen=True)
+class Answers:
+    """A group's last calls, to be graded."""
+
+    claim: Claim
+    item_json: str
+    calls: list[Call]
+
+
+class Reward:
+    """Client of the reward service; made inside the running loop."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._timeout_s = settings.rpc_timeout_s
+        self._channel = channel(settings.reward_address)
+        self._stub = reward_pb2_grpc.RewardServiceStub(self._channel)
+        self._graders: dict[tuple[str, str, str], Batcher[Answers, list[reward_pb2.Grade]]] = {}
+
+    async def grade(self, answers: Answers, grader_json: str) -> list[reward_pb2.Grade]:
+        """Return a grade for each call, in order; the service keeps the rows. Raises grpc.aio.AioRpcError."""
+        key = (answers.claim.tenant_id, answers.claim.run_id, grader_json)
+        if key not in self._graders:
+            self._graders = {known: grader for known, grader in self._graders.items() if not grader.idle}
+            self._graders[key] = Batcher(lambda batch: self._grade(key, batch), calls=2, split=invalid)
+        return await self._graders[key].ask(answers)
+
+    async def close(self) -> None:
+        await self._channel.close(None)
+
+    async def _grade(
+        self, key: tuple[str, str, str], batch: list[Answers]
+    ) -> AsyncIterator[tuple[int, list[reward_pb2.Grade]]]:
+        tenant_id, run_id, grader_json = key
+        items = [item for answers in batch for item in _items(answers)]
+        request = reward_pb2.GradeRequest(tenant_id=tenant_id, run_id=run_id, grader_json=grader_json, items=items)
+        response = await self._stub.Grade(request, timeout=self._timeout_s * (1 + len(items) / ITEMS_PER_TIMEOUT))
+        first = 0
+        for place, answers in enumerate(batch):
+            yield place, list(response.grades[first:first + len(answers.calls)])
+            first += len(answers.calls)
+
+
+def grader_json(claim: Claim, environments_own: str) -> str:
+    """Return the grader that judges a group: the run's, else the environment's own."""
+    return environments_own if claim.grader is None else json.dumps(claim.grader, sort_keys=True)
+
+
+def score(grade: reward_pb2.Grade) -> float | None:
+    """Return what the answer is worth; None when its status masks it."""
+    return grade.score if grade.HasField("score") else None
+
+
+def _items(answers: Answers) -> list[reward_pb2.GradeItem]:
+    common: dict[str, Any] = {"group_id": answers.claim.id, "item_json": answers.item_json}
+    return [reward_pb2.GradeItem(index=index, output_text=call.text, truncated=call.finish_reason == "length", **common)
+            for index, call in enumerate(answers.calls)]

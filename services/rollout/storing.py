@@ -1,0 +1,71 @@
+"""A wave of graded groups becomes one Parquet part for each run, then true in one transaction."""
+
+import asyncio
+from itertools import groupby
+
+from hone.crashpoints import reach
+from hone.ids import new
+from hone.store.database import AsyncDatabase, AsyncTransaction
+from hone.store.objects import Objects
+from hone.trajectory import parts
+from hone.trajectory.records import Trajectory
+from services.rollout.group import Graded
+from services.rollout.patience import Patience
+
+PREVIEW = 120
+"""Characters of an answer that the index keeps for search."""
+
+
+class Store:
+    """Writes what is finished: objects first, then the rows that name them."""
+
+    def __init__(self, database: AsyncDatabase, objects: Objects, patience: Patience) -> None:
+        self._database, self._objects, self._patience = database, objects, patience
+
+    async def keep(self, wave: list[Graded]) -> None:
+        """Make the groups ready. One that is no longer its claimant's is left out: somebody else was first.
+
+        Raises LeaseLost when the store or the database was away until the claims were lost.
+        """
+        by_run = sorted(wave, key=lambda graded: (graded.claim.run_id, graded.claim.id))
+        for run_id, groups in groupby(by_run, key=lambda graded: graded.claim.run_id):
+            await self._keep(run_id, list(groups))
+
+    async def _keep(self, run_id: str, groups: list[Graded]) -> None:
+        part = f"runs/{run_id}/parts/{new('part')}.parquet"
+        rows = [trajectory for graded in groups for trajectory in graded.trajectories]
+        data = await asyncio.to_thread(parts.encode, rows)
+        first = groups[0].claim
+        await self._patience.keep(first, "the object store", lambda: asyncio.to_thread(self._objects.put, part, data))
+        reach("part.object-row")
+        await self._patience.keep(first, "the database", lambda: self._commit(run_id, part, groups, rows))
+        reach("ready.after")
+
+    async def _commit(self, run_id: str, part: str, groups: list[Graded], rows: list[Trajectory]) -> None:
+        claims = [graded.claim for graded in groups]
+        async with self._database.transaction() as transaction:
+            made = await transaction.all("rollout.make_ready", part=part, group_ids=[claim.id for claim in claims],
+                                         attempts=[claim.attempt for claim in claims])
+            ready = {row["id"] for row in made}
+            if ready:
+                stored = [(row, one) for row, one in enumerate(rows) if one.group_id in ready]
+                await _describe(transaction, claims[0].tenant_id, run_id, part, stored)
+                await transaction.run("rollout.forget_journal", group_ids=sorted(ready))
+                await transaction.run("rollout.notify", run_id=run_id)
+
+
+async def _describe(
+    transaction: AsyncTransaction, tenant_id: str, run_id: str, part: str, stored: list[tuple[int, Trajectory]]
+) -> None:
+    trajectories = [trajectory for _, trajectory in stored]
+    completions = [sum(len(call.completion_ids) for call in one.calls) for one in trajectories]
+    prompts = [sum(len(call.prompt_ids) for call in one.calls) for one in trajectories]
+    await transaction.run(
+        "rollout.index_trajectories", tenant_id=tenant_id, run_id=run_id, part=part, rows=[row for row, _ in stored],
+        group_ids=[one.group_id for one in trajectories], indices=[one.index for one in trajectories],
+        prompt_tokens=prompts, completion_tokens=completions,
+        finish_reasons=[one.calls[-1].finish_reason for one in trajectories],
+        statuses=[one.status for one in trajectories], scores=[one.score for one in trajectories],
+        previews=[one.calls[-1].text[:PREVIEW].replace("\0", "") for one in trajectories])
+    await transaction.run("rollout.count_usage", run_id=run_id, kinds=["prompt_tokens", "completion_tokens"],
+                          amounts=[float(sum(prompts)), float(sum(completions))])

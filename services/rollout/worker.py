@@ -1,0 +1,168 @@
+"""The rollout worker: claims groups, runs each as a coroutine, stores what is finished."""
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from typing import Any
+
+import grpc
+from psycopg import OperationalError
+from psycopg.types.json import Jsonb
+
+from hone.spec.settings import Settings
+from hone.store import objects
+from hone.store.database import AsyncDatabase
+from services.rollout.claims import Claim, Claims, LeaseLost
+from services.rollout.group import Graded, Groups
+from services.rollout.patience import Patience, describe
+from services.rollout.storing import Store
+
+_log = logging.getLogger(__name__)
+
+
+class Worker:
+    """One process's claims, channels and connections; lives on one running loop. Make it with `open`."""
+
+    def __init__(self, settings: Settings, database: AsyncDatabase, store: objects.Objects) -> None:
+        self._settings, self._database = settings, database
+        self._claims = Claims(database, settings)
+        patience = Patience(database, settings, self._claims)
+        self._groups = Groups(database, store, settings, patience)
+        self._store = Store(database, store, patience)
+        self._working: set[asyncio.Task[None]] = set()
+        self._background: set[asyncio.Task[None]] = set()
+
+    @classmethod
+    async def open(cls, settings: Settings) -> "Worker":
+        """Connect to what the settings name; a database that is away is waited for when it is needed."""
+        database = AsyncDatabase(settings.database_url)
+        await database.open()
+        worker = cls(settings, database, await asyncio.to_thread(objects.connect, settings.objects_url))
+        worker._start(worker._background, worker._claims.renew_forever())
+        worker._start(worker._background, worker._groups.engines.watch_forever())
+        return worker
+
+    async def resume(self) -> None:
+        """Take over what an earlier process of this name held, and work without waiting for a hint."""
+        await asyncio.wait([self._start(self._working, self._resume())])
+
+    async def work(self) -> None:
+        """Claim groups and finish them until none is claimable, or the worker closes. Never raises."""
+        await asyncio.wait([self._start(self._working, self._work())])
+
+    async def close(self) -> None:
+        """Stop working, give every claim back, and close all connections."""
+        ending = [*self._working, *self._background]
+        for task in ending:
+            task.cancel()
+        await asyncio.gather(*ending, return_exceptions=True)
+        await self._groups.close()
+        await self._database.close()
+
+    def _start(self, tasks: set[asyncio.Task[None]], work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(_told(work))
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
+        return task
+
+    async def _resume(self) -> None:
+        while True:
+            try:
+                await self._claims.forget_predecessor()
+                break
+            except OperationalError as error:
+                _log.warning("cannot resume: %s", error)
+                await asyncio.sleep(self._settings.sweep_s)
+        await self._work()
+
+    async def _work(self) -> None:
+        while claims := await self._take():
+            await self._finish(claims)
+
+    async def _take(self) -> list[Claim]:
+        while True:
+            try:
+                return await self._claims.take()
+            except OperationalError as error:
+                _log.warning("nothing claimed: %s", error)
+                await asyncio.sleep(self._settings.sweep_s)
+
+    async def _finish(self, claims: list[Claim]) -> None:
+        """Run groups side by side; store each sweep what is finished, and the rest when the last one is."""
+        running = {self._run(claim) for claim in claims}
+        try:
+            while running:
+                done, running = await asyncio.wait(running, timeout=self._settings.sweep_s)
+                await self._keep([graded for task in done if (graded := task.result()) is not None])
+        finally:
+            for task in running:
+                task.cancel()
+            await asyncio.gather(*running, return_exceptions=True)
+            await self._release(claims, 0)
+
+    def _run(self, claim: Claim) -> "asyncio.Task[Graded | None]":
+        task = asyncio.create_task(self._guarded(claim))
+        self._claims.work(claim, task)
+        return task
+
+    async def _guarded(self, claim: Claim) -> Graded | None:
+        """Run one group. What goes wrong with it is told and stays its own affair."""
+        try:
+            async with asyncio.timeout(claim.remaining_s):
+                return await self._groups.run(claim)
+        except (LeaseLost, TimeoutError):
+            return None  # another claimant's by now, or the driver's since its deadline
+        except asyncio.CancelledError:
+            if self._claims.holds(claim):
+                raise
+            return None
+        except Exception as error:
+            await self._fail([claim], error)
+            return None
+
+    async def _keep(self, wave: list[Graded]) -> None:
+        if not wave:
+            return
+        claims = [graded.claim for graded in wave]
+        try:
+            await self._store.keep(wave)
+        except LeaseLost:
+            _log.info("a wave came too late", extra={"fields": {"group_ids": [claim.id for claim in claims]}})
+        except Exception as error:
+            await self._fail(claims, error)
+        self._claims.let_go(claims)
+        self._start(self._background, self._forget([graded.session_id for graded in wave]))
+
+    async def _forget(self, sessions: list[str]) -> None:
+        try:
+            await self._groups.forget(sessions)
+        except grpc.aio.AioRpcError as error:
+            _log.info("sessions end by their time to live: %s", describe(error))
+
+    async def _fail(self, claims: list[Claim], error: Exception) -> None:
+        """Tell what happened, and let another attempt come, later each time."""
+        _log.error("groups failed", exc_info=error, extra={"fields": {"group_ids": [claim.id for claim in claims]}})
+        try:
+            async with self._database.transaction() as transaction:
+                for claim in claims:
+                    await transaction.run(
+                        "rollout.record_event", tenant_id=claim.tenant_id, run_id=claim.run_id, kind="rollout.failed",
+                        message=f"{claim.request}, attempt {claim.attempt}: {describe(error)}",
+                        data=Jsonb({"group_id": claim.id, "attempt": claim.attempt}))
+        except OperationalError as away:
+            _log.warning("cannot record the failure: %s", away)
+        await self._release(claims, self._settings.sweep_s * min(2 ** max(claim.attempt for claim in claims), 60))
+
+    async def _release(self, claims: list[Claim], delay_s: float) -> None:
+        try:
+            await self._claims.release(claims, delay_s)
+        except OperationalError as error:
+            _log.warning("claims not released, they expire: %s", error)
+
+
+async def _told(work: Coroutine[Any, Any, None]) -> None:
+    """Let no exception end in silence."""
+    try:
+        await work
+    except Exception:
+        _log.exception("rollout work ended")
