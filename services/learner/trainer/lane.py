@@ -7,9 +7,11 @@ from typing import Any
 
 from hone import ids
 from hone.crashpoints import reach
+from hone.models.architecture import Unsupported
+from hone.models.checkpoint_header import BadCheckpoint
 from hone.store import manifests
 from hone.store.database import Database, Row
-from hone.store.objects import Objects
+from hone.store.objects import ObjectMissing, Objects
 from hone.trajectory import parts
 from hone.trajectory.plan import StepPlan
 from hone.trajectory.records import Trajectory
@@ -20,6 +22,9 @@ from services.learner.trainer.learner import Learner, RejectedPlan
 from services.learner.trainer.lease import Lease, fenced
 
 log = logging.getLogger(__name__)
+
+_HOPELESS = (RejectedPlan, BadCheckpoint, Unsupported, manifests.DigestMismatch, ObjectMissing)
+"""What trying again will not change: the operations fail with the reason, and their run with them."""
 
 
 class Lane:
@@ -43,7 +48,7 @@ class Lane:
             return False
         try:
             self._perform(unit)
-        except RejectedPlan as problem:
+        except _HOPELESS as problem:
             self._learner = None
             self._fail(unit, problem)
         except BaseException:

@@ -1,0 +1,47 @@
+"""The demo's task and the two runs that learn it: first by imitation, then from rewards alone.
+
+Six digits are to be sorted (`s529170=` is answered `012579`). The base is taught by demonstrations and stopped early,
+so that it gets about half of them right; the run that follows only ever hears whether an answer was right.
+"""
+
+import json
+from typing import Any
+
+from hone.environments import streams
+from hone.environments.tasks import episode
+
+ENVIRONMENT = {"environment": "sort_digits", "params": {"digits": 6}}
+DEMONSTRATION_STEPS = 75
+DEMONSTRATIONS_PER_STEP = 128
+STEPS = 200
+
+
+def demonstrations(seed: int) -> bytes:
+    """Return a JSONL dataset of solved training tasks; none of them is held out."""
+    count = DEMONSTRATION_STEPS * DEMONSTRATIONS_PER_STEP
+    tasks = streams.draw(str(ENVIRONMENT["environment"]), dict(ENVIRONMENT["params"]), "train", seed, 0, count)
+    observations = (episode(task).reset() for task in tasks)
+    rows = ({"prompt": seen.messages[0]["content"], "completion": seen.item["answer"]} for seen in observations)
+    return "".join(json.dumps(row) + "\n" for row in rows).encode()
+
+
+def supervised_spec(name: str, base: str, dataset: str, seed: int) -> dict[str, Any]:
+    """Return the spec of the supervised run that makes the base."""
+    return {
+        "name": name, "seed": seed, "model": {"base": base}, "task": {"dataset": dataset}, "algorithm": "sft",
+        "batch": {"prompts": DEMONSTRATIONS_PER_STEP, "samples": 1}, "steps": DEMONSTRATION_STEPS,
+        "sampling": {"max_tokens": 8}, "snapshot_every": 25,
+        "optimizer": {"lr": 2e-3, "weight_decay": 0.01, "schedule": "constant", "schedule_params": {"warmup_steps": 20}},
+        "eval": {"prompts": 256, "every": DEMONSTRATION_STEPS, "source": ENVIRONMENT},
+    }
+
+
+def reinforcement_spec(name: str, base: str, seed: int) -> dict[str, Any]:
+    """Return the spec of the run that learns from rewards."""
+    return {
+        "name": name, "seed": seed, "model": {"base": base}, "task": ENVIRONMENT,
+        "algorithm": {"preset": "grpo", "loss": {"name": "clip_higher"}, "aggregation": {"name": "token-mean"}},
+        "batch": {"prompts": 64, "samples": 8}, "steps": STEPS, "sampling": {"max_tokens": 8}, "snapshot_every": 10,
+        "optimizer": {"lr": 2e-4, "schedule": "linear", "schedule_params": {"decay_fraction": 0.34}},
+        "eval": {"prompts": 256, "every": 25},
+    }
