@@ -53,7 +53,7 @@ async def once(
         return await _stored(transaction, key, request_sha)
     answer = await work()
     await transaction.run("gateway.keep_answer", key=key, status=answer.status, response=Jsonb(answer.body))
-    return answer
+    return await _stored(transaction, key, request_sha)
 
 
 async def _stored(transaction: AsyncTransaction, key: str, request_sha: bytes) -> Answer:

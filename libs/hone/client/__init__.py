@@ -1,0 +1,6 @@
+"""The SDK: `from hone.client import Client`."""
+
+from hone.client.client import Client, every
+from hone.client.errors import HoneError
+
+__all__ = ["Client", "HoneError", "every"]

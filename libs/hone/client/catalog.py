@@ -14,4 +14,5 @@ def environments() -> list[Environment]:
 
 def algorithms() -> list[Algorithm]:
     """Return every preset, resolved."""
-    return [Algorithm(name=name, slots=presets.resolve(AlgorithmSpec(preset=name))) for name in presets.PRESETS]
+    specs = {name: AlgorithmSpec.model_validate({"preset": name}) for name in presets.PRESETS}
+    return [Algorithm(name=name, slots=presets.resolve(spec)) for name, spec in specs.items()]

@@ -1,0 +1,226 @@
+"""The SDK: everything the REST surface does, as typed methods.
+
+    with Client("http://127.0.0.1:8470", key) as hone:
+        run = hone.create_run({"name": "sort", "model": {"base": "my-base"}, …})
+        for event in hone.follow(run.id):
+            print(event.message)
+"""
+
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TypeVar
+
+import httpx
+
+from hone.client import event_streams
+from hone.client.resources import (
+    Algorithm,
+    Checkpoint,
+    Dataset,
+    Desired,
+    Environment,
+    Event,
+    Export,
+    Health,
+    Metrics,
+    Model,
+    Page,
+    Run,
+    RunState,
+    RunSummary,
+    Trajectory,
+    TrajectoryRow,
+    Usage,
+)
+from hone.client.transport import Transport
+
+Item = TypeVar("Item")
+
+
+class Client:
+    """One gateway and one API key. Every method raises hone.client.errors.HoneError.
+
+    Failed attempts are repeated where that is safe; creating is, because each call sends an idempotency key of its
+    own. `idempotency_key` replaces it where a caller wants to repeat over its own restarts.
+    """
+
+    def __init__(
+        self, base_url: str, key: str, timeout_s: float = 60.0, transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        self._transport = Transport(base_url, key, timeout_s, transport)
+
+    def __enter__(self) -> "Client":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._transport.close()
+
+    def register_model(self, name: str, directory: Path | str, idempotency_key: str | None = None) -> Model:
+        """Register a model directory that the gateway's machine sees under the same path."""
+        body = {"name": name, "directory": str(Path(directory).resolve())}
+        return Model.model_validate(self._post("/v1/models", idempotency_key, json=body))
+
+    def upload_model(self, name: str, directory: Path | str, idempotency_key: str | None = None) -> Model:
+        """Upload the files of a model directory; they must fit the gateway's body limit."""
+        paths = sorted(path for path in Path(directory).iterdir() if path.is_file())
+        files = [("files", (path.name, path.read_bytes())) for path in paths]
+        return Model.model_validate(self._post("/v1/models", idempotency_key, data={"name": name}, files=files))
+
+    def models(self, limit: int = 50, after: str | None = None) -> Page[Model]:
+        """List registered models, newest first."""
+        return Page[Model].model_validate(self._get("/v1/models", limit=limit, after=after))
+
+    def model(self, name: str) -> Model:
+        """Return a model by name or id."""
+        return Model.model_validate(self._get(f"/v1/models/{name}"))
+
+    def upload_dataset(
+        self, name: str, rows: Path | str | bytes, allow_bad_rows: bool = False, idempotency_key: str | None = None,
+    ) -> Dataset:
+        """Upload JSONL from a file or as bytes. Raises Refused with a problem for each bad row."""
+        data = rows if isinstance(rows, bytes) else Path(rows).read_bytes()
+        fields = {"name": name, "allow_bad_rows": str(allow_bad_rows).lower()}
+        files = {"file": ("rows.jsonl", data)}
+        return Dataset.model_validate(self._post("/v1/datasets", idempotency_key, data=fields, files=files))
+
+    def datasets(self, limit: int = 50, after: str | None = None) -> Page[Dataset]:
+        """List datasets, newest first."""
+        return Page[Dataset].model_validate(self._get("/v1/datasets", limit=limit, after=after))
+
+    def dataset(self, name: str) -> Dataset:
+        """Return a dataset by name or id."""
+        return Dataset.model_validate(self._get(f"/v1/datasets/{name}"))
+
+    def create_run(self, spec: Mapping[str, Any], idempotency_key: str | None = None) -> Run:
+        """Create a run. Raises Refused with every problem of the spec."""
+        return Run.model_validate(self._post("/v1/runs", idempotency_key, json=dict(spec)))
+
+    def resolve(self, spec: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the spec as it would run, and create nothing. Raises Refused with every problem of it."""
+        answer: dict[str, Any] = self._post("/v1/runs", None, json=dict(spec), params={"dry_run": "true"})
+        return dict(answer["spec"])
+
+    def runs(self, limit: int = 50, after: str | None = None, state: RunState | None = None) -> Page[RunSummary]:
+        """List runs, newest first."""
+        return Page[RunSummary].model_validate(self._get("/v1/runs", limit=limit, after=after, state=state))
+
+    def run(self, run_id: str) -> Run:
+        """Return a run with its state, what it waits for, its committed steps and latest metrics."""
+        return Run.model_validate(self._get(f"/v1/runs/{run_id}"))
+
+    def want(self, run_id: str, desired: Desired) -> Run:
+        """Say what is wanted of a run: run, pause or cancel. Raises Conflict when it has ended."""
+        return Run.model_validate(self._send("PATCH", f"/v1/runs/{run_id}", json={"desired": desired}))
+
+    def pause(self, run_id: str) -> Run:
+        """Let the present step end and hold the run there."""
+        return self.want(run_id, "pause")
+
+    def resume(self, run_id: str) -> Run:
+        """Let a paused run go on."""
+        return self.want(run_id, "run")
+
+    def cancel(self, run_id: str) -> Run:
+        """End a run for good."""
+        return self.want(run_id, "cancel")
+
+    def events(self, run_id: str, after: int = 0, limit: int = 100) -> Page[Event]:
+        """Return events with ids greater than `after`, oldest first."""
+        return Page[Event].model_validate(self._get(f"/v1/runs/{run_id}/events", after=after, limit=limit))
+
+    def follow(self, run_id: str, after: int = 0) -> Iterator[Event]:
+        """Yield events as they happen until the run has ended; broken connections are made again."""
+        return event_streams.follow(self._transport, f"/v1/runs/{run_id}/events", after)
+
+    def metrics(self, run_id: str, names: Iterable[str] = (), after_step: int = -1) -> Metrics:
+        """Return series of metrics by step; all of them when none is named."""
+        wanted = list(names) or None
+        return Metrics.model_validate(self._get(f"/v1/runs/{run_id}/metrics", names=wanted, after_step=after_step))
+
+    def checkpoints(self, run_id: str, limit: int = 50, after: str | None = None) -> Page[Checkpoint]:
+        """List the versions of a run's policy, newest first."""
+        return Page[Checkpoint].model_validate(self._get(f"/v1/runs/{run_id}/checkpoints", limit=limit, after=after))
+
+    def trajectories(
+        self, run_id: str, limit: int = 50, after: str | None = None, purpose: str | None = None,
+        step: int | None = None, status: str | None = None, min_score: float | None = None,
+        max_score: float | None = None, text: str | None = None,
+    ) -> Page[TrajectoryRow]:
+        """List a run's samples; filters narrow the list."""
+        return Page[TrajectoryRow].model_validate(self._get(
+            f"/v1/runs/{run_id}/trajectories", limit=limit, after=after, purpose=purpose, step=step, status=status,
+            min_score=min_score, max_score=max_score, text=text))
+
+    def trajectory(self, run_id: str, group_id: int, index: int) -> Trajectory:
+        """Return one whole sample."""
+        return Trajectory.model_validate(self._get(f"/v1/runs/{run_id}/trajectories/{group_id}/{index}"))
+
+    def create_export(
+        self, run_id: str, version_id: str | None = None, idempotency_key: str | None = None,
+    ) -> Export:
+        """Ask for a version as files, the newest where none is named."""
+        body = {"version_id": version_id}
+        return Export.model_validate(self._post(f"/v1/runs/{run_id}/exports", idempotency_key, json=body))
+
+    def exports(self, run_id: str, limit: int = 50, after: str | None = None) -> Page[Export]:
+        """List a run's exports, newest first."""
+        return Page[Export].model_validate(self._get(f"/v1/runs/{run_id}/exports", limit=limit, after=after))
+
+    def export(self, export_id: str) -> Export:
+        """Return an export: queued, done or failed."""
+        return Export.model_validate(self._get(f"/v1/exports/{export_id}"))
+
+    def export_file(self, export_id: str, name: str) -> bytes:
+        """Download one file of an export. Raises Conflict while it is not done."""
+        return self._transport.request("GET", f"/v1/exports/{export_id}/files/{name}").content
+
+    def export_archive(self, export_id: str) -> bytes:
+        """Download all files of an export as a tar archive."""
+        return self._transport.request("GET", f"/v1/exports/{export_id}/archive").content
+
+    def usage(
+        self, by: str = "run", since: datetime | None = None, until: datetime | None = None, run_id: str | None = None,
+    ) -> list[Usage]:
+        """Sum what was used, by "run" or by "key"."""
+        moments = {"since": since and since.isoformat(), "until": until and until.isoformat()}
+        return Page[Usage].model_validate(self._get("/v1/usage", by=by, run_id=run_id, **moments)).data
+
+    def health(self) -> Health:
+        """Ask the gateway how every service is."""
+        return Health.model_validate(self._get("/v1/health"))
+
+    def environments(self) -> list[Environment]:
+        """List environments and the JSON Schema of their parameters."""
+        return Page[Environment].model_validate(self._get("/v1/environments")).data
+
+    def algorithms(self) -> list[Algorithm]:
+        """List presets with the method that fills each slot."""
+        return Page[Algorithm].model_validate(self._get("/v1/algorithms")).data
+
+    def _get(self, path: str, **query: Any) -> Any:
+        given = {name: value for name, value in query.items() if value is not None}
+        return self._send("GET", path, params=given)
+
+    def _post(self, path: str, idempotency_key: str | None, **content: Any) -> Any:
+        return self._send("POST", path, headers={"Idempotency-Key": idempotency_key or uuid.uuid4().hex}, **content)
+
+    def _send(self, method: str, path: str, **content: Any) -> Any:
+        return self._transport.request(method, path, **content).json()
+
+
+def every(pages: Callable[..., Page[Item]], **filters: Any) -> Iterator[Item]:
+    """Yield every item of a listing method, page by page: `every(client.runs, state="running")`."""
+    page = pages(**filters)
+    yield from page.data
+    while page.next is not None:
+        page = pages(**filters, after=page.next)
+        yield from page.data

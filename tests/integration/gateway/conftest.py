@@ -1,0 +1,108 @@
+"""A real gateway process on a real database, and two tenants that share it.
+
+gateway    the process: .url, .pid, .objects (its store), .client(key), .http(key)
+tenant     API key of the first tenant; other_tenant: of the second
+hone       SDK client of the first tenant; other: of the second
+seeded     a run of the first tenant with steps, versions, metrics, events, trajectories, usage
+"""
+
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import pytest
+
+from hone import keys
+from hone.client import Client
+from hone.models import toy
+from hone.stack import ports
+from hone.store import objects
+from hone.store.database import Database
+from hone.store.objects import Objects
+from tests.integration.gateway import seed
+from tests.integration.gateway.seed import Seeded
+from tests.servers.children import Children
+from tests.servers.postgres import TestDatabase
+
+MAX_BODY_MB = 4
+
+
+@dataclass(frozen=True)
+class Gateway:
+    """A running gateway."""
+
+    url: str
+    pid: int
+    objects: Objects
+    log: Path
+
+    def client(self, key: str) -> Client:
+        return Client(self.url, key, timeout_s=30)
+
+    def http(self, key: str = "") -> httpx.Client:
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        return httpx.Client(base_url=self.url, headers=headers, timeout=30)
+
+
+@pytest.fixture(scope="module")
+def gateway(postgres: TestDatabase, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
+    home = tmp_path_factory.mktemp("gateway")
+    port = ports.pick(1)[0]
+    objects_url = f"file://{home / 'objects'}"
+    settings = {
+        "HONE_GATEWAY_DATABASE_URL": postgres.gateway_url, "HONE_OBJECTS_URL": objects_url,
+        "HONE_BROKER_URL": f"filesystem://{home / 'broker'}", "HONE_GATEWAY_ADDRESS": f"127.0.0.1:{port}",
+        "HONE_MAX_BODY_MB": str(MAX_BODY_MB), "HONE_SWEEP_S": "0.05"}
+    (home / "broker").mkdir()
+    with Children(home) as children:
+        child = children.start("gateway", [sys.executable, "-m", "services.gateway"], env={**os.environ, **settings})
+        children.wait("gateway", lambda: ports.answers(f"127.0.0.1:{port}"), timeout_s=30)
+        yield Gateway(f"http://127.0.0.1:{port}", child.pid, objects.connect(objects_url), children.log("gateway"))
+
+
+@pytest.fixture(scope="module")
+def database(postgres: TestDatabase) -> Iterator[Database]:
+    database = Database(postgres.owner_url, size=2)
+    yield database
+    database.close()
+
+
+@pytest.fixture(scope="module")
+def tenant(database: Database) -> str:
+    return keys.create(database, "first key").secret
+
+
+@pytest.fixture(scope="module")
+def other_tenant(database: Database) -> str:
+    return keys.create(database, "second key", tenant="others").secret
+
+
+@pytest.fixture(scope="module")
+def hone(gateway: Gateway, tenant: str) -> Iterator[Client]:
+    with gateway.client(tenant) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def other(gateway: Gateway, other_tenant: str) -> Iterator[Client]:
+    with gateway.client(other_tenant) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def toy_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return toy.write(tmp_path_factory.mktemp("toy"), hidden=16, layers=1, heads=2, head_dim=8, ffn=32)
+
+
+@pytest.fixture(scope="module")
+def base(hone: Client, toy_directory: Path) -> str:
+    return hone.register_model("toy", toy_directory).name
+
+
+@pytest.fixture(scope="module")
+def seeded(hone: Client, base: str, postgres: TestDatabase, gateway: Gateway) -> Seeded:
+    run = hone.create_run(seed.spec(base))
+    return seed.history(postgres.owner_url, gateway.objects, run)
