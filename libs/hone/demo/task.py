@@ -10,7 +10,9 @@ from typing import Any
 from hone.environments import streams
 from hone.environments.tasks import episode
 
-ENVIRONMENT = {"environment": "sort_digits", "params": {"digits": 6}}
+NAME = "sort_digits"
+PARAMS = {"digits": 6}
+SOURCE = {"environment": NAME, "params": PARAMS}
 DEMONSTRATION_STEPS = 75
 DEMONSTRATIONS_PER_STEP = 128
 STEPS = 200
@@ -19,7 +21,7 @@ STEPS = 200
 def demonstrations(seed: int) -> bytes:
     """Return a JSONL dataset of solved training tasks; none of them is held out."""
     count = DEMONSTRATION_STEPS * DEMONSTRATIONS_PER_STEP
-    tasks = streams.draw(str(ENVIRONMENT["environment"]), dict(ENVIRONMENT["params"]), "train", seed, 0, count)
+    tasks = streams.draw(NAME, dict(PARAMS), "train", seed, 0, count)
     observations = (episode(task).reset() for task in tasks)
     rows = ({"prompt": seen.messages[0]["content"], "completion": seen.item["answer"]} for seen in observations)
     return "".join(json.dumps(row) + "\n" for row in rows).encode()
@@ -31,15 +33,15 @@ def supervised_spec(name: str, base: str, dataset: str, seed: int) -> dict[str, 
         "name": name, "seed": seed, "model": {"base": base}, "task": {"dataset": dataset}, "algorithm": "sft",
         "batch": {"prompts": DEMONSTRATIONS_PER_STEP, "samples": 1}, "steps": DEMONSTRATION_STEPS,
         "sampling": {"max_tokens": 8}, "snapshot_every": 25,
-        "optimizer": {"lr": 2e-3, "weight_decay": 0.01, "schedule": "constant", "schedule_params": {"warmup_steps": 20}},
-        "eval": {"prompts": 256, "every": DEMONSTRATION_STEPS, "source": ENVIRONMENT},
+        "optimizer": {"lr": 2e-3, "weight_decay": 0.01, "schedule_params": {"warmup_steps": 20}},
+        "eval": {"prompts": 256, "every": DEMONSTRATION_STEPS, "source": SOURCE},
     }
 
 
 def reinforcement_spec(name: str, base: str, seed: int) -> dict[str, Any]:
     """Return the spec of the run that learns from rewards."""
     return {
-        "name": name, "seed": seed, "model": {"base": base}, "task": ENVIRONMENT,
+        "name": name, "seed": seed, "model": {"base": base}, "task": SOURCE,
         "algorithm": {"preset": "grpo", "loss": {"name": "clip_higher"}, "aggregation": {"name": "token-mean"}},
         "batch": {"prompts": 64, "samples": 8}, "steps": STEPS, "sampling": {"max_tokens": 8}, "snapshot_every": 10,
         "optimizer": {"lr": 2e-4, "schedule": "linear", "schedule_params": {"decay_fraction": 0.34}},

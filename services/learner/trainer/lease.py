@@ -28,8 +28,9 @@ def acquire(database: Database, owner: str, lease_s: float) -> Lease | None:
     """Lease the model whose oldest queued operation waits longest, or return None when there is none to lease."""
     with database.transaction() as transaction:
         row = transaction.one("trainer.lease_model", owner=owner, lease_s=lease_s)
-    return row and Lease(row["id"], row["tenant_id"], row["config"], row["snapshot_seq"], row["snapshot"],
-                         row["lease_epoch"])
+    if row is None:
+        return None
+    return Lease(row["id"], row["tenant_id"], row["config"], row["snapshot_seq"], row["snapshot"], row["lease_epoch"])
 
 
 def renew(database: Database, lease: Lease, lease_s: float) -> None:
