@@ -1,0 +1,225 @@
+"""A step in numbers: gradients, what is skipped, cuts, snapshots that resume exactly."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from hone.models import toy
+from hone.models.checkpoint_header import BadCheckpoint
+from hone.trajectory.microbatches import cut
+from hone.trajectory.packing import pack, sequences
+from services.learner.trainer.learner import Learner, RejectedPlan
+from tests.unit.trajectory.samples import call, plan, random_step, trajectory
+
+OPTIMIZER = {"lr": 1e-3, "weight_decay": 0.01}
+RUNNING_MEAN = {"advantage": {"name": "reinforce", "params": {"baseline": "running_mean"}}}
+KL = {"regularizers": [{"name": "kl", "params": {"coefficient": 0.1}}]}
+
+
+def learner(token_budget=10_000, **changes):
+    files = toy.files(0, hidden=32, heads=2, head_dim=16, ffn=64)
+    return Learner.create(files, {**OPTIMIZER, **changes}, token_budget=token_budget)
+
+
+def gradient(step, token_budget=10_000):
+    trained = learner(token_budget)
+    metrics = trained.forward_backward(*step)
+    return metrics, {name: tensor.grad for name, tensor in trained._policy.parameters.items()}
+
+
+def train(trained, steps, algorithm=None, first=0):
+    for number in range(first, first + steps):
+        trained.forward_backward(*random_step(seed=number, algorithm=algorithm))
+        trained.optim_step(1e-3, 1.0)
+    return trained
+
+
+def assert_equal_gradients(left, right):
+    for name, tensor in left.items():
+        torch.testing.assert_close(tensor, right[name], atol=1e-7, rtol=1e-4, msg=name)
+
+
+ALGORITHMS = {
+    "grpo": {"preset": "grpo"}, "dr_grpo": {"preset": "dr_grpo"}, "rloo": {"preset": "rloo"},
+    "reinforce_pp": {"preset": "reinforce_pp"}, "baseline": {"preset": "reinforce_pp_baseline"},
+    "dapo": {"preset": "dapo"}, "kl": KL, "sequence": {"correction": {"name": "tis", "params": {"level": "sequence"}}},
+    "dual": {"loss": {"name": "dual_clip"}, "advantage": {"name": "reinforce"}, "correction": {"name": "icepop"}},
+    "token kl": {"preset": "reinforce_pp", "advantage": {"name": "reinforce_pp", "params": {"beta": 0.1}}},
+    "entropy": {"regularizers": [{"name": "entropy", "params": {"coefficient": 0.01}}]},
+}
+
+
+@pytest.mark.parametrize("name", sorted(ALGORITHMS))
+def test_the_cut_into_micro_batches_changes_no_loss_and_no_gradient(name):
+    step = random_step(seed=2, algorithm=ALGORITHMS[name])
+    whole, whole_gradient = gradient(step)
+    parts, part_gradient = gradient(step, token_budget=40)
+    assert parts["loss"] == pytest.approx(whole["loss"], abs=1e-6)
+    assert parts["entropy"] == pytest.approx(whole["entropy"], rel=1e-5)
+    assert_equal_gradients(whole_gradient, part_gradient)
+    assert any(tensor.abs().max() > 0 for tensor in whole_gradient.values())
+
+
+def test_the_gradient_is_that_of_the_formula():
+    """GRPO, ddof 1, one group, no correction: d/dw of -(1/B) sum_i A_i mean_t logp, by plain autograd."""
+    algorithm = {"preset": "grpo", "correction": {"name": "none"}}
+    rewards, completions = [1.0, 0.0, 0.0], [[3, 4], [5], [6, 7, 8]]
+    samples = [trajectory(0, index, call([1, 2], ids)) for index, ids in enumerate(completions)]
+    _, found = gradient((plan({0: rewards}, algorithm), samples))
+    values = np.array(rewards)
+    advantage = (values - values.mean()) / (values.std(ddof=1) + 1e-6)
+    reference = learner()
+    batch = sequences([[1, 2, *ids] for ids in completions])
+    [micro] = cut(batch, np.ones(3, np.bool_), 1000)
+    logp, _ = reference._policy(micro)
+    total = sum(-advantage[row] * logp[torch.from_numpy(micro.trajectory) == row][1:].mean() / 3 for row in range(3))
+    total.backward()
+    assert_equal_gradients(found, {name: tensor.grad for name, tensor in reference._policy.parameters.items()})
+
+
+def half_without_variance(algorithm):
+    made, samples = random_step(seed=5, algorithm=algorithm)
+    flat = {"rewards": [1.0] * 4}
+    groups = [group.model_copy(update=flat if group.request_no % 2 else {}) for group in made.groups]
+    return made.model_copy(update={"groups": groups}), samples
+
+
+def test_skipping_groups_without_gradient_changes_nothing_but_the_work():
+    skipped, skipped_gradient = gradient(half_without_variance({}))
+    computed, computed_gradient = gradient(half_without_variance({"skip_zero_advantage": False}))
+    assert (skipped["skipped_groups"], computed["skipped_groups"]) == (3, 0)
+    assert skipped["zero_variance_groups"] == 3
+    assert skipped["forward_tokens"] < computed["forward_tokens"]
+    assert skipped["trained_tokens"] == computed["trained_tokens"]
+    assert_equal_gradients(skipped_gradient, computed_gradient)
+
+
+def test_a_regularizer_keeps_every_group():
+    assert gradient(half_without_variance(KL))[0]["skipped_groups"] == 0
+
+
+def test_groups_that_are_all_wrong_move_nothing():
+    trained, (made, samples) = learner(weight_decay=0.0), random_step()
+    before = trained.weights()
+    groups = [group.model_copy(update={"rewards": [0.0] * 4}) for group in made.groups]
+    metrics = trained.forward_backward(made.model_copy(update={"groups": groups}), samples)
+    assert metrics["skipped_groups"] == 6
+    assert metrics["forward_tokens"] == 0
+    assert trained.optim_step(1e-3, 1.0) == {"grad_norm": 0}
+    assert trained.weights() == before
+
+
+def test_masked_samples_enter_neither_statistics_nor_loss():
+    made, samples = random_step(seed=7, groups=1, samples=4)
+    [group] = made.groups
+    masked = made.model_copy(update={"groups": [group.model_copy(update={"rewards": [1.0, None, 0.0, 0.5]})]})
+    alone = made.model_copy(update={"groups": [
+        group.model_copy(update={"rewards": [1.0, 0.0, 0.5], "grade_ids": [1, 1, 1]})]})
+    left = [samples[0], *(trajectory(0, place, samples[place + 1].calls[0]) for place in (1, 2))]
+    metrics, found = gradient((masked, samples))
+    _, expected = gradient((alone, left))
+    assert metrics["masked_samples"] == 1
+    assert_equal_gradients(found, expected)
+
+
+def test_a_step_with_nothing_valid_is_a_step_without_gradient():
+    made, samples = random_step(groups=2)
+    groups = [group.model_copy(update={"rewards": [None] * 4}) for group in made.groups]
+    trained = learner()
+    metrics = trained.forward_backward(made.model_copy(update={"groups": groups}), samples)
+    assert metrics == {"masked_samples": 8, "rejected_rows": 0, "trained_tokens": 0}
+    assert trained.optim_step(1e-3, 1.0) == {"grad_norm": 0}
+
+
+def test_the_gap_is_zero_where_the_sampler_is_the_trainer():
+    made, samples = random_step(seed=1)
+    trained = learner()
+    logp = {}
+    batch = pack(made, samples)
+    for micro in cut(batch, np.ones(len(batch.rows), np.bool_), 10_000):
+        values, _ = trained._policy(micro)
+        for place, value in zip(micro.trajectory, values.tolist(), strict=True):
+            logp.setdefault(int(place), []).append(value)
+    exact = [trajectory(each.group_id, each.index, call(each.calls[0].prompt_ids, each.calls[0].completion_ids,
+                                                        logp_sample=logp[place])) for place, each in enumerate(samples)]
+    metrics = trained.forward_backward(made, exact)
+    assert metrics["gap/max"] < 1e-5
+    assert metrics["correction/weight_mean"] == pytest.approx(1, abs=1e-5)
+    assert metrics["loss/ratio_mean"] == 1
+    assert metrics["loss/clip_fraction"] == 0
+
+
+@pytest.mark.parametrize("algorithm", [None, KL, RUNNING_MEAN])
+def test_an_interrupt_is_no_interrupt(algorithm):
+    straight = train(learner(), 5, algorithm)
+    stopped = train(learner(), 2, algorithm)
+    stopped.forward_backward(*random_step(seed=2, algorithm=algorithm))
+    resumed = Learner.restore(stopped.snapshot(), OPTIMIZER, token_budget=10_000)
+    resumed.optim_step(1e-3, 1.0)
+    resumed = Learner.restore(resumed.snapshot(), OPTIMIZER, token_budget=10_000)
+    train(resumed, 2, algorithm, first=3)
+    assert resumed.weights() == straight.weights()
+    assert resumed.snapshot() == straight.snapshot()
+
+
+def test_the_same_steps_give_the_same_bytes_and_others_others():
+    assert train(learner(), 3).weights() == train(learner(), 3).weights()
+    assert train(learner(), 3).weights() != train(learner(), 3, first=1).weights()
+
+
+def test_supervised_steps_learn_a_demonstration():
+    trained, losses = learner(), []
+    samples = [trajectory(0, 0, call([4, 5], [6, 7, 2], logp_sample=[])) for _ in range(2)]
+    for _ in range(30):
+        losses.append(trained.forward_backward(plan({}, {"preset": "sft"}), samples)["loss"])
+        trained.optim_step(1e-2, 1.0)
+    assert losses[0] == pytest.approx(math.log(32), abs=0.3)
+    assert losses[-1] < 0.05
+
+
+def test_adamw_is_the_one_of_torch_with_decay_on_matrices_only():
+    trained = learner()
+    before = {name: tensor.detach().clone() for name, tensor in trained._policy.parameters.items()}
+    trained.optim_step(0.1, 1.0)
+    after = trained._policy.parameters
+    embedding = "model.embed_tokens.weight"
+    torch.testing.assert_close(after[embedding], before[embedding] * (1 - 0.1 * 0.01))
+    assert torch.equal(after["model.norm.weight"], before["model.norm.weight"])
+
+
+def test_the_gradient_is_clipped_to_its_norm():
+    trained = learner()
+    trained.forward_backward(*random_step())
+    norm = trained.optim_step(1e-3, 1e9)["grad_norm"]
+    parts = [float(tensor.norm()) ** 2 for tensor in gradient(random_step())[1].values()]
+    assert norm == pytest.approx(math.sqrt(sum(parts)), rel=1e-5)
+
+
+def test_a_plan_that_does_not_fit_is_rejected():
+    made, samples = random_step()
+    with pytest.raises(RejectedPlan, match="found samples"):
+        learner().forward_backward(made, samples[1:])
+
+
+def test_a_reference_cannot_be_had_after_the_first_update():
+    with pytest.raises(RejectedPlan, match="logp_ref"):
+        train(train(learner(), 1), 1, KL)
+
+
+def test_a_gradient_that_is_not_finite_is_rejected_before_it_reaches_the_weights():
+    trained = learner()
+    trained._policy.parameters["model.norm.weight"].grad = torch.full((32,), math.nan)
+    before = trained.weights()
+    with pytest.raises(RejectedPlan, match="gradient norm"):
+        trained.optim_step(1e-3, 1.0)
+    assert trained.weights() == before
+
+
+@pytest.mark.parametrize("name", ["optimizer.safetensors", "learner.json", "model.safetensors"])
+def test_an_incomplete_snapshot_is_refused_by_name(name):
+    files = train(learner(), 1).snapshot()
+    del files[name]
+    with pytest.raises(BadCheckpoint, match=name):
+        Learner.restore(files, OPTIMIZER, token_budget=100)

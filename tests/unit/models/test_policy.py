@@ -1,0 +1,136 @@
+"""The packed training forward against a plain transformers forward: log-probabilities, entropy, gradients."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+import transformers
+
+from hone.models import architecture, policy, toy
+from hone.models.checkpoint import Checkpoint
+from hone.models.policy import Policy
+from hone.models.policy_operators import rms_norm, rotate
+from hone.trajectory.microbatches import cut
+from hone.trajectory.packing import pack
+from tests.unit.trajectory.samples import call, plan, random_step, trajectory
+
+_SMALL = {
+    "vocab_size": 32, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "head_dim": 8,
+    "intermediate_size": 48, "max_position_embeddings": 256, "rms_norm_eps": 1e-6,
+}
+FAMILIES = {
+    "qwen3": ("Qwen3", {"num_key_value_heads": 2, "tie_word_embeddings": True}),
+    "qwen3 untied": ("Qwen3", {"num_key_value_heads": 4, "tie_word_embeddings": False}),
+    "qwen2": ("Qwen2", {"num_key_value_heads": 2, "tie_word_embeddings": True}),
+    "llama": ("Llama", {"num_key_value_heads": 1, "tie_word_embeddings": False, "rope_theta": 5000.0}),
+}
+
+
+def stock(family, changes):
+    """A transformers model with random weights and its config.json."""
+    torch.manual_seed(0)
+    config = getattr(transformers, f"{family}Config")(**_SMALL, **changes)
+    model = getattr(transformers, f"{family}ForCausalLM")(config)
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, std=0.3 if parameter.dim() > 1 else 1.0)
+    return model, {**json.loads(config.to_json_string(use_diff=False)), "architectures": [f"{family}ForCausalLM"]}
+
+
+def of_stock(model, trajectories, temperature):
+    """Log-probabilities and entropies of all completions, one after the other."""
+    logps, entropies = [], []
+    for each in trajectories:
+        [only] = each.calls
+        ids = torch.tensor([only.prompt_ids + only.completion_ids])
+        logp = (model(ids).logits[0, len(only.prompt_ids) - 1:-1] / temperature).log_softmax(-1)
+        logps.append(logp.gather(1, torch.tensor(only.completion_ids)[:, None])[:, 0])
+        entropies.append(-(logp.exp() * logp).sum(-1))
+    return torch.cat(logps), torch.cat(entropies)
+
+
+def of_policy(trained, step, temperature, budget, weights):
+    """The same through packing; adds the gradient of sum(weights[0] logp + weights[1] entropy)."""
+    batch = pack(*step)
+    outputs = torch.empty(2, int(batch.tokens.sum()))
+    for micro in cut(batch, np.ones(len(batch.rows), np.bool_), budget):
+        found = torch.stack(trained(micro, temperature, entropy_gradient=True))
+        (found * weights[:, micro.token]).sum().backward()
+        outputs[:, micro.token] = found.detach()
+    return outputs
+
+
+@pytest.mark.parametrize("family", sorted(FAMILIES))
+@pytest.mark.parametrize(("temperature", "budget"), [(1.0, 10_000), (0.7, 60)])
+def test_the_packed_forward_is_the_plain_one(family, temperature, budget):
+    model, config = stock(*FAMILIES[family])
+    shape = architecture.parse(config)
+    trained = Policy(shape, {name: model.get_parameter(name) for name in shape.shapes()})
+    step = random_step(seed=1, longest_prompt=20, longest_completion=30)
+    expected = torch.stack(of_stock(model, step[1], temperature))
+    weights = torch.randn(expected.shape, generator=torch.Generator().manual_seed(2))
+    found = of_policy(trained, step, temperature, budget, weights)
+    (expected * weights).sum().backward()
+    torch.testing.assert_close(found, expected.detach(), atol=1e-5, rtol=1e-5)
+    for name, parameter in trained.parameters.items():
+        wanted = model.get_parameter(name).grad
+        torch.testing.assert_close(parameter.grad, wanted, atol=2e-5 * float(wanted.abs().max()), rtol=1e-4, msg=name)
+
+
+def toy_policy():
+    checkpoint = Checkpoint.from_files(toy.files(0, hidden=32, heads=2, head_dim=16, ffn=64))
+    return Policy(checkpoint.architecture, checkpoint.tensors)
+
+
+def gradients(step, budget=10_000):
+    trained = toy_policy()
+    count = sum(len(each.calls[0].completion_ids) for each in step[1])
+    found = of_policy(trained, step, 1.0, budget, torch.ones(2, count))
+    return found, {name: parameter.grad for name, parameter in trained.parameters.items()}
+
+
+def test_logits_in_chunks_are_the_same(monkeypatch):
+    step = random_step()
+    whole, whole_gradients = gradients(step)
+    monkeypatch.setattr(policy, "_LOGITS_AT_ONCE", 32 * 7)
+    parts, part_gradients = gradients(step)
+    torch.testing.assert_close(parts, whole)
+    for name, gradient in part_gradients.items():
+        torch.testing.assert_close(gradient, whole_gradients[name])
+
+
+def test_the_same_bits_every_time():
+    first, first_gradients = gradients(random_step(seed=4), budget=90)
+    again, again_gradients = gradients(random_step(seed=4), budget=90)
+    assert torch.equal(first, again)
+    assert all(torch.equal(gradient, again_gradients[name]) for name, gradient in first_gradients.items())
+
+
+def test_masked_tokens_in_between_change_nothing_but_the_context():
+    alone = trajectory(0, 0, call([5, 6, 7, 8], [9, 10]))
+    split = trajectory(0, 0, call([5, 6], [7, 8, 9, 10], train_mask=[False, False, True, True]))
+    found = []
+    for each in (alone, split):
+        [micro] = cut(pack(plan({0: [1.0]}), [each]), np.ones(1, np.bool_), 100)
+        found.append(toy_policy()(micro)[0].detach())
+    torch.testing.assert_close(found[0], found[1])
+
+
+def test_entropy_has_no_gradient_unless_asked_for():
+    [micro] = cut(pack(*random_step(groups=1)), np.ones(4, np.bool_), 1000)
+    assert not toy_policy()(micro)[1].requires_grad
+    assert toy_policy()(micro, entropy_gradient=True)[1].requires_grad
+
+
+def test_operators_are_their_formulas_with_their_gradients():
+    x = torch.randn(3, 2, 8, dtype=torch.float64, requires_grad=True)
+    weight = torch.randn(2, 8, dtype=torch.float64, requires_grad=True)
+    expected = x / torch.sqrt(x.square().mean(-1, keepdim=True) + 1e-3) * weight
+    torch.testing.assert_close(rms_norm(x, weight, 1e-3), expected)
+    assert torch.autograd.gradcheck(lambda a, b: rms_norm(a, b, 1e-3), (x, weight))
+    angles = torch.randn(3, 1, 4, dtype=torch.float64)
+    cos, sin = torch.cat([angles.cos()] * 2, -1), torch.cat([-angles.sin(), angles.sin()], -1)
+    first, second = x.chunk(2, -1)
+    turned = torch.cat([first * angles.cos() - second * angles.sin(), second * angles.cos() + first * angles.sin()], -1)
+    torch.testing.assert_close(rotate(x, cos, sin), turned)
+    assert torch.autograd.gradcheck(lambda a: rotate(a, cos, sin), (x,))

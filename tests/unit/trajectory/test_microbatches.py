@@ -1,0 +1,86 @@
+"""Micro-batches: prompts once, positions, budgets, and attention that sees exactly a row's own past."""
+
+import numpy as np
+import pytest
+
+from hone.trajectory.microbatches import cut
+from hone.trajectory.packing import pack
+from tests.unit.trajectory.samples import call, plan, random_step, trajectory
+
+
+def cuts(step, budget=1000, kept=None):
+    batch = pack(*step)
+    return batch, list(cut(batch, np.ones(len(batch.rows), np.bool_) if kept is None else kept, budget))
+
+
+def two_of_one_prompt():
+    calls = call([1, 2, 3], [4, 5, 6]), call([1, 2, 3], [7, 8])
+    return plan({0: [1.0, 0.0]}), [trajectory(0, index, each) for index, each in enumerate(calls)]
+
+
+def test_a_shared_prompt_stands_once_and_last_tokens_are_no_input():
+    _, [micro] = cuts(two_of_one_prompt())
+    assert micro.ids.tolist() == [1, 2, 3, 4, 5, 7]
+    assert micro.positions.tolist() == [0, 1, 2, 3, 4, 3]
+    assert micro.predicting.tolist() == [2, 3, 4, 2, 5]
+    assert micro.targets.tolist() == [4, 5, 6, 7, 8]
+    assert micro.trajectory.tolist() == [0, 0, 0, 1, 1]
+    assert micro.token.tolist() == [0, 1, 2, 3, 4]
+
+
+def seen(micro):
+    """For each flat token the places it attends to, as the buckets say."""
+    outputs = []
+    for bucket in micro.buckets:
+        (count, length), width = bucket.queries.shape, bucket.keys.shape[1]
+        visible = np.tri(length, dtype=np.bool_) if bucket.visible is None else bucket.visible
+        visible = np.broadcast_to(visible, (count, length, width))
+        outputs += [(int(query), bucket.keys[row][visible[row, place]].tolist())
+                    for row in range(count) for place, query in enumerate(bucket.queries[row])]
+    picked = [outputs[place] for place in micro.restore]
+    assert [token for token, _ in picked] == list(range(len(micro.ids)))
+    return [places for _, places in picked]
+
+
+def test_a_completion_sees_its_prompt_and_itself_only():
+    _, [micro] = cuts(two_of_one_prompt())
+    assert seen(micro) == [[0], [0, 1], [0, 1, 2], [0, 1, 2, 3], [0, 1, 2, 3, 4], [0, 1, 2, 5]]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_every_prediction_sees_exactly_its_rows_past(seed):
+    batch, found = cuts(random_step(seed=seed, groups=9, longest_prompt=40, longest_completion=70), budget=300)
+    assert len(found) > 1
+    for micro in found:
+        past = seen(micro)
+        for place, token, owner in zip(micro.predicting, micro.token, micro.trajectory, strict=True):
+            [row] = batch.rows[owner]
+            step = token - batch.offsets[owner]
+            ids = [*row.prompt, *row.response[:step]]
+            assert micro.ids[past[place]].tolist() == ids
+            assert micro.positions[past[place]].tolist() == list(range(len(ids)))
+
+
+@pytest.mark.parametrize("budget", [1, 20, 60, 10_000])
+def test_the_budget_cuts_but_loses_and_reorders_nothing(budget):
+    batch, found = cuts(random_step(seed=3), budget)
+    assert np.concatenate([micro.token for micro in found]).tolist() == list(range(batch.tokens.sum()))
+    assert all(len(micro.ids) <= budget for micro in found if len(set(micro.trajectory.tolist())) > 1)
+
+
+def test_a_group_stays_together_where_it_fits():
+    batch, found = cuts(random_step(seed=3, groups=8), budget=80)
+    owners = [set(batch.group[micro.trajectory].tolist()) for micro in found]
+    assert sum(map(len, owners)) == len(set().union(*owners))
+
+
+def test_what_is_not_kept_is_not_computed():
+    batch, found = cuts(two_of_one_prompt(), kept=np.array([False, True]))
+    assert [micro.ids.tolist() for micro in found] == [[1, 2, 3, 7]]
+    assert found[0].token.tolist() == [3, 4]
+    assert len(batch.rows) == 2
+
+
+def test_the_same_prompt_in_another_group_is_packed_again():
+    step = plan({0: [1.0], 1: [0.0]}), [trajectory(group, 0, call([1, 2], [3])) for group in range(2)]
+    assert cuts(step)[1][0].ids.tolist() == [1, 2, 1, 2]

@@ -1,0 +1,117 @@
+"""Trajectories become rows: order, merging, masks, and what is left out and counted."""
+
+import math
+
+import numpy as np
+import pytest
+
+from hone.trajectory.packing import Unpackable, pack, rows, sequences
+from hone.trajectory.records import VersionSpan
+from tests.unit.trajectory.samples import call, plan, trajectory
+
+
+def test_rows_come_in_request_and_index_order_whatever_arrives_first():
+    samples = [trajectory(group, index, call([1, group], [3, 4])) for group in (9, 2) for index in (1, 0)]
+    batch = pack(plan({9: [1.0, 0.0], 2: [0.5, 0.25]}), samples)
+    assert batch.keys == [(2, 0), (2, 1), (9, 0), (9, 1)]
+    assert batch.reward.tolist() == [0.5, 0.25, 1.0, 0.0]
+    assert batch.group.tolist() == [0, 0, 1, 1]
+    assert batch.tokens.tolist() == [2, 2, 2, 2]
+    assert batch.offsets.tolist() == [0, 2, 4, 6]
+
+
+def test_a_call_that_goes_on_from_the_last_merges_into_its_row():
+    first = call([1, 2], [3, 4], logp_sample=[-0.1, -0.2])
+    second = call([1, 2, 3, 4, 9, 9], [5], index=1, logp_sample=[-0.3])
+    [row] = rows(trajectory(0, 0, first, second))
+    assert row.prompt == (1, 2)
+    assert row.response == [3, 4, 9, 9, 5]
+    assert row.trained == [0, 1, 4]
+    assert row.logp_sample == [-0.1, -0.2, -0.3]
+    assert row.calls == (0, 1)
+
+
+def test_a_call_with_a_rewritten_context_is_a_row_of_its_own():
+    calls = [call([1, 2], [3, 4], kind="plan"), call([1, 2, 3, 5], [6], index=1, kind="act")]
+    assert [(row.prompt, row.response, row.kind) for row in rows(trajectory(0, 0, *calls))] == [
+        ((1, 2), [3, 4], "plan"), ((1, 2, 3, 5), [6], "act")]
+
+
+def test_a_trajectory_is_one_vote_however_many_rows_it_packs_into():
+    samples = [trajectory(0, 0, call([1], [2]), call([7], [8, 9], index=1)), trajectory(0, 1, call([1], [3]))]
+    batch = pack(plan({0: [1.0, 0.0]}), samples)
+    assert [len(found) for found in batch.rows] == [2, 1]
+    assert batch.tokens.tolist() == [3, 1]
+
+
+def test_tokens_that_do_not_train_are_masked_and_a_tail_of_them_is_cut():
+    masked = call([1], [2, 3, 4, 5], train_mask=[False, True, True, False])
+    [row] = rows(trajectory(0, 0, masked))
+    assert row.response == [2, 3, 4]
+    assert row.trained == [1, 2]
+
+
+def test_calls_of_other_roles_are_no_rows():
+    assert rows(trajectory(0, 0, call([1], [2], role="judge"))) == []
+
+
+def test_masked_samples_and_fully_masked_ones_do_not_count():
+    samples = [trajectory(0, 0, call([1], [2])), trajectory(0, 1, call([1], [3])),
+               trajectory(0, 2, call([1], [4], train_mask=[False]))]
+    batch = pack(plan({0: [1.0, None, 0.0]}), samples)
+    assert batch.keys == [(0, 0)]
+    assert (batch.masked_samples, batch.rejected_rows) == (1, 0)
+
+
+@pytest.mark.parametrize("logp", [[math.nan, -1.0], [-math.inf, -1.0], [-1.0], []])
+def test_rows_without_finite_log_probabilities_are_rejected_and_counted(logp):
+    samples = [trajectory(0, 0, call([1], [2, 3], logp_sample=logp)), trajectory(0, 1, call([1], [3]))]
+    batch = pack(plan({0: [1.0, 0.0]}), samples)
+    assert batch.keys == [(0, 1)]
+    assert (batch.masked_samples, batch.rejected_rows) == (0, 1)
+
+
+@pytest.mark.parametrize("reward", [math.nan, math.inf])
+def test_rewards_that_are_no_finite_number_are_rejected_and_counted(reward):
+    batch = pack(plan({0: [reward, 0.0]}), [trajectory(0, index, call([1], [2])) for index in range(2)])
+    assert batch.keys == [(0, 1)]
+    assert batch.rejected_rows == 1
+
+
+@pytest.mark.parametrize(("rule", "kept"), [("keep", 2), ("drop", 1)])
+def test_truncated_rows_are_kept_or_dropped_as_the_plan_says(rule, kept):
+    samples = [trajectory(0, 0, call([1], [2], finish_reason="length")), trajectory(0, 1, call([1], [3]))]
+    batch = pack(plan({0: [1.0, 0.0]}, loss_mask_truncated=rule), samples)
+    assert len(batch.rows) == kept
+    assert batch.masked_samples == 2 - kept
+
+
+def test_a_change_of_weights_in_mid_sequence_is_told():
+    mixed = call([1], [2, 3], versions=[VersionSpan("a", 1), VersionSpan("b", 1)])
+    batch = pack(plan({0: [1.0, 0.0]}), [trajectory(0, 0, mixed), trajectory(0, 1, call([1], [2]))])
+    assert batch.single_version.tolist() == [False, True]
+
+
+@pytest.mark.parametrize(("samples", "problem"), [
+    ([trajectory(0, 0, call([1], [2]))], r"group 0: found samples \[0\], expected 2"),
+    ([trajectory(0, 0, call([1], [2]))] * 2, "0/0: not planned, or given twice"),
+    ([trajectory(5, 0, call([1], [2]))], "5/0: not planned"),
+    ([trajectory(0, 0, call([], [2])), trajectory(0, 1, call([1], [2]))], "0/0 call 0: empty prompt"),
+])
+def test_what_does_not_fit_the_plan_is_refused(samples, problem):
+    with pytest.raises(Unpackable, match=problem):
+        pack(plan({0: [1.0, 0.0]}), samples)
+
+
+def test_demonstrations_need_no_groups_and_keep_their_order():
+    samples = [trajectory(0, 0, call([1], [place, 2], logp_sample=[])) for place in (7, 5)]
+    batch = pack(plan({}, {"preset": "sft"}), samples)
+    assert [found[0].response[0] for found in batch.rows] == [7, 5]
+    assert batch.group.tolist() == [0, 1]
+    assert np.isnan(batch.baseline).all()
+
+
+def test_sequences_train_every_token_but_the_first():
+    batch = sequences([[1, 2, 3], [4, 5]])
+    assert [found[0].prompt for found in batch.rows] == [(1,), (4,)]
+    assert batch.tokens.tolist() == [2, 1]
