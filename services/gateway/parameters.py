@@ -4,15 +4,28 @@ from collections.abc import Sequence
 from typing import Annotated, Any, TypeVar, cast
 
 from fastapi import Depends, Path, Query, Request
+from pydantic import AfterValidator
 
 from hone.client.resources import Page, Resource
 from hone.spec.settings import Settings
 from hone.store.objects import Objects
+from services.gateway.errors import NotFound
 
 Limit = Annotated[int, Query(ge=1, le=500, description="Items of a page.")]
 After = Annotated[str | None, Query(
     max_length=100, pattern=r"^[\w.-]+$", description="`next` of the page before; absent for the first page.")]
-Id = Annotated[str, Path(max_length=300)]
+
+_LONGEST_ID = 300
+
+
+def _possible(name: str) -> str:
+    if "\0" in name or len(name) > _LONGEST_ID:
+        raise NotFound
+    return name
+
+
+Id = Annotated[str, Path(), AfterValidator(_possible)]
+"""An id or name in a path; what cannot be one is simply not there."""
 
 Shown = TypeVar("Shown", bound=Resource)
 

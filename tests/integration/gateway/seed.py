@@ -117,3 +117,16 @@ def set_state(url: str, run_id: str, state: str) -> None:
     """Move a run as its driver does."""
     with Connection.connect(url) as connection:
         connection.execute("UPDATE runs SET state = %s WHERE id = %s", [state, run_id])
+
+
+def fail_export(url: str, export_id: str, reason: str) -> None:
+    """End an export as the trainer does when the comparison fails."""
+    with Connection.connect(url) as connection:
+        connection.execute("UPDATE operations SET state = 'failed', reason = %s WHERE id = %s", [reason, export_id])
+
+
+def lane(url: str, model_id: str) -> list[int]:
+    """Return the sequence numbers of a model's operations."""
+    with Connection.connect(url) as connection:
+        return [seq for (seq,) in connection.execute(
+            "SELECT seq FROM operations WHERE model_id = %s ORDER BY seq", [model_id])]

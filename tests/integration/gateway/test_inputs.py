@@ -1,0 +1,99 @@
+"""Models and datasets: registered, uploaded, listed, given once."""
+
+import hashlib
+import json
+import shutil
+from pathlib import Path
+
+import httpx
+import pytest
+import safetensors.numpy
+
+from hone.client import Client, every
+from hone.client import errors as client_errors
+from hone.models import toy
+from tests.integration.gateway.conftest import Gateway
+
+ROWS = b'{"prompt": "s10=", "answer": "01"}\n{"messages": [{"role": "user", "content": "x"}], "answer": 2}\n'
+
+
+def test_a_registered_model_is_described_and_stored(hone: Client, gateway: Gateway, toy_directory: Path) -> None:
+    model = hone.register_model("described", toy_directory)
+    assert (model.architecture, model.dtype, model.vocab_size) == ("Qwen3ForCausalLM", "float32", 32)
+    tensors = safetensors.numpy.load_file(toy_directory / "model.safetensors")
+    assert model.parameters == sum(tensor.size for tensor in tensors.values())
+    for name, entry in model.files.items():
+        data = (toy_directory / name).read_bytes()
+        assert (entry.bytes, entry.sha256) == (len(data), hashlib.sha256(data).hexdigest())
+        assert gateway.objects.get(f"artifacts/{model.id}/{name}") == data
+    assert hone.model("described") == hone.model(model.id) == model
+    assert model in list(every(hone.models, limit=1))
+
+
+def test_uploaded_and_registered_models_are_the_same(hone: Client, gateway: Gateway, toy_directory: Path) -> None:
+    uploaded = hone.upload_model("uploaded", toy_directory)
+    before = list(gateway.objects.list(""))
+    assert hone.register_model("uploaded", toy_directory) == uploaded
+    assert list(gateway.objects.list("")) == before
+
+
+def test_a_name_is_given_once(hone: Client, gateway: Gateway, toy_directory: Path, tmp_path: Path) -> None:
+    hone.register_model("taken", toy_directory)
+    before = list(gateway.objects.list(""))
+    with pytest.raises(client_errors.Conflict) as conflict:
+        hone.register_model("taken", toy.write(tmp_path / "other", seed=1, hidden=16, layers=1, heads=2, head_dim=8))
+    assert conflict.value.problems[0].field == "name"
+    assert list(gateway.objects.list("")) == before
+
+
+def test_other_files_are_left_out_and_named(hone: Client, toy_directory: Path, tmp_path: Path) -> None:
+    shutil.copytree(toy_directory, tmp_path / "model")
+    (tmp_path / "model" / "README.md").write_text("words")
+    (tmp_path / "model" / "pytorch_model.bin").write_bytes(b"pickle")
+    model = hone.register_model("with-others", tmp_path / "model")
+    assert model.ignored == ["README.md", "pytorch_model.bin"]
+    assert "README.md" not in model.files
+
+
+def test_sharded_weights(hone: Client, toy_directory: Path, tmp_path: Path) -> None:
+    shutil.copytree(toy_directory, tmp_path / "model")
+    tensors = safetensors.numpy.load_file(tmp_path / "model" / "model.safetensors")
+    (tmp_path / "model" / "model.safetensors").unlink()
+    names = sorted(tensors)
+    shards = {"a.safetensors": names[:3], "b.safetensors": names[3:]}
+    for file, held in shards.items():
+        safetensors.numpy.save_file({name: tensors[name] for name in held}, tmp_path / "model" / file)
+    places = {name: file for file, held in shards.items() for name in held}
+    (tmp_path / "model" / "model.safetensors.index.json").write_text(json.dumps({"weight_map": places}))
+    assert {"a.safetensors", "b.safetensors"} < hone.register_model("shards", tmp_path / "model").files.keys()
+    (tmp_path / "model" / "b.safetensors").unlink()
+    with pytest.raises(client_errors.Refused, match=r"b\.safetensors: found no such file"):
+        hone.register_model("half", tmp_path / "model")
+
+
+def test_a_dataset_counts_its_columns(hone: Client, gateway: Gateway) -> None:
+    dataset = hone.upload_dataset("counted", ROWS)
+    assert (dataset.rows, dataset.columns) == (2, {"answer": 2, "messages": 1, "prompt": 1})
+    assert [json.loads(row) for row in gateway.objects.get(f"artifacts/{dataset.id}/rows.jsonl").splitlines()] == [
+        json.loads(row) for row in ROWS.splitlines()]
+    assert hone.upload_dataset("counted", ROWS.replace(b", ", b",")) == dataset
+    assert hone.dataset("counted") == dataset
+    assert dataset.id in {one.id for one in hone.datasets().data}
+
+
+def test_an_upload_key_with_another_file_is_refused(gateway: Gateway, tenant: str) -> None:
+    def upload(http: httpx.Client, data: bytes) -> httpx.Response:
+        return http.post("/v1/datasets", data={"name": "keyed"}, files={"file": ("f", data)},
+                         headers={"Idempotency-Key": "upload"})
+
+    with gateway.http(tenant) as http:
+        first, again, other = upload(http, ROWS), upload(http, ROWS), upload(http, ROWS[:35])
+    assert (first.status_code, again.status_code, other.status_code) == (201, 201, 422)
+    assert first.text == again.text
+    assert other.json()["errors"][0]["field"] == "Idempotency-Key"
+
+
+def test_models_and_datasets_do_not_share_names(hone: Client, toy_directory: Path) -> None:
+    hone.upload_dataset("same-name", ROWS)
+    hone.register_model("same-name", toy_directory)
+    assert hone.dataset("same-name").id != hone.model("same-name").id

@@ -1,0 +1,91 @@
+"""What came of a run: trajectories and exports."""
+
+import io
+import tarfile
+from typing import Any
+
+import pytest
+
+from hone.client import Client, every
+from hone.client import errors as client_errors
+from hone.store.notifications import Listener
+from tests.integration.gateway import seed
+from tests.integration.gateway.conftest import Gateway
+from tests.integration.gateway.seed import SAMPLES, Seeded
+from tests.servers.postgres import TestDatabase
+
+
+class TestTrajectories:
+    def test_pages_hold_every_sample_once_in_order(self, hone: Client, seeded: Seeded) -> None:
+        listed = [(row.group_id, row.index) for row in every(hone.trajectories, run_id=seeded.run.id, limit=3)]
+        assert listed == [(group, index) for group in seeded.groups for index in range(SAMPLES)]
+
+    @pytest.mark.parametrize(("filters", "indices"), [
+        ({"purpose": "eval"}, [0, 1, 2, 3]), ({"step": 1}, [0, 1, 2, 3]), ({"step": 3}, []),
+        ({"purpose": "eval", "status": "infra_error"}, [0]), ({"purpose": "eval", "min_score": 0.5}, [2, 3]),
+        ({"purpose": "eval", "max_score": 0.5}, [1, 2]), ({"purpose": "train", "text": "ANSWER 3_%"}, [3]),
+        ({"text": "_%x"}, []),
+    ])
+    def test_filters(self, hone: Client, seeded: Seeded, filters: dict[str, Any], indices: list[int]) -> None:
+        assert [row.index for row in hone.trajectories(seeded.run.id, **filters).data] == indices
+
+    def test_one_whole(self, hone: Client, seeded: Seeded) -> None:
+        wanted = seeded.trajectories[SAMPLES + 2]
+        whole = hone.trajectory(seeded.run.id, wanted.group_id, wanted.index)
+        assert (whole.purpose, whole.score, whole.item) == ("eval", 0.5, wanted.item)
+        assert whole.calls[0]["completion_ids"] == [5, 2]
+        assert whole.calls[0]["text"] == "answer 2_%"
+        assert [(grade.status, grade.value) for grade in whole.grades] == [("ok", 0.5)]
+
+    def test_a_place_that_is_none_is_refused(self, hone: Client, seeded: Seeded) -> None:
+        with pytest.raises(client_errors.Refused, match=r"query\.after"):
+            hone.trajectories(seeded.run.id, after="x")
+        with pytest.raises(client_errors.NotFound):
+            hone.trajectory(seeded.run.id, seeded.groups[0], SAMPLES)
+
+
+class TestExports:
+    def test_asked_for_done_and_downloaded(
+        self, hone: Client, seeded: Seeded, postgres: TestDatabase, gateway: Gateway,
+    ) -> None:
+        listener = Listener(postgres.worker_url, "operations")
+        listener.wait(0)
+        export = hone.create_export(seeded.run.id)
+        assert (export.state, export.version_id, export.run_id) == ("queued", seeded.versions[2], seeded.run.id)
+        assert listener.wait(5) == {"operations"}
+        with pytest.raises(client_errors.Conflict, match="is queued"):
+            hone.export_archive(export.id)
+        files = {"config.json": b"{}", "model.safetensors": bytes(range(256)) * 3}
+        seed.finish_export(postgres.owner_url, gateway.objects, export.id, files)
+        done = hone.export(export.id)
+        assert (done.state, done.max_abs_diff, done.files["config.json"].bytes) == ("done", 1e-6, 2)
+        assert hone.export_file(export.id, "model.safetensors") == files["model.safetensors"]
+        assert _unpacked(hone.export_archive(export.id)) == {
+            f"{export.id}/{name}": data for name, data in files.items()}
+        with pytest.raises(client_errors.NotFound, match=r"it has config\.json, model\.safetensors"):
+            hone.export_file(export.id, "pickle.bin")
+
+    def test_a_version_is_exported_once_unless_it_failed(
+        self, hone: Client, seeded: Seeded, postgres: TestDatabase,
+    ) -> None:
+        first = hone.create_export(seeded.run.id, seeded.versions[0])
+        assert hone.create_export(seeded.run.id, seeded.versions[0]).id == first.id
+        seed.fail_export(postgres.owner_url, first.id, "logits differ")
+        assert hone.export(first.id).reason == "logits differ"
+        second = hone.create_export(seeded.run.id, seeded.versions[0])
+        assert second.id != first.id
+        assert {first.id, second.id} <= {one.id for one in every(hone.exports, run_id=seeded.run.id, limit=1)}
+        assert seed.lane(postgres.owner_url, seeded.run.model_id) == list(
+            range(1, len(seed.lane(postgres.owner_url, seeded.run.model_id)) + 1))
+
+    def test_only_versions_of_the_run_itself(self, hone: Client, seeded: Seeded, base: str) -> None:
+        with pytest.raises(client_errors.Refused) as refused:
+            hone.create_export(seeded.run.id, "ver_other")
+        assert refused.value.problems[0].field == "version_id"
+        with pytest.raises(client_errors.Conflict, match="no stored version yet"):
+            hone.create_export(hone.create_run(seed.spec(base)).id)
+
+
+def _unpacked(archive: bytes) -> dict[str, bytes]:
+    with tarfile.open(fileobj=io.BytesIO(archive), mode="r:") as tar:
+        return {member.name: (tar.extractfile(member) or io.BytesIO()).read() for member in tar.getmembers()}

@@ -1,0 +1,103 @@
+"""A tenant sees its own rows alone: the other's ids are answered as if they did not exist."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from psycopg import Connection, errors
+
+from hone import keys
+from hone.client import Client
+from hone.client import errors as client_errors
+from hone.store.database import Database
+from tests.integration.gateway import seed
+from tests.integration.gateway.conftest import Gateway
+from tests.integration.gateway.seed import Seeded
+from tests.servers.postgres import TestDatabase
+
+READS: list[Callable[[Client, Seeded], Any]] = [
+    lambda hone, seeded: hone.run(seeded.run.id),
+    lambda hone, seeded: hone.events(seeded.run.id),
+    lambda hone, seeded: next(hone.follow(seeded.run.id)),
+    lambda hone, seeded: hone.metrics(seeded.run.id),
+    lambda hone, seeded: hone.checkpoints(seeded.run.id),
+    lambda hone, seeded: hone.trajectories(seeded.run.id),
+    lambda hone, seeded: hone.trajectory(seeded.run.id, seeded.groups[0], 0),
+    lambda hone, seeded: hone.exports(seeded.run.id),
+    lambda hone, seeded: hone.cancel(seeded.run.id),
+    lambda hone, seeded: hone.create_export(seeded.run.id),
+    lambda hone, seeded: hone.model(seeded.run.spec["model"]["base"]),
+]
+
+
+@pytest.mark.parametrize("call", READS, ids=range(len(READS)))
+def test_a_foreign_id_is_as_unknown_as_any(
+    other: Client, seeded: Seeded, call: Callable[[Client, Seeded], Any],
+) -> None:
+    with pytest.raises(client_errors.NotFound) as foreign:
+        call(other, seeded)
+    assert "There is no" in foreign.value.detail or "has no trajectory" in foreign.value.detail
+
+
+def test_the_same_words_for_a_foreign_and_an_unknown_run(other: Client, seeded: Seeded) -> None:
+    said = []
+    for run_id in (seeded.run.id, "run_unknown"):
+        with pytest.raises(client_errors.NotFound) as refused:
+            other.run(run_id)
+        said.append(refused.value.detail.replace(run_id, "ID"))
+    assert said[0] == said[1]
+
+
+def test_lists_are_empty_for_the_other(other: Client, seeded: Seeded) -> None:
+    assert seeded.groups
+    assert [other.runs().data, other.models().data, other.datasets().data, other.usage()] == [[], [], [], []]
+
+
+def test_foreign_exports_and_bases_do_not_exist(hone: Client, other: Client, seeded: Seeded) -> None:
+    export = hone.create_export(seeded.run.id, seeded.versions[1])
+    with pytest.raises(client_errors.NotFound):
+        other.export(export.id)
+    for base in (seeded.versions[0], seeded.run.id, "toy"):
+        with pytest.raises(client_errors.Refused) as refused:
+            other.create_run(seed.spec(base))
+        assert refused.value.problems[0].field == "model.base"
+
+
+def test_names_are_each_tenants_own(hone: Client, other: Client, base: str, toy_directory: Path) -> None:
+    theirs = other.register_model(base, toy_directory)
+    assert theirs.id != hone.model(base).id
+    run = other.create_run(seed.spec(base))
+    with pytest.raises(client_errors.NotFound):
+        hone.run(run.id)
+
+
+def test_the_database_itself_refuses_the_gateways_role(postgres: TestDatabase, seeded: Seeded) -> None:
+    with Connection.connect(postgres.gateway_url) as connection:
+        with pytest.raises(errors.UndefinedObject), connection.transaction():
+            connection.execute("SELECT count(*) FROM runs")
+        connection.execute("SELECT set_config('hone.tenant', 'tenant_of_nobody', false)")
+        assert connection.execute("SELECT count(*) FROM runs").fetchall() == [(0,)]
+        with pytest.raises(errors.InsufficientPrivilege), connection.transaction():
+            connection.execute("INSERT INTO events (tenant_id, run_id, kind, message) VALUES ('t', %s, 'k', 'm')",
+                               [seeded.run.id])
+
+
+def test_a_revoked_key_is_refused(gateway: Gateway, database: Database) -> None:
+    key = keys.create(database, "short-lived")
+    with gateway.client(key.secret) as client:
+        client.runs()
+        assert keys.revoke(database, key.id)
+        with pytest.raises(client_errors.Unauthenticated):
+            client.runs()
+
+
+def test_keys_are_stored_as_hashes(database: Database, postgres: TestDatabase) -> None:
+    key = keys.create(database, "hashed")
+    assert key.secret.startswith("tml-")
+    with Connection.connect(postgres.owner_url) as connection:
+        row = connection.execute("SELECT * FROM api_keys WHERE id = %s", [key.id]).fetchone()
+    assert key.secret not in str(row)
+    listed = {one.id: one for one in keys.listed(database)}
+    assert key.secret.startswith(listed[key.id].prefix)
+    assert not keys.revoke(database, "key_unknown")
