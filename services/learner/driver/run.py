@@ -38,7 +38,8 @@ class Run:
         self._slots: dict[str, Any] = presets.resolve(lease.spec.algorithm)
         self._tasks = Tasks(database, objects, peers, lease)
         self._supervised = Supervised(database, objects, lease)
-        self._said, self._said_at, self._hinted_at = "", time.monotonic(), 0.0
+        self._seen, self._seen_at, self._hinted_at = "", time.monotonic(), 0.0
+        self._told: str | None = None
 
     def advance(self) -> bool:
         """Do the first thing that applies, in this order; False when all that is left is to wait.
@@ -60,8 +61,9 @@ class Run:
             or self._finish(now) or self._wait(now)
         )
 
-    def explain(self, reason: str) -> None:
-        """Say on the run's row what it waits for."""
+    def explain(self, reason: str | None) -> None:
+        """Say on the run's row what it waits for; None when it moves."""
+        self._told = reason
         with self._database.transaction() as transaction:
             transaction.run("driver.say_waiting", run_id=self.lease.run_id, epoch=self.lease.epoch, waiting_for=reason)
 
@@ -158,11 +160,7 @@ class Run:
     def _wait(self, now: View) -> bool:
         if any(count.unclaimed for count in now.counts.values()):
             self._repeat_hint()
-        situation = self._situation(now)
-        if situation != self._said:
-            self._said, self._said_at = situation, time.monotonic()
-        elif time.monotonic() - self._said_at > self._settings.sweep_s:
-            self.explain(situation)
+        self._tell(self._situation(now))
         return False
 
     # Parts of the above -------------------------------------------------------------------------------------------
@@ -205,6 +203,15 @@ class Run:
                             step=None, message=reason or f"run {state}", data=json.dumps({}))
             transaction.run("driver.set_state", run_id=lease.run_id, epoch=lease.epoch, state=state, reason=reason)
             transaction.run("driver.notify", channel="runs", payload=lease.run_id)
+
+    def _tell(self, situation: str) -> None:
+        """Explain a situation that lasts, and take the explanation back once it has changed."""
+        if situation != self._seen:
+            self._seen, self._seen_at = situation, time.monotonic()
+            if self._told is not None:
+                self.explain(None)
+        elif self._told != situation and time.monotonic() - self._seen_at > self._settings.sweep_s:
+            self.explain(situation)
 
     def _situation(self, now: View) -> str:
         if now.version_id is None:

@@ -39,7 +39,7 @@ class Supervised:
 
 def _trajectory(row: dict[str, Any], place: int, tokenizer: Tokenizer) -> Trajectory:
     messages = row.get("messages") or [{"role": "user", "content": row["prompt"]}]
-    completion = tokenizer.encode(row["completion"]) + tokenizer.stop_ids[:1]
+    completion = tokenizer.completion_ids(row["completion"])
     call = Call(
         index=0, prompt_ids=tokenizer.prompt_ids(messages), completion_ids=completion, logp_sample=[],
         finish_reason="stop", versions=[], text=row["completion"], train_mask=[True] * len(completion))

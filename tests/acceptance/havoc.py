@@ -1,0 +1,138 @@
+"""Killing and freezing processes of a working stack, and proof that each blow hit and was recovered from."""
+
+import os
+import random
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from hone import crashpoints
+from tests.acceptance.scene import Scene, wait_for
+
+RECOVERY_S = 60.0
+
+_COUNTERS = {
+    "driver": "SELECT lease_epoch FROM runs WHERE id = %s",
+    "trainer": "SELECT m.lease_epoch FROM models m JOIN runs r ON r.policy_model_id = m.id WHERE r.id = %s",
+    "rollout": "SELECT coalesce(sum(attempt), 0) - count(*) FILTER (WHERE attempt > 0) FROM groups WHERE run_id = %s",
+}
+"""What rises when another holder takes over; the stateless kinds show it by a new process."""
+
+_HOLDERS = {
+    "driver": "SELECT lease_owner FROM runs WHERE id = %s",
+    "trainer": "SELECT m.lease_owner FROM models m JOIN runs r ON r.policy_model_id = m.id WHERE r.id = %s",
+    "rollout": "SELECT claim_owner FROM groups WHERE run_id = %s AND state = 'requested' "
+               "AND claim_expires > now() LIMIT 1",
+}
+
+
+@dataclass
+class Havoc:
+    """Blows at one run; `recoveries` holds the seconds from each blow to the next committed step, by kind."""
+
+    scene: Scene
+    run_id: str
+    steps: int
+    lease_s: float
+    recoveries: dict[str, list[float]] = field(default_factory=dict)
+
+    def crash_at(self, kind: str, point: str) -> None:
+        """Arm a named crash point and see its process die there and the run go on."""
+        before = self._room()
+        pids = self.scene.stack.pids()
+        counter = self._counter(kind)
+        (self.scene.crash_dir / point).touch()
+        hit = self.scene.crash_dir / "hit"
+        died = wait_for(f"{kind} to reach {point}", lambda: self._victim(hit, point), RECOVERY_S)
+        assert died in {pid for name, pid in pids.items() if name.startswith(kind)}, (kind, point, died, pids)
+        self._recovered(kind, died, counter, before)
+
+    def kill(self, name: str) -> None:
+        """Kill one process by its slot, whatever it is doing."""
+        before = self._room()
+        kind = name.rpartition("-")[0] or name
+        died = self.scene.stack.kill(name)
+        self._recovered(kind, died, None, before)
+
+    def freeze(self, kind: str) -> None:
+        """Stop the holder of a lease until another has it, then let it wake up late."""
+        before = self._room()
+        counter = self._counter(kind)
+        holder = wait_for(f"a holder of the {kind} lease", lambda: self._holder(kind), RECOVERY_S)
+        pid = self.scene.stack.kill(holder, signal.SIGSTOP)
+        began = time.monotonic()
+        try:
+            wait_for(f"another {kind} to take over", lambda: self._counter(kind) > counter, RECOVERY_S)
+            wait_for("a step without the frozen holder", lambda: self.scene.committed(self.run_id) > before, RECOVERY_S)
+            self._note(f"{kind} frozen", began)
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        wait_for("a step with the holder awake", lambda: self.scene.committed(self.run_id) > before + 1, RECOVERY_S)
+
+    def random_kills(self, seed: int, count: int) -> list[str]:
+        """Kill `count` processes, drawn with their moments by `seed`; return their names."""
+        chance, victims = random.Random(seed), []
+        for _ in range(count):
+            names = sorted(set(self.scene.stack.pids()) - {"supervisord"})
+            victims.append(chance.choice(names))
+            time.sleep(chance.uniform(0.0, 0.6))
+            self.kill(victims[-1])
+        return victims
+
+    def strike(self, what: str, blow: Callable[[], Any]) -> None:
+        """Deal a blow to something outside the stack and see the run go on."""
+        before = self._room()
+        began = time.monotonic()
+        blow()
+        wait_for(f"a step after {what}", lambda: self._progress() > before, RECOVERY_S)
+        self._note(what, began)
+
+    def _room(self) -> int:
+        """Return the committed step once it is past the first; a blow counts with at least two steps to come."""
+        step = int(wait_for("a committed step", self._progress, RECOVERY_S))
+        assert step + 2 <= self.steps, f"the run is at step {step} of {self.steps}: no room for another blow"
+        return step
+
+    def _recovered(self, kind: str, died: int, counter: int | None, before: int) -> None:
+        began = time.monotonic()
+        wait_for(f"a step after the death of {kind}", lambda: self._progress() > before + 1, RECOVERY_S)
+        if counter is not None and kind in _COUNTERS:
+            wait_for(f"the {kind} counter to rise", lambda: self._counter(kind) > counter, RECOVERY_S)
+        wait_for(f"another {kind}", lambda: self._replaced(kind, died), RECOVERY_S)
+        self._note(kind, began)
+
+    def _replaced(self, kind: str, died: int) -> bool:
+        mine = [one for one in self.scene.stack.status() if one.name.startswith(kind)]
+        return all(one.state == "RUNNING" and one.pid != died for one in mine)
+
+    def _victim(self, hit: Any, point: str) -> int | None:
+        found = [path.name.rpartition(".")[2] for path in hit.glob(f"{point}.*")] if hit.exists() else []
+        return int(found[0]) if found else None
+
+    def _holder(self, kind: str) -> str | None:
+        found = self.scene.rows(_HOLDERS[kind], self.run_id)  # type: ignore[arg-type]
+        return str(next(iter(found[0].values()))) if found else None
+
+    def _counter(self, kind: str) -> int:
+        return int(self.scene.one(_COUNTERS[kind], self.run_id)) if kind in _COUNTERS else 0  # type: ignore[arg-type]
+
+    def _progress(self) -> int:
+        """Return the committed step, or 0 while the database itself is away."""
+        try:
+            return self.scene.committed(self.run_id)
+        except OSError:
+            return 0
+        except Exception as error:
+            if type(error).__name__ == "OperationalError":
+                return 0
+            raise
+
+    def _note(self, kind: str, began: float) -> None:
+        self.recoveries.setdefault(kind, []).append(time.monotonic() - began)
+
+
+def points() -> list[tuple[str, str]]:
+    """Return every (kind, crash point) that a managed run passes in each of its steps."""
+    return [(kind, point) for kind, found in crashpoints.POINTS.items() for point in found if kind != "gateway"]

@@ -1,0 +1,43 @@
+"""What is true of a finished run whatever happened to it: promise 1, read from rows."""
+
+from tests.acceptance.scene import Scene
+
+
+def check(scene: Scene, run_id: str, steps: int, prompts: int) -> None:
+    """Raise AssertionError unless every group ended once and every step stands in the final version's ancestry."""
+    assert scene.rows(
+        "SELECT id, state FROM groups WHERE run_id = %s AND state NOT IN ('used', 'dropped')", run_id) == []
+    states = {row["state"]: row["count"] for row in scene.rows(
+        "SELECT state, count(*) FROM groups WHERE run_id = %s AND purpose = 'train' GROUP BY state", run_id)}
+    requested = scene.one("SELECT count(*) FROM groups WHERE run_id = %s AND purpose = 'train'", run_id)
+    assert sum(states.values()) == requested
+    assert states.get("used") == steps * prompts, states
+    _check_steps(scene, run_id, steps)
+    _check_samples(scene, run_id)
+
+
+def _check_steps(scene: Scene, run_id: str, steps: int) -> None:
+    committed = scene.rows("SELECT n, group_ids, version_id FROM steps WHERE run_id = %s AND state = 'committed' "
+                           "ORDER BY n", run_id)
+    assert [row["n"] for row in committed] == list(range(1, steps + 1))
+    trained = [group for row in committed for group in row["group_ids"]]
+    used = {row["id"] for row in scene.rows(
+        "SELECT id FROM groups WHERE run_id = %s AND purpose = 'train' AND state = 'used'", run_id)}
+    assert len(trained) == len(set(trained)), "a group was trained twice"
+    assert set(trained) == used
+    ancestry = scene.rows(
+        "WITH RECURSIVE line AS (SELECT v.* FROM versions v WHERE v.id = %s "
+        "UNION ALL SELECT p.* FROM versions p JOIN line c ON p.id = c.parent_id) SELECT id FROM line",
+        committed[-1]["version_id"])
+    assert {row["version_id"] for row in committed} <= {row["id"] for row in ancestry}
+
+
+def _check_samples(scene: Scene, run_id: str) -> None:
+    assert scene.one("SELECT count(*) FROM journal j JOIN groups g ON g.id = j.group_id WHERE g.run_id = %s",
+                     run_id) == 0
+    assert scene.rows(
+        "SELECT g.id FROM groups g LEFT JOIN trajectories t ON t.group_id = g.id WHERE g.run_id = %s "
+        "AND g.state = 'used' GROUP BY g.id HAVING count(t.*) <> g.n", run_id) == []
+    assert scene.rows(
+        "SELECT t.group_id, t.index FROM trajectories t LEFT JOIN grades r USING (group_id, index) "
+        "WHERE t.run_id = %s GROUP BY t.group_id, t.index HAVING count(r.*) <> 1", run_id) == []

@@ -1,0 +1,91 @@
+"""A running stack seen from outside: its REST door, and its rows read straight from Postgres."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, LiteralString
+
+import psycopg
+from psycopg.rows import dict_row
+
+from hone.client import Client
+from hone.client.resources import Run
+from hone.stack.embedded import Stack
+
+READY_S = 120.0
+
+
+class Late(AssertionError):
+    """Something that had to happen did not happen in time."""
+
+
+def wait_for(what: str, happened: Callable[[], Any], timeout_s: float) -> Any:
+    """Return the first true answer of `happened`. Raises Late naming `what`."""
+    until = time.monotonic() + timeout_s
+    while True:
+        answer = happened()
+        if answer:
+            return answer
+        if time.monotonic() > until:
+            raise Late(f"{what}: not within {timeout_s:.0f} s")
+        time.sleep(0.02)
+
+
+@dataclass
+class Scene:
+    """A stack, a client of its gateway, and the directory that arms its crash points."""
+
+    stack: Stack
+    client: Client
+    crash_dir: Path
+    database_url: str
+
+    def rows(self, query: LiteralString, *parameters: Any) -> list[dict[str, Any]]:
+        """Return rows of a query, with every tenant's."""
+        with psycopg.connect(self.database_url, row_factory=dict_row, connect_timeout=5) as connection:
+            return connection.execute(query, parameters).fetchall()
+
+    def one(self, query: LiteralString, *parameters: Any) -> Any:
+        """Return the first column of a query's only row."""
+        (row,) = self.rows(query, *parameters)
+        return next(iter(row.values()))
+
+    def committed(self, run_id: str) -> int:
+        """Return the run's last committed step."""
+        return int(self.one("SELECT coalesce(max(n), 0) FROM steps WHERE run_id = %s AND state = 'committed'", run_id))
+
+    def finished(self, run_id: str, timeout_s: float = 300) -> Run:
+        """Return the run once it has ended. Raises Late, and AssertionError unless it succeeded."""
+        run = wait_for(f"the end of {run_id}", lambda: self._ended(run_id), timeout_s)
+        assert run.state == "succeeded", run.reason
+        return run
+
+    def weights(self, run_id: str) -> list[str]:
+        """Return the digest of every live version of the run's policy, in order of its number."""
+        found = self.rows(
+            "SELECT v.manifest ->> 'weights_sha256' AS sha FROM versions v "
+            "JOIN runs r ON r.policy_model_id = v.model_id WHERE r.id = %s AND v.state = 'live' ORDER BY v.number", run_id)
+        return [row["sha"] for row in found]
+
+    def _ended(self, run_id: str) -> Run | None:
+        run = self.client.run(run_id)
+        return run if run.state in ("succeeded", "failed", "cancelled") else None
+
+
+def open_scene(
+    state: Path, settings: Mapping[str, object], counts: Mapping[str, int],
+    commands: Mapping[str, list[str]] | None = None,
+) -> Scene:
+    """Start a stack and wait until it is ready."""
+    crash_dir = state / "crash"
+    crash_dir.mkdir(parents=True)
+    stack = Stack(state, settings={"crash_dir": crash_dir, **settings}, counts=counts, commands=commands)
+    stack.start()
+    try:
+        stack.wait_ready(READY_S)
+    except BaseException:
+        stack.stop()
+        raise
+    record = stack.record()
+    return Scene(stack, Client(record.gateway_url, record.api_key), crash_dir, record.database_url)
