@@ -1,18 +1,15 @@
 """The stored grades: the first result of a sample under a grader stays, whoever comes later."""
 
 import json
-from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from psycopg import OperationalError
-
-from hone.rpc.errors import NotFound, NotReady
+from hone.rpc.errors import NotFound
+from hone.rpc.transactions import transaction
 from hone.store.database import AsyncDatabase, AsyncTransaction, Row
 from services.reward.bench import Key
 from services.reward.results import Result, Status
-
 
 _COLUMNS = ("group_ids", "indexes", "components", "statuses", "values", "reasons", "extracted", "decided_by", "cost_ms")
 
@@ -46,30 +43,22 @@ class Ledger:
 
     async def stored(self, account: Account, keys: Collection[Key]) -> dict[Key, Stored]:
         """Return the grades that samples have already. Raises NotFound for a group that is not the run's."""
-        async with self._transaction() as transaction:
-            return await _stored(transaction, account, keys)
+        async with transaction(self._database) as opened:
+            return await _stored(opened, account, keys)
 
     async def add(self, account: Account, results: Mapping[Key, Result]) -> dict[Key, Stored]:
         """Store results and return the grades that stand: these, or those that were there before."""
-        async with self._transaction() as transaction:
-            rows = await transaction.all("reward.add", **account.names(), **_columns(results))
+        async with transaction(self._database) as opened:
+            rows = await opened.all("reward.add", **account.names(), **_columns(results))
             grades = _grades(rows)
         if missed := results.keys() - grades.keys():
             grades |= await self.stored(account, missed)
         return grades
 
-    @asynccontextmanager
-    async def _transaction(self) -> AsyncIterator[AsyncTransaction]:
-        try:
-            async with self._database.transaction() as transaction:
-                yield transaction
-        except OperationalError as error:
-            raise NotReady(f"the database is away: {error}") from error
 
-
-async def _stored(transaction: AsyncTransaction, account: Account, keys: Collection[Key]) -> dict[Key, Stored]:
+async def _stored(opened: AsyncTransaction, account: Account, keys: Collection[Key]) -> dict[Key, Stored]:
     groups, indexes = [key[0] for key in keys], [key[1] for key in keys]
-    rows = await transaction.all("reward.stored", **account.names(), group_ids=groups, indexes=indexes)
+    rows = await opened.all("reward.stored", **account.names(), group_ids=groups, indexes=indexes)
     if unknown := [row["group_id"] for row in rows if not row["known"]]:
         raise NotFound(f"group {unknown[0]}: not a group of run {account.run_id!r} of tenant {account.tenant_id!r}")
     return _grades(row for row in rows if row["id"] is not None)

@@ -90,5 +90,5 @@ def _stored(grade: Stored) -> reward_pb2.Grade:
 
 def _grade(result: Result) -> reward_pb2.Grade:
     return reward_pb2.Grade(
-        status=f"GRADE_STATUS_{result.status.name}", score=result.score, components=result.components, reasons=result.reasons,
-        extracted=result.extracted, decided_by=result.decided_by, cost_ms=result.cost_ms)
+        status=f"GRADE_STATUS_{result.status.name}", score=result.score, components=result.components,
+        reasons=result.reasons, extracted=result.extracted, decided_by=result.decided_by, cost_ms=result.cost_ms)

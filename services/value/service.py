@@ -1,18 +1,16 @@
 """The Value service: rollout budgets, and baselines from the outcomes of earlier steps."""
 
 import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 
-from psycopg import OperationalError
 from pydantic import ValidationError
 
 from hone.algorithms.allocation import ALLOCATIONS, AllocationInputs
 from hone.api import value_pb2, value_pb2_grpc
 from hone.crashpoints import reach
-from hone.rpc.errors import InvalidField, NotFound, NotReady
-from hone.store.database import AsyncDatabase, AsyncTransaction
+from hone.rpc.errors import InvalidField, NotFound
+from hone.rpc.transactions import transaction
+from hone.store.database import AsyncDatabase
 
 
 class Value(value_pb2_grpc.ValueServiceServicer):
@@ -30,23 +28,15 @@ class Value(value_pb2_grpc.ValueServiceServicer):
 
     async def Baseline(self, request: value_pb2.BaselineRequest, context: Any) -> value_pb2.BaselineResponse:
         """Return the mean outcome of each task over the steps before one."""
-        async with self._transaction() as transaction:
-            if await transaction.one("value.run_exists", run_id=request.run_id) is None:
+        async with transaction(self._database) as opened:
+            if await opened.one("value.run_exists", run_id=request.run_id) is None:
                 raise NotFound(f"run {request.run_id!r}: there is no such run")
-            rows = await transaction.all("value.baselines", run_id=request.run_id, before_step=request.before_step,
-                                         task_hashes=list(request.task_hashes))
+            rows = await opened.all("value.baselines", run_id=request.run_id, before_step=request.before_step,
+                                    task_hashes=list(request.task_hashes))
         known = {row["task_hash"]: row for row in rows}
         return value_pb2.BaselineResponse(baselines=[
             value_pb2.TaskBaseline(task_hash=task_hash, **_fields(known.get(task_hash)))
             for task_hash in request.task_hashes])
-
-    @asynccontextmanager
-    async def _transaction(self) -> AsyncIterator[AsyncTransaction]:
-        try:
-            async with self._database.transaction() as transaction:
-                yield transaction
-        except OperationalError as error:
-            raise NotReady(f"the database is away: {error}") from error
 
 
 def _fields(row: dict[str, Any] | None) -> dict[str, Any]:

@@ -1,0 +1,47 @@
+"""A reasoning-gym task's own verifier decides."""
+
+from typing import Any
+
+import pytest
+
+from hone.environments.tasks import episode, make
+from services.reward.judgement import judged
+from services.reward.results import Result, Status
+from services.reward.specs import spec
+
+ITEM = episode(make("reasoning_gym", {"task": "countdown"}, 3)).reset().item
+LEGS = episode(make("reasoning_gym", {"task": "leg_counting"}, 3)).reset().item
+
+
+def grade(item: dict[str, Any], output: str, tag: str = "optional") -> Result:
+    return judged(spec(f'{{"type": "reasoning_gym", "answer_tag": "{tag}"}}'), item, output)
+
+
+@pytest.mark.parametrize(("output", "tag", "score"), [
+    (LEGS["answer"], "optional", 1.0),
+    (f"I think <answer>7</answer> no <answer> {LEGS['answer']} </answer>.", "optional", 1.0),
+    (f"<answer>{LEGS['answer']}</answer>", "required", 1.0),
+    ("-1", "optional", 0.0),
+])
+def test_the_answer_is_scored(output: str, tag: str, score: float) -> None:
+    result = grade(LEGS, output, tag)
+    assert (result.status, result.score, result.decided_by) == (Status.OK, score, "leg_counting")
+
+
+def test_any_right_answer_counts_and_partial_scores_are_the_tasks_own() -> None:
+    assert grade(ITEM, ITEM["answer"]).score == 1.0
+    partial = grade(ITEM, "1+1").score
+    assert partial is not None
+    assert 0 < partial < 1
+
+
+def test_a_required_tag_that_is_missing_is_no_answer() -> None:
+    assert grade(LEGS, LEGS["answer"], "required").status is Status.NO_ANSWER
+
+
+@pytest.mark.parametrize("item", [
+    {}, {"params": {"task": "leg_counting"}}, {"params": {"task": "legs"}, "seed": 3}, {**LEGS, "prompt": "Another?"},
+])
+def test_a_row_that_names_no_task_is_our_fault(item: dict[str, Any]) -> None:
+    result = grade(item, "7")
+    assert (result.status, result.score) == (Status.INVALID_SPEC, None)

@@ -1,0 +1,84 @@
+"""Graders that compare texts and numbers."""
+
+import json
+from typing import Any
+
+import pytest
+
+from services.reward.judgement import judged
+from services.reward.results import Result, Status
+from services.reward.specs import spec
+
+
+def grade(grader: dict[str, Any], item: dict[str, Any], output: str) -> Result:
+    return judged(spec(json.dumps(grader)), item, output)
+
+
+@pytest.mark.parametrize(("params", "output", "score"), [
+    ({}, "012579", 1.0),
+    ({}, " 012579\n", 1.0),
+    ({}, "12579", 0.0),
+    ({"strip": False}, " 012579", 0.0),
+    ({"reference": "{{ item.word }}"}, "hello", 0.0),
+    ({"reference": "{{ item.word }}", "ignore_case": True}, "hello", 1.0),
+])
+def test_exact(params: dict[str, Any], output: str, score: float) -> None:
+    result = grade({"type": "exact", **params}, {"answer": "012579", "word": "Hello"}, output)
+    assert (result.status, result.score, result.decided_by) == (Status.OK, score, "exact")
+
+
+@pytest.mark.parametrize(("reference", "output", "score", "extracted"), [
+    ("72", "She has 70, no, 72 apples.", 1.0, "72"),
+    ("72", "72 or 73", 0.0, "73"),
+    (5, "7-5", 1.0, "5"),
+    (-5, "it is -5", 1.0, "-5"),
+    ("-5", "x = −5", 1.0, "−5"),
+    ("1,234,567", "1234567", 1.0, "1234567"),
+    ("1234567", "about 1,234,567.", 1.0, "1,234,567"),
+    ("3", "1,2,3", 1.0, "3"),
+    ("0.5", "p=.5", 1.0, ".5"),
+    ("1200", "1.2e3", 1.0, "1.2e3"),
+    ("50", "50%", 1.0, "50"),
+    ("0.3", str(0.1 + 0.2), 1.0, str(0.1 + 0.2)),
+    ("1", "1e999", 0.0, "1e999"),
+    ("#### 18", "<think>17</think>18", 1.0, "18"),
+])
+def test_numeric(reference: Any, output: str, score: float, extracted: str) -> None:
+    result = grade({"type": "numeric"}, {"answer": reference}, output)
+    assert (result.status, result.score, result.extracted) == (Status.OK, score, extracted)
+
+
+@pytest.mark.parametrize(("tolerances", "output", "score"), [
+    ({"abs_tolerance": 0.5}, "100.5", 1.0), ({"abs_tolerance": 0.5}, "100.6", 0.0),
+    ({"rel_tolerance": 0.01}, "101", 1.0), ({"rel_tolerance": 0.01}, "101.1", 0.0),
+])
+def test_numeric_tolerance(tolerances: dict[str, float], output: str, score: float) -> None:
+    assert grade({"type": "numeric", **tolerances}, {"answer": "100"}, output).score == score
+
+
+def test_numeric_without_a_number() -> None:
+    assert grade({"type": "numeric"}, {"answer": "4"}, "four").status is Status.NO_ANSWER
+    assert grade({"type": "numeric"}, {"answer": "four"}, "4").status is Status.INVALID_SPEC
+    assert grade({"type": "numeric"}, {"answer": "1e999"}, "4").status is Status.INVALID_SPEC
+
+
+@pytest.mark.parametrize(("operation", "text", "reference", "score"), [
+    ("eq", "Cat", "Cat", 1.0), ("eq", "cat", "Cat", 0.0), ("eq", "Cat ", "Cat", 0.0),
+    ("ne", "cat", "Cat", 1.0), ("ne", "Cat", "Cat", 0.0),
+    ("like", "A Cat sat", "Cat", 1.0), ("like", "Cat", "A Cat sat", 0.0), ("like", "a cat sat", "Cat", 0.0),
+    ("ilike", "a cat sat", "Cat", 1.0), ("ilike", "a dog sat", "Cat", 0.0),
+])
+def test_string_check(operation: str, text: str, reference: str, score: float) -> None:
+    grader = {"type": "string_check", "name": "has a cat", "operation": operation,
+              "input": "{{ sample.output_text }}", "reference": "{{item.word}}"}
+    assert grade(grader, {"word": reference}, text).score == score
+
+
+def test_the_vendor_shape_reads_json_outputs() -> None:
+    grader = {"type": "string_check", "name": "animal", "operation": "eq",
+              "input": "{{ sample.output_json.animal }}", "reference": "{{ item.animal }}"}
+    assert grade(grader, {"animal": "cat"}, '{"animal": "cat"}').score == 1.0
+    for output in ("cat", '{"beast": "cat"}', "[]"):
+        result = grade(grader, {"animal": "cat"}, output)
+        assert (result.status, result.score) == (Status.NO_ANSWER, 0.0)
+        assert result.reasons[0].startswith("sample_parse_error")

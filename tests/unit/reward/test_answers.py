@@ -1,0 +1,69 @@
+"""Answers are found where they stand."""
+
+import pytest
+
+from services.reward.answer_types import answer_type, braced
+from services.reward.answers import after_reasoning, last_boxed, last_tagged
+from services.reward.results import NoAnswer
+
+
+@pytest.mark.parametrize(("text", "content"), [
+    (r"\boxed{1}", "1"),
+    (r"\boxed{1} and \boxed{2}", "2"),
+    (r"\boxed{\frac{1}{2}}", r"\frac{1}{2}"),
+    (r"\boxed{a \boxed{b} c}", r"a \boxed{b} c"),
+    (r"\boxed {\{1,2\}}", r"\{1,2\}"),
+    (r"{ { \boxed{1} ", "1"),
+    (r"} \boxed{1} \boxed{2", "1"),
+    (r"\boxed{1", None),
+    ("1", None),
+    (r"\\boxed{1}", None),
+])
+def test_last_boxed(text: str, content: str | None) -> None:
+    assert last_boxed(text) == content
+
+
+@pytest.mark.parametrize(("text", "content"), [
+    ("<answer>1</answer> <answer>2</answer>", "2"),
+    ("<answer>1</answer> <answer>2", "1"),
+    ("1</answer>", None),
+    ("", None),
+])
+def test_last_tagged(text: str, content: str | None) -> None:
+    assert last_tagged(text) == content
+
+
+def test_after_reasoning() -> None:
+    assert after_reasoning("a</think>b</think> c") == " c"
+    assert after_reasoning("c") == "c"
+    for unclosed in ("<think>a", "<think>a</think>b<think>c"):
+        with pytest.raises(NoAnswer):
+            after_reasoning(unclosed)
+
+
+@pytest.mark.parametrize(("tex", "in_braces"), [
+    (r"\frac12", r"\frac{1}{2}"),
+    (r"\frac123", r"\frac{1}{2}3"),
+    (r"\frac{1}2", r"\frac{1}{2}"),
+    (r"\frac1{72}", r"\frac{1}{72}"),
+    (r"\dfrac ab", r"\dfrac{a}{b}"),
+    (r"\frac\pi2", r"\frac{\pi}{2}"),
+    (r"2\sqrt2", r"2\sqrt{2}"),
+    (r"\sqrt[3]8", r"\sqrt[3]{8}"),
+    (r"\frac{\sqrt2}{\frac12}", r"\frac{\sqrt{2}}{\frac{1}{2}}"),
+    (r"\frac{1}{2}", r"\frac{1}{2}"),
+    (r"\sqrt{2", r"\sqrt{2"),
+    (r"\frac", r"\frac"),
+    ("x+1", "x+1"),
+])
+def test_tex_arguments_get_their_braces(tex: str, in_braces: str) -> None:
+    assert braced(tex) == in_braces
+
+
+@pytest.mark.parametrize(("reference", "kind"), [
+    ("B", "letter"), ("x", "letter"), ("12:30", "time"), ("3:2", "symbolic"), ("ABC", "order"), ("a > b > c", "order"),
+    ("blue", "words"), ("New York", "words"), ("None", "words"), ("x-y", "symbolic"), ("2", "symbolic"),
+    (r"\frac{1}{2}", "symbolic"), (r"\text{blue}", "words"), (r"10\text{ cm}", "symbolic"), ("", "symbolic"),
+])
+def test_answer_type(reference: str, kind: str) -> None:
+    assert answer_type(reference) == kind

@@ -1,0 +1,69 @@
+"""Rules that hold for every grader."""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import pytest
+
+from services.reward.graders.contract import Grader, Item
+from services.reward.graders.exact import ExactParams
+from services.reward.judgement import judged
+from services.reward.results import Result, Status
+from services.reward.specs import Spec, spec
+
+EXACT = spec('{"type": "exact"}')
+
+
+def scoring(score: float, **components: float) -> Spec:
+    def grade(item: Item, output_text: str, params: ExactParams) -> Result:  # noqa: ARG001
+        return Result(Status.OK, score, components)
+
+    return Spec(Grader(ExactParams, grade), EXACT.params, EXACT.json)
+
+
+@pytest.mark.parametrize("score", [float("nan"), float("inf"), -0.001, 1.001])
+def test_a_score_that_is_no_score_is_never_a_reward(score: float) -> None:
+    for grader in (scoring(score), scoring(0.5, part=score)):
+        result = judged(grader, {}, "x")
+        assert (result.status, result.score, result.components) == (Status.INVALID_SPEC, None, {})
+
+
+def test_scores_inside_the_range_pass() -> None:
+    assert judged(scoring(1.0, part=0.0), {}, "x").score == 1.0
+
+
+@pytest.mark.parametrize("output", ["", " \n\t", "x" * 200_001, "ü" * 100_001])
+def test_empty_and_huge_outputs_hold_no_answer(output: str) -> None:
+    result = judged(EXACT, {"answer": output}, output)
+    assert (result.status, result.score) == (Status.NO_ANSWER, 0.0)
+
+
+def test_the_largest_output_is_graded_and_shown_in_part() -> None:
+    result = judged(EXACT, {"answer": "x" * 200_000}, "x" * 200_000)
+    assert (result.score, result.extracted) == (1.0, "x" * 1000)
+
+
+def test_a_grader_that_breaks_is_our_fault_for_this_sample_alone() -> None:
+    def broken(item: Item, output_text: str, params: ExactParams) -> Result:  # noqa: ARG001
+        raise ZeroDivisionError("no")
+
+    result = judged(Spec(Grader(ExactParams, broken), EXACT.params, EXACT.json), {}, "x")
+    assert (result.status, result.score, result.reasons) == (Status.INFRA_ERROR, None, ("ZeroDivisionError: no",))
+
+
+def test_a_row_without_the_field_is_our_fault() -> None:
+    result = judged(EXACT, {}, "x")
+    assert (result.status, result.score) == (Status.INVALID_SPEC, None)
+    assert result.reasons == ("invalid_variable_error: item.answer is not in the task row",)
+
+
+def test_fifty_parallel_grades_are_identical() -> None:
+    grader = spec('{"type": "numeric"}')
+    with ThreadPoolExecutor(8) as threads:
+        results = list(threads.map(lambda _: judged(grader, {"answer": "72"}, "70 or 72"), range(50)))
+    assert len({replace(result, cost_ms=0.0, components=()) for result in results}) == 1  # type: ignore[arg-type]
+
+
+def test_a_score_stands_exactly_for_facts_about_the_policy() -> None:
+    assert [status for status in Status if status.about_policy] == [
+        Status.OK, Status.NO_ANSWER, Status.TIMEOUT_CANDIDATE]

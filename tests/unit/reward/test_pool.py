@@ -1,0 +1,168 @@
+"""Graders that hang or die cost one process, and nobody's score."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator
+
+import psutil
+import pytest
+
+from services.reward.bench import Bench, Sample
+from services.reward.pool import Job, Pool
+from services.reward.results import Status
+from services.reward.specs import spec
+
+MATH = spec('{"type": "math"}')
+ROW = '{"answer": "1/2"}'
+HANG = r"\boxed{9^{9^{9^9}}}"
+
+
+@pytest.fixture
+async def pool() -> AsyncIterator[Pool]:
+    pool = Pool(1)
+    yield pool
+    await pool.close()
+    assert pool.pids() == []
+
+
+def job(output: str, row: str = ROW) -> Job:
+    return Job(MATH.json, row, output)
+
+
+async def test_one_process_lives_long_and_grades_many(pool: Pool) -> None:
+    results = await asyncio.gather(*(pool.grade(job(rf"\boxed{{0.{digit}}}")) for digit in (4, 5, 6)))
+    assert [result.score for result in results] == [0.0, 1.0, 0.0]
+    pids = pool.pids()
+    assert (await pool.grade(job(r"\boxed{2/4}"))).score == 1.0
+    assert pool.pids() == pids
+
+
+async def test_fifty_parallel_grades_are_identical(pool: Pool) -> None:
+    results = await asyncio.gather(*(pool.grade(job(r"\boxed{\frac{3}{6}}")) for _ in range(50)))
+    expected = (Status.OK, 1.0, r"\frac{3}{6}", "symbolic")
+    assert {(result.status, result.score, result.extracted, result.decided_by) for result in results} == {expected}
+
+
+async def test_an_expression_that_never_ends_is_interrupted() -> None:
+    pool = Pool(1, limit_s=0.5)
+    result = await pool.grade(job(HANG))
+    assert (result.status, result.score) == (Status.TIMEOUT_GRADER, None)
+    assert (await pool.grade(job(r"\boxed{0.5}"))).score == 1.0
+    await pool.close()
+
+
+async def test_a_process_that_cannot_be_interrupted_is_killed_and_replaced() -> None:
+    pool = Pool(1, limit_s=60, kill_s=0.5)
+    assert (await pool.grade(job(r"\boxed{0.5}"))).score == 1.0
+    before = pool.pids()
+    result = await pool.grade(job(HANG))
+    assert (result.status, result.score) == (Status.TIMEOUT_GRADER, None)
+    assert result.reasons == ("the grader's process was killed after 0.5 s",)
+    with pytest.raises(ProcessLookupError):
+        os.kill(before[0], 0)
+    assert (await pool.grade(job(r"\boxed{0.5}"))).score == 1.0
+    assert pool.pids() != before
+    await pool.close()
+
+
+async def test_a_process_that_died_is_replaced_and_the_grade_tried_again(pool: Pool) -> None:
+    bench = Bench(pool, backoff_s=(0.0, 0.0))
+    assert (await bench.grade(MATH, ROW, r"\boxed{0.5}")).score == 1.0
+    os.kill(pool.pids()[0], signal.SIGKILL)
+    assert (await bench.grade(MATH, ROW, r"\boxed{0.5}")).score == 1.0
+
+
+async def test_an_infrastructure_error_is_tried_three_times_in_all() -> None:
+    class Dying(Pool):
+        tries = 0
+
+        async def grade(self, job: Job):  # type: ignore[no-untyped-def]
+            self.tries += 1
+            return await super().grade(Job("{}", job.item, job.output_text))  # the process ends on it
+
+    pool = Dying(1)
+    result = await Bench(pool, backoff_s=(0.0, 0.0)).grade(MATH, ROW, r"\boxed{0.5}")
+    assert (result.status, result.score, pool.tries) == (Status.INFRA_ERROR, None, 3)
+    await pool.close()
+
+
+async def test_a_cancelled_grade_does_not_leave_its_answer_to_the_next(pool: Pool) -> None:
+    assert (await pool.grade(job(r"\boxed{0.5}"))).score == 1.0
+    hanging = asyncio.create_task(pool.grade(job(HANG)))
+    await asyncio.sleep(0.2)
+    hanging.cancel()
+    assert (await pool.grade(job(r"\boxed{0.5}"))).score == 1.0
+
+
+async def test_workers_see_no_secrets(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HONE_DATABASE_URL", "postgresql://secret")
+    await pool.grade(job(r"\boxed{0.5}"))
+    with open(f"/proc/{pool.pids()[0]}/environ", "rb") as environ:
+        assert b"HONE" not in environ.read()
+
+
+async def test_what_was_done_comes_before_what_hangs() -> None:
+    pool = Pool(1, limit_s=2.5)
+    outputs = (r"\boxed{0.5}", HANG, r"\boxed{0.5}")
+    samples = [Sample((1, index), ROW, output, index == 2) for index, output in enumerate(outputs)]
+    batches = [batch async for batch in Bench(pool).batches(MATH, samples) if batch]
+    await pool.close()
+    merged = {key: result for batch in batches for key, result in batch.items()}
+    assert {key: result.status for key, result in merged.items()} == {
+        (1, 0): Status.OK, (1, 1): Status.TIMEOUT_GRADER, (1, 2): Status.OK}
+    assert merged[1, 2].reasons == ("truncated",)
+    assert len(batches) > 1
+    assert (1, 1) in batches[-1]
+
+
+async def test_equal_samples_are_graded_once() -> None:
+    class Counting(Pool):
+        jobs = 0
+
+        async def grade(self, job: Job):  # type: ignore[no-untyped-def]
+            self.jobs += 1
+            return await super().grade(job)
+
+    pool = Counting(1)
+    samples = [Sample((1, index), ROW, r"\boxed{0.5}") for index in range(8)] + [Sample((2, 0), ROW, r"\boxed{0.4}")]
+    batches = [batch async for batch in Bench(pool).batches(MATH, samples)]
+    await pool.close()
+    scores = [result.score for batch in batches for _, result in sorted(batch.items())]
+    assert sorted(scores, key=str) == [0.0] + [1.0] * 8
+    assert pool.jobs == 2
+
+
+async def test_hash_order_follows_no_chance(pool: Pool) -> None:
+    grader = spec('{"type": "reasoning_gym"}')
+    row = json.dumps({"params": {"task": "isomorphic_strings"}, "seed": 3})
+    results = [await pool.grade(Job(grader.json, row, answer)) for answer in ("True", "False")]
+    assert sorted(result.score for result in results if result.score is not None) == [0.0, 1.0]
+
+
+ORPHANING = f"""
+import asyncio
+from services.reward.pool import Job, Pool
+
+async def main():
+    pool = Pool(1, limit_s=600, kill_s=600)
+    await pool.grade(Job({MATH.json!r}, {ROW!r}, {HANG[:6] + "{1}"!r}))
+    print(pool.pids()[0], flush=True)
+    await pool.grade(Job({MATH.json!r}, {ROW!r}, {HANG!r}))
+
+asyncio.run(main())
+"""
+
+
+def test_the_pools_processes_go_with_their_parent() -> None:
+    """A service killed by SIGKILL leaves no grader behind, not even one that hangs."""
+    with subprocess.Popen([sys.executable, "-c", ORPHANING], stdout=subprocess.PIPE, text=True) as parent:
+        worker = psutil.Process(int((parent.stdout or sys.stdin).readline()))
+        time.sleep(0.3)
+        parent.kill()
+    psutil.wait_procs([worker], timeout=10)
+    assert not worker.is_running() or worker.status() == psutil.STATUS_ZOMBIE

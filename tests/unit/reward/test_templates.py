@@ -1,0 +1,38 @@
+"""Templates are filled in one pass."""
+
+import pytest
+
+from services.reward.results import InvalidSpec, NoAnswer
+from services.reward.templates import rendered
+
+ITEM = {"x": "1", "deep": {"list": [{"y": "two"}], "number": 3, "none": None}, "answer": "{{ item.x }}"}
+
+
+@pytest.mark.parametrize(("template", "text"), [
+    ("plain", "plain"),
+    ("{{ item.x }}{{item.x}}", "11"),
+    ("{{ item.deep.list.0.y }}", "two"),
+    ("{{ item.deep.number }} {{ item.deep.list }}", '3 [{"y": "two"}]'),
+    ("<{{ sample.output_text }}>", '<{"a": [5]} {{ item.x }}>'),
+    ("{{ item.answer }}", "{{ item.x }}"),
+    ("{ item.x } {0} %s", "{ item.x } {0} %s"),
+])
+def test_variables_are_replaced_and_what_came_in_stays_literal(template: str, text: str) -> None:
+    assert rendered(template, ITEM, '{"a": [5]} {{ item.x }}') == text
+
+
+def test_json_outputs_have_fields() -> None:
+    assert rendered("{{ sample.output_json.a.0 }}/{{ sample.output_json }}", {}, '{"a": [5]}') == '5/{"a": [5]}'
+
+
+@pytest.mark.parametrize("template", [
+    "{{ item.z }}", "{{ item.deep.list.1 }}", "{{ item.deep.none }}", "{{ item.x.y }}",
+])
+def test_a_field_the_row_lacks_is_our_fault(template: str) -> None:
+    with pytest.raises(InvalidSpec, match="invalid_variable_error"):
+        rendered(template, ITEM, "")
+
+
+def test_an_output_that_is_no_json_is_the_policys() -> None:
+    with pytest.raises(NoAnswer, match="sample_parse_error"):
+        rendered("{{ sample.output_json.a }}", {}, "a")
