@@ -2,11 +2,13 @@
 
 from hone.environments.contract import Environment
 from hone.environments.dataset import Dataset
+from hone.environments.even_digits import EvenDigits
 from hone.environments.reasoning_gym import ReasoningGym
 from hone.environments.sort_digits import SortDigits
 
 ENVIRONMENTS: dict[str, Environment] = {
     "sort_digits": SortDigits(),
+    "even_digits": EvenDigits(),
     "reasoning_gym": ReasoningGym(),
     "dataset": Dataset(),
 }

@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
-from services.reward.graders import exact, math, numeric, reasoning_gym, string_check
+from services.reward.graders import character_share, exact, math, numeric, reasoning_gym, string_check
 from services.reward.graders.contract import Grader
 
 GRADERS: Mapping[str, Grader[Any]] = {
+    "character_share": character_share.GRADER,
     "exact": exact.GRADER,
     "numeric": numeric.GRADER,
     "math": math.GRADER,

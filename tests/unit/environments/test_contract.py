@@ -12,6 +12,7 @@ from hone.environments.tasks import checked_params, episode, make
 ROW = {"prompt": "2+3=", "answer": "5", "level": 1}
 TASKS = {
     "sort_digits": make("sort_digits", {"digits": 6}, 7),
+    "even_digits": make("even_digits", {}, 7),
     "reasoning_gym": make("reasoning_gym", {"task": "leg_counting", "max_animals": 4}, 7),
     "dataset": make("dataset", {}, 0, ROW),
 }
