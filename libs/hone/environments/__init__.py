@@ -8,7 +8,7 @@ from hone.environments.sort_digits import SortDigits
 
 ENVIRONMENTS: dict[str, Environment] = {
     "sort_digits": SortDigits(),
-    "even_digits": EvenDigits(),
     "reasoning_gym": ReasoningGym(),
+    "even_digits": EvenDigits(),
     "dataset": Dataset(),
 }

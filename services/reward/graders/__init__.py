@@ -7,10 +7,10 @@ from services.reward.graders import character_share, exact, math, numeric, reaso
 from services.reward.graders.contract import Grader
 
 GRADERS: Mapping[str, Grader[Any]] = {
-    "character_share": character_share.GRADER,
     "exact": exact.GRADER,
     "numeric": numeric.GRADER,
     "math": math.GRADER,
     "reasoning_gym": reasoning_gym.GRADER,
     "string_check": string_check.GRADER,
+    "character_share": character_share.GRADER,
 }

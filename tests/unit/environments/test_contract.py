@@ -60,7 +60,7 @@ def test_a_fork_goes_its_own_way_and_a_snapshot_leads_back(task: Task) -> None:
 @every_task
 def test_the_policy_is_not_shown_what_the_grader_sees(task: Task) -> None:
     seen = episode(task).reset()
-    assert "answer" in seen.item
+    assert "answer" in seen.item or task.environment == "even_digits"  # whose grader needs none
     assert "item" not in str(seen.messages)
     assert seen.grader["type"]
     assert episode(task).verify() is None
@@ -86,7 +86,8 @@ def test_a_dataset_row_may_bring_its_messages() -> None:
     ("sort_digits", {"digits": 13}, None, "params.digits: found 13, expected less than or equal to 12"),
     ("sort_digits", {"digits": "6"}, None, "params.digits: found '6', expected a valid integer"),
     ("sort_digits", {"digit": 6}, None, "params.digit: found 6, expected one of the keys digits"),
-    ("sort_words", {}, None, "environment: found 'sort_words', expected one of sort_digits, reasoning_gym, dataset"),
+    ("sort_words", {}, None, "environment: found 'sort_words', expected one of sort_digits, reasoning_gym, "
+     "even_digits, dataset"),
     ("reasoning_gym", {}, None, "params.task: found None, expected a value"),
     ("reasoning_gym", {"task": "legs"}, None, "params.task: found 'legs', expected the name of a reasoning-gym task"),
     ("reasoning_gym", {"task": "leg_counting", "seed": 3}, None,

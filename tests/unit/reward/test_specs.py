@@ -16,7 +16,8 @@ def test_the_hash_is_that_of_the_canonical_json() -> None:
 @pytest.mark.parametrize(("text", "problems"), [
     ("{", ["grader: found '{', expected a JSON object"]),
     ("[]", ["grader: found '[]', expected a JSON object"]),
-    ("{}", ["type: found None, expected one of exact, numeric, math, reasoning_gym, string_check"]),
+    ("{}", ["type: found None, expected one of exact, numeric, math, reasoning_gym, string_check, "
+           "character_share"]),
     ('{"type": "exakt"}', ["type: found 'exakt', expected one of exact"]),
     ('{"type": ["exact"]}', ["type: found ['exact'], expected one of exact"]),
     ('{"type": "exact", "refrence": "5"}', ["refrence: found '5', expected one of the keys type, name, reference"]),
