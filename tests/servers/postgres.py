@@ -38,6 +38,17 @@ class Server:
             self._execute(sql.SQL("CREATE ROLE {} LOGIN PASSWORD {} IN ROLE {}").format(
                 sql.Identifier(f"test_{role}"), sql.Literal(PASSWORD), sql.Identifier(f"hone_{role}")))
 
+    def start(self) -> None:
+        """Start the server, for the first time or after `kill`."""
+        command = self.cluster.command(fsync="off", full_page_writes="off")
+        self.children.start("postgres", command, cwd="/", **as_account(unprivileged()))
+        self.children.wait("postgres", lambda: ports.answers(f"127.0.0.1:{self.cluster.port}"), timeout_s=20)
+
+    def kill(self) -> None:
+        """End the server as a power cut would; its files stay."""
+        self.children.stop("postgres", signal.SIGKILL)
+        self.cluster.clear()
+
     def _execute(self, query: sql.Composed) -> None:
         with Connection.connect(self.cluster.url(SUPERUSER, PASSWORD, "postgres"), autocommit=True) as connection:
             connection.execute(query)
@@ -59,10 +70,8 @@ def running(directory: Path) -> Iterator[Server]:
     cluster = Cluster(directory, ports.pick(1)[0])
     cluster.create(PASSWORD)
     with Children(directory) as children:
-        command = cluster.command(fsync="off", full_page_writes="off")
-        children.start("postgres", command, cwd="/", **as_account(unprivileged()))
-        children.wait("postgres", lambda: ports.answers(f"127.0.0.1:{cluster.port}"), timeout_s=20)
         server = Server(cluster, children)
+        server.start()
         server.prepare()
         try:
             yield server

@@ -12,18 +12,22 @@ from typing import Annotated, NoReturn
 import psutil
 import typer
 
-from hone.spec.settings import Settings
 from hone.stack import embedded, leftovers, lock
 from hone.stack.embedded import Stack, StackNotReady
 from hone.stack.lock import StackRunning
+from hone.stack.postgres import DataOfAnother, PostgresMissing
 from hone.stack.provision import RoleRefused
 from hone.stack.record import Record, StackMissing, load
 from hone.stack.supervision import Status, Supervisor, SupervisorAway
+from hone.store.migration import MigrationChanged
 from hone.store.objects import StoreAway
 
-READY_S = 120.0
 _DOWN_S = 20.0
-_MISTAKES = (StackRunning, StackNotReady, StackMissing, RoleRefused, StoreAway, PermissionError, ValueError)
+_UP = {"RUNNING", "STARTING"}
+_MISTAKES = (
+    StackRunning, StackNotReady, StackMissing, RoleRefused, DataOfAnother, PostgresMissing, MigrationChanged, StoreAway,
+    PermissionError, ValueError,
+)
 
 State = Annotated[Path, typer.Option(
     "--state", envvar="HONE_STATE", help="Directory for everything the stack keeps: data, logs, keys.")]
@@ -40,13 +44,14 @@ def up(
         "--count", metavar="KIND=N", help="Processes of a kind, for instance trainer=2; repeatable.")] = None,
     env: Annotated[list[str] | None, typer.Option(
         "--env", metavar="KEY=VALUE", help="Variable for every process: HONE_LEASE_S=5; repeatable.")] = None,
+    timeout: Annotated[float, typer.Option(help="Seconds the stack has to become ready.")] = 120.0,
 ) -> None:
     """Start the stack and keep it running until Ctrl-C; what was killed before goes on where it was."""
     try:
         if detach:
-            _detached(state.resolve(), count or [], env or [])
+            _detached(state.resolve(), count or [], env or [], timeout)
         else:
-            _foreground(_stack(state, count or [], env or []))
+            _foreground(_stack(state, count or [], env or []), timeout)
     except _MISTAKES as error:
         _fail(error)
 
@@ -80,7 +85,7 @@ def status(state: State = DEFAULT_STATE) -> None:
     typer.echo(f"{found.gateway_url}  state {place}")
     for one in processes:
         typer.echo(_line(place, one))
-    if any(one.state not in {"RUNNING", "STARTING"} for one in processes):
+    if any(one.state not in _UP for one in processes):
         raise typer.Exit(1)
 
 
@@ -91,23 +96,25 @@ def summary(record: Record, state: Path, seconds: float) -> str:
 
 def _stack(state: Path, counts: list[str], variables: list[str]) -> Stack:
     environment = {**os.environ, **_pairs("--env", variables)}
-    Settings.model_validate({key[5:].lower(): value for key, value in environment.items() if key.startswith("HONE_")})
     return Stack(state, counts=_numbers(_pairs("--count", counts)), environ=environment)
 
 
-def _foreground(stack: Stack) -> None:
+def _foreground(stack: Stack, timeout_s: float) -> None:
     asked = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) != signal.SIG_IGN:  # nohup
             signal.signal(number, lambda *_: _interrupt(asked))
     begin = time.monotonic()
     try:
-        with stack:
-            stack.wait_ready(READY_S)
-            typer.echo(summary(stack.record(), stack.state, time.monotonic() - begin))
-            _watch(stack)
+        stack.start(timeout_s)
+        stack.wait_ready(timeout_s)
+        typer.echo(summary(stack.record(), stack.state, time.monotonic() - begin))
+        _watch(stack)
     except KeyboardInterrupt:
+        stack.stop()
         typer.echo(f"the stack in {stack.state} is down")
+    finally:
+        stack.stop()  # after a failure too
 
 
 def _interrupt(asked: threading.Event) -> None:
@@ -118,14 +125,22 @@ def _interrupt(asked: threading.Event) -> None:
 
 
 def _watch(stack: Stack) -> NoReturn:
+    """Say which process was started again; looking often also makes supervisord look often."""
+    known = stack.pids()
     while True:
-        time.sleep(0.5)
-        if not stack.alive():
-            typer.echo("supervisord ended; starting everything again", err=True)
+        time.sleep(0.2)
+        try:
+            found = stack.pids()
+        except SupervisorAway:
+            typer.echo("supervisord ended; starting everything again")
             stack.restart()
+            found = known = stack.pids()
+        for name in sorted(name for name, pid in found.items() if known.get(name, pid) != pid):
+            typer.echo(f"{name} ended and was started again, now as process {found[name]}")
+        known |= found
 
 
-def _detached(state: Path, counts: list[str], variables: list[str]) -> None:
+def _detached(state: Path, counts: list[str], variables: list[str], timeout_s: float) -> None:
     """Run the same command in a session of its own and wait until its stack is ready."""
     running = lock.holder(state)
     if running is not None:
@@ -135,7 +150,7 @@ def _detached(state: Path, counts: list[str], variables: list[str]) -> None:
     options = [*(f"--count={one}" for one in counts), *(f"--env={one}" for one in variables)]
     with log.open("wb") as output:
         child = subprocess.Popen(
-            [sys.executable, "-m", "hone.cli.stack", "up", f"--state={state}", *options],
+            [sys.executable, "-m", "hone.cli.stack", "up", f"--state={state}", f"--timeout={timeout_s}", *options],
             stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True)
     while not log.read_text().startswith("ready"):
         if child.poll() is not None:
@@ -159,7 +174,7 @@ def _numbers(pairs: dict[str, str]) -> dict[str, int]:
 
 
 def _line(state: Path, one: Status) -> str:
-    words = "" if one.state == "RUNNING" else embedded.last_line(state, one.name)
+    words = "" if one.state in _UP else embedded.last_line(state, one.name)
     return f"{one.name:<14} {one.state:<9} {one.pid or '-':>8} {one.uptime_s:>7.0f} s  {words}".rstrip()
 
 

@@ -6,19 +6,20 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from psycopg import OperationalError
+from pydantic import ValidationError
 
+from hone.spec import problems
 from hone.spec.settings import Settings
 from hone.stack import leftovers, ports, postgres, processes, provision, supervision
 from hone.stack.lock import Lock
 from hone.stack.processes import Process
-from hone.stack.record import FILE, Record, load, load_or_create, reachable
+from hone.stack.record import Record, load, load_or_create, reachable
 from hone.stack.supervision import Status, Supervisor
 from hone.store import objects
-
-_DATABASE_S = 60.0  # recovery after a kill included
 
 
 class StackNotReady(Exception):
@@ -42,7 +43,7 @@ class Stack:
     ) -> None:
         self.state = Path(state).resolve()
         self.supervisor = Supervisor(self.state)
-        self._environment = {**(os.environ if environ is None else environ), **_variables(settings or {})}
+        self._environment = _checked({**(os.environ if environ is None else environ), **_variables(settings or {})})
         self._counts, self._commands = counts or {}, commands or {}
         self._lock = Lock(self.state)
         self._daemon: subprocess.Popen[bytes] | None = None
@@ -55,21 +56,24 @@ class Stack:
     def __exit__(self, *_: object) -> None:
         self.stop()
 
-    def start(self) -> None:
+    def start(self, timeout_s: float = 60.0) -> None:
         """Start everything; what a killed stack left behind in this state is ended first, its data goes on.
 
-        Returns when services are started; `wait_ready` waits for them. Raises StackRunning, StackNotReady, ValueError.
+        Returns when services are started; `wait_ready` waits for them. The database gets `timeout_s` seconds to answer,
+        recovery after a kill included. Raises StackRunning, StackNotReady, StoreRefused, ValueError for a mistake.
         """
         self.state.mkdir(mode=0o711, parents=True, exist_ok=True)
         self._lock.acquire()
         try:
-            self._start()
+            self._start(time.monotonic() + timeout_s)
         except BaseException:
             self.stop()
             raise
 
     def stop(self) -> None:
-        """End every process: services first, PostgreSQL last."""
+        """End every process, services first, PostgreSQL last; nothing if this object did not start them."""
+        if not self._lock.held:
+            return
         if self._daemon:
             self._daemon.terminate()
             self.supervisor.answers()  # wakes it
@@ -115,7 +119,7 @@ class Stack:
         os.kill(pid, number)
         return pid
 
-    def _start(self) -> None:
+    def _start(self, until: float) -> None:
         _make_directories(self.state)
         clear(self.state)
         kept = load_or_create(self.state)
@@ -126,12 +130,12 @@ class Stack:
             kept, given["HONE_DATABASE_URL"], given.get("HONE_GATEWAY_DATABASE_URL", ""))
         self._fill(kept, urls)
         self._supervise(kept, cluster)
-        self._provide(kept, urls)
+        self._provide(kept, urls, until)
         if self._processes:
             self.supervisor.start_services()
 
     def _cluster(self, kept: Record) -> postgres.Cluster:
-        cluster = postgres.Cluster(postgres.home(self.state, kept.identity), kept.port(supervision.POSTGRES))
+        cluster = postgres.Cluster(postgres.make_home(self.state, kept.identity), kept.port(supervision.POSTGRES))
         cluster.create(kept.password)
         return cluster
 
@@ -163,9 +167,8 @@ class Stack:
             "HONE_DATABASE_URL": kept.database_url, "HONE_GATEWAY_DATABASE_URL": kept.gateway_database_url,
             "HONE_OBJECTS_URL": kept.objects_url, "HONE_BROKER_URL": kept.broker_url, leftovers.MARK: str(self.state)}
 
-    def _provide(self, kept: Record, urls: provision.Urls) -> None:
+    def _provide(self, kept: Record, urls: provision.Urls, until: float) -> None:
         """Wait for the database and the supervisor; make schema, logins and the first key."""
-        until = time.monotonic() + _DATABASE_S
         while not self.supervisor.answers():
             self._give_up_after(until, "supervisord does not answer")
         while True:
@@ -195,10 +198,9 @@ def clear(state: Path) -> None:
     daemons = [process for process in left if leftovers.runs(process, "supervisor.supervisord")]
     leftovers.end(daemons, grace_s=2 * supervision.STOP_S)
     leftovers.end(leftovers.marked(state), grace_s=supervision.STOP_S)
-    if (state / FILE).exists():
-        data = postgres.Cluster(postgres.home(state, load(state).identity), 0).data
-        leftovers.end(leftovers.working_in(data), signal.SIGINT, grace_s=supervision.STOP_S)
-    supervision.socket_path(state).unlink(missing_ok=True)
+    data = postgres.Cluster(postgres.home(state), 0).data
+    leftovers.end(leftovers.working_in(data), signal.SIGINT, grace_s=supervision.STOP_S)
+    supervision.remove_socket(state)
 
 
 def _make_directories(state: Path) -> None:
@@ -211,6 +213,17 @@ def _variables(settings: Mapping[str, object]) -> dict[str, str]:
     if unknown:
         raise ValueError(f"settings: found {unknown[0]!r}, expected fields of hone.spec.settings.Settings")
     return {f"HONE_{name.upper()}": str(value) for name, value in settings.items()}
+
+
+def _checked(environment: Mapping[str, str]) -> Mapping[str, str]:
+    """Return it if every HONE_* variable has a value of its setting's type. Raises Invalid, naming the variables."""
+    given = {key[5:].lower(): value for key, value in environment.items() if key.startswith("HONE_")}
+    try:
+        Settings.model_validate(given)
+    except ValidationError as error:
+        found = problems.from_validation(error, Settings)
+        raise problems.Invalid(replace(one, field=f"HONE_{one.field.upper()}") for one in found) from error
+    return environment
 
 
 def _folder_url(scheme: str, folder: Path) -> str:

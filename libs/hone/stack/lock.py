@@ -29,6 +29,10 @@ class Lock:
         os.write(file, f"{os.getpid()}\n".encode())
         self._file = file
 
+    @property
+    def held(self) -> bool:
+        return self._file is not None
+
     def release(self) -> None:
         if self._file is not None:
             os.close(self._file)

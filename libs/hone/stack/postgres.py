@@ -27,6 +27,10 @@ _OPTIONS = {
 }
 
 
+class DataOfAnother(Exception):
+    """A data directory belongs to a stack whose record is gone."""
+
+
 class PostgresMissing(Exception):
     """The Python package that carries PostgreSQL's binaries is not installed."""
 
@@ -109,18 +113,24 @@ def as_account(account: pwd.struct_passwd | None) -> dict[str, Any]:
     return {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []} if account else {}
 
 
-def home(state: Path, identity: str) -> Path:
-    """Return the directory for the server of the stack in `state`: there, or where its user can reach it.
-
-    Outside, `identity` tells the files of this state from those of a deleted one with the same path; those are removed.
-    """
+def home(state: Path) -> Path:
+    """Return the directory for the server of the stack in `state`: there, or where its user can reach it."""
     if _reachable(state):
-        place = state / "postgres"
-        place.mkdir(mode=0o711, exist_ok=True)
-        return place
-    place = Path("/var/lib") / f"hone-{hashlib.sha256(bytes(state)).hexdigest()[:16]}"
+        return state / "postgres"
+    return Path("/var/lib") / f"hone-{hashlib.sha256(bytes(state)).hexdigest()[:16]}"
+
+
+def make_home(state: Path, identity: str) -> Path:
+    """Make that directory; `identity` tells its files from those of another stack.
+
+    Outside the state those are of a deleted state with the same path, and go; inside, raises DataOfAnother.
+    """
+    place = home(state)
     owner = place / "owner"
     if place.exists() and (not owner.exists() or owner.read_text() != identity):
+        if place.parent == state:
+            raise DataOfAnother(f"{place} holds a database whose passwords are not in stack.json; restore that file, "
+                                "or remove the directory to start without its data")
         shutil.rmtree(place)
     place.mkdir(mode=0o711, exist_ok=True)
     owner.write_text(identity)

@@ -47,8 +47,8 @@ def configuration(state: Path, services: list[Process], postgres: Process | None
     """
     sections = [_daemon(state)]
     if postgres:
-        sections.append(_program(state, postgres, {"priority": "10", "autostart": "true", "stopsignal": "INT"}))
-    sections += [_program(state, process, {"priority": "20", "autostart": "false"}) for process in services]
+        sections.append(_program(postgres, {"priority": "10", "autostart": "true", "stopsignal": "INT"}))
+    sections += [_program(process, {"priority": "20", "autostart": "false"}) for process in services]
     names = ",".join(process.name for process in services)
     sections.append(_section(f"group:{SERVICES}", {"programs": names, "priority": "20"}) if services else "")
     return "\n".join(sections)
@@ -56,6 +56,7 @@ def configuration(state: Path, services: list[Process], postgres: Process | None
 
 def start(state: Path, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
     """Start supervisord on `<state>/supervisord.conf`, in a session of its own that no terminal's Ctrl-C reaches."""
+    _make_socket_directory(state)
     with (state / "logs" / "supervisord.err").open("ab") as errors:
         options = ["--nodaemon", "--silent", "-c", str(state / "supervisord.conf")]
         return subprocess.Popen(
@@ -134,17 +135,28 @@ def socket_path(state: Path) -> Path:
     if len(bytes(path)) <= _SOCKET_LENGTH:
         return path
     name = f"hone-{os.getuid()}-{hashlib.sha256(bytes(state)).hexdigest()[:16]}"
-    private = Path(tempfile.gettempdir()) / name
+    return Path(tempfile.gettempdir()) / name / path.name
+
+
+def remove_socket(state: Path) -> None:
+    """Remove what a killed supervisord left at the socket's place."""
+    path = socket_path(state)
+    path.unlink(missing_ok=True)
+    if path.parent != state and path.parent.exists():
+        path.parent.rmdir()
+
+
+def _make_socket_directory(state: Path) -> None:
+    private = socket_path(state).parent
     private.mkdir(mode=0o700, exist_ok=True)
     if private.stat().st_uid != os.getuid() or private.is_symlink():
         raise PermissionError(f"{private} belongs to another user; remove it")
-    return private / path.name
 
 
 def _daemon(state: Path) -> str:
     daemon = {
-        "logfile": str(state / "logs" / "supervisord.log"), "logfile_maxbytes": "4MB", "logfile_backups": "1",
-        "pidfile": str(state / "supervisord.pid"), "umask": "077", "minfds": "256",
+        "logfile": "logs/supervisord.log", "logfile_maxbytes": "4MB", "logfile_backups": "1",
+        "pidfile": "supervisord.pid", "umask": "077", "minfds": "256",
     }
     if os.getuid() == 0:
         daemon["user"] = "root"  # said on purpose, or supervisord warns about it
@@ -154,13 +166,13 @@ def _daemon(state: Path) -> str:
         _section("supervisord", daemon), _section("rpcinterface:supervisor", interface)])
 
 
-def _program(state: Path, process: Process, options: Mapping[str, str]) -> str:
+def _program(process: Process, options: Mapping[str, str]) -> str:
     pairs = ",".join(f'{key}="{value}"' for key, value in process.environment.items())
     return _section(f"program:{process.name}", {
-        "command": shlex.join(process.command), "directory": str(state), "environment": pairs,
+        "command": shlex.join(process.command), "environment": pairs,
         "autorestart": "true", "startsecs": "1", "startretries": "1000000",
         "stopwaitsecs": str(STOP_S), "redirect_stderr": "true",
-        "stdout_logfile": str(state / "logs" / f"{process.name}.log"),
+        "stdout_logfile": f"logs/{process.name}.log",  # in the working directory, the state
         "stdout_logfile_maxbytes": "16MB", "stdout_logfile_backups": "2", **options})
 
 

@@ -1,0 +1,96 @@
+"""Which processes a stack consists of."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from hone.stack import processes, supervision
+from hone.stack.processes import KINDS, Process
+from hone.stack.record import Record, load, load_or_create, reachable
+
+
+@pytest.fixture
+def record() -> Record:
+    return Record(identity="1", password="p", gateway_password="g", worker_password="w")
+
+
+def test_one_of_each_kind_in_its_own_slot(record: Record) -> None:
+    found = processes.services({}, {}, record, {})
+    assert [one.name for one in found] == [f"{kind}-0" for kind in KINDS]
+    assert all(one.environment["HONE_PROCESS_NAME"] == one.name for one in found)
+    assert found[-1].command == (sys.executable, "-m", "services.gateway")
+
+
+def test_each_of_several_listens_on_a_port_of_its_own(record: Record) -> None:
+    found = {one.name: one for one in processes.services({"inference": 2, "rollout": 2}, {}, record, {})}
+    assert found["inference-0"].address != found["inference-1"].address
+    assert found["inference-1"].environment["HONE_INFERENCE_ADDRESS"] == found["inference-1"].address
+    assert found["rollout-1"].address is None
+    shared = processes.addresses(list(found.values()))
+    assert shared["HONE_INFERENCE_ADDRESS"] == found["inference-0"].address
+    assert "HONE_REWARD_ADDRESS" in shared
+
+
+def test_a_given_address_is_the_first_ones(record: Record) -> None:
+    environment = {"HONE_INFERENCE_ADDRESS": "0.0.0.0:8080"}
+    first, second = (
+        one.address for one in processes.services({"inference": 2}, {}, record, environment) if "inference" in one.name)
+    assert first == "0.0.0.0:8080"
+    assert second is not None
+    assert second.startswith("127.0.0.1:")
+
+
+@pytest.mark.parametrize(("counts", "message"), [
+    ({"trainr": 1}, "kind of process: found 'trainr', expected one of inference, "),
+    ({"gateway": 2}, "number of gateway processes: found 2, expected 0 or 1"),
+    ({"trainer": -1}, "number of trainer processes: found -1, expected 0 or more"),
+])
+def test_refuses_impossible_counts(record: Record, counts: dict[str, int], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        processes.services(counts, {}, record, {})
+
+
+def test_another_command_takes_a_kinds_place(record: Record) -> None:
+    found = processes.services({}, {"reward": ["python", "stub.py"]}, record, {})
+    assert [one.command for one in found if one.name == "reward-0"] == [("python", "stub.py")]
+
+
+def test_configuration_keeps_every_word_of_a_command(tmp_path: Path) -> None:
+    process = Process("reward-0", ("python", "a file.py", "100%", "it's"), {"HONE_PROCESS_NAME": "reward-0"})
+    text = supervision.configuration(tmp_path, [process], None)
+    assert """command = python 'a file.py' 100%% 'it'"'"'s'""" in text
+    assert "[group:services]\nprograms = reward-0" in text
+    assert "[program:postgres]" not in text
+
+
+@pytest.mark.parametrize("word", ["two\nlines", "a ;comment"])
+def test_configuration_refuses_what_supervisord_would_read_otherwise(tmp_path: Path, word: str) -> None:
+    with pytest.raises(ValueError, match="expected one line"):
+        supervision.configuration(tmp_path, [Process("reward-0", ("python", word), {})], None)
+
+
+def test_a_record_is_its_owners_alone_and_comes_back_whole(tmp_path: Path) -> None:
+    record = load_or_create(tmp_path)
+    port = record.port("gateway-0")
+    record.save(tmp_path)
+    assert (tmp_path / "stack.json").stat().st_mode & 0o777 == 0o600
+    assert load(tmp_path) == record
+    assert load_or_create(tmp_path).port("gateway-0") == port
+
+
+def test_records_of_two_states_share_no_secret(tmp_path: Path) -> None:
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+    secrets = [
+        {record.identity, record.password, record.worker_password, record.gateway_password}
+        for record in (load_or_create(tmp_path / "one"), load_or_create(tmp_path / "other"))]
+    assert len(secrets[0] | secrets[1]) == 8
+
+
+@pytest.mark.parametrize(("address", "expected"), [
+    ("127.0.0.1:8470", "127.0.0.1:8470"), ("0.0.0.0:8470", "127.0.0.1:8470"), ("[::]:8470", "127.0.0.1:8470"),
+    ("gateway.internal:80", "gateway.internal:80"),
+])
+def test_where_this_machine_reaches_an_address(address: str, expected: str) -> None:
+    assert reachable(address) == expected
