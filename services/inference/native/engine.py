@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from tokenizers import Tokenizer
 
 from hone.crashpoints import reach
 from hone.models.architecture import Architecture
+from hone.trajectory.tokens import Tokenizer
 from services.inference.native import prefill, scoring
 from services.inference.native.answers import Answers
 from services.inference.native.cache import Cache
@@ -40,6 +40,7 @@ class Engine:
         self.positions = ladder.reaches[-1]
         self.version_id = version.id
         self.paused = False
+        self.holds = 0  # callers who need the present version to stay
         self.generated_tokens = self.generated_samples = 0
         self._ladder = ladder
         self._decoder = Decoder(architecture, version.weights, self.positions)
@@ -65,9 +66,12 @@ class Engine:
         """Whether a step would do anything."""
         return bool(self._ended or self._swap_due or (not self.paused and (self.running or self._queue)))
 
-    def submit(self, request: Request) -> None:
-        """Queue a request behind those that came before it."""
-        self._queue.add(request)
+    def submit(self, request: Request) -> bool:
+        """Queue a request behind those that came before it; False when it insists on a version not served now."""
+        taken = request.version_id in ("", self.version_id)
+        if taken:
+            self._queue.add(request)
+        return taken
 
     def offer(self, version: Version) -> None:
         """Serve `version` from a step on, as soon as no request that insists on the present one is left."""
@@ -102,7 +106,7 @@ class Engine:
 
     @property
     def _swap_due(self) -> bool:
-        if self._next is None or self._queue.pinned:
+        if self._next is None or self.holds or self._queue.pinned:
             return False
         return not any(self._table.sequence(slot).request.version_id for slot in self._table.running.tolist())
 

@@ -14,7 +14,8 @@ from services.inference.native.ladder import ROWS, Ladder
 from services.inference.native.prefill import Context
 
 BATCH = 16
-"""Items scored between two decode steps."""
+_BATCH_IDS = 2048
+"""Items, and ids of them, scored between two decode steps."""
 
 
 @dataclass(frozen=True)
@@ -53,8 +54,16 @@ def score(decoder: Decoder, cache: Cache, ladder: Ladder, items: list[Item], tem
 
 
 def batches(items: list[Item]) -> Iterator[list[Item]]:
-    """Cut items into lists of at most `BATCH`."""
-    return (items[first:first + BATCH] for first in range(0, len(items), BATCH))
+    """Cut items into lists of at most `BATCH`, of so few ids that decoding does not wait for long."""
+    batch: list[Item] = []
+    for item in items:
+        ids = sum(len(one.context_ids) + len(one.ids) for one in [*batch, item])
+        if batch and (len(batch) == BATCH or ids > _BATCH_IDS):
+            yield batch
+            batch = []
+        batch.append(item)
+    if batch:
+        yield batch
 
 
 def _scored(decoder: Decoder, states: Tensor, ids: tuple[int, ...], temperature: float) -> tuple[Tensor, Tensor]:

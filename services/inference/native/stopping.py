@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tokenizers import Tokenizer
+from hone.trajectory.tokens import Tokenizer
 
 
 class TextStops:
@@ -25,7 +25,7 @@ class TextStops:
         return kept
 
     def _text(self, ids: Sequence[int]) -> str:
-        return self._tokenizer.decode(list(ids), skip_special_tokens=False)
+        return self._tokenizer.decode(ids)
 
 
 def window(stop: str) -> int:

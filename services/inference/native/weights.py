@@ -38,15 +38,15 @@ class Weights:
     logits_bias: Tensor  # [vocab padded]: 0, and -inf where padded
 
 
-class NotFiniteError(ValueError):
+class NotFinite(ValueError):
     """Weights hold or produce NaN or infinity."""
 
 
 def fuse(checkpoint: Checkpoint) -> Weights:
-    """Return `checkpoint` for decoding. Raises NotFiniteError naming the first tensor that is not finite."""
+    """Return `checkpoint` for decoding. Raises NotFinite naming the first tensor that is not finite."""
     for name, tensor in checkpoint.tensors.items():
         if not bool(torch.isfinite(tensor).all()):
-            raise NotFiniteError(f"tensor {name} holds NaN or infinity")
+            raise NotFinite(f"tensor {name} holds NaN or infinity")
     architecture = checkpoint.architecture
     tensors = {name: tensor.to(torch.float32) for name, tensor in checkpoint.tensors.items()}
     embedding = tensors["model.embed_tokens.weight"]

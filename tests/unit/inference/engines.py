@@ -6,7 +6,6 @@ from functools import cache
 from typing import Any
 
 import torch
-from tokenizers import Tokenizer
 from transformers import (
     LlamaConfig,
     LlamaForCausalLM,
@@ -19,6 +18,7 @@ from transformers import (
 
 from hone.models import toy
 from hone.models.checkpoint import Checkpoint, weights_bytes
+from hone.trajectory.tokens import Tokenizer
 from services.inference.native import ladder
 from services.inference.native.engine import Engine, Version
 from services.inference.native.requests import Answer, Completion, NoiseKey, Request, Sampling
@@ -63,7 +63,7 @@ def checkpoint(model: PreTrainedModel) -> Checkpoint:
 
 def tokenizer() -> Tokenizer:
     """Return the toy's character tokenizer."""
-    return Tokenizer.from_str(toy.files()["tokenizer.json"].decode())
+    return Tokenizer(toy.files())
 
 
 def version(id: str, model: PreTrainedModel) -> Version:

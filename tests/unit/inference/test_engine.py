@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 import torch
-from tokenizers import Tokenizer
 
 from services.inference.native.engine import Engine
 from services.inference.native.ladder import Ladder, candidates
@@ -17,8 +16,7 @@ PROMPT = [5, 9, 11]
 
 
 def text(ids: list[int]) -> str:
-    decoder: Tokenizer = tokenizer()
-    return str(decoder.decode(ids, skip_special_tokens=False))
+    return tokenizer().decode(ids)
 
 
 def test_a_stop_text_ends_a_completion_before_it() -> None:
@@ -134,3 +132,21 @@ def test_the_ladder_covers_every_size_asked_for() -> None:
     assert candidates(100, 100).rows[-1] == 112
     assert candidates(1, 16).rows[-1] == 64
     assert candidates(256, 4000).reaches[-1] == 4000
+
+
+def test_a_request_for_another_version_is_not_taken() -> None:
+    served = engine()
+    assert not served.submit(replace(request("a", PROMPT), version_id="v1"))
+    assert not served.has_work
+    assert served.submit(replace(request("a", PROMPT), version_id="v0"))
+
+
+def test_a_held_version_stays() -> None:
+    served = engine()
+    served.holds += 1
+    served.offer(version("v1", stock("qwen3", 1)))
+    assert not served.has_work
+    assert served.version_id == "v0"
+    served.holds -= 1
+    assert drain(served) == {}
+    assert served.version_id == "v1"

@@ -1,0 +1,95 @@
+"""`python -m services.inference`: serve models until SIGTERM, following each to its newest version."""
+
+import os
+
+# Read by libraries as they load: one thread a process, and sums in an order that no memory address decides.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")
+
+import asyncio
+import logging
+import signal
+import socket
+
+import grpc
+import torch
+from psycopg import OperationalError
+
+from hone.api import inference_pb2, inference_pb2_grpc
+from hone.rpc import server
+from hone.spec import settings
+from hone.spec.settings import Settings
+from hone.store import objects
+from hone.store.database import AsyncDatabase
+from hone.store.notifications import follow
+from hone.telemetry import logs
+from services.inference.residents import Residents
+from services.inference.roster import Roster
+from services.inference.service import Inference
+from services.inference.versions import Versions
+
+SERVICE = inference_pb2.DESCRIPTOR.services_by_name["InferenceService"].full_name
+_GRACE_S = 2.0
+_log = logging.getLogger(__name__)
+
+
+async def run(chosen: Settings) -> None:
+    """Serve until told to stop; then running requests are ended early, and the engine's rows are taken away."""
+    database = AsyncDatabase(chosen.database_url, size=3)
+    await database.open()
+    roster = Roster(database, _engine_id(chosen), chosen.inference_address, {"torch": torch.__version__})
+    residents = Residents(chosen, Versions(database, objects.connect(chosen.objects_url)), roster)
+    residents.thread.start()
+    inference = Inference(chosen, residents, roster.engine_id)
+    serving = await server.start(chosen.inference_address, SERVICE, lambda grpc_server:
+                                 inference_pb2_grpc.add_InferenceServiceServicer_to_server(inference, grpc_server))
+    tasks = [asyncio.create_task(work) for work in (
+        roster.write_forever(chosen.sweep_s), residents.converge_forever(),
+        follow(chosen.database_url, "versions", residents.kick))]
+    await _told_to_stop(tasks)
+    await _end(tasks, roster, residents, serving)
+    await database.close()
+    if residents.thread.failure is not None:
+        raise residents.thread.failure
+
+
+async def _told_to_stop(tasks: list[asyncio.Task[None]]) -> None:
+    """Return at SIGTERM or SIGINT. Raises what a task raises: none ends by itself."""
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    waiting = asyncio.create_task(stop.wait())
+    done, _ = await asyncio.wait([waiting, *tasks], return_when=asyncio.FIRST_COMPLETED)
+    for task in done:
+        await task
+
+
+async def _end(
+    tasks: list[asyncio.Task[None]], roster: Roster, residents: Residents, serving: grpc.aio.Server
+) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    try:
+        await roster.leave()
+    except OperationalError as error:
+        _log.warning("engine row not taken away: %s", error)
+    if residents.thread.failure is None:
+        await residents.thread.abort(residents.thread.requests())
+    await serving.stop(_GRACE_S)
+    residents.thread.stop()
+
+
+def _engine_id(chosen: Settings) -> str:
+    """Return the supervisor's name for this process, else where it listens."""
+    return chosen.process_name or f"{socket.gethostname()}:{chosen.inference_address.rpartition(':')[2]}"
+
+
+def main() -> None:
+    logs.configure()
+    torch.set_num_threads(1)
+    asyncio.run(run(settings.load()))
+
+
+if __name__ == "__main__":
+    main()

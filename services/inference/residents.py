@@ -1,0 +1,235 @@
+"""The models this engine holds: which version each has, which it should have, and who waits for which."""
+
+import asyncio
+import logging
+import time
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+
+from psycopg import OperationalError
+
+from hone.models.architecture import Architecture
+from hone.rpc.errors import NotFound, NotReady, Refused
+from hone.spec.settings import Settings
+from hone.store.objects import StoreAway
+from services.inference.native import ladder
+from services.inference.native.engine import Engine
+from services.inference.native.ladder import Ladder
+from services.inference.roster import Roster
+from services.inference.thread import EngineThread
+from services.inference.versions import REFUSED, UNUSABLE, Loaded, VersionRow, Versions
+
+RESIDENT = 4
+"""Models kept when idle; the one unused for the longest time goes first."""
+_log = logging.getLogger(__name__)
+
+
+@dataclass(eq=False)
+class Resident:
+    """A model that is held or wanted."""
+
+    model_id: str
+    engine: Engine | None = None
+    loaded: VersionRow | None = None
+    offered: VersionRow | None = None  # handed to the engine, which takes it over when it can
+    refused: VersionRow | None = None
+    refused_reason: str = ""
+    wanted: Counter[str] = field(default_factory=Counter)  # version ids that callers insist on; "" is any
+    held_back: bool = False  # a newer version waits for one of them
+    used: float = field(default_factory=time.monotonic)
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def notify(self) -> None:
+        """Wake whoever waits for a change."""
+        self.changed.set()
+        self.changed = asyncio.Event()
+
+
+class Residents:
+    """Loads what callers want and follows each held model to its newest live version."""
+
+    def __init__(self, settings: Settings, versions: Versions, roster: Roster) -> None:
+        self._settings, self._versions, self._roster = settings, versions, roster
+        self._thread = EngineThread(asyncio.get_running_loop(), self._taken_over)
+        self._held: dict[str, Resident] = {}
+        self._ladders: dict[Architecture, Ladder] = {}
+        self.kick = asyncio.Event()
+        """Set when versions may have changed or somebody wants one."""
+
+    @property
+    def thread(self) -> EngineThread:
+        return self._thread
+
+    def all(self) -> list[Resident]:
+        """Return every model that is held, by id."""
+        return [resident for _, resident in sorted(self._held.items()) if resident.engine is not None]
+
+    def engine(self, model_id: str) -> Engine:
+        """Return the engine that holds a model. Raises NotFound."""
+        resident = self._held.get(model_id)
+        if resident is None or resident.engine is None:
+            raise NotFound(f"model {model_id} is not resident")
+        return resident.engine
+
+    @asynccontextmanager
+    async def at(self, model_id: str, version_id: str, timeout_s: float) -> AsyncIterator[Engine]:
+        """Give the engine that serves exactly this version (empty: any); inside, no newer one takes over.
+
+        Raises NotReady with the reason when that takes longer than `timeout_s`, NotFound for unknown versions, Refused
+        when it can never be: abandoned, deleted, unusable, or older than the one that is served.
+        """
+        resident = self._held.setdefault(model_id, Resident(model_id))
+        resident.wanted[version_id] += 1
+        try:
+            engine = await self._serving(resident, version_id, time.monotonic() + timeout_s)
+            resident.used = time.monotonic()
+            yield engine
+        finally:
+            self._release(resident, version_id)
+
+    def _release(self, resident: Resident, version_id: str) -> None:
+        resident.wanted -= Counter([version_id])
+        if resident.held_back:
+            self.kick.set()
+        if resident.engine is None and not resident.wanted:
+            self._held.pop(resident.model_id, None)
+
+    async def converge_forever(self) -> None:
+        """Load what is wanted whenever it changes, and look each sweep, until cancelled."""
+        while True:
+            self.kick.clear()
+            for resident in list(self._held.values()):
+                await self._converge_or_say_why(resident)
+                if resident.engine is not None:
+                    self._roster.count(resident.model_id, resident.engine)
+            self._evict()
+            try:
+                async with asyncio.timeout(self._settings.sweep_s):
+                    await self.kick.wait()
+            except TimeoutError:
+                continue
+
+    async def _serving(self, resident: Resident, version_id: str, deadline: float) -> Engine:
+        reason = "it is being loaded"
+        while True:
+            changed = resident.changed
+            if resident.engine is not None and resident.loaded is not None and version_id in ("", resident.loaded.id):
+                return resident.engine
+            try:
+                reason = await self._why_not(resident, version_id)
+            except OperationalError as error:
+                reason = f"the database is away: {error}"
+            self.kick.set()
+            try:
+                async with asyncio.timeout(min(deadline - time.monotonic(), self._settings.sweep_s)):
+                    await changed.wait()
+            except TimeoutError:
+                if time.monotonic() >= deadline:
+                    raise NotReady(f"version {version_id or 'newest'} of {resident.model_id}: {reason}") from None
+
+    async def _why_not(self, resident: Resident, version_id: str) -> str:
+        """Return what is being waited for. Raises NotFound, Refused when waiting is in vain."""
+        served = [resident.loaded.id] if resident.loaded else []
+        rows = await self._versions.rows(resident.model_id, [version_id, *served] if version_id else served)
+        if version_id and version_id not in rows:
+            raise NotFound(f"model {resident.model_id} has no version {version_id}")
+        row = rows[version_id] if version_id else next((row for row in rows.values() if row.newest), None)
+        if row is None:
+            return "the model has no live version yet"
+        _refuse_hopeless(row, resident, rows)
+        return resident.refused_reason or f"{resident.loaded or 'nothing'} is served, {row} is to be loaded"
+
+    async def _converge_or_say_why(self, resident: Resident) -> None:
+        try:
+            target = await self._target(resident)
+            if target is not None:
+                await self._load(resident, target)
+        except (OperationalError, StoreAway) as error:
+            _log.warning("model %s not converged: %s", resident.model_id, error)
+
+    async def _target(self, resident: Resident) -> VersionRow | None:
+        """Return the version to load now: the oldest newer one insisted on, else the newest live one."""
+        at = resident.offered or resident.loaded
+        named = {version_id for version_id in resident.wanted if version_id} | ({at.id} if at else set())
+        rows = await self._versions.rows(resident.model_id, named)
+        resident.held_back = at is not None and at.id in resident.wanted and rows[at.id].live
+        if resident.held_back:
+            return None
+        behind = at is None or not rows[at.id].live
+        asked = [row for row in rows.values() if row.id in resident.wanted or row.newest]
+        ahead = [row for row in asked
+                 if row.live and not row.deleted and (behind or at is None or row.number > at.number)]
+        insisted = [row for row in ahead if row.id in resident.wanted]
+        target = min(insisted or ahead, key=lambda row: row.number, default=None)
+        return None if target is None or target.id in _ids(at, resident.refused) else target
+
+    async def _load(self, resident: Resident, row: VersionRow) -> None:
+        started = time.monotonic()
+        try:
+            loaded = await self._versions.load(row)
+        except REFUSED as error:
+            self._refuse(resident, row, error)
+            return
+        if resident.engine is None:
+            await self._house(resident, loaded)
+        else:
+            resident.offered = row
+            self._thread.post(partial(resident.engine.offer, loaded.version))
+        _log.info("version %s of %s read in %.0f ms", row, row.model_id, 1000 * (time.monotonic() - started))
+
+    async def _house(self, resident: Resident, loaded: Loaded) -> None:
+        """Make an engine for a model's first version."""
+        shape = loaded.architecture
+        if shape not in self._ladders:
+            self._ladders[shape] = await asyncio.to_thread(
+                ladder.measure, shape, self._settings.engine_slots, self._settings.engine_max_tokens)
+        resident.engine = Engine(shape, self._ladders[shape], self._settings.engine_slots, loaded.version)
+        self._thread.add(resident.engine)
+        self._note_loaded(resident, loaded.row)
+
+    def _refuse(self, resident: Resident, row: VersionRow, error: Exception) -> None:
+        resident.refused, resident.refused_reason = row, f"{type(error).__name__}: {error}"
+        _log.error("version %s of %s refused: %s", row, row.model_id, resident.refused_reason)
+        resident.notify()
+        self._roster.note("refused", model_id=row.model_id, version_id=row.id, reason=resident.refused_reason)
+        if not isinstance(error, UNUSABLE):
+            resident.refused = None
+
+    def _taken_over(self, engine: Engine) -> None:
+        for resident in self._held.values():
+            if resident.engine is engine and resident.offered is not None:
+                self._note_loaded(resident, resident.offered)
+                resident.offered = None
+
+    def _note_loaded(self, resident: Resident, row: VersionRow) -> None:
+        resident.loaded, resident.refused, resident.refused_reason = row, None, ""
+        resident.notify()
+        self._roster.note("loaded", model_id=row.model_id, version_id=row.id)
+
+    def _evict(self) -> None:
+        """Let go of idle models beyond `RESIDENT`, the longest unused first."""
+        surplus = len(self._held) - RESIDENT
+        for resident in sorted(self._held.values(), key=lambda resident: resident.used)[:max(0, surplus)]:
+            engine = resident.engine
+            if engine is not None and not resident.wanted and not self._thread.open(engine):
+                del self._held[resident.model_id]
+                self._thread.remove(engine)
+                self._roster.count(resident.model_id, engine)
+                self._roster.note("evicted", model_id=resident.model_id)
+
+
+def _refuse_hopeless(row: VersionRow, resident: Resident, rows: dict[str, VersionRow]) -> None:
+    served = rows.get(resident.loaded.id) if resident.loaded else None
+    if not row.live or row.deleted:
+        raise Refused(f"version {row} is {'abandoned' if not row.live else 'deleted'}")
+    if resident.refused is not None and resident.refused.id == row.id:
+        raise Refused(f"version {row} is unusable: {resident.refused_reason}")
+    if served is not None and served.live and row.id != served.id and row.number <= served.number:
+        raise Refused(f"version {row} is older than {served}, which this engine serves")
+
+
+def _ids(*rows: VersionRow | None) -> set[str]:
+    return {row.id for row in rows if row is not None}

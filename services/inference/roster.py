@@ -1,0 +1,70 @@
+"""This engine's own rows: that it lives, what it has loaded or refused, how much it has made."""
+
+import asyncio
+import logging
+from collections import deque
+from typing import Any
+
+from psycopg import OperationalError
+from psycopg.types.json import Jsonb
+
+from hone.store.database import AsyncDatabase, AsyncTransaction
+from services.inference.native.engine import Engine
+
+Note = tuple[str, dict[str, Any]]
+_log = logging.getLogger(__name__)
+
+
+class Roster:
+    """Keeps the rows of one engine process. Notes are written in order, and again after the database was away."""
+
+    def __init__(self, database: AsyncDatabase, engine_id: str, address: str, build: dict[str, Any]) -> None:
+        self.engine_id = engine_id
+        self._database, self._row = database, {"address": address, "kind": "native", "build": Jsonb(build)}
+        self._notes: deque[Note] = deque([("enter", self._row), ("forget_loaded", {})])
+        self._counted: dict[Engine, tuple[int, int]] = {}
+        self._noted = asyncio.Event()
+
+    def note(self, statement: str, **params: Any) -> None:
+        """Have `inference.<statement>` run for this engine soon."""
+        self._notes.append((statement, params))
+        self._noted.set()
+
+    def count(self, model_id: str, engine: Engine) -> None:
+        """Have what an engine made since the last count added to its row."""
+        made = (engine.generated_tokens, engine.generated_samples)
+        tokens, samples = self._counted.get(engine, (0, 0))
+        if made != (tokens, samples):
+            self._counted[engine] = made
+            self._notes.append(("counted", {"model_id": model_id, "tokens": made[0] - tokens,
+                                            "samples": made[1] - samples}))
+
+    async def write_forever(self, sweep_s: float) -> None:
+        """Write notes as they come and beat each sweep, until cancelled."""
+        while True:
+            self._noted.clear()
+            notes = list(self._notes)
+            try:
+                async with self._database.transaction() as transaction:
+                    await self._write(transaction, notes)
+                for _ in notes:
+                    self._notes.popleft()
+            except OperationalError as error:
+                _log.warning("engine row not written: %s", error)
+                await asyncio.sleep(sweep_s)
+            try:
+                async with asyncio.timeout(sweep_s):
+                    await self._noted.wait()
+            except TimeoutError:
+                continue
+
+    async def leave(self) -> None:
+        """Take this engine's rows away. Raises psycopg.OperationalError."""
+        async with self._database.transaction() as transaction:
+            await transaction.run("inference.leave", id=self.engine_id)
+
+    async def _write(self, transaction: AsyncTransaction, notes: list[Note]) -> None:
+        for statement, params in notes:
+            await transaction.run(f"inference.{statement}", id=self.engine_id, **params)
+        if not await transaction.run("inference.beat", id=self.engine_id):
+            await transaction.run("inference.enter", id=self.engine_id, **self._row)

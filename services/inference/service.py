@@ -1,0 +1,184 @@
+"""The gRPC face: decode, hand over, encode."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+import grpc
+
+from hone.api import inference_pb2 as pb
+from hone.api import inference_pb2_grpc
+from hone.rpc.errors import Refused
+from hone.spec.settings import Settings
+from services.inference import codec
+from services.inference.native import scoring
+from services.inference.native.engine import Engine
+from services.inference.native.requests import Answer, Request
+from services.inference.native.scoring import Item, Scored
+from services.inference.residents import Residents
+
+_ENCODING_S = 0.05
+"""Time kept back from a call's deadline to say why it was missed."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One request of a call."""
+
+    path: str  # of its message inside the call's, for naming fields
+    model_id: str
+    request: Request
+
+
+class Inference(inference_pb2_grpc.InferenceServiceServicer):
+    """Serves hone.v1.InferenceService from the models that are resident."""
+
+    def __init__(self, settings: Settings, residents: Residents, engine_id: str) -> None:
+        self._settings, self._residents, self._engine_id = settings, residents, engine_id
+        self._thread = residents.thread
+
+    async def Generate(self, request: pb.GenerateRequest, context: Any) -> pb.GenerateResponse:
+        """Answer one request when its last sample ends."""
+        asked = Asked("", request.model_id, codec.request(request, self._settings.engine_max_tokens))
+        async with self._answers([asked], context) as answers:
+            return _response(await anext(answers))
+
+    async def GenerateStream(
+        self, request: pb.GenerateStreamRequest, context: Any
+    ) -> AsyncIterator[pb.GenerateStreamResponse]:
+        """Answer one request token by token."""
+        decoded = codec.request(request.request, self._settings.engine_max_tokens, "request.", streamed=True)
+        async with self._answers([Asked("request.", request.request.model_id, decoded)], context) as answers:
+            async for answer in answers:
+                for made in answer.completions:
+                    yield pb.GenerateStreamResponse(delta=codec.completion(made))
+
+    async def GenerateBatch(
+        self, request: pb.GenerateBatchRequest, context: Any
+    ) -> AsyncIterator[pb.GenerateBatchResponse]:
+        """Answer many requests, each when its last sample ends."""
+        places = [(f"requests[{number}].", message) for number, message in enumerate(request.requests)]
+        asked = [Asked(path, message.model_id, codec.request(message, self._settings.engine_max_tokens, path))
+                 for path, message in places]
+        async with self._answers(asked, context) as answers:
+            async for answer in answers:
+                yield pb.GenerateBatchResponse(response=_response(answer))
+
+    async def Score(self, request: pb.ScoreRequest, context: Any) -> pb.ScoreResponse:
+        """Score all items under one version."""
+        items = codec.items(request, self._settings.engine_max_tokens)
+        async with self._residents.at(request.model_id, request.version_id, self._time_left(context)) as engine:
+            for number, item in enumerate(items):
+                codec.check_ids(f"items[{number}]", item.context_ids + item.ids, engine.architecture.vocab_size)
+            version_id, scored = await self._score(engine, items, request)
+        messages = [pb.ScoredItem(logp=one.logp, entropy=one.entropy) for one in scored]
+        return pb.ScoreResponse(version_id=version_id, items=messages)
+
+    async def ListVersions(self, request: pb.ListVersionsRequest, context: Any) -> pb.ListVersionsResponse:
+        """Say which models are resident."""
+        models = [
+            pb.ResidentModel(
+                model_id=resident.model_id, version_id=engine.version_id, refused_reason=resident.refused_reason,
+                running_sequences=engine.running, waiting_sequences=engine.waiting,
+                generated_tokens=engine.generated_tokens, generated_samples=engine.generated_samples,
+            ) for resident in self._residents.all() if (engine := resident.engine) is not None
+        ]
+        return pb.ListVersionsResponse(engine_id=self._engine_id, models=models)
+
+    async def LoadVersion(self, request: pb.LoadVersionRequest, context: Any) -> pb.LoadVersionResponse:
+        """Load a version (empty: the newest) and answer when it is served."""
+        async with self._residents.at(request.model_id, request.version_id, self._time_left(context)) as engine:
+            return pb.LoadVersionResponse(version_id=engine.version_id)
+
+    async def Pause(self, request: pb.PauseRequest, context: Any) -> pb.PauseResponse:
+        """Hold a model's sequences from the next step on."""
+        await self._set_paused(request.model_id, True)
+        return pb.PauseResponse()
+
+    async def Resume(self, request: pb.ResumeRequest, context: Any) -> pb.ResumeResponse:
+        """Let a model's sequences go on."""
+        await self._set_paused(request.model_id, False)
+        return pb.ResumeResponse()
+
+    async def Abort(self, request: pb.AbortRequest, context: Any) -> pb.AbortResponse:
+        """End every running request of this id."""
+        named = [one for one in self._thread.requests() if one.request_id == request.request_id]
+        return pb.AbortResponse(aborted=await self._thread.abort(named))
+
+    async def _set_paused(self, model_id: str, paused: bool) -> None:
+        engine = self._residents.engine(model_id)
+        await self._thread.call(lambda: setattr(engine, "paused", paused))
+
+    async def _score(self, engine: Engine, items: list[Item], request: pb.ScoreRequest) -> tuple[str, list[Scored]]:
+        version_id = await self._thread.call(lambda: _hold(engine, request.version_id))
+        try:
+            scored: list[Scored] = []
+            for batch in scoring.batches(items):
+                scored += await self._thread.call(
+                    lambda batch=batch: engine.score(batch, request.temperature or 1.0))  # type: ignore[misc]
+            return version_id, scored
+        finally:
+            self._thread.post(lambda: _let_go(engine))
+
+    @asynccontextmanager
+    async def _answers(
+        self, asked: list[Asked], context: grpc.aio.ServicerContext[Any, Any]
+    ) -> AsyncIterator[AsyncIterator[Answer]]:
+        """Give the answers of requests as they come; what is unfinished at the end, or when one fails, is aborted."""
+        queue: asyncio.Queue[Answer | Exception] = asyncio.Queue()
+        timeout_s = self._time_left(context)
+        tasks = [asyncio.create_task(self._submit(list(members), timeout_s, queue))
+                 for _, members in groupby(asked, key=lambda one: (one.model_id, one.request.version_id))]
+        try:
+            yield _drained(queue, len(asked))
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            await self._thread.abort(one.request for one in asked)
+
+    async def _submit(
+        self, asked: list[Asked], timeout_s: float, queue: asyncio.Queue[Answer | Exception]
+    ) -> None:
+        try:
+            async with self._residents.at(asked[0].model_id, asked[0].request.version_id, timeout_s) as engine:
+                for one in asked:
+                    codec.check_ids(f"{one.path}prompt_ids", one.request.prompt_ids, engine.architecture.vocab_size)
+                for one in asked:
+                    self._thread.submit(engine, one.request, queue.put_nowait)
+        except Exception as error:  # raised again where the answers are awaited
+            queue.put_nowait(error)
+
+    def _time_left(self, context: grpc.aio.ServicerContext[Any, Any]) -> float:
+        remaining = context.time_remaining()
+        return (self._settings.rpc_timeout_s if remaining is None else remaining) - _ENCODING_S
+
+
+async def _drained(queue: asyncio.Queue[Answer | Exception], requests: int) -> AsyncIterator[Answer]:
+    while requests:
+        answer = await queue.get()
+        if isinstance(answer, Exception):
+            raise answer
+        if not answer.completions:
+            raise Refused(f"version {answer.request.version_id} was replaced by a newer one as the request came")
+        requests -= answer.done
+        yield answer
+
+
+def _response(answer: Answer) -> pb.GenerateResponse:
+    completions = [codec.completion(made) for made in answer.completions]
+    return pb.GenerateResponse(request_id=answer.request.request_id, completions=completions)
+
+
+def _hold(engine: Engine, version_id: str) -> str:
+    if version_id not in ("", engine.version_id):
+        raise Refused(f"version {version_id} was replaced by {engine.version_id} as the request came")
+    engine.holds += 1
+    return engine.version_id
+
+
+def _let_go(engine: Engine) -> None:
+    engine.holds -= 1

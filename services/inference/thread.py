@@ -1,0 +1,142 @@
+"""The one thread that computes: it steps every engine that has work and does what it is told between steps."""
+
+import asyncio
+import logging
+import os
+import signal
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+from services.inference.native.engine import Engine
+from services.inference.native.requests import Answer, Request
+
+T = TypeVar("T")
+_log = logging.getLogger(__name__)
+
+
+class EngineThread:
+    """Engines belong to this thread; callers on the event loop hand it jobs and are called back there."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, on_version: Callable[[Engine], None]) -> None:
+        self._loop, self._on_version = loop, on_version
+        self._jobs: deque[Callable[[], object]] = deque()
+        self._wake = threading.Event()
+        self._stopping = False
+        self._versions: dict[Engine, str] = {}
+        self._sinks: dict[Request, Callable[[Answer], None]] = {}
+        self._engines: dict[Request, Engine] = {}
+        self._thread = threading.Thread(target=self._run_or_end_process, name="engine", daemon=True)
+        self.failure: BaseException | None = None
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End after the running step; what is unfinished stays so."""
+        self._stopping = True
+        self._wake.set()
+        self._thread.join()
+
+    def add(self, engine: Engine) -> None:
+        """Step this engine from now on."""
+        self.post(lambda: self._versions.__setitem__(engine, engine.version_id))
+
+    def remove(self, engine: Engine) -> None:
+        """Step this engine no more."""
+        self.post(lambda: self._versions.pop(engine, None))
+
+    def submit(self, engine: Engine, request: Request, sink: Callable[[Answer], None]) -> None:
+        """Have a request answered into `sink`, on the event loop; the last answer is `done`.
+
+        An answer without completions means that the request insists on a version that the engine does not serve.
+        """
+        self._sinks[request] = sink
+        self._engines[request] = engine
+        self.post(lambda: self._submit(engine, request))
+
+    def open(self, engine: Engine) -> bool:
+        """Whether an engine has requests that are not wholly answered."""
+        return engine in self._engines.values()
+
+    def requests(self) -> list[Request]:
+        """Return every request that is not wholly answered."""
+        return list(self._engines)
+
+    async def abort(self, requests: Iterable[Request]) -> int:
+        """End requests early; their sinks get what was made. Returns how many sequences were ended."""
+        open = [(self._engines[request], request) for request in requests if request in self._engines]
+        return await self.call(lambda: sum(engine.abort(request) for engine, request in open)) if open else 0
+
+    def post(self, job: Callable[[], object]) -> None:
+        """Have `job` done between two steps."""
+        self._jobs.append(job)
+        self._wake.set()
+
+    async def call(self, function: Callable[[], T]) -> T:
+        """Return what `function`, done between two steps, returns or raises."""
+        future: asyncio.Future[T] = self._loop.create_future()
+
+        def job() -> None:
+            try:
+                result = function()
+            except Exception as error:
+                self._loop.call_soon_threadsafe(_fail, future, error)
+            else:
+                self._loop.call_soon_threadsafe(_resolve, future, result)
+
+        self._jobs.append(job)
+        self._wake.set()
+        return await future
+
+    def _run_or_end_process(self) -> None:
+        try:
+            self._run()
+        except BaseException as error:
+            self.failure = error
+            _log.exception("the engine failed; ending this process")
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    def _run(self) -> None:
+        while not self._stopping:
+            while self._jobs:
+                self._jobs.popleft()()
+            busy = [engine for engine in self._versions if engine.has_work]
+            if not busy:
+                self._wake.wait()
+                self._wake.clear()
+            for engine in busy:
+                self._deliver(engine.step())
+                self._report(engine)
+
+    def _submit(self, engine: Engine, request: Request) -> None:
+        if not engine.submit(request):
+            self._deliver([Answer(request, [], True)])
+
+    def _deliver(self, answers: list[Answer]) -> None:
+        if answers:
+            self._loop.call_soon_threadsafe(self._dispatch, answers)
+
+    def _dispatch(self, answers: list[Answer]) -> None:
+        for answer in answers:
+            sink = self._sinks[answer.request]
+            if answer.done:
+                del self._sinks[answer.request]
+                del self._engines[answer.request]
+            sink(answer)
+
+    def _report(self, engine: Engine) -> None:
+        if self._versions.get(engine) != engine.version_id:
+            self._versions[engine] = engine.version_id
+            self._loop.call_soon_threadsafe(self._on_version, engine)
+
+
+def _resolve(future: asyncio.Future[T], result: T) -> None:
+    if not future.cancelled():
+        future.set_result(result)
+
+
+def _fail(future: asyncio.Future[T], error: Exception) -> None:
+    if not future.cancelled():
+        future.set_exception(error)

@@ -1,0 +1,109 @@
+"""Versions of models: their rows, and their files made ready to be served."""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from hone.crashpoints import reach
+from hone.models.architecture import Architecture, Unsupported
+from hone.models.checkpoint import WEIGHTS, Checkpoint
+from hone.models.checkpoint_header import BadCheckpoint
+from hone.store import manifests
+from hone.store.database import AsyncDatabase, Row
+from hone.store.objects import ObjectMissing, Objects
+from hone.trajectory.tokens import Tokenizer, TokenizerError
+from services.inference.native import probe
+from services.inference.native.engine import Version
+from services.inference.native.weights import NotFinite, fuse
+
+UNUSABLE = (Unsupported, BadCheckpoint, NotFinite, TokenizerError)
+"""What is wrong with a version itself: trying again cannot help."""
+REFUSED = (ValueError, ObjectMissing)
+"""Every reason to refuse a version; what is not UNUSABLE is about its objects, which somebody may put right."""
+_KEPT_FILES = 64
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+@dataclass(frozen=True)
+class VersionRow:
+    """A version as its row describes it."""
+
+    model_id: str
+    id: str
+    number: int
+    live: bool
+    deleted: bool  # retention removed its weights
+    newest: bool  # the newest live one
+    files: Mapping[str, Mapping[str, Any]]
+
+    def __str__(self) -> str:
+        return f"{self.id} (number {self.number})"
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A version read, checked and made ready."""
+
+    row: VersionRow
+    architecture: Architecture
+    version: Version
+
+
+class Versions:
+    """Reads versions. Files other than weights are kept by digest, since most versions share them."""
+
+    def __init__(self, database: AsyncDatabase, objects: Objects) -> None:
+        self._database, self._objects = database, objects
+        self._files: OrderedDict[str, bytes] = OrderedDict()
+        self._tokenizers: OrderedDict[tuple[bytes, ...], Tokenizer] = OrderedDict()
+
+    async def rows(self, model_id: str, version_ids: Collection[str] = ()) -> dict[str, VersionRow]:
+        """Return the newest live version of a model and those named, by id. Raises psycopg.OperationalError."""
+        async with self._database.transaction() as transaction:
+            rows = await transaction.all("inference.versions", model_id=model_id, version_ids=list(version_ids))
+        return {row["id"]: _version_row(model_id, row) for row in rows}
+
+    async def load(self, row: VersionRow) -> Loaded:
+        """Read a version's files, compare their digests and make the weights ready.
+
+        Raises one of REFUSED with the reason, StoreAway when the object store does not answer.
+        """
+        return await asyncio.to_thread(self._load, row)
+
+    def _load(self, row: VersionRow) -> Loaded:
+        files = {name: self._file(name, entry) for name, entry in sorted(row.files.items())}
+        reach("weights.mid-load")
+        checkpoint = Checkpoint.from_files(files)
+        architecture, weights = checkpoint.architecture, fuse(checkpoint)
+        probe.check(architecture, weights)
+        return Loaded(row, architecture, Version(row.id, weights, self._tokenizer(checkpoint.files)))
+
+    def _file(self, name: str, entry: Mapping[str, Any]) -> bytes:
+        if name == WEIGHTS:
+            return manifests.get_file(self._objects, entry)
+        digest = entry["sha256"]
+        if digest not in self._files:
+            self._files[digest] = manifests.get_file(self._objects, entry)
+        _trim(self._files, digest)
+        return self._files[digest]
+
+    def _tokenizer(self, files: Mapping[str, bytes]) -> Tokenizer:
+        key = tuple(data for _, data in sorted(files.items()))
+        if key not in self._tokenizers:
+            self._tokenizers[key] = Tokenizer(files)
+        _trim(self._tokenizers, key)
+        return self._tokenizers[key]
+
+
+def _trim(kept: OrderedDict[K, V], used: K) -> None:
+    kept.move_to_end(used)
+    while len(kept) > _KEPT_FILES:
+        kept.popitem(last=False)
+
+
+def _version_row(model_id: str, row: Row) -> VersionRow:
+    return VersionRow(model_id, row["id"], row["number"], row["state"] == "live", row["deleted"], bool(row["newest"]),
+                      row["manifest"]["files"])
