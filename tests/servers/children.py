@@ -1,5 +1,6 @@
 """Child processes that are always ended and reaped, also when the test fails."""
 
+import signal
 import subprocess
 import time
 from collections.abc import Callable
@@ -12,7 +13,7 @@ class NotReady(Exception):
 
 
 class Children:
-    """Started servers; leaving the context ends them in reverse order."""
+    """Started servers; leaving the context kills those still there, in reverse order: what they keep is the test's."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -23,7 +24,7 @@ class Children:
 
     def __exit__(self, *_: object) -> None:
         for name in reversed(list(self._running)):
-            self.stop(name)
+            self.stop(name, signal.SIGKILL)
 
     def start(self, name: str, command: list[str], **options: Any) -> subprocess.Popen[bytes]:
         """Start a server that writes to `<name>.log` of the directory."""
@@ -33,7 +34,7 @@ class Children:
         self._running[name] = child
         return child
 
-    def stop(self, name: str, number: int = 15, grace_s: float = 10.0) -> None:
+    def stop(self, name: str, number: int = signal.SIGTERM, grace_s: float = 10.0) -> None:
         """Signal a server, wait for it, kill it when it takes too long."""
         child = self._running.pop(name)
         child.send_signal(number)
