@@ -1,19 +1,14 @@
 """The service as its own process, spoken to over gRPC."""
 
 import json
-import os
 import signal
-import socket
-import subprocess
-import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import grpc
 import pytest
-from google.rpc import error_details_pb2
 from grpc_health.v1 import health_pb2, health_pb2_grpc
-from grpc_status import rpc_status
 
 from hone.api.simulation_pb2 import (
     SPLIT_HELD_OUT,
@@ -28,39 +23,26 @@ from hone.api.simulation_pb2_grpc import SimulationServiceStub
 from hone.api.trajectory_pb2 import Task
 from hone.environments.streams import draw
 from hone.environments.wire import from_proto
-from hone.rpc.client import blocking_channel
+from tests.servers.service import Service, refused_field, running
 
-
-def free_address() -> str:
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        return f"127.0.0.1:{listening.getsockname()[1]}"
-
-
-def start(address: str, **variables: str) -> subprocess.Popen[bytes]:
-    environ = {**os.environ, "HONE_SIMULATION_ADDRESS": address, "PYTHONHASHSEED": "random", **variables}
-    return subprocess.Popen([sys.executable, "-m", "services.simulation"], env=environ, stderr=subprocess.DEVNULL)
+TASK = Task(environment="sort_digits")
 
 
 @pytest.fixture(scope="module")
-def service() -> Iterator[grpc.Channel]:
-    address = free_address()
-    process = start(address)
-    with blocking_channel(address) as channel:
-        grpc.channel_ready_future(channel).result(30)
-        yield channel
-    process.terminate()
-    assert process.wait(5) == 0
+def service() -> Iterator[Service]:
+    with running("simulation", PYTHONHASHSEED="random") as service:
+        yield service
 
 
 @pytest.fixture
-def simulation(service: grpc.Channel) -> Any:
-    return SimulationServiceStub(service)
+def simulation(service: Service) -> Any:
+    return SimulationServiceStub(service.channel)
 
 
-def test_it_reports_its_health(service: grpc.Channel) -> None:
+def test_it_reports_its_health_and_loads_no_torch(service: Service) -> None:
     check = health_pb2.HealthCheckRequest(service="hone.v1.SimulationService")
-    assert health_pb2_grpc.HealthStub(service).Check(check).status == health_pb2.HealthCheckResponse.SERVING
+    assert health_pb2_grpc.HealthStub(service.channel).Check(check).status == health_pb2.HealthCheckResponse.SERVING
+    assert "torch" not in Path(f"/proc/{service.process.pid}/maps").read_text()
 
 
 def test_a_batch_is_drawn_reset_stepped_and_closed(simulation: Any) -> None:
@@ -88,13 +70,8 @@ def test_tasks_that_follow_the_hash_seed_are_the_same_in_every_process(simulatio
     request = DrawTasksRequest(environment="reasoning_gym", split=SPLIT_TRAIN, seed=4, count=8,
                                params_json='{"task": "isomorphic_strings"}')
     drawn = simulation.DrawTasks(request)
-    address = free_address()
-    other = start(address)
-    with blocking_channel(address) as channel:
-        grpc.channel_ready_future(channel).result(30)
-        assert SimulationServiceStub(channel).DrawTasks(request) == drawn
-    other.terminate()
-    assert other.wait(5) == 0
+    with running("simulation", PYTHONHASHSEED="random") as other:
+        assert SimulationServiceStub(other.channel).DrawTasks(request) == drawn
 
 
 def test_environments_are_listed_with_the_schema_of_their_parameters(simulation: Any) -> None:
@@ -121,20 +98,14 @@ def test_bad_input_is_named(simulation: Any, request_: Any, field: str, message:
     call = simulation.DrawTasks if isinstance(request_, DrawTasksRequest) else simulation.Reset
     with pytest.raises(grpc.RpcError) as refused:
         call(request_)
-    error: Any = refused.value
-    status = rpc_status.from_call(error)
-    detail = error_details_pb2.BadRequest()
-    assert status.details[0].Unpack(detail)
-    assert (error.code(), detail.field_violations[0].field) == (grpc.StatusCode.INVALID_ARGUMENT, field)
-    assert message in status.message
+    named, text = refused_field(refused.value)
+    assert (named, refused.value.code()) == (field, grpc.StatusCode.INVALID_ARGUMENT)
+    assert message in text
 
 
-def test_it_dies_at_its_crash_point(tmp_path: Any) -> None:
-    address = free_address()
+def test_it_dies_at_its_crash_point(tmp_path: Path) -> None:
     (tmp_path / "reset.mid").touch()
-    process = start(address, HONE_CRASH_DIR=str(tmp_path))
-    with blocking_channel(address) as channel:
-        grpc.channel_ready_future(channel).result(30)
+    with running("simulation", HONE_CRASH_DIR=str(tmp_path)) as doomed:
         with pytest.raises(grpc.RpcError):
-            SimulationServiceStub(channel).Reset(ResetRequest(tasks=[Task(environment="sort_digits")]), timeout=5)
-    assert process.wait(5) == -signal.SIGKILL
+            SimulationServiceStub(doomed.channel).Reset(ResetRequest(tasks=[TASK]), timeout=5)
+        assert doomed.process.wait(5) == -signal.SIGKILL

@@ -1,0 +1,60 @@
+"""Rows that grades hang on."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from psycopg import Connection
+from psycopg.rows import dict_row
+from psycopg.types.json import Jsonb
+
+from hone import ids
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run with a model, as the gateway would have made it."""
+
+    url: str
+    id: str
+    tenant_id: str
+    model_id: str
+
+    def groups(self, *numbers: int, task_hash: str = "h", purpose: str = "train",
+               state: str = "requested") -> list[int]:
+        """Make a group for each request number and return their ids."""
+        return [self._group(number, task_hash, purpose, state) for number in numbers]
+
+    def all(self, statement: str, *params: object) -> list[dict[str, Any]]:
+        """Return the rows of a statement."""
+        with connection(self.url) as opened:
+            return opened.execute(statement.encode(), params).fetchall()
+
+    def do(self, statement: str, *params: object) -> None:
+        """Run a statement."""
+        with connection(self.url) as opened:
+            opened.execute(statement.encode(), params)
+
+    def _group(self, number: int, task_hash: str, purpose: str, state: str) -> int:
+        rows = self.all(
+            "INSERT INTO groups (tenant_id, run_id, purpose, request_no, step, task, task_hash, n, sampling, model_id,"
+            " state, deadline) VALUES (%s, %s, %s, %s, 1, '{}', %s, 8, '{}', %s, %s, now() + '1 hour') RETURNING id",
+            self.tenant_id, self.id, purpose, number, task_hash, self.model_id, state)
+        return int(rows[0]["id"])
+
+
+@contextmanager
+def connection(url: str) -> Iterator[Connection[dict[str, Any]]]:
+    with Connection.connect(url, row_factory=dict_row) as opened:
+        yield opened
+
+
+def make_run(owner_url: str) -> Run:
+    """Make a tenant, a model and a run."""
+    run = Run(owner_url, ids.new("run"), ids.new("tenant"), ids.new("model"))
+    run.do("INSERT INTO tenants (id, name) VALUES (%s, %s)", run.tenant_id, run.tenant_id)
+    run.do("INSERT INTO models (id, tenant_id, config) VALUES (%s, %s, '{}')", run.model_id, run.tenant_id)
+    run.do("INSERT INTO runs (id, tenant_id, name, spec, spec_sha, policy_model_id, deadline)"
+           " VALUES (%s, %s, 'test', %s, '', %s, now() + '1 hour')", run.id, run.tenant_id, Jsonb({}), run.model_id)
+    return run

@@ -1,0 +1,116 @@
+"""The value service as its own process on a real PostgreSQL."""
+
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+
+from hone.api.value_pb2 import AllocateRolloutsRequest, BaselineRequest
+from hone.api.value_pb2_grpc import ValueServiceStub
+from tests.integration.reward.rows import Run, make_run
+from tests.servers.service import Service, refused_field, running
+
+
+@pytest.fixture(scope="module")
+def service(postgres_url: str) -> Iterator[Service]:
+    with running("value", HONE_DATABASE_URL=postgres_url) as service:
+        yield service
+
+
+@pytest.fixture(scope="module")
+def value(service: Service) -> Any:
+    return ValueServiceStub(service.channel)
+
+
+@pytest.fixture
+def run(postgres_owner_url: str) -> Run:
+    return make_run(postgres_owner_url)
+
+
+def graded(run: Run, number: int, task_hash: str, values: list[float | None], state: str = "used",
+           purpose: str = "train") -> int:
+    group = run.groups(number, task_hash=task_hash, state=state, purpose=purpose)[0]
+    for index, score in reversed(list(enumerate(values))):
+        run.do("INSERT INTO grades (tenant_id, run_id, group_id, index, grader_hash, status, value)"
+               " VALUES (%s, %s, %s, %s, 'hash', %s, %s)", run.tenant_id, run.id, group, index,
+               "infra_error" if score is None else "ok", score)
+    return group
+
+
+def step(run: Run, n: int, groups: list[int], state: str = "committed") -> None:
+    run.do("INSERT INTO steps (run_id, tenant_id, n, epoch, state, plan, group_ids)"
+           " VALUES (%s, %s, %s, 1, %s, '{}', %s)", run.id, run.tenant_id, n, state, groups)
+
+
+def baselines(value: Any, run: Run, before_step: int, *task_hashes: str) -> list[tuple[str, float | None, int]]:
+    answer = value.Baseline(BaselineRequest(run_id=run.id, before_step=before_step, task_hashes=task_hashes))
+    return [(one.task_hash, one.mean if one.HasField("mean") else None, one.count) for one in answer.baselines]
+
+
+def test_a_baseline_is_the_running_mean_of_what_was_trained_on(value: Any, run: Run) -> None:
+    step(run, 1, [graded(run, 0, "a", [1.0, 0.0, 0.0, 0.0]), graded(run, 1, "b", [1.0, 1.0])])
+    step(run, 2, [graded(run, 2, "a", [1.0, 1.0, None, 0.0])])
+    assert baselines(value, run, 1, "a", "b") == [("a", None, 0), ("b", None, 0)]
+    assert baselines(value, run, 2, "a", "b") == [("a", 0.25, 4), ("b", 1.0, 2)]
+    assert baselines(value, run, 3, "b", "a", "c") == [("b", 1.0, 2), ("a", 3 / 7, 7), ("c", None, 0)]
+
+
+def test_only_used_training_groups_of_committed_steps_count(value: Any, run: Run, postgres_owner_url: str) -> None:
+    step(run, 1, [graded(run, 0, "a", [0.5]), graded(run, 1, "a", [1.0], state="ready")])
+    step(run, 2, [graded(run, 2, "a", [1.0])], state="planned")
+    graded(run, 3, "a", [1.0])
+    step(run, 3, [graded(run, 0, "a", [1.0], purpose="eval")])
+    other = make_run(postgres_owner_url)
+    step(other, 1, [graded(other, 0, "a", [1.0])])
+    assert baselines(value, run, 9, "a") == [("a", 0.5, 1)]
+
+
+def test_a_mean_has_the_same_bits_whatever_was_written_first(value: Any, run: Run, postgres_owner_url: str) -> None:
+    values = [0.1, 0.7, 1e-17, 0.3, 0.9, 1 / 3, 0.2]
+    step(run, 1, [graded(run, number, "a", [score]) for number, score in enumerate(values)])
+    other = make_run(postgres_owner_url)
+    backwards = [graded(other, number, "a", [score]) for number, score in reversed(list(enumerate(values)))]
+    step(other, 1, backwards)
+    one, two = baselines(value, run, 2, "a"), baselines(value, other, 2, "a")
+    assert one == two
+    assert one[0][1] == sum(values) / 7
+
+
+def test_an_unknown_run_is_not_found(value: Any) -> None:
+    with pytest.raises(grpc.RpcError) as refused:
+        value.Baseline(BaselineRequest(run_id="run_none", task_hashes=["a"]))
+    assert refused.value.code() == grpc.StatusCode.NOT_FOUND
+
+
+def test_rollouts_are_shared_out(value: Any) -> None:
+    asked = AllocateRolloutsRequest(run_id="run", method="uniform", task_hashes=["a", "b", "c"], budget=8)
+    assert list(value.AllocateRollouts(asked).rollouts) == [3, 3, 2]
+
+
+@pytest.mark.parametrize(("change", "field", "message"), [
+    ({"method": "dynamic"}, "method", "found 'dynamic', expected one of uniform"),
+    ({"task_hashes": []}, "task_hashes", "expected at least one task"),
+    ({"budget": -1}, "budget", "found -1, expected at least 0"),
+    ({"params_json": "{"}, "params_json", "expected a JSON object"),
+    ({"params_json": '{"alpha": 1}'}, "params.alpha", "found 1"),
+])
+def test_bad_input_is_named(value: Any, change: dict[str, Any], field: str, message: str) -> None:
+    fields = {"run_id": "run", "method": "uniform", "task_hashes": ["a"], "budget": 8, **change}
+    with pytest.raises(grpc.RpcError) as refused:
+        value.AllocateRollouts(AllocateRolloutsRequest(**fields))
+    named, text = refused_field(refused.value)
+    assert (named, refused.value.code()) == (field, grpc.StatusCode.INVALID_ARGUMENT)
+    assert message in text
+
+
+def test_it_dies_at_its_crash_point_and_loads_no_torch(postgres_url: str, tmp_path: Path) -> None:
+    (tmp_path / "allocate.mid").touch()
+    asked = AllocateRolloutsRequest(method="uniform", task_hashes=["a"], budget=8)
+    with running("value", HONE_DATABASE_URL=postgres_url, HONE_CRASH_DIR=str(tmp_path)) as service:
+        assert "torch" not in Path(f"/proc/{service.process.pid}/maps").read_text()
+        with pytest.raises(grpc.RpcError):
+            ValueServiceStub(service.channel).AllocateRollouts(asked, timeout=5)
+        assert service.process.wait(5) == -signal.SIGKILL
