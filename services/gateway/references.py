@@ -1,12 +1,13 @@
 """What a spec names must exist and fit: its base model, its datasets, its lengths."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from hone.spec.problems import Problem, found
+from hone.spec.resolution import supervised
 from hone.spec.run import RunSpec, TaskSource
 from hone.spec.settings import Settings
 from hone.store.database import AsyncTransaction
+from services.gateway import graders
 
 
 @dataclass(frozen=True)
@@ -20,9 +21,10 @@ class Base:
 async def resolve(transaction: AsyncTransaction, spec: RunSpec, settings: Settings) -> tuple[Base, list[Problem]]:
     """Return the run's base, and every problem with what the spec names. The base means nothing if there are any."""
     base, problems = await _base(transaction, spec)
-    problems += await _dataset(transaction, spec.task, "task", spec)
+    problems += await _dataset(transaction, spec.task, "task", _columns(spec, spec.task, trained=True))
     if spec.eval is not None and spec.eval.source is not None:
-        problems += await _dataset(transaction, spec.eval.source, "eval.source", None)
+        wanted = _columns(spec, spec.eval.source, trained=False)
+        problems += await _dataset(transaction, spec.eval.source, "eval.source", wanted)
     if spec.sampling.max_tokens >= settings.engine_max_tokens:
         problems.append(Problem("sampling.max_tokens", str(spec.sampling.max_tokens),
                                 f"less than the engine's {settings.engine_max_tokens} positions, prompt included"))
@@ -66,27 +68,23 @@ async def _finished_run(transaction: AsyncTransaction, run_id: str) -> tuple[Bas
 
 
 async def _dataset(
-    transaction: AsyncTransaction, source: TaskSource, at: str, spec: RunSpec | None,
+    transaction: AsyncTransaction, source: TaskSource, at: str, wanted: set[str],
 ) -> list[Problem]:
     if source.dataset is None:
         return []
     row = await transaction.one("gateway.artifact", kind="dataset", name=source.dataset)
     if row is None:
         return [Problem(f"{at}.dataset", found(source.dataset), "an uploaded dataset (`hone data list`)")]
-    wanted = _column(spec)
-    have = row["manifest"]["columns"].get(wanted, 0) if wanted else 0
-    if wanted is None or have == row["manifest"]["rows"]:
-        return []
-    return [Problem(f"{at}.dataset", f"{source.dataset}, where {have} of {row['manifest']['rows']} rows have {wanted}",
-                    f"{wanted} in every row")]
+    rows, columns = row["manifest"]["rows"], row["manifest"]["columns"]
+    return [
+        Problem(f"{at}.dataset", f"{source.dataset}, where {columns.get(column, 0)} of {rows} rows have {column}",
+                f"{column} in every row")
+        for column in sorted(wanted) if columns.get(column, 0) < rows
+    ]
 
 
-def _column(spec: RunSpec | None) -> str | None:
-    return None if spec is None else column_for(spec.algorithm.builder, spec.grader)
-
-
-def column_for(builder: Any, grader: dict[str, Any] | None) -> str | None:
-    """Name the column that every row needs: completions to imitate, or answers that the grader compares with."""
-    if builder is not None and builder.name == "dataset":
-        return "completion"
-    return "answer" if grader is None or "reference" not in grader else None
+def _columns(spec: RunSpec, source: TaskSource, trained: bool) -> set[str]:
+    """Name what every row needs: completions to imitate, or what its grader reads."""
+    if trained and supervised(spec):
+        return {"completion"}
+    return graders.columns(spec.grader or source.params.get("grader") or {"type": "exact"})

@@ -22,7 +22,7 @@ def check(spec: RunSpec) -> tuple[list[Problem], Slots]:
     """Return every problem of a typed spec, and its algorithm's slots when their names are right."""
     problems, slots = _algorithm(spec)
     problems += _schedule(spec)
-    problems += _sources(spec)
+    problems += _sources(spec) + _graders(spec)
     problems += [problem for rule in RULES for problem in rule(spec, slots)] if slots else []
     return problems, slots
 
@@ -99,6 +99,12 @@ def _source(source: TaskSource, at: str) -> list[Problem]:
     except WrongParams as error:
         return [Problem(f"{at}.{error.field}", found(error.found), error.expected)]
     return []
+
+
+def _graders(spec: RunSpec) -> list[Problem]:
+    if spec.grader is None or isinstance(spec.grader.get("type"), str):
+        return []
+    return [Problem("grader.type", found(spec.grader.get("type")), "the name of a kind of grader")]
 
 
 def _peers(spec: RunSpec, slots: Slots) -> list[Problem]:

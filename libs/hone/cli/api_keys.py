@@ -1,0 +1,62 @@
+"""`hone keys`: made where the database is reached directly, not over REST."""
+
+import json as json_text
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from hone import keys
+from hone.cli import connection
+from hone.cli.failures import Commands
+from hone.cli.output import Json, cell, say
+
+app = typer.Typer(cls=Commands, no_args_is_help=True, help="API keys.")
+
+
+@app.command()
+def create(
+    name: Annotated[str, typer.Argument(help="Whom or what it is for.")],
+    tenant: Annotated[str, typer.Option(help="Made where missing.")] = keys.DEFAULT_TENANT, json: Json = False,
+) -> None:
+    """Make a key and show it, once."""
+    database = connection.database()
+    try:
+        key = keys.create(database, name, tenant)
+    finally:
+        database.close()
+    say(json_text.dumps(asdict(key)) if json else key.secret)
+
+
+@app.command("list")
+def listed(json: Json = False) -> None:
+    """List keys of every tenant; what is stored of a key is its hash."""
+    database = connection.database()
+    try:
+        found = keys.listed(database)
+    finally:
+        database.close()
+    if json:
+        for key in found:
+            say(json_text.dumps(asdict(key), default=str))
+        return
+    columns = ("id", "name", "prefix", "tenant", "created_at", "revoked_at")
+    table = Table(*columns, box=None, pad_edge=False, header_style="bold")
+    for key in found:
+        table.add_row(*(cell(getattr(key, column)) for column in columns))
+    Console().print(table)
+
+
+@app.command()
+def revoke(key: Annotated[str, typer.Argument(help="A key's id, or the beginning that `list` shows.")]) -> None:
+    """Refuse a key from now on."""
+    database = connection.database()
+    try:
+        known = keys.revoke(database, key)
+    finally:
+        database.close()
+    if not known:
+        raise connection.Unconfigured(f"there is no key {key} (`hone keys list`)")
+    say(f"{key} is refused from now on")

@@ -1,0 +1,47 @@
+"""Where the gateway and the database are: `HONE_URL` and `HONE_API_KEY`, or the stack that runs on this machine."""
+
+import os
+from pathlib import Path
+
+from hone.client import Client
+from hone.stack.record import StackMissing, load
+from hone.store.database import Database
+
+DEFAULT_STATE = ".hone"
+
+
+class Unconfigured(Exception):
+    """The command does not know where to go."""
+
+
+def state() -> Path:
+    """Return the state directory of this machine's stack: `HONE_STATE` or ./.hone."""
+    return Path(os.environ.get("HONE_STATE") or DEFAULT_STATE).resolve()
+
+
+def client() -> Client:
+    """Return the SDK for the configured gateway. Raises Unconfigured."""
+    url, key = os.environ.get("HONE_URL"), os.environ.get("HONE_API_KEY")
+    if not url or not key:
+        found_url, found_key = _from_stack()
+        url, key = url or found_url, key or found_key
+    return Client(url, key)
+
+
+def _from_stack() -> tuple[str, str]:
+    try:
+        record = load(state())
+    except StackMissing:
+        raise Unconfigured(f"set HONE_URL and HONE_API_KEY, or `hone up` a stack (none in {state()})") from None
+    return record.gateway_url, record.api_key
+
+
+def database() -> Database:
+    """Return the database itself, for what is only done where it is reached directly. Raises Unconfigured."""
+    url = os.environ.get("HONE_DATABASE_URL")
+    if not url:
+        try:
+            url = load(state()).database_url
+        except StackMissing:
+            raise Unconfigured(f"set HONE_DATABASE_URL, or `hone up` a stack (none in {state()})") from None
+    return Database(url, size=1)

@@ -1,0 +1,58 @@
+"""`hone models` and `hone data`: what runs start from."""
+
+from itertools import islice
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hone.cli import connection
+from hone.cli.failures import Commands
+from hone.cli.output import Json, one, rows
+from hone.cli.runs import Limit
+from hone.client import every
+
+models = typer.Typer(cls=Commands, no_args_is_help=True, help="Base models.")
+data = typer.Typer(cls=Commands, no_args_is_help=True, help="Datasets.")
+
+Name = Annotated[str, typer.Argument(help="What specs will call it.")]
+
+
+@models.command("add")
+def add_model(
+    name: Name,
+    directory: Annotated[Path, typer.Argument(help="Model directory as transformers writes it.")],
+    upload: Annotated[bool, typer.Option(
+        "--upload", help="Send the files; needed where the gateway runs on another machine.")] = False,
+    json: Json = False,
+) -> None:
+    """Register a base model."""
+    with connection.client() as client:
+        one((client.upload_model if upload else client.register_model)(name, directory), json)
+
+
+@models.command("list")
+def list_models(limit: Limit = 50, json: Json = False) -> None:
+    """List base models, newest first."""
+    with connection.client() as client:
+        found = islice(every(client.models), limit)
+        rows(found, ("id", "name", "architecture", "parameters", "dtype", "created_at"), json)
+
+
+@data.command("add")
+def add_dataset(
+    name: Name, file: Annotated[Path, typer.Argument(help="JSONL: prompt or messages, answer or completion.")],
+    allow_bad_rows: Annotated[bool, typer.Option("--allow-bad-rows", help="Store the good rows alone.")] = False,
+    json: Json = False,
+) -> None:
+    """Upload a dataset; bad rows are named, and refuse it unless allowed."""
+    with connection.client() as client:
+        one(client.upload_dataset(name, file, allow_bad_rows), json)
+
+
+@data.command("list")
+def list_datasets(limit: Limit = 50, json: Json = False) -> None:
+    """List datasets, newest first."""
+    with connection.client() as client:
+        found = islice(every(client.datasets), limit)
+        rows(found, ("id", "name", "rows", "columns", "created_at"), json)

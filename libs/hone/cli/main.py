@@ -1,0 +1,26 @@
+"""The `hone` command: every group and command in one place."""
+
+from collections.abc import Callable, Mapping
+
+import typer
+
+from hone.cli import api_keys, catalogs, demo, exports, inputs, runs, services, specs, stack
+from hone.cli.failures import Commands
+
+COMMANDS: Mapping[str, list[Callable[..., None]]] = {
+    "This machine": [demo.demo, stack.up, stack.down, stack.status],
+    "Training": [specs.train, specs.validate, exports.export],
+    "Looking around": [services.health, services.usage, catalogs.environments],
+}
+"""Single commands by the panel of `hone --help` they stand in."""
+
+app = typer.Typer(cls=Commands, no_args_is_help=True, help="Reinforcement learning for language models, self-hosted.")
+
+for panel, commands in COMMANDS.items():
+    for command in commands:
+        app.command(rich_help_panel=panel)(command)
+app.add_typer(runs.app, name="runs", rich_help_panel="Training")
+app.add_typer(inputs.models, name="models", rich_help_panel="Training")
+app.add_typer(inputs.data, name="data", rich_help_panel="Training")
+app.add_typer(catalogs.algorithms, name="algorithms", rich_help_panel="Looking around")
+app.add_typer(api_keys.app, name="keys", rich_help_panel="This machine")
