@@ -99,6 +99,7 @@ def _data_metrics(samples: list[Row]) -> dict[str, float]:
         "reward/mean": sum(scores) / len(scores) if scores else 0.0,
         "reward/masked": float(len(samples) - len(scores)),
         "completion/mean_tokens": sum(lengths) / max(1, len(lengths)),
+        "completion/max_tokens": float(max(lengths, default=0)),
         "completion/tokens": float(sum(lengths)),
         "completion/truncated": sum(row["finish_reason"] == "length" for row in samples) / max(1, len(samples)),
     }

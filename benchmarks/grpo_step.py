@@ -1,0 +1,88 @@
+"""A GRPO step of Hone, all services between, against TRL's GRPOTrainer: same weights, prompts, batch and loss.
+
+    python -m benchmarks.grpo_step --setting short|variable [--steps N] [--seed S] [--out FILE]
+
+TRL runs once in each of its layouts, and the fastest counts. Hone runs its engine and its trainer with one thread
+each, and in synchronous training they never compute at the same time; once with groups of zero advantage left out of
+the update (the default: the update is the same) and once with all of them in it, as TRL has them.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from benchmarks import checkpoints, figures, stack_run
+from benchmarks.machine import provenance
+from benchmarks.records import Record, summary
+from benchmarks.results import RESULTS, store
+from benchmarks.workloads import WORKLOADS, Layout, Workload, shortened
+
+
+def run_trl(workload: Workload, checkpoint: Path, layout: Layout, seed: int) -> Record:
+    """Train with TRL in processes of its own and return what it wrote. Raises CalledProcessError."""
+    with tempfile.TemporaryDirectory() as scratch:
+        out = Path(scratch, "record.json")
+        subprocess.run(
+            [*_launcher(layout), "-m", "benchmarks.peers.trl_grpo", "--setting", workload.name,
+             "--checkpoint", str(checkpoint), "--threads", str(layout.threads), "--rows", str(layout.rows),
+             "--steps", str(workload.steps), "--seed", str(seed), "--out", str(out)],
+            check=True, env=_environment(layout), stdout=sys.stderr)
+        return Record(**json.loads(out.read_text()))
+
+
+def run_hone(workload: Workload, checkpoint: Path, seed: int) -> list[Record]:
+    """Train on a fresh stack with and without skipping, one after the other."""
+    with tempfile.TemporaryDirectory(prefix="hone-bench-") as scratch, \
+            stack_run.stack(Path(scratch, "state"), workload) as (_, client):
+        client.register_model("start", checkpoint)
+        return [stack_run.train(client, workload, "start", seed, skip) for skip in (True, False)]
+
+
+def compare(workload: Workload, trl: list[Record], hone: list[Record]) -> dict[str, Any]:
+    """Return every summary, the fastest TRL layout, and how many times as long as Hone it takes."""
+    told = {"trl": [summary(one, workload) for one in trl], "hone": [summary(one, workload) for one in hone]}
+    best = min(range(len(trl)), key=lambda place: told["trl"][place]["step_s"])
+    skipping, everything = told["hone"]
+    return {
+        "setting": workload.name, "best_trl": best, **told,
+        "ratio": figures.ratio(told["trl"][best]["step_s"], skipping["step_s"]),
+        "ratio_without_skipping": figures.ratio(told["trl"][best]["step_s"], everything["step_s"]),
+        "largest_curve_gap": figures.largest_gap(hone[0].rewards, trl[best].rewards, workload.window),
+    }
+
+
+def _launcher(layout: Layout) -> list[str]:
+    if layout.processes == 1:
+        return [sys.executable]
+    return [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={layout.processes}"]
+
+
+def _environment(layout: Layout) -> dict[str, str]:
+    # One machine: over the loopback, gloo has no host name to resolve.
+    return {**os.environ, "OMP_NUM_THREADS": str(layout.threads), "GLOO_SOCKET_IFNAME": "lo",
+            "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
+
+
+def main() -> None:
+    """Measure one setting and write its JSON."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--setting", choices=sorted(WORKLOADS), required=True)
+    parser.add_argument("--steps", type=int, help="fewer steps, for a smoke run")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", type=Path)
+    told = parser.parse_args()
+    began, workload = provenance(), shortened(WORKLOADS[told.setting], told.steps)
+    checkpoint = checkpoints.prepare(workload.start)
+    hone = run_hone(workload, checkpoint, told.seed)
+    trl = [run_trl(workload, checkpoint, layout, told.seed) for layout in workload.layouts]
+    result = {**began, **compare(workload, trl, hone), "raw": [one.as_json() for one in (*trl, *hone)]}
+    store(told.out or RESULTS / f"grpo_step_{workload.name}.json", result)
+
+
+if __name__ == "__main__":
+    main()

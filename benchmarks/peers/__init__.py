@@ -1,0 +1,1 @@
+"""What Hone is compared with, each in a process of its own."""

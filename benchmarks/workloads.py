@@ -1,0 +1,67 @@
+"""The settings that both sides of the comparison run: model, task, batch, learning rate, and how they are judged."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from hone.environments import streams
+from hone.environments.contract import Task
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a peer spreads over the cores: processes, threads of each, and rows of a micro-batch."""
+
+    processes: int
+    threads: int
+    rows: int
+
+    def __str__(self) -> str:
+        return f"{self.processes} x {self.threads} threads, {self.rows} rows"
+
+
+@dataclass(frozen=True)
+class Workload:
+    """One setting. Both sides start from the same weights, ask the same prompts and take the same loss."""
+
+    name: str
+    start: str                      # key of benchmarks.checkpoints.STARTS
+    environment: str
+    params: dict[str, Any]
+    max_tokens: int
+    steps: int
+    lr: float
+    target: float | None            # mean sampled reward over `window` steps
+    layouts: tuple[Layout, ...]
+    prompts: int = 32
+    samples: int = 8
+    window: int = 10
+    warm_up: int = 5
+    grader: dict[str, Any] | None = None
+    settings: dict[str, str] = field(default_factory=dict)  # of the stack, where they differ from the defaults
+
+    @property
+    def rows(self) -> int:
+        """Completions of one step."""
+        return self.prompts * self.samples
+
+    def tasks(self, seed: int, steps: int) -> list[Task]:
+        """Return the training tasks of the first `steps` steps, as a run with this seed draws them."""
+        return streams.draw(self.environment, self.params, "train", seed, 0, steps * self.prompts)
+
+
+WORKLOADS = {
+    "short": Workload(
+        name="short", start="noisy_sort", environment="sort_digits", params={"digits": 5}, max_tokens=6, steps=100,
+        lr=3e-4, target=0.9, layouts=(Layout(1, 1, 256), Layout(1, 2, 256), Layout(2, 1, 128))),
+    "variable": Workload(
+        name="variable", start="random_digits", environment="even_digits", params={}, max_tokens=256, steps=12,
+        lr=3e-4, target=None, warm_up=2,
+        layouts=(Layout(1, 1, 256), Layout(1, 2, 256), Layout(1, 2, 64), Layout(2, 1, 128))),
+}
+
+
+def shortened(workload: Workload, steps: int | None) -> Workload:
+    """Return the workload with fewer steps, for a smoke run, or as it is when `steps` is None."""
+    if steps is None:
+        return workload
+    return replace(workload, steps=steps, warm_up=min(workload.warm_up, steps - 1))
