@@ -21,7 +21,7 @@ class EvenDigits:
     summary = "Answer with digits, as many as you like: the score is the share of even ones."
     params = EvenDigitsParams
 
-    def messages(self, params: EvenDigitsParams, seed: int, item: Row | None) -> list[Message]:  # noqa: ARG002
+    def messages(self, params: EvenDigitsParams, seed: int, item: Row | None) -> list[Message]:
         return [{"role": "user", "content": f"{splitmix(seed) % 10**params.digits:0{params.digits}d}:"}]
 
     def episode(self, params: EvenDigitsParams, seed: int, item: Row | None) -> SingleTurn:
