@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import math
 import time
 from collections import Counter
 from collections.abc import AsyncIterator
@@ -37,10 +38,15 @@ class Resident:
     offered: VersionRow | None = None  # handed to the engine, which takes it over when it can
     refused: VersionRow | None = None
     refused_reason: str = ""
+    refused_until: float = 0.0  # monotonic seconds; infinite when trying again cannot help
     wanted: Counter[str] = field(default_factory=Counter)  # version ids that callers insist on; "" is any
     held_back: bool = False  # a newer version waits for one of them
     used: float = field(default_factory=time.monotonic)
     changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def refuses(self, row: VersionRow) -> bool:
+        """Whether a version was refused and is not to be tried again yet."""
+        return self.refused is not None and self.refused.id == row.id and time.monotonic() < self.refused_until
 
     def notify(self) -> None:
         """Wake whoever waits for a change."""
@@ -164,7 +170,7 @@ class Residents:
                  if row.live and not row.deleted and (behind or at is None or row.number > at.number)]
         insisted = [row for row in ahead if row.id in resident.wanted]
         target = min(insisted or ahead, key=lambda row: row.number, default=None)
-        return None if target is None or target.id in _ids(at, resident.refused) else target
+        return None if target is None or target == at or resident.refuses(target) else target
 
     async def _load(self, resident: Resident, row: VersionRow) -> None:
         started = time.monotonic()
@@ -192,11 +198,10 @@ class Residents:
 
     def _refuse(self, resident: Resident, row: VersionRow, error: Exception) -> None:
         resident.refused, resident.refused_reason = row, f"{type(error).__name__}: {error}"
+        resident.refused_until = math.inf if isinstance(error, UNUSABLE) else time.monotonic() + self._settings.sweep_s
         _log.error("version %s of %s refused: %s", row, row.model_id, resident.refused_reason)
         resident.notify()
         self._roster.note("refused", model_id=row.model_id, version_id=row.id, reason=resident.refused_reason)
-        if not isinstance(error, UNUSABLE):
-            resident.refused = None
 
     def _taken_over(self, engine: Engine) -> None:
         for resident in self._held.values():
@@ -225,11 +230,7 @@ def _refuse_hopeless(row: VersionRow, resident: Resident, rows: dict[str, Versio
     served = rows.get(resident.loaded.id) if resident.loaded else None
     if not row.live or row.deleted:
         raise Refused(f"version {row} is {'abandoned' if not row.live else 'deleted'}")
-    if resident.refused is not None and resident.refused.id == row.id:
+    if resident.refuses(row) and math.isinf(resident.refused_until):
         raise Refused(f"version {row} is unusable: {resident.refused_reason}")
     if served is not None and served.live and row.id != served.id and row.number <= served.number:
         raise Refused(f"version {row} is older than {served}, which this engine serves")
-
-
-def _ids(*rows: VersionRow | None) -> set[str]:
-    return {row.id for row in rows if row is not None}

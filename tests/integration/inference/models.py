@@ -1,0 +1,45 @@
+"""A model whose versions appear the way the trainer publishes them: objects first, then the row, then the hint."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from psycopg import Connection
+from psycopg.types.json import Jsonb
+
+from hone import ids
+from hone.models import toy
+from hone.store import manifests, objects
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model of a new tenant."""
+
+    database_url: str
+    objects_url: str
+    id: str
+    tenant_id: str
+
+    def publish(self, number: int, files: dict[str, bytes] | None = None) -> str:
+        """Publish a version and return its id; by default a toy model of seed `number`."""
+        version_id = ids.new("ver")
+        made = toy.files(number, hidden=64, ffn=96, head_dim=16) if files is None else files
+        stored = manifests.put_files(objects.connect(self.objects_url), f"models/{self.id}/versions/{version_id}", made)
+        self.do("INSERT INTO versions (id, tenant_id, model_id, seq, number, manifest) VALUES (%s, %s, %s, %s, %s, %s)",
+                version_id, self.tenant_id, self.id, number, number, Jsonb({"files": stored}))
+        self.do("SELECT pg_notify('versions', %s)", self.id)
+        return version_id
+
+    def do(self, statement: str, *params: object) -> list[tuple[Any, ...]]:
+        """Run a statement and return its rows."""
+        with Connection.connect(self.database_url) as connection:
+            cursor = connection.execute(statement.encode(), params)
+            return cursor.fetchall() if cursor.description else []
+
+
+def make_model(database_url: str, objects_url: str) -> Model:
+    """Make a model without a version."""
+    model = Model(database_url, objects_url, ids.new("mdl"), ids.new("ten"))
+    model.do("INSERT INTO tenants (id, name) VALUES (%s, %s)", model.tenant_id, model.tenant_id)
+    model.do("INSERT INTO models (id, tenant_id, config) VALUES (%s, %s, '{}')", model.id, model.tenant_id)
+    return model
