@@ -6,7 +6,7 @@ from typing import Generic, TypeVar
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
-Waiting = list[tuple[Item, "asyncio.Future[Answer]"]]
+Waiting = list[tuple[Item, asyncio.Future[Answer]]]
 
 
 class Unanswered(RuntimeError):
@@ -51,6 +51,7 @@ class Batcher(Generic[Item, Answer]):
             task.cancel(msg=reason)
 
     async def _flush(self) -> None:
+        await asyncio.sleep(0)  # whoever was woken with the first one asks first
         async with self._room:
             batch = [(item, future) for item, future in self._waiting if not future.done()]
             self._waiting = []
@@ -77,11 +78,11 @@ class Batcher(Generic[Item, Answer]):
                 batch[place][1].set_result(answer)
 
 
-def _end_when_unwanted(call: "asyncio.Future[None]", batch: Waiting[Item, Answer]) -> None:
+def _end_when_unwanted(call: asyncio.Future[None], batch: Waiting[Item, Answer]) -> None:
     """Cancel `call` once nobody waits for it any more and somebody gave up waiting."""
     left, given_up = len(batch), False
 
-    def one_done(future: "asyncio.Future[Answer]") -> None:
+    def one_done(future: asyncio.Future[Answer]) -> None:
         nonlocal left, given_up
         left, given_up = left - 1, given_up or future.cancelled()
         if given_up and not left:

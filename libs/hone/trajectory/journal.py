@@ -1,13 +1,12 @@
 """Finished calls as the journal keeps them: JSON bytes, exact to the bit."""
 
 import json
+import struct
 from base64 import b64decode, b64encode
-from dataclasses import asdict
-from typing import Any
-
-import numpy as np
 
 from hone.trajectory.records import Call, VersionSpan
+
+_write = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class JournalError(ValueError):
@@ -20,20 +19,23 @@ class JournalError(ValueError):
 
 def encode(call: Call) -> bytes:
     """Return a call as JSON. Log-probs are base64 of little-endian float32, as exact as the wire and half the size."""
-    fields: dict[str, Any] = {name: getattr(call, name) for name in Call.__dataclass_fields__}
-    fields["logp_sample"] = b64encode(np.asarray(call.logp_sample, "<f4").tobytes()).decode()
-    fields["train_mask"] = [int(trained) for trained in call.train_mask]
-    fields["versions"] = [asdict(span) for span in call.versions]
-    return json.dumps(fields, separators=(",", ":")).encode()
+    logp = struct.pack(f"<{len(call.logp_sample)}f", *call.logp_sample)
+    fields = {
+        **call.__dict__, "logp_sample": b64encode(logp).decode(),
+        "train_mask": "".join("01"[trained] for trained in call.train_mask),
+        "versions": [(span.version_id, span.tokens) for span in call.versions],
+    }
+    return _write(fields).encode()
 
 
 def decode(body: bytes) -> Call:
     """Return the call that `encode` wrote. Raises JournalError."""
     try:
         fields = json.loads(body)
-        fields["logp_sample"] = np.frombuffer(b64decode(fields["logp_sample"]), "<f4").tolist()
-        fields["train_mask"] = [bool(trained) for trained in fields["train_mask"]]
-        fields["versions"] = [VersionSpan(**span) for span in fields["versions"]]
+        logp = b64decode(fields["logp_sample"])
+        fields["logp_sample"] = list(struct.unpack(f"<{len(logp) // 4}f", logp))
+        fields["train_mask"] = [trained == "1" for trained in fields["train_mask"]]
+        fields["versions"] = [VersionSpan(*span) for span in fields["versions"]]
         return Call(**fields)
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, struct.error) as error:
         raise JournalError(str(error), body) from error

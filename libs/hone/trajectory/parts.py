@@ -2,9 +2,10 @@
 
 import io
 import json
-from dataclasses import asdict
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -27,12 +28,14 @@ SCHEMA = pa.schema([
     ("status", pa.string()), ("score", pa.float64()), ("grade_id", pa.int64()),
 ])
 
+_JSON = {"task", "item", "sampling"}  # free objects, kept as text
+
 
 def encode(trajectories: list[Trajectory]) -> bytes:
     """Return one Parquet file with a row for each trajectory, in order."""
-    table = pa.Table.from_pylist([_row(trajectory) for trajectory in trajectories], schema=SCHEMA)
+    calls, steps = [one.calls for one in trajectories], [one.steps for one in trajectories]
     sink = io.BytesIO()
-    pq.write_table(table, sink, compression="zstd")
+    pq.write_table(_table(trajectories, _nested(calls, _CALL), _nested(steps, _STEP)), sink, compression="zstd")
     return sink.getvalue()
 
 
@@ -41,12 +44,28 @@ def decode(data: bytes) -> list[Trajectory]:
     return [_trajectory(row) for row in pq.read_table(io.BytesIO(data), schema=SCHEMA).to_pylist()]
 
 
-def _row(trajectory: Trajectory) -> dict[str, Any]:
-    row = asdict(trajectory)
-    row["task"], row["item"] = json.dumps(trajectory.task), json.dumps(trajectory.item)
-    for call in row["calls"]:
-        call["sampling"] = json.dumps(call["sampling"])
-    return row
+def _table(trajectories: list[Trajectory], calls: pa.Array, steps: pa.Array) -> pa.Table:
+    made = {"calls": calls, "steps": steps}
+    return pa.Table.from_arrays(
+        [made[field.name] if field.name in made else _column(trajectories, field) for field in SCHEMA], schema=SCHEMA)
+
+
+def _nested(lists: Sequence[Sequence[object]], struct: pa.StructType) -> pa.Array:
+    """Return lists of records as one column: offsets over an array of structs."""
+    flat = [record for records in lists for record in records]
+    offsets = np.cumsum([0, *map(len, lists)], dtype=np.int32)
+    fields = list(struct)
+    values = pa.StructArray.from_arrays([_column(flat, field) for field in fields], fields=fields)
+    return pa.ListArray.from_arrays(offsets, values, type=pa.list_(struct))
+
+
+def _column(records: Sequence[object], field: pa.Field) -> pa.Array:
+    values = [getattr(record, field.name) for record in records]
+    if field.name == "versions":
+        return _nested(values, field.type.value_type)
+    if field.name in _JSON:
+        values = [json.dumps(value) for value in values]
+    return pa.array(values, field.type)
 
 
 def _trajectory(row: dict[str, Any]) -> Trajectory:

@@ -50,13 +50,13 @@ WHERE g.id = told.id AND g.attempt = told.attempt AND g.state = 'requested' AND 
 -- Returns the groups that are still their claimant's; the lock keeps them so until the calls are in.
 WITH held AS (
     SELECT g.id, g.attempt FROM groups g
-    JOIN (SELECT DISTINCT id, attempt FROM unnest(%(group_ids)s::bigint[], %(attempts)s::bigint[]) AS c (id, attempt)) c
+    JOIN (SELECT DISTINCT id, attempt FROM unnest(%(group_ids)b::bigint[], %(attempts)b::bigint[]) AS c (id, attempt)) c
         USING (id, attempt)
     WHERE g.state = 'requested' ORDER BY g.id FOR SHARE OF g),
 kept AS (
     INSERT INTO journal (group_id, index, call, attempt, body)
     SELECT held.id, c.index, c.call, held.attempt, c.body
-    FROM unnest(%(group_ids)s::bigint[], %(indices)s::int[], %(calls)s::int[], %(bodies)s::bytea[])
+    FROM unnest(%(group_ids)b::bigint[], %(indices)b::int[], %(calls)b::int[], %(bodies)b::bytea[])
         AS c (id, index, call, body)
     JOIN held USING (id)
     ON CONFLICT (group_id, index, call) DO NOTHING)
@@ -77,9 +77,9 @@ INSERT INTO trajectories (group_id, index, tenant_id, run_id, part, row, prompt_
                           finish_reason, status, score, preview)
 SELECT t.group_id, t.index, %(tenant_id)s, %(run_id)s, %(part)s, t.row, t.prompt_tokens, t.completion_tokens,
     t.finish_reason, t.status, t.score, t.preview
-FROM unnest(%(group_ids)s::bigint[], %(indices)s::int[], %(rows)s::int[], %(prompt_tokens)s::int[],
-            %(completion_tokens)s::int[], %(finish_reasons)s::text[], %(statuses)s::text[],
-            %(scores)s::double precision[], %(previews)s::text[])
+FROM unnest(%(group_ids)b::bigint[], %(indices)b::int[], %(rows)b::int[], %(prompt_tokens)b::int[],
+            %(completion_tokens)b::int[], %(finish_reasons)b::text[], %(statuses)b::text[],
+            %(scores)b::double precision[], %(previews)b::text[])
     AS t (group_id, index, row, prompt_tokens, completion_tokens, finish_reason, status, score, preview)
 
 -- name: forget_journal

@@ -1,0 +1,86 @@
+"""Rows that tests of the rollout worker start from, and what they find in the end."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg
+from psycopg.rows import dict_row
+
+from hone import ids
+from hone.models import toy
+from hone.store.manifests import put_files
+from hone.store.objects import Objects
+
+
+@dataclass(frozen=True)
+class Run:
+    """A tenant's run with a model whose version 0 has a tokenizer in the store."""
+
+    url: str
+    tenant_id: str
+    run_id: str
+    model_id: str
+    version_id: str
+
+    def request(self, count: int, n: int = 4, first: int = 0, **changes: Any) -> list[int]:
+        """Request `count` groups of sorting tasks and return their ids; `changes` are columns."""
+        return [self._request(first + place, n, **changes) for place in range(count)]
+
+    def _request(self, number: int, n: int, **changes: Any) -> int:
+        digits = "".join(str((7 * number + 3 * place) % 10) for place in range(6))
+        task = {"environment": "sorting", "seed": number, "item": None,
+                "params": {"prompt": f"s{digits}=", "answer": "".join(sorted(digits))}}
+        columns = {
+            "tenant_id": self.tenant_id, "run_id": self.run_id, "purpose": "train", "request_no": number, "step": 1,
+            "task": json.dumps(task), "task_hash": f"{number:08x}", "n": n, "model_id": self.model_id,
+            "version_id": self.version_id, "sampling": json.dumps({"max_tokens": 16}), **changes}
+        names, values = ", ".join(columns), ", ".join(f"%({name})s" for name in columns)
+        deadline = "now() + interval '1 hour'"
+        return int(one(self.url, f"INSERT INTO groups ({names}, deadline) VALUES ({values}, {deadline}) RETURNING id",
+                       **columns)["id"])
+
+    def groups(self) -> list[dict[str, Any]]:
+        return every(self.url, "SELECT * FROM groups WHERE run_id = %(run_id)s ORDER BY id", run_id=self.run_id)
+
+    def states(self) -> list[str]:
+        return [group["state"] for group in self.groups()]
+
+
+def add_run(url: str, objects: Objects, seed: int = 5) -> Run:
+    """Insert a tenant, a model with its version 0, and a running run."""
+    run = Run(url, *(ids.new(prefix) for prefix in ("ten", "run", "mod", "ver")))
+    wanted = ("tokenizer.json", "tokenizer_config.json", "generation_config.json", "config.json")
+    files = {name: data for name, data in toy.files().items() if name in wanted}
+    manifest = {"files": put_files(objects, f"models/{run.model_id}/versions/{run.version_id}", files)}
+    with psycopg.connect(url) as connection:
+        connection.execute("INSERT INTO tenants (id, name) VALUES (%s, %s)", (run.tenant_id, run.tenant_id))
+        connection.execute("INSERT INTO models (id, tenant_id, config) VALUES (%s, %s, '{}')",
+                           (run.model_id, run.tenant_id))
+        connection.execute(
+            "INSERT INTO versions (id, tenant_id, model_id, seq, number, manifest) VALUES (%s, %s, %s, 0, 0, %s)",
+            (run.version_id, run.tenant_id, run.model_id, json.dumps(manifest)))
+        connection.execute(
+            "INSERT INTO runs (id, tenant_id, name, spec, spec_sha, state, policy_model_id, deadline) "
+            "VALUES (%s, %s, 'test', %s, 'sha', 'running', %s, now() + interval '1 hour')",
+            (run.run_id, run.tenant_id, json.dumps({"seed": seed}), run.model_id))
+    return run
+
+
+def register_engine(url: str, engine_id: str, address: str, age_s: float = 0) -> None:
+    """Insert or renew an engine's row, its heartbeat `age_s` old."""
+    with psycopg.connect(url) as connection:
+        connection.execute(
+            "INSERT INTO engines (id, address, kind, build, heartbeat_at) "
+            "VALUES (%s, %s, 'fake', '{\"torch\": \"none\"}', now() - make_interval(secs => %s)) "
+            "ON CONFLICT (id) DO UPDATE SET address = excluded.address, heartbeat_at = excluded.heartbeat_at",
+            (engine_id, address, age_s))
+
+
+def every(url: str, query: str, **params: Any) -> list[dict[str, Any]]:
+    with psycopg.connect(url, row_factory=dict_row) as connection:
+        return connection.execute(query, params).fetchall()  # type: ignore[call-overload, no-any-return]
+
+
+def one(url: str, query: str, **params: Any) -> dict[str, Any]:
+    return every(url, query, **params)[0]
