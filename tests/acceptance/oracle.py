@@ -1,0 +1,153 @@
+"""A managed run in one process: the same tasks, noise, plans and arithmetic, with no service, row or object between.
+
+What the services make of a spec has to equal this, bit for bit; and its learning curve is what theirs is held to.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from hone.algorithms.presets import resolve
+from hone.environments import streams
+from hone.environments.contract import Observation, Task
+from hone.environments.tasks import episode
+from hone.models.checkpoint import Checkpoint
+from hone.spec.run import RunSpec
+from hone.trajectory.records import Call, Trajectory, VersionSpan
+from hone.trajectory.tokens import Tokenizer
+from services.inference.native import ladder
+from services.inference.native.engine import Engine, Version
+from services.inference.native.requests import Completion, NoiseKey, Request, Sampling
+from services.inference.native.weights import fuse
+from services.learner.driver.planning import choose, rollout_plan, supervised_plan
+from services.learner.driver.requests import eval_due
+from services.learner.trainer.learner import Learner
+
+_SLOTS, _POSITIONS, _TOKEN_BUDGET = 256, 64, 16384
+Files = dict[str, bytes]
+
+
+@dataclass
+class Curve:
+    """What a run showed: figures of every step, accuracy of every evaluation, and the final weights."""
+
+    metrics: list[dict[str, float]] = field(default_factory=list)
+    accuracy: dict[int, dict[str, float]] = field(default_factory=dict)
+    files: Files = field(default_factory=dict)
+
+
+def supervised(spec: RunSpec, files: Files, rows: bytes) -> Curve:
+    """Imitate the demonstrations in `rows` (JSONL) for the spec's steps, starting from a model's files."""
+    tokenizer, slots, curve = Tokenizer(files), resolve(spec.algorithm), Curve()
+    learner = Learner.create(files, spec.optimizer.model_dump(), token_budget=_TOKEN_BUDGET)
+    ordered = _epochs([json.loads(line) for line in rows.splitlines()], spec.seed)
+    for n in range(1, spec.steps + 1):
+        shown = [_demonstration(next(ordered), tokenizer) for _ in range(spec.batch.prompts)]
+        plan = supervised_plan(spec, slots, n, "")
+        curve.metrics.append({**learner.forward_backward(plan, shown), **learner.optim_step(plan.lr, plan.clip_norm)})
+    curve.files = {**files, "model.safetensors": learner.weights()}
+    return curve
+
+
+def _epochs(rows: list[dict[str, Any]], seed: int) -> Iterator[dict[str, Any]]:
+    epoch = 0
+    while True:
+        yield from (rows[place] for place in np.random.default_rng([seed, epoch]).permutation(len(rows)))
+        epoch += 1
+
+
+def _demonstration(row: dict[str, Any], tokenizer: Tokenizer) -> Trajectory:
+    completion = tokenizer.completion_ids(row["completion"])
+    prompt = tokenizer.prompt_ids([{"role": "user", "content": row["prompt"]}])
+    call = _call(prompt, completion, [], "stop", row["completion"])
+    return Trajectory(0, 0, 0, {}, "", row, [call], [], "ok", None, None)
+
+
+def _call(prompt: list[int], ids: list[int], logp: list[float], reason: str, text: str) -> Call:
+    return Call(0, prompt, ids, logp, reason, [VersionSpan("", len(ids))], text, [True] * len(ids))
+
+
+class Reinforcement:
+    """A run that learns from rewards, moved on step by step."""
+
+    def __init__(self, spec: RunSpec, files: Files) -> None:
+        self.spec, self.curve = spec, Curve(files=files)
+        self._slots, self._tokenizer = resolve(spec.algorithm), Tokenizer(files)
+        self._learner = Learner.create(files, spec.optimizer.model_dump(), token_budget=_TOKEN_BUDGET)
+        version = self._version(0)
+        architecture = Checkpoint.from_files(files).architecture
+        self._engine = Engine(architecture, ladder.measure(architecture, _SLOTS, _POSITIONS), _SLOTS, version)
+
+    def run(self) -> Curve:
+        """Evaluate, sample, train and load the new weights until the spec's last step."""
+        self._evaluate(0)
+        for n in range(1, self.spec.steps + 1):
+            self._train(n)
+            if eval_due(self.spec.eval, self.spec.steps, n):
+                self._evaluate(n)
+        self.curve.files = {**self.curve.files, "model.safetensors": self._learner.weights()}
+        return self.curve
+
+    def _train(self, n: int) -> None:
+        first = (n - 1) * self.spec.batch.prompts
+        tasks = self._draw("train", self.spec.seed, first, self.spec.batch.prompts)
+        trajectories = self._sampled("train", first, tasks, self.spec.batch.samples, self.spec.sampling.temperature)
+        choice = choose([_row(trajectory) for trajectory in trajectories], self._slots, len(tasks))
+        plan, metrics = rollout_plan(self.spec, self._slots, n, choice, lambda _: {})
+        planned = {group.group_id for group in plan.groups}
+        metrics |= self._learner.forward_backward(plan, [each for each in trajectories if each.group_id in planned])
+        self.curve.metrics.append({**metrics, **self._learner.optim_step(plan.lr, plan.clip_norm)})
+        self._engine.offer(self._version(n))
+
+    def _evaluate(self, n: int) -> None:
+        if self.spec.eval is None:
+            return
+        tasks = self._draw("held_out", self.spec.eval.seed, 0, self.spec.eval.prompts, distinct=True)
+        series = {"greedy": 0.0, "sampled": 1.0}
+        self.curve.accuracy[n] = {
+            name: float(np.mean([each.score for each in self._sampled(f"{name} {n}", 0, tasks, 1, temperature)]))
+            for name, temperature in series.items()}
+
+    def _draw(self, split: Any, seed: int, first: int, count: int, distinct: bool = False) -> list[Task]:
+        source = self.spec.task
+        return streams.draw(source.environment or "", source.params, split, seed, first, count, distinct)
+
+    def _sampled(self, purpose: str, first: int, tasks: list[Task], n: int, temperature: float) -> list[Trajectory]:
+        seen = [episode(task).reset() for task in tasks]
+        prompts = [self._tokenizer.prompt_ids(each.messages) for each in seen]
+        sampling = Sampling(self.spec.sampling.max_tokens, temperature, stop_ids=tuple(self._tokenizer.stop_ids))
+        for place, prompt in enumerate(prompts):
+            name = f"{purpose}/{first + place}"
+            self._engine.submit(Request(str(place), tuple(prompt), n, sampling, NoiseKey(self.spec.seed, name)))
+        answers = self._drained()
+        return [self._trajectory(first + place, task, seen[place], prompts[place], completion)
+                for place, task in enumerate(tasks) for completion in answers[str(place)]]
+
+    def _drained(self) -> dict[str, list[Completion]]:
+        answers = []
+        while self._engine.has_work:
+            answers += self._engine.step()
+        return {answer.request.request_id: answer.completions for answer in answers}
+
+    def _trajectory(
+        self, number: int, task: Task, seen: Observation, prompt: list[int], made: Completion
+    ) -> Trajectory:
+        text, item = self._tokenizer.decode(made.ids), seen.item or {}
+        reason = made.finish_reason.value if made.finish_reason else ""
+        return Trajectory(
+            number, made.index, number, {}, task.content_hash, item, [_call(prompt, made.ids, made.logp, reason, text)],
+            [], "ok", float(text.strip() == item["answer"]), None)
+
+    def _version(self, n: int) -> Version:
+        checkpoint = Checkpoint.from_files({**self.curve.files, "model.safetensors": self._learner.weights()})
+        return Version(str(n), fuse(checkpoint), self._tokenizer)
+
+
+def _row(trajectory: Trajectory) -> dict[str, Any]:
+    [call] = trajectory.calls
+    return {"group_id": trajectory.group_id, "index": trajectory.index, "request_no": trajectory.request_no,
+            "task_hash": trajectory.task_hash, "part": "", "grade_id": None, "score": trajectory.score,
+            "completion_tokens": len(call.completion_ids), "finish_reason": call.finish_reason}
