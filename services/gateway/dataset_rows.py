@@ -82,8 +82,8 @@ def _message(message: Any, at: str) -> list[Problem]:
     problems = []
     if message.get("role") not in ROLES:
         problems.append(Problem(f"{at}.role", found(message.get("role")), f"one of {', '.join(ROLES)}"))
-    if not isinstance(message.get("content"), str):
-        problems.append(Problem(f"{at}.content", found(message.get("content")), "a text"))
+    if not isinstance(message.get("content"), str) or not message["content"]:
+        problems.append(Problem(f"{at}.content", found(message.get("content")), "a text that is not empty"))
     return problems
 
 

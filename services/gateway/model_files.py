@@ -54,7 +54,7 @@ def inspect(directory: Path) -> ModelFiles:
     present = {path.name for path in directory.iterdir() if path.is_file()}
     try:
         config = _json_file(directory, "config.json")
-        parsed = architecture.parse(config)
+        parsed = _architecture(config)
         weights = _weight_files(directory, present)
         tensors = _tensors(directory, weights)
         checkpoint_header.check(parsed, {name: tensor.shape for name, tensor in tensors.items()})
@@ -77,6 +77,15 @@ def _json_file(directory: Path, name: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise BadCheckpoint(name, f"a JSON {type(value).__name__}", "a JSON object")
     return value
+
+
+def _architecture(config: dict[str, Any]) -> Architecture:
+    try:
+        return architecture.parse(config)
+    except Unsupported:
+        raise
+    except (TypeError, ValueError, AttributeError) as error:
+        raise BadCheckpoint("config.json", f"a value of another type ({error})", "what transformers writes") from None
 
 
 def _weight_files(directory: Path, present: set[str]) -> list[str]:

@@ -51,7 +51,7 @@ def _facts(name: str, entry: Any, file: str) -> TensorFacts:
     subject = f"{file}: {name}"
     if not isinstance(entry, dict) or not {"dtype", "shape", "data_offsets"} <= entry.keys():
         raise BadCheckpoint(subject, "an incomplete entry", "dtype, shape and data_offsets")
-    if entry["dtype"] not in _ITEM_BYTES:
+    if not isinstance(entry["dtype"], str) or entry["dtype"] not in _ITEM_BYTES:
         raise BadCheckpoint(subject, f"dtype {entry['dtype']}", f"one of {', '.join(_ITEM_BYTES)}")
     if not (_counts(entry["shape"]) and _counts(entry["data_offsets"]) and len(entry["data_offsets"]) == 2):
         raise BadCheckpoint(subject, "a malformed shape or offset", "lists of whole numbers")

@@ -1,0 +1,75 @@
+"""The command line without a server."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from hone.cli.main import app
+
+SPEC = {"name": "x", "model": {"base": "m"}, "task": {"environment": "sort_digits"}, "steps": 3}
+
+
+@pytest.fixture(autouse=True)
+def nowhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("HONE_URL", "HONE_API_KEY", "HONE_DATABASE_URL", "HONE_STATE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.chdir(tmp_path)
+
+
+def hone(*words: str) -> Result:
+    return CliRunner().invoke(app, list(words))
+
+
+def written(tmp_path: Path, **changes: object) -> str:
+    (tmp_path / "spec.yaml").write_text(json.dumps({**SPEC, **changes}))
+    return str(tmp_path / "spec.yaml")
+
+
+def test_validate_says_what_the_border_says(tmp_path: Path) -> None:
+    assert hone("validate", written(tmp_path)).exit_code == 0
+    refused = hone("validate", written(tmp_path, stepz=1, steps="x"))
+    assert refused.exit_code == 1
+    assert 'error: steps: found "x", expected a valid integer' in refused.stderr
+    assert "error: stepz: found unknown key with value 1, expected one of" in refused.stderr
+
+
+def test_a_dry_run_prints_a_spec_that_means_the_same(tmp_path: Path) -> None:
+    printed = hone("train", "--dry-run", written(tmp_path, optimizer={"lr": 2e-4}))
+    assert printed.exit_code == 0
+    (tmp_path / "printed.yaml").write_text(printed.stdout)
+    assert hone("train", "--dry-run", str(tmp_path / "printed.yaml")).stdout == printed.stdout
+    assert "name: ppo_clip" in printed.stdout
+
+
+@pytest.mark.parametrize("words", [["runs", "list"], ["keys", "list"], ["health"], ["export", "run_1", "--to", "x"]])
+def test_without_a_gateway_it_says_what_to_do(words: list[str]) -> None:
+    refused = hone(*words)
+    assert refused.exit_code == 1
+    assert "hone up" in refused.stderr
+    assert refused.exception is None or isinstance(refused.exception, SystemExit)
+
+
+def test_an_absent_file_is_named(tmp_path: Path) -> None:
+    refused = hone("validate", str(tmp_path / "absent.yaml"))
+    assert (refused.exit_code, "absent.yaml: found No such file" in refused.stderr) == (1, True)
+
+
+def test_catalogs_need_no_server() -> None:
+    assert "sort_digits" in hone("environments").stdout
+    assert "grpo" in hone("algorithms", "list").stdout
+    assert "name: ppo_clip" in hone("algorithms", "show", "grpo").stdout
+    assert "did you mean grpo?" in hone("algorithms", "show", "grop").stderr
+
+
+def test_the_address_of_the_running_stack_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from hone.cli import connection
+
+    record = {"identity": "i", "password": "p", "gateway_password": "g", "worker_password": "w",
+              "gateway_url": "http://127.0.0.1:1", "api_key": "tml-first"}
+    (tmp_path / ".hone").mkdir()
+    (tmp_path / ".hone" / "stack.json").write_text(json.dumps(record))
+    assert connection.client()._transport.base_url == "http://127.0.0.1:1"
+    monkeypatch.setenv("HONE_URL", "http://elsewhere")
+    assert connection.client()._transport.base_url == "http://elsewhere"

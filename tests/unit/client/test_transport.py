@@ -1,0 +1,150 @@
+"""What is repeated, how often, and how refusals come out."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from hone.client import Client, errors, every
+from hone.client.transport import ATTEMPTS, Transport
+
+RUN = {"id": "run_1", "name": "n", "state": "queued", "desired": "run", "step": 0, "steps": 1, "model_id": "m",
+       "created_at": "2026-01-01T00:00:00Z", "deadline": "2026-01-02T00:00:00Z", "spec": {}, "unknown": 1}
+PROBLEM = {"type": "t", "title": "Unusable", "status": 422, "detail": "wrong", "request_id": "req_1",
+           "errors": [{"field": "steps", "found": "0", "expected": "more"}]}
+
+Answer = Callable[[httpx.Request], httpx.Response]
+
+
+def answering(*answers: httpx.Response | Exception) -> tuple[list[httpx.Request], httpx.MockTransport]:
+    """Return the requests that will have come, and a gateway that gives these answers in turn."""
+    seen: list[httpx.Request] = []
+    left = iter(answers)
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        seen.append(request)
+        given = next(left)
+        if isinstance(given, Exception):
+            raise given
+        return given
+
+    return seen, httpx.MockTransport(answer)
+
+
+@pytest.fixture(autouse=True)
+def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    waited: list[float] = []
+    monkeypatch.setattr(Transport, "wait", lambda _, failures, *__: waited.append(failures))
+    return waited
+
+
+def client(transport: httpx.MockTransport) -> Client:
+    return Client("http://hone", "tml-key", transport=transport)
+
+
+def test_a_post_is_repeated_under_one_key_until_it_is_answered() -> None:
+    seen, gateway = answering(httpx.ConnectError("no"), httpx.Response(503), httpx.ReadError("cut"),
+                              httpx.Response(201, json=RUN))
+    assert client(gateway).create_run({"name": "n"}).id == "run_1"
+    assert len(seen) == 4
+    assert len({request.headers["idempotency-key"] for request in seen}) == 1
+    assert {request.headers["authorization"] for request in seen} == {"Bearer tml-key"}
+
+
+def test_two_calls_have_two_keys_and_callers_may_choose_one() -> None:
+    seen, gateway = answering(*(httpx.Response(201, json=RUN) for _ in range(3)))
+    hone = client(gateway)
+    hone.create_run({})
+    hone.create_run({})
+    hone.create_run({}, idempotency_key="mine")
+    keys = [request.headers["idempotency-key"] for request in seen]
+    assert len(set(keys)) == 3
+    assert keys[2] == "mine"
+
+
+def test_after_the_last_attempt_it_is_away(waits: list[float]) -> None:
+    seen, gateway = answering(*[httpx.ConnectError("refused")] * ATTEMPTS)
+    with pytest.raises(errors.Away, match="http://hone does not answer: refused"):
+        client(gateway).runs()
+    assert (len(seen), waits) == (ATTEMPTS, list(range(1, ATTEMPTS)))
+
+
+@pytest.mark.parametrize(("status", "kind"), [
+    (400, errors.Refused), (401, errors.Unauthenticated), (404, errors.NotFound), (409, errors.Conflict),
+    (413, errors.TooLarge), (422, errors.Refused), (405, errors.HoneError), (500, errors.HoneError)])
+def test_refusals_are_not_repeated(status: int, kind: type[errors.HoneError]) -> None:
+    document = {**PROBLEM, "status": status}
+    seen, gateway = answering(httpx.Response(
+        status, json=document, headers={"content-type": "application/problem+json"}))
+    with pytest.raises(errors.HoneError, match="wrong") as refused:
+        client(gateway).run("run_1")
+    assert type(refused.value) is kind
+    assert len(seen) == 1
+    assert [str(problem) for problem in refused.value.problems] == ["steps: found 0, expected more"]
+    assert (refused.value.status, refused.value.request_id) == (status, "req_1")
+
+
+def test_an_answer_of_somebody_else_is_an_error_too() -> None:
+    _, gateway = answering(httpx.Response(404, text="<html>proxy</html>"))
+    with pytest.raises(errors.NotFound, match="proxy"):
+        client(gateway).run("run_1")
+
+
+@pytest.mark.parametrize(("failures", "asked", "expected"), [
+    (1, "", 0.2), (2, "", 0.4), (9, "", 5.0), (1, "3", 3.0), (1, "soon", 0.2)])
+def test_waits_grow_or_follow_what_was_asked(
+    monkeypatch: pytest.MonkeyPatch, failures: int, asked: str, expected: float,
+) -> None:
+    monkeypatch.undo()
+    waited: list[float] = []
+    Transport("http://hone", "k", 1, answering()[1], waited.append).wait(failures, asked)
+    assert waited == [expected]
+
+
+def test_listings_are_walked_to_their_end() -> None:
+    pages: list[dict[str, Any]] = [{"data": [RUN, RUN], "next": "run_1"}, {"data": [RUN]}]
+    seen, gateway = answering(*(httpx.Response(200, json=page) for page in pages))
+    assert len(list(every(client(gateway).runs, state="queued"))) == 3
+    assert [dict(request.url.params) for request in seen] == [
+        {"limit": "50", "state": "queued"}, {"limit": "50", "after": "run_1", "state": "queued"}]
+
+
+def stream(*chunks: str, broken: bool = False) -> httpx.Response:
+    """Return an event stream that ends, or breaks off."""
+    def content() -> Iterator[bytes]:
+        for chunk in chunks:
+            yield chunk.encode()
+        if broken:
+            raise httpx.ReadError("cut")
+
+    return httpx.Response(200, content=content(), headers={"content-type": "text/event-stream"})
+
+
+def event(number: int) -> str:
+    body = f'{{"id": {number}, "kind": "k", "message": "m{number}", "created_at": "2026-01-01T00:00:00Z"}}'
+    return f"id: {number}\nevent: k\ndata: {body}\n\n"
+
+
+END = 'event: end\ndata: {"state": "succeeded"}\n\n'
+
+
+def test_a_broken_stream_is_continued_after_its_last_event() -> None:
+    seen, gateway = answering(
+        stream(": still here\n\n", event(1), event(2), broken=True), httpx.ConnectError("restarting"),
+        httpx.Response(503), stream(event(3)), stream(event(4), END))
+    assert [one.id for one in client(gateway).follow("run_1")] == [1, 2, 3, 4]
+    assert [request.headers["last-event-id"] for request in seen] == ["0", "2", "2", "2", "3"]
+
+
+def test_a_stream_that_stays_away_is_an_error() -> None:
+    seen, gateway = answering(*[httpx.ConnectError("gone")] * ATTEMPTS)
+    with pytest.raises(errors.Away, match="gone"):
+        list(client(gateway).follow("run_1"))
+    assert len(seen) == ATTEMPTS
+
+
+def test_a_stream_of_an_unknown_run_is_not_found() -> None:
+    _, gateway = answering(httpx.Response(404, json=PROBLEM, headers={"content-type": "application/problem+json"}))
+    with pytest.raises(errors.NotFound):
+        list(client(gateway).follow("run_1"))

@@ -1,0 +1,61 @@
+"""Rows are checked one by one."""
+
+import json
+from typing import Any
+
+import pytest
+
+from services.gateway.dataset_rows import check
+
+GOOD: list[Any] = [
+    {"prompt": "a", "answer": "b"}, {"prompt": "a", "answer": 2}, {"prompt": "a", "completion": "b", "more": [1]},
+    {"messages": [{"role": "user", "content": "a"}], "answer": "b"}, {"prompt": "a", "reference": "for a grader"}]
+
+BAD: list[tuple[bytes, str, str]] = [
+    (b"{", "row", "one JSON object a line"), (b"[1]", "row", "a JSON object"),
+    (b"\xff", "row", "one JSON object a line"),
+    (b'{"prompt": "a", "answer": NaN}', "answer", "a finite number"),
+    (b'{"answer": "b"}', "prompt", "exactly one of prompt, messages"),
+    (b'{"prompt": "a", "messages": [], "answer": "b"}', "prompt", "exactly one of prompt, messages"),
+    (b'{"prompt": "", "answer": "b"}', "prompt", "a text that is not empty"),
+    (b'{"prompt": 1, "answer": "b"}', "prompt", "a text that is not empty"),
+    (b'{"messages": [], "answer": "b"}', "messages", "a list of messages that is not empty"),
+    (b'{"messages": ["a"], "answer": "b"}', "messages[0]", "an object with role and content"),
+    (b'{"messages": [{"role": "me", "content": "a"}], "answer": "b"}', "messages[0].role",
+     "one of system, user, assistant, tool"),
+    (b'{"messages": [{"role": [], "content": "a"}], "answer": "b"}', "messages[0].role",
+     "one of system, user, assistant, tool"),
+    (b'{"messages": [{"role": "user", "content": ""}], "answer": "b"}', "messages[0].content",
+     "a text that is not empty"),
+    (b'{"prompt": "a"}', "answer", "an answer, a completion, or another key that a grader reads"),
+    (b'{"prompt": "a", "completion": ""}', "completion", "a text that is not empty"),
+    (b'{"prompt": "a", "answer": ["b"]}', "answer", "a text or a number"),
+    (b'{"prompt": "a", "answer": true}', "answer", "a text or a number"),
+    (b'{"prompt": "a\\u0000", "answer": "b"}', "prompt", "text without NUL characters and lone surrogates"),
+    (b'{"prompt": "a", "answer": "\\udc00"}', "answer", "text without NUL characters and lone surrogates"),
+]
+
+
+def test_good_rows_are_kept_whole_and_counted() -> None:
+    good, report = check(json.dumps(row).encode() for row in GOOD)
+    assert [json.loads(line) for line in good] == GOOD
+    assert all(line.endswith(b"\n") and line.count(b"\n") == 1 for line in good)
+    assert report.columns == {"prompt": 4, "messages": 1, "answer": 3, "completion": 1, "more": 1, "reference": 1}
+    assert (report.rows, report.good, report.bad) == (5, 5, 0)
+
+
+@pytest.mark.parametrize(("line", "field", "expected"), BAD, ids=range(len(BAD)))
+def test_bad_rows_name_field_and_expectation(line: bytes, field: str, expected: str) -> None:
+    good, report = check([json.dumps(GOOD[0]).encode(), b"  \n", line])
+    assert len(good) == 1
+    ((row, problem),) = report.problems
+    assert (row, problem.field, problem.expected) == (2, field, expected)
+
+
+def test_a_byte_order_mark_is_no_mistake() -> None:
+    assert check([b"\xef\xbb\xbf" + json.dumps(GOOD[0]).encode()])[1].bad == 0
+
+
+def test_a_report_shows_a_hundred_problems_at_most() -> None:
+    report = check([b"{"] * 150)[1].as_json()
+    assert (report["bad"], len(report["problems"])) == (150, 100)

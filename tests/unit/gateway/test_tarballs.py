@@ -1,0 +1,18 @@
+"""Archives are what tar reads, and as long as announced."""
+
+import io
+import tarfile
+
+import pytest
+
+from services.gateway import tarballs
+
+
+@pytest.mark.parametrize("lengths", [[], [0], [1], [511, 512, 513], [100_000]])
+def test_streamed_archives(lengths: list[int]) -> None:
+    files = {f"folder/{place}": bytes(range(256)) * (length // 256) + bytes(length % 256)
+             for place, length in enumerate(lengths)}
+    archive = b"".join(chunk for name, data in files.items() for chunk in tarballs.member(name, data)) + tarballs.END
+    assert len(archive) == tarballs.size(lengths)
+    with tarfile.open(fileobj=io.BytesIO(archive), mode="r:") as tar:
+        assert {one.name: (tar.extractfile(one) or io.BytesIO()).read() for one in tar.getmembers()} == files

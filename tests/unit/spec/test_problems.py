@@ -1,0 +1,56 @@
+"""One shape for everything a user got wrong."""
+
+import pytest
+from pydantic import BaseModel, ConfigDict
+
+from hone.spec.problems import Invalid, Problem, found, from_validation, one_of, path, unstorable
+
+
+@pytest.mark.parametrize(("parts", "text"), [
+    (["a"], "a"), (["a", "b"], "a.b"), (["a", 0, "b"], "a[0].b"), (["a", 0, 1], "a[0][1]"), ([], "")])
+def test_paths(parts: list[str | int], text: str) -> None:
+    assert path(parts) == text
+
+
+@pytest.mark.parametrize(("value", "text"), [
+    (None, "nothing"), ("x", '"x"'), (1.5, "1.5"), ({"a": [1]}, '{"a": [1]}'), ("é", '"\\u00e9"'), (b"x", "b'x'"),
+    ("x" * 300, f'"{"x" * 199}… (302 characters)')])
+def test_values_are_shown_short(value: object, text: str) -> None:
+    assert found(value) == text
+
+
+def test_the_nearest_name_is_suggested() -> None:
+    assert one_of("grop", ["grpo", "rloo"]) == "one of grpo, rloo (did you mean grpo?)"
+    assert one_of("zzz", ["grpo", "rloo"]) == "one of grpo, rloo"
+
+
+@pytest.mark.parametrize(("value", "fields"), [
+    ({"a": ["\0", {"b": float("nan")}]}, ["a[0]", "a[1].b"]), ({"\0": 1}, ["\\x00"]), ({"a": "é\n"}, []),
+    ({"a": "\ud800"}, ["a"]), ([float("inf"), 1.0], ["[0]"])])
+def test_what_cannot_be_stored_is_found_anywhere(value: object, fields: list[str]) -> None:
+    assert [problem.field for problem in unstorable(value)] == fields
+
+
+class Inner(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    first: int = 0
+
+
+class Outer(BaseModel):
+    inner: Inner | None = None
+    several: list[Inner] = []
+
+
+def test_unknown_keys_name_the_known_ones_of_their_place() -> None:
+    places = (({"inner": {"frist": 1}}, "root.inner.frist"), ({"several": [{"frist": 1}]}, "root.several[0].frist"))
+    for raw, field in places:
+        with pytest.raises(ValueError, match="frist") as error:
+            Outer.model_validate(raw)
+        (problem,) = from_validation(error.value, Outer, "root")  # type: ignore[arg-type]
+        assert problem == Problem(field, "unknown key with value 1", "one of first (did you mean first?)")
+
+
+def test_an_error_tells_every_problem() -> None:
+    error = Invalid([Problem("a", "1", "2"), Problem("b", "3", "4")])
+    assert str(error) == "a: found 1, expected 2; b: found 3, expected 4"

@@ -1,0 +1,167 @@
+"""A spec is resolved whole, or refused with every problem at once."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hone.algorithms.presets import PRESETS
+from hone.spec.problems import Invalid, Problem
+from hone.spec.resolution import as_json, canonical, parse, read, resolve
+from hone.spec.run import RunSpec
+
+BASE: dict[str, Any] = {"name": "sort", "model": {"base": "toy"}, "steps": 3, "task": {"environment": "sort_digits"}}
+SFT = {**BASE, "algorithm": "sft", "task": {"dataset": "rows"}}
+
+GOOD = [
+    BASE, SFT, *({**BASE, "algorithm": name} for name in PRESETS if name != "sft"),
+    {**BASE, "algorithm": {"preset": "grpo", "loss": {"name": "clip_higher"}, "regularizers": []}},
+    {**BASE, "optimizer": {"lr": 1, "schedule": "linear"}}, {**BASE, "eval": None},
+    {**BASE, "task": {"environment": "reasoning_gym", "params": {"task": "leg_counting"}}},
+    {**SFT, "eval": {"source": {"environment": "sort_digits"}}},
+    {**BASE, "algorithm": "rloo", "batch": {"samples": 1}},
+]
+
+
+@pytest.mark.parametrize("raw", GOOD, ids=range(len(GOOD)))
+def test_resolving_twice_changes_nothing(raw: dict[str, Any]) -> None:
+    once = resolve(raw)
+    assert resolve(as_json(once)) == once
+    assert RunSpec.model_validate(as_json(once)) == once
+    assert all(getattr(once.algorithm, slot) is not None for slot in ("builder", "advantage", "loss", "regularizers"))
+
+
+def test_defaults_are_written_out() -> None:
+    spec = as_json(resolve(BASE))
+    assert spec["task"]["params"] == {"digits": 6}
+    assert spec["algorithm"]["advantage"] == {
+        "name": "grpo", "params": {"std_ddof": 1, "eps": 1e-6, "single_sample": "zero"}}
+    assert spec["eval"]["prompts"] == 256
+
+
+def test_a_supervised_run_samples_and_evaluates_nothing_unless_it_says_so() -> None:
+    spec = resolve(SFT)
+    assert (spec.eval, spec.batch.samples) == (None, 1)
+    assert resolve({**SFT, "eval": {"every": 5, "source": {"environment": "sort_digits"}}}).eval is not None
+
+
+BAD: list[tuple[dict[str, Any], list[tuple[str, str, str]]]] = [
+    ({**BASE, "stepz": 1}, [("stepz", "unknown key with value 1", "did you mean steps?")]),
+    ({**BASE, "batch": {"sampels": 2}}, [("batch.sampels", "unknown key with value 2", "one of prompts, samples")]),
+    ({**BASE, "eval": {"source": {"envronment": "x"}}},
+     [("eval.source.envronment", 'unknown key with value "x"', "did you mean environment?")]),
+    ({**BASE, "steps": "3"}, [("steps", '"3"', "a valid integer")]),
+    ({**BASE, "steps": True}, [("steps", "true", "a valid integer")]),
+    ({**BASE, "steps": 2.0}, [("steps", "2.0", "a valid integer")]),
+    ({**BASE, "name": 7}, [("name", "7", "a valid string")]),
+    ({"steps": 3}, [("name", "nothing", "a value"), ("model", "nothing", "a value"), ("task", "nothing", "a value")]),
+    ({**BASE, "task": {}}, [("task", "{}", "exactly one of environment and dataset")]),
+    ({**BASE, "task": {"environment": "sort_digits", "dataset": "rows"}},
+     [("task", '{"environment": "sort_digits", "dataset": "rows"}', "exactly one of environment and dataset")]),
+    ({**BASE, "task": {"environment": "sort"}}, [("task.environment", '"sort"', "sort_digits")]),
+    ({**BASE, "task": {"environment": "dataset"}}, [("task.environment", '"dataset"', "task.dataset")]),
+    ({**BASE, "task": {"environment": "sort_digits", "params": {"digits": "6", "digts": 1}}},
+     [("task.params.digits", '"6"', "a valid integer"),
+      ("task.params.digts", "unknown key with value 1", "did you mean digits?")]),
+    ({**BASE, "task": {"environment": "reasoning_gym", "params": {"task": "legs"}}},
+     [("task.params.task", '"legs"', "reasoning-gym")]),
+    ({**BASE, "algorithm": "grop"}, [("algorithm.preset", '"grop"', "did you mean grpo?")]),
+    ({**BASE, "algorithm": {"loss": {"name": "ppoclip"}, "advantage": {"name": "none?"}}},
+     [("algorithm.advantage.name", '"none?"', "one of"),
+      ("algorithm.loss.name", '"ppoclip"', "did you mean ppo_clip?")]),
+    ({**BASE, "algorithm": {"loss": {"name": "ppo_clip", "params": {"low": "a", "hihg": 1}}}},
+     [("algorithm.loss.params.low", '"a"', "a valid number"),
+      ("algorithm.loss.params.hihg", "unknown key with value 1", "did you mean high?")]),
+    ({**BASE, "algorithm": {"regularizers": [{"name": "kl"}, {"name": "nothing"}]}},
+     [("algorithm.regularizers[1].name", '"nothing"', "one of")]),
+    ({**BASE, "optimizer": {"schedule": "linaer"}}, [("optimizer.schedule", '"linaer"', "did you mean linear?")]),
+    ({**BASE, "optimizer": {"schedule": "linear", "schedule_params": {"no": 1.5}}},
+     [("optimizer.schedule_params.no", "unknown key with value 1.5", "one of")]),
+    ({**BASE, "batch": {"samples": 1}}, [("batch.samples", "1", "at least 2, because advantage grpo")]),
+    ({**BASE, "algorithm": {"preset": "rloo", "filter": {"name": "dynamic_sampling"}}, "batch": {"samples": 1}},
+     [("algorithm.filter", "dynamic_sampling with batch.samples 1", "one sample never varies")]),
+    ({**BASE, "algorithm": "sft"}, [("task.dataset", "nothing", "supervised")]),
+    ({**SFT, "batch": {"samples": 8}}, [("batch.samples", "8", "1, because the run is supervised")]),
+    ({**SFT, "eval": {}}, [("eval.source", "nothing", "or eval: null")]),
+    ({**SFT, "grader": {"type": "exact"}}, [("grader", '{"type": "exact"}', "evaluates nothing")]),
+    ({**SFT, "algorithm": {"preset": "sft", "advantage": {"name": "grpo"}}},
+     [("algorithm.advantage", '"grpo"', "'none', because")]),
+    ({**BASE, "grader": {"kind": "exact"}}, [("grader.type", "nothing", "the name of a kind of grader")]),
+    ({**BASE, "name": "a\0"}, [("name", '"a\\u0000"', "text without NUL")]),
+    ({**BASE, "name": "\ud800"}, [("name", '"\\ud800"', "lone surrogates")]),
+    ({**BASE, "deadline_s": float("inf")}, [("deadline_s", "inf", "a finite number")]),
+    ({**BASE, "max_staleness": 1}, [("max_staleness", "1", "less than or equal to 0")]),
+]
+
+
+@pytest.mark.parametrize(("raw", "expected"), BAD, ids=range(len(BAD)))
+def test_every_problem_names_field_found_and_expected(
+    raw: dict[str, Any], expected: list[tuple[str, str, str]],
+) -> None:
+    with pytest.raises(Invalid) as refused:
+        resolve(raw)
+    problems = refused.value.problems
+    assert [(problem.field, problem.found) for problem in problems] == [(field, found) for field, found, _ in expected]
+    for problem, (_, _, words) in zip(problems, expected, strict=True):
+        assert words in problem.expected
+
+
+def test_problems_of_different_kinds_come_together() -> None:
+    with pytest.raises(Invalid) as refused:
+        resolve({**BASE, "task": {"environment": "x"}, "algorithm": "y", "optimizer": {"schedule": "z"}})
+    assert [problem.field for problem in refused.value.problems] == [
+        "algorithm.preset", "optimizer.schedule", "task.environment"]
+
+
+YAML = [
+    (b"a: 2e-4\nb: 1E5\nc: -1.5e3\nd: .5e1", {"a": 2e-4, "b": 1e5, "c": -1500.0, "d": 5.0}),
+    (b'{"a": [1, 2.5, null, true, "x"]}', {"a": [1, 2.5, None, True, "x"]}),
+]
+
+
+@pytest.mark.parametrize(("text", "value"), YAML)
+def test_files_are_read_as_json_and_yaml(text: bytes, value: dict[str, Any]) -> None:
+    assert parse(text) == value
+
+
+@pytest.mark.parametrize(("text", "words"), [
+    (b"a: 1\na: 2", "the key a twice"), (b"1: 2", "the key 1, which is no text"), (b"[1]", "found [1]"),
+    (b"", "found nothing"), (b"a: [", "expected YAML or JSON"), (b"\xff\xfe\xff", "expected YAML or JSON"),
+    (b"!!python/object:os.system {}", "expected YAML or JSON"), (b"{" * 2000, "expected YAML or JSON")])
+def test_what_is_no_object_is_refused(text: bytes, words: str) -> None:
+    with pytest.raises(Invalid, match=r"^spec: found") as refused:
+        parse(text)
+    assert words in str(refused.value)
+
+
+def test_an_absent_file_is_a_problem_like_any(tmp_path: Path) -> None:
+    with pytest.raises(Invalid, match=r"absent\.yaml: found No such file"):
+        read(tmp_path / "absent.yaml")
+
+
+TEXT = st.text("abc\0\ud800é", max_size=4)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-3, 3) | st.floats() | TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3), max_leaves=8)
+
+
+@given(st.dictionaries(st.sampled_from([*RunSpec.model_fields, "other"]), JSON, max_size=5))
+def test_whatever_is_written_is_resolved_or_refused(changes: dict[str, Any]) -> None:
+    problems = _problems({**BASE, **changes})
+    assert problems != []
+    assert all(str(problem).encode() for problem in problems or [])
+
+
+def _problems(raw: dict[str, Any]) -> list[Problem] | None:
+    try:
+        json.dumps(as_json(resolve(raw)))
+    except Invalid as refused:
+        return refused.problems
+    return None
+
+
+def test_canonical_json_is_equal_for_equal_values() -> None:
+    assert canonical({"b": 1, "a": [1.5, None]}) == canonical({"a": [1.5, None], "b": 1}) == '{"a":[1.5,null],"b":1}'
