@@ -28,6 +28,7 @@ from tests.servers.children import Children
 from tests.servers.postgres import TestDatabase
 
 MAX_BODY_MB = 4
+ABSENT = ("REWARD", "VALUE", "SIMULATION", "LEARNER", "INFERENCE")
 
 
 @dataclass(frozen=True)
@@ -50,11 +51,12 @@ class Gateway:
 @pytest.fixture(scope="module")
 def gateway(postgres: TestDatabase, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
     home = tmp_path_factory.mktemp("gateway")
-    port = ports.pick(1)[0]
+    port, nowhere = ports.pick(2)
     objects_url = f"file://{home / 'objects'}"
     settings = {
         "HONE_GATEWAY_DATABASE_URL": postgres.gateway_url, "HONE_OBJECTS_URL": objects_url,
         "HONE_BROKER_URL": f"filesystem://{home / 'broker'}", "HONE_GATEWAY_ADDRESS": f"127.0.0.1:{port}",
+        **{f"HONE_{name}_ADDRESS": f"127.0.0.1:{nowhere}" for name in ABSENT},
         "HONE_MAX_BODY_MB": str(MAX_BODY_MB), "HONE_SWEEP_S": "0.05"}
     (home / "broker").mkdir()
     with Children(home) as children:

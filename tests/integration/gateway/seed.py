@@ -1,5 +1,6 @@
 """Rows as the driver, the trainer and rollout workers write them, for a run that nobody works on."""
 
+import hashlib
 import json
 from dataclasses import dataclass
 from typing import Any
@@ -107,7 +108,8 @@ def finish_export(url: str, objects: Objects, export_id: str, files: dict[str, b
     named = {}
     for name, data in files.items():
         objects.put(f"exports/{export_id}/{name}", data)
-        named[name] = {"key": f"exports/{export_id}/{name}", "sha256": "0" * 64, "bytes": len(data)}
+        digest = hashlib.sha256(data).hexdigest()
+        named[name] = {"key": f"exports/{export_id}/{name}", "sha256": digest, "bytes": len(data)}
     with Connection.connect(url) as connection:
         connection.execute("UPDATE operations SET state = 'done', finished_at = now(), result = %s WHERE id = %s",
                            [json.dumps({"files": named, "max_abs_diff": 1e-6}), export_id])

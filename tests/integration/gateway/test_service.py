@@ -13,7 +13,7 @@ import pytest
 from hone.client import Client, every
 from hone.stack import ports
 from tests.integration.gateway import seed
-from tests.integration.gateway.conftest import Gateway
+from tests.integration.gateway.conftest import ABSENT, Gateway
 from tests.servers.children import Children
 from tests.servers.postgres import TestDatabase
 
@@ -47,7 +47,7 @@ def test_health_names_each_service(hone: Client) -> None:
     health = hone.health()
     found = {service.name: service.ok for service in health.services}
     assert {name for name, ok in found.items() if ok} == {"postgres", "objects", "broker"}
-    assert {name for name, ok in found.items() if not ok} == {"reward", "value", "simulation", "learner", "inference"}
+    assert {name for name, ok in found.items() if not ok} == {name.lower() for name in ABSENT}
     assert not health.ok
     assert all("UNAVAILABLE" in service.detail for service in health.services if not service.ok)
 
@@ -146,3 +146,24 @@ def test_without_a_database_it_starts_and_says_so(settings: dict[str, str], tmp_
     assert answer.status_code == 503
     assert answer.headers["content-type"] == "application/problem+json"
     assert answer.headers["retry-after"] == "1"
+
+
+def test_graders_are_checked_by_the_service_that_runs_them(
+    settings: dict[str, str], tmp_path: Path, tenant: str, base: str, postgres: TestDatabase,
+) -> None:
+    reward = f"127.0.0.1:{ports.pick(1)[0]}"
+    with Children(tmp_path) as children:
+        _, url = _start(children, {**settings, "HONE_REWARD_ADDRESS": reward})
+        http = httpx.Client(base_url=url, headers={"X-API-Key": tenant}, timeout=60)
+        answer = http.post("/v1/runs", json=seed.spec(base, grader={"type": "exact"}))
+        assert (answer.status_code, "reward service" in answer.json()["detail"]) == (503, True)
+        children.start("reward", [sys.executable, "-m", "services.reward"], env={
+            **settings, "HONE_REWARD_ADDRESS": reward, "HONE_DATABASE_URL": postgres.worker_url})
+        children.wait("reward", lambda: ports.answers(reward), timeout_s=60)
+        assert http.post("/v1/runs", json=seed.spec(base, grader={"type": "exact"})).status_code == 201
+        answer = http.post("/v1/runs", json=seed.spec(base, grader={"type": "exact", "stripp": 1}))
+        http.close()
+    assert answer.status_code == 422
+    (error,) = answer.json()["errors"]
+    assert (error["field"], error["found"]) == ("grader.stripp", "1")
+    assert "strip" in error["expected"]

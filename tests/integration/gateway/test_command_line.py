@@ -1,0 +1,102 @@
+"""`hone` against a real gateway: what a user types, and what comes back."""
+
+import json
+from pathlib import Path
+
+import pytest
+from psycopg import Connection
+from typer.testing import CliRunner, Result
+
+from hone.cli.main import app
+from hone.client import Client
+from tests.integration.gateway import seed
+from tests.integration.gateway.conftest import Gateway
+from tests.integration.gateway.seed import Seeded
+from tests.servers.postgres import TestDatabase
+
+
+@pytest.fixture(autouse=True)
+def configured(monkeypatch: pytest.MonkeyPatch, gateway: Gateway, tenant: str, postgres: TestDatabase) -> None:
+    monkeypatch.setenv("HONE_URL", gateway.url)
+    monkeypatch.setenv("HONE_API_KEY", tenant)
+    monkeypatch.setenv("HONE_DATABASE_URL", postgres.worker_url)
+    monkeypatch.setenv("COLUMNS", "200")
+
+
+def typed(*words: str, code: int = 0) -> Result:
+    result = CliRunner().invoke(app, list(words))
+    assert result.exit_code == code, result.output
+    return result
+
+
+def test_from_files_to_a_run(toy_directory: Path, tmp_path: Path) -> None:
+    (tmp_path / "rows.jsonl").write_text('{"prompt": "a", "completion": "b"}\n')
+    (tmp_path / "spec.yaml").write_text(json.dumps({
+        "name": "warm", "model": {"base": "typed"}, "task": {"dataset": "typed-rows"}, "algorithm": "sft", "steps": 2}))
+    assert "Qwen3ForCausalLM" in typed("models", "add", "typed", str(toy_directory)).stdout
+    typed("models", "add", "typed-upload", str(toy_directory), "--upload")
+    typed("data", "add", "typed-rows", str(tmp_path / "rows.jsonl"))
+    run = typed("train", str(tmp_path / "spec.yaml")).stdout.split()[0]
+    assert json.loads(typed("runs", "get", run, "--json").stdout)["name"] == "warm"
+    assert run in typed("runs", "list").stdout
+    assert "typed" in typed("models", "list").stdout
+    assert "typed-rows" in typed("data", "list").stdout
+    assert "wanted: pause" in typed("runs", "pause", run).stdout
+    assert "wanted: run" in typed("runs", "resume", run).stdout
+    assert "wanted: cancel" in typed("runs", "cancel", run).stdout
+    assert "wanted from now on: cancel" in typed("runs", "events", run).stdout
+
+
+def test_problems_of_the_gateway_are_told(tmp_path: Path) -> None:
+    (tmp_path / "spec.yaml").write_text(json.dumps(seed.spec("absent")))
+    (tmp_path / "rows.jsonl").write_text('{"prompt": "a", "completion": "b"}\n{"prompt": 1, "answer": "b"}\n')
+    assert 'error: model.base: found "absent"' in typed("train", str(tmp_path / "spec.yaml"), code=1).stderr
+    told = typed("data", "add", "bad", str(tmp_path / "rows.jsonl"), code=1).stderr
+    assert "error: row 2: prompt: found 1, expected a text that is not empty" in told
+    assert "There is no run run_nothing" in typed("runs", "get", "run_nothing", code=1).stderr
+
+
+def test_following_ends_with_the_run(hone: Client, base: str, postgres: TestDatabase, tmp_path: Path) -> None:
+    (tmp_path / "spec.yaml").write_text(json.dumps(seed.spec(base, name="followed")))
+    with Connection.connect(postgres.owner_url) as connection:
+        connection.execute(
+            "CREATE FUNCTION end_followed() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+            " IF NEW.name = 'followed' THEN NEW.state := 'failed'; NEW.reason := 'for the test'; END IF;"
+            " RETURN NEW; END $$")
+        connection.execute(
+            "CREATE TRIGGER end_followed BEFORE INSERT ON runs FOR EACH ROW EXECUTE FUNCTION end_followed()")
+    told = typed("train", str(tmp_path / "spec.yaml"), "--follow", code=1).stdout
+    assert "run followed was created" in told
+    assert "failed: for the test" in told
+    assert hone.runs(state="failed").data[0].name == "followed"
+
+
+def test_results(seeded: Seeded, postgres: TestDatabase, gateway: Gateway, hone: Client, tmp_path: Path) -> None:
+    run = seeded.run.id
+    assert "1:0.25  2:0.5" in typed("runs", "metrics", run, "reward").stdout
+    assert seeded.versions[2] in typed("runs", "checkpoints", run).stdout
+    assert typed("runs", "trajectories", run, "--purpose", "eval", "--json").stdout.count("\n") == seed.SAMPLES
+    whole = typed("runs", "trajectory", run, str(seeded.groups[0]), "1").stdout
+    assert json.loads(whole)["calls"][0]["text"] == "answer 1_%"
+    assert "completion_tokens=300" in typed("usage").stdout
+    export = hone.create_export(run)
+    seed.finish_export(postgres.owner_url, gateway.objects, export.id, {"config.json": b"{}"})
+    assert seeded.versions[2] in typed("export", run, "--to", str(tmp_path / "out")).stdout
+    assert (tmp_path / "out" / "config.json").read_bytes() == b"{}"
+
+
+def test_keys(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+    secret = typed("keys", "create", "typed").stdout.strip()
+    with gateway.client(secret) as client:
+        client.runs()
+    assert "typed" in typed("keys", "list").stdout
+    typed("keys", "revoke", secret[:10])
+    monkeypatch.setenv("HONE_API_KEY", secret)
+    assert "expected a key that is in use" in typed("runs", "list", code=1).stderr
+    assert "there is no key" in typed("keys", "revoke", "key_unknown", code=1).stderr
+
+
+def test_health_fails_when_something_is_away() -> None:
+    told = typed("health", code=1).stdout
+    assert "postgres" in told
+    assert "UNAVAILABLE" in told
