@@ -1,6 +1,7 @@
 """Engine, packing and GRPO in one process learn to sort: the curve that the services are held to."""
 
 import json
+import random
 
 import pytest
 
@@ -14,9 +15,16 @@ SOURCE = {"environment": "sort_digits", "params": {"digits": 5}}
 
 
 def demonstrations(seed, count):
+    """Answers of a careless teacher: seven in ten have a random digit somewhere."""
+    draw = random.Random(seed)
     seen = [episode(task).reset() for task in streams.draw("sort_digits", {"digits": 5}, "train", seed, 0, count)]
-    rows = [{"prompt": each.messages[0]["content"], "completion": each.item["answer"]} for each in seen]
+    rows = [{"prompt": each.messages[0]["content"], "completion": careless(each.item["answer"], draw)} for each in seen]
     return "\n".join(map(json.dumps, rows)).encode()
+
+
+def careless(answer, draw):
+    place = draw.randrange(len(answer))
+    return answer if draw.random() > 0.7 else answer[:place] + str(draw.randrange(10)) + answer[place + 1:]
 
 
 def imitation(seed, steps, prompts=128):
@@ -32,7 +40,7 @@ def reinforcement(seed, files, steps, **changes):
     spec = {
         "name": "reinforcement", "seed": seed, "model": {"base": "imitation"}, "task": SOURCE,
         "algorithm": {"preset": "grpo", "loss": {"name": "clip_higher"}, "aggregation": {"name": "token-mean"}},
-        "batch": {"prompts": 48, "samples": 8}, "steps": steps, "sampling": {"max_tokens": 7},
+        "batch": {"prompts": 32, "samples": 8}, "steps": steps, "sampling": {"max_tokens": 7},
         "optimizer": {"lr": 3e-4, "schedule": "linear", "schedule_params": {"decay_fraction": 0.34}},
         "eval": {"prompts": 256, "every": steps}, **changes,
     }
@@ -41,15 +49,15 @@ def reinforcement(seed, files, steps, **changes):
 
 @pytest.fixture(scope="module")
 def base():
-    return imitation(0, 60)
+    return imitation(0, 120)
 
 
 def test_imitation_then_rewards_reach_nine_in_ten(base):
-    assert base.metrics[-1]["loss"] < 0.3 < base.metrics[0]["loss"]
-    curve = reinforcement(0, base.files, 150)
-    before, after = curve.accuracy[0], curve.accuracy[150]
+    assert base.metrics[-1]["loss"] < 1 < base.metrics[0]["loss"]
+    curve = reinforcement(0, base.files, 100)
+    before, after = curve.accuracy[0], curve.accuracy[100]
+    assert before["sampled"] < 0.6
     assert after["sampled"] >= 0.9
-    assert after["sampled"] >= before["sampled"] + 0.2
     assert after["greedy"] > before["greedy"]
     assert max(step.get("gap/max", 0.0) for step in curve.metrics) < 1e-4
 
