@@ -76,7 +76,8 @@ class Bench:
 
 
 async def _inline(spec: Spec, pairs: Sequence[Pair]) -> AsyncIterator[dict[Pair, Result]]:
-    yield {pair: judged(spec, json.loads(pair[0]), pair[1]) for pair in pairs}
+    rows = {item: json.loads(item) for item, _ in pairs}
+    yield {pair: judged(spec, rows[pair[0]], pair[1]) for pair in pairs}
 
 
 def _flagged(result: Result, sample: Sample) -> Result:

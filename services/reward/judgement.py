@@ -3,7 +3,6 @@
 import logging
 import math
 import time
-from dataclasses import replace
 from typing import Any
 
 from services.reward.results import InvalidSpec, NoAnswer, Result, Status, failure, no_answer
@@ -23,7 +22,8 @@ def judged(spec: Spec, item: dict[str, Any], output_text: str) -> Result:
     started = time.perf_counter()
     result = _bounded(spec, _refused(output_text) or _graded(spec, item, output_text))
     extracted = None if result.extracted is None else result.extracted[:MAX_EXTRACTED]
-    return replace(result, extracted=extracted, cost_ms=(time.perf_counter() - started) * 1000)
+    cost_ms = (time.perf_counter() - started) * 1000
+    return Result(result.status, result.score, result.components, result.reasons, extracted, result.decided_by, cost_ms)
 
 
 def _refused(output_text: str) -> Result | None:

@@ -1,17 +1,16 @@
 """The stored grades: the first result of a sample under a grader stays, whoever comes later."""
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from hone.rpc.errors import NotFound
 from hone.rpc.transactions import transaction
-from hone.store.database import AsyncDatabase, AsyncTransaction, Row
+from hone.store.database import AsyncDatabase, Row
 from services.reward.bench import Key
 from services.reward.results import Result, Status
-
-_COLUMNS = ("group_ids", "indexes", "components", "statuses", "values", "reasons", "extracted", "decided_by", "cost_ms")
 
 
 @dataclass(frozen=True)
@@ -43,38 +42,34 @@ class Ledger:
 
     async def stored(self, account: Account, keys: Collection[Key]) -> dict[Key, Stored]:
         """Return the grades that samples have already. Raises NotFound for a group that is not the run's."""
+        group_ids = sorted({group_id for group_id, _ in keys})
         async with transaction(self._database) as opened:
-            return await _stored(opened, account, keys)
+            foreign = await opened.one("reward.foreign_group", **account.names(), group_ids=group_ids)
+            if foreign is not None:
+                raise NotFound(f"group {foreign['id']}: not a group of run {account.run_id!r} "
+                               f"of tenant {account.tenant_id!r}")
+            rows = await opened.all("reward.stored", grader_hash=account.grader_hash, group_ids=group_ids)
+        return {key: grade for key, grade in _grades(rows).items() if key in keys}
 
     async def add(self, account: Account, results: Mapping[Key, Result]) -> dict[Key, Stored]:
         """Store results and return the grades that stand: these, or those that were there before."""
+        lines = [line for key, result in results.items() for line in _lines(key, result)]
         async with transaction(self._database) as opened:
-            rows = await opened.all("reward.add", **account.names(), **_columns(results))
-            grades = _grades(rows)
-        if missed := results.keys() - grades.keys():
-            grades |= await self.stored(account, missed)
+            rows = await opened.all("reward.add", **account.names(), grades=json.dumps(lines))
+        added = {(row["group_id"], row["index"]): row["id"] for row in rows if not row["component"]}
+        grades = {key: Stored(grade_id, results[key]) for key, grade_id in added.items()}
+        if earlier := results.keys() - grades.keys():
+            grades |= await self.stored(account, earlier)
         return grades
 
 
-async def _stored(opened: AsyncTransaction, account: Account, keys: Collection[Key]) -> dict[Key, Stored]:
-    groups, indexes = [key[0] for key in keys], [key[1] for key in keys]
-    rows = await opened.all("reward.stored", **account.names(), group_ids=groups, indexes=indexes)
-    if unknown := [row["group_id"] for row in rows if not row["known"]]:
-        raise NotFound(f"group {unknown[0]}: not a group of run {account.run_id!r} of tenant {account.tenant_id!r}")
-    return _grades(row for row in rows if row["id"] is not None)
-
-
-def _grades(rows: Iterable[Row]) -> dict[Key, Stored]:
-    kept = list(rows)
-    components: dict[Key, dict[str, float]] = {}
-    for row in kept:
+def _grades(rows: Collection[Row]) -> dict[Key, Stored]:
+    components: dict[Key, dict[str, float]] = defaultdict(dict)
+    for row in rows:
         if row["component"]:
-            components.setdefault((row["group_id"], row["index"]), {})[row["component"]] = row["value"]
-    return {key: Stored(row["id"], _result(row, components.get(key, {}))) for key, row in _totals(kept)}
-
-
-def _totals(rows: Iterable[Row]) -> Iterator[tuple[Key, Row]]:
-    return (((row["group_id"], row["index"]), row) for row in rows if not row["component"])
+            components[row["group_id"], row["index"]][row["component"]] = row["value"]
+    totals = {(row["group_id"], row["index"]): row for row in rows if not row["component"]}
+    return {key: Stored(row["id"], _result(row, components.get(key, {}))) for key, row in totals.items()}
 
 
 def _result(row: Row, components: Mapping[str, float]) -> Result:
@@ -82,15 +77,16 @@ def _result(row: Row, components: Mapping[str, float]) -> Result:
                   row["decided_by"], row["cost_ms"])
 
 
-def _columns(results: Mapping[Key, Result]) -> dict[str, list[Any]]:
-    """Return one row for each result and one for each of its components, as columns."""
-    lines = [line for key, result in results.items() for line in _lines(key, result)]
-    return dict(zip(_COLUMNS, map(list, zip(*lines, strict=True)), strict=True))
-
-
-def _lines(key: Key, result: Result) -> Iterator[tuple[Any, ...]]:
-    extracted = None if result.extracted is None else result.extracted.replace("\0", "�")  # Postgres text has no NUL
-    reasons = json.dumps([reason.replace("\0", "�") for reason in result.reasons])
-    yield (*key, "", result.status.value, result.score, reasons, extracted, result.decided_by, result.cost_ms)
+def _lines(key: Key, result: Result) -> Iterator[dict[str, Any]]:
+    """Yield the row of a result, and one for each of its components."""
+    line = {"group_id": key[0], "index": key[1], "decided_by": result.decided_by}
+    yield {**line, "component": "", "status": result.status, "value": result.score, "cost_ms": result.cost_ms,
+           "reasons": [_storable(reason) for reason in result.reasons],
+           "extracted": None if result.extracted is None else _storable(result.extracted)}
     for name, value in result.components.items():
-        yield (*key, name, Status.OK.value, value, "[]", None, result.decided_by, 0.0)
+        yield {**line, "component": name, "status": Status.OK, "value": value, "cost_ms": 0.0, "reasons": []}
+
+
+def _storable(text: str) -> str:
+    """Return a text as Postgres can hold it: no NUL, no half of a surrogate pair."""
+    return text.encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")

@@ -62,12 +62,14 @@ def _spec(text: str) -> Spec:
 
 def _samples(items: Sequence[reward_pb2.GradeItem]) -> dict[Key, Sample]:
     samples: dict[Key, Sample] = {}
+    rows: dict[str, str] = {}
     for place, item in enumerate(items):
-        key = (item.group_id, item.index)
+        key, text = (item.group_id, item.index), item.item_json
         if key in samples:
             raise InvalidField(f"items[{place}]", key, "a sample that did not come before")
-        row = _item(item.item_json, f"items[{place}].item_json")
-        samples[key] = Sample(key, row, item.output_text, item.truncated)
+        if text not in rows:
+            rows[text] = _item(text, f"items[{place}].item_json")
+        samples[key] = Sample(key, rows[text], item.output_text, item.truncated)
     return samples
 
 

@@ -2,6 +2,8 @@
 
 import json
 import re
+from functools import lru_cache
+from itertools import chain
 from typing import Annotated, Any
 
 from pydantic import AfterValidator
@@ -9,14 +11,12 @@ from pydantic import AfterValidator
 from services.reward.results import InvalidSpec, NoAnswer
 
 _VARIABLE = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
-_SAMPLE_FIELDS = ("output_text", "output_json")
+_KNOWN = re.compile(r"item(\.[^.\s]+)+|sample\.output_text|sample\.output_json(\.[^.\s]+)*")
 
 
 def _checked(template: str) -> str:
     for variable in _VARIABLE.findall(template):
-        root, _, rest = variable.strip().partition(".")
-        if not rest or root not in ("item", "sample") or (
-                root == "sample" and rest.partition(".")[0] not in _SAMPLE_FIELDS):
+        if not _KNOWN.fullmatch(variable.strip()):
             raise ValueError("variables under item, sample.output_text or sample.output_json, not " + variable.strip())
     return template
 
@@ -31,29 +31,37 @@ def rendered(template: str, item: dict[str, Any], output_text: str) -> str:
     Texts go in as they are, other values as JSON. Raises InvalidSpec for a field that the row lacks, and NoAnswer
     when `sample.output_json` is asked of an output that is no JSON or lacks the field.
     """
-    return _VARIABLE.sub(lambda match: _text(match[1].strip(), item, output_text), template)
+    literals, variables = _parsed_template(template)
+    values = [_text(variable, item, output_text) for variable in variables]
+    return "".join(chain.from_iterable(zip(literals, values, strict=False))) + literals[-1]
 
 
-def _text(variable: str, item: dict[str, Any], output_text: str) -> str:
-    root, *path = variable.split(".")
-    if root == "item":
-        return _shown(_field(item, path, InvalidSpec(f"invalid_variable_error: {variable} is not in the task row")))
-    if path == ["output_text"]:
+@lru_cache(maxsize=1024)
+def _parsed_template(template: str) -> tuple[list[str], list[list[str]]]:
+    """Return the literal texts and, between each two of them, a variable's path."""
+    parts = _VARIABLE.split(template)
+    return parts[::2], [variable.strip().split(".") for variable in parts[1::2]]
+
+
+def _text(path: list[str], item: dict[str, Any], output_text: str) -> str:
+    name = ".".join(path)
+    if path[0] == "item":
+        return _shown(_field(item, path[1:], InvalidSpec, f"invalid_variable_error: {name} is not in the task row"))
+    if path[1] == "output_text":
         return output_text
-    missing = NoAnswer(f"sample_parse_error: {variable} is not in the output")
-    return _shown(_field(_parsed(output_text), path[1:], missing))
+    return _shown(_field(_parsed(output_text), path[2:], NoAnswer, f"sample_parse_error: {name} is not in the output"))
 
 
-def _field(value: Any, path: list[str], missing: Exception) -> Any:
+def _field(value: Any, path: list[str], missing: type[Exception], reason: str) -> Any:
     for key in path:
         if isinstance(value, dict) and key in value:
             value = value[key]
         elif isinstance(value, list) and key.isdecimal() and int(key) < len(value):
             value = value[int(key)]
         else:
-            raise missing
+            raise missing(reason)
     if value is None:
-        raise missing
+        raise missing(reason)
     return value
 
 

@@ -24,6 +24,8 @@ def test_the_hash_is_that_of_the_canonical_json() -> None:
     ('{"type": "exact", "strip": 1}', ["strip: found 1, expected a valid boolean"]),
     ('{"type": "exact", "reference": "{{ answer }}"}', ["expected variables under item, sample.output_text"]),
     ('{"type": "exact", "reference": "{{ sample.text }}"}', ["expected variables under item, sample.output_text"]),
+    ('{"type": "exact", "reference": "{{ sample.output_text.x }}"}', ["expected variables under item"]),
+    ('{"type": "exact", "reference": "{{ item }}"}', ["expected variables under item"]),
     ('{"type": "numeric", "abs_tolerance": -1}', ["abs_tolerance: found -1, expected greater than or equal to 0"]),
     ('{"type": "math", "boxed": "maybe"}', ["boxed: found 'maybe', expected 'required' or 'optional'"]),
     ('{"type": "string_check", "operation": "is"}',
