@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from psycopg import Connection, sql
+from psycopg import Connection, OperationalError, sql
 
 from hone.stack import ports
 from hone.stack.postgres import SUPERUSER, Cluster, as_account, unprivileged
@@ -42,12 +42,19 @@ class Server:
         """Start the server, for the first time or after `kill`."""
         command = self.cluster.command(fsync="off", full_page_writes="off")
         self.children.start("postgres", command, cwd="/", **as_account(unprivileged()))
-        self.children.wait("postgres", lambda: ports.answers(f"127.0.0.1:{self.cluster.port}"), timeout_s=20)
+        self.children.wait("postgres", self._accepts, timeout_s=20)
 
     def kill(self) -> None:
         """End the server as a power cut would; its files stay."""
         self.children.stop("postgres", signal.SIGKILL)
         self.cluster.clear()
+
+    def _accepts(self) -> bool:
+        try:
+            self._execute(sql.SQL("SELECT").format())
+        except OperationalError:  # it listens before it lets anybody in
+            return False
+        return True
 
     def _execute(self, query: sql.Composed) -> None:
         with Connection.connect(self.cluster.url(SUPERUSER, PASSWORD, "postgres"), autocommit=True) as connection:
