@@ -76,9 +76,9 @@ def main() -> None:
         home.mkdir(mode=0o711)
         with postgres.running(home) as server:
             database = server.database("overhead")
-            settings = Settings(
-                database_url=database.worker_url, objects_url=f"file://{folder}/objects", process_name="probe",
-                simulation_address=address, reward_address=address, claim_groups=options.groups)
+            settings = Settings.model_validate({
+                "database_url": database.worker_url, "objects_url": f"file://{folder}/objects", "process_name": "probe",
+                "simulation_address": address, "reward_address": address, "claim_groups": options.groups})
             run = add_run(database.owner_url, objects.connect(settings.objects_url))
             found = asyncio.run(measure(settings, run, options))
     pipe.send(True)

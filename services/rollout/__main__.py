@@ -1,5 +1,6 @@
 """`python -m services.rollout`: a Celery worker that hints wake, until SIGTERM."""
 
+import logging
 from typing import Any
 
 from celery import Celery, signals
@@ -19,6 +20,7 @@ def main() -> None:
     worker = loop.run(Worker.open(configuration))
     celery = application.create(configuration)
     _listen(celery, loop, worker)
+    loop.submit(worker.resume())
     celery.Worker(
         pool="threads", concurrency=configuration.rollout_threads, quiet=True, without_mingle=True,
         without_gossip=True, hostname=f"{configuration.process_name or 'rollout'}@%h",
@@ -26,24 +28,21 @@ def main() -> None:
 
 
 def _listen(celery: Celery, loop: LoopThread, worker: Worker) -> None:
-    """Let hints wake the worker, a start resume it, and the signal to stop give its claims back."""
+    """Let hints wake the worker, and the signal to stop give its claims back."""
     def claim() -> None:
         loop.run(worker.work())
-
-    def start(**_: Any) -> None:
-        loop.submit(worker.resume())
 
     def stop(**_: Any) -> None:
         loop.submit(worker.close())
 
     celery.task(claim, name=CLAIM_ROLLOUTS)
-    signals.worker_ready.connect(start, weak=False)
     signals.worker_shutting_down.connect(stop, weak=False)
     signals.setup_logging.connect(_keep_ours, weak=False)
 
 
 def _keep_ours(**_: Any) -> None:
-    """With a receiver for this signal Celery leaves logging as it is."""
+    """With a receiver for this signal Celery leaves logging as it is; that a hint came is not worth a line."""
+    logging.getLogger("celery.app.trace").setLevel(logging.WARNING)
 
 
 if __name__ == "__main__":

@@ -96,6 +96,9 @@ class Engines:
                 _log.warning("engines not read: %s", error)
 
     async def close(self) -> None:
+        if self._looking is not None:
+            self._looking.cancel()
+            await asyncio.wait([self._looking])
         for engine in list(self._known.values()):
             await engine.close("the worker ends")
 

@@ -18,11 +18,11 @@ class Simulation:
         self._timeout_s = settings.rpc_timeout_s
         self._channel = channel(settings.simulation_address)
         self._stub = simulation_pb2_grpc.SimulationServiceStub(self._channel)
-        self._resets: Batcher[Claim, simulation_pb2.Session] = Batcher(self._reset, split=invalid)
+        self._resets: Batcher[trajectory_pb2.Task, simulation_pb2.Session] = Batcher(self._reset, split=invalid)
 
     async def reset(self, claim: Claim) -> simulation_pb2.Session:
         """Return a session at the start of the group's task. Raises grpc.aio.AioRpcError."""
-        return await self._resets.ask(claim)
+        return await self._resets.ask(_task(claim))
 
     async def forget(self, sessions: list[str]) -> None:
         """Let the service forget sessions that nobody will step. Raises grpc.aio.AioRpcError."""
@@ -31,9 +31,8 @@ class Simulation:
     async def close(self) -> None:
         await self._channel.close(None)
 
-    async def _reset(self, claims: list[Claim]) -> AsyncIterator[tuple[int, simulation_pb2.Session]]:
-        request = simulation_pb2.ResetRequest(tasks=[_task(claim) for claim in claims])
-        response = await self._stub.Reset(request, timeout=self._timeout_s)
+    async def _reset(self, tasks: list[trajectory_pb2.Task]) -> AsyncIterator[tuple[int, simulation_pb2.Session]]:
+        response = await self._stub.Reset(simulation_pb2.ResetRequest(tasks=tasks), timeout=self._timeout_s)
         for place, session in enumerate(response.sessions):
             yield place, session
 

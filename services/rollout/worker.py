@@ -29,6 +29,7 @@ class Worker:
         patience = Patience(database, settings, self._claims)
         self._groups = Groups(database, store, settings, patience)
         self._store = Store(database, store, patience)
+        self._closing = False
         self._working: set[asyncio.Task[None]] = set()
         self._background: set[asyncio.Task[None]] = set()
 
@@ -52,6 +53,7 @@ class Worker:
 
     async def close(self) -> None:
         """Stop working, give every claim back, and close all connections."""
+        self._closing = True
         ending = [*self._working, *self._background]
         for task in ending:
             task.cancel()
@@ -76,7 +78,7 @@ class Worker:
         await self._work()
 
     async def _work(self) -> None:
-        while claims := await self._take():
+        while not self._closing and (claims := await self._take()):
             await self._finish(claims)
 
     async def _take(self) -> list[Claim]:

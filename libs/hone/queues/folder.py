@@ -20,6 +20,8 @@ from kombu.transport import filesystem
 DEAD = ".dead"
 """What a queue's dead letters are called: `rollouts.dead` holds those of `rollouts`."""
 
+LONGEST_WAIT_S = 0.25
+
 _log = logging.getLogger(__name__)
 
 
@@ -81,6 +83,10 @@ class Transport(filesystem.Transport):  # type: ignore[misc]
     """Used through kombu as `Connection("filesystem://", transport=Transport)`."""
 
     Channel = Channel
+
+    def drain_events(self, connection: Any, timeout: float | None = None) -> None:
+        """Deliver one message; give up early, so that a worker told to stop need not wait for Celery's two seconds."""
+        super().drain_events(connection, timeout=None if timeout is None else min(timeout, LONGEST_WAIT_S))
 
 
 def _message(data: bytes, queue: str) -> dict[str, Any]:

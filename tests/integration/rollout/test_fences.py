@@ -1,0 +1,159 @@
+"""Claims: who gets what, and that a claimant whose lease is gone writes nothing."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import psycopg
+import pytest
+import pytest_asyncio
+
+from hone.spec.settings import Settings
+from hone.store import objects
+from hone.store.database import AsyncDatabase
+from hone.trajectory.records import Call, VersionSpan
+from services.rollout.claims import Claims, LeaseLost
+from services.rollout.journaling import Journal
+from tests.integration.rollout.conftest import Open
+from tests.integration.rollout.peers import Peers
+from tests.integration.rollout.rows import Run, add_run, every, one
+
+
+@pytest_asyncio.fixture
+async def database(settings: Settings) -> AsyncIterator[AsyncDatabase]:
+    found = AsyncDatabase(settings.database_url)
+    await found.open()
+    yield found
+    await found.close()
+
+
+def expire_claims(run: Run) -> None:
+    with psycopg.connect(run.url) as connection:
+        connection.execute("UPDATE groups SET claim_expires = now() WHERE run_id = %s", (run.run_id,))
+
+
+async def until(condition: Any) -> None:
+    while not condition():
+        await asyncio.sleep(0.02)
+
+
+@pytest.mark.parametrize("stage", ["inference", "reward"])
+async def test_a_claimant_overtaken_at_any_stage_commits_nothing(
+        run: Run, peers: Peers, open_worker: Open, stage: str) -> None:
+    gate = getattr(peers, stage)
+    gate.open.clear()
+    run.request(2, n=3)
+    first = asyncio.create_task((await open_worker()).work())
+    await until(lambda: gate.requests)
+    expire_claims(run)
+    second = asyncio.create_task((await open_worker(process_name="rollout-1")).work())
+    await until(lambda: {group["attempt"] for group in run.groups()} == {2})
+    gate.open.set()
+    await asyncio.gather(first, second)
+    groups = run.groups()
+    assert [(group["state"], group["attempt"], group["claim_owner"]) for group in groups] == [
+        ("ready", 2, "rollout-1")] * 2
+    assert [len(group["parts"]) for group in groups] == [1, 1]
+    stored = every(run.url, "SELECT DISTINCT part FROM trajectories WHERE run_id = %(id)s", id=run.run_id)
+    assert {row["part"] for row in stored} == {part for group in groups for part in group["parts"]}
+    assert one(run.url, "SELECT count(*) AS n FROM journal")["n"] == 0
+
+
+async def test_calls_that_an_earlier_attempt_journaled_are_not_made_again(
+        run: Run, peers: Peers, open_worker: Open) -> None:
+    peers.reward.open.clear()
+    run.request(2, n=3)
+    first = asyncio.create_task((await open_worker()).work())
+    await until(lambda: peers.reward.requests)
+    expire_claims(run)
+    peers.reward.open.set()
+    await (await open_worker(process_name="rollout-1")).work()
+    await first
+    assert sorted(request.noise.request for request in peers.inference.requests) == ["train/0", "train/1"]
+    assert run.states() == ["ready", "ready"]
+
+
+async def test_a_group_that_the_driver_drops_is_left_at_once(run: Run, peers: Peers, open_worker: Open) -> None:
+    peers.inference.open.clear()
+    run.request(1)
+    work = asyncio.create_task((await open_worker(lease_s=0.6)).work())
+    await until(lambda: peers.inference.requests)
+    with psycopg.connect(run.url) as connection:
+        connection.execute("UPDATE groups SET state = 'dropped', reason = 'cancelled' WHERE run_id = %s", (run.run_id,))
+    await asyncio.wait_for(work, 20)
+    assert run.states() == ["dropped"]
+
+
+async def test_a_claim_outlives_its_lease_while_its_worker_lives(run: Run, peers: Peers, open_worker: Open) -> None:
+    peers.inference.open.clear()
+    run.request(1)
+    work = asyncio.create_task((await open_worker(lease_s=0.5)).work())
+    await until(lambda: peers.inference.requests)
+    await asyncio.sleep(1.5)
+    await (await open_worker(process_name="rollout-1")).work()
+    assert [(group["attempt"], group["claim_owner"]) for group in run.groups()] == [(1, "rollout-0")]
+    peers.inference.open.set()
+    await work
+    assert run.states() == ["ready"]
+
+
+async def test_a_worker_that_ends_gives_its_claims_back(run: Run, peers: Peers, open_worker: Open) -> None:
+    peers.inference.open.clear()
+    run.request(2)
+    worker = await open_worker()
+    work = asyncio.create_task(worker.work())
+    await until(lambda: peers.inference.requests)
+    await worker.close()
+    await work
+    peers.inference.open.set()
+    await (await open_worker(process_name="rollout-1")).work()
+    assert run.states() == ["ready", "ready"]
+
+
+async def test_a_restarted_worker_takes_what_its_predecessor_held(run: Run, settings: Settings,
+                                                                 database: AsyncDatabase) -> None:
+    run.request(1)
+    assert len(await Claims(database, settings).take()) == 1
+    stranger = Claims(database, settings.model_copy(update={"process_name": "rollout-1"}))
+    await stranger.forget_predecessor()
+    assert await stranger.take() == []
+    successor = Claims(database, settings)
+    await successor.forget_predecessor()
+    assert [claim.attempt for claim in await successor.take()] == [2]
+
+
+async def test_tenants_take_turns_and_keep_their_quota(run: Run, settings: Settings, database: AsyncDatabase) -> None:
+    other = add_run(run.url, objects.connect(settings.objects_url))
+    with psycopg.connect(run.url) as connection:
+        connection.execute("UPDATE tenants SET max_running_groups = 5 WHERE id = %s", (run.tenant_id,))
+    run.request(12)
+    other.request(4)
+    claims = Claims(database, settings.model_copy(update={"claim_groups": 6}))
+    taken = [[claim.tenant_id for claim in await claims.take()] for _ in range(3)]
+    assert [tenants.count(run.tenant_id) for tenants in taken] == [3, 2, 0]
+    assert [tenants.count(other.tenant_id) for tenants in taken] == [3, 1, 0]
+
+
+async def test_groups_past_their_deadline_are_not_claimed(run: Run, settings: Settings,
+                                                         database: AsyncDatabase) -> None:
+    late, _ = run.request(2)
+    with psycopg.connect(run.url) as connection:
+        connection.execute("UPDATE groups SET deadline = now() WHERE id = %s", (late,))
+    assert [claim.request for claim in await Claims(database, settings).take()] == ["train/1"]
+
+
+async def test_the_journal_takes_a_call_once_and_from_its_claimant_only(run: Run, settings: Settings,
+                                                                       database: AsyncDatabase) -> None:
+    run.request(1)
+    claims, journal = Claims(database, settings), Journal(database)
+    [claim] = await claims.take()
+    call = Call(index=0, prompt_ids=[1], completion_ids=[2], logp_sample=[-0.5], finish_reason="stop",
+                versions=[VersionSpan(run.version_id, 1)], text="", train_mask=[True])
+    await journal.keep(claim, {0: call})
+    await journal.keep(claim, {0: call})  # as after an answer that was lost with the connection
+    expire_claims(run)
+    [later] = await claims.take()
+    assert later.journaled == {(0, 0): call}
+    with pytest.raises(LeaseLost):
+        await journal.keep(claim, {1: call})
+    assert one(run.url, "SELECT count(*) AS n FROM journal WHERE group_id = %(id)s", id=claim.id)["n"] == 1

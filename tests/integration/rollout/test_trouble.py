@@ -1,0 +1,102 @@
+"""Services that are away, refuse, or fall silent: groups wait with a reason, and others go on."""
+
+import asyncio
+from typing import Any
+
+import psycopg
+import pytest
+
+from tests.integration.rollout.conftest import Open
+from tests.integration.rollout.peers import AWAY, Peers
+from tests.integration.rollout.rows import Run, every, register_engine
+
+
+async def until_reason(run: Run, text: str) -> None:
+    while not any(text in (group["reason"] or "") for group in run.groups()):
+        await asyncio.sleep(0.05)
+
+
+async def test_without_an_engine_groups_wait_and_say_so(run: Run, peers: Peers, open_worker: Open) -> None:
+    with psycopg.connect(run.url) as connection:
+        connection.execute("DELETE FROM engines")
+    run.request(2)
+    work = asyncio.create_task((await open_worker()).work())
+    await until_reason(run, "waiting for inference: Unavailable: no engine has reported in the last 2.6 s")
+    register_engine(run.url, "engine-0", peers.address)
+    await work
+    assert [(group["state"], group["reason"]) for group in run.groups()] == [("ready", None)] * 2
+
+
+@pytest.mark.parametrize("service", ["simulation", "inference", "reward"])
+async def test_a_service_that_is_away_is_named(run: Run, peers: Peers, open_worker: Open, service: str) -> None:
+    peer: Any = getattr(peers, service)
+    peer.error = AWAY
+    run.request(2)
+    work = asyncio.create_task((await open_worker()).work())
+    await until_reason(run, f"waiting for {service}: UNAVAILABLE: not here yet")
+    peer.error = None
+    await work
+    assert run.states() == ["ready", "ready"]
+
+
+@pytest.mark.parametrize("service", ["inference", "reward"])
+async def test_a_service_that_hangs_is_named_after_a_lease(
+        run: Run, peers: Peers, open_worker: Open, service: str) -> None:
+    gate: Any = getattr(peers, service)
+    gate.open.clear()
+    run.request(1)
+    work = asyncio.create_task((await open_worker(lease_s=0.5)).work())
+    await until_reason(run, f"waiting for {service}: no answer yet")
+    gate.open.set()
+    await work
+    assert [(group["state"], group["reason"]) for group in run.groups()] == [("ready", None)]
+
+
+async def test_what_ran_on_a_silent_engine_runs_on_another(run: Run, peers: Peers, open_worker: Open) -> None:
+    other = Peers()
+    await other.start()
+    peers.inference.open.clear()
+    run.request(3)
+    work = asyncio.create_task((await open_worker(sweep_s=0.1)).work())
+    await peers.inference.started.wait()
+    register_engine(run.url, "engine-1", other.address)
+    register_engine(run.url, "engine-0", peers.address, age_s=60)
+    await asyncio.wait_for(work, 30)
+    assert run.states() == ["ready"] * 3
+    assert len(other.inference.requests) == 3
+    await other.stop()
+
+
+async def test_two_engines_share_the_work(run: Run, peers: Peers, open_worker: Open) -> None:
+    other = Peers()
+    await other.start()
+    register_engine(run.url, "engine-1", other.address)
+    run.request(6, n=2)
+    await (await open_worker()).work()
+    assert (len(peers.inference.requests), len(other.inference.requests)) == (3, 3)
+    await other.stop()
+
+
+async def test_a_group_that_is_refused_does_not_hold_up_its_neighbours(
+        run: Run, peers: Peers, open_worker: Open) -> None:
+    empty = '{"environment": "sorting", "seed": 1, "item": null, "params": {"prompt": "", "answer": ""}}'
+    run.request(1, task=empty)
+    run.request(3, first=1)
+    work = asyncio.create_task((await open_worker()).work())
+    while run.states().count("ready") < 3:
+        await asyncio.sleep(0.05)
+    await until_reason(run, "waiting for inference: INVALID_ARGUMENT: requests.prompt_ids")
+    work.cancel()
+    assert run.states() == ["requested", "ready", "ready", "ready"]
+
+
+async def test_a_group_that_breaks_the_code_is_told_and_tried_later(run: Run, open_worker: Open) -> None:
+    run.request(1, task='{"seed": 1}')
+    run.request(2, first=1)
+    await (await open_worker(sweep_s=5)).work()
+    groups = run.groups()
+    assert [group["state"] for group in groups] == ["requested", "ready", "ready"]
+    assert groups[0]["claim_expires"] is not None
+    events = every(run.url, "SELECT kind, message FROM events WHERE run_id = %(id)s", id=run.run_id)
+    assert [(event["kind"], event["message"]) for event in events] == [
+        ("rollout.failed", "train/0, attempt 1: KeyError: 'environment'")]
