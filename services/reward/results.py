@@ -19,11 +19,6 @@ class Status(StrEnum):
     TIMEOUT_GRADER = "timeout_grader"
     INVALID_SPEC = "invalid_spec"
 
-    @property
-    def about_policy(self) -> bool:
-        """Whether there is a score."""
-        return self in (Status.OK, Status.NO_ANSWER, Status.TIMEOUT_CANDIDATE)
-
 
 @dataclass(frozen=True)
 class Result:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -37,9 +37,7 @@ class Grader(Generic[P]):
 
     params: type[P]
     grade: Callable[[Item, str, P], Result]
-    version: int = 1
     pooled: bool = False
     prepare: Callable[[], None] = _ready
     low: float = 0.0
     high: float = 1.0
-    reverify: Literal["stateless", "unsupported"] = "stateless"
