@@ -84,6 +84,7 @@ class Inference(inference_pb2_grpc.InferenceServiceServicer):
                 model_id=resident.model_id, version_id=engine.version_id, refused_reason=resident.refused_reason,
                 running_sequences=engine.running, waiting_sequences=engine.waiting,
                 generated_tokens=engine.generated_tokens, generated_samples=engine.generated_samples,
+                computed_s=engine.computed_s,
             ) for resident in self._residents.all() if (engine := resident.engine) is not None
         ]
         return pb.ListVersionsResponse(engine_id=self._engine_id, models=models)

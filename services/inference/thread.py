@@ -5,6 +5,7 @@ import logging
 import os
 import signal
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from typing import TypeVar
@@ -107,7 +108,10 @@ class EngineThread:
                 self._wake.wait()
                 self._wake.clear()
             for engine in busy:
-                self._deliver(engine.step())
+                began = time.perf_counter()
+                answers = engine.step()
+                engine.computed_s += time.perf_counter() - began
+                self._deliver(answers)
                 self._report(engine)
 
     def _submit(self, engine: Engine, request: Request) -> None:

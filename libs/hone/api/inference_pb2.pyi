@@ -118,7 +118,7 @@ class ListVersionsResponse(_message.Message):
     def __init__(self, engine_id: _Optional[str] = ..., models: _Optional[_Iterable[_Union[ResidentModel, _Mapping]]] = ...) -> None: ...
 
 class ResidentModel(_message.Message):
-    __slots__ = ("model_id", "version_id", "refused_reason", "running_sequences", "waiting_sequences", "generated_tokens", "generated_samples")
+    __slots__ = ("model_id", "version_id", "refused_reason", "running_sequences", "waiting_sequences", "generated_tokens", "generated_samples", "computed_s")
     MODEL_ID_FIELD_NUMBER: _ClassVar[int]
     VERSION_ID_FIELD_NUMBER: _ClassVar[int]
     REFUSED_REASON_FIELD_NUMBER: _ClassVar[int]
@@ -126,6 +126,7 @@ class ResidentModel(_message.Message):
     WAITING_SEQUENCES_FIELD_NUMBER: _ClassVar[int]
     GENERATED_TOKENS_FIELD_NUMBER: _ClassVar[int]
     GENERATED_SAMPLES_FIELD_NUMBER: _ClassVar[int]
+    COMPUTED_S_FIELD_NUMBER: _ClassVar[int]
     model_id: str
     version_id: str
     refused_reason: str
@@ -133,7 +134,8 @@ class ResidentModel(_message.Message):
     waiting_sequences: int
     generated_tokens: int
     generated_samples: int
-    def __init__(self, model_id: _Optional[str] = ..., version_id: _Optional[str] = ..., refused_reason: _Optional[str] = ..., running_sequences: _Optional[int] = ..., waiting_sequences: _Optional[int] = ..., generated_tokens: _Optional[int] = ..., generated_samples: _Optional[int] = ...) -> None: ...
+    computed_s: float
+    def __init__(self, model_id: _Optional[str] = ..., version_id: _Optional[str] = ..., refused_reason: _Optional[str] = ..., running_sequences: _Optional[int] = ..., waiting_sequences: _Optional[int] = ..., generated_tokens: _Optional[int] = ..., generated_samples: _Optional[int] = ..., computed_s: _Optional[float] = ...) -> None: ...
 
 class LoadVersionRequest(_message.Message):
     __slots__ = ("model_id", "version_id")

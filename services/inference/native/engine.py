@@ -42,6 +42,7 @@ class Engine:
         self.paused = False
         self.holds = 0  # callers who need the present version to stay
         self.generated_tokens = self.generated_samples = 0
+        self.computed_s = 0.0  # kept by whoever steps the engine
         self._ladder = ladder
         self._decoder = Decoder(architecture, version.weights, self.positions)
         self._stops = TextStops(version.tokenizer)
@@ -129,18 +130,20 @@ class Engine:
             self._start(stale, stale)
 
     def _admit(self) -> None:
-        """Give free slots to waiting samples; siblings admitted together share one pass over their prompt."""
+        """Give free slots to waiting samples; those with equal prompts share one pass over it."""
         free = self._table.free[:max(0, self.slots - self.running)]
         placements = self._queue.take(len(free))
         if not placements:
             return
-        leaders, starts = [], np.cumsum([0] + [count for _, _, count in placements])
-        for (request, first, count), start in zip(placements, starts.tolist(), strict=False):
-            self._table.occupy(free[start:start + count], request, first, self.version_id)
-            leaders.append(np.full(count, free[start]))
-        slots = free[:starts[-1]]
+        leaders, start, leader = np.empty_like(free), 0, dict[tuple[int, ...], int]()
+        for request, first, count in placements:
+            places = slice(start, start + count)
+            self._table.occupy(free[places], request, first, self.version_id)
+            leaders[places] = leader.setdefault(request.prompt_ids, int(free[start]))
+            start += count
+        slots = free[:start]
         self._cache.reserve(self._ladder.reach_for(int(self._table.limit[slots].max())))
-        self._start(np.concatenate(leaders), slots)
+        self._start(leaders[:start], slots)
 
     def _start(self, leaders: Slots, slots: Slots) -> None:
         """Cache the context of each leader, share it with the slots it leads, and draw the next token of each."""
