@@ -9,6 +9,7 @@ the number of masked positions behind it? And for whole engine steps of two mode
 import json
 import os
 from collections.abc import Callable
+from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -23,7 +24,7 @@ from services.inference.native import ladder
 _ROWS = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 252, 512, 1024]
 _PRODUCTS = [(128, 384), (128, 128), (128, 1024), (512, 128), (128, 32), (256, 512), (256, 2048), (1024, 256)]
 _REACHES = [32, 48, 64, 96, 128, 192, 256, 384, 512]
-_MODELS = {
+_MODELS: dict[str, dict[str, Any]] = {
     "0.53M": {}, "6.03M": {"hidden": 256, "layers": 6, "kv_heads": 2, "head_dim": 64, "ffn": 1024, "vocab_size": 512},
 }
 
@@ -60,7 +61,7 @@ def attention(heads: int, groups: int, head_dim: int, seen: int) -> dict[str, ob
                                  if not torch.equal(mixed(able[0], count), mixed(able[0])[:count * heads])]}
 
 
-def steps(sizes: dict[str, int]) -> dict[str, object]:
+def steps(sizes: dict[str, Any]) -> dict[str, object]:
     """Say which of the engine's shapes are safe for a model."""
     tried = ladder.candidates(256, 512)
     found = ladder.measure(Checkpoint.from_files(toy.files(**sizes)).architecture, 256, 512)

@@ -71,8 +71,9 @@ async def _end(
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
     try:
-        await roster.leave()
-    except OperationalError as error:
+        async with asyncio.timeout(_GRACE_S):
+            await roster.leave()
+    except (OperationalError, TimeoutError) as error:
         _log.warning("engine row not taken away: %s", error)
     if residents.thread.failure is None:
         await residents.thread.abort(residents.thread.requests())

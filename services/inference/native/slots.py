@@ -156,6 +156,8 @@ class SlotTable:
 
 
 def _run_lengths(spans: list[tuple[str, int]], start: int, end: int) -> list[tuple[str, int]]:
+    if len(spans) == 1:
+        return [(spans[0][0], end - start)] if end > start else []
     ends = [made for _, made in spans[1:]] + [end]
     clipped = ((version, min(until, end) - max(since, start))
                for (version, since), until in zip(spans, ends, strict=True))

@@ -328,7 +328,7 @@ def test_it_dies_at_its_crash_points_and_a_successor_gives_the_same_bits(
     (tmp_path / point).touch()
     crashing = {**variables, "HONE_CRASH_DIR": str(tmp_path), "HONE_PROCESS_NAME": "inference-2"}
     with running("inference", **crashing) as service:
-        assert code(lambda: InferenceServiceStub(service.channel).Generate(asked(model), timeout=20))
+        assert code(lambda: InferenceServiceStub(service.channel).Generate(asked(model), timeout=8))
         assert service.process.wait(5) == -signal.SIGKILL
     with running("inference", **crashing) as service:
         stub: Any = InferenceServiceStub(service.channel)

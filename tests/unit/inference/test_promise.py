@@ -60,3 +60,10 @@ def test_other_noise_gives_other_tokens() -> None:
     one, other = request("a", [5, 9], max_tokens=30), request("b", [5, 9], max_tokens=30)
     answers = run(engine("qwen2"), one, other)
     assert answers["a"][0].ids != answers["b"][0].ids
+
+
+def test_requests_with_equal_prompts_share_a_pass_and_keep_their_noise() -> None:
+    served = engine("qwen2")
+    twins = run(served, request("a", [5, 9, 7], 2), request("b", [5, 9, 7], 2))
+    for name in ("a", "b"):
+        assert exact(twins[name]) == exact(run(engine("qwen2"), request(name, [5, 9, 7], 2))[name])
