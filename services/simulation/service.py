@@ -1,11 +1,9 @@
 """The Simulation service: tasks are drawn, episodes reset and stepped. It keeps nothing that cannot be recreated."""
 
-import asyncio
 import json
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any
 
 from hone.api import simulation_pb2, simulation_pb2_grpc, trajectory_pb2
 from hone.crashpoints import reach
@@ -16,11 +14,11 @@ from hone.environments.streams import draw
 from hone.environments.tasks import Split
 from hone.environments.wire import episode_from_proto, json_object, to_proto
 from hone.rpc.errors import InvalidField
+from services.simulation.maker import Maker
 from services.simulation.sessions import Sessions
 
 MAX_TASKS = 65_536
 SPLITS: dict[int, Split] = {simulation_pb2.SPLIT_TRAIN: "train", simulation_pb2.SPLIT_HELD_OUT: "held_out"}
-Made = TypeVar("Made")
 
 
 class Simulation(simulation_pb2_grpc.SimulationServiceServicer):
@@ -28,12 +26,11 @@ class Simulation(simulation_pb2_grpc.SimulationServiceServicer):
 
     def __init__(self, address: str, sessions: Sessions) -> None:
         self._address, self._sessions = address, sessions
-        # One thread: some generators draw from process-wide randomness, and the event loop stays free for Step.
-        self._maker = ThreadPoolExecutor(1, "tasks")
+        self._maker = Maker()
 
     async def Reset(self, request: simulation_pb2.ResetRequest, context: Any) -> simulation_pb2.ResetResponse:
         """Start one session for each task."""
-        started = await self._made(lambda: _started(request.tasks))
+        started = await self._maker.made(lambda: _started(request.tasks))
         sessions = []
         for place, (one, seen) in enumerate(started):
             if place == len(started) // 2:
@@ -54,7 +51,7 @@ class Simulation(simulation_pb2_grpc.SimulationServiceServicer):
     async def DrawTasks(
             self, request: simulation_pb2.DrawTasksRequest, context: Any) -> simulation_pb2.DrawTasksResponse:
         """Return tasks of a split by their places in its stream."""
-        tasks = await self._made(lambda: _drawn(request))
+        tasks = await self._maker.made(lambda: _drawn(request))
         return simulation_pb2.DrawTasksResponse(tasks=map(to_proto, tasks))
 
     async def ListEnvironments(
@@ -65,9 +62,6 @@ class Simulation(simulation_pb2_grpc.SimulationServiceServicer):
             simulation_pb2.EnvironmentInfo(name=name, summary=kind.summary,
                                            params_schema_json=json.dumps(kind.params.model_json_schema()))
             for name, kind in ENVIRONMENTS.items()])
-
-    async def _made(self, make: Callable[[], Made]) -> Made:
-        return await asyncio.get_running_loop().run_in_executor(self._maker, make)
 
 
 @contextmanager

@@ -46,7 +46,7 @@ def entry(params: ReasoningGymParams, seed: int) -> dict[str, Any]:
 
     Raises WrongParams for an unknown task and for a configuration that the task refuses.
     """
-    return dict(_generated(_Key(params), seed)[1])
+    return dict(_entry(_Key(params), seed))
 
 
 def score(params: ReasoningGymParams, seed: int, answer: str) -> float:
@@ -69,7 +69,14 @@ class _Key:
 
 
 @lru_cache(maxsize=4096)
+def _entry(key: _Key, seed: int) -> dict[str, Any]:
+    """Return an entry alone: its generator may hold whole dictionaries."""
+    return _generated(key, seed)[1]
+
+
+@lru_cache(maxsize=16)
 def _generated(key: _Key, seed: int) -> tuple[Any, dict[str, Any]]:
+    """Return a generator and its entry."""
     dataset_class, config_class, given = _configured(key)
     # A few tasks draw from the process-wide generator: it is seeded around them and left as it was.
     before = random.getstate()

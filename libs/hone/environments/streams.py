@@ -1,13 +1,16 @@
 """Endless streams of tasks: the same place of a stream is always the same task, whoever asks and however often."""
 
+import json
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from itertools import count as counted
 from itertools import islice
 from typing import Any
 
 from hone.environments.contract import Row, Task, WrongParams
-from hone.environments.hashing import mixed_seed
-from hone.environments.tasks import Maker, Split, maker, split_of
+from hone.environments.hashing import canonical, mixed_seed
+from hone.environments.tasks import Maker, Split, checked_params, maker, split_of
 
 _TRIES = 1024  # a place misses its split with probability (15/16)^1024, unless the split is empty
 
@@ -28,12 +31,40 @@ def draw(environment: str, params: dict[str, Any], split: Split, seed: int,
     Raises WrongParams, and SplitExhausted when the environment has too few tasks in the split.
     """
     _check_range(first, count, distinct)
-    made = maker(environment, params)
     if environment == "dataset":
         raise WrongParams("environment", environment, "one that makes its own tasks; rows are drawn by a RowStream")
-    source = f"{environment} with {params}"
-    tasks = (_at(made, source, split, seed, place) for place in counted(first))
-    return _distinct(tasks, count, source, split) if distinct else list(islice(tasks, count))
+    stream = Stream(environment, canonical(checked_params(environment, params).model_dump()), split, seed)
+    tasks = (_placed(stream, place) for place in counted(first))
+    return _distinct(tasks, count, str(stream), split) if distinct else list(islice(tasks, count))
+
+
+@dataclass(frozen=True)
+class Stream:
+    """What names a stream; `params` is their JSON."""
+
+    environment: str
+    params: str
+    split: Split
+    seed: int
+
+    def __str__(self) -> str:
+        return f"{self.environment} with {self.params}"
+
+
+@lru_cache(maxsize=64)
+def _maker(environment: str, params: str) -> Maker:
+    return maker(environment, json.loads(params))
+
+
+@lru_cache(maxsize=8192)
+def _placed(stream: Stream, place: int) -> Task:
+    """Return the task at a place. Kept, as slow generators take longer for an evaluation set than a caller waits."""
+    made = _maker(stream.environment, stream.params)
+    for attempt in range(_TRIES):
+        task = made.task(mixed_seed(stream.seed, place, attempt))
+        if split_of(task.content_hash) == stream.split:
+            return task
+    raise SplitExhausted(str(stream), stream.split, place + 1, 0)
 
 
 class RowStream:
@@ -66,14 +97,6 @@ class RowStream:
     def _epoch(self, number: int) -> list[Task]:
         keys = [(mixed_seed(self._seed, number, place), place) for place in range(len(self._tasks))]
         return [self._tasks[place] for _, place in sorted(keys)]
-
-
-def _at(made: Maker, source: str, split: Split, seed: int, place: int) -> Task:
-    for attempt in range(_TRIES):
-        task = made.task(mixed_seed(seed, place, attempt))
-        if split_of(task.content_hash) == split:
-            return task
-    raise SplitExhausted(source, split, place + 1, 0)
 
 
 def _distinct(tasks: Iterable[Task], count: int, source: str, split: Split) -> list[Task]:
