@@ -15,7 +15,7 @@ from hone.rpc.errors import RpcError, abort
 MAX_MESSAGE_BYTES = 256 * 2**20
 OPTIONS = [("grpc.max_receive_message_length", MAX_MESSAGE_BYTES), ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
            ("grpc.so_reuseport", 0)]
-GRACE_S = 5.0
+GRACE_S = 4.0  # the supervisor waits 5
 
 
 class RichErrors(grpc.aio.ServerInterceptor):
