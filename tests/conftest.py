@@ -1,5 +1,7 @@
 """Fixtures every test may use. Servers start once a session, when the first test asks; all are real.
 
+With --require-servers a server that is not installed fails the tests that need it; otherwise they are skipped.
+
 postgres_server    the server (tests.servers.postgres.Server)
 postgres           owner, worker and gateway URL of a migrated database that only this test module uses
 postgres_url       that database as the workers' role, which sees every tenant
@@ -15,7 +17,7 @@ shared_directory   a short, empty directory that other users can pass and that g
 import secrets
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -23,6 +25,23 @@ import pytest
 from tests.servers import postgres as postgres_servers
 from tests.servers import rabbitmq as rabbitmq_servers
 from tests.servers import s3 as s3_servers
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--require-servers", action="store_true", help="fail where a server is not installed")
+
+
+@pytest.fixture(scope="session")
+def need(request: pytest.FixtureRequest) -> Callable[[str | None], None]:
+    """Return a function that ends a test, when given a reason, in the way the command line asks for."""
+
+    def end(reason: str | None) -> None:
+        if reason and request.config.getoption("--require-servers"):
+            pytest.fail(reason)
+        if reason:
+            pytest.skip(reason)
+
+    return end
 
 
 @pytest.fixture(scope="session")
@@ -62,9 +81,8 @@ def gateway_postgres_url(postgres: postgres_servers.TestDatabase) -> str:
 
 
 @pytest.fixture(scope="session")
-def rabbitmq(shared_directory: Path) -> Iterator[rabbitmq_servers.Server]:
-    if reason := rabbitmq_servers.absent():
-        pytest.skip(reason)
+def rabbitmq(shared_directory: Path, need: Callable[[str | None], None]) -> Iterator[rabbitmq_servers.Server]:
+    need(rabbitmq_servers.absent())
     home = shared_directory / "rabbitmq"
     home.mkdir()
     with rabbitmq_servers.running(home) as server:
@@ -77,9 +95,8 @@ def rabbitmq_url(rabbitmq: rabbitmq_servers.Server) -> str:
 
 
 @pytest.fixture(scope="session")
-def s3(shared_directory: Path) -> Iterator[s3_servers.Server]:
-    if reason := s3_servers.absent():
-        pytest.skip(reason)
+def s3(shared_directory: Path, need: Callable[[str | None], None]) -> Iterator[s3_servers.Server]:
+    need(s3_servers.absent())
     home = shared_directory / "s3"
     home.mkdir()
     with s3_servers.running(home) as server:

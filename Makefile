@@ -1,0 +1,99 @@
+## make demo    train a small model through the whole stack and watch it improve (DEMO="--seed 2" for its options)
+## make test    all that is checked: style, types, structure, unit, integration and acceptance tests
+## make deps    the servers that integration tests use: RabbitMQ and Ceph's object gateway, from the system's packages
+## make proto   write the code in libs/hone/api again after a change in proto/
+## make structure   print the table of file and function lengths
+## make clean   remove the environment and caches
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+
+PYTHON ?= $(firstword $(foreach name,python3.11 python3,$(shell command -v $(name))))
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+TORCH  := $(shell sed -n 's/^train = \["\(torch==[^"]*\)".*/\1/p' pyproject.toml)
+PYTEST := $(BIN)/python -m pytest
+BUF    := .cache/buf
+
+export OMP_NUM_THREADS ?= 1
+
+.PHONY: demo test lint types unit integration acceptance deps proto lint-proto structure clean help
+
+help:
+	@sed -n 's/^## //p' Makefile
+
+demo: $(VENV)/.installed-train
+	@$(BIN)/hone demo $(DEMO)
+
+test: lint types unit integration acceptance
+
+lint: $(VENV)/.installed-test lint-proto
+	$(BIN)/ruff check .
+	$(BIN)/lint-imports --no-logo
+	$(BIN)/python -m checks.structure
+	$(BIN)/python -m checks.generated
+
+types: $(VENV)/.installed-test
+	$(BIN)/mypy
+	$(BIN)/mypy checks tests
+
+unit integration acceptance: $(VENV)/.installed-test
+	$(PYTEST) tests/$@ --durations=10 $(PYTEST_OPTIONS)
+
+structure: $(VENV)/.installed-test
+	@$(BIN)/python -m checks.structure --markdown
+
+proto: $(VENV)/.installed-test
+	PYTHON=$(BIN)/python proto/generate.sh
+
+# buf comes from npm; without npm the contracts are still generated and compared, but not held to buf's style.
+lint-proto:
+	@if ! command -v npm > /dev/null; then echo "skipped: buf lint (npm is not installed)"; exit; fi; \
+	test -x $(BUF)/node_modules/.bin/buf || npm install --silent --no-audit --no-fund --prefix $(BUF) @bufbuild/buf@1.75.0; \
+	cd proto && ../$(BUF)/node_modules/.bin/buf lint && ../$(BUF)/node_modules/.bin/buf format --diff --exit-code
+
+$(VENV)/.installed-train: pyproject.toml
+	@$(call create)
+	@$(call install,train)
+
+$(VENV)/.installed-test: pyproject.toml
+	@$(call create)
+	@$(call install,train$(COMMA)dev$(MOTO))
+
+COMMA := ,
+# The S3 server of the tests: Ceph's where it is installed, otherwise moto's.
+MOTO := $(if $(shell command -v radosgw),,$(COMMA)moto)
+
+define create
+$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	echo "Hone needs Python 3.11 or newer; found $$($(PYTHON) --version). Set PYTHON=..."; exit 1; }; \
+$(PYTHON) -m venv $(VENV)
+endef
+
+define install
+begin=$$SECONDS; \
+echo "installing $(TORCH) ..."; $(PIP) '$(TORCH)'; \
+echo "installing Hone and its libraries ($(1)) ..."; $(PIP) -e '.[$(1)]'; \
+touch $@; echo "installed in $$((SECONDS - begin)) s"
+endef
+
+# As root, or where sudo asks for no password. Elsewhere it says what the tests will do without.
+deps:
+	@missing=(); \
+	test -x /usr/lib/rabbitmq/bin/rabbitmq-server || missing+=(rabbitmq-server); \
+	command -v radosgw > /dev/null && command -v ceph-mon > /dev/null && command -v ceph-osd > /dev/null \
+		|| missing+=(radosgw ceph-mon ceph-osd); \
+	if (( $${#missing[@]} == 0 )); then echo "RabbitMQ and Ceph are installed"; exit; fi; \
+	if ! command -v apt-get > /dev/null; then sudo=none; elif (( $$(id -u) == 0 )); then sudo=; \
+	elif sudo -n true 2> /dev/null; then sudo="sudo -n"; else sudo=none; fi; \
+	if [[ $$sudo == none ]]; then \
+		echo "not installed: $${missing[*]} (no apt-get, or not root). Without RabbitMQ its tests are skipped;"; \
+		echo "without Ceph they use moto, which cannot show durability."; exit; fi; \
+	echo "installing $${missing[*]} ..."; \
+	$$sudo apt-get update -qq; \
+	$$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $${missing[@]} > /dev/null
+
+clean:
+	rm -rf $(VENV) .cache .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
