@@ -21,6 +21,7 @@ GOOD = [
     {**BASE, "algorithm": {"preset": "grpo", "loss": {"name": "clip_higher"}, "regularizers": []}},
     {**BASE, "optimizer": {"lr": 1, "schedule": "linear"}}, {**BASE, "eval": None},
     {**BASE, "task": {"environment": "reasoning_gym", "params": {"task": "leg_counting"}}},
+    {**BASE, "task": {"environment": "reasoning_gym", "params": {"task": "word_ladder"}}},
     {**SFT, "eval": {"source": {"environment": "sort_digits"}}},
     {**BASE, "algorithm": "rloo", "batch": {"samples": 1}},
 ]
