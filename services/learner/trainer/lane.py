@@ -81,7 +81,9 @@ class Lane:
         return outcome
 
     def _forward_backward(self, learner: Learner, payload: dict[str, Any], outcome: Outcome) -> None:
+        began = time.perf_counter()
         plan, trajectories = self._step_data(payload["run_id"], payload["step"])
+        outcome.metrics["storage/read_s"] = time.perf_counter() - began
         metrics = learner.forward_backward(plan, trajectories)
         outcome.metrics.update(metrics)
         outcome.usage["trained_tokens"] = metrics["trained_tokens"]
