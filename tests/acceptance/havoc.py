@@ -3,6 +3,7 @@
 import os
 import random
 import signal
+import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -88,6 +89,11 @@ class Havoc:
         blow()
         wait_for(f"a step after {what}", lambda: self._progress() > before, RECOVERY_S)
         self._note(what, began)
+
+    def summary(self) -> dict[str, dict[str, float]]:
+        """Return count, median and longest recovery of each kind, seconds."""
+        return {kind: {"count": len(found), "median_s": round(statistics.median(found), 2),
+                       "longest_s": round(max(found), 2)} for kind, found in sorted(self.recoveries.items())}
 
     def _room(self) -> int:
         """Return the committed step once it is past the first; a blow counts with at least two steps to come."""

@@ -65,7 +65,8 @@ class Scene:
         """Return the digest of every live version of the run's policy, in order of its number."""
         found = self.rows(
             "SELECT v.manifest ->> 'weights_sha256' AS sha FROM versions v "
-            "JOIN runs r ON r.policy_model_id = v.model_id WHERE r.id = %s AND v.state = 'live' ORDER BY v.number", run_id)
+            "JOIN runs r ON r.policy_model_id = v.model_id WHERE r.id = %s AND v.state = 'live' "
+            "ORDER BY v.number", run_id)
         return [row["sha"] for row in found]
 
     def _ended(self, run_id: str) -> Run | None:

@@ -1,10 +1,13 @@
 """The toy run: sort a few digits. Its base is taught here, in this process, so that every test starts from the same."""
 
+import random
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from hone.algorithms import presets
 from hone.environments import streams
+from hone.environments.contract import Observation
 from hone.environments.tasks import episode
 from hone.models import toy
 from hone.spec.run import AlgorithmSpec
@@ -15,16 +18,22 @@ from services.learner.trainer.learner import Learner
 
 DIGITS = 3
 SOURCE = {"environment": "sort_digits", "params": {"digits": DIGITS}}
-_SIZES = {"hidden": 64, "layers": 2, "heads": 2, "head_dim": 32, "ffn": 256}
+_SIZES = {"layers": 2, "head_dim": 32}
 
 
-def write_base(directory: Path, steps: int = 60, seed: int = 0) -> Path:
-    """Write a model directory that answers about half of the tasks: a random one, taught for `steps` steps."""
-    files = toy.files(seed, **_SIZES)
+def write_base(
+    directory: Path, steps: int = 60, seed: int = 0, digits: int = DIGITS, careless: float = 0.0, hidden: int = 64
+) -> Path:
+    """Write a model directory that answers some of the tasks: a random one, taught for `steps` steps.
+
+    A `careless` teacher gets one digit wrong in that share of the demonstrations.
+    """
+    files = toy.files(seed, **{**_SIZES, "hidden": hidden, "ffn": 4 * hidden, "heads": hidden // 32})
+    teacher = Teacher(Tokenizer({name: data for name, data in files.items() if name.endswith(".json")}), seed, digits,
+                      careless)
     learner = Learner.create(files, {"lr": 3e-3}, token_budget=65536)
-    tokenizer = Tokenizer({name: data for name, data in files.items() if name.endswith(".json")})
     for n in range(1, steps + 1):
-        learner.forward_backward(_plan(n), _demonstrations(tokenizer, seed, 64 * (n - 1), 64))
+        learner.forward_backward(_plan(n), teacher.demonstrations(64 * (n - 1), 64))
         learner.optim_step(3e-3, 1.0)
     directory.mkdir(parents=True, exist_ok=True)
     for name, data in {**files, "model.safetensors": learner.weights()}.items():
@@ -48,13 +57,29 @@ def _plan(n: int) -> StepPlan:
                     max_tokens=16)
 
 
-def _demonstrations(tokenizer: Tokenizer, seed: int, first: int, count: int) -> list[Trajectory]:
-    tasks = streams.draw("sort_digits", {"digits": DIGITS}, "train", seed, first, count)
-    seen = [episode(task).reset() for task in tasks]
-    return [_demonstration(tokenizer, place, one.messages, one.item["answer"]) for place, one in enumerate(seen)]
+@dataclass(frozen=True)
+class Teacher:
+    """Shows how tasks are solved, with the mistakes of a careless one."""
 
+    tokenizer: Tokenizer
+    seed: int
+    digits: int
+    careless: float
 
-def _demonstration(tokenizer: Tokenizer, place: int, messages: Any, answer: str) -> Trajectory:
-    ids = tokenizer.completion_ids(answer)
-    call = Call(0, tokenizer.prompt_ids(messages), ids, [], "stop", [], answer, [True] * len(ids))
-    return Trajectory(0, 0, place, {}, "", {}, [call], [], "ok", None, None)
+    def demonstrations(self, first: int, count: int) -> list[Trajectory]:
+        """Return solved training tasks at places `first …` of the stream."""
+        tasks = streams.draw("sort_digits", {"digits": self.digits}, "train", self.seed, first, count)
+        return [self._demonstration(first + place, episode(task).reset()) for place, task in enumerate(tasks)]
+
+    def _demonstration(self, place: int, seen: Observation) -> Trajectory:
+        answer = self._answer(seen.item["answer"], random.Random(f"{self.seed} {place}"))
+        ids = self.tokenizer.completion_ids(answer)
+        prompt = self.tokenizer.prompt_ids(seen.messages)
+        call = Call(0, prompt, ids, [], "stop", [], answer, [True] * len(ids))
+        return Trajectory(0, 0, place, {}, "", {}, [call], [], "ok", None, None)
+
+    def _answer(self, right: str, chance: random.Random) -> str:
+        if chance.random() >= self.careless:
+            return right
+        place = chance.randrange(len(right))
+        return right[:place] + str(chance.randrange(10)) + right[place + 1:]

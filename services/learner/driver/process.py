@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 import grpc
-from psycopg import OperationalError
+from psycopg import InterfaceError, OperationalError
 
 from hone.queues.hints import Hints
 from hone.spec.settings import Settings
@@ -95,7 +95,7 @@ class Driver:
         """Do `work`; while Postgres or the object store is away say so and come back after a while."""
         try:
             work()
-        except (OperationalError, StoreAway) as away:
+        except (OperationalError, InterfaceError, StoreAway, PermissionError) as away:
             log.warning("waiting: %s", str(away).strip())
             self._stop.wait(self._settings.sweep_s)
 

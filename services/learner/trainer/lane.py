@@ -5,26 +5,34 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from psycopg import InterfaceError, OperationalError
+
 from hone import ids
 from hone.crashpoints import reach
 from hone.models.architecture import Unsupported
 from hone.models.checkpoint_header import BadCheckpoint
 from hone.store import manifests
 from hone.store.database import Database, Row
-from hone.store.objects import ObjectMissing, Objects
+from hone.store.objects import Objects, StoreAway
 from hone.trajectory import parts
 from hone.trajectory.plan import StepPlan
 from hone.trajectory.records import Trajectory
 from services.learner.trainer.checkpoints import Checkpoints
-from services.learner.trainer.commit import Outcome, commit
+from services.learner.trainer.commit import Outcome, StaleUnit, commit
 from services.learner.trainer.export import export
 from services.learner.trainer.learner import Learner, RejectedPlan
-from services.learner.trainer.lease import Lease, fenced
+from services.learner.trainer.lease import Lease, LeaseLost, fenced
 
 log = logging.getLogger(__name__)
 
-_HOPELESS = (RejectedPlan, BadCheckpoint, Unsupported, manifests.DigestMismatch, ObjectMissing)
-"""What trying again will not change: the operations fail with the reason, and their run with them."""
+_USERS = (RejectedPlan, BadCheckpoint, Unsupported)
+"""What the user can put right; other failures are ours. Either fails the operations with its reason."""
+
+_NOT_OURS = (LeaseLost, StaleUnit)
+"""The work turned out to be somebody else's."""
+
+AWAY = (OperationalError, InterfaceError, StoreAway, PermissionError)
+"""Postgres or the object store does not serve us now: tried again until it does."""
 
 
 class Lane:
@@ -40,20 +48,21 @@ class Lane:
     def advance(self) -> bool:
         """Execute the next unit of queued operations, up to the save that publishes it; False when there is none.
 
-        Raises LeaseLost and StaleUnit when the work turned out to be somebody else's, psycopg.OperationalError and
-        StoreAway when it has to be tried again; in each case the learner is rebuilt from rows first.
+        Raises LeaseLost and StaleUnit when the work turned out to be somebody else's, one of AWAY when it has to be
+        tried again; in each case the learner is rebuilt from rows first. Any other failure is the unit's result.
         """
         unit = next_unit(self._queued())
         if not unit:
             return False
         try:
             self._perform(unit)
-        except _HOPELESS as problem:
-            self._learner = None
-            self._fail(unit, problem)
-        except BaseException:
+        except (*_NOT_OURS, *AWAY):
             self._learner = None
             raise
+        except Exception as problem:
+            self._learner = None
+            log.exception("operations %d to %d of %s fail", unit[0]["seq"], unit[-1]["seq"], self.lease.model_id)
+            self._fail(unit, problem)
         self.idle_since = time.monotonic()
         return True
 
@@ -137,10 +146,11 @@ class Lane:
             return transaction.all("trainer.queued", model_id=self.lease.model_id)
 
     def _fail(self, unit: list[Row], problem: Exception) -> None:
-        log.error("operations of %s fail: %s", self.lease.model_id, problem)
+        category = "user" if isinstance(problem, _USERS) else "server"
+        reason = f"{type(problem).__name__}: {problem}"
         with fenced(self._database, self.lease) as transaction:
             for operation in unit:
-                transaction.run("trainer.fail_operation", id=operation["id"], category="user", reason=str(problem))
+                transaction.run("trainer.fail_operation", id=operation["id"], category=category, reason=reason)
             transaction.run("driver.notify", channel="steps", payload=self.lease.model_id)
 
 

@@ -6,16 +6,13 @@ import time
 from collections.abc import Callable
 from functools import partial
 
-from psycopg import OperationalError
-
 from hone.spec.settings import Settings
 from hone.store import objects
 from hone.store.database import Database
 from hone.store.notifications import Listener
-from hone.store.objects import StoreAway
 from services.learner.trainer import lease as leases
 from services.learner.trainer.commit import StaleUnit
-from services.learner.trainer.lane import Lane
+from services.learner.trainer.lane import AWAY, Lane
 from services.learner.trainer.lease import LeaseLost
 
 log = logging.getLogger(__name__)
@@ -94,7 +91,7 @@ class Trainer:
         """Do `work`; while Postgres or the object store is away say so and come back after a while."""
         try:
             work()
-        except (OperationalError, StoreAway) as away:
+        except AWAY as away:
             log.warning("waiting: %s", str(away).strip())
             self._stop.wait(self._settings.sweep_s)
 

@@ -1,0 +1,1 @@
+"""Services with one fault each, run in place of the real ones."""

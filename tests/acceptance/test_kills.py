@@ -1,0 +1,59 @@
+"""Promise 1: kill any process at any named point or random moment, or freeze it past its lease, and nothing is lost.
+
+One undisturbed run gives the weights; the disturbed one, same spec and seed, must end with the same bits.
+"""
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance import backends, invariants, toy
+from tests.acceptance.backends import Backend
+from tests.acceptance.havoc import Havoc, points
+from tests.acceptance.scene import Scene, open_scene
+
+STEPS, PROMPTS, LEASE_S = 260, 8, 2.0
+COUNTS = {"driver": 2, "trainer": 2, "rollout": 2}
+SEED = 20260
+RANDOM_KILLS = 20
+
+
+@pytest.fixture(scope="module", params=backends.NAMES)
+def backend(request: pytest.FixtureRequest) -> Backend:
+    return backends.choose(request.param, request.getfixturevalue)
+
+
+@pytest.fixture(scope="module")
+def scene(backend: Backend, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+    state = tmp_path_factory.mktemp(backend.name)
+    for parent in (state, *state.parents[:2]):
+        os.chmod(parent, 0o711)
+    opened = open_scene(state, {"lease_s": LEASE_S, "sweep_s": 0.5, **backend.settings}, COUNTS)
+    yield opened
+    opened.stack.stop()
+
+
+@pytest.mark.timeout(1500)
+def test_nothing_is_lost_and_the_weights_are_equal_bit_for_bit(
+    backend: Backend, scene: Scene, tmp_path: Path
+) -> None:
+    scene.client.upload_model("base", toy.write_base(tmp_path / "base"))
+    spec = toy.spec("undisturbed", "base", STEPS, batch={"prompts": PROMPTS, "samples": 4}, keep_versions=2)
+    undisturbed = scene.client.create_run(spec)
+    scene.finished(undisturbed.id)
+    disturbed = scene.client.create_run({**spec, "name": "disturbed"})
+    havoc = Havoc(scene, disturbed.id, STEPS, LEASE_S)
+    for kind, point in points():
+        havoc.crash_at(kind, point)
+    for kind in ("driver", "trainer", "rollout"):
+        havoc.freeze(kind)
+    victims = havoc.random_kills(SEED, RANDOM_KILLS)
+    scene.finished(disturbed.id)
+    print(f"\nkilled at random with seed {SEED}: {', '.join(victims)}")
+    print(f"seconds to the next steps on {backend.name}: {json.dumps(havoc.summary())}")
+    invariants.check(scene, undisturbed.id, STEPS, PROMPTS)
+    invariants.check(scene, disturbed.id, STEPS, PROMPTS)
+    assert scene.weights(disturbed.id) == scene.weights(undisturbed.id)
