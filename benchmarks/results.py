@@ -11,8 +11,15 @@ def store(path: Path, result: dict[str, Any]) -> None:
     """Write a result as JSON and say where, with everything but its raw values."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(result, indent=1) + "\n")
-    print(json.dumps({key: value for key, value in result.items() if key != "raw"}, indent=1))
+    print(json.dumps(without_raw(result), indent=1))
     print(f"written to {path}")
+
+
+def without_raw(value: Any) -> Any:
+    """Return a value without what it holds under `raw`, at any depth."""
+    if not isinstance(value, dict):
+        return value
+    return {key: without_raw(inner) for key, inner in value.items() if key != "raw"}
 
 
 def load(path: Path) -> dict[str, Any]:
