@@ -28,6 +28,9 @@ _HOLDERS = {
                "AND claim_expires > now() LIMIT 1",
 }
 
+_NOTHING_LEFT = ("ready.after",)
+"""Points where the dead held nothing any more: its groups are ready, so nobody claims them again."""
+
 
 @dataclass
 class Havoc:
@@ -48,7 +51,7 @@ class Havoc:
         hit = self.scene.crash_dir / "hit"
         died = wait_for(f"{kind} to reach {point}", lambda: self._victim(hit, point), RECOVERY_S)
         assert died in {pid for name, pid in pids.items() if name.startswith(kind)}, (kind, point, died, pids)
-        self._recovered(kind, died, counter, before)
+        self._recovered(kind, died, None if point in _NOTHING_LEFT else counter, before)
 
     def kill(self, name: str) -> None:
         """Kill one process by its slot, whatever it is doing."""
