@@ -5,13 +5,11 @@ from dataclasses import asdict
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from hone import keys
 from hone.cli import connection
 from hone.cli.failures import Commands
-from hone.cli.output import Json, cell, say
+from hone.cli.output import Json, cell, say, table
 
 app = typer.Typer(cls=Commands, no_args_is_help=True, help="API keys.")
 
@@ -43,10 +41,7 @@ def listed(json: Json = False) -> None:
             say(json_text.dumps(asdict(key), default=str))
         return
     columns = ("id", "name", "prefix", "tenant", "created_at", "revoked_at")
-    table = Table(*columns, box=None, pad_edge=False, header_style="bold")
-    for key in found:
-        table.add_row(*(cell(getattr(key, column)) for column in columns))
-    Console().print(table)
+    table(columns, ([cell(getattr(key, column)) for column in columns] for key in found))
 
 
 @app.command()

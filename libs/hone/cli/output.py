@@ -10,6 +10,8 @@ from pydantic import BaseModel
 from rich.console import Console
 from rich.table import Table
 
+_WIDEST = 2000
+
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, one object a line.")]
 
 
@@ -24,10 +26,15 @@ def rows(items: Iterable[BaseModel], columns: Sequence[str], as_json: bool) -> N
         for item in items:
             say(item.model_dump_json())
         return
-    table = Table(*columns, box=None, pad_edge=False, header_style="bold")
-    for item in items:
-        table.add_row(*(cell(getattr(item, column)) for column in columns))
-    Console().print(table)
+    table(columns, ([cell(getattr(item, column)) for column in columns] for item in items))
+
+
+def table(columns: Sequence[str], lines: Iterable[Sequence[str]]) -> None:
+    """Print a table whose cells stay whole: ids are there to be copied, so a narrow terminal wraps lines instead."""
+    shown = Table(*columns, box=None, pad_edge=False, header_style="bold")
+    for line in lines:
+        shown.add_row(*line)
+    Console(width=_WIDEST).print(shown)
 
 
 def one(item: BaseModel, as_json: bool) -> None:

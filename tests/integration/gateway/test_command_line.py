@@ -20,7 +20,7 @@ def configured(monkeypatch: pytest.MonkeyPatch, gateway: Gateway, tenant: str, p
     monkeypatch.setenv("HONE_URL", gateway.url)
     monkeypatch.setenv("HONE_API_KEY", tenant)
     monkeypatch.setenv("HONE_DATABASE_URL", postgres.worker_url)
-    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("COLUMNS", "40")
 
 
 def typed(*words: str, code: int = 0) -> Result:
