@@ -16,6 +16,7 @@ from hone.environments.contract import Observation, Task
 from hone.environments.tasks import episode
 from hone.models.checkpoint import Checkpoint
 from hone.spec.run import RunSpec
+from hone.spec.settings import Settings
 from hone.trajectory.records import Call, Trajectory, VersionSpan
 from hone.trajectory.tokens import Tokenizer
 from services.inference.native import ladder
@@ -26,7 +27,8 @@ from services.learner.driver.planning import choose, rollout_plan, supervised_pl
 from services.learner.driver.requests import eval_due
 from services.learner.trainer.learner import Learner
 
-_SLOTS, _POSITIONS, _TOKEN_BUDGET = 256, 64, 16384
+_DEFAULTS = Settings()
+_SLOTS, _POSITIONS, _TOKEN_BUDGET = _DEFAULTS.engine_slots, _DEFAULTS.engine_max_tokens, _DEFAULTS.trainer_tokens
 Files = dict[str, bytes]
 
 
