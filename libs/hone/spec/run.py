@@ -14,7 +14,8 @@ class Strict(BaseModel):
 class ModelSpec(Strict):
     """What is trained."""
 
-    base: str = Field(min_length=1, description="Name of a registered model, a version id (ver_…), or a finished run's id (run_…).")
+    base: str = Field(
+        min_length=1, description="Name of a registered model, a version id (ver_…), or a finished run's id (run_…).")
     kind: Literal["full"] = Field("full", description="full: every weight is trained.")
 
 
@@ -36,7 +37,8 @@ class EvalSpec(Strict):
     """Held-out evaluation: tasks that training never draws."""
 
     prompts: int = Field(256, ge=1, description="Held-out prompts, disjoint from training by content hash.")
-    every: int = Field(25, ge=1, description="Steps between evaluations; the base and the last step are always evaluated.")
+    every: int = Field(
+        25, ge=1, description="Steps between evaluations; the base and the last step are always evaluated.")
     seed: int = Field(1_000_003, description="Seed of the held-out draw.")
     source: TaskSource | None = Field(None, description="Where held-out tasks come from; default: the training source.")
 
@@ -67,7 +69,8 @@ class OptimizerSpec(Strict):
     eps: float = Field(1e-8, gt=0)
     weight_decay: float = Field(0.0, ge=0)
     clip_norm: float = Field(1.0, gt=0, description="Gradient norm above which the gradient is scaled down.")
-    schedule: str = Field("constant", description="Name of a learning-rate schedule, a key of hone.algorithms.schedules.SCHEDULES.")
+    schedule: str = Field(
+        "constant", description="Name of a learning-rate schedule, a key of hone.algorithms.schedules.SCHEDULES.")
     schedule_params: dict[str, float] = Field(default_factory=dict)
 
 
@@ -92,14 +95,16 @@ class AlgorithmSpec(Strict):
     loss: Slot | None = None
     aggregation: Slot | None = None
     regularizers: list[Slot] | None = None
-    skip_zero_advantage: bool = Field(True, description="Leave groups without gradient out of the forward; the result is the same.")
+    skip_zero_advantage: bool = Field(
+        True, description="Leave groups without gradient out of the forward; the result is the same.")
 
 
 class RunSpec(Strict):
     """A managed run: a model, a task, a way to tell good from bad, and how to learn from it."""
 
     name: str = Field(min_length=1, max_length=200)
-    seed: int = Field(0, ge=0, lt=2**31, description="Same seed and spec on the same machine: the same weights, bit for bit.")
+    seed: int = Field(
+        0, ge=0, lt=2**31, description="Same seed and spec on the same machine: the same weights, bit for bit.")
     model: ModelSpec
     task: TaskSource = Field(description="Tasks to train on; for supervised runs a dataset with completions.")
     grader: dict[str, Any] | None = Field(None, description="Grader with a type; default: the environment's own.")
@@ -109,11 +114,13 @@ class RunSpec(Strict):
     optimizer: OptimizerSpec = Field(default_factory=OptimizerSpec)
     steps: Annotated[int, Field(ge=1, description="Training steps.")]
     eval: EvalSpec | None = Field(default_factory=EvalSpec, description="null: no evaluation.")
-    max_staleness: int = Field(0, ge=0, le=0, description="Versions rollouts may run ahead; 0 is synchronous and deterministic.")
+    max_staleness: int = Field(
+        0, ge=0, le=0, description="Versions rollouts may run ahead; 0 is synchronous and deterministic.")
     snapshot_every: int = Field(1, ge=1, description="Steps between optimizer snapshots.")
     keep_versions: int = Field(4, ge=1, description="Newest versions whose weights are kept, besides checkpoints.")
     checkpoint_every: int = Field(0, ge=0, description="Steps between versions kept for good; 0 keeps the last only.")
-    gap_alarm_nats: float = Field(0.01, gt=0, description="Mean trainer-sampler gap, nats a token, above which an alarm is raised.")
+    gap_alarm_nats: float = Field(
+        0.01, gt=0, description="Mean trainer-sampler gap, nats a token, above which an alarm is raised.")
     deadline_s: float = Field(86_400, gt=0, description="Seconds after which the run fails with its reason.")
 
     @model_validator(mode="before")

@@ -13,28 +13,36 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="HONE_", extra="ignore", frozen=True)
 
     database_url: str = Field("", description="Postgres URL of the workers' role.")
-    gateway_database_url: str = Field("", description="Postgres URL of the gateway's role, which sees one tenant at a time.")
+    gateway_database_url: str = Field(
+        "", description="Postgres URL of the gateway's role, which sees one tenant at a time.")
     objects_url: str = Field("", description="file:///directory or s3://key:secret@host:port/bucket (s3s:// for TLS).")
     broker_url: str = Field("", description="kombu URL: amqp://…, or filesystem:///directory for the embedded broker.")
     broker_poll_s: float = Field(0.01, gt=0, description="Polling interval of a broker that has to be polled, seconds.")
 
     gateway_address: str = Field("127.0.0.1:8470", description="host:port the gateway listens on.")
-    inference_address: str = Field("127.0.0.1:8471", description="host:port this engine listens on and registers under.")
+    inference_address: str = Field(
+        "127.0.0.1:8471", description="host:port this engine listens on and registers under.")
     reward_address: str = Field("127.0.0.1:8472", description="host:port of the reward service.")
     value_address: str = Field("127.0.0.1:8473", description="host:port of the value service.")
     simulation_address: str = Field("127.0.0.1:8474", description="host:port of the simulation service.")
-    learner_address: str = Field("127.0.0.1:8475", description="host:port of the Learner service; each driver serves it.")
+    learner_address: str = Field(
+        "127.0.0.1:8475", description="host:port of the Learner service; each driver serves it.")
 
-    process_name: str = Field("", description="Slot of this process under its supervisor (trainer-0); a restarted one takes its predecessor's leases over.")
+    process_name: str = Field(
+        "", description="Slot of this process under its supervisor (trainer-0); a restarted one takes its "
+        "predecessor's leases over.")
     lease_s: float = Field(10.0, gt=0, description="Seconds after which an unrenewed lease or claim is anybody's.")
     sweep_s: float = Field(1.0, gt=0, description="Seconds between looks at the rows that need no notification.")
     rpc_timeout_s: float = Field(60.0, gt=0, description="Deadline of a gRPC call that names no other, seconds.")
     claim_groups: int = Field(64, ge=1, description="Groups a rollout worker claims at a time.")
     rollout_threads: int = Field(2, ge=1, description="Claims a rollout worker works on at the same time.")
 
-    engine_slots: int = Field(256, ge=1, description="Sequences the native engine decodes at a time; every step has this many rows.")
-    engine_max_tokens: int = Field(512, ge=16, description="Positions of a sequence, prompt included, in the native engine's cache.")
-    trainer_tokens: int = Field(2048, ge=1, description="Token budget of one micro-batch; part of what makes equal bits.")
+    engine_slots: int = Field(
+        256, ge=1, description="Sequences the native engine decodes at a time; every step has this many rows.")
+    engine_max_tokens: int = Field(
+        512, ge=16, description="Positions of a sequence, prompt included, in the native engine's cache.")
+    trainer_tokens: int = Field(
+        2048, ge=1, description="Token budget of one micro-batch; part of what makes equal bits.")
     grader_processes: int = Field(1, ge=1, description="Processes that run symbolic graders.")
     max_body_mb: int = Field(64, ge=1, description="Largest request body the gateway reads, MiB, uploads included.")
 
