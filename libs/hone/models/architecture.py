@@ -107,7 +107,8 @@ def parse(config: Mapping[str, Any]) -> Architecture:
         raise Unsupported("num_key_value_heads", kv_heads, f"a divisor of num_attention_heads ({heads})")
     return Architecture(
         family=family, vocab_size=_count(config, "vocab_size"), hidden=hidden,
-        layers=_count(config, "num_hidden_layers"), heads=heads, kv_heads=kv_heads, head_dim=_count(config, "head_dim", hidden // heads),
+        layers=_count(config, "num_hidden_layers"),
+        heads=heads, kv_heads=kv_heads, head_dim=_count(config, "head_dim", hidden // heads),
         ffn=_count(config, "intermediate_size"), rope_theta=_rope_theta(config),
         norm_eps=float(config.get("rms_norm_eps", 1e-6)), tied=bool(config.get("tie_word_embeddings", False)),
         max_positions=_count(config, "max_position_embeddings", 32768), **FAMILIES[family],

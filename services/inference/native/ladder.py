@@ -19,7 +19,8 @@ from services.inference.native.sampler import Settings, sample
 from services.inference.native.weights import Layer, Weights
 
 ROWS = 16
-"""Row counts are multiples of this: whole vectors, whatever the width."""
+"""Row counts above the fewest are multiples of this: whole vectors, whatever the width."""
+FEWEST_ROWS = 8
 SHORTEST_REACH = 16
 LARGEST_CHUNK = 64
 """Rows that one chunk of a long context needs."""
@@ -47,7 +48,8 @@ def candidates(slots: int, positions: int) -> Ladder:
     reaches = [*range(SHORTEST_REACH, 129, 16), *range(160, 257, 32), *range(320, 1025, 64)]
     longest = max(SHORTEST_REACH, _rounded(positions, ROWS))
     reaches += list(range(2048, longest, 1024))
-    return Ladder(tuple(range(ROWS, rows + 1, ROWS)), (*(reach for reach in reaches if reach < longest), longest))
+    shorter = (reach for reach in reaches if reach < longest)
+    return Ladder((FEWEST_ROWS, *range(ROWS, rows + 1, ROWS)), (*shorter, longest))
 
 
 def measure(architecture: Architecture, slots: int, positions: int) -> Ladder:
@@ -71,7 +73,8 @@ def _safe_rows(decoder: Decoder, block: Architecture, tried: Ladder) -> tuple[in
         return _answer(decoder, cache, ids[:rows], step)
 
     whole = run(most)
-    return tuple(rows for rows in tried.rows if torch.equal(run(rows), whole[:rows]))
+    safe = (rows for rows in tried.rows[:-1] if torch.equal(run(rows), whole[:rows]))
+    return (*safe, most)
 
 
 def _safe_reaches(decoder: Decoder, block: Architecture, tried: Ladder) -> tuple[int, ...]:
@@ -83,7 +86,7 @@ def _safe_reaches(decoder: Decoder, block: Architecture, tried: Ladder) -> tuple
         short, long = (decoder.plan(cache, positions, None, looked) for looked in (reach, tried.reaches[-1]))
         return torch.equal(_answer(decoder, cache, ids, short), _answer(decoder, cache, ids, long))
 
-    return tuple(reach for reach in tried.reaches if equal(reach))
+    return (*(reach for reach in tried.reaches[:-1] if equal(reach)), tried.reaches[-1])
 
 
 def _answer(decoder: Decoder, cache: Cache, ids: Tensor, step: Pass) -> Tensor:

@@ -95,7 +95,8 @@ def test_a_batch_answers_each_request_with_what_it_would_get_alone(engine: Any, 
 def test_a_stream_gives_the_tokens_of_the_answer_one_by_one(engine: Any, model: Model) -> None:
     model.publish(0)
     whole = engine.Generate(asked(model), timeout=30)
-    deltas = [message.delta for message in engine.GenerateStream(pb.GenerateStreamRequest(request=asked(model)), timeout=30)]
+    stream = engine.GenerateStream(pb.GenerateStreamRequest(request=asked(model)), timeout=30)
+    deltas = [message.delta for message in stream]
     for made in whole.completions:
         own = [delta for delta in deltas if delta.index == made.index]
         assert [id for delta in own for id in delta.ids] == list(made.ids)
@@ -127,7 +128,7 @@ def test_a_request_for_a_version_waits_until_it_is_there(engine: Any, model: Mod
 
 
 def test_a_model_without_a_version_is_waited_for_until_the_deadline(engine: Any, model: Model) -> None:
-    code_, reason = code(lambda: engine.Generate(asked(model), timeout=0.5))
+    code_, _ = code(lambda: engine.Generate(asked(model), timeout=0.5))
     assert code_ in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
     answers: list[pb.GenerateResponse] = []
     waiting = threading.Thread(target=lambda: answers.append(engine.Generate(asked(model), timeout=30)))
@@ -164,7 +165,7 @@ def test_versions_insisted_on_are_served_in_order_and_each_exactly(engine: Any, 
 
 
 def _resident(engine: Any, model: Model) -> pb.ResidentModel:
-    listed = engine.ListVersions(pb.ListVersionsRequest(), timeout=10).models
+    listed: list[pb.ResidentModel] = engine.ListVersions(pb.ListVersionsRequest(), timeout=10).models
     return next(one for one in listed if one.model_id == model.id)
 
 
@@ -208,7 +209,7 @@ def test_changed_bytes_are_refused(engine: Any, model: Model, objects_url: str) 
     path = Path(objects_url.removeprefix("file://"), f"models/{model.id}/versions/{version_id}/model.safetensors")
     whole = path.read_bytes()
     path.write_bytes(whole[:-1] + b"\0")
-    code_, reason = code(lambda: engine.Generate(asked(model), timeout=1.5))
+    code_, _ = code(lambda: engine.Generate(asked(model), timeout=1.5))
     assert code_ in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
     assert eventually(lambda: model.do(
         "SELECT 1 FROM engine_models WHERE model_id = %s AND refused_reason LIKE '%%sha256 differs%%'", model.id))
@@ -225,7 +226,7 @@ def test_changed_bytes_are_refused(engine: Any, model: Model, objects_url: str) 
 def test_bad_input_is_named(engine: Any, model: Model, change: dict[str, Any], field: str) -> None:
     model.publish(0)
     request = asked(model)
-    target = request if set(change) & {"prompt_ids", "n", "model_id"} else request.sampling
+    target: Any = request if set(change) & {"prompt_ids", "n", "model_id"} else request.sampling
     for name, value in change.items():
         target.ClearField(name)
         target.MergeFrom(type(target)(**{name: value}))

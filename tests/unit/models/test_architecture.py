@@ -4,9 +4,10 @@ import json
 from typing import Any
 
 import pytest
+from transformers import LlamaConfig, PretrainedConfig, Qwen2Config, Qwen3Config
+
 from hone.models import toy
 from hone.models.architecture import Unsupported, parse
-from transformers import LlamaConfig, PretrainedConfig, Qwen2Config, Qwen3Config
 
 TOY: dict[str, Any] = json.loads(toy.files()["config.json"])
 SIZES: dict[str, Any] = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
+
 from hone.models import toy
 from hone.models.architecture import Unsupported
 from hone.models.checkpoint import Checkpoint, read_weights, weights_bytes

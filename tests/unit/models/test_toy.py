@@ -4,8 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from hone.models import toy
 from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from hone.models import toy
 
 
 def test_equal_seeds_give_equal_bytes_and_others_differ() -> None:
