@@ -1,0 +1,104 @@
+"""Hints wake a real worker on each broker; what is no hint harms nothing, and no message is ever needed."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from kombu import Producer
+
+from hone.queues import application
+from hone.queues.hints import Hints
+from hone.queues.topology import CLAIM_ROLLOUTS, DEAD_ROLLOUTS, ROLLOUTS
+from hone.spec.settings import Settings
+from tests.integration.rollout.conftest import open_worker, peers, run, settings  # noqa: F401 — fixtures
+from tests.integration.rollout.processes import WorkerProcess
+from tests.integration.rollout.rows import Run
+
+MALFORMED: dict[str, dict[str, Any]] = {
+    "not JSON": {"body": b"\x00 no", "content_type": "application/json", "content_encoding": "utf-8",
+                 "headers": {"task": CLAIM_ROLLOUTS, "id": "1", "lang": "py"}},
+    "pickled": {"body": b"\x80\x04.", "content_type": "application/x-python-serialize", "content_encoding": "binary",
+                "headers": {"task": CLAIM_ROLLOUTS, "id": "2", "lang": "py"}},
+    "unknown task": {"body": b"[[], {}, {}]", "content_type": "application/json", "content_encoding": "utf-8",
+                     "headers": {"task": "rollouts.destroy", "id": "3", "lang": "py"}},
+    "extra arguments": {"body": b"[[1, 2], {\"x\": 3}, {}]", "content_type": "application/json",
+                        "content_encoding": "utf-8", "headers": {"task": CLAIM_ROLLOUTS, "id": "4", "lang": "py"}},
+    "no headers": {"body": b"{}", "content_type": "application/json", "content_encoding": "utf-8", "headers": {}},
+}
+
+
+@pytest.fixture(params=["folder", "rabbitmq"])
+def broker_settings(request: pytest.FixtureRequest, settings: Settings) -> Settings:  # noqa: F811
+    if request.param == "folder":
+        return settings
+    return settings.model_copy(update={"broker_url": request.getfixturevalue("rabbitmq_url")})
+
+
+@pytest.fixture
+def connection(broker_settings: Settings) -> Any:
+    """The broker with empty queues."""
+    with application.create(broker_settings).connection_for_write() as found:
+        application.declare(found)
+        for queue in (ROLLOUTS, DEAD_ROLLOUTS):
+            queue(found.default_channel).purge()
+        yield found
+
+
+@pytest_asyncio.fixture
+async def worker(broker_settings: Settings, connection: Any, run: Run,  # noqa: F811
+                 tmp_path: Path) -> AsyncIterator[WorkerProcess]:
+    """A worker that has looked at the rows once and now waits for hints."""
+    found = await WorkerProcess.start(broker_settings, tmp_path)
+    run.request(1)
+    Hints(broker_settings).send(1)
+    await ready(run, 1)
+    yield found
+    assert await found.stop() == 0
+
+
+async def ready(run: Run, count: int) -> None:  # noqa: F811
+    while run.states().count("ready") < count:
+        await asyncio.sleep(0.05)
+
+
+def waiting(connection: Any, queue: Any) -> int:
+    return int(queue(connection.default_channel).queue_declare(passive=True).message_count)
+
+
+@pytest.mark.usefixtures("worker")
+async def test_a_hint_wakes_a_worker(broker_settings: Settings, run: Run) -> None:  # noqa: F811
+    run.request(3, first=1)
+    assert Hints(broker_settings).send(2) == 2
+    await ready(run, 4)
+
+
+@pytest.mark.usefixtures("worker")
+async def test_purging_every_message_costs_only_time(
+        broker_settings: Settings, connection: Any, run: Run) -> None:  # noqa: F811
+    run.request(2, first=1)
+    await asyncio.sleep(0.5)
+    assert run.states().count("ready") == 1  # nobody told the worker
+    Hints(broker_settings).send(5)
+    ROLLOUTS(connection.default_channel).purge()
+    Hints(broker_settings).send(1)
+    await ready(run, 3)
+
+
+async def test_what_is_no_hint_is_a_dead_letter(
+        broker_settings: Settings, connection: Any, worker: WorkerProcess, run: Run) -> None:  # noqa: F811
+    producer = Producer(connection.default_channel)
+    for message in MALFORMED.values():
+        producer.publish(message["body"], exchange="", routing_key="rollouts", headers=message["headers"],
+                         content_type=message["content_type"], content_encoding=message["content_encoding"])
+    while waiting(connection, DEAD_ROLLOUTS) < len(MALFORMED):
+        await asyncio.sleep(0.05)
+    run.request(1, first=1)
+    Hints(broker_settings).send(1)
+    await ready(run, 2)
+    assert worker.process.returncode is None
+    assert waiting(connection, ROLLOUTS) == 0
+    troubles = [line for line in worker.lines() if line["level"] in {"warning", "error", "critical"}]
+    assert len(troubles) >= len(MALFORMED)
