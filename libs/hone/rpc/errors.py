@@ -57,6 +57,6 @@ def status(error: RpcError) -> status_pb2.Status:
     return rich
 
 
-async def abort(context: grpc.aio.ServicerContext, error: RpcError) -> None:
+async def abort(context: "grpc.aio.ServicerContext[object, object]", error: RpcError) -> None:
     """End a call with the error's rich status."""
-    await context.abort_with_status(rpc_status.to_status(status(error)))
+    await context.abort_with_status(rpc_status.to_status(status(error)))  # type: ignore[attr-defined]  # stubs lack it

@@ -18,7 +18,7 @@ OPTIONS = [("grpc.max_receive_message_length", MAX_MESSAGE_BYTES), ("grpc.max_se
 GRACE_S = 4.0  # the supervisor waits 5
 
 
-class RichErrors(grpc.aio.ServerInterceptor):
+class RichErrors(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]  # not generic at run time
     """Turns an RpcError that a servicer raises into the call's status, details included."""
 
     async def intercept_service(
@@ -57,7 +57,7 @@ async def start(address: str, service: str, register: Callable[[grpc.aio.Server]
     """Start serving `service` (its full protobuf name) at host:port and return the server."""
     server = grpc.aio.server(interceptors=[RichErrors()], options=OPTIONS)
     register(server)
-    checks = health.aio.HealthServicer()
+    checks = health.aio.HealthServicer()  # type: ignore[attr-defined]  # stubs lack it
     health_pb2_grpc.add_HealthServicer_to_server(checks, server)
     reflection.enable_server_reflection([service, health.SERVICE_NAME, reflection.SERVICE_NAME], server)
     if server.add_insecure_port(address) == 0:

@@ -2,7 +2,7 @@
 
 from functools import cache
 from importlib.resources import files
-from typing import LiteralString, cast
+from typing import LiteralString
 
 
 @cache
@@ -18,4 +18,4 @@ def statement(name: str) -> LiteralString:
     Raises KeyError when the flow's file holds no statement of that name.
     """
     flow, _, key = name.partition(".")
-    return cast(LiteralString, _statements(flow)[key])
+    return _statements(flow)[key]
