@@ -1,6 +1,7 @@
 """`python -m services.rollout`: a Celery worker that hints wake, until SIGTERM."""
 
 import logging
+import socket
 from typing import Any
 
 from celery import Celery, signals
@@ -23,7 +24,7 @@ def main() -> None:
     loop.submit(worker.resume())
     celery.Worker(
         pool="threads", concurrency=configuration.rollout_threads, quiet=True, without_mingle=True,
-        without_gossip=True, hostname=f"{configuration.process_name or 'rollout'}@%h",
+        without_gossip=True, hostname=f"{configuration.process_name or 'rollout'}@{socket.gethostname()}",
     ).start()
 
 
@@ -42,7 +43,9 @@ def _listen(celery: Celery, loop: LoopThread, worker: Worker) -> None:
 
 def _keep_ours(**_: Any) -> None:
     """With a receiver for this signal Celery leaves logging as it is; that a hint came is not worth a line."""
-    logging.getLogger("celery.app.trace").setLevel(logging.WARNING)
+    logging.captureWarnings(True)
+    for chatty in ("celery.app.trace", "celery.worker.strategy"):
+        logging.getLogger(chatty).setLevel(logging.WARNING)
 
 
 if __name__ == "__main__":

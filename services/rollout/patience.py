@@ -43,23 +43,29 @@ class Patience:
         """
         loop = asyncio.get_running_loop()
         late = loop.call_later(self._settings.lease_s, self._remind, claim, f"waiting for {source}: no answer yet")
-        pause_s = FIRST_PAUSE_S
         try:
-            while True:
-                try:
-                    answer = await ask()
-                    break
-                except AWAY as error:
-                    await self._tell(claim, f"waiting for {source}: {describe(error)}")
-                await asyncio.sleep(pause_s)
-                pause_s = min(2 * pause_s, max(FIRST_PAUSE_S, self._settings.sweep_s))
-                if not self._claims.holds(claim):
-                    raise LeaseLost
+            answer, failed = await self._insist(claim, source, ask)
         finally:
             late.cancel()
-        if pause_s != FIRST_PAUSE_S or loop.time() > late.when():
+        if failed or loop.time() > late.when():
             await self._tell(claim, None)
         return answer
+
+    async def _insist(self, claim: Claim, source: str, ask: Callable[[], Awaitable[Answer]]) -> tuple[Answer, bool]:
+        """Return the answer and whether it took more than one attempt."""
+        pause_s, told = FIRST_PAUSE_S, ""
+        while True:
+            try:
+                return await ask(), bool(told)
+            except AWAY as error:
+                reason = f"waiting for {source}: {describe(error)}"
+            if reason != told:
+                await self._tell(claim, reason)
+                told = reason
+            await asyncio.sleep(pause_s)
+            pause_s = min(2 * pause_s, max(FIRST_PAUSE_S, self._settings.sweep_s))
+            if not self._claims.holds(claim):
+                raise LeaseLost
 
     def _remind(self, claim: Claim, reason: str) -> None:
         task = asyncio.create_task(self._tell(claim, reason))

@@ -14,7 +14,7 @@ CONNECT_TIMEOUT_S = 1.0
 
 def create(settings: Settings) -> Celery:
     """Return a Celery application on the broker that the settings name; it connects when first used."""
-    application = Celery("hone", set_as_current=False, broker=settings.broker_url)
+    application = Celery("hone", set_as_current=False, broker=settings.broker_url.replace(":///", "://localhost/"))
     application.conf.update(
         **_transport(settings),
         broker_connection_timeout=CONNECT_TIMEOUT_S,

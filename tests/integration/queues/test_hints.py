@@ -51,17 +51,22 @@ def connection(broker_settings: Settings) -> Any:
 async def worker(broker_settings: Settings, connection: Any, run: Run,  # noqa: F811
                  tmp_path: Path) -> AsyncIterator[WorkerProcess]:
     """A worker that has looked at the rows once and now waits for hints."""
+    assert waiting(connection, ROLLOUTS) == 0
     found = await WorkerProcess.start(broker_settings, tmp_path)
-    run.request(1)
-    Hints(broker_settings).send(1)
-    await ready(run, 1)
-    yield found
-    assert await found.stop() == 0
+    try:
+        run.request(1)
+        Hints(broker_settings).send(1)
+        await ready(run, 1)
+        yield found
+        assert await found.stop() == 0
+    finally:
+        found.kill()
 
 
 async def ready(run: Run, count: int) -> None:  # noqa: F811
-    while run.states().count("ready") < count:
-        await asyncio.sleep(0.05)
+    async with asyncio.timeout(60):
+        while run.states().count("ready") < count:
+            await asyncio.sleep(0.05)
 
 
 def waiting(connection: Any, queue: Any) -> int:
@@ -93,8 +98,9 @@ async def test_what_is_no_hint_is_a_dead_letter(
     for message in MALFORMED.values():
         producer.publish(message["body"], exchange="", routing_key="rollouts", headers=message["headers"],
                          content_type=message["content_type"], content_encoding=message["content_encoding"])
-    while waiting(connection, DEAD_ROLLOUTS) < len(MALFORMED):
-        await asyncio.sleep(0.05)
+    async with asyncio.timeout(60):
+        while waiting(connection, DEAD_ROLLOUTS) < len(MALFORMED):
+            await asyncio.sleep(0.05)
     run.request(1, first=1)
     Hints(broker_settings).send(1)
     await ready(run, 2)

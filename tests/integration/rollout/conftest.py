@@ -37,7 +37,7 @@ def settings(postgres_url: str, peers: Peers, tmp_path: Path) -> Settings:
 @pytest.fixture
 def run(postgres_owner_url: str, settings: Settings, peers: Peers) -> Iterator[Run]:
     """A run whose model the stand-in engine serves."""
-    register_engine(postgres_owner_url, "engine-0", peers.address)
+    register_engine(postgres_owner_url, "engine-0", peers.address, age_s=-3600)
     yield add_run(postgres_owner_url, objects.connect(settings.objects_url))
     with psycopg.connect(postgres_owner_url) as connection:
         connection.execute("UPDATE groups SET state = 'dropped', reason = 'cancelled' WHERE state = 'requested'")

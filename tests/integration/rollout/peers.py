@@ -75,7 +75,7 @@ class Reward(reward_pb2_grpc.RewardServiceServicer):
 
     def __init__(self) -> None:
         self.requests: list[reward_pb2.GradeRequest] = []
-        self.status = reward_pb2.GRADE_STATUS_OK
+        self.status: reward_pb2.GradeStatus = reward_pb2.GRADE_STATUS_OK
         self.error: RpcError | None = None
         self.open = asyncio.Event()
         self.open.set()
@@ -97,7 +97,9 @@ class Peers:
     """All three on one port."""
 
     def __init__(self, tokens: int | None = None) -> None:
-        self.inference, self.simulation, self.reward = Inference(tokens), Simulation(), Reward()
+        self.inference = Inference(tokens)  # type: ignore[abstract]  # the calls a rollout worker makes, no others
+        self.simulation = Simulation()  # type: ignore[abstract]
+        self.reward = Reward()  # type: ignore[abstract]
         self.address = ""
 
     async def start(self, address: str = "127.0.0.1:0") -> None:

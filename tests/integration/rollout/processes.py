@@ -28,6 +28,11 @@ class WorkerProcess:
                      **environment})
         return cls(process, log)
 
+    def kill(self) -> None:
+        """End it at once, if it still runs."""
+        if self.process.returncode is None:
+            self.process.kill()
+
     async def stop(self) -> int:
         """Send SIGTERM and return the exit status."""
         if self.process.returncode is None:

@@ -79,7 +79,7 @@ def register_engine(url: str, engine_id: str, address: str, age_s: float = 0) ->
 
 def every(url: str, query: str, **params: Any) -> list[dict[str, Any]]:
     with psycopg.connect(url, row_factory=dict_row) as connection:
-        return connection.execute(query, params).fetchall()  # type: ignore[call-overload, no-any-return]
+        return connection.execute(query, params).fetchall()
 
 
 def one(url: str, query: str, **params: Any) -> dict[str, Any]:

@@ -29,9 +29,12 @@ async def test_a_worker_killed_at_a_named_point(
     killed = await WorkerProcess.start(settings, tmp_path, HONE_CRASH_DIR=str(crash))
     assert await asyncio.wait_for(killed.process.wait(), 60) == -9
     successor = await WorkerProcess.start(settings, tmp_path)
-    while run.states() != ["ready"]:
-        await asyncio.sleep(0.05)
-    assert await successor.stop() == 0
+    try:
+        async with asyncio.timeout(60):
+            while run.states() != ["ready"]:
+                await asyncio.sleep(0.05)
+    finally:
+        successor.kill()
     assert len(peers.inference.requests) == GENERATED[point]
     [group] = run.groups()
     assert group["attempt"] == (1 if point == "ready.after" else 2)

@@ -77,8 +77,7 @@ async def test_two_engines_share_the_work(run: Run, peers: Peers, open_worker: O
     await other.stop()
 
 
-async def test_a_group_that_is_refused_does_not_hold_up_its_neighbours(
-        run: Run, peers: Peers, open_worker: Open) -> None:
+async def test_a_group_that_is_refused_does_not_hold_up_its_neighbours(run: Run, open_worker: Open) -> None:
     empty = '{"environment": "sorting", "seed": 1, "item": null, "params": {"prompt": "", "answer": ""}}'
     run.request(1, task=empty)
     run.request(3, first=1)

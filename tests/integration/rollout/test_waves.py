@@ -2,6 +2,7 @@
 
 import psycopg
 
+from hone.api import reward_pb2
 from hone.models import toy
 from hone.spec.settings import Settings
 from hone.store import objects
@@ -13,7 +14,7 @@ from tests.integration.rollout.rows import Run, every, one
 
 
 async def test_a_claimed_wave_is_ready_with_a_part_that_decodes(
-        run: Run, peers: Peers, open_worker: Open, settings: Settings) -> None:
+        run: Run, open_worker: Open, settings: Settings) -> None:
     ids = run.request(6, n=4)
     await (await open_worker()).work()
     groups = run.groups()
@@ -89,7 +90,7 @@ async def test_work_goes_on_until_nothing_is_claimable(run: Run, open_worker: Op
 
 
 async def test_a_graders_own_trouble_masks_the_sample(run: Run, peers: Peers, open_worker: Open) -> None:
-    peers.reward.status = 4  # infra_error
+    peers.reward.status = reward_pb2.GRADE_STATUS_INFRA_ERROR
     run.request(1, n=2)
     await (await open_worker()).work()
     rows = every(run.url, "SELECT status, score FROM trajectories WHERE run_id = %(id)s", id=run.run_id)

@@ -1,0 +1,64 @@
+"""What a group's request and its stored call are made of."""
+
+from typing import Any
+
+import pytest
+
+from hone.api import reward_pb2, trajectory_pb2
+from services.rollout.claims import Claim
+from services.rollout.group import FINISH_REASONS, _cut, _sampling
+from services.rollout.reward import STATUSES, grader_json, score
+
+
+def claim(**fields: Any) -> Claim:
+    return Claim(**{
+        "id": 1, "attempt": 1, "tenant_id": "ten", "run_id": "run", "seed": 0, "purpose": "train", "request_no": 17,
+        "task": {}, "task_hash": "", "n": 1, "sampling": {"max_tokens": 4}, "grader": None, "model_id": "mod",
+        "version_id": None, "remaining_s": 1.0, **fields})
+
+
+class Stops:
+    stop_ids = (2,)
+
+
+def test_the_request_names_the_noise_whatever_the_attempt() -> None:
+    assert claim(attempt=1).request == claim(attempt=9, id=5).request == "train/17"
+
+
+@pytest.mark.parametrize(("text", "stops", "expected"), [
+    ("one\ntwo", ["\n"], "one"), ("one", ["\n"], "one"), ("a;b,c", [",", ";"], "a"), ("", ["x"], ""), ("x", [], "x"),
+])
+def test_text_ends_at_the_first_stop_text(text: str, stops: list[str], expected: str) -> None:
+    assert _cut(text, stops) == expected
+
+
+def test_sampling_left_out_is_plain_sampling() -> None:
+    made = _sampling(claim(), Stops())  # type: ignore[arg-type]
+    assert made == trajectory_pb2.Sampling(max_tokens=4, temperature=1, top_p=1, top_k=0, stop_ids=[2])
+
+
+def test_greedy_is_asked_for_as_zero() -> None:
+    made = _sampling(claim(sampling={"max_tokens": 4, "temperature": 0}), Stops())  # type: ignore[arg-type]
+    assert made.temperature == 0
+
+
+@pytest.mark.parametrize(("grader", "expected"), [
+    (None, '{"type": "own"}'), ({"type": "exact", "a": 1}, '{"a": 1, "type": "exact"}')])
+def test_the_runs_grader_goes_before_the_environments(grader: dict[str, Any] | None, expected: str) -> None:
+    assert grader_json(claim(grader=grader), '{"type": "own"}') == expected
+
+
+@pytest.mark.parametrize("status", ["ok", "no_answer", "timeout_candidate", "infra_error", "judge_error",
+                                    "timeout_grader", "invalid_spec"])
+def test_every_status_of_the_contract_has_its_row_value(status: str) -> None:
+    assert status in STATUSES.values()
+    assert len(STATUSES) == 7
+
+
+def test_a_masked_grade_has_no_score_and_zero_is_one() -> None:
+    assert score(reward_pb2.Grade(status=reward_pb2.GRADE_STATUS_INFRA_ERROR)) is None
+    assert score(reward_pb2.Grade(status=reward_pb2.GRADE_STATUS_NO_ANSWER, score=0)) == 0
+
+
+def test_finish_reasons_are_the_stored_words() -> None:
+    assert set(FINISH_REASONS.values()) == {"stop", "length", "abort"}

@@ -1,0 +1,44 @@
+"""Journaled calls come back exactly, or as one error."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hone.trajectory import journal
+from hone.trajectory.journal import JournalError
+from hone.trajectory.records import Call, VersionSpan
+
+WORDS = st.text(max_size=20)
+LOGP = st.floats(width=32, allow_nan=False)
+
+
+@given(st.lists(st.tuples(st.integers(0, 2**31 - 1), LOGP, st.booleans()), max_size=20), WORDS, WORDS)
+def test_a_call_comes_back_exactly(tokens: list[tuple[int, float, bool]], text: str, engine: str) -> None:
+    call = Call(
+        index=1, prompt_ids=[3, 1, 2], completion_ids=[token for token, _, _ in tokens],
+        logp_sample=[logp for _, logp, _ in tokens], finish_reason="length",
+        versions=[VersionSpan("ver_a", 2), VersionSpan("ver_b", len(tokens))], text=text,
+        train_mask=[trained for _, _, trained in tokens], turn=1, sampling={"max_tokens": 4, "stop": ["\n"]},
+        engine=engine)
+    assert journal.decode(journal.encode(call)) == call
+
+
+def test_log_probs_keep_every_bit_of_the_wire() -> None:
+    logp = np.float32(-0.1).item()
+    call = Call(0, [1], [2], [logp], "stop", [], "", [True])
+    assert journal.decode(journal.encode(call)).logp_sample == [logp]
+    assert isinstance(json.loads(journal.encode(call)), dict)
+
+
+@pytest.mark.parametrize("body", [
+    b"", b"\xff\xfe", b"[]", b"{}", b'{"logp_sample": "A", "train_mask": "", "versions": []}',
+    b'{"logp_sample": "AAA=", "train_mask": "", "versions": []}',
+    b'{"logp_sample": "", "train_mask": "", "versions": [], "strange": 1}',
+])
+def test_bytes_that_are_no_call_are_one_error_with_them(body: bytes) -> None:
+    with pytest.raises(JournalError) as raised:
+        journal.decode(body)
+    assert raised.value.raw == body

@@ -1,0 +1,133 @@
+"""Tokenizing: templates, stops and ends, from the files alone; the same ids as transformers where it can be asked."""
+
+import json
+from typing import Any
+
+import pytest
+from tokenizers import Tokenizer as Vocabulary
+from tokenizers.processors import TemplateProcessing
+
+from hone.models import toy
+from hone.trajectory.tokens import Tokenizer, TokenizerError
+
+CHAT = (
+    "{%- for message in messages %}{{ '<bos>' }}{% if message.role == 'user' %}+{% else %}-{% endif %}"
+    "{{ message['content'] }}{{ eos_token }}\n{%- endfor %}{% if add_generation_prompt %}<bos>={% endif %}")
+
+
+def files(**changes: Any) -> dict[str, bytes]:
+    """The toy model's files; a keyword replaces a file's keys (`None`: the file is not there)."""
+    found = {name: data for name, data in toy.files().items() if name.endswith(".json")}
+    for stem, change in changes.items():
+        name = f"{stem}.json"
+        if change is None:
+            found.pop(name, None)
+        else:
+            found[name] = json.dumps({**json.loads(found.get(name, b"{}")), **change}).encode()
+    return found
+
+
+def user(text: str) -> list[dict[str, str]]:
+    return [{"role": "user", "content": text}]
+
+
+def ids(text: str) -> list[int]:
+    return [toy.SYMBOLS.index(symbol) for symbol in text]
+
+
+def test_without_a_template_contents_are_joined() -> None:
+    tokenizer = Tokenizer(files())
+    assert tokenizer.prompt_ids(user("s529170=")) == ids("s529170=")
+    assert tokenizer.prompt_ids([*user("12"), {"role": "assistant", "content": "34"}]) == ids("1234")
+
+
+def test_a_plain_prompt_gets_what_the_tokenizer_itself_puts_around_it() -> None:
+    vocabulary = Vocabulary.from_str(files()["tokenizer.json"].decode())
+    vocabulary.post_processor = TemplateProcessing(single="<bos> $A", special_tokens=[("<bos>", toy.BOS)])
+    tokenizer = Tokenizer({**files(), "tokenizer.json": vocabulary.to_str().encode()})
+    assert tokenizer.prompt_ids(user("12")) == [toy.BOS, *ids("12")]
+    assert tokenizer.completion_ids("12") == [*ids("12"), toy.EOS]
+
+
+def test_a_chat_template_makes_the_prompt() -> None:
+    tokenizer = Tokenizer(files(tokenizer_config={"chat_template": CHAT}))
+    assert tokenizer.prompt_ids([*user("12"), {"role": "assistant", "content": "3"}]) == [
+        toy.BOS, *ids("+12"), toy.EOS, toy.BOS, *ids("-3"), toy.EOS, toy.BOS, *ids("=")]
+
+
+def test_a_template_file_goes_before_the_config() -> None:
+    found = {**files(tokenizer_config={"chat_template": CHAT}), "chat_template.jinja": b"1{{ messages[0].content }}"}
+    assert Tokenizer(found).prompt_ids(user("2")) == ids("12")
+
+
+def test_of_several_templates_the_default_is_taken() -> None:
+    several = [{"name": "tools", "template": "9"}, {"name": "default", "template": "7"}]
+    assert Tokenizer(files(tokenizer_config={"chat_template": several})).prompt_ids(user("2")) == ids("7")
+
+
+def test_special_tokens_may_be_objects_and_generation_marks_mean_nothing() -> None:
+    template = "{% for m in messages %}{% generation %}{{ m.content }}{% endgeneration %}{{ eos_token }}{% endfor %}"
+    tokenizer = Tokenizer(files(tokenizer_config={
+        "chat_template": template, "eos_token": {"content": "<eos>", "lstrip": False}}))
+    assert tokenizer.prompt_ids(user("1")) == [*ids("1"), toy.EOS]
+
+
+@pytest.mark.parametrize(("template", "reason"), [
+    ("{{ raise_exception('roles must alternate') }}", "roles must alternate"),
+    ("{% for %}", "chat_template"),
+    ("{{ messages.__class__.__mro__ }}", "unsafe"),
+    ("{{ messages.append(1) }}", "unsafe"),
+])
+def test_a_template_that_refuses_or_reaches_out_is_an_error(template: str, reason: str) -> None:
+    with pytest.raises(TokenizerError, match=reason):
+        Tokenizer(files(tokenizer_config={"chat_template": template})).prompt_ids(user("1"))
+
+
+@pytest.mark.parametrize(("generation", "config", "own", "expected"), [
+    ({"eos_token_id": [7, 5]}, {"eos_token_id": 3}, {"eos_token": "<eos>"}, [7, 5]),
+    ({"eos_token_id": 9}, {"eos_token_id": 3}, {"eos_token": "<eos>"}, [9]),
+    (None, {"eos_token_id": 3}, {"eos_token": "<eos>"}, [3]),
+    (None, {"eos_token_id": None}, {"eos_token": "<eos>"}, [toy.EOS]),
+])
+def test_the_first_file_that_names_an_end_decides(
+        generation: dict[str, Any] | None, config: dict[str, Any], own: dict[str, Any], expected: list[int]) -> None:
+    tokenizer = Tokenizer(files(generation_config=generation, config=config, tokenizer_config=own))
+    assert tokenizer.stop_ids == expected
+
+
+def test_training_data_ends_with_the_tokenizers_own_end() -> None:
+    assert Tokenizer(files(generation_config={"eos_token_id": [7, toy.EOS]})).eos_id == toy.EOS
+    assert Tokenizer(files(generation_config={"eos_token_id": 7}, tokenizer_config={"eos_token": None})).eos_id == 7
+
+
+def test_text_goes_without_the_stop_and_hides_nothing() -> None:
+    tokenizer = Tokenizer(files())
+    assert tokenizer.decode([*ids("012579"), toy.EOS]) == "012579"
+    assert tokenizer.decode(ids("0125")) == "0125"
+    assert tokenizer.decode([*ids("01"), toy.PAD, *ids("2"), toy.EOS]) == "01<pad>2"
+    assert tokenizer.decode([]) == ""
+    assert tokenizer.decode([toy.EOS]) == ""
+
+
+@pytest.mark.parametrize(("changes", "reason"), [
+    ({"tokenizer": None}, "tokenizer.json: found nothing"),
+    ({"generation_config": None, "config": {"eos_token_id": None}, "tokenizer_config": {"eos_token": None}}, "eos"),
+])
+def test_missing_files_are_named(changes: dict[str, Any], reason: str) -> None:
+    with pytest.raises(TokenizerError, match=reason):
+        Tokenizer(files(**changes))
+
+
+@pytest.mark.parametrize("name", ["tokenizer.json", "tokenizer_config.json", "config.json"])
+def test_files_that_are_no_json_are_named(name: str) -> None:
+    broken = {**files(generation_config=None), name: b"[oops"}
+    with pytest.raises(TokenizerError, match=name):
+        Tokenizer(broken)
+
+
+def test_padding_and_truncation_that_a_file_brings_along_are_switched_off() -> None:
+    vocabulary = Vocabulary.from_str(files()["tokenizer.json"].decode())
+    vocabulary.enable_truncation(2)
+    vocabulary.enable_padding(length=9)
+    tokenizer = Tokenizer({**files(), "tokenizer.json": vocabulary.to_str().encode()})
+    assert tokenizer.prompt_ids(user("12345")) == ids("12345")
