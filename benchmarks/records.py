@@ -19,6 +19,7 @@ class Record:
     rewards: list[float] = field(default_factory=list)
     mean_tokens: list[float] = field(default_factory=list)
     max_tokens: list[float] = field(default_factory=list)
+    idle_groups: list[float] = field(default_factory=list)  # groups whose rewards do not vary
     phases: dict[str, list[float]] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
@@ -35,6 +36,7 @@ def summary(record: Record, workload: Workload) -> dict[str, Any]:
         "reward_first": _mean(record.rewards[:workload.window]),
         "reward_last": _mean(record.rewards[-workload.window:]),
         "mean_tokens": _mean(record.mean_tokens), "max_tokens": max(record.max_tokens),
+        "idle_groups": _mean(record.idle_groups),
     }
     if workload.target is None:
         return told

@@ -14,10 +14,7 @@ from hone.client import Client, every
 from hone.client.resources import ENDED, Run
 from hone.stack.embedded import Stack
 
-PHASES = {
-    "forward_backward": "trainer/forward_backward_s", "optim_step": "trainer/optim_step_s",
-    "without_signal": "skipped_groups",
-}
+PHASES = {"forward_backward": "trainer/forward_backward_s", "optim_step": "trainer/optim_step_s"}
 
 
 class RunFailed(Exception):
@@ -82,6 +79,7 @@ def read_record(client: Client, run: Run, record: Record) -> Record:
     record.step_s = [(after - before).total_seconds() for before, after in pairwise(commits)]
     record.rewards, record.mean_tokens = series["reward/mean"], series["completion/mean_tokens"]
     record.max_tokens = series["completion/max_tokens"]
+    record.idle_groups = series["zero_variance_groups"]
     record.phases = {phase: series[name] for phase, name in PHASES.items() if name in series}
     return record
 

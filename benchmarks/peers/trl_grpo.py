@@ -40,8 +40,8 @@ class TimedTrainer(GRPOTrainer):  # type: ignore[misc]  # TRL is not annotated
 class StepClock(TrainerCallback):
     """Writes the seconds and the metrics of each step into a record."""
 
-    def __init__(self, record: Record) -> None:
-        self.record, self._ended = record, 0.0
+    def __init__(self, record: Record, prompts: int) -> None:
+        self.record, self._prompts, self._ended = record, prompts, 0.0
         self.trainer: Any = None
 
     def on_train_begin(self, *_: Any, **__: Any) -> None:
@@ -57,7 +57,7 @@ class StepClock(TrainerCallback):
         self.record.mean_tokens.append(metrics["completions/mean_length"][-1])
         self.record.max_tokens.append(metrics["completions/max_length"][-1])
         self.record.phases.setdefault("generation", []).append(self.trainer.generation_s)
-        self.record.phases.setdefault("without_signal", []).append(metrics["frac_reward_zero_std"][-1])
+        self.record.idle_groups.append(metrics["frac_reward_zero_std"][-1] * self._prompts)
         self._ended = now
 
 
@@ -66,7 +66,7 @@ def train(workload: Workload, checkpoint: Path, layout: Layout, seed: int) -> Re
     began = time.perf_counter()
     torch.set_num_threads(layout.threads)
     record = Record("TRL", str(layout), seed)
-    clock = StepClock(record)
+    clock = StepClock(record, workload.prompts)
     with tempfile.TemporaryDirectory() as scratch:
         clock.trainer = trainer = TimedTrainer(
             model=str(checkpoint), reward_funcs=_reward(workload), args=_config(workload, layout, seed, scratch),

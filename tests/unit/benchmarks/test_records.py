@@ -8,7 +8,7 @@ from benchmarks.workloads import WORKLOADS, shortened
 
 def record() -> Record:
     return Record("TRL", "1 x 1", 0, step_s=[5.0, 1.0, 2.0, 3.0], rewards=[0.0, 0.5, 1.0, 1.0],
-                  mean_tokens=[6.0, 6.0, 5.0, 7.0], max_tokens=[6.0, 6.0, 9.0, 6.0],
+                  mean_tokens=[6.0, 6.0, 5.0, 7.0], max_tokens=[6.0, 6.0, 9.0, 6.0], idle_groups=[0.0, 0.0, 4.0, 4.0],
                   phases={"generation": [4.0, 1.0, 1.0, 2.0]})
 
 
@@ -17,7 +17,7 @@ def test_a_summary_leaves_the_warm_up_out_of_medians_and_in_the_time_to_target()
     assert (told["step_s"], told["phases"]) == (2.0, {"generation": 1.0})
     assert (told["steps_to_target"], told["seconds_to_target"]) == (3, 8.0)
     assert (told["reward_first"], told["reward_last"]) == (0.25, 1.0)
-    assert (told["mean_tokens"], told["max_tokens"]) == (6.0, 9.0)
+    assert (told["mean_tokens"], told["max_tokens"], told["idle_groups"]) == (6.0, 9.0, 2.0)
 
 
 def test_a_workload_without_target_says_nothing_of_one() -> None:

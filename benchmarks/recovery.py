@@ -1,0 +1,49 @@
+"""Seconds that a run needs to go on after a process of each kind was killed, from the acceptance test's own clock.
+
+    python -m benchmarks.recovery [--out FILE]
+
+Runs tests/acceptance/test_kills.py on every back end and collects what it prints.
+"""
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from benchmarks.machine import provenance
+from benchmarks.results import RESULTS, store
+
+SUITE = "tests/acceptance/test_kills.py"
+_TOLD = re.compile(r"seconds to the next steps on (?P<backend>\w+): (?P<kinds>\{.*\})$", re.MULTILINE)
+
+
+class NothingTold(Exception):
+    """The kill suite passed without saying how long any recovery took."""
+
+
+def told(output: str) -> dict[str, Any]:
+    """Return count, median and longest recovery by back end and kind. Raises NothingTold."""
+    found = {match["backend"]: json.loads(match["kinds"]) for match in _TOLD.finditer(output)}
+    if not found:
+        raise NothingTold(f"{SUITE} printed no recovery seconds")
+    return found
+
+
+def main() -> None:
+    """Run the suite and write the JSON; a failing suite fails this too."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, default=RESULTS / "recovery.json")
+    chosen = parser.parse_args()
+    began = provenance()
+    command = [sys.executable, "-m", "pytest", "-s", SUITE]
+    suite = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    sys.stderr.write(suite.stdout)
+    suite.check_returncode()
+    store(chosen.out, {**began, "backends": told(suite.stdout)})
+
+
+if __name__ == "__main__":
+    main()

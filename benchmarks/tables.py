@@ -1,0 +1,120 @@
+"""The published tables: which results each reads, and how it writes them. A new one is a function and a line below."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Result = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Table:
+    """What a table is made from; `write` gets those of its results that exist, in this order."""
+
+    results: tuple[str, ...]
+    command: str
+    write: Callable[[Sequence[Result]], str]
+
+
+def grpo_step(results: Sequence[Result]) -> str:
+    """A row for each trainer and layout of each setting; the ratio is the best TRL layout's seconds over this row's."""
+    head = ("setting", "trainer", "layout", "s a step", "best TRL / this", "reward, first and last 10 steps",
+            "s to target", "tokens, mean (max)", "groups without signal")
+    return markdown(head, (row for result in results for row in _step_rows(result)))
+
+
+def _step_rows(result: Result) -> Iterable[Sequence[str]]:
+    best = result["trl"][result["best_trl"]]["step_s"]
+    for told in (*result["trl"], *result["hone"]):
+        reached = told.get("seconds_to_target")
+        yield (result["setting"], told["trainer"], told["layout"], f"{told['step_s']:.3f}",
+               f"{best / told['step_s']:.2f}", f"{told['reward_first']:.3f}, {told['reward_last']:.3f}",
+               "–" if reached is None else f"{reached:.1f}", f"{told['mean_tokens']:.1f} ({told['max_tokens']:.0f})",
+               f"{told['idle_groups']:.1f}")
+
+
+def generation(results: Sequence[Result]) -> str:
+    """Useful tokens a second of both engines."""
+    head = ("setting", "transformers, tokens/s", "native, tokens/s", "ratio", "share of the GEMM bound")
+    rows = ((name, f"{told['transformers_tokens_per_s']:.0f}", f"{told['native_tokens_per_s']:.0f}",
+             f"{told['ratio']:.2f}", percent(told["share_of_bound"]))
+            for result in results for name, told in result["settings"].items())
+    return markdown(head, rows)
+
+
+def overhead(results: Sequence[Result]) -> str:
+    """Two tables: where the wall time of a step goes, and the processor time."""
+    scales = [(name, told) for result in results for name, told in result["scales"].items()]
+    return f"{_wall(scales)}\n\n{_cpu(scales)}"
+
+
+def _wall(scales: Sequence[tuple[str, Result]]) -> str:
+    parts = list(scales[0][1]["wall"]["parts_s"])
+    rows = [[part, *(_amount(told["wall"]["parts_s"][part], told["wall"]["step_s"]) for _, told in scales)]
+            for part in parts]
+    rows.append(["a step", *(milliseconds(told["wall"]["step_s"]) for _, told in scales)])
+    rows.append(["**outside arithmetic**", *(f"**{percent(told['wall']['outside'])}**" for _, told in scales)])
+    return markdown(["wall time", *(name for name, _ in scales)], rows)
+
+
+def _cpu(scales: Sequence[tuple[str, Result]]) -> str:
+    names = list(scales[0][1]["cpu"]["by_process_s"])
+    rows = [[name, *(_amount(told["cpu"]["by_process_s"][name], told["cpu"]["step_s"]) for _, told in scales)]
+            for name in names]
+    rows.append(["a step", *(milliseconds(told["cpu"]["step_s"]) for _, told in scales)])
+    rows.append(["of it arithmetic", *(milliseconds(sum(told["cpu"]["arithmetic_s"].values())) for _, told in scales)])
+    rows.append(["**outside arithmetic**", *(f"**{percent(told['cpu']['outside'])}**" for _, told in scales)])
+    return markdown(["processor time", *(name for name, _ in scales)], rows)
+
+
+def memory(results: Sequence[Result]) -> str:
+    """Peak resident size of every process, largest first."""
+    head = ("process", "peak, MiB", "helpers", "largest helper, MiB")
+    rows = [(name, f"{told['peak_mib']:.0f}", str(told["helpers"] or "–"),
+             f"{told['largest_helper_mib']:.0f}" if told["helpers"] else "–")
+            for result in results
+            for name, told in sorted(result["processes"].items(), key=lambda item: -item[1]["peak_mib"])]
+    rows += [("all, shared pages once", f"{result['together_mib']:.0f}", "", "") for result in results]
+    return markdown(head, rows)
+
+
+def recovery(results: Sequence[Result]) -> str:
+    """Seconds until a run has gone on, by what was killed and on which back end."""
+    head = ("what was killed", "back end", "kills", "median, s", "longest, s")
+    rows = ((kind, backend, str(found["count"]), f"{found['median_s']:.1f}", f"{found['longest_s']:.1f}")
+            for result in results for backend, kinds in result["backends"].items() for kind, found in kinds.items())
+    return markdown(head, rows)
+
+
+def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a Markdown table. Raises ValueError when a row has another number of cells than the head."""
+    lines = [head, ["---"] * len(head), *rows]
+    for line in lines:
+        if len(line) != len(head):
+            raise ValueError(f"row {list(line)}: found {len(line)} cells, expected {len(head)}")
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def milliseconds(seconds: float) -> str:
+    """Return seconds as whole milliseconds, below ten with one decimal."""
+    value = 1000 * seconds
+    return f"{value:.1f} ms" if abs(value) < 10 else f"{value:.0f} ms"
+
+
+def percent(share: float) -> str:
+    """Return a share as per cent with one decimal."""
+    return f"{100 * share:.1f} %"
+
+
+def _amount(part: float, whole: float) -> str:
+    return f"{milliseconds(part)} ({percent(part / whole)})"
+
+
+TABLES: Mapping[str, Table] = {
+    "grpo_step": Table(("grpo_step_short", "grpo_step_variable"),
+                       "python -m benchmarks.grpo_step --setting short|variable", grpo_step),
+    "generation": Table(("generation",), "python -m benchmarks.generation", generation),
+    "overhead": Table(("overhead",), "python -m benchmarks.overhead", overhead),
+    "recovery": Table(("recovery",), "python -m benchmarks.recovery", recovery),
+    "memory": Table(("memory",), "python -m benchmarks.memory", memory),
+}

@@ -1,0 +1,99 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks import recovery
+from benchmarks.render import WrongMark, render
+from benchmarks.results import without_raw
+
+MACHINE = {"cpu": "A CPU", "cores": 2, "memory_gib": 23.5, "libraries": {"hone-rl": "0.1", "torch": "2.13.0"}}
+SOURCE = {"command": "python -m benchmarks.x", "machine": MACHINE, "date": "2026-11-21"}
+
+
+def side(trainer: str, step_s: float, **more: Any) -> dict[str, Any]:
+    return {"trainer": trainer, "layout": "1 x 1 threads", "step_s": step_s, "reward_first": 0.5, "reward_last": 0.95,
+            "mean_tokens": 6.0, "max_tokens": 6.0, "idle_groups": 3.25, **more}
+
+
+RESULTS: dict[str, dict[str, Any]] = {
+    "grpo_step_short": {
+        **SOURCE, "setting": "short", "best_trl": 1,
+        "trl": [side("TRL", 0.4), side("TRL", 0.3, seconds_to_target=20.0)],
+        "hone": [side("Hone", 0.2, seconds_to_target=9.96), side("Hone, no skipping", 0.25, seconds_to_target=None)],
+    },
+    "memory": {
+        **SOURCE, "together_mib": 812.4,
+        "processes": {"value-0": {"peak_mib": 60.0, "helpers": 0, "largest_helper_mib": 0.0},
+                      "postgres": {"peak_mib": 90.0, "helpers": 7, "largest_helper_mib": 40.2}},
+    },
+    "generation": {**SOURCE, "settings": {"equal": {
+        "transformers_tokens_per_s": 3000.0, "native_tokens_per_s": 3600.0, "ratio": 1.2, "share_of_bound": 0.601}}},
+    "recovery": {**SOURCE, "backends": recovery.told(
+        'two\nseconds to the next steps on embedded: {"driver": {"count": 9, "median_s": 1.25, "longest_s": 3.5}}\n')},
+    "overhead": {**SOURCE, "scales": {"toy": {
+        "wall": {"step_s": 0.2, "parts_s": {"generation": 0.06, "asking": 0.009}, "outside": 0.31},
+        "cpu": {"step_s": 0.25, "by_process_s": {"driver-0": 0.02}, "arithmetic_s": {"generation": 0.06, "update": 0.1},
+                "outside": 0.36}}}},
+}
+
+
+def marked(name: str, body: str = "stale\n") -> str:
+    return f"before\n<!-- bench:{name} -->\n{body}<!-- /bench:{name} -->\nafter\n"
+
+
+@pytest.mark.parametrize(("name", "lines"), [
+    ("grpo_step", [
+        "| short | TRL | 1 x 1 threads | 0.300 | 1.00 | 0.500, 0.950 | 20.0 | 6.0 (6) | 3.2 |",
+        "| short | Hone | 1 x 1 threads | 0.200 | 1.50 | 0.500, 0.950 | 10.0 | 6.0 (6) | 3.2 |",
+        "| short | Hone, no skipping | 1 x 1 threads | 0.250 | 1.20 | 0.500, 0.950 | – | 6.0 (6) | 3.2 |",
+    ]),
+    ("memory", ["| postgres | 90 | 7 | 40 |\n| value-0 | 60 | – | – |\n| all, shared pages once | 812 |  |  |"]),
+    ("generation", ["| equal | 3000 | 3600 | 1.20 | 60.1 % |"]),
+    ("overhead", [
+        "| generation | 60 ms (30.0 %) |", "| asking | 9.0 ms (4.5 %) |", "| **outside arithmetic** | **31.0 %** |",
+        "| of it arithmetic | 160 ms |", "| driver-0 | 20 ms (8.0 %) |", "| **outside arithmetic** | **36.0 %** |",
+    ]),
+    ("recovery", ["| driver | embedded | 9 | 1.2 | 3.5 |"]),
+])
+def test_a_block_holds_what_the_results_say(name: str, lines: list[str]) -> None:
+    text = render(marked(name), RESULTS)
+    for line in lines:
+        assert line in text
+    assert "stale" not in text
+    assert "`python -m benchmarks.x`, 2026-11-21: 2 cores of A CPU, 23.5 GiB; torch 2.13.0." in text
+
+
+def test_nothing_outside_of_the_marks_changes_and_rendering_twice_changes_nothing() -> None:
+    text = "# Title\n" + marked("memory") + "middle\n" + marked("generation")
+    once = render(text, RESULTS)
+    assert once.startswith("# Title\nbefore\n<!-- bench:memory -->\n")
+    assert "<!-- /bench:memory -->\nafter\nmiddle\nbefore\n" in once
+    assert render(once, RESULTS) == once
+
+
+def test_a_table_without_results_says_how_to_measure_it() -> None:
+    assert "Not measured yet: `python -m benchmarks.overhead`" in render(marked("overhead"), {})
+
+
+@pytest.mark.parametrize("text", [
+    marked("speed"),
+    "<!-- bench:memory -->\nno end",
+    "<!-- bench:memory -->\n<!-- /bench:generation -->",
+])
+def test_a_mark_that_is_wrong_is_refused(text: str) -> None:
+    with pytest.raises(WrongMark):
+        render(text, RESULTS)
+
+
+def test_a_kill_suite_that_tells_nothing_is_no_result() -> None:
+    with pytest.raises(recovery.NothingTold):
+        recovery.told("1 passed in 200 s")
+
+
+def test_what_is_printed_leaves_raw_values_out() -> None:
+    assert without_raw({"a": 1, "raw": 2, "b": {"raw": [1], "c": [3]}}) == {"a": 1, "b": {"c": [3]}}
+
+
+def test_the_readme_has_marks_that_render() -> None:
+    render(Path("README.md").read_text(), RESULTS)
