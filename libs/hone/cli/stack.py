@@ -128,7 +128,7 @@ def _watch(stack: Stack) -> NoReturn:
     """Say which process was started again; looking often also makes supervisord look often."""
     known = stack.pids()
     while True:
-        time.sleep(0.2)
+        time.sleep(0.5)
         try:
             found = stack.pids()
         except SupervisorAway:

@@ -98,7 +98,7 @@ class Stack:
         while waiting := self._waiting():
             if time.monotonic() > until or not self.alive():
                 raise StackNotReady("\n".join(f"{name}: {last_line(self.state, name)}" for name in waiting))
-            time.sleep(0.05)
+            time.sleep(0.1)
 
     def record(self) -> Record:
         """Return where everything is, and the key: the content of stack.json."""
