@@ -19,8 +19,10 @@ from services.inference.native.sampler import Settings, sample
 from services.inference.native.weights import Layer, Weights
 
 ROWS = 16
-"""Row counts above the fewest are multiples of this: whole vectors, whatever the width."""
-FEWEST_ROWS = 8
+"""Large row counts are multiples of this: whole vectors, whatever the width."""
+FEW_ROWS = 8
+"""Row counts up to `_FINE_ROWS` are multiples of this, so that a thinning batch wastes little."""
+_FINE_ROWS = 128
 SHORTEST_REACH = 16
 LARGEST_CHUNK = 64
 """Rows that one chunk of a long context needs."""
@@ -49,7 +51,8 @@ def candidates(slots: int, positions: int) -> Ladder:
     longest = max(SHORTEST_REACH, _rounded(positions, ROWS))
     reaches += list(range(2048, longest, 1024))
     shorter = (reach for reach in reaches if reach < longest)
-    return Ladder((FEWEST_ROWS, *range(ROWS, rows + 1, ROWS)), (*shorter, longest))
+    counts = (count for count in range(FEW_ROWS, rows + 1, FEW_ROWS) if count <= _FINE_ROWS or count % ROWS == 0)
+    return Ladder(tuple(counts), (*shorter, longest))
 
 
 def measure(architecture: Architecture, slots: int, positions: int) -> Ladder:
