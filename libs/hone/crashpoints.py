@@ -1,7 +1,8 @@
 """Named places where a test may have this process killed, to prove that nothing is lost there.
 
 A point is armed by a file of its name in the directory `HONE_CRASH_DIR`; the first process to reach it takes the
-file away, leaves a note under `hit/` and dies by SIGKILL. Without the variable a point costs one comparison.
+file away, leaves a note under `hit/` and dies by SIGKILL, or by the signal that the file names: SIGSTOP freezes it
+there. Without the variable a point costs one comparison.
 """
 
 import os
@@ -24,7 +25,7 @@ POINTS = {
 
 
 def reach(point: str) -> None:
-    """Die here, once, if a test armed `kind:point`; otherwise do nothing."""
+    """Die here, once, if a test armed `point`; otherwise do nothing."""
     if _DIRECTORY is not None:
         _die_if_armed(Path(_DIRECTORY), point)
 
@@ -33,7 +34,7 @@ def _die_if_armed(directory: Path, point: str) -> None:
     hit = directory / "hit"
     try:
         hit.mkdir(exist_ok=True)
-        (directory / point).rename(hit / f"{point}.{os.getpid()}")
+        note = (directory / point).rename(hit / f"{point}.{os.getpid()}")
     except FileNotFoundError:
         return
-    os.kill(os.getpid(), signal.SIGKILL)
+    os.kill(os.getpid(), signal.Signals[note.read_text().strip() or "SIGKILL"])

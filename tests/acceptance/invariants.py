@@ -12,6 +12,8 @@ def check(scene: Scene, run_id: str, steps: int, prompts: int) -> None:
     requested = scene.one("SELECT count(*) FROM groups WHERE run_id = %s AND purpose = 'train'", run_id)
     assert sum(states.values()) == requested
     assert states.get("used") == steps * prompts, states
+    assert scene.rows("SELECT id FROM groups WHERE run_id = %s AND ready_attempt IS DISTINCT FROM attempt "
+                      "AND state = 'used'", run_id) == [], "a stale claimant made a group ready"
     _check_steps(scene, run_id, steps)
     _check_samples(scene, run_id)
 

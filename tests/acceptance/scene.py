@@ -29,7 +29,7 @@ def wait_for(what: str, happened: Callable[[], Any], timeout_s: float) -> Any:
             return answer
         if time.monotonic() > until:
             raise Late(f"{what}: not within {timeout_s:.0f} s")
-        time.sleep(0.02)
+        time.sleep(0.05)
 
 
 @dataclass
@@ -40,11 +40,21 @@ class Scene:
     client: Client
     crash_dir: Path
     database_url: str
+    _connection: psycopg.Connection[dict[str, Any]] | None = None
 
     def rows(self, query: LiteralString, *parameters: Any) -> list[dict[str, Any]]:
         """Return rows of a query, with every tenant's."""
-        with psycopg.connect(self.database_url, row_factory=dict_row, connect_timeout=5) as connection:
-            return connection.execute(query, parameters).fetchall()
+        try:
+            return self._connected().execute(query, parameters).fetchall()
+        except psycopg.OperationalError:
+            self._connection = None
+            raise
+
+    def _connected(self) -> psycopg.Connection[dict[str, Any]]:
+        if self._connection is None:
+            self._connection = psycopg.connect(
+                self.database_url, row_factory=dict_row, connect_timeout=5, autocommit=True)
+        return self._connection
 
     def one(self, query: LiteralString, *parameters: Any) -> Any:
         """Return the first column of a query's only row."""

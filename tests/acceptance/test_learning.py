@@ -132,12 +132,15 @@ def _assert_own_evaluation_agrees(
 
 def _assert_services_did_the_work(scene: Scene, run_id: str) -> None:
     stored = scene.one("SELECT count(*) FROM trajectories WHERE run_id = %s", run_id)
-    generated = scene.one("SELECT sum(generated_samples) FROM engine_models em JOIN runs r "
-                          "ON r.policy_model_id = em.model_id WHERE r.id = %s", run_id)
+    wait_for("the engine's own count of samples", lambda: _generated(scene, run_id) >= stored, 10)
     graded = scene.one("SELECT count(*) FROM grades WHERE run_id = %s", run_id)
     assert stored == STEPS * 32 * 8 + 2 * 2 * HELD_OUT
-    assert generated >= stored
     assert graded == stored
+
+
+def _generated(scene: Scene, run_id: str) -> int:
+    return int(scene.one("SELECT sum(generated_samples) FROM engine_models em JOIN runs r "
+                         "ON r.policy_model_id = em.model_id WHERE r.id = %s", run_id))
 
 
 def _assert_training_never_saw_a_held_out_prompt(scene: Scene, run_id: str) -> None:

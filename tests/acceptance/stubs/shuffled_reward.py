@@ -3,10 +3,10 @@
 import random
 from collections.abc import AsyncIterator, Sequence
 
+from hone.graders.results import Result
+from hone.graders.specs import Spec
 from services.reward import __main__ as reward
 from services.reward.bench import Bench, Key, Sample
-from services.reward.results import Result
-from services.reward.specs import Spec
 
 _batches = Bench.batches
 _chance = random.Random(0)

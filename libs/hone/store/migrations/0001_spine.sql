@@ -170,6 +170,7 @@ CREATE TABLE groups (
     parts       text[] NOT NULL DEFAULT '{}',
     created_at  timestamptz NOT NULL DEFAULT now(),
     ready_at    timestamptz,
+    ready_attempt bigint,                -- of the claimant that made it ready: always the last one
     ended_at    timestamptz,
     UNIQUE (run_id, purpose, request_no)
 );

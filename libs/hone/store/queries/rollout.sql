@@ -63,11 +63,11 @@ kept AS (
 SELECT id FROM held
 
 -- name: make_ready
-UPDATE groups g SET state = 'ready', reason = NULL, ready_at = now(), claim_expires = NULL,
-    parts = g.parts || %(part)s::text
+UPDATE groups g SET state = 'ready', reason = NULL, ready_at = now(), ready_attempt = mine.by_attempt,
+    claim_expires = NULL, parts = g.parts || %(part)s::text
 FROM (
-    SELECT g.id FROM groups g
-    JOIN unnest(%(group_ids)s::bigint[], %(attempts)s::bigint[]) AS held (id, attempt) USING (id, attempt)
+    SELECT g.id, held.attempt AS by_attempt FROM groups g
+    JOIN unnest(%(group_ids)s::bigint[], %(attempts)s::bigint[]) AS held (id, attempt) USING (id)
     WHERE g.state = 'requested' ORDER BY g.id FOR UPDATE OF g) AS mine
 WHERE g.id = mine.id
 RETURNING g.id
