@@ -17,7 +17,7 @@ from hone.spec.resolution import as_json, canonical, resolve
 from hone.spec.run import RunSpec
 from hone.spec.settings import Settings
 from hone.store.database import AsyncTransaction, Row
-from services.gateway import graders, references
+from services.gateway import references
 from services.gateway.errors import Conflict, NotFound
 from services.gateway.idempotency import Answer, Key, fingerprint, once
 from services.gateway.parameters import After, Config, Id, Limit, example, page
@@ -57,8 +57,6 @@ async def create(
 ) -> JSONResponse:
     """Create a run from its spec. Every problem with the spec is named at once (422)."""
     spec = await run_in_threadpool(resolve, raw)
-    if wrong := await graders.check(settings.reward_address, spec):
-        raise Invalid(wrong)
     async with caller.transaction() as transaction:
         if dry_run:
             await _base(transaction, spec, settings)

@@ -6,10 +6,10 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
 
-from services.reward.judgement import judged
+from hone.graders.judgement import judged
+from hone.graders.results import Result, Status
+from hone.graders.specs import Spec
 from services.reward.pool import Job, Pool
-from services.reward.results import Result, Status
-from services.reward.specs import Spec
 
 BACKOFF_S = (1.0, 2.0)
 YIELD_S = 1.0

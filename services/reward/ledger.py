@@ -6,11 +6,11 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from hone.graders.results import Result, Status
 from hone.rpc.errors import NotFound
 from hone.rpc.transactions import transaction
 from hone.store.database import AsyncDatabase, Row
 from services.reward.bench import Key
-from services.reward.results import Result, Status
 
 
 @dataclass(frozen=True)

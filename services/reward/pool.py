@@ -6,7 +6,7 @@ import os
 import sys
 from dataclasses import dataclass, replace
 
-from services.reward.results import Result, Status, failure
+from hone.graders.results import Result, Status, failure
 
 LIMIT_S = 5.0
 KILL_S = 10.0

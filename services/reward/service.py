@@ -6,11 +6,12 @@ from typing import Any
 
 from hone.api import reward_pb2, reward_pb2_grpc
 from hone.crashpoints import reach
+from hone.graders.results import Result
+from hone.graders.specs import Spec, spec
 from hone.rpc.errors import InvalidField
+from hone.spec.problems import Invalid
 from services.reward.bench import Bench, Key, Sample
 from services.reward.ledger import Account, Ledger, Stored
-from services.reward.results import Result
-from services.reward.specs import Spec, WrongSpec, spec
 
 
 class Reward(reward_pb2_grpc.RewardServiceServicer):
@@ -36,15 +37,6 @@ class Reward(reward_pb2_grpc.RewardServiceServicer):
         result = await self._bench.grade(_spec(request.grader_json), item, request.output_text)
         return reward_pb2.RunGraderResponse(grade=_grade(result))
 
-    async def ValidateGrader(
-            self, request: reward_pb2.ValidateGraderRequest, context: Any) -> reward_pb2.ValidateGraderResponse:
-        """Return what is wrong with a grader."""
-        try:
-            spec(request.grader_json)
-        except WrongSpec as error:
-            return reward_pb2.ValidateGraderResponse(valid=False, problems=map(str, error.problems))
-        return reward_pb2.ValidateGraderResponse(valid=True)
-
     async def _kept(self, account: Account, results: dict[Key, Result]) -> dict[Key, Stored]:
         reach("grade.before-row")
         grades = await self._ledger.add(account, results)
@@ -55,7 +47,7 @@ class Reward(reward_pb2_grpc.RewardServiceServicer):
 def _spec(text: str) -> Spec:
     try:
         return spec(text)
-    except WrongSpec as error:
+    except Invalid as error:
         first = error.problems[0]
         raise InvalidField(f"grader_json.{first.field}", first.found, first.expected) from error
 

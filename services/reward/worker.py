@@ -17,10 +17,10 @@ from dataclasses import asdict
 from types import FrameType
 from typing import Any, BinaryIO
 
+from hone.graders.judgement import judged
+from hone.graders.results import Result, Status, failure
+from hone.graders.specs import Spec, spec
 from hone.telemetry import logs
-from services.reward.judgement import judged
-from services.reward.results import Result, Status, failure
-from services.reward.specs import Spec, spec
 
 MEMORY_BYTES = 4 * 2**30
 _PR_SET_PDEATHSIG = 1

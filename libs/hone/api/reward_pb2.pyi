@@ -100,17 +100,3 @@ class RunGraderResponse(_message.Message):
     GRADE_FIELD_NUMBER: _ClassVar[int]
     grade: Grade
     def __init__(self, grade: _Optional[_Union[Grade, _Mapping]] = ...) -> None: ...
-
-class ValidateGraderRequest(_message.Message):
-    __slots__ = ("grader_json",)
-    GRADER_JSON_FIELD_NUMBER: _ClassVar[int]
-    grader_json: str
-    def __init__(self, grader_json: _Optional[str] = ...) -> None: ...
-
-class ValidateGraderResponse(_message.Message):
-    __slots__ = ("valid", "problems")
-    VALID_FIELD_NUMBER: _ClassVar[int]
-    PROBLEMS_FIELD_NUMBER: _ClassVar[int]
-    valid: bool
-    problems: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, valid: _Optional[bool] = ..., problems: _Optional[_Iterable[str]] = ...) -> None: ...

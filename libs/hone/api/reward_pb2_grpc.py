@@ -44,11 +44,6 @@ class RewardServiceStub:
                 request_serializer=hone_dot_v1_dot_reward__pb2.RunGraderRequest.SerializeToString,
                 response_deserializer=hone_dot_v1_dot_reward__pb2.RunGraderResponse.FromString,
                 _registered_method=True)
-        self.ValidateGrader = channel.unary_unary(
-                '/hone.v1.RewardService/ValidateGrader',
-                request_serializer=hone_dot_v1_dot_reward__pb2.ValidateGraderRequest.SerializeToString,
-                response_deserializer=hone_dot_v1_dot_reward__pb2.ValidateGraderResponse.FromString,
-                _registered_method=True)
 
 
 class RewardServiceServicer:
@@ -68,13 +63,6 @@ class RewardServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def ValidateGrader(self, request, context):
-        """Checks a grader's specification.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
 
 def add_RewardServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -87,11 +75,6 @@ def add_RewardServiceServicer_to_server(servicer, server):
                     servicer.RunGrader,
                     request_deserializer=hone_dot_v1_dot_reward__pb2.RunGraderRequest.FromString,
                     response_serializer=hone_dot_v1_dot_reward__pb2.RunGraderResponse.SerializeToString,
-            ),
-            'ValidateGrader': grpc.unary_unary_rpc_method_handler(
-                    servicer.ValidateGrader,
-                    request_deserializer=hone_dot_v1_dot_reward__pb2.ValidateGraderRequest.FromString,
-                    response_serializer=hone_dot_v1_dot_reward__pb2.ValidateGraderResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -148,33 +131,6 @@ class RewardService:
             '/hone.v1.RewardService/RunGrader',
             hone_dot_v1_dot_reward__pb2.RunGraderRequest.SerializeToString,
             hone_dot_v1_dot_reward__pb2.RunGraderResponse.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def ValidateGrader(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/hone.v1.RewardService/ValidateGrader',
-            hone_dot_v1_dot_reward__pb2.ValidateGraderRequest.SerializeToString,
-            hone_dot_v1_dot_reward__pb2.ValidateGraderResponse.FromString,
             options,
             channel_credentials,
             insecure,

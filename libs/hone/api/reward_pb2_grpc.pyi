@@ -35,8 +35,6 @@ class RewardServiceStub:
     """Grades samples and stores the grades; the same sample and grader give the stored row again."""
     RunGrader: _grpc.UnaryUnaryMultiCallable[_reward_pb2.RunGraderRequest, _reward_pb2.RunGraderResponse]
     """Runs a grader once and stores nothing."""
-    ValidateGrader: _grpc.UnaryUnaryMultiCallable[_reward_pb2.ValidateGraderRequest, _reward_pb2.ValidateGraderResponse]
-    """Checks a grader's specification."""
 
 @_typing.type_check_only
 class RewardServiceAsyncStub(RewardServiceStub):
@@ -45,8 +43,6 @@ class RewardServiceAsyncStub(RewardServiceStub):
     """Grades samples and stores the grades; the same sample and grader give the stored row again."""
     RunGrader: _aio.UnaryUnaryMultiCallable[_reward_pb2.RunGraderRequest, _reward_pb2.RunGraderResponse]  # type: ignore[assignment]
     """Runs a grader once and stores nothing."""
-    ValidateGrader: _aio.UnaryUnaryMultiCallable[_reward_pb2.ValidateGraderRequest, _reward_pb2.ValidateGraderResponse]  # type: ignore[assignment]
-    """Checks a grader's specification."""
 
 class RewardServiceServicer(metaclass=_abc_1.ABCMeta):
     @_abc_1.abstractmethod
@@ -64,13 +60,5 @@ class RewardServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_reward_pb2.RunGraderResponse, _abc.Awaitable[_reward_pb2.RunGraderResponse]]:
         """Runs a grader once and stores nothing."""
-
-    @_abc_1.abstractmethod
-    def ValidateGrader(
-        self,
-        request: _reward_pb2.ValidateGraderRequest,
-        context: _ServicerContext,
-    ) -> _typing.Union[_reward_pb2.ValidateGraderResponse, _abc.Awaitable[_reward_pb2.ValidateGraderResponse]]:
-        """Checks a grader's specification."""
 
 def add_RewardServiceServicer_to_server(servicer: RewardServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

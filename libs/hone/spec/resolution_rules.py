@@ -1,6 +1,6 @@
 """Names a spec uses and combinations it makes: each rule looks at a typed spec and says what cannot be."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -10,7 +10,8 @@ from hone.algorithms.slots import SLOTS, SlotError
 from hone.environments import ENVIRONMENTS
 from hone.environments.contract import WrongParams
 from hone.environments.reasoning_gym import HASH_ORDERED
-from hone.spec.problems import Problem, found, from_validation, one_of
+from hone.graders import specs
+from hone.spec.problems import Invalid, Problem, found, from_validation, one_of
 from hone.spec.run import RunSpec, Slot, TaskSource
 
 Slots = dict[str, Any]
@@ -23,7 +24,8 @@ def check(spec: RunSpec) -> tuple[list[Problem], Slots]:
     """Return every problem of a typed spec, and its algorithm's slots when their names are right."""
     problems, slots = _algorithm(spec)
     problems += _schedule(spec)
-    problems += _sources(spec) + _graders(spec)
+    problems += [problem for at, source in _sources(spec) for problem in _source(source, at)]
+    problems += [problem for at, grader in _graders(spec) for problem in _grader(grader, at)]
     problems += [problem for rule in RULES for problem in rule(spec, slots)] if slots else []
     return problems, slots
 
@@ -78,11 +80,10 @@ def filled(source: TaskSource) -> TaskSource:
     return source.model_copy(update={"params": model.model_validate(source.params).model_dump(mode="json")})
 
 
-def _sources(spec: RunSpec) -> list[Problem]:
-    problems = _source(spec.task, "task")
+def _sources(spec: RunSpec) -> Iterator[tuple[str, TaskSource]]:
+    yield "task", spec.task
     if spec.eval is not None and spec.eval.source is not None:
-        problems += _source(spec.eval.source, "eval.source")
-    return problems
+        yield "eval.source", spec.eval.source
 
 
 def _source(source: TaskSource, at: str) -> list[Problem]:
@@ -103,10 +104,21 @@ def _source(source: TaskSource, at: str) -> list[Problem]:
     return []
 
 
-def _graders(spec: RunSpec) -> list[Problem]:
-    if spec.grader is None or isinstance(spec.grader.get("type"), str):
-        return []
-    return [Problem("grader.type", found(spec.grader.get("type")), "the name of a kind of grader")]
+def _graders(spec: RunSpec) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the run's own grader and those of its datasets; one that is no object is its source's problem."""
+    if spec.grader is not None:
+        yield "grader", spec.grader
+    for at, source in _sources(spec):
+        if source.dataset is not None and isinstance(source.params.get("grader"), dict):
+            yield f"{at}.params.grader", source.params["grader"]
+
+
+def _grader(grader: Mapping[str, Any], at: str) -> list[Problem]:
+    try:
+        specs.checked(grader, at)
+    except Invalid as wrong:
+        return wrong.problems
+    return []
 
 
 def _peers(spec: RunSpec, slots: Slots) -> list[Problem]:

@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 from psycopg import AsyncConnection
 
+from hone.graders.results import Result, Status
 from hone.rpc.errors import NotFound, NotReady
 from hone.store.database import AsyncDatabase
 from services.reward.ledger import Account, Ledger
-from services.reward.results import Result, Status
 from tests.integration.reward.rows import Run, make_run
 
 RESULT = Result(Status.OK, 0.5, {"format": 1.0, "content": 0.25}, ("a reason", "another"), "5", "rule", 1.5)

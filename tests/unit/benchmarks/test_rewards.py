@@ -6,8 +6,8 @@ import pytest
 
 from benchmarks.rewards import SCORES
 from hone.environments import tasks
-from services.reward.judgement import judged
-from services.reward.specs import spec
+from hone.graders.judgement import judged
+from hone.graders.specs import spec
 
 ANSWERS = ["01257", "01275", "0125", "", "2468", "1", "s=", "0123456789" * 20]
 

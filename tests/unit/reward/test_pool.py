@@ -12,10 +12,10 @@ from collections.abc import AsyncIterator
 import psutil
 import pytest
 
+from hone.graders.results import Status
+from hone.graders.specs import spec
 from services.reward.bench import Bench, Sample
 from services.reward.pool import Job, Pool
-from services.reward.results import Status
-from services.reward.specs import spec
 
 MATH = spec('{"type": "math"}')
 ROW = '{"answer": "1/2"}'

@@ -24,6 +24,7 @@ GOOD = [
     {**BASE, "task": {"environment": "reasoning_gym", "params": {"task": "word_ladder"}}},
     {**SFT, "eval": {"source": {"environment": "sort_digits"}}},
     {**BASE, "algorithm": "rloo", "batch": {"samples": 1}},
+    {**BASE, "grader": {"type": "numeric", "rel_tolerance": 1}, "task": {"dataset": "rows"}},
 ]
 
 
@@ -90,10 +91,23 @@ BAD: list[tuple[dict[str, Any], list[tuple[str, str, str]]]] = [
     ({**SFT, "grader": {"type": "exact"}}, [("grader", '{"type": "exact"}', "evaluates nothing")]),
     ({**SFT, "algorithm": {"preset": "sft", "advantage": {"name": "grpo"}}},
      [("algorithm.advantage", '"grpo"', "'none', because")]),
-    ({**BASE, "grader": {"kind": "exact"}}, [("grader.type", "nothing", "the name of a kind of grader")]),
+    ({**BASE, "grader": {"kind": "exact"}}, [("grader.type", "nothing", "one of character_share, exact, math")]),
+    ({**BASE, "grader": {"type": "exakt"}}, [("grader.type", '"exakt"', "did you mean exact?")]),
+    ({**BASE, "grader": {"type": "exact", "stripp": 1}},
+     [("grader.stripp", "unknown key with value 1", "did you mean strip?")]),
+    ({**BASE, "grader": {"type": "numeric", "reference": "{{ answer }}", "abs_tolerance": -1}},
+     [("grader.reference", '"{{ answer }}"', "variables under item"), ("grader.abs_tolerance", "-1", "or equal to 0")]),
+    ({**BASE, "task": {"dataset": "rows", "params": {"grader": {"type": "math", "boxed": "maybe"}}},
+      "eval": {"source": {"dataset": "held", "params": {"grader": {"type": "string_check"}}}}},
+     [("task.params.grader.boxed", '"maybe"', "'required' or 'optional'"),
+      *((f"eval.source.params.grader.{key}", "nothing", "a value") for key in ("operation", "input", "reference"))]),
+    ({**BASE, "task": {"dataset": "rows", "params": {"grader": "exact"}}},
+     [("task.params.grader", '"exact"', "a valid dictionary")]),
     ({**BASE, "name": "a\0"}, [("name", '"a\\u0000"', "text without NUL")]),
     ({**BASE, "name": "\ud800"}, [("name", '"\\ud800"', "lone surrogates")]),
     ({**BASE, "deadline_s": float("inf")}, [("deadline_s", "inf", "a finite number")]),
+    ({**BASE, "grader": {"\ud800": float("inf")}},
+     [("grader.\\ud800", '"\\ud800"', "lone surrogates"), ("grader.\\ud800", "inf", "a finite number")]),
     ({**BASE, "max_staleness": 1}, [("max_staleness", "1", "less than or equal to 0")]),
 ]
 

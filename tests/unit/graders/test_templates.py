@@ -2,8 +2,8 @@
 
 import pytest
 
-from services.reward.results import InvalidSpec, NoAnswer
-from services.reward.templates import rendered
+from hone.graders.results import InvalidSpec, NoAnswer
+from hone.graders.templates import rendered
 
 ITEM = {"x": "1", "deep": {"list": [{"y": "two"}], "number": 3, "none": None}, "answer": "{{ item.x }}"}
 

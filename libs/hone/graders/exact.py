@@ -4,9 +4,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from services.reward.graders.contract import Grader, GraderParams, Item
-from services.reward.results import Result, verdict
-from services.reward.templates import Template, rendered
+from hone.graders.contract import Grader, GraderParams, Item
+from hone.graders.results import Result, verdict
+from hone.graders.templates import Template, rendered
 
 
 class ExactParams(GraderParams):

@@ -5,8 +5,8 @@ import math
 import time
 from typing import Any
 
-from services.reward.results import InvalidSpec, NoAnswer, Result, Status, failure, no_answer
-from services.reward.specs import Spec
+from hone.graders.results import InvalidSpec, NoAnswer, Result, Status, failure, no_answer
+from hone.graders.specs import Spec
 
 MAX_BYTES = 200_000
 MAX_EXTRACTED = 1000

@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from services.reward.graders.contract import Grader, Item
-from services.reward.graders.exact import ExactParams
-from services.reward.judgement import judged
-from services.reward.results import Result, Status
-from services.reward.specs import Spec, spec
+from hone.graders.contract import Grader, Item
+from hone.graders.exact import ExactParams
+from hone.graders.judgement import judged
+from hone.graders.results import Result, Status
+from hone.graders.specs import Spec, spec
 
 EXACT = spec('{"type": "exact"}')
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from services.reward.judgement import judged
-from services.reward.results import Result, Status
-from services.reward.specs import spec
+from hone.graders.judgement import judged
+from hone.graders.results import Result, Status
+from hone.graders.specs import spec
 
 
 def grade(grader: dict[str, Any], item: dict[str, Any], output: str) -> Result:

@@ -1,11 +1,13 @@
 """A wrong grader is refused with every field's name, what was found and what was expected."""
 
 import hashlib
+from typing import Any
 
 import pytest
 
-from services.reward.graders import GRADERS
-from services.reward.specs import WrongSpec, spec
+from hone.graders import GRADERS
+from hone.graders.specs import checked, spec
+from hone.spec.problems import Invalid
 
 
 def test_the_hash_is_that_of_the_canonical_json() -> None:
@@ -14,30 +16,42 @@ def test_the_hash_is_that_of_the_canonical_json() -> None:
 
 
 @pytest.mark.parametrize(("text", "problems"), [
-    ("{", ["grader: found '{', expected a JSON object"]),
-    ("[]", ["grader: found '[]', expected a JSON object"]),
-    ("{}", ["type: found None, expected one of exact, numeric, math, reasoning_gym, string_check, "
-           "character_share"]),
-    ('{"type": "exakt"}', ["type: found 'exakt', expected one of exact"]),
-    ('{"type": ["exact"]}', ["type: found ['exact'], expected one of exact"]),
-    ('{"type": "exact", "refrence": "5"}', ["refrence: found '5', expected one of the keys type, name, reference"]),
+    ("{", ['grader: found "{", expected a JSON object']),
+    ("[]", ["grader: found [], expected a JSON object"]),
+    ("{}", ["type: found nothing, expected one of character_share, exact, math, numeric, reasoning_gym, "
+           "string_check"]),
+    ('{"type": "exakt"}', ['type: found "exakt", expected one of character_share, exact']),
+    ('{"type": ["exact"]}', ['type: found ["exact"], expected one of character_share, exact']),
+    ('{"type": "exact", "refrence": "5"}',
+     ['refrence: found unknown key with value "5", expected one of ignore_case, name, reference, strip, type '
+      "(did you mean reference?)"]),
     ('{"type": "exact", "strip": 1}', ["strip: found 1, expected a valid boolean"]),
     ('{"type": "exact", "reference": "{{ answer }}"}', ["expected variables under item, sample.output_text"]),
     ('{"type": "exact", "reference": "{{ sample.text }}"}', ["expected variables under item, sample.output_text"]),
     ('{"type": "exact", "reference": "{{ sample.output_text.x }}"}', ["expected variables under item"]),
     ('{"type": "exact", "reference": "{{ item }}"}', ["expected variables under item"]),
     ('{"type": "numeric", "abs_tolerance": -1}', ["abs_tolerance: found -1, expected greater than or equal to 0"]),
-    ('{"type": "math", "boxed": "maybe"}', ["boxed: found 'maybe', expected 'required' or 'optional'"]),
+    ('{"type": "math", "boxed": "maybe"}', ["boxed: found \"maybe\", expected 'required' or 'optional'"]),
     ('{"type": "string_check", "operation": "is"}',
-     ["operation: found 'is', expected 'eq', 'ne', 'like' or 'ilike'", "input: found None", "reference: found None"]),
+     ["operation: found \"is\", expected 'eq', 'ne', 'like' or 'ilike'", "input: found nothing",
+      "reference: found nothing"]),
 ])
 def test_problems(text: str, problems: list[str]) -> None:
-    with pytest.raises(WrongSpec) as wrong:
+    with pytest.raises(Invalid) as wrong:
         spec(text)
     found = [str(problem) for problem in wrong.value.problems]
     assert len(found) == len(problems)
     for one, part in zip(found, problems, strict=True):
         assert part in one
+
+
+@pytest.mark.parametrize(("given", "field"), [
+    ({"type": "exact", "strip": 1}, "task.params.grader.strip"), ({"type": "x"}, "task.params.grader.type"),
+])
+def test_a_problem_says_where_the_grader_stands(given: dict[str, Any], field: str) -> None:
+    with pytest.raises(Invalid) as wrong:
+        checked(given, "task.params.grader")
+    assert [problem.field for problem in wrong.value.problems] == [field]
 
 
 def test_every_grader_documents_its_parameters() -> None:

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from hone.environments.tasks import episode, make
-from services.reward.judgement import judged
-from services.reward.results import Result, Status
-from services.reward.specs import spec
+from hone.graders.judgement import judged
+from hone.graders.results import Result, Status
+from hone.graders.specs import spec
 
 ITEM = episode(make("reasoning_gym", {"task": "countdown"}, 3)).reset().item
 LEGS = episode(make("reasoning_gym", {"task": "leg_counting"}, 3)).reset().item

@@ -2,7 +2,7 @@
 
 import re
 
-from services.reward.results import NoAnswer
+from hone.graders.results import NoAnswer
 
 _BRACES = re.compile(r"\\boxed\s*\{|\\.|\{|\}", re.DOTALL)
 

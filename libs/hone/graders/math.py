@@ -8,11 +8,11 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from services.reward.answer_types import STRING_RULES, answer_type, braced, plain
-from services.reward.answers import after_reasoning, last_boxed
-from services.reward.graders.contract import Grader, GraderParams, Item
-from services.reward.results import InvalidSpec, NoAnswer, Result, verdict
-from services.reward.templates import Template, rendered
+from hone.graders.answer_types import STRING_RULES, answer_type, braced, plain
+from hone.graders.answers import after_reasoning, last_boxed
+from hone.graders.contract import Grader, GraderParams, Item
+from hone.graders.results import InvalidSpec, NoAnswer, Result, verdict
+from hone.graders.templates import Template, rendered
 
 MAX_CHARACTERS = 50_000
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from services.reward.answer_types import answer_type, braced
-from services.reward.answers import after_reasoning, last_boxed, last_tagged
-from services.reward.results import NoAnswer
+from hone.graders.answer_types import answer_type, braced
+from hone.graders.answers import after_reasoning, last_boxed, last_tagged
+from hone.graders.results import NoAnswer
 
 
 @pytest.mark.parametrize(("text", "content"), [

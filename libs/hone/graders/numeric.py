@@ -6,10 +6,10 @@ from typing import Literal
 
 from pydantic import Field
 
-from services.reward.answers import after_reasoning
-from services.reward.graders.contract import Grader, GraderParams, Item
-from services.reward.results import InvalidSpec, NoAnswer, Result, verdict
-from services.reward.templates import Template, rendered
+from hone.graders.answers import after_reasoning
+from hone.graders.contract import Grader, GraderParams, Item
+from hone.graders.results import InvalidSpec, NoAnswer, Result, verdict
+from hone.graders.templates import Template, rendered
 
 # A sign belongs to a number unless it follows a letter, a digit or a bracket: in 7-5 the last number is 5.
 _NUMBER = re.compile(r"(?:(?<![\w)\]])[-+−])?(?:(?:[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])|[0-9]+)(?:\.[0-9]+)?|\.[0-9]+)"

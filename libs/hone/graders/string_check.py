@@ -5,9 +5,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from services.reward.graders.contract import Grader, GraderParams, Item
-from services.reward.results import Result, verdict
-from services.reward.templates import Template, rendered
+from hone.graders.contract import Grader, GraderParams, Item
+from hone.graders.results import Result, verdict
+from hone.graders.templates import Template, rendered
 
 OPERATIONS: Mapping[str, Callable[[str, str], bool]] = {
     "eq": lambda text, reference: text == reference,

@@ -2,9 +2,9 @@ r"""Every measured case of math-verify, through the grader: what algebra gets ri
 
 import pytest
 
-from services.reward.judgement import judged
-from services.reward.results import Result, Status
-from services.reward.specs import spec
+from hone.graders.judgement import judged
+from hone.graders.results import Result, Status
+from hone.graders.specs import spec
 
 MATH = '{"type": "math"}'
 

@@ -2,9 +2,9 @@ import json
 
 import pytest
 
-from services.reward.judgement import judged
-from services.reward.results import Status
-from services.reward.specs import spec
+from hone.graders.judgement import judged
+from hone.graders.results import Status
+from hone.graders.specs import spec
 
 SHARE = spec(json.dumps({"type": "character_share", "wanted": "02468", "among": "0123456789"}))
 

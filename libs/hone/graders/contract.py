@@ -6,7 +6,7 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from services.reward.results import Result
+from hone.graders.results import Result
 
 Item = dict[str, Any]
 

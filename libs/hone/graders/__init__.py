@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from services.reward.graders import character_share, exact, math, numeric, reasoning_gym, string_check
-from services.reward.graders.contract import Grader
+from hone.graders import character_share, exact, math, numeric, reasoning_gym, string_check
+from hone.graders.contract import Grader
 
 GRADERS: Mapping[str, Grader[Any]] = {
     "exact": exact.GRADER,

@@ -4,8 +4,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from services.reward.graders.contract import Grader, GraderParams, Item
-from services.reward.results import NoAnswer, Result, Status
+from hone.graders.contract import Grader, GraderParams, Item
+from hone.graders.results import NoAnswer, Result, Status
 
 
 class CharacterShareParams(GraderParams):

@@ -1,0 +1,53 @@
+"""Grader specifications: read from JSON, checked, hashed."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
+
+from pydantic import ValidationError
+
+from hone.environments.hashing import canonical, digest
+from hone.graders import GRADERS
+from hone.graders.contract import Grader, GraderParams
+from hone.spec.problems import Invalid, Problem, found, from_validation, one_of
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A grader with its parameters. `hash` names it in every stored grade."""
+
+    grader: Grader[Any]
+    params: GraderParams
+    json: str
+
+    @cached_property
+    def hash(self) -> str:
+        return digest(json.loads(self.json))
+
+
+@lru_cache(maxsize=256)
+def spec(text: str) -> Spec:
+    """Return the specification in a JSON text. Raises Invalid with every problem; fields are those of the object."""
+    try:
+        given = json.loads(text)
+    except ValueError as error:
+        raise Invalid([Problem("grader", found(text), f"a JSON object ({error})")]) from error
+    if not isinstance(given, dict):
+        raise Invalid([Problem("grader", found(given), "a JSON object")])
+    return checked(given)
+
+
+def checked(given: Mapping[str, Any], at: str = "") -> Spec:
+    """Return the specification in an object; `at` precedes the fields of problems. Raises Invalid with all of them."""
+    kind = given.get("type")
+    if not isinstance(kind, str) or kind not in GRADERS:
+        field = f"{at}.type" if at else "type"
+        raise Invalid([Problem(field, found(kind), one_of(kind if isinstance(kind, str) else "", GRADERS))])
+    grader = GRADERS[kind]
+    try:
+        params = grader.params.model_validate(given)
+    except ValidationError as error:
+        raise Invalid(from_validation(error, grader.params, at)) from error
+    return Spec(grader, params, canonical(given))
