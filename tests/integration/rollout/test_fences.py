@@ -59,6 +59,28 @@ async def test_a_claimant_overtaken_at_any_stage_commits_nothing(
     assert one(run.url, "SELECT count(*) AS n FROM journal")["n"] == 0
 
 
+async def test_a_claimant_that_is_overtaken_leaves_its_group_to_the_next(
+        run: Run, peers: Peers, open_worker: Open) -> None:
+    others = Peers()
+    await others.start()
+    peers.reward.open.clear()
+    others.reward.open.clear()
+    run.request(1)
+    first = asyncio.create_task((await open_worker()).work())
+    await until(lambda: peers.reward.requests)
+    expire_claims(run)
+    later = await open_worker(process_name="rollout-1", reward_address=others.address)
+    second = asyncio.create_task(later.work())
+    await until(lambda: others.reward.requests)
+    peers.reward.open.set()
+    await first
+    assert run.states() == ["requested"]
+    others.reward.open.set()
+    await second
+    assert run.states() == ["ready"]
+    await others.stop()
+
+
 async def test_calls_that_an_earlier_attempt_journaled_are_not_made_again(
         run: Run, peers: Peers, open_worker: Open) -> None:
     peers.reward.open.clear()

@@ -67,7 +67,7 @@ UPDATE groups g SET state = 'ready', reason = NULL, ready_at = now(), ready_atte
     claim_expires = NULL, parts = g.parts || %(part)s::text
 FROM (
     SELECT g.id, held.attempt AS by_attempt FROM groups g
-    JOIN unnest(%(group_ids)s::bigint[], %(attempts)s::bigint[]) AS held (id, attempt) USING (id)
+    JOIN unnest(%(group_ids)s::bigint[], %(attempts)s::bigint[]) AS held (id, attempt) USING (id, attempt)
     WHERE g.state = 'requested' ORDER BY g.id FOR UPDATE OF g) AS mine
 WHERE g.id = mine.id
 RETURNING g.id
