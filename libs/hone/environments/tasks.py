@@ -29,9 +29,12 @@ def checked_params(name: str, params: dict[str, Any]) -> Params:
         raise _wrong(error, model) from error
 
 
-def content_hash(name: str, messages: list[Message], item: Row | None) -> str:
-    """Return the hash of what the policy is asked; seeds and parameters that ask the same share it."""
-    return digest({"environment": name, "messages": messages, "item": item})
+def content_hash(name: str, messages: list[Message]) -> str:
+    """Return the hash of what the policy is asked; seeds, parameters and rows that ask the same share it.
+
+    A row's answer is no part of it: the same question with another answer belongs to the same split.
+    """
+    return digest({"environment": name, "messages": messages})
 
 
 def split_of(task_hash: str) -> Split:
@@ -51,7 +54,7 @@ class Maker:
     def task(self, seed: int, item: Row | None = None) -> Task:
         """Return the task of a seed or a row, with its content hash. Raises WrongParams."""
         messages = self.environment.messages(self.params, seed, item)
-        return Task(self.name, self.resolved, seed, item, content_hash(self.name, messages, item))
+        return Task(self.name, self.resolved, seed, item, content_hash(self.name, messages))
 
     def episode(self, seed: int, item: Row | None = None) -> Episode:
         """Return the episode of a seed or a row, not yet reset. Raises WrongParams."""
