@@ -136,5 +136,8 @@ def _named(claims: Iterable[Claim]) -> dict[str, list[int]]:
 def _claims(rows: list[Row], calls: list[Row]) -> list[Claim]:
     journaled: dict[int, dict[tuple[int, int], Call]] = {}
     for row in calls:
-        journaled.setdefault(row["group_id"], {})[row["index"], row["call"]] = journal.decode(row["body"])
+        try:
+            journaled.setdefault(row["group_id"], {})[row["index"], row["call"]] = journal.decode(row["body"])
+        except journal.JournalError as error:
+            _log.warning("made again: %s", error, extra={"fields": {"group_id": row["group_id"]}})
     return [Claim(**row, journaled=journaled.get(row["id"], {})) for row in sorted(rows, key=lambda row: row["id"])]

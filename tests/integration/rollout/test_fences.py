@@ -95,6 +95,16 @@ async def test_calls_that_an_earlier_attempt_journaled_are_not_made_again(
     assert run.states() == ["ready", "ready"]
 
 
+async def test_a_journaled_call_that_cannot_be_read_is_made_again(run: Run, peers: Peers, open_worker: Open) -> None:
+    [group_id] = run.request(1, n=2)
+    with psycopg.connect(run.url) as connection:
+        connection.execute("INSERT INTO journal (group_id, index, call, attempt, body) VALUES (%s, 1, 0, 1, 'torn')",
+                           (group_id,))
+    await (await open_worker()).work()
+    assert run.states() == ["ready"]
+    assert [request.n for request in peers.inference.requests] == [2]
+
+
 async def test_a_group_that_the_driver_drops_is_left_at_once(run: Run, peers: Peers, open_worker: Open) -> None:
     peers.inference.open.clear()
     run.request(1)
