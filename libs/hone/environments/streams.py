@@ -1,14 +1,14 @@
 """Endless streams of tasks: the same place of a stream is always the same task, whoever asks and however often."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count as counted
 from itertools import islice
 from typing import Any
 
-from hone.environments.contract import Row, Task, WrongParams
+from hone.environments.contract import Task, WrongParams
 from hone.environments.hashing import canonical, mixed_seed
 from hone.environments.tasks import Maker, Split, checked_params, maker, split_of
 
@@ -32,7 +32,7 @@ def draw(environment: str, params: dict[str, Any], split: Split, seed: int,
     """
     _check_range(first, count, distinct)
     if environment == "dataset":
-        raise WrongParams("environment", environment, "one that makes its own tasks; rows are drawn by a RowStream")
+        raise WrongParams("environment", environment, "one that makes its own tasks")
     stream = Stream(environment, canonical(checked_params(environment, params).model_dump()), split, seed)
     tasks = (_placed(stream, place) for place in counted(first))
     return _distinct(tasks, count, str(stream), split) if distinct else list(islice(tasks, count))
@@ -65,38 +65,6 @@ def _placed(stream: Stream, place: int) -> Task:
         if split_of(task.content_hash) == stream.split:
             return task
     raise SplitExhausted(str(stream), stream.split, place + 1, 0)
-
-
-class RowStream:
-    """The tasks of a dataset's split: every epoch visits each row once, in an order of its own."""
-
-    def __init__(self, rows: Sequence[Row], params: dict[str, Any], split: Split, seed: int) -> None:
-        """Hash every row. Raises WrongParams naming the first that is no task."""
-        made = maker("dataset", params)
-        tasks = (made.task(number, row) for number, row in enumerate(rows))
-        self._tasks = [task for task in tasks if split_of(task.content_hash) == split]
-        self._split, self._seed = split, seed
-
-    def __len__(self) -> int:
-        return len(self._tasks)
-
-    def draw(self, first: int, count: int, distinct: bool = False) -> list[Task]:
-        """Return the tasks at places first … first + count - 1; `distinct` passes over equal rows.
-
-        Raises WrongParams, and SplitExhausted when the split is empty or has too few distinct rows.
-        """
-        _check_range(first, count, distinct)
-        if distinct:
-            return _distinct(self._epoch(0), count, "the dataset", self._split)
-        if not self._tasks:
-            raise SplitExhausted("the dataset", self._split, count, 0)
-        epoch, skipped = divmod(first, len(self._tasks))
-        tasks = (task for number in counted(epoch) for task in self._epoch(number))
-        return list(islice(tasks, skipped, skipped + count))
-
-    def _epoch(self, number: int) -> list[Task]:
-        keys = [(mixed_seed(self._seed, number, place), place) for place in range(len(self._tasks))]
-        return [self._tasks[place] for _, place in sorted(keys)]
 
 
 def _distinct(tasks: Iterable[Task], count: int, source: str, split: Split) -> list[Task]:

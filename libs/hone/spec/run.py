@@ -39,7 +39,7 @@ class EvalSpec(Strict):
     prompts: int = Field(256, ge=1, description="Held-out prompts, disjoint from training by content hash.")
     every: int = Field(
         25, ge=1, description="Steps between evaluations; the base and the last step are always evaluated.")
-    seed: int = Field(1_000_003, description="Seed of the held-out draw.")
+    seed: int = Field(1_000_003, ge=0, lt=2**31, description="Seed of the held-out draw.")
     source: TaskSource | None = Field(None, description="Where held-out tasks come from; default: the training source.")
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from hone.environments import tasks as environments
+from hone.environments.tasks import make, split_of
 from hone.spec.run import TaskSource
 from hone.store import manifests
 from hone.store.database import Database
@@ -19,8 +19,17 @@ class UnknownDataset(LookupError):
     """The run names a dataset that its tenant does not have."""
 
 
+class NoTasks(LookupError):
+    """A dataset leaves nothing to train on, or nothing to evaluate on."""
+
+
 class Tasks:
-    """Training and held-out tasks of one run; both are functions of the spec and a place, never of time."""
+    """Training and held-out tasks of one run; both are functions of the spec and a place, never of time.
+
+    Of a dataset that is trained on, the rows of split `held_out` are kept for evaluation; with an evaluation dataset
+    beside it, that one's rows are, and the training rows that ask the same are passed over. Where evaluation makes its
+    own tasks or there is none, every row trains.
+    """
 
     def __init__(self, database: Database, objects: Objects, peers: Peers, lease: Lease) -> None:
         self._database, self._objects, self._peers, self._lease = database, objects, peers, lease
@@ -40,27 +49,39 @@ class Tasks:
 
     @cached_property
     def held_out(self) -> list[Task]:
-        """The held-out tasks, distinct by content and never drawn for training."""
+        """The held-out tasks, distinct by content and never drawn for training. Raises NoTasks, UnknownDataset."""
         spec = self._lease.spec.eval
         if spec is None:
             return []
         source = spec.source or self._lease.spec.task
         if source.environment is not None:
             return self._peers.draw(source, "HELD_OUT", spec.seed, 0, spec.prompts, distinct=True)
-        distinct = {task.content_hash: task for task in (_dataset_task(row, source) for row in self._rows(source))}
-        kept = distinct.values() if spec.source else [t for t in distinct.values() if _held_out(t.content_hash)]
-        return sorted(kept, key=lambda task: task.content_hash)[: spec.prompts]
+        tasks = list(self._held_out_rows.values())
+        if not tasks:
+            raise NoTasks(f"dataset {source.dataset!r} holds no row out; expected an evaluation source, or eval: null")
+        return [tasks[place] for place in _permutation(spec.seed, 0, len(tasks))[: spec.prompts]]
 
     @cached_property
     def _training_rows(self) -> list[dict[str, Any]]:
-        source, spec = self._lease.spec.task, self._lease.spec.eval
+        source, taken = self._lease.spec.task, self._held_out_rows
         rows = self._rows(source)
-        if spec is None:
-            return rows
-        taken = {task.content_hash for task in self.held_out}
-        hashes = [_dataset_task(row, source).content_hash for row in rows]
-        return [row for row, key in zip(rows, hashes, strict=True)
-                if key not in taken and (spec.source is not None or not _held_out(key))]
+        kept = [row for row in rows if _dataset_task(row, source).content_hash not in taken] if taken else rows
+        if not kept:
+            raise NoTasks(f"dataset {source.dataset!r} has {len(rows)} rows and every one is held out of training")
+        return kept
+
+    @cached_property
+    def _held_out_rows(self) -> dict[str, Task]:
+        """The tasks by content that a dataset holds out, whether or not an evaluation has room for them."""
+        spec = self._lease.spec.eval
+        source = None if spec is None else spec.source or self._lease.spec.task
+        if spec is None or source is None or source.dataset is None:
+            return {}
+        found: dict[str, Task] = {}
+        for task in (_dataset_task(row, source) for row in self._rows(source)):
+            if spec.source is not None or split_of(task.content_hash) == "held_out":
+                found.setdefault(task.content_hash, task)
+        return found
 
     def _rows(self, source: TaskSource) -> list[dict[str, Any]]:
         with self._database.transaction() as transaction:
@@ -68,12 +89,11 @@ class Tasks:
         if artifact is None:
             raise UnknownDataset(f"dataset {source.dataset!r} does not exist")
         data = manifests.get_file(self._objects, artifact["manifest"]["files"]["rows.jsonl"])
-        return [json.loads(line) for line in data.decode().splitlines() if line.strip()]
+        return [json.loads(line) for line in data.splitlines() if line.strip()]  # of bytes: texts may hold U+2028
 
     def _order(self, epoch: int) -> list[int]:
         if epoch not in self._orders:
-            order = np.random.default_rng([self._lease.spec.seed, epoch]).permutation(len(self._training_rows))
-            self._orders = {epoch: order.tolist()}
+            self._orders = {epoch: _permutation(self._lease.spec.seed, epoch, len(self._training_rows))}
         return self._orders[epoch]
 
     @cached_property
@@ -82,10 +102,10 @@ class Tasks:
 
 
 def _dataset_task(row: dict[str, Any], source: TaskSource) -> Task:
-    made = environments.make("dataset", source.params, 0, row)
+    made = make("dataset", source.params, 0, row)
     body = {"environment": made.environment, "params": made.params, "seed": made.seed, "item": made.item}
     return Task(body, made.content_hash)
 
 
-def _held_out(content_hash: str) -> bool:
-    return environments.split_of(content_hash) == "held_out"
+def _permutation(seed: int, epoch: int, size: int) -> list[int]:
+    return [int(place) for place in np.random.default_rng([seed, epoch]).permutation(size)]

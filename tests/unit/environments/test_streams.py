@@ -1,17 +1,17 @@
 """Streams of tasks are fixed by their names, and the two splits never share a task."""
 
 from hashlib import sha256
+from typing import Any
 
 import pytest
 
 from hone.environments.contract import WrongParams
 from hone.environments.hashing import canonical, mixed_seed, splitmix
-from hone.environments.streams import RowStream, SplitExhausted, draw
+from hone.environments.streams import SplitExhausted, draw
 from hone.environments.tasks import Split, make, split_of
 
 DIGITS = {"digits": 6}
 FOUR = {"digits": 4}
-ROWS = [{"prompt": f"{a}+{b}=", "answer": str(a + b)} for a in range(20) for b in range(20)]
 
 
 @pytest.mark.parametrize(("state", "mixed"), [(0, 0xE220A8397B1DCDAF), (0x9E3779B97F4A7C15, 0x6E789E6AA1B965F4)])
@@ -34,9 +34,10 @@ def test_the_content_hash_is_that_of_the_canonical_json() -> None:
 
 
 def test_the_same_question_is_the_same_content_whatever_its_answer() -> None:
-    asked = [make("dataset", params, seed, row) for seed, (params, row) in enumerate([
+    rows: list[tuple[dict[str, Any], dict[str, Any]]] = [
         ({}, {"prompt": "2+3=", "answer": "5"}), ({}, {"prompt": "2+3=", "answer": "6", "level": 1}),
-        ({"grader": {"type": "numeric"}}, {"messages": [{"role": "user", "content": "2+3="}], "completion": "5"})])]
+        ({"grader": {"type": "numeric"}}, {"messages": [{"role": "user", "content": "2+3="}], "completion": "5"})]
+    asked = [make("dataset", params, seed, row) for seed, (params, row) in enumerate(rows)]
     assert len({task.content_hash for task in asked}) == 1
     assert make("dataset", {}, 0, {"prompt": "3+2=", "answer": "5"}).content_hash != asked[0].content_hash
 
@@ -90,8 +91,8 @@ def test_a_wrong_range_is_named(first: int, count: int, distinct: bool, field: s
     assert refused.value.field == field
 
 
-def test_a_dataset_is_drawn_from_its_rows() -> None:
-    with pytest.raises(WrongParams, match="RowStream"):
+def test_a_dataset_makes_no_tasks_of_its_own() -> None:
+    with pytest.raises(WrongParams, match="one that makes its own tasks"):
         draw("dataset", {}, "train", 1, 0, 1)
 
 
@@ -100,29 +101,3 @@ def test_reasoning_gym_streams_repeat() -> None:
     again = draw("reasoning_gym", params, "train", 2, 0, 20)
     assert again == draw("reasoning_gym", params, "train", 2, 0, 20)
     assert len({task.content_hash for task in again}) == 20
-
-
-def test_each_epoch_visits_every_row_of_its_split_once() -> None:
-    stream = RowStream(ROWS, {}, "train", 1)
-    size = len(stream)
-    assert len(RowStream(ROWS, {}, "held_out", 1)) == len(ROWS) - size
-    first, second = stream.draw(0, size), stream.draw(size, size)
-    assert sorted(task.seed for task in first) == sorted(task.seed for task in second)
-    assert first != second
-    assert stream.draw(size - 5, 10) == first[-5:] + second[:5]
-    assert stream.draw(0, size) == first
-    assert RowStream(ROWS, {}, "train", 2).draw(0, size) != first
-    assert {split_of(task.content_hash) for task in first} == {"train"}
-
-
-def test_equal_rows_are_one_distinct_task() -> None:
-    stream = RowStream(ROWS + ROWS, {}, "held_out", 1)
-    distinct = stream.draw(0, len(stream) // 2, True)
-    assert len({task.content_hash for task in distinct}) == len(stream) // 2
-    with pytest.raises(SplitExhausted):
-        stream.draw(0, len(stream) // 2 + 1, True)
-
-
-def test_an_empty_split_of_a_dataset_is_named() -> None:
-    with pytest.raises(SplitExhausted, match="found 4, expected at most 0: the dataset has no more tasks"):
-        RowStream([], {}, "train", 1).draw(0, 4)

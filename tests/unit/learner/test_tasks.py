@@ -1,0 +1,182 @@
+"""Which rows train and which are held out, and in which order."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+from hone.environments.tasks import make, split_of
+from hone.spec.resolution import resolve
+from hone.spec.run import TaskSource
+from hone.store import manifests, objects
+from hone.store.database import Database
+from hone.store.objects import Objects
+from services.learner.driver.lease import Lease
+from services.learner.driver.peers import Peers, Task
+from services.learner.driver.tasks import NoTasks, Tasks, UnknownDataset
+
+Row = dict[str, Any]
+ROWS: list[Row] = [{"prompt": f"{a}+{b}=", "answer": str(a + b)} for a in range(20) for b in range(20)]
+DRAWN = [Task({"environment": "sort_digits", "params": {}, "seed": 5, "item": None}, "drawn")]
+
+
+class Shelf:
+    """A database that knows nothing but where a tenant's datasets are."""
+
+    def __init__(self, store: Objects, datasets: dict[str, list[Row]]) -> None:
+        self._entries = {name: manifests.put_file(store, f"{name}/rows.jsonl", _lines(rows))
+                         for name, rows in datasets.items()}
+
+    @contextmanager
+    def transaction(self) -> Iterator["Shelf"]:
+        yield self
+
+    def one(self, statement: str, tenant_id: str, name: str) -> Row | None:
+        assert (statement, tenant_id) == ("driver.dataset_artifact", "ten_1")
+        return {"manifest": {"files": {"rows.jsonl": self._entries[name]}}} if name in self._entries else None
+
+
+class Simulation:
+    """Draws one and the same task, and remembers what for."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str | None, str, int, int, int, bool]] = []
+
+    def draw(self, source: TaskSource, split: str, seed: int, first: int, count: int, distinct: bool) -> list[Task]:
+        self.asked.append((source.environment, split, seed, first, count, distinct))
+        return DRAWN
+
+
+class Scene:
+    """The tasks of a run on datasets that lie on a shelf."""
+
+    def __init__(self, home: Path, **datasets: list[Row]) -> None:
+        self._store = objects.connect(f"file://{home}")
+        self._shelf, self.simulation = Shelf(self._store, datasets), Simulation()
+
+    def tasks(self, **spec: Any) -> Tasks:
+        raw = {"name": "x", "model": {"base": "b"}, "steps": 1, "task": {"dataset": "rows"}, "seed": 3, **spec}
+        lease = Lease("run_1", "ten_1", "mdl_1", resolve(raw), 1)
+        return Tasks(cast(Database, self._shelf), self._store, cast(Peers, self.simulation), lease)
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Scene:
+    held = [{"prompt": "0+1=", "answer": "other"}, {"prompt": "new", "answer": "1"}, {"prompt": "new", "answer": "2"}]
+    return Scene(tmp_path, rows=ROWS, held=held, twins=ROWS + ROWS)
+
+
+def _lines(rows: list[Row]) -> bytes:
+    return b"".join(json.dumps(row, ensure_ascii=False).encode() + b"\n" for row in rows)
+
+
+def _split(row: Row) -> str:
+    return split_of(make("dataset", {}, 0, row).content_hash)
+
+
+def _prompts(tasks: list[Task]) -> list[str]:
+    return [task.body["item"]["prompt"] for task in tasks]
+
+
+TRAINED = [row for row in ROWS if _split(row) == "train"]
+HELD = [row for row in ROWS if _split(row) == "held_out"]
+
+
+def test_a_dataset_holds_its_own_split_out_of_training(scene: Scene) -> None:
+    tasks = scene.tasks()
+    assert len(HELD) > 10
+    assert sorted(_prompts(tasks.held_out)) == sorted(row["prompt"] for row in HELD)
+    trained = tasks.train(0, 3 * len(TRAINED))
+    assert sorted(set(_prompts(trained))) == sorted(row["prompt"] for row in TRAINED)
+    assert {split_of(task.content_hash) for task in trained} == {"train"}
+    assert scene.simulation.asked == []
+
+
+def test_training_never_draws_what_an_evaluation_has_no_room_for(scene: Scene) -> None:
+    tasks = scene.tasks(eval={"prompts": 2})
+    assert len(tasks.held_out) == 2
+    assert {_split(row) for row in tasks.train_rows(0, len(TRAINED))} == {"train"}
+    few = scene.tasks(eval={"prompts": 1, "source": {"dataset": "held"}})
+    assert len(few.held_out) == 1
+    assert ROWS[1] not in few.train_rows(0, len(ROWS))
+
+
+def test_without_an_evaluation_every_row_trains(scene: Scene) -> None:
+    tasks = scene.tasks(eval=None)
+    assert tasks.held_out == []
+    assert sorted(map(str, tasks.train_rows(0, len(ROWS)))) == sorted(map(str, ROWS))
+
+
+def test_all_of_an_evaluation_dataset_is_held_out_and_what_asks_the_same_does_not_train(scene: Scene) -> None:
+    tasks = scene.tasks(eval={"source": {"dataset": "held"}})
+    assert sorted(_prompts(tasks.held_out)) == ["0+1=", "new"]
+    assert [task.body["item"]["answer"] for task in tasks.held_out if task.body["item"]["prompt"] == "new"] == ["1"]
+    seen = tasks.train_rows(0, len(ROWS) - 1)
+    assert sorted(map(str, seen)) == sorted(str(row) for row in ROWS if row["prompt"] != "0+1=")
+
+
+def test_beside_an_evaluation_environment_every_row_trains(scene: Scene) -> None:
+    tasks = scene.tasks(eval={"prompts": 7, "seed": 9, "source": {"environment": "sort_digits"}})
+    assert tasks.held_out == DRAWN
+    assert sorted(map(str, tasks.train_rows(0, len(ROWS)))) == sorted(map(str, ROWS))
+    assert scene.simulation.asked == [("sort_digits", "HELD_OUT", 9, 0, 7, True)]
+
+
+def test_an_environment_draws_both_splits(scene: Scene) -> None:
+    tasks = scene.tasks(task={"environment": "sort_digits"}, eval={"prompts": 7, "seed": 9})
+    assert (tasks.train(32, 16), tasks.held_out) == (DRAWN, DRAWN)
+    assert scene.simulation.asked == [
+        ("sort_digits", "TRAIN", 3, 32, 16, False), ("sort_digits", "HELD_OUT", 9, 0, 7, True)]
+
+
+def test_each_epoch_is_a_permutation_of_its_own(scene: Scene) -> None:
+    tasks, size = scene.tasks(eval=None), len(ROWS)
+    first, second = tasks.train_rows(0, size), tasks.train_rows(size, size)
+    assert sorted(map(str, first)) == sorted(map(str, second))
+    assert first != second
+    assert first == [ROWS[place] for place in np.random.default_rng([3, 0]).permutation(size)]
+    assert second == [ROWS[place] for place in np.random.default_rng([3, 1]).permutation(size)]
+
+
+def test_a_place_has_one_row_however_it_is_reached(scene: Scene) -> None:
+    tasks, size = scene.tasks(eval=None), len(ROWS)
+    whole = tasks.train_rows(0, 2 * size)
+    assert scene.tasks(eval=None).train_rows(size - 5, 10) == whole[size - 5:size + 5]
+    assert tasks.train_rows(7, 1) == whole[7:8]
+    assert scene.tasks(eval=None, seed=4).train_rows(0, size) != whole[:size]
+
+
+def test_the_held_out_draw_depends_on_its_own_seed_alone(scene: Scene) -> None:
+    drawn = scene.tasks(eval={"prompts": 8, "seed": 1}).held_out
+    assert drawn == scene.tasks(eval={"prompts": 8, "seed": 1}, seed=11).held_out
+    assert drawn != scene.tasks(eval={"prompts": 8, "seed": 2}).held_out
+
+
+def test_equal_rows_are_one_held_out_task(scene: Scene) -> None:
+    held = scene.tasks(task={"dataset": "twins"}).held_out
+    assert len(held) == len({task.content_hash for task in held}) == len(HELD)
+
+
+@pytest.mark.parametrize(("rows", "words"), [(HELD, "every one is held out of training"), ([], "has 0 rows")])
+def test_a_dataset_without_a_training_row_is_named(tmp_path: Path, rows: list[Row], words: str) -> None:
+    with pytest.raises(NoTasks, match=f"dataset 'rows' .*{words}"):
+        Scene(tmp_path, rows=rows).tasks().train(0, 1)
+
+
+def test_a_dataset_without_a_held_out_row_is_named(tmp_path: Path) -> None:
+    with pytest.raises(NoTasks, match="dataset 'rows' holds no row out; expected an evaluation source, or eval: null"):
+        _ = Scene(tmp_path, rows=TRAINED).tasks().held_out
+
+
+def test_an_absent_dataset_is_named(scene: Scene) -> None:
+    with pytest.raises(UnknownDataset, match="'gone' does not exist"):
+        scene.tasks(task={"dataset": "gone"}).train(0, 1)
+
+
+def test_a_row_may_hold_what_other_readers_take_for_the_end_of_a_line(tmp_path: Path) -> None:
+    row = {"prompt": "a\u2028b\x85c", "answer": "1"}
+    assert Scene(tmp_path, rows=[row]).tasks(eval=None).train_rows(0, 1) == [row]
