@@ -37,7 +37,7 @@ lint: $(VENV)/.installed-test lint-proto
 
 types: $(VENV)/.installed-test
 	$(BIN)/mypy
-	$(BIN)/mypy checks tests
+	$(BIN)/mypy checks benchmarks tests
 
 unit integration acceptance: $(VENV)/.installed-test
 	$(PYTEST) tests/$@ --durations=10 $(PYTEST_OPTIONS)

@@ -1,1 +1,1 @@
-"""Unit (seconds, no servers), integration (real servers) and acceptance tests (real processes, foreign clients, kills)."""
+"""Unit (seconds, no servers), integration (real servers), acceptance (real processes, foreign clients, kills)."""

@@ -18,7 +18,7 @@ from services.learner.trainer.learner import Learner
 
 DIGITS = 3
 SOURCE = {"environment": "sort_digits", "params": {"digits": DIGITS}}
-_SIZES = {"layers": 2, "head_dim": 32}
+_SIZES: dict[str, Any] = {"layers": 2, "head_dim": 32}
 
 
 def write_base(

@@ -19,7 +19,7 @@ async def _shuffled(bench: Bench, spec: Spec, samples: Sequence[Sample]) -> Asyn
         yield dict(zip(results, dealt, strict=True))
 
 
-Bench.batches = _shuffled  # type: ignore[method-assign]
+Bench.batches = _shuffled  # type: ignore[method-assign, assignment]
 
 if __name__ == "__main__":
     reward.main()

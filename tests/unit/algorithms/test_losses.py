@@ -85,12 +85,14 @@ def test_clip_gradient_is_the_coefficient_of_the_table():
     logp, old, advantage = (torch.tensor(each, dtype=F64) for each in values)
     logp.requires_grad_()
     loss("ppo_clip", logp, old, advantage)[0].sum().backward()
+    assert logp.grad is not None
     np.testing.assert_allclose(logp.grad.numpy(), oracle.ppo_clip_gradient(*values), atol=1e-12)
 
 
 def test_no_gradient_flows_where_the_log_ratio_is_clamped():
     logp = torch.tensor([25.0, -25.0], requires_grad=True)
     loss("ppo_clip", logp, torch.zeros(2), torch.tensor([-1.0, 1.0]))[0].sum().backward()
+    assert logp.grad is not None
     assert logp.grad.tolist() == [0.0, 0.0]
 
 
@@ -179,6 +181,7 @@ def test_kl_gradients(estimator, coefficient, d):
     logp = torch.tensor([-1.0], dtype=F64, requires_grad=True)
     value = kl(logp, torch.tensor([-1.0 + d], dtype=F64), estimator=estimator)
     value.sum().backward()
+    assert logp.grad is not None
     assert float(logp.grad) == pytest.approx(coefficient(d))
     if estimator == "k3+":
         assert value.item() == pytest.approx(math.exp(d) - 1 - d)
@@ -190,6 +193,7 @@ def test_kl_clamps_stop_value_and_gradient(estimator, d, value):
     found = kl(logp, torch.tensor([d], dtype=F64), estimator=estimator)
     found.sum().backward()
     assert found.item() == value
+    assert logp.grad is not None
     assert float(logp.grad) == 0
 
 

@@ -1,5 +1,7 @@
 """Held-out accuracy: what counts, what is masked, when it is due."""
 
+from typing import Any
+
 import pytest
 
 from hone.spec.run import EvalSpec
@@ -8,8 +10,9 @@ from services.learner.driver.requests import eval_due
 
 
 def test_accuracy_is_the_mean_of_what_could_be_graded() -> None:
-    rows = [{"series": "greedy", "score": 1.0}, {"series": "greedy", "score": 0.0},
-            {"series": "sampled", "score": 1.0}, {"series": "sampled", "score": None}]
+    rows: list[dict[str, Any]] = [
+        {"series": "greedy", "score": 1.0}, {"series": "greedy", "score": 0.0},
+        {"series": "sampled", "score": 1.0}, {"series": "sampled", "score": None}]
     assert accuracies(rows) == {"eval/greedy": 0.5, "eval/sampled": 1.0, "eval/masked": 1.0}
 
 

@@ -1,6 +1,7 @@
 """A step in numbers: gradients, what is skipped, cuts, snapshots that resume exactly."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -136,7 +137,7 @@ def test_a_step_with_nothing_valid_is_a_step_without_gradient():
 def test_the_gap_is_zero_where_the_sampler_is_the_trainer():
     made, samples = random_step(seed=1)
     trained = learner()
-    logp = {}
+    logp: dict[Any, Any] = {}
     batch = pack(made, samples)
     for micro in cut(batch, np.ones(len(batch.rows), np.bool_), 10_000):
         values, _ = trained._policy(micro)
