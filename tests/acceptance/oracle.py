@@ -3,12 +3,16 @@
 What the services make of a spec has to equal this, bit for bit; and its learning curve is what theirs is held to.
 """
 
+import hashlib
 import json
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from hone.algorithms.presets import resolve
 from hone.environments import streams
@@ -153,3 +157,15 @@ def _row(trajectory: Trajectory) -> dict[str, Any]:
     return {"group_id": trajectory.group_id, "index": trajectory.index, "request_no": trajectory.request_no,
             "task_hash": trajectory.task_hash, "part": "", "grade_id": None, "score": trajectory.score,
             "completion_tokens": len(call.completion_ids), "finish_reason": call.finish_reason}
+
+
+def main() -> None:
+    """Run the spec of standard input from the model directory named as argument; print the weights' digest."""
+    torch.set_num_threads(1)
+    files = {path.name: path.read_bytes() for path in Path(sys.argv[1]).iterdir()}
+    curve = Reinforcement(RunSpec.model_validate(json.load(sys.stdin)), files).run()
+    print(hashlib.sha256(curve.files["model.safetensors"]).hexdigest())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,6 +1,11 @@
 """`python -m services.learner.trainer`: one trainer process."""
 
 import os
+
+# Read by libraries as they load: one thread a process, and sums in an order that no memory address decides.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")
+
 import signal
 import socket
 
