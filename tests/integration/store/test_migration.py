@@ -5,8 +5,9 @@ from concurrent.futures import ThreadPoolExecutor
 import psycopg
 import pytest
 
+from hone.stack.postgres import SUPERUSER
 from hone.store import migration
-from tests.servers.postgres import PASSWORD, SUPERUSER, Server
+from tests.servers.postgres import PASSWORD, Server
 
 
 @pytest.fixture
