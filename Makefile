@@ -1,5 +1,6 @@
 ## make demo    train a small model through the whole stack and watch it improve (DEMO="--seed 2" for its options)
 ## make test    all that is checked: style, types, structure, unit, integration and acceptance tests
+## make bench   measure every figure of the README here (half an hour on a quiet machine) and render its tables
 ## make deps    the servers that integration tests use: RabbitMQ and Ceph's object gateway, from the system's packages
 ## make proto   write the code in libs/hone/api again after a change in proto/
 ## make structure   print the table of file and function lengths
@@ -19,7 +20,7 @@ BUF    := .cache/buf
 
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test lint types unit integration acceptance deps proto lint-proto structure clean help
+.PHONY: demo test lint types unit integration acceptance bench deps proto lint-proto structure clean help
 
 help:
 	@sed -n 's/^## //p' Makefile
@@ -42,6 +43,14 @@ types: $(VENV)/.installed-test
 unit integration acceptance: $(VENV)/.installed-test
 	$(PYTEST) tests/$@ --durations=10 $(PYTEST_OPTIONS)
 
+bench: $(VENV)/.installed-bench
+	$(BIN)/python -m benchmarks.generation
+	$(BIN)/python -m benchmarks.grpo_step --setting short
+	$(BIN)/python -m benchmarks.grpo_step --setting variable
+	$(BIN)/python -m benchmarks.overhead
+	$(BIN)/python -m benchmarks.memory
+	$(BIN)/python -m benchmarks.render
+
 structure: $(VENV)/.installed-test
 	@$(BIN)/python -m checks.structure --markdown
 
@@ -57,6 +66,10 @@ lint-proto:
 $(VENV)/.installed-train: pyproject.toml
 	@$(call create)
 	@$(call install,train)
+
+$(VENV)/.installed-bench: pyproject.toml
+	@$(call create)
+	@$(call install,train$(COMMA)bench)
 
 $(VENV)/.installed-test: pyproject.toml
 	@$(call create)
