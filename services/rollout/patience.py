@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
 import grpc
 from psycopg import OperationalError
@@ -52,12 +52,14 @@ class Patience:
         return answer
 
     async def _insist(self, claim: Claim, source: str, ask: Callable[[], Awaitable[Answer]]) -> tuple[Answer, bool]:
-        """Return the answer and whether it took more than one attempt."""
+        """Return the answer and whether it took more than one attempt. A refusal for good gives the group up."""
         pause_s, told = FIRST_PAUSE_S, ""
         while True:
             try:
                 return await ask(), bool(told)
             except AWAY as error:
+                if invalid(error):
+                    await self._refuse(claim, f"{source} refuses: {describe(error)}")
                 reason = f"waiting for {source}: {describe(error)}"
             if reason != told:
                 await self._tell(claim, reason)
@@ -66,6 +68,14 @@ class Patience:
             pause_s = min(2 * pause_s, max(FIRST_PAUSE_S, self._settings.sweep_s))
             if not self._claims.holds(claim):
                 raise LeaseLost
+
+    async def _refuse(self, claim: Claim, reason: str) -> NoReturn:
+        """Record that asking again cannot help: the driver fails the run with this reason."""
+        _log.error(reason, extra={"fields": {"group_id": claim.id}})
+        async with self._database.transaction() as transaction:
+            await transaction.run("rollout.refuse", group_id=claim.id, attempt=claim.attempt, reason=reason)
+            await transaction.run("rollout.notify", run_id=claim.run_id)
+        raise LeaseLost
 
     def _remind(self, claim: Claim, reason: str) -> None:
         task = asyncio.create_task(self._tell(claim, reason))

@@ -67,7 +67,7 @@ class Scene:
 
     def finished(self, run_id: str, timeout_s: float = 300) -> Run:
         """Return the run once it has ended. Raises Late, and AssertionError unless it succeeded."""
-        run = wait_for(f"the end of {run_id}", lambda: self._ended(run_id), timeout_s)
+        run = wait_for(f"the end of {run_id}", lambda: self.ended(run_id), timeout_s)
         assert run.state == "succeeded", run.reason
         return run
 
@@ -79,7 +79,8 @@ class Scene:
             "ORDER BY v.number", run_id)
         return [row["sha"] for row in found]
 
-    def _ended(self, run_id: str) -> Run | None:
+    def ended(self, run_id: str) -> Run | None:
+        """Return the run if it has ended."""
         run = self.client.run(run_id)
         return run if run.state in ("succeeded", "failed", "cancelled") else None
 

@@ -170,6 +170,7 @@ CREATE TABLE groups (
     parts       text[] NOT NULL DEFAULT '{}',
     created_at  timestamptz NOT NULL DEFAULT now(),
     ready_at    timestamptz,
+    refused     text,                    -- why no worker will ever make it ready; its run fails with this
     ready_attempt bigint,                -- of the claimant that made it ready: always the last one
     ended_at    timestamptz,
     UNIQUE (run_id, purpose, request_no)

@@ -24,8 +24,11 @@ WHERE id = %(run_id)s AND lease_epoch = %(epoch)s AND state IN ('running', 'paus
 SELECT r.desired, r.state, r.waiting_for, r.deadline <= now() AS past_deadline,
     coalesce((SELECT max(n) FROM steps s WHERE s.run_id = r.id AND s.state = 'committed'), 0) AS committed,
     coalesce((SELECT max(n) FROM steps s WHERE s.run_id = r.id), 0) AS planned,
-    (SELECT reason FROM operations o WHERE o.model_id = r.policy_model_id AND o.state = 'failed'
-        AND o.kind <> 'export' ORDER BY seq LIMIT 1) AS failure
+    coalesce(
+        (SELECT reason FROM operations o WHERE o.model_id = r.policy_model_id AND o.state = 'failed'
+            AND o.kind <> 'export' ORDER BY seq LIMIT 1),
+        (SELECT format('%%s group %%s: %%s', purpose, request_no, refused) FROM groups g
+            WHERE g.run_id = r.id AND g.state = 'requested' AND g.refused IS NOT NULL ORDER BY g.id LIMIT 1)) AS failure
 FROM runs r WHERE r.id = %(run_id)s AND r.lease_epoch = %(epoch)s
 
 -- name: version_numbered

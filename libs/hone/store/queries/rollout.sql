@@ -10,6 +10,7 @@ line AS (
     SELECT g.id, coalesce(r.groups, 0) + row_number() OVER (PARTITION BY g.tenant_id ORDER BY g.id) AS turn
     FROM groups g LEFT JOIN running r USING (tenant_id)
     WHERE g.state = 'requested' AND g.source = 'worker' AND g.work = 'generate' AND g.deadline > now()
+        AND g.refused IS NULL
         AND (g.claim_expires IS NULL OR g.claim_expires <= now())),
 mine AS (
     SELECT g.id FROM groups g JOIN line USING (id) JOIN tenants t ON t.id = g.tenant_id
@@ -45,6 +46,10 @@ WHERE g.id = held.id AND g.attempt = held.attempt AND g.state = 'requested'
 UPDATE groups g SET reason = told.reason
 FROM unnest(%(group_ids)s::bigint[], %(attempts)s::bigint[], %(reasons)s::text[]) AS told (id, attempt, reason)
 WHERE g.id = told.id AND g.attempt = told.attempt AND g.state = 'requested' AND g.reason IS DISTINCT FROM told.reason
+
+-- name: refuse
+UPDATE groups SET refused = %(reason)s
+WHERE id = %(group_id)s AND attempt = %(attempt)s AND state = 'requested'
 
 -- name: journal_calls
 -- Returns the groups that are still their claimant's; the lock keeps them so until the calls are in.
