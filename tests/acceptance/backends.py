@@ -32,4 +32,5 @@ def choose(name: str, fixture: Callable[[str], Any]) -> Backend:
     host = f"v{secrets.token_hex(4)}"
     urls = {"database_url": database.owner_url, "broker_url": rabbitmq.virtual_host(host),
             "objects_url": s3.url(bucket)}
-    return Backend(name, urls, {"rabbitmq": rabbitmq, "s3": s3, "virtual_host": host}, bucket)
+    servers = {"rabbitmq": rabbitmq, "s3": s3, "postgres": fixture("postgres_server"), "virtual_host": host}
+    return Backend(name, urls, servers, bucket)

@@ -36,6 +36,17 @@ def scene(backend: Backend, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     opened.stack.stop()
 
 
+def strike_servers(backend: Backend, havoc: Havoc) -> None:
+    """Kill the servers that are not the stack's own; the embedded PostgreSQL is among the random victims."""
+    if backend.name == "embedded":
+        havoc.kill("postgres")
+        return
+    postgres = backend.servers["postgres"]
+    havoc.strike("postgres server", lambda: (postgres.kill(), postgres.start()))
+    havoc.strike("rabbitmq server", backend.servers["rabbitmq"].restart)
+    havoc.strike("s3 server", backend.servers["s3"].restart)
+
+
 @pytest.mark.timeout(1500)
 def test_nothing_is_lost_and_the_weights_are_equal_bit_for_bit(
     backend: Backend, scene: Scene, tmp_path: Path
@@ -50,6 +61,7 @@ def test_nothing_is_lost_and_the_weights_are_equal_bit_for_bit(
         havoc.crash_at(kind, point)
     for kind in ("driver", "trainer", "rollout"):
         havoc.freeze(kind)
+    strike_servers(backend, havoc)
     victims = havoc.random_kills(SEED, RANDOM_KILLS)
     scene.finished(disturbed.id)
     print(f"\nkilled at random with seed {SEED}: {', '.join(victims)}")

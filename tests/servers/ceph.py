@@ -3,9 +3,10 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from string import Template
@@ -69,8 +70,8 @@ def absent() -> str | None:
 
 
 @contextmanager
-def running(directory: Path, access_key: str, secret_key: str) -> Iterator[str]:
-    """Run an S3 server with one user and yield its host:port."""
+def running(directory: Path, access_key: str, secret_key: str) -> Iterator[tuple[str, Callable[[], None]]]:
+    """Run an S3 server with one user; yield its host:port, and how to kill it and start it again."""
     mon2, mon1, rgw = ports.pick(3)
     for name in ("mon", "osd", "rgw"):
         (directory / name).mkdir(parents=True)
@@ -84,7 +85,7 @@ def running(directory: Path, access_key: str, secret_key: str) -> Iterator[str]:
         ceph.start_disk()
         ceph.start_gateway(f"127.0.0.1:{rgw}")
         ceph.make_user(access_key, secret_key)
-        yield f"127.0.0.1:{rgw}"
+        yield f"127.0.0.1:{rgw}", lambda: ceph.restart(f"127.0.0.1:{rgw}")
 
 
 class _Ceph:
@@ -111,11 +112,23 @@ class _Ceph:
         self._call("ceph-authtool", "--create-keyring", "osd/keyring", "-n", "osd.0", "--add-key", key)
         self._call("ceph-osd", "-i", "0", "--mkfs", "--osd-uuid", identity, "--keyring", "osd/keyring")
         self._start("osd", "ceph-osd", "-i", "0", "--keyring", "osd/keyring", "-f")
-        self._children.wait("osd", lambda: "1 up" in self._call("ceph", "osd", "stat"), timeout_s=60)
+        self._wait_for_disk()
 
     def start_gateway(self, address: str) -> None:
         self._start("rgw", "radosgw", "-n", "client.rgw", "-f")
         self._children.wait("rgw", lambda: ports.answers(address), timeout_s=90)
+
+    def restart(self, address: str) -> None:
+        """Kill gateway and disk and start them again on the same files."""
+        self._children.stop("rgw", signal.SIGKILL)
+        for socket in self._directory.glob("*.asok"):
+            socket.unlink(missing_ok=True)
+        self._children.restart("osd")
+        self._wait_for_disk()
+        self.start_gateway(address)
+
+    def _wait_for_disk(self) -> None:
+        self._children.wait("osd", lambda: "1 up" in self._call("ceph", "osd", "stat"), timeout_s=60)
 
     def make_user(self, access_key: str, secret_key: str) -> None:
         self._call("radosgw-admin", "-n", "client.rgw", "user", "create", "--uid=hone", "--display-name=hone",

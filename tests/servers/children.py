@@ -1,6 +1,7 @@
 """Child processes that are always ended and reaped, also when the test fails."""
 
 import signal
+import signal
 import subprocess
 import time
 from collections.abc import Callable
@@ -18,6 +19,7 @@ class Children:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self._running: dict[str, subprocess.Popen[bytes]] = {}
+        self._started: dict[str, tuple[list[str], dict[str, Any]]] = {}
 
     def __enter__(self) -> "Children":
         return self
@@ -31,8 +33,14 @@ class Children:
         with self.log(name).open("ab") as log:
             child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
                                      start_new_session=True, **options)
-        self._running[name] = child
+        self._running[name], self._started[name] = child, (command, options)
         return child
+
+    def restart(self, name: str) -> None:
+        """Kill a server as a power cut would and start it again as it was started."""
+        self.stop(name, signal.SIGKILL)
+        command, options = self._started[name]
+        self.start(name, command, **options)
 
     def stop(self, name: str, number: int = signal.SIGTERM, grace_s: float = 10.0) -> None:
         """Signal a server, wait for it, kill it when it takes too long."""

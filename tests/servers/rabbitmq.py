@@ -5,7 +5,7 @@ import json
 import os
 import shutil
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +26,7 @@ class Server:
 
     url: str
     management_url: str
+    restart: Callable[[], None]  # kills it and starts it again on the same files
 
     def look(self, path: str) -> object:
         """Return what the management API answers to GET /api/`path`."""
@@ -62,12 +63,20 @@ def running(directory: Path) -> Iterator[Server]:
     amqp, distribution, epmd, management = ports.pick(4)
     environment = _environment(directory, amqp, distribution, epmd)
     _configure(directory, management)
-    server = Server(f"amqp://{USER}:{PASSWORD}@127.0.0.1:{amqp}//", f"http://127.0.0.1:{management}")
     with Children(directory) as children:
+        def ready() -> bool:
+            return _greets(amqp) and ports.answers(f"127.0.0.1:{management}")
+
+        def restart() -> None:
+            _end_beam(directory)
+            children.restart("rabbitmq")
+            children.wait("rabbitmq", ready, timeout_s=90)
+
+        server = Server(f"amqp://{USER}:{PASSWORD}@127.0.0.1:{amqp}//", f"http://127.0.0.1:{management}", restart)
         try:
             children.start("epmd", [_epmd(), "-port", str(epmd), "-address", "127.0.0.1"], env=environment)
             children.start("rabbitmq", [str(SCRIPT)], env=environment)
-            children.wait("rabbitmq", lambda: _greets(amqp) and ports.answers(f"127.0.0.1:{management}"), timeout_s=90)
+            children.wait("rabbitmq", ready, timeout_s=90)
             yield server
         finally:
             _end_beam(directory)

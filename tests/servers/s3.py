@@ -1,6 +1,6 @@
 """The S3 server of the tests: Ceph's object gateway where it is installed, moto otherwise."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +16,7 @@ class Server:
     access_key: str
     secret_key: str
     durable: bool
+    restart: Callable[[], None] | None = None  # kills it and starts it again on the same files
 
     def url(self, bucket: str, *, secret: str | None = None) -> str:
         """Return the store's URL for a bucket, with another secret than the right one if asked."""
@@ -32,8 +33,8 @@ def absent() -> str | None:
 def running(directory: Path) -> Iterator[Server]:
     """Run an S3 server whose files lie in `directory`."""
     if ceph.absent() is None:
-        with ceph.running(directory, "hone", "for-tests-only") as endpoint:
-            yield Server(endpoint, "hone", "for-tests-only", durable=True)
+        with ceph.running(directory, "hone", "for-tests-only") as (endpoint, restart):
+            yield Server(endpoint, "hone", "for-tests-only", durable=True, restart=restart)
     else:
         with moto.running(directory) as (endpoint, access_key, secret_key):
             yield Server(endpoint, access_key, secret_key, durable=False)
