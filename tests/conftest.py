@@ -27,7 +27,6 @@ from tests.servers import postgres as postgres_servers
 from tests.servers import rabbitmq as rabbitmq_servers
 from tests.servers import s3 as s3_servers
 
-
 settings.register_profile("fixed", derandomize=True)  # the same examples each time: a failure is the change's
 settings.load_profile("fixed")
 

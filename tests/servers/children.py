@@ -1,7 +1,6 @@
 """Child processes that are always ended and reaped, also when the test fails."""
 
 import signal
-import signal
 import subprocess
 import time
 from collections.abc import Callable
