@@ -65,7 +65,7 @@ def opener(tmp_path: Path) -> Iterator[Opener]:
 
 
 def spec(drawn: Draw, **changes: Any) -> dict[str, Any]:
-    return toy.spec("learning", "base", STEPS, task=SOURCE, seed=drawn.seed, **{
+    return toy.spec("learning", "base", changes.pop("steps", STEPS), task=SOURCE, seed=drawn.seed, **{
         "batch": {"prompts": 32, "samples": 8}, "sampling": {"max_tokens": DIGITS + 2},
         "eval": {"prompts": HELD_OUT, "every": STEPS, "seed": drawn.eval_seed}, **changes})
 
