@@ -40,19 +40,19 @@ class Peaks:
         """Take the present state of these processes in; those that ended meanwhile are passed over."""
         together = 0.0
         for name, pid in pids.items():
-            try:
-                together += self._look_at(name, pid)
-            except psutil.NoSuchProcess:
-                continue
+            family = _family(pid)
+            together += self._look_at(self.own, name, pid)
+            together += sum(self._look_at(self.helpers, name, child) for child in family)
+            self.helper_counts[name] = max(self.helper_counts.get(name, 0), len(family))
         self.together, self.looks = max(self.together, together), self.looks + 1
 
-    def _look_at(self, name: str, pid: int) -> float:
-        family = processes.children(pid)
-        self.own[name] = max(self.own.get(name, 0.0), processes.peak_mib(pid))
-        for child in family:
-            self.helpers[name] = max(self.helpers.get(name, 0.0), processes.peak_mib(child))
-        self.helper_counts[name] = max(self.helper_counts.get(name, 0), len(family))
-        return sum(processes.shared_out_mib(one) for one in (pid, *family))
+    def _look_at(self, peaks: dict[str, float], name: str, pid: int) -> float:
+        """Raise the peak of `name` to this process's, and return its present size."""
+        try:
+            peaks[name] = max(peaks.get(name, 0.0), processes.peak_mib(pid))
+            return processes.shared_out_mib(pid)
+        except psutil.NoSuchProcess:
+            return 0.0
 
     def as_json(self) -> dict[str, Any]:
         """Return every process's figures by name."""
@@ -72,6 +72,13 @@ def watch(command: list[str], state: Path) -> Peaks:
     if running.returncode:
         raise subprocess.CalledProcessError(running.returncode, command)
     return peaks
+
+
+def _family(pid: int) -> list[int]:
+    try:
+        return processes.children(pid)
+    except psutil.NoSuchProcess:
+        return []
 
 
 def _stack(supervisor: Supervisor) -> dict[str, int]:

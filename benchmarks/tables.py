@@ -20,7 +20,9 @@ def grpo_step(results: Sequence[Result]) -> str:
     """A row for each trainer and layout of each setting; the ratio is the best TRL layout's seconds over this row's."""
     head = ("setting", "trainer", "layout", "s a step", "best TRL / this", "reward, first and last 10 steps",
             "s to target", "tokens, mean (max)", "groups without signal")
-    return markdown(head, (row for result in results for row in _step_rows(result)))
+    table = markdown(head, (row for result in results for row in _step_rows(result)))
+    gaps = (f"{result['setting']} {result['largest_curve_gap']:.3f}" for result in results)
+    return f"{table}\n\nLargest difference between the reward curves, means over 10 steps: {', '.join(gaps)}."
 
 
 def _step_rows(result: Result) -> Iterable[Sequence[str]]:
