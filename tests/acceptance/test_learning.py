@@ -125,8 +125,8 @@ def _assert_own_evaluation_agrees(
 ) -> None:
     series = scene.client.metrics(run_id).series
     for stock, place in ((before, 0), (after, -1)):
-        assert series["eval/greedy"][place][1] == pytest.approx(stock["greedy"], abs=2 / HELD_OUT)
-        assert series["eval/sampled"][place][1] == pytest.approx(stock["sampled"], abs=0.08)
+        assert series["eval/greedy"][place][1] == pytest.approx(stock["greedy"], abs=4 / HELD_OUT)
+        assert series["eval/sampled"][place][1] == pytest.approx(stock["sampled"], abs=0.12)
     assert max(value for _, value in series["gap/mean"]) < 1e-4
 
 
