@@ -25,10 +25,8 @@ def backend(request: pytest.FixtureRequest) -> Backend:
 
 
 @pytest.fixture(scope="module")
-def scene(backend: Backend, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
-    state = tmp_path_factory.mktemp(backend.name)
-    os.chmod(state, 0o711)
-    opened = open_scene(state, {"sweep_s": 0.5, **backend.settings}, {})
+def scene(backend: Backend, shared_directory: Path) -> Iterator[Scene]:
+    opened = open_scene(shared_directory / f"backends-{backend.name}", {"sweep_s": 0.5, **backend.settings}, {})
     yield opened
     opened.stack.stop()
 

@@ -18,9 +18,8 @@ STEPS, PROMPTS = 12, 8
 
 
 @pytest.fixture(scope="module")
-def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
-    state = tmp_path_factory.mktemp("fences")
-    os.chmod(state, 0o711)
+def scene(shared_directory: Path) -> Iterator[Scene]:
+    state = shared_directory / "fences"
     opened = open_scene(state, {"lease_s": 2.0, "sweep_s": 0.5}, {"rollout": 2})
     opened.client.upload_model("base", toy.write_base(state / "base", steps=20))
     yield opened

@@ -4,7 +4,6 @@ One undisturbed run gives the weights; the disturbed one, same spec and seed, mu
 """
 
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,10 +26,8 @@ def backend(request: pytest.FixtureRequest) -> Backend:
 
 
 @pytest.fixture(scope="module")
-def scene(backend: Backend, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
-    state = tmp_path_factory.mktemp(backend.name)
-    for parent in (state, *state.parents[:2]):
-        os.chmod(parent, 0o711)
+def scene(backend: Backend, shared_directory: Path) -> Iterator[Scene]:
+    state = shared_directory / f"kills-{backend.name}"
     opened = open_scene(state, {"lease_s": LEASE_S, "sweep_s": 0.5, **backend.settings}, COUNTS)
     yield opened
     opened.stack.stop()

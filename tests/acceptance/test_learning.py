@@ -51,12 +51,12 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def opener(tmp_path: Path) -> Iterator[Opener]:
+def opener(shared_directory: Path) -> Iterator[Opener]:
     scenes: list[Scene] = []
 
     def opened(**commands: list[str]) -> Scene:
-        os.chmod(tmp_path, 0o711)
-        scenes.append(open_scene(tmp_path / "state", {"sweep_s": 0.5}, {}, commands))
+        state = shared_directory / f"learning-{secrets.token_hex(4)}"
+        scenes.append(open_scene(state, {"sweep_s": 0.5}, {}, commands))
         return scenes[-1]
 
     yield opened

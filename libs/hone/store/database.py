@@ -4,13 +4,26 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
-from psycopg import AsyncConnection, Connection
+from psycopg import AsyncConnection, Connection, OperationalError
+from psycopg.errors import IdleInTransactionSessionTimeout
 from psycopg.rows import DictRow, dict_row
 from psycopg_pool import AsyncConnectionPool, ConnectionPool
 
 from hone.store.sql import statement
 
 Row = DictRow
+
+OPTIONS = "-c idle_in_transaction_session_timeout=3000"
+"""A process that is frozen inside a transaction would hold its rows' locks: after 3 s the server ends it."""
+
+
+@contextmanager
+def _one_way_to_be_away() -> Iterator[None]:
+    """Say of a transaction that the server ended because we slept what is said of every lost connection."""
+    try:
+        yield
+    except IdleInTransactionSessionTimeout as late:
+        raise OperationalError(str(late)) from late
 
 
 class Transaction:
@@ -38,13 +51,13 @@ class Database:
     def __init__(self, url: str, size: int = 4) -> None:
         self._pool: ConnectionPool[Connection[Row]] = ConnectionPool(
             url, min_size=1, max_size=size, open=True, check=ConnectionPool.check_connection,
-            connection_class=Connection[Row], kwargs={"row_factory": dict_row}, timeout=10, reconnect_timeout=5,
+            connection_class=Connection[Row], kwargs={"row_factory": dict_row, "options": OPTIONS}, timeout=10, reconnect_timeout=5,
         )
 
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
         """Open a transaction; raises psycopg.OperationalError (PoolTimeout is one) while the server is away."""
-        with self._pool.connection() as connection:
+        with _one_way_to_be_away(), self._pool.connection() as connection:
             yield Transaction(connection)
 
     def close(self) -> None:
@@ -76,7 +89,7 @@ class AsyncDatabase:
     def __init__(self, url: str, size: int = 8) -> None:
         self._pool: AsyncConnectionPool[AsyncConnection[Row]] = AsyncConnectionPool(
             url, min_size=1, max_size=size, open=False, check=AsyncConnectionPool.check_connection,
-            connection_class=AsyncConnection[Row], kwargs={"row_factory": dict_row}, timeout=10, reconnect_timeout=5,
+            connection_class=AsyncConnection[Row], kwargs={"row_factory": dict_row, "options": OPTIONS}, timeout=10, reconnect_timeout=5,
         )
 
     async def open(self) -> None:
@@ -85,8 +98,9 @@ class AsyncDatabase:
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[AsyncTransaction]:
         """Open a transaction; raises psycopg.OperationalError (PoolTimeout is one) while the server is away."""
-        async with self._pool.connection() as connection:
-            yield AsyncTransaction(connection)
+        with _one_way_to_be_away():
+            async with self._pool.connection() as connection:
+                yield AsyncTransaction(connection)
 
     async def close(self) -> None:
         await self._pool.close()

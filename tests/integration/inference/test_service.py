@@ -157,8 +157,11 @@ def test_versions_insisted_on_are_served_in_order_and_each_exactly(engine: Any, 
         one.response for one in engine.GenerateBatch(pb.GenerateBatchRequest(requests=long), timeout=60)))
     old.start()
     eventually(lambda: _resident(engine, model).running_sequences)
-    second, third = model.publish(1), model.publish(2)
-    assert versions(engine.Generate(asked(model, version_id=second), timeout=60)) == {second}
+    second = model.publish(1)
+    insisting = engine.Generate.future(asked(model, version_id=second), timeout=60)
+    _resident(engine, model)  # answered after what was asked before it
+    third = model.publish(2)
+    assert versions(insisting.result()) == {second}
     old.join()
     assert [versions(answer) for answer in answers] == [{first}] * 3
     assert eventually(lambda: _resident(engine, model).version_id == third)
