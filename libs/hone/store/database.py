@@ -51,7 +51,8 @@ class Database:
     def __init__(self, url: str, size: int = 4) -> None:
         self._pool: ConnectionPool[Connection[Row]] = ConnectionPool(
             url, min_size=1, max_size=size, open=True, check=ConnectionPool.check_connection,
-            connection_class=Connection[Row], kwargs={"row_factory": dict_row, "options": OPTIONS}, timeout=10, reconnect_timeout=5,
+            connection_class=Connection[Row], kwargs={"row_factory": dict_row, "options": OPTIONS},
+            timeout=10, reconnect_timeout=5,
         )
 
     @contextmanager
@@ -89,7 +90,8 @@ class AsyncDatabase:
     def __init__(self, url: str, size: int = 8) -> None:
         self._pool: AsyncConnectionPool[AsyncConnection[Row]] = AsyncConnectionPool(
             url, min_size=1, max_size=size, open=False, check=AsyncConnectionPool.check_connection,
-            connection_class=AsyncConnection[Row], kwargs={"row_factory": dict_row, "options": OPTIONS}, timeout=10, reconnect_timeout=5,
+            connection_class=AsyncConnection[Row], kwargs={"row_factory": dict_row, "options": OPTIONS},
+            timeout=10, reconnect_timeout=5,
         )
 
     async def open(self) -> None:
