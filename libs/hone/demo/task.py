@@ -15,7 +15,7 @@ PARAMS = {"digits": 6}
 SOURCE = {"environment": NAME, "params": PARAMS}
 DEMONSTRATION_STEPS = 75
 DEMONSTRATIONS_PER_STEP = 128
-STEPS = 200
+STEPS = 260
 
 
 def demonstrations(seed: int) -> bytes:
