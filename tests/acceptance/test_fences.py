@@ -84,7 +84,7 @@ def test_calls_are_journaled_once_however_often_a_worker_repeats_itself(scene: S
 
 
 def test_a_request_that_no_engine_can_serve_fails_the_run_with_the_reason(scene: Scene) -> None:
-    run = scene.client.create_run({**spec("endless"), "sampling": {"max_tokens": 100_000}})
+    run = scene.client.create_run({**spec("endless"), "sampling": {"max_tokens": 510}})  # 512 with a prompt do not fit
     ended = wait_for("the end of the run", lambda: scene.ended(run.id), 60)
     assert ended.state == "failed"
     assert "inference refuses" in (ended.reason or "")
