@@ -16,13 +16,13 @@ from tests.acceptance import invariants, toy
 from tests.acceptance.scene import Scene, open_scene, wait_for
 
 STEPS, PROMPTS = 12, 8
-LATE_COMMIT_S = 3.0  # far more than the late worker needs to try what it was about to do
+LATE_COMMIT_S = 1.0  # far more than the late worker needs to try what it was about to do
 
 
 @pytest.fixture(scope="module")
 def scene(shared_directory: Path) -> Iterator[Scene]:
     state = shared_directory / "fences"
-    opened = open_scene(state, {"lease_s": 2.0, "sweep_s": 0.5}, {"rollout": 2})
+    opened = open_scene(state, {"lease_s": 2.0, "sweep_s": 0.5}, {"rollout": 2, "driver": 2})
     opened.client.upload_model("base", toy.write_base(state / "base", steps=20))
     yield opened
     opened.stack.stop()
@@ -53,6 +53,26 @@ def test_a_worker_that_wakes_up_late_makes_nothing_ready(scene: Scene) -> None:
     time.sleep(LATE_COMMIT_S)
     os.kill(second, signal.SIGCONT)
     scene.finished(run.id)
+    invariants.check(scene, run.id, STEPS, PROMPTS)
+
+
+def test_a_driver_that_wakes_up_late_plans_nothing(scene: Scene) -> None:
+    run = scene.client.create_run(spec("planned late"))
+    wait_for("a step", lambda: scene.committed(run.id) >= 1, 60)
+    late = freeze_at(scene, "step.before-row")
+    try:
+        second = freeze_at(scene, "step.before-row")
+        assert second != late
+        step = scene.committed(run.id) + 1
+        epoch = scene.one("SELECT lease_epoch FROM runs WHERE id = %s", run.id)
+    finally:
+        os.kill(late, signal.SIGCONT)
+    wait_for("the late one to go on", lambda: running(late), 30)
+    time.sleep(LATE_COMMIT_S)
+    os.kill(second, signal.SIGCONT)
+    scene.finished(run.id)
+    planned = scene.one("SELECT epoch FROM steps WHERE run_id = %s AND n = %s", run.id, step)
+    assert planned >= epoch, "a driver planned a step after it had lost its lease"
     invariants.check(scene, run.id, STEPS, PROMPTS)
 
 

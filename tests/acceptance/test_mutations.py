@@ -9,23 +9,18 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-QUERIES = "libs/hone/store/queries/rollout.sql"
+QUERIES = "libs/hone/store/queries"
 
 MUTATIONS = {
-    "epoch of make_ready": (
-        """AS held (id, attempt) USING (id, attempt)
-    WHERE g.state = 'requested' ORDER BY g.id FOR UPDATE OF g) AS mine
-WHERE g.id = mine.id
-RETURNING g.id
-
--- name: index_trajectories""",
-        """AS held (id, attempt) USING (id)
-    WHERE g.state = 'requested' ORDER BY g.id FOR UPDATE OF g) AS mine
-WHERE g.id = mine.id
-RETURNING g.id
-
--- name: index_trajectories""", "test_a_worker_that_wakes_up_late_makes_nothing_ready"),
+    "epoch of the driver's fence": (
+        "driver.sql",
+        """
+WHERE id = %(run_id)s AND lease_epoch = %(epoch)s AND state IN ('running', 'paused') FOR UPDATE""",
+        """
+WHERE id = %(run_id)s AND state IN ('running', 'paused') FOR UPDATE""",
+        "test_a_driver_that_wakes_up_late_plans_nothing"),
     "conflict clause of the journal": (
+        "rollout.sql",
         """
     ON CONFLICT (group_id, index, call) DO NOTHING)""", ")",
         "test_calls_are_journaled_once_however_often_a_worker_repeats_itself"),
@@ -34,15 +29,16 @@ RETURNING g.id
 
 @pytest.mark.parametrize("name", MUTATIONS)
 def test_without_it_the_suite_is_red(name: str, tmp_path: Path) -> None:
-    before, after, expected = MUTATIONS[name]
+    file, before, after, expected = MUTATIONS[name]
     os.chmod(tmp_path, 0o711)
     for part in ("libs", "services", "tests", "pyproject.toml"):
         source = ROOT / part
         copy = shutil.copytree if source.is_dir() else shutil.copy
         copy(source, tmp_path / part)
-    text = (tmp_path / QUERIES).read_text()
+    statements = tmp_path / QUERIES / file
+    text = statements.read_text()
     assert text.count(before) == 1, "the statement is written differently now: mutate it anew"
-    (tmp_path / QUERIES).write_text(text.replace(before, after))
+    statements.write_text(text.replace(before, after))
     ended = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"tests/acceptance/test_fences.py::{expected}",
          f"--basetemp={tmp_path / 'temp'}"],
