@@ -3,7 +3,8 @@
     python -m benchmarks.grpo_step --setting short|variable [--steps N] [--seed S] [--out FILE]
 
 TRL runs once in each of its layouts, and the fastest counts. Hone runs its engine and its trainer with one thread
-each, and in synchronous training they never compute at the same time; once with groups of zero advantage left out of
+each, and in synchronous training they never compute at the same time (a second thread for the trainer does not pay:
+the other services use the second core); once with groups of zero advantage left out of
 the update (the default: the update is the same) and once with all of them in it, as TRL has them.
 """
 
@@ -37,8 +38,7 @@ def run_trl(workload: Workload, checkpoint: Path, layout: Layout, seed: int) -> 
 
 def run_hone(workload: Workload, checkpoint: Path, seed: int) -> list[Record]:
     """Train on a fresh stack with and without skipping, one after the other."""
-    with tempfile.TemporaryDirectory(prefix="hone-bench-") as scratch, \
-            stack_run.stack(Path(scratch, "state"), workload) as (_, client):
+    with stack_run.scratch() as scratch, stack_run.stack(scratch / "state", workload) as (_, client):
         client.register_model("start", checkpoint)
         return [stack_run.train(client, workload, "start", seed, skip) for skip in (True, False)]
 

@@ -10,7 +10,6 @@ peak of all together counts a page that several processes share once.
 import argparse
 import subprocess
 import sys
-import tempfile
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +17,7 @@ from typing import Any
 
 import psutil
 
-from benchmarks import processes
+from benchmarks import processes, stack_run
 from benchmarks.machine import provenance
 from benchmarks.results import RESULTS, store
 from hone.stack.supervision import Supervisor, SupervisorAway
@@ -95,9 +94,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=RESULTS / "memory.json")
     told = parser.parse_args()
     began = provenance()
-    with tempfile.TemporaryDirectory(prefix="hone-bench-") as scratch:
-        demo = [str(Path(sys.executable).with_name("hone")), "demo", "--state", scratch, "--seed", str(told.seed)]
-        peaks = watch(demo, Path(scratch))
+    with stack_run.scratch() as scratch:
+        demo = [str(Path(sys.executable).with_name("hone")), "demo", "--state", str(scratch), "--seed", str(told.seed)]
+        peaks = watch(demo, scratch)
     store(told.out, {**began, **peaks.as_json(), "raw": vars(peaks)})
 
 

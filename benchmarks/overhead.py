@@ -11,7 +11,6 @@ the two computes with one thread. The machine has to be quiet: the trainer's sec
 
 import argparse
 import statistics
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -149,8 +148,8 @@ def main() -> None:
     for scale in told.scale or sorted(SCALES):
         workload = shortened(SCALES[scale], told.steps)
         checkpoint = checkpoints.prepare(workload.start)
-        with tempfile.TemporaryDirectory(prefix="hone-bench-") as scratch, \
-                stack_run.stack(Path(scratch, "state"), workload) as (stack, client):
+        with stack_run.scratch() as scratch, \
+                stack_run.stack(scratch / "state", workload) as (stack, client):
             client.register_model("start", checkpoint)
             result["scales"][scale] = measure(stack, client, workload)
     store(told.out, result)

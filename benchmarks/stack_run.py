@@ -1,5 +1,6 @@
 """A training on the real stack: every service a process of its own, asked for over REST, read back over REST."""
 
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +20,14 @@ PHASES = {"forward_backward": "trainer/forward_backward_s", "optim_step": "train
 
 class RunFailed(Exception):
     """The run did not succeed; the message is its reason."""
+
+
+@contextmanager
+def scratch() -> Iterator[Path]:
+    """Make a directory that goes with the context; the user that PostgreSQL runs as can pass it."""
+    with tempfile.TemporaryDirectory(prefix="hone-bench-") as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
 
 
 @contextmanager

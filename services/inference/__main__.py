@@ -2,7 +2,7 @@
 
 import os
 
-# Read by libraries as they load: one thread a process, and sums in an order that no memory address decides.
+# Read by libraries as they load: no threads but those asked for, and sums in an order that no memory address decides.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")
 
@@ -88,8 +88,9 @@ def _engine_id(chosen: Settings) -> str:
 
 def main() -> None:
     logs.configure()
-    torch.set_num_threads(1)
-    asyncio.run(run(settings.load()))
+    chosen = settings.load()
+    torch.set_num_threads(chosen.engine_threads)
+    asyncio.run(run(chosen))
 
 
 if __name__ == "__main__":

@@ -44,7 +44,8 @@ class Inference(inference_pb2_grpc.InferenceServiceServicer):
         """Answer one request when its last sample ends."""
         asked = Asked("", request.model_id, codec.request(request, self._settings.engine_max_tokens))
         async with self._answers([asked], context) as answers:
-            return _response(await anext(answers))
+            (answer,) = await anext(answers)
+            return _response(answer)
 
     async def GenerateStream(
         self, request: pb.GenerateStreamRequest, context: Any
@@ -52,20 +53,20 @@ class Inference(inference_pb2_grpc.InferenceServiceServicer):
         """Answer one request token by token."""
         decoded = codec.request(request.request, self._settings.engine_max_tokens, "request.", streamed=True)
         async with self._answers([Asked("request.", request.request.model_id, decoded)], context) as answers:
-            async for answer in answers:
-                for made in answer.completions:
+            async for together in answers:
+                for made in (made for answer in together for made in answer.completions):
                     yield pb.GenerateStreamResponse(delta=codec.completion(made))
 
     async def GenerateBatch(
         self, request: pb.GenerateBatchRequest, context: Any
     ) -> AsyncIterator[pb.GenerateBatchResponse]:
-        """Answer many requests, each when its last sample ends."""
+        """Answer many requests, each when its last sample ends; those that end together go as one message."""
         places = [(f"requests[{number}].", message) for number, message in enumerate(request.requests)]
         asked = [Asked(path, message.model_id, codec.request(message, self._settings.engine_max_tokens, path))
                  for path, message in places]
         async with self._answers(asked, context) as answers:
-            async for answer in answers:
-                yield pb.GenerateBatchResponse(response=_response(answer))
+            async for together in answers:
+                yield pb.GenerateBatchResponse(responses=map(_response, together))
 
     async def Score(self, request: pb.ScoreRequest, context: Any) -> pb.ScoreResponse:
         """Score all items under one version."""
@@ -127,8 +128,11 @@ class Inference(inference_pb2_grpc.InferenceServiceServicer):
     @asynccontextmanager
     async def _answers(
         self, asked: list[Asked], context: grpc.aio.ServicerContext[Any, Any]
-    ) -> AsyncIterator[AsyncIterator[Answer]]:
-        """Give the answers of requests as they come; what is unfinished at the end, or when one fails, is aborted."""
+    ) -> AsyncIterator[AsyncIterator[list[Answer]]]:
+        """Give the answers of requests as they come, at least one at a time.
+
+        What is unfinished at the end, or when one fails, is aborted.
+        """
         queue: asyncio.Queue[Answer | Exception] = asyncio.Queue()
         timeout_s = self._time_left(context)
         tasks = [asyncio.create_task(self._submit(list(members), timeout_s, queue))
@@ -158,15 +162,21 @@ class Inference(inference_pb2_grpc.InferenceServiceServicer):
         return (self._settings.rpc_timeout_s if remaining is None else remaining) - _ENCODING_S
 
 
-async def _drained(queue: asyncio.Queue[Answer | Exception], requests: int) -> AsyncIterator[Answer]:
+async def _drained(queue: asyncio.Queue[Answer | Exception], requests: int) -> AsyncIterator[list[Answer]]:
     while requests:
-        answer = await queue.get()
-        if isinstance(answer, Exception):
-            raise answer
-        if not answer.completions:
-            raise Refused(f"version {answer.request.version_id} was replaced by a newer one as the request came")
-        requests -= answer.done
-        yield answer
+        together = [_usable(await queue.get())]
+        while not queue.empty():
+            together.append(_usable(queue.get_nowait()))
+        requests -= sum(answer.done for answer in together)
+        yield together
+
+
+def _usable(answer: Answer | Exception) -> Answer:
+    if isinstance(answer, Exception):
+        raise answer
+    if not answer.completions:
+        raise Refused(f"version {answer.request.version_id} was replaced by a newer one as the request came")
+    return answer
 
 
 def _response(answer: Answer) -> pb.GenerateResponse:

@@ -56,7 +56,8 @@ class Engine:
         places = {request.request_id: place for place, request in enumerate(requests)}
         batch = inference_pb2.GenerateBatchRequest(requests=requests)
         async for answer in self._stub.GenerateBatch(batch, timeout=DEADLINE_S):
-            yield places[answer.response.request_id], answer.response
+            for response in answer.responses:
+                yield places[response.request_id], response
 
 
 class Engines:

@@ -1,5 +1,6 @@
 """One group from claim to graded trajectories: the paragraph of the architecture, as a coroutine."""
 
+import asyncio
 import itertools
 import json
 from dataclasses import dataclass
@@ -49,8 +50,9 @@ class Groups:
         Raises LeaseLost when the group is somebody else's by now.
         """
         keep = self._patience.keep
-        session = await keep(claim, "simulation", lambda: self._simulation.reset(claim))
-        tokenizer = await keep(claim, "the tokenizer", lambda: self._tokenizers.of(claim))
+        session, tokenizer = await asyncio.gather(
+            keep(claim, "simulation", lambda: self._simulation.reset(claim)),
+            keep(claim, "the tokenizer", lambda: self._tokenizers.of(claim)))
         calls = await self._turn(claim, 0, session.observation, tokenizer)
         answers = Answers(claim, session.observation.item_json, calls)
         grader = grader_json(claim, session.observation.grader_json)

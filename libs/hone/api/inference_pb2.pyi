@@ -64,10 +64,10 @@ class GenerateBatchRequest(_message.Message):
     def __init__(self, requests: _Optional[_Iterable[_Union[GenerateRequest, _Mapping]]] = ...) -> None: ...
 
 class GenerateBatchResponse(_message.Message):
-    __slots__ = ("response",)
-    RESPONSE_FIELD_NUMBER: _ClassVar[int]
-    response: GenerateResponse
-    def __init__(self, response: _Optional[_Union[GenerateResponse, _Mapping]] = ...) -> None: ...
+    __slots__ = ("responses",)
+    RESPONSES_FIELD_NUMBER: _ClassVar[int]
+    responses: _containers.RepeatedCompositeFieldContainer[GenerateResponse]
+    def __init__(self, responses: _Optional[_Iterable[_Union[GenerateResponse, _Mapping]]] = ...) -> None: ...
 
 class ScoreRequest(_message.Message):
     __slots__ = ("model_id", "version_id", "items", "temperature")

@@ -39,10 +39,14 @@ class Settings(BaseSettings):
 
     engine_slots: int = Field(
         256, ge=1, description="Sequences the native engine decodes at a time; every step has this many rows.")
+    engine_threads: int = Field(
+        1, ge=1, description="Threads the native engine computes with; more pay only on cores that are idle.")
     engine_max_tokens: int = Field(
         512, ge=16, description="Positions of a sequence, prompt included, in the native engine's cache.")
     trainer_tokens: int = Field(
         2048, ge=1, description="Token budget of one micro-batch; part of what makes equal bits.")
+    trainer_threads: int = Field(
+        1, ge=1, description="Threads a trainer computes with, likewise; part of what makes equal bits.")
     grader_processes: int = Field(1, ge=1, description="Processes that run symbolic graders.")
     max_body_mb: int = Field(64, ge=1, description="Largest request body the gateway reads, MiB, uploads included.")
 

@@ -1,5 +1,6 @@
 """Postgres behind named statements, for synchronous and asynchronous callers alike."""
 
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
@@ -15,6 +16,31 @@ Row = DictRow
 
 OPTIONS = "-c idle_in_transaction_session_timeout=3000"
 """A process that is frozen inside a transaction would hold its rows' locks: after 3 s the server ends it."""
+
+PROVEN_S = 1.0
+"""A connection that served within this time is used as it is; one that rested longer is tried first."""
+
+
+class _Served(Connection[Row]):
+    """A connection that knows when it last served."""
+
+    served_at = 0.0
+
+
+class _AsyncServed(AsyncConnection[Row]):
+    """A connection that knows when it last served."""
+
+    served_at = 0.0
+
+
+def _check(connection: _Served) -> None:
+    if time.monotonic() - connection.served_at > PROVEN_S:
+        ConnectionPool.check_connection(connection)
+
+
+async def _check_async(connection: _AsyncServed) -> None:
+    if time.monotonic() - connection.served_at > PROVEN_S:
+        await AsyncConnectionPool.check_connection(connection)
 
 
 @contextmanager
@@ -49,9 +75,9 @@ class Database:
     """A pool of connections. What is done in one `transaction()` becomes true together or not at all."""
 
     def __init__(self, url: str, size: int = 4) -> None:
-        self._pool: ConnectionPool[Connection[Row]] = ConnectionPool(
-            url, min_size=1, max_size=size, open=True, check=ConnectionPool.check_connection,
-            connection_class=Connection[Row], kwargs={"row_factory": dict_row, "options": OPTIONS},
+        self._pool: ConnectionPool[_Served] = ConnectionPool(
+            url, min_size=1, max_size=size, open=True, check=_check,
+            connection_class=_Served, kwargs={"row_factory": dict_row, "options": OPTIONS},
             timeout=10, reconnect_timeout=5,
         )
 
@@ -60,6 +86,7 @@ class Database:
         """Open a transaction; raises psycopg.OperationalError (PoolTimeout is one) while the server is away."""
         with _one_way_to_be_away(), self._pool.connection() as connection:
             yield Transaction(connection)
+            connection.served_at = time.monotonic()
 
     def close(self) -> None:
         self._pool.close()
@@ -88,9 +115,9 @@ class AsyncDatabase:
     """The same pool for asyncio; open it inside a running loop with `await open()`."""
 
     def __init__(self, url: str, size: int = 8) -> None:
-        self._pool: AsyncConnectionPool[AsyncConnection[Row]] = AsyncConnectionPool(
-            url, min_size=1, max_size=size, open=False, check=AsyncConnectionPool.check_connection,
-            connection_class=AsyncConnection[Row], kwargs={"row_factory": dict_row, "options": OPTIONS},
+        self._pool: AsyncConnectionPool[_AsyncServed] = AsyncConnectionPool(
+            url, min_size=1, max_size=size, open=False, check=_check_async,
+            connection_class=_AsyncServed, kwargs={"row_factory": dict_row, "options": OPTIONS},
             timeout=10, reconnect_timeout=5,
         )
 
@@ -103,6 +130,7 @@ class AsyncDatabase:
         with _one_way_to_be_away():
             async with self._pool.connection() as connection:
                 yield AsyncTransaction(connection)
+                connection.served_at = time.monotonic()
 
     async def close(self) -> None:
         await self._pool.close()

@@ -2,7 +2,8 @@
 
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -40,8 +41,12 @@ def encode(trajectories: list[Trajectory]) -> bytes:
 
 
 def decode(data: bytes) -> list[Trajectory]:
-    """Return the trajectories of a part, in order. Raises pyarrow.ArrowInvalid when `data` is no Parquet file."""
-    return [_trajectory(row) for row in pq.read_table(io.BytesIO(data), schema=SCHEMA).to_pylist()]
+    """Return the trajectories of a part, in order. Raises pyarrow.ArrowInvalid when `data` is no Parquet file.
+
+    Objects that were written equal come back as one object.
+    """
+    read = cache(json.loads)
+    return [_trajectory(row, read) for row in pq.read_table(io.BytesIO(data), schema=SCHEMA).to_pylist()]
 
 
 def _table(trajectories: list[Trajectory], calls: pa.Array, steps: pa.Array) -> pa.Table:
@@ -63,21 +68,24 @@ def _column(records: Sequence[object], field: pa.Field) -> pa.Array:
     values = [getattr(record, field.name) for record in records]
     if field.name == "versions":
         return _nested(values, field.type.value_type)
-    if field.name in _JSON:
-        values = [json.dumps(value) for value in values]
-    return pa.array(values, field.type)
+    return pa.array(_texts(values) if field.name in _JSON else values, field.type)
 
 
-def _trajectory(row: dict[str, Any]) -> Trajectory:
-    return Trajectory(**{
-        **row,
-        "task": json.loads(row["task"]),
-        "item": json.loads(row["item"]),
-        "calls": [_call(call) for call in row["calls"]],
-        "steps": [Step(**step) for step in row["steps"]],
-    })
+def _texts(values: Sequence[object]) -> list[str]:
+    """Return each object as JSON, made once where records share it."""
+    shared = {id(value): value for value in values}
+    texts = {key: json.dumps(value) for key, value in shared.items()}
+    return [texts[id(value)] for value in values]
 
 
-def _call(call: dict[str, Any]) -> Call:
-    spans = [VersionSpan(**span) for span in call["versions"]]
-    return Call(**{**call, "versions": spans, "sampling": json.loads(call["sampling"])})
+def _trajectory(row: dict[str, Any], read: Callable[[str], Any]) -> Trajectory:
+    row["task"], row["item"] = read(row["task"]), read(row["item"])
+    row["calls"] = [_call(call, read) for call in row["calls"]]
+    row["steps"] = [Step(**step) for step in row["steps"]]
+    return Trajectory(**row)
+
+
+def _call(call: dict[str, Any], read: Callable[[str], Any]) -> Call:
+    call["versions"] = [VersionSpan(**span) for span in call["versions"]]
+    call["sampling"] = read(call["sampling"])
+    return Call(**call)

@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from hone import ids
@@ -15,43 +17,56 @@ class DedupeConflict(ValueError):
 
 
 def append(
-    transaction: Transaction, tenant_id: str, model_id: str, operations: list[tuple[str, str, dict[str, Any]]]
+    transaction: Transaction, tenant_id: str, model_id: str, operations: Sequence[tuple[str, str, dict[str, Any]]]
 ) -> list[Row]:
     """Append `(dedupe_key, kind, payload)` in order and return the rows; a key that is known returns its row.
 
     Raises DedupeConflict when a known key comes with another payload.
     """
-    rows = [_append_one(transaction, tenant_id, model_id, *operation) for operation in operations]
-    transaction.run("driver.notify", channel="operations", payload=model_id)
-    return rows
-
-
-def _append_one(
-    transaction: Transaction, tenant_id: str, model_id: str, key: str, kind: str, payload: dict[str, Any]
-) -> Row:
-    body = json.dumps(payload, sort_keys=True)
-    sha = hashlib.sha256(body.encode()).hexdigest()
-    # Reserving the number first locks the lane, so that nobody appends the same key between the look and the insert.
-    reserved = transaction.one("driver.reserve_sequence", model_id=model_id, count=0)
-    if reserved is None:
+    # Taking the lane's row first keeps everybody else from appending the same keys between the look and the insert.
+    if transaction.one("driver.reserve_sequence", model_id=model_id, count=0) is None:
         raise LookupError(f"model {model_id} does not exist")
-    known = transaction.one("driver.operation_by_key", tenant_id=tenant_id, model_id=model_id, dedupe_key=key)
-    if known is None:
-        _insert(transaction, tenant_id, model_id, key, kind, body, sha)
-        known = transaction.one("driver.operation_by_key", tenant_id=tenant_id, model_id=model_id, dedupe_key=key)
-    if known is None or known["payload_sha"] != sha:
-        raise DedupeConflict(f"dedupe_key {key!r}: found another payload than the one it was first used with")
-    return known
+    wanted = {key: _Body.of(kind, payload) for key, kind, payload in operations}
+    named = {"tenant_id": tenant_id, "model_id": model_id}
+    known = _by_key(transaction, named, wanted)
+    _insert(transaction, named, {key: body for key, body in wanted.items() if key not in known})
+    known = _by_key(transaction, named, wanted)
+    for key, body in wanted.items():
+        if known[key]["payload_sha"] != body.sha:
+            raise DedupeConflict(f"dedupe_key {key!r}: found another payload than the one it was first used with")
+    transaction.run("driver.notify", channel="operations", payload=model_id)
+    return [known[key] for key, _, _ in operations]
 
 
-def _insert(
-    transaction: Transaction, tenant_id: str, model_id: str, key: str, kind: str, body: str, sha: str
-) -> None:
-    reserved = transaction.one("driver.reserve_sequence", model_id=model_id, count=1)
+@dataclass(frozen=True)
+class _Body:
+    """What an operation does, as its row has it."""
+
+    kind: str
+    text: str
+    sha: str
+
+    @classmethod
+    def of(cls, kind: str, payload: dict[str, Any]) -> "_Body":
+        text = json.dumps(payload, sort_keys=True)
+        return cls(kind, text, hashlib.sha256(text.encode()).hexdigest())
+
+
+def _by_key(transaction: Transaction, named: dict[str, str], keys: Iterable[str]) -> dict[str, Row]:
+    rows = transaction.all("driver.operations_by_key", dedupe_keys=list(keys), **named)
+    return {row["dedupe_key"]: row for row in rows}
+
+
+def _insert(transaction: Transaction, named: dict[str, str], bodies: dict[str, _Body]) -> None:
+    if not bodies:
+        return
+    reserved = transaction.one("driver.reserve_sequence", model_id=named["model_id"], count=len(bodies))
+    first = reserved["seq"] if reserved else 0
     transaction.run(
-        "driver.append_operation", id=ids.new("op"), tenant_id=tenant_id, model_id=model_id,
-        seq=reserved and reserved["seq"], dedupe_key=key, kind=kind, payload=body, payload_sha=sha,
-        deadline_s=OPERATION_DEADLINE_S)
+        "driver.append_operations", ids=[ids.new("op") for _ in bodies], seqs=list(range(first, first + len(bodies))),
+        dedupe_keys=list(bodies), kinds=[body.kind for body in bodies.values()],
+        payloads=[body.text for body in bodies.values()], payload_shas=[body.sha for body in bodies.values()],
+        deadline_s=OPERATION_DEADLINE_S, **named)
 
 
 def step_operations(run_id: str, n: int, lr: float, clip_norm: float) -> list[tuple[str, str, dict[str, Any]]]:

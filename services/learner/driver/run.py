@@ -161,13 +161,14 @@ class Run:
         if any(count.unclaimed for count in now.counts.values()):
             self._repeat_hint()
         self._tell(self._situation(now))
+        if not self._supervises and now.committed + 1 < self._spec.steps:
+            self._tasks.prepare(self._next_place, self._spec.batch.prompts)
         return False
 
     # Parts of the above -------------------------------------------------------------------------------------------
 
     def _request(self, step: int, version_id: str, count: int) -> None:
-        with self._database.transaction() as transaction:
-            first = next_request(transaction, self.lease, "train")
+        first = self._next_place
         tasks = self._tasks.train(first, count)
         slot = Slot.model_validate(self._slots["allocation"])
         rollouts = self._peers.allocate(self.lease.run_id, slot, [task.content_hash for task in tasks],
@@ -175,6 +176,7 @@ class Run:
         with fenced(self._database, self.lease) as transaction:
             request_groups(transaction, self.lease, "train", first, step, version_id, tasks, rollouts,
                            train_sampling(self.lease))
+        self._next_place = first + count
         reach("groups.row-hint")
         self._hint(count)
 
@@ -259,6 +261,12 @@ class Run:
     def _evaluated(self) -> set[int]:
         with self._database.transaction() as transaction:
             return {row["step"] for row in transaction.all("driver.evaluated", run_id=self.lease.run_id)}
+
+    @cached_property
+    def _next_place(self) -> int:
+        """The first training task that was not asked for; under this lease nobody else asks."""
+        with self._database.transaction() as transaction:
+            return next_request(transaction, self.lease, "train")
 
     @cached_property
     def _base_appended(self) -> bool:

@@ -33,9 +33,18 @@ class Tasks:
 
     def __init__(self, database: Database, objects: Objects, peers: Peers, lease: Lease) -> None:
         self._database, self._objects, self._peers, self._lease = database, objects, peers, lease
+        self._prepared: dict[tuple[int, int], list[Task]] = {}
+
+    def prepare(self, first: int, count: int) -> None:
+        """Have the tasks at hand that `train` will be asked for."""
+        if (first, count) not in self._prepared:
+            self._prepared = {(first, count): self._drawn(first, count)}
 
     def train(self, first: int, count: int) -> list[Task]:
         """Return the training tasks at places `first … first+count-1`."""
+        return self._prepared.pop((first, count), None) or self._drawn(first, count)
+
+    def _drawn(self, first: int, count: int) -> list[Task]:
         source = self._lease.spec.task
         if source.environment is not None:
             return self._peers.draw(source, "TRAIN", self._lease.spec.seed, first, count, distinct=False)

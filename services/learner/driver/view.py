@@ -41,11 +41,10 @@ def view(database: Database, lease: Lease) -> View:
         run = transaction.one("driver.overview", run_id=lease.run_id, epoch=lease.epoch)
         if run is None:
             raise LeaseLost(lease.run_id)
-        version = transaction.one("driver.version_numbered", model_id=lease.model_id, number=run["committed"])
         counts = transaction.all("driver.group_counts", run_id=lease.run_id)
     return View(
         desired=run["desired"], state=run["state"], past_deadline=run["past_deadline"], failure=run["failure"],
-        committed=run["committed"], planned=run["planned"], version_id=version["id"] if version else None,
+        committed=run["committed"], planned=run["planned"], version_id=run["version_id"],
         counts={(row["purpose"], row["step"]): _count(row) for row in counts})
 
 

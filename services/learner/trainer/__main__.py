@@ -2,7 +2,7 @@
 
 import os
 
-# Read by libraries as they load: one thread a process, and sums in an order that no memory address decides.
+# Read by libraries as they load: no threads but those asked for, and sums in an order that no memory address decides.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")
 
@@ -19,8 +19,8 @@ from services.learner.trainer.process import Trainer
 def main() -> None:
     """Run a trainer until SIGTERM or SIGINT."""
     logs.configure()
-    torch.set_num_threads(1)
     configuration = settings.load()
+    torch.set_num_threads(configuration.trainer_threads)
     trainer = Trainer(configuration, configuration.process_name or f"{socket.gethostname()}:{os.getpid()}")
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: trainer.stop())

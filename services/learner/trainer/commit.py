@@ -47,9 +47,10 @@ def _publish(transaction: Transaction, lease: Lease, seq: int, outcome: Outcome)
 
 def _finish(transaction: Transaction, operations: list[Row], outcome: Outcome) -> None:
     result = json.dumps({"version_id": outcome.version_id, "metrics": outcome.metrics})
-    for operation in operations:
-        if not transaction.run("trainer.finish_operation", id=operation["id"], result=result):
-            raise StaleUnit(f"operation {operation['id']} is no longer queued")
+    finished = transaction.run("trainer.finish_operations", ids=[row["id"] for row in operations], result=result)
+    if finished < len(operations):
+        raise StaleUnit(f"{len(operations) - finished} of operations {operations[0]['seq']} to "
+                        f"{operations[-1]['seq']} are no longer queued")
 
 
 def _commit_step(transaction: Transaction, lease: Lease, outcome: Outcome) -> None:

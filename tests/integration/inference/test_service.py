@@ -87,9 +87,10 @@ def test_a_batch_answers_each_request_with_what_it_would_get_alone(engine: Any, 
     version_id = model.publish(0)
     requests = [asked(model, f"train/{number}", 8, version_id if number % 2 else "", max_tokens=2 + number % 7)
                 for number in range(20)]
-    answers = list(engine.GenerateBatch(pb.GenerateBatchRequest(requests=requests), timeout=30))
+    stream = engine.GenerateBatch(pb.GenerateBatchRequest(requests=requests), timeout=30)
+    answers = {response.request_id: response for message in stream for response in message.responses}
     alone = {request.request_id: engine.Generate(request, timeout=30) for request in requests}
-    assert {answer.response.request_id: answer.response for answer in answers} == alone
+    assert answers == alone
 
 
 def test_a_stream_gives_the_tokens_of_the_answer_one_by_one(engine: Any, model: Model) -> None:
@@ -154,7 +155,8 @@ def test_versions_insisted_on_are_served_in_order_and_each_exactly(engine: Any, 
     long = [asked(model, f"eval/{number}", 16, first, max_tokens=900) for number in range(3)]
     answers: list[pb.GenerateResponse] = []
     old = threading.Thread(target=lambda: answers.extend(
-        one.response for one in engine.GenerateBatch(pb.GenerateBatchRequest(requests=long), timeout=60)))
+        response for message in engine.GenerateBatch(pb.GenerateBatchRequest(requests=long), timeout=60)
+        for response in message.responses))
     old.start()
     eventually(lambda: _resident(engine, model).running_sequences)
     second = model.publish(1)

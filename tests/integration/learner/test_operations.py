@@ -38,8 +38,8 @@ def test_a_known_key_with_another_payload_is_refused_and_appends_nothing(
     with pytest.raises(DedupeConflict, match="'a'"), database.transaction() as transaction:
         append(transaction, run.tenant_id, run.model_id, [("c", "save", {"number": 7}), ("a", "save", {"number": 1})])
     with database.transaction() as transaction:
-        assert transaction.one("driver.operation_by_key", tenant_id=run.tenant_id, model_id=run.model_id,
-                               dedupe_key="c") is None
+        assert not transaction.all("driver.operations_by_key", tenant_id=run.tenant_id, model_id=run.model_id,
+                                   dedupe_keys=["c"])
 
 
 def test_a_run_has_one_holder_and_the_old_one_cannot_write(database: Database, postgres_owner_url: str) -> None:

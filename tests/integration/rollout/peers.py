@@ -47,8 +47,8 @@ class Inference(inference_pb2_grpc.InferenceServiceServicer):
             raise InvalidField("requests.prompt_ids", [], "at least one id")
         for one in request.requests:
             completions = [_completion(one, index, self._tokens) for index in range(one.n)]
-            yield inference_pb2.GenerateBatchResponse(response=inference_pb2.GenerateResponse(
-                request_id=one.request_id, completions=completions))
+            yield inference_pb2.GenerateBatchResponse(responses=[inference_pb2.GenerateResponse(
+                request_id=one.request_id, completions=completions)])
 
 
 class Simulation(simulation_pb2_grpc.SimulationServiceServicer):

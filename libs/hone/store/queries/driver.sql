@@ -21,18 +21,18 @@ SELECT id FROM runs
 WHERE id = %(run_id)s AND lease_epoch = %(epoch)s AND state IN ('running', 'paused') FOR UPDATE
 
 -- name: overview
-SELECT r.desired, r.state, r.waiting_for, r.deadline <= now() AS past_deadline,
-    coalesce((SELECT max(n) FROM steps s WHERE s.run_id = r.id AND s.state = 'committed'), 0) AS committed,
-    coalesce((SELECT max(n) FROM steps s WHERE s.run_id = r.id), 0) AS planned,
+SELECT r.desired, r.state, r.waiting_for, r.deadline <= now() AS past_deadline, last.committed, last.planned,
+    (SELECT id FROM versions v
+        WHERE v.model_id = r.policy_model_id AND v.number = last.committed AND v.state = 'live') AS version_id,
     coalesce(
         (SELECT reason FROM operations o WHERE o.model_id = r.policy_model_id AND o.state = 'failed'
             AND o.kind <> 'export' ORDER BY seq LIMIT 1),
         (SELECT format('%%s group %%s: %%s', purpose, request_no, refused) FROM groups g
             WHERE g.run_id = r.id AND g.state = 'requested' AND g.refused IS NOT NULL ORDER BY g.id LIMIT 1)) AS failure
-FROM runs r WHERE r.id = %(run_id)s AND r.lease_epoch = %(epoch)s
-
--- name: version_numbered
-SELECT id, manifest FROM versions WHERE model_id = %(model_id)s AND number = %(number)s AND state = 'live'
+FROM runs r, LATERAL (
+    SELECT coalesce(max(n) FILTER (WHERE state = 'committed'), 0) AS committed, coalesce(max(n), 0) AS planned
+    FROM steps s WHERE s.run_id = r.id) AS last
+WHERE r.id = %(run_id)s AND r.lease_epoch = %(epoch)s
 
 -- name: group_counts
 SELECT purpose, step, count(*) AS total, count(*) FILTER (WHERE state = 'requested') AS requested,
@@ -86,14 +86,16 @@ DELETE FROM journal WHERE group_id IN (SELECT id FROM groups WHERE run_id = %(ru
 -- name: reserve_sequence
 UPDATE models SET next_seq = next_seq + %(count)s WHERE id = %(model_id)s RETURNING next_seq - %(count)s AS seq
 
--- name: append_operation
+-- name: append_operations
 INSERT INTO operations (id, tenant_id, model_id, seq, dedupe_key, kind, payload, payload_sha, deadline)
-VALUES (%(id)s, %(tenant_id)s, %(model_id)s, %(seq)s, %(dedupe_key)s, %(kind)s, %(payload)s, %(payload_sha)s,
-    now() + make_interval(secs => %(deadline_s)s))
+SELECT o.id, %(tenant_id)s, %(model_id)s, o.seq, o.dedupe_key, o.kind, o.payload, o.payload_sha,
+    now() + make_interval(secs => %(deadline_s)s)
+FROM unnest(%(ids)s::text[], %(seqs)s::bigint[], %(dedupe_keys)s::text[], %(kinds)s::text[], %(payloads)s::jsonb[],
+    %(payload_shas)s::text[]) AS o (id, seq, dedupe_key, kind, payload, payload_sha)
 
--- name: operation_by_key
-SELECT id, model_id, seq, kind, state, payload_sha, result, reason FROM operations
-WHERE tenant_id = %(tenant_id)s AND model_id = %(model_id)s AND dedupe_key = %(dedupe_key)s
+-- name: operations_by_key
+SELECT id, model_id, seq, dedupe_key, kind, state, payload_sha, result, reason FROM operations
+WHERE tenant_id = %(tenant_id)s AND model_id = %(model_id)s AND dedupe_key = ANY(%(dedupe_keys)s)
 
 -- name: operation
 SELECT id, model_id, seq, kind, state, payload_sha, result, reason FROM operations

@@ -55,9 +55,9 @@ SELECT id FROM versions WHERE model_id = %(model_id)s AND state = 'live' ORDER B
 -- name: abandon_version
 UPDATE versions SET state = 'abandoned' WHERE id = %(version_id)s
 
--- name: finish_operation
+-- name: finish_operations
 UPDATE operations SET state = 'done', result = %(result)s, finished_at = now()
-WHERE id = %(id)s AND state = 'queued'
+WHERE id = ANY(%(ids)s) AND state = 'queued'
 
 -- name: fail_operation
 UPDATE operations SET state = 'failed', error_category = %(category)s, reason = %(reason)s, finished_at = now()
