@@ -26,10 +26,12 @@ from hone.telemetry import logs
 from services.inference.residents import Residents
 from services.inference.roster import Roster
 from services.inference.service import Inference
+from services.inference.thread import EngineThread
 from services.inference.versions import Versions
 
 SERVICE = inference_pb2.DESCRIPTOR.services_by_name["InferenceService"].full_name
 _GRACE_S = 2.0
+EXIT_STUCK = 70
 _log = logging.getLogger(__name__)
 
 
@@ -45,12 +47,21 @@ async def run(chosen: Settings) -> None:
                                  inference_pb2_grpc.add_InferenceServiceServicer_to_server(inference, grpc_server))
     tasks = [asyncio.create_task(work) for work in (
         roster.write_forever(chosen.sweep_s), residents.converge_forever(),
+        end_when_stuck(residents.thread, chosen.engine_stall_s),
         follow(chosen.database_url, "versions", residents.kick))]
     await _told_to_stop(tasks)
     await _end(tasks, roster, residents, serving)
     await database.close()
     if residents.thread.failure is not None:
         raise residents.thread.failure
+
+
+async def end_when_stuck(thread: EngineThread, limit_s: float) -> None:
+    """End this process when one step lasts longer than `limit_s`: others take its requests, a new one its place."""
+    while thread.busy_s <= limit_s:
+        await asyncio.sleep(limit_s / 4)
+    _log.critical("the engine's step has lasted %.0f s; ending this process", thread.busy_s)
+    os._exit(EXIT_STUCK)  # the thread cannot be ended, so nothing that waits for it may be waited for
 
 
 async def _told_to_stop(tasks: list[asyncio.Task[None]]) -> None:

@@ -29,7 +29,14 @@ class EngineThread:
         self._sinks: dict[Request, Callable[[Answer], None]] = {}
         self._engines: dict[Request, Engine] = {}
         self._thread = threading.Thread(target=self._run_or_end_process, name="engine", daemon=True)
+        self._busy_since: float | None = None
         self.failure: BaseException | None = None
+
+    @property
+    def busy_s(self) -> float:
+        """Seconds that the step or job in hand has lasted; 0 while there is none."""
+        since = self._busy_since
+        return 0.0 if since is None else time.monotonic() - since
 
     def start(self) -> None:
         self._thread.start()
@@ -101,13 +108,16 @@ class EngineThread:
 
     def _run(self) -> None:
         while not self._stopping:
+            self._busy_since = time.monotonic()
             while self._jobs:
                 self._jobs.popleft()()
             busy = [engine for engine in self._versions if engine.has_work]
             if not busy:
+                self._busy_since = None
                 self._wake.wait()
                 self._wake.clear()
             for engine in busy:
+                self._busy_since = time.monotonic()
                 began = time.thread_time()
                 answers = engine.step()
                 engine.computed_s += time.thread_time() - began

@@ -43,11 +43,16 @@ class Settings(BaseSettings):
         1, ge=1, description="Threads the native engine computes with; more pay only on cores that are idle.")
     engine_max_tokens: int = Field(
         512, ge=16, description="Positions of a sequence, prompt included, in the native engine's cache.")
+    engine_stall_s: float = Field(
+        120.0, gt=0, description="Seconds one engine step may last; after that the process ends and is started again.")
     trainer_tokens: int = Field(
         2048, ge=1, description="Token budget of one micro-batch; part of what makes equal bits.")
     trainer_threads: int = Field(
         1, ge=1, description="Threads a trainer computes with, likewise; part of what makes equal bits.")
     grader_processes: int = Field(1, ge=1, description="Processes that run symbolic graders.")
+    model_root: Path | None = Field(
+        None, description="Models are registered by path only from below this directory; without it, from anywhere "
+        "the gateway may read.")
     max_body_mb: int = Field(64, ge=1, description="Largest request body the gateway reads, MiB, uploads included.")
 
     crash_dir: Path | None = Field(None, description="Directory that arms crash points; for tests.")
