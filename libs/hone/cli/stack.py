@@ -1,10 +1,8 @@
 """`hone up`, `hone down`, `hone status`: the embedded stack from a terminal."""
 
 import os
-import signal
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 from typing import Annotated, NoReturn
@@ -12,6 +10,7 @@ from typing import Annotated, NoReturn
 import psutil
 import typer
 
+from hone.cli.interruption import stop_once
 from hone.stack import embedded, leftovers, lock
 from hone.stack.embedded import Stack, StackNotReady
 from hone.stack.lock import StackRunning
@@ -100,10 +99,7 @@ def _stack(state: Path, counts: list[str], variables: list[str]) -> Stack:
 
 
 def _foreground(stack: Stack, timeout_s: float) -> None:
-    asked = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) != signal.SIG_IGN:  # nohup
-            signal.signal(number, lambda *_: _interrupt(asked))
+    stop_once()
     begin = time.monotonic()
     try:
         stack.start(timeout_s)
@@ -115,13 +111,6 @@ def _foreground(stack: Stack, timeout_s: float) -> None:
         typer.echo(f"the stack in {stack.state} is down")
     finally:
         stack.stop()  # after a failure too
-
-
-def _interrupt(asked: threading.Event) -> None:
-    """Stop at the first signal; later ones do not interrupt the stopping."""
-    if not asked.is_set():
-        asked.set()
-        raise KeyboardInterrupt
 
 
 def _watch(stack: Stack) -> NoReturn:

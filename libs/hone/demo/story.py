@@ -45,8 +45,8 @@ class Outcome:
 class Demo:
     """One demonstration; after a hard kill the next one with the same state and seed goes on where it was."""
 
-    def __init__(self, state: Path, seed: int, console: Console) -> None:
-        self._state, self._seed, self._console = state.resolve(), seed, console
+    def __init__(self, state: Path, seed: int, console: Console, steps: int = task.STEPS) -> None:
+        self._state, self._seed, self._console, self._steps = state.resolve(), seed, console, steps
         self._attempt = self._unfinished_attempt()
         self._directory = self._state / "demo" / self._attempt
         self._seconds: dict[str, float] = {}
@@ -94,7 +94,7 @@ class Demo:
 
     def _learn(self, client: Client, base: str) -> Outcome:
         begin = time.monotonic()
-        spec = task.reinforcement_spec(self._named("reinforcement"), base, self._seed)
+        spec = task.reinforcement_spec(self._named("reinforcement"), base, self._seed, self._steps)
         run = client.create_run(spec, idempotency_key=f"{self._attempt}-reinforcement")
         standing = follow(client, run.id, "reinforcement", self._console)
         self._phase("reinforcement", begin)
@@ -124,7 +124,7 @@ class Demo:
 
     @property
     def _marker(self) -> Path:
-        return self._state / "demo" / f"unfinished-seed-{self._seed}.json"
+        return self._state / "demo" / f"unfinished-seed-{self._seed}-{self._steps}-steps.json"
 
     def _unfinished_attempt(self) -> str:
         """Return the attempt that was interrupted, or a new one, remembered until it is through."""

@@ -38,12 +38,12 @@ def supervised_spec(name: str, base: str, dataset: str, seed: int) -> dict[str, 
     }
 
 
-def reinforcement_spec(name: str, base: str, seed: int) -> dict[str, Any]:
+def reinforcement_spec(name: str, base: str, seed: int, steps: int = STEPS) -> dict[str, Any]:
     """Return the spec of the run that learns from rewards."""
     return {
         "name": name, "seed": seed, "model": {"base": base}, "task": SOURCE,
         "algorithm": {"preset": "grpo", "loss": {"name": "clip_higher"}, "aggregation": {"name": "token-mean"}},
-        "batch": {"prompts": 64, "samples": 8}, "steps": STEPS, "sampling": {"max_tokens": 8}, "snapshot_every": 10,
+        "batch": {"prompts": 64, "samples": 8}, "steps": steps, "sampling": {"max_tokens": 8}, "snapshot_every": 10,
         "optimizer": {"lr": 2e-4, "schedule": "linear", "schedule_params": {"decay_fraction": 0.34}},
         "eval": {"prompts": 256, "every": 25},
     }
