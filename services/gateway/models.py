@@ -82,7 +82,7 @@ async def _offered(request: Request) -> AsyncIterator[tuple[str, Path]]:
                 yield name, directory
     else:
         wanted = _validated(NewModel, await _json(request))
-        yield wanted.name, _directory(wanted.directory)
+        yield wanted.name, _directory(wanted.directory, request.app.state.settings.model_root)
 
 
 async def _json(request: Request) -> Any:
@@ -107,11 +107,16 @@ def _form(form: FormData) -> tuple[str, list[UploadFile]]:
     return fields.name, files
 
 
-def _directory(text: str) -> Path:
+def _directory(text: str, root: Path | None) -> Path:
+    """Return the directory, links followed. Outside `root` nothing is said about what exists."""
     directory = Path(text)
-    if "\0" in text or not directory.is_absolute() or not directory.is_dir():
-        raise Invalid([Problem("directory", found(text), "an absolute path of a directory on the gateway's machine")])
-    return directory
+    usable = "\0" not in text and directory.is_absolute()
+    if not usable or (root is not None and not directory.resolve().is_relative_to(root.resolve())):
+        below = "" if root is None else f", below {root}"
+        raise Invalid([Problem("directory", found(text), f"an absolute path on the gateway's machine{below}")])
+    if not directory.is_dir():
+        raise Invalid([Problem("directory", found(text), "a directory on the gateway's machine")])
+    return directory.resolve()
 
 
 @router.get("")

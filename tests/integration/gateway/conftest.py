@@ -57,7 +57,8 @@ def gateway(postgres: TestDatabase, tmp_path_factory: pytest.TempPathFactory) ->
         "HONE_GATEWAY_DATABASE_URL": postgres.gateway_url, "HONE_OBJECTS_URL": objects_url,
         "HONE_BROKER_URL": f"filesystem://{home / 'broker'}", "HONE_GATEWAY_ADDRESS": f"127.0.0.1:{port}",
         **{f"HONE_{name}_ADDRESS": f"127.0.0.1:{nowhere}" for name in ABSENT},
-        "HONE_MAX_BODY_MB": str(MAX_BODY_MB), "HONE_SWEEP_S": "0.05"}
+        "HONE_MODEL_ROOT": str(tmp_path_factory.getbasetemp()), "HONE_MAX_BODY_MB": str(MAX_BODY_MB),
+        "HONE_SWEEP_S": "0.05"}
     (home / "broker").mkdir()
     with Children(home) as children:
         child = children.start("gateway", [sys.executable, "-m", "services.gateway"], env={**os.environ, **settings})

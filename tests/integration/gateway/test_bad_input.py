@@ -108,6 +108,14 @@ class TestModels:
     def test_no_such_directory(self, hone: Client, tmp_path: Path) -> None:
         assert _refused_model(hone, tmp_path / "absent")[0] == "directory"
 
+    @pytest.mark.parametrize("outside", ["/etc", "/absent"])
+    def test_a_directory_outside_the_model_root(self, hone: Client, tmp_path: Path, outside: str) -> None:
+        (tmp_path / "link").symlink_to(outside)
+        for named in (Path(outside), tmp_path / "link", tmp_path / ".." / ".." / ".." / outside[1:]):
+            field, _, expected = _refused_model(hone, named)
+            assert (field, expected.startswith("an absolute path on the gateway's machine, below ")) == (
+                "directory", True)
+
     def test_uploaded_files_are_checked_alike(self, gateway: Gateway, tenant: str, toy_directory: Path) -> None:
         with gateway.http(tenant) as http:
             answer = http.post("/v1/models", data={"name": "up"},
