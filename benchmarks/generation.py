@@ -28,6 +28,7 @@ from hone.models.checkpoint import Checkpoint
 from hone.trajectory.tokens import Tokenizer
 from services.inference.native import ladder
 from services.inference.native.engine import Engine, Version
+from services.inference.native.matrix import Matrix
 from services.inference.native.requests import NoiseKey, Request, Sampling
 from services.inference.native.weights import fuse
 
@@ -112,10 +113,10 @@ def bound_s(architecture: Architecture, setting: Setting) -> float:
 
 def _product_s(inner: int, columns: int) -> float:
     """Return seconds a row of one matrix product of `ROWS` rows, the fastest fifth of many."""
-    left, right, taken = torch.randn(ROWS, inner), torch.randn(inner, columns), []
+    rows, matrix, taken = torch.randn(ROWS, inner), Matrix(torch.randn(columns, inner)), []
     for _ in range(100):
         started = time.perf_counter()
-        torch.mm(left, right)
+        matrix.times(rows)
         taken.append(time.perf_counter() - started)
     return statistics.quantiles(taken, n=5)[0] / ROWS
 

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from hone.models.architecture import Architecture
@@ -51,18 +50,18 @@ class Decoder:
         """Return the last hidden states [count·width, hidden] of tokens `ids`, before the final norm."""
         hidden = self._weights.embedding[ids]
         for number, layer in enumerate(self._weights.layers):
-            hidden.addmm_(self._attended(cache, number, layer, hidden, step), layer.out)
-            hidden.addmm_(self._gated(layer, hidden), layer.down)
+            hidden = layer.out.times_plus(self._attended(cache, number, layer, hidden, step), hidden)
+            normed = self._normed(hidden)
+            hidden = layer.down.times_plus(layer.up.times_by(normed, layer.gate.silu_times(normed)), hidden)
         return hidden
 
     def logits(self, hidden: Tensor) -> Tensor:
         """Return logits [rows, vocabulary padded]; padding is -inf."""
-        return torch.addmm(self._weights.logits_bias, self._normed(hidden), self._weights.logits)
+        return self._weights.logits.times(self._normed(hidden))
 
     def _attended(self, cache: Cache, number: int, layer: Layer, hidden: Tensor, step: Pass) -> Tensor:
         shape, heads = self.architecture, self.architecture.heads
-        normed = self._normed(hidden)
-        qkv = torch.mm(normed, layer.qkv) if layer.qkv_bias is None else torch.addmm(layer.qkv_bias, normed, layer.qkv)
+        qkv = layer.qkv.times(self._normed(hidden))
         rotated = self._rotated(layer, qkv[:, :shape.queries + shape.keys], step)
         keys, values = cache.keys[number], cache.values[number]
         _store(keys, step.index, rotated[:, heads:])
@@ -71,11 +70,6 @@ class Decoder:
         mixed = torch.bmm(torch.softmax(scores, -1), _seen(values, step))
         mixed = mixed.view(step.count, shape.kv_heads, step.width, -1).transpose(1, 2)
         return mixed.reshape(step.count * step.width, shape.queries)
-
-    def _gated(self, layer: Layer, hidden: Tensor) -> Tensor:
-        gate_up = torch.mm(self._normed(hidden), layer.gate_up)
-        ffn = self.architecture.ffn
-        return F.silu(gate_up[:, :ffn]).mul_(gate_up[:, ffn:])
 
     def _rotated(self, layer: Layer, heads: Tensor, step: Pass) -> Tensor:
         heads = heads.view(len(heads), -1, self.architecture.head_dim)

@@ -15,11 +15,14 @@ from torch import Tensor
 from hone.models.architecture import Architecture
 from services.inference.native.cache import Cache
 from services.inference.native.decoder import Decoder, Pass
+from services.inference.native.matrix import Matrix
 from services.inference.native.sampler import Settings, sample
-from services.inference.native.weights import Layer, Weights
+from services.inference.native.weights import VOCABULARY_MULTIPLE, Layer, Weights
 
 ROWS = 16
 """Large row counts are multiples of this: whole vectors, whatever the width."""
+ALONE = (1, 2, 4)
+"""Row counts for a conversation and for the last stragglers of a batch."""
 FEW_ROWS = 8
 """Row counts up to `_FINE_ROWS` are multiples of this, so that a thinning batch wastes little."""
 _FINE_ROWS = 128
@@ -52,7 +55,7 @@ def candidates(slots: int, positions: int) -> Ladder:
     reaches += list(range(2048, longest, 1024))
     shorter = (reach for reach in reaches if reach < longest)
     counts = (count for count in range(FEW_ROWS, rows + 1, FEW_ROWS) if count <= _FINE_ROWS or count % ROWS == 0)
-    return Ladder(tuple(counts), (*shorter, longest))
+    return Ladder((*ALONE, *counts), (*shorter, longest))
 
 
 def measure(architecture: Architecture, slots: int, positions: int) -> Ladder:
@@ -107,19 +110,18 @@ def _filled(block: Architecture, slots: int, positions: int) -> Cache:
 
 
 def _random(block: Architecture) -> Weights:
-    def normal(rows: int, columns: int) -> Tensor:
-        return torch.randn(rows, columns).mul_(rows ** -0.5)
+    def normal(rows: int, columns: int, bias: bool = False) -> Matrix:
+        weight = torch.randn(columns, rows).mul_(rows ** -0.5)
+        return Matrix(weight, torch.randn(columns) if bias else None)
 
-    wide = block.queries + 2 * block.keys
     layer = Layer(
-        qkv=normal(block.hidden, wide), qkv_bias=torch.randn(wide) if block.qkv_bias else None,
+        qkv=normal(block.hidden, block.queries + 2 * block.keys, block.qkv_bias),
         head_norm=torch.rand(block.heads + block.kv_heads, block.head_dim) if block.qk_norm else None,
-        out=normal(block.queries, block.hidden), gate_up=normal(block.hidden, 2 * block.ffn),
-        down=normal(block.ffn, block.hidden),
+        out=normal(block.queries, block.hidden), gate=normal(block.hidden, block.ffn),
+        up=normal(block.hidden, block.ffn), down=normal(block.ffn, block.hidden),
     )
-    padded = _rounded(block.vocab_size, 16)
-    return Weights(torch.randn(block.vocab_size, block.hidden), [layer], normal(block.hidden, padded),
-                   torch.zeros(padded))
+    padded = _rounded(block.vocab_size, VOCABULARY_MULTIPLE)
+    return Weights(torch.randn(block.vocab_size, block.hidden), [layer], normal(block.hidden, padded, bias=True))
 
 
 def _rounded(number: int, multiple: int) -> int:

@@ -1,4 +1,4 @@
-"""A checkpoint rearranged for decoding: fused, transposed, norms folded in, rotary pairs side by side. float32.
+"""A checkpoint rearranged for decoding: fused, packed, norms folded in, rotary pairs side by side. float32.
 
 What is folded changes roundings, not the function: input norms go into the matrices behind them, the attention
 scale into the queries, and each head's dimensions are ordered so that a rotary pair is one complex number.
@@ -11,6 +11,7 @@ from torch import Tensor
 
 from hone.models.architecture import Architecture
 from hone.models.checkpoint import Checkpoint
+from services.inference.native.matrix import Matrix
 
 VOCABULARY_MULTIPLE = 16
 """Logit rows are padded to whole vectors, so that no element's rounding depends on where its row lies."""
@@ -18,14 +19,14 @@ VOCABULARY_MULTIPLE = 16
 
 @dataclass(frozen=True)
 class Layer:
-    """One block. Matrices are [in, out]."""
+    """One block."""
 
-    qkv: Tensor  # [hidden, queries + 2 keys]
-    qkv_bias: Tensor | None
+    qkv: Matrix  # hidden → queries + 2 keys
     head_norm: Tensor | None  # [heads + kv_heads, head_dim]; None without query and key norms
-    out: Tensor  # [queries, hidden]
-    gate_up: Tensor  # [hidden, 2 ffn]
-    down: Tensor  # [ffn, hidden]
+    out: Matrix  # queries → hidden
+    gate: Matrix  # hidden → ffn
+    up: Matrix  # hidden → ffn
+    down: Matrix  # ffn → hidden
 
 
 @dataclass(frozen=True)
@@ -34,8 +35,7 @@ class Weights:
 
     embedding: Tensor  # [vocab, hidden]
     layers: list[Layer]
-    logits: Tensor  # [hidden, vocab padded], final norm folded in
-    logits_bias: Tensor  # [vocab padded]: 0, and -inf where padded
+    logits: Matrix  # hidden → vocab padded, final norm folded in; padding comes out as -inf
 
 
 class NotFinite(ValueError):
@@ -52,12 +52,12 @@ def fuse(checkpoint: Checkpoint) -> Weights:
     embedding = tensors["model.embed_tokens.weight"]
     output = embedding if architecture.tied else tensors["lm_head.weight"]
     padded = -(-architecture.vocab_size // VOCABULARY_MULTIPLE) * VOCABULARY_MULTIPLE
-    logits = torch.zeros(architecture.hidden, padded)
-    logits[:, :architecture.vocab_size] = (output * tensors["model.norm.weight"]).t()
+    logits = torch.zeros(padded, architecture.hidden)
+    logits[:architecture.vocab_size] = output * tensors["model.norm.weight"]
     bias = torch.zeros(padded)
     bias[architecture.vocab_size:] = -torch.inf
     layers = [_layer(architecture, tensors, f"model.layers.{number}.") for number in range(architecture.layers)]
-    return Weights(embedding.contiguous(), layers, logits, bias)
+    return Weights(embedding.contiguous(), layers, Matrix(logits, bias))
 
 
 def _layer(architecture: Architecture, tensors: dict[str, Tensor], prefix: str) -> Layer:
@@ -65,14 +65,13 @@ def _layer(architecture: Architecture, tensors: dict[str, Tensor], prefix: str) 
         return tensors[prefix + name]
 
     attention_norm, ffn_norm = tensor("input_layernorm.weight"), tensor("post_attention_layernorm.weight")
-    gate_up = torch.cat([tensor("mlp.gate_proj.weight"), tensor("mlp.up_proj.weight")])
     return Layer(
-        qkv=(_qkv(architecture, tensors, prefix, "weight") * attention_norm).t().contiguous(),
-        qkv_bias=_qkv(architecture, tensors, prefix, "bias") if architecture.qkv_bias else None,
+        qkv=Matrix(_qkv(architecture, tensors, prefix, "weight") * attention_norm,
+                   _qkv(architecture, tensors, prefix, "bias") if architecture.qkv_bias else None),
         head_norm=_head_norm(architecture, tensors, prefix) if architecture.qk_norm else None,
-        out=tensor("self_attn.o_proj.weight").t().contiguous(),
-        gate_up=(gate_up * ffn_norm).t().contiguous(),
-        down=tensor("mlp.down_proj.weight").t().contiguous(),
+        out=Matrix(tensor("self_attn.o_proj.weight")),
+        gate=Matrix(tensor("mlp.gate_proj.weight") * ffn_norm), up=Matrix(tensor("mlp.up_proj.weight") * ffn_norm),
+        down=Matrix(tensor("mlp.down_proj.weight")),
     )
 
 
