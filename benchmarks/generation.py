@@ -5,7 +5,7 @@
 Two settings: every answer 64 tokens long, and lengths as reinforcement learning meets them (exponential, mean 48, at
 most 256), where a static batch computes padding until its longest row ends. Sampling at temperature 1 with log-probs
 on both sides; lengths are forced, so that both make the same number of useful tokens. The bound is what the model's
-matrix products alone would take at 256 rows, measured in the same process.
+matrix products alone would take as plain products of 256 rows, measured in the same process.
 """
 
 import argparse
@@ -28,7 +28,6 @@ from hone.models.checkpoint import Checkpoint
 from hone.trajectory.tokens import Tokenizer
 from services.inference.native import ladder
 from services.inference.native.engine import Engine, Version
-from services.inference.native.matrix import Matrix
 from services.inference.native.requests import NoiseKey, Request, Sampling
 from services.inference.native.weights import fuse
 
@@ -113,10 +112,10 @@ def bound_s(architecture: Architecture, setting: Setting) -> float:
 
 def _product_s(inner: int, columns: int) -> float:
     """Return seconds a row of one matrix product of `ROWS` rows, the fastest fifth of many."""
-    rows, matrix, taken = torch.randn(ROWS, inner), Matrix(torch.randn(columns, inner)), []
+    left, right, taken = torch.randn(ROWS, inner), torch.randn(inner, columns), []
     for _ in range(100):
         started = time.perf_counter()
-        matrix.times(rows)
+        torch.mm(left, right)
         taken.append(time.perf_counter() - started)
     return statistics.quantiles(taken, n=5)[0] / ROWS
 

@@ -54,9 +54,9 @@ WORKLOADS = {
         name="short", start="noisy_sort", environment="sort_digits", params={"digits": 5}, max_tokens=6, steps=100,
         lr=3e-4, target=0.9, layouts=(Layout(1, 1, 256), Layout(1, 2, 256), Layout(2, 1, 128))),
     "variable": Workload(
-        name="variable", start="random_digits", environment="even_digits", params={}, max_tokens=256, steps=20,
+        name="variable", start="random_digits", environment="even_digits", params={}, max_tokens=256, steps=12,
         lr=3e-4, target=None, warm_up=3,
-        layouts=(Layout(1, 1, 256), Layout(1, 2, 256), Layout(1, 2, 64), Layout(2, 1, 128))),
+        layouts=(Layout(1, 2, 256), Layout(1, 2, 64), Layout(2, 1, 128))),
 }
 
 

@@ -20,6 +20,9 @@ from services.gateway.tenancy import Caller, Session
 router = APIRouter(tags=["health"])
 
 TIMEOUT_S = 3.0
+_REMEMBERED_LEASES = 6
+"""A process that has been silent for so many leases is not coming back under that name."""
+_UNADDRESSED = ("trainer", "rollout")
 _ADDRESSED = ("reward", "value", "simulation", "learner")
 
 
@@ -37,6 +40,7 @@ async def health(caller: Caller, settings: Config, objects: Store) -> Health:
         "broker": lambda: _broker(settings.broker_url),
         **{name: _grpc_check(getattr(settings, f"{name}_address")) for name in _ADDRESSED},
         **await _engines(caller, settings),
+        **await _workers(caller, settings),
     }
     services = await asyncio.gather(*(_timed(name, check) for name, check in checks.items()))
     return Health(ok=all(service.ok for service in services), services=list(services))
@@ -96,7 +100,29 @@ def _grpc_check(address: str) -> Check:
 async def _engines(session: Session, settings: Settings) -> dict[str, Check]:
     async with session.transaction() as transaction:
         rows = await transaction.all("gateway.engines")
-    current = [row for row in rows if row["age_s"] < 6 * settings.lease_s]
+    current = [row for row in rows if row["age_s"] < _REMEMBERED_LEASES * settings.lease_s]
     if not current:
         return {"inference": _grpc_check(settings.inference_address)}
     return {f"inference {row['id']}": _grpc_check(row["address"]) for row in current}
+
+
+async def _workers(session: Session, settings: Settings) -> dict[str, Check]:
+    async with session.transaction() as transaction:
+        rows = await transaction.all("workers.all")
+    checks = {f"{row['kind']} {row['id']}": _heartbeat_check(row["age_s"], settings.lease_s) for row in rows
+              if row["age_s"] < _REMEMBERED_LEASES * settings.lease_s}
+    absent = {kind: _absent for kind in _UNADDRESSED if not any(name.startswith(f"{kind} ") for name in checks)}
+    return {**absent, **checks}
+
+
+def _heartbeat_check(age_s: float, lease_s: float) -> Check:
+    async def check() -> str:
+        if age_s > lease_s:
+            raise ConnectionError(f"silent for {age_s:.0f} s")
+        return f"reported {age_s:.1f} s ago"
+
+    return check
+
+
+async def _absent() -> str:
+    raise ConnectionError("none has reported")

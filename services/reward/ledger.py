@@ -56,7 +56,8 @@ class Ledger:
         lines = [line for key, result in results.items() for line in _lines(key, result)]
         async with transaction(self._database) as opened:
             rows = await opened.all("reward.add", **account.names(), grades=json.dumps(lines))
-        added = {(row["group_id"], row["index"]): row["id"] for row in rows if not row["component"]}
+            added = {(row["group_id"], row["index"]): row["id"] for row in rows if not row["component"]}
+            await opened.run("usage.add", run_id=account.run_id, kinds=["grades"], amounts=[float(len(added))])
         grades = {key: Stored(grade_id, results[key]) for key, grade_id in added.items()}
         if earlier := results.keys() - grades.keys():
             grades |= await self.stored(account, earlier)

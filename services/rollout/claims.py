@@ -100,13 +100,23 @@ class Claims:
             await transaction.run("rollout.release_claims", delay_s=delay_s, **_named(given))
 
     async def renew_forever(self) -> None:
-        """Renew every held claim three times a lease, until cancelled."""
+        """Say that this worker lives and renew every held claim, three times a lease, until cancelled."""
         while True:
-            await asyncio.sleep(self._settings.lease_s / 3)
             try:
+                await self._beat()
                 await self._renew(list(self._held.values()))
             except OperationalError as error:
                 _log.warning("claims not renewed: %s", error)
+            await asyncio.sleep(self._settings.lease_s / 3)
+
+    async def leave(self) -> None:
+        """Take this worker's row away. Raises psycopg.OperationalError."""
+        async with self._database.transaction() as transaction:
+            await transaction.run("workers.leave", id=self._owner)
+
+    async def _beat(self) -> None:
+        async with self._database.transaction() as transaction:
+            await transaction.run("workers.beat", id=self._owner, kind="rollout")
 
     async def _renew(self, claims: list[Claim]) -> None:
         if not claims:

@@ -67,5 +67,5 @@ async def _describe(
         finish_reasons=[one.calls[-1].finish_reason for one in trajectories],
         statuses=[one.status for one in trajectories], scores=[one.score for one in trajectories],
         previews=[one.calls[-1].text[:PREVIEW].replace("\0", "") for one in trajectories])
-    await transaction.run("rollout.count_usage", run_id=run_id, kinds=["prompt_tokens", "completion_tokens"],
+    await transaction.run("usage.add", run_id=run_id, kinds=["prompt_tokens", "completion_tokens"],
                           amounts=[float(sum(prompts)), float(sum(completions))])

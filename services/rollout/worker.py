@@ -58,8 +58,15 @@ class Worker:
         for task in ending:
             task.cancel()
         await asyncio.gather(*ending, return_exceptions=True)
+        await self._leave()
         await self._groups.close()
         await self._database.close()
+
+    async def _leave(self) -> None:
+        try:
+            await self._claims.leave()
+        except OperationalError as error:
+            _log.warning("worker row not taken away: %s", error)
 
     def _start(self, tasks: set[asyncio.Task[None]], work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(_told(work))

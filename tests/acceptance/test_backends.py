@@ -44,6 +44,7 @@ def test_the_run_equals_the_oracle_bit_for_bit_wherever_it_runs(backend: Backend
     look_from_outside(backend, scene, run.id)
     purge_every_queue(backend, scene)
     scene.finished(run.id)
+    wait_for("every service to say that it is well", lambda: scene.client.health().ok, 30)
     invariants.check(scene, run.id, STEPS, prompts=16)
     assert scene.weights(run.id)[-1] == oracle_digest(base, spec)
 

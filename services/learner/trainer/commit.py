@@ -61,9 +61,8 @@ def _commit_step(transaction: Transaction, lease: Lease, outcome: Outcome) -> No
     transaction.run(
         "driver.record_metrics", run_id=outcome.run_id, tenant_id=lease.tenant_id, step=outcome.step,
         names=list(outcome.metrics), values=list(outcome.metrics.values()))
-    transaction.run(
-        "trainer.record_usage", tenant_id=lease.tenant_id, run_id=outcome.run_id,
-        kinds=list(outcome.usage), amounts=list(outcome.usage.values()))
+    transaction.run("usage.add", run_id=outcome.run_id, kinds=list(outcome.usage),
+                    amounts=list(outcome.usage.values()))
     for alarm in outcome.alarms:
         transaction.run("driver.record_event", tenant_id=lease.tenant_id, run_id=outcome.run_id, kind="alarm",
                         step=outcome.step, message=alarm, data="{}")

@@ -42,6 +42,7 @@ class Trainer:
         while not self._stop.is_set():
             self._survive(self._turn)
         self._survive(self._release)
+        self._survive(self._leave)
 
     def _turn(self) -> None:
         """Advance every lane by one unit; when none had work, lease another model or wait for a hint."""
@@ -96,9 +97,19 @@ class Trainer:
             self._stop.wait(self._settings.sweep_s)
 
     def _keep_leases(self) -> None:
+        self._survive(self._beat)
         while not self._stop.wait(self._settings.lease_s / 3):
+            self._survive(self._beat)
             for lane in list(self._lanes.values()):
                 self._survive(partial(self._renew, lane))
+
+    def _beat(self) -> None:
+        with self._database.transaction() as transaction:
+            transaction.run("workers.beat", id=self._owner, kind="trainer")
+
+    def _leave(self) -> None:
+        with self._database.transaction() as transaction:
+            transaction.run("workers.leave", id=self._owner)
 
     def _renew(self, lane: Lane) -> None:
         try:

@@ -9,9 +9,11 @@ from pathlib import Path
 
 import httpx
 import pytest
+from psycopg import Connection
 
 from hone.client import Client, every
 from hone.stack import ports
+from hone.store.database import Database
 from tests.integration.gateway import seed
 from tests.integration.gateway.conftest import ABSENT, Gateway
 from tests.servers.children import Children
@@ -47,9 +49,29 @@ def test_health_names_each_service(hone: Client) -> None:
     health = hone.health()
     found = {service.name: service.ok for service in health.services}
     assert {name for name, ok in found.items() if ok} == {"postgres", "objects", "broker"}
-    assert {name for name, ok in found.items() if not ok} == {name.lower() for name in ABSENT}
+    silent = {"trainer", "rollout"}
+    assert {name for name, ok in found.items() if not ok} == {name.lower() for name in ABSENT} | silent
     assert not health.ok
-    assert all("UNAVAILABLE" in service.detail for service in health.services if not service.ok)
+    assert all("UNAVAILABLE" in service.detail or (service.name in silent and "none has reported" in service.detail)
+               for service in health.services if not service.ok)
+
+
+def test_health_knows_workers_by_their_heartbeat(hone: Client, database: Database, postgres: TestDatabase) -> None:
+    silent_s = {"rollout-0": 0, "trainer-0": 25, "trainer-9": 3600}
+    with database.transaction() as transaction:
+        for name in silent_s:
+            transaction.run("workers.beat", id=name, kind=name.partition("-")[0])
+    with Connection.connect(postgres.owner_url) as connection:
+        for name, seconds in silent_s.items():
+            connection.execute("UPDATE workers SET heartbeat_at = now() - make_interval(secs => %s) WHERE id = %s",
+                               (seconds, name))
+    found = {service.name: service.detail for service in hone.health().services}
+    assert found["rollout rollout-0"].startswith("reported 0")
+    assert "silent for 25 s" in found["trainer trainer-0"]
+    assert not {"trainer trainer-9", "trainer", "rollout"} & found.keys()
+    with database.transaction() as transaction:
+        for name in silent_s:
+            transaction.run("workers.leave", id=name)
 
 
 def test_catalogs(hone: Client) -> None:

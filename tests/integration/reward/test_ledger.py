@@ -50,6 +50,16 @@ async def test_a_later_result_changes_nothing(ledger: Ledger, run: Run) -> None:
     assert second[group, 1].result == better
 
 
+async def test_each_grade_is_counted_once(ledger: Ledger, run: Run) -> None:
+    group = run.groups(0)[0]
+    await ledger.add(account(run), {(group, 0): RESULT})
+    await ledger.add(account(run), {(group, 0): RESULT, (group, 1): MASKED})
+    async with await AsyncConnection.connect(run.url) as connection:
+        counted = await connection.execute(
+            "SELECT sum(amount) FROM usage WHERE run_id = %s AND kind = 'grades'", (run.id,))
+        assert await counted.fetchone() == (2.0,)
+
+
 async def test_a_result_that_comes_while_another_commits_gives_way(ledger: Ledger, run: Run) -> None:
     group = run.groups(0)[0]
     async with await AsyncConnection.connect(run.url) as other:

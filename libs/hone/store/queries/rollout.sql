@@ -90,12 +90,6 @@ FROM unnest(%(group_ids)b::bigint[], %(indices)b::int[], %(rows)b::int[], %(prom
 -- name: forget_journal
 DELETE FROM journal WHERE group_id = ANY(%(group_ids)s::bigint[])
 
--- name: count_usage
-INSERT INTO usage (tenant_id, run_id, key_id, kind, amount)
-SELECT r.tenant_id, r.id, r.key_id, u.kind, u.amount
-FROM runs r, unnest(%(kinds)s::text[], %(amounts)s::double precision[]) AS u (kind, amount)
-WHERE r.id = %(run_id)s
-
 -- name: notify
 SELECT pg_notify('groups', %(run_id)s)
 

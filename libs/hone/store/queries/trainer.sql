@@ -81,12 +81,6 @@ UPDATE steps SET version_id = %(version_id)s WHERE version_id = %(old_version_id
 UPDATE models SET snapshot_seq = %(seq)s, snapshot = %(manifest)s
 WHERE id = %(model_id)s AND lease_epoch = %(epoch)s AND snapshot_seq < %(seq)s
 
--- name: record_usage
-INSERT INTO usage (tenant_id, run_id, key_id, kind, amount)
-SELECT %(tenant_id)s, r.id, r.key_id, u.kind, u.amount
-FROM runs r, unnest(%(kinds)s::text[], %(amounts)s::double precision[]) AS u (kind, amount)
-WHERE r.id = %(run_id)s
-
 -- name: outdated_versions
 UPDATE versions v SET weights_deleted_at = now()
 WHERE v.model_id = %(model_id)s AND v.weights_deleted_at IS NULL AND v.number > 0
