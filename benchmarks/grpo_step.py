@@ -2,9 +2,9 @@
 
     python -m benchmarks.grpo_step --setting short|variable [--steps N] [--seed S] [--out FILE]
 
-TRL runs once in each of its layouts, and the fastest counts. Hone runs its engine and its trainer with one thread
-each, and in synchronous training they never compute at the same time (a second thread for the trainer does not pay:
-the other services use the second core); once with groups of zero advantage left out of
+TRL runs once in each of its layouts, and the fastest counts. Hone has two engines with one thread each and a trainer
+with two; in synchronous training engines and trainer never compute at the same time, so that no more than two threads
+do. It runs once with groups of zero advantage left out of
 the update (the default: the update is the same) and once with all of them in it, as TRL has them.
 """
 

@@ -35,7 +35,7 @@ SCALES = {
     "six_million": Workload(
         name="six_million", start="random_weights", environment="even_digits", params={}, max_tokens=64, steps=8,
         lr=1e-6, target=None, layouts=(), warm_up=2),
-    "toy": replace(WORKLOADS["short"], name="toy", steps=40),
+    "toy": replace(WORKLOADS["short"], name="toy", steps=40, engines=1, trainer_threads=1),
 }
 LOOK_S = 5.0
 TIMELINE = Path(__file__).with_name("timeline.sql")

@@ -33,7 +33,8 @@ def scratch() -> Iterator[Path]:
 @contextmanager
 def stack(state: Path, workload: Workload) -> Iterator[tuple[Stack, Client]]:
     """Start an embedded stack in `state` for a workload and hand out it and a client; it ends with the context."""
-    with Stack(state, settings=workload.settings) as started:
+    settings, counts = {"trainer_threads": workload.trainer_threads}, {"inference": workload.engines}
+    with Stack(state, settings=settings, counts=counts) as started:
         started.wait_ready()
         kept = started.record()
         with Client(kept.gateway_url, kept.api_key) as client:
@@ -70,7 +71,7 @@ def wait_for_end(client: Client, run_id: str, poll_s: float = 0.5) -> Run:
 
 def train(client: Client, workload: Workload, model: str, seed: int, skip: bool) -> Record:
     """Run a workload on the stack and return what its rows say of each step."""
-    layout = "engine 1 thread, trainer 1 thread, in turn"
+    layout = f"engines {workload.engines} x 1 thread, then trainer 1 x {workload.trainer_threads} threads"
     name = f"{workload.name}-{'skipping' if skip else 'all'}"
     run = wait_for_end(client, client.create_run(spec(workload, model, name, seed, skip)).id)
     return read_record(client, run, Record("Hone" if skip else "Hone, no skipping", layout, seed))

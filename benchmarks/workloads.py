@@ -1,6 +1,6 @@
 """The settings that both sides of the comparison run: model, task, batch, learning rate, and how they are judged."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hone.environments import streams
@@ -37,7 +37,8 @@ class Workload:
     window: int = 10
     warm_up: int = 5
     grader: dict[str, Any] | None = None
-    settings: dict[str, str] = field(default_factory=dict)  # of the stack, where they differ from the defaults
+    engines: int = 1                # Hone's, one thread each
+    trainer_threads: int = 1        # Hone's
 
     @property
     def rows(self) -> int:
@@ -52,10 +53,11 @@ class Workload:
 WORKLOADS = {
     "short": Workload(
         name="short", start="noisy_sort", environment="sort_digits", params={"digits": 5}, max_tokens=6, steps=100,
-        lr=3e-4, target=0.9, layouts=(Layout(1, 1, 256), Layout(1, 2, 256), Layout(2, 1, 128))),
+        lr=3e-4, target=0.9, engines=2, trainer_threads=2,
+        layouts=(Layout(1, 1, 256), Layout(1, 2, 256), Layout(2, 1, 128))),
     "variable": Workload(
         name="variable", start="random_digits", environment="even_digits", params={}, max_tokens=256, steps=12,
-        lr=3e-4, target=None, warm_up=3,
+        lr=3e-4, target=None, warm_up=3, engines=2, trainer_threads=2,
         layouts=(Layout(1, 2, 256), Layout(1, 2, 64), Layout(2, 1, 128))),
 }
 
