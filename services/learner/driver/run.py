@@ -169,6 +169,7 @@ class Run:
 
     def _request(self, step: int, version_id: str, count: int) -> None:
         first = self._next_place
+        del self._next_place  # known again once these are surely in
         tasks = self._tasks.train(first, count)
         slot = Slot.model_validate(self._slots["allocation"])
         rollouts = self._peers.allocate(self.lease.run_id, slot, [task.content_hash for task in tasks],
