@@ -61,7 +61,7 @@ class Demo:
             with Client(record.gateway_url, record.api_key) as client:
                 base = self._make_base(client)
                 outcome = self._learn(client, base)
-        self._console.print(report(outcome), highlight=False)
+        self._console.print(report(outcome), highlight=False, soft_wrap=True)
         self._marker.unlink(missing_ok=True)
         return outcome
 
