@@ -14,7 +14,7 @@ from tests.acceptance.backends import Backend
 from tests.acceptance.havoc import Havoc, points
 from tests.acceptance.scene import Scene, open_scene
 
-STEPS, PROMPTS, LEASE_S = 260, 8, 2.0
+STEPS, PROMPTS, LEASE_S = 420, 8, 2.0
 COUNTS = {"driver": 2, "trainer": 2, "rollout": 2}
 SEED = 20260
 RANDOM_KILLS = 20
