@@ -48,7 +48,7 @@ class Settings(BaseSettings):
     trainer_tokens: int = Field(
         2048, ge=1, description="Token budget of one micro-batch; part of what makes equal bits.")
     trainer_threads: int = Field(
-        1, ge=1, description="Micro-batches a trainer computes side by side; changes no bit.")
+        1, ge=1, description="Threads a trainer computes with, likewise; part of what makes equal bits.")
     grader_processes: int = Field(1, ge=1, description="Processes that run symbolic graders.")
     model_root: Path | None = Field(
         None, description="Models are registered by path only from below this directory; without it, from anywhere "

@@ -38,10 +38,9 @@ AWAY = (OperationalError, InterfaceError, StoreAway, PermissionError)
 class Lane:
     """The holder's view of one leased model. Its learner stands where the last committed operation left it."""
 
-    def __init__(self, database: Database, objects: Objects, lease: Lease, token_budget: int, threads: int) -> None:
+    def __init__(self, database: Database, objects: Objects, lease: Lease, token_budget: int) -> None:
         self.lease = lease
         self._database, self._objects, self._token_budget = database, objects, token_budget
-        self._threads = threads
         self._checkpoints = Checkpoints(database, objects, lease)
         self._learner: Learner | None = None
         self.idle_since = time.monotonic()
@@ -126,7 +125,7 @@ class Lane:
 
     def _restored(self) -> Learner:
         if self._learner is None:
-            learner = self._checkpoints.restore(self._token_budget, self._threads)
+            learner = self._checkpoints.restore(self._token_budget)
             self._replay(learner)
             self._learner = learner
         return self._learner
