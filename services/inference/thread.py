@@ -108,8 +108,8 @@ class EngineThread:
 
     def _run(self) -> None:
         while not self._stopping:
-            self._busy_since = time.monotonic()
             while self._jobs:
+                self._busy_since = time.monotonic()
                 self._jobs.popleft()()
             busy = [engine for engine in self._versions if engine.has_work]
             if not busy:

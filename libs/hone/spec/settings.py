@@ -38,7 +38,7 @@ class Settings(BaseSettings):
     rollout_threads: int = Field(2, ge=1, description="Claims a rollout worker works on at the same time.")
 
     engine_slots: int = Field(
-        256, ge=1, description="Sequences the native engine decodes at a time; every step has this many rows.")
+        256, ge=1, description="Sequences the native engine decodes at a time.")
     engine_threads: int = Field(
         1, ge=1, description="Threads the native engine computes with; more pay only on cores that are idle.")
     engine_max_tokens: int = Field(

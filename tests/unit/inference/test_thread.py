@@ -40,10 +40,10 @@ def test_a_step_that_never_ends_ends_the_process(monkeypatch: pytest.MonkeyPatch
 def test_a_thread_that_waits_or_comes_back_in_time_is_left_alone() -> None:
     async def busy() -> None:
         working = thread()
-        for _ in range(10):
-            await working.call(lambda: threading.Event().wait(0.02))
+        for _ in range(30):  # one after the other without a pause, each short
+            working.post(lambda: threading.Event().wait(0.03))
         with pytest.raises(TimeoutError):
-            await asyncio.wait_for(process.end_when_stuck(working, 0.2), 0.5)
+            await asyncio.wait_for(process.end_when_stuck(working, 0.3), 1.5)
         assert working.busy_s == 0
         working.stop()
 
