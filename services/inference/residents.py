@@ -81,8 +81,12 @@ class Residents:
         return resident.engine
 
     @asynccontextmanager
-    async def at(self, model_id: str, version_id: str, timeout_s: float) -> AsyncIterator[Engine]:
-        """Give the engine that serves exactly this version (empty: any); inside, no newer one takes over.
+    async def at(
+        self, model_id: str, version_id: str, timeout_s: float, min_version: int = 0
+    ) -> AsyncIterator[Engine]:
+        """Give the engine that serves exactly this version; inside, no newer one takes over.
+
+        Without a version, any will do whose number is at least `min_version`.
 
         Raises NotReady with the reason when that takes longer than `timeout_s`, NotFound for unknown versions, Refused
         when it can never be: abandoned, deleted, unusable, or older than the one that is served.
@@ -90,7 +94,7 @@ class Residents:
         resident = self._held.setdefault(model_id, Resident(model_id))
         resident.wanted[version_id] += 1
         try:
-            engine = await self._serving(resident, version_id, time.monotonic() + timeout_s)
+            engine = await self._serving(resident, version_id, min_version, time.monotonic() + timeout_s)
             resident.used = time.monotonic()
             yield engine
         finally:
@@ -118,12 +122,13 @@ class Residents:
             except TimeoutError:
                 continue
 
-    async def _serving(self, resident: Resident, version_id: str, deadline: float) -> Engine:
+    async def _serving(self, resident: Resident, version_id: str, min_version: int, deadline: float) -> Engine:
         reason = "it is being loaded"
         while True:
             changed = resident.changed
-            if resident.engine is not None and resident.loaded is not None and version_id in ("", resident.loaded.id):
-                return resident.engine
+            loaded, engine = resident.loaded, resident.engine
+            if engine is not None and loaded is not None and _serves(loaded, version_id, min_version):
+                return engine
             try:
                 reason = await self._why_not(resident, version_id)
             except OperationalError as error:
@@ -224,6 +229,10 @@ class Residents:
                 self._thread.remove(engine)
                 self._roster.count(resident.model_id, engine)
                 self._roster.note("evicted", model_id=resident.model_id)
+
+
+def _serves(loaded: VersionRow, version_id: str, min_version: int) -> bool:
+    return loaded.id == version_id if version_id else loaded.number >= min_version
 
 
 def _refuse_hopeless(row: VersionRow, resident: Resident, rows: dict[str, VersionRow]) -> None:

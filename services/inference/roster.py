@@ -22,7 +22,7 @@ class Roster:
         self.engine_id = engine_id
         self._database, self._row = database, {"address": address, "kind": "native", "build": Jsonb(build)}
         self._notes: deque[Note] = deque([("enter", self._row), ("forget_loaded", {})])
-        self._counted: dict[Engine, tuple[int, int]] = {}
+        self._counted: dict[Engine, tuple[int, int, float]] = {}
         self._noted = asyncio.Event()
 
     def note(self, statement: str, **params: Any) -> None:
@@ -32,12 +32,12 @@ class Roster:
 
     def count(self, model_id: str, engine: Engine) -> None:
         """Have what an engine made since the last count added to its row."""
-        made = (engine.generated_tokens, engine.generated_samples)
-        tokens, samples = self._counted.get(engine, (0, 0))
-        if made != (tokens, samples):
+        made = (engine.generated_tokens, engine.generated_samples, engine.computed_s)
+        tokens, samples, computed_s = self._counted.get(engine, (0, 0, 0.0))
+        if made != (tokens, samples, computed_s):
             self._counted[engine] = made
             self._notes.append(("counted", {"model_id": model_id, "tokens": made[0] - tokens,
-                                            "samples": made[1] - samples}))
+                                            "samples": made[1] - samples, "computed_s": made[2] - computed_s}))
 
     async def write_forever(self, sweep_s: float) -> None:
         """Write notes as they come and beat each sweep, until cancelled."""

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -22,6 +22,8 @@ from services.inference.residents import Residents
 
 _ENCODING_S = 0.05
 """Time kept back from a call's deadline to say why it was missed."""
+_TOGETHER_S = 0.05
+"""Requests of a batch that end within so long of each other go in one message: what follows costs by the message."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,17 @@ class Asked:
 
     path: str  # of its message inside the call's, for naming fields
     model_id: str
+    min_version: int
     request: Request
+
+    def of_whom(self) -> tuple[str, str, int]:
+        """Return which model and version it wants."""
+        return self.model_id, self.request.version_id, self.min_version
+
+    @classmethod
+    def of(cls, message: pb.GenerateRequest, positions: int, path: str = "", streamed: bool = False) -> "Asked":
+        """Read a message. Raises InvalidField."""
+        return cls(path, message.model_id, message.min_version, codec.request(message, positions, path, streamed))
 
 
 class Inference(inference_pb2_grpc.InferenceServiceServicer):
@@ -42,7 +54,7 @@ class Inference(inference_pb2_grpc.InferenceServiceServicer):
 
     async def Generate(self, request: pb.GenerateRequest, context: Any) -> pb.GenerateResponse:
         """Answer one request when its last sample ends."""
-        asked = Asked("", request.model_id, codec.request(request, self._settings.engine_max_tokens))
+        asked = Asked.of(request, self._settings.engine_max_tokens)
         async with self._answers([asked], context) as answers:
             (answer,) = await anext(answers)
             return _response(answer)
@@ -51,8 +63,8 @@ class Inference(inference_pb2_grpc.InferenceServiceServicer):
         self, request: pb.GenerateStreamRequest, context: Any
     ) -> AsyncIterator[pb.GenerateStreamResponse]:
         """Answer one request token by token."""
-        decoded = codec.request(request.request, self._settings.engine_max_tokens, "request.", streamed=True)
-        async with self._answers([Asked("request.", request.request.model_id, decoded)], context) as answers:
+        asked = Asked.of(request.request, self._settings.engine_max_tokens, "request.", streamed=True)
+        async with self._answers([asked], context) as answers:
             async for together in answers:
                 for made in (made for answer in together for made in answer.completions):
                     yield pb.GenerateStreamResponse(delta=codec.completion(made))
@@ -60,11 +72,10 @@ class Inference(inference_pb2_grpc.InferenceServiceServicer):
     async def GenerateBatch(
         self, request: pb.GenerateBatchRequest, context: Any
     ) -> AsyncIterator[pb.GenerateBatchResponse]:
-        """Answer many requests, each when its last sample ends; those that end together go as one message."""
+        """Answer many requests, each when its last sample ends; those that end at about the same time go together."""
         places = [(f"requests[{number}].", message) for number, message in enumerate(request.requests)]
-        asked = [Asked(path, message.model_id, codec.request(message, self._settings.engine_max_tokens, path))
-                 for path, message in places]
-        async with self._answers(asked, context) as answers:
+        asked = [Asked.of(message, self._settings.engine_max_tokens, path) for path, message in places]
+        async with self._answers(asked, context, _TOGETHER_S) as answers:
             async for together in answers:
                 yield pb.GenerateBatchResponse(responses=map(_response, together))
 
@@ -127,18 +138,18 @@ class Inference(inference_pb2_grpc.InferenceServiceServicer):
 
     @asynccontextmanager
     async def _answers(
-        self, asked: list[Asked], context: grpc.aio.ServicerContext[Any, Any]
+        self, asked: list[Asked], context: grpc.aio.ServicerContext[Any, Any], together_s: float = 0.0
     ) -> AsyncIterator[AsyncIterator[list[Answer]]]:
-        """Give the answers of requests as they come, at least one at a time.
+        """Give the answers of requests as they come, those together that come within `together_s`.
 
         What is unfinished at the end, or when one fails, is aborted.
         """
         queue: asyncio.Queue[Answer | Exception] = asyncio.Queue()
         timeout_s = self._time_left(context)
         tasks = [asyncio.create_task(self._submit(list(members), timeout_s, queue))
-                 for _, members in groupby(asked, key=lambda one: (one.model_id, one.request.version_id))]
+                 for _, members in groupby(asked, key=Asked.of_whom)]
         try:
-            yield _drained(queue, len(asked))
+            yield _gathered(queue, len(asked), together_s)
         finally:
             for task in tasks:
                 task.cancel()
@@ -149,7 +160,10 @@ class Inference(inference_pb2_grpc.InferenceServiceServicer):
         self, asked: list[Asked], timeout_s: float, queue: asyncio.Queue[Answer | Exception]
     ) -> None:
         try:
-            async with self._residents.at(asked[0].model_id, asked[0].request.version_id, timeout_s) as engine:
+            first = asked[0]
+            async with self._residents.at(
+                first.model_id, first.request.version_id, timeout_s, first.min_version
+            ) as engine:
                 for one in asked:
                     codec.check_ids(f"{one.path}prompt_ids", one.request.prompt_ids, engine.architecture.vocab_size)
                 for one in asked:
@@ -162,12 +176,19 @@ class Inference(inference_pb2_grpc.InferenceServiceServicer):
         return (self._settings.rpc_timeout_s if remaining is None else remaining) - _ENCODING_S
 
 
-async def _drained(queue: asyncio.Queue[Answer | Exception], requests: int) -> AsyncIterator[list[Answer]]:
+async def _gathered(
+    queue: asyncio.Queue[Answer | Exception], requests: int, together_s: float
+) -> AsyncIterator[list[Answer]]:
+    """Give answers that come within `together_s` of the first together; the last one is waited for by nobody."""
     while requests:
-        together = [_usable(await queue.get())]
-        while not queue.empty():
-            together.append(_usable(queue.get_nowait()))
-        requests -= sum(answer.done for answer in together)
+        together: list[Answer] = []
+        with suppress(TimeoutError):
+            async with asyncio.timeout(None) as patience:
+                while requests:
+                    together.append(_usable(await queue.get()))
+                    requests -= together[-1].done
+                    if patience.when() is None:
+                        patience.reschedule(asyncio.get_running_loop().time() + together_s)
         yield together
 
 

@@ -12,7 +12,7 @@ from hone.graders.specs import Spec
 from services.reward.pool import Job, Pool
 
 BACKOFF_S = (1.0, 2.0)
-YIELD_S = 1.0
+YIELD_S = 0.2
 
 Key = tuple[int, int]
 """Group id and index: the name of a trajectory."""
@@ -41,7 +41,10 @@ class Bench:
     async def grade(self, spec: Spec, item: str, output_text: str) -> Result:
         """Return one grade. infra_error is tried again after each pause of `backoff_s`, then returned."""
         if not spec.grader.pooled:
-            return judged(spec, json.loads(item), output_text)
+            row = json.loads(item)
+            if spec.grader.wait_s is not None:
+                await asyncio.sleep(spec.grader.wait_s(row, spec.params))
+            return judged(spec, row, output_text)
         job = Job(spec.json, item, output_text)
         result = await self._pool.grade(job)
         for pause_s in self._backoff_s:
@@ -59,10 +62,11 @@ class Bench:
         same: dict[Pair, list[Sample]] = defaultdict(list)
         for sample in samples:
             same[sample.item, sample.output_text].append(sample)
-        async for results in self._pooled(spec, list(same)) if spec.grader.pooled else _inline(spec, list(same)):
+        slow = spec.grader.pooled or spec.grader.wait_s is not None
+        async for results in self._one_by_one(spec, list(same)) if slow else _inline(spec, list(same)):
             yield {sample.key: _flagged(result, sample) for pair, result in results.items() for sample in same[pair]}
 
-    async def _pooled(self, spec: Spec, pairs: Sequence[Pair]) -> AsyncIterator[dict[Pair, Result]]:
+    async def _one_by_one(self, spec: Spec, pairs: Sequence[Pair]) -> AsyncIterator[dict[Pair, Result]]:
         running = {asyncio.ensure_future(self.grade(spec, *pair)): pair for pair in pairs}
         pending = set(running)
         try:

@@ -1,7 +1,7 @@
 """The Reward service: samples come in, grades are computed where they are missing, and the stored ones go out."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 from hone.api import reward_pb2, reward_pb2_grpc
@@ -23,13 +23,34 @@ class Reward(reward_pb2_grpc.RewardServiceServicer):
     async def Grade(self, request: reward_pb2.GradeRequest, context: Any) -> reward_pb2.GradeResponse:
         """Grade what has no grade yet, store it, and return the stored grades."""
         grader, samples = _spec(request.grader_json), _samples(request.items)
+        grades: dict[Key, Stored] = {}
+        async for more in self._graded(request, grader, samples):
+            grades |= more
+        return reward_pb2.GradeResponse(grades=[_stored(grades[key]) for key in samples])
+
+    async def GradeStream(
+        self, request: reward_pb2.GradeStreamRequest, context: Any
+    ) -> AsyncIterator[reward_pb2.GradeStreamResponse]:
+        """Grade what has no grade yet, store it, and give the stored grades as they come."""
+        asked = request.request
+        grader, samples = _spec(asked.grader_json), _samples(asked.items)
+        places = {key: place for place, key in enumerate(samples)}
+        async for grades in self._graded(asked, grader, samples):
+            yield reward_pb2.GradeStreamResponse(
+                places=[places[key] for key in grades], grades=[_stored(grade) for grade in grades.values()])
+
+    async def _graded(
+        self, request: reward_pb2.GradeRequest, grader: Spec, samples: dict[Key, Sample]
+    ) -> AsyncIterator[dict[Key, Stored]]:
+        """Give what is stored already, then what is graded now, in batches."""
         account = Account(request.tenant_id, request.run_id, grader.hash)
-        grades = await self._ledger.stored(account, samples.keys())
-        missing = [sample for key, sample in samples.items() if key not in grades]
+        known = await self._ledger.stored(account, samples.keys())
+        if known:
+            yield known
+        missing = [sample for key, sample in samples.items() if key not in known]
         async for results in self._bench.batches(grader, missing):
             if results:
-                grades |= await self._kept(account, results)
-        return reward_pb2.GradeResponse(grades=[_stored(grades[key]) for key in samples])
+                yield await self._kept(account, results)
 
     async def RunGrader(self, request: reward_pb2.RunGraderRequest, context: Any) -> reward_pb2.RunGraderResponse:
         """Grade once, store nothing."""

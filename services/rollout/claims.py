@@ -36,6 +36,7 @@ class Claim:
     grader: dict[str, Any] | None
     model_id: str
     version_id: str | None
+    begun: int | None  # without version_id: number of the oldest version that may sample it
     remaining_s: float  # to its deadline, when it was claimed
     journaled: dict[tuple[int, int], Call] = field(default_factory=dict, compare=False)  # (index, call) → call
 
@@ -63,10 +64,10 @@ class Claims:
         async with self._database.transaction() as transaction:
             await transaction.run("rollout.forget_predecessor", owner=self._owner)
 
-    async def take(self) -> list[Claim]:
-        """Claim up to `claim_groups` groups, with what earlier attempts journaled; empty when none is claimable."""
+    async def take(self, count: int) -> list[Claim]:
+        """Claim up to `count` groups, with what earlier attempts journaled; empty when none is claimable."""
         async with self._database.transaction() as transaction:
-            rows = await transaction.all("rollout.claim", owner=self._owner, count=self._settings.claim_groups,
+            rows = await transaction.all("rollout.claim", owner=self._owner, count=count,
                                          lease_s=self._settings.lease_s)
             calls = await transaction.all("rollout.journaled_calls", group_ids=[row["id"] for row in rows])
         claims = _claims(rows, calls)
@@ -96,6 +97,8 @@ class Claims:
         """Let anybody claim these after `delay_s`."""
         given = [claim for claim in claims if self.holds(claim)]
         self.let_go(given)
+        if not given:
+            return
         async with self._database.transaction() as transaction:
             await transaction.run("rollout.release_claims", delay_s=delay_s, **_named(given))
 

@@ -92,7 +92,7 @@ class Groups:
             request_id=f"{claim.id}.{claim.attempt}.{turn}.{next(self._request_ids)}", model_id=claim.model_id,
             version_id=claim.version_id or "", prompt_ids=prompt_ids, n=n, sampling=_sampling(claim, tokenizer),
             noise=trajectory_pb2.NoiseKey(seed=claim.seed, request=claim.request, call=turn),
-            kv_on_update=inference_pb2.KV_ON_UPDATE_KEEP)
+            kv_on_update=inference_pb2.KV_ON_UPDATE_KEEP, min_version=0 if claim.version_id else claim.begun or 0)
         response = await engine.generate(request)
         if any(made.finish_reason == trajectory_pb2.FINISH_REASON_ABORT for made in response.completions):
             raise Unavailable(f"engine {engine.id} broke off")

@@ -1,7 +1,7 @@
 """Having answers graded: those of one grader that come together go as one call."""
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,10 @@ ITEMS_PER_TIMEOUT = 256
 """A call with this many answers may take twice the usual time, and so on."""
 
 
+CALLS = 16
+"""Calls of one grader at a time; what comes meanwhile goes together in the next."""
+
+
 @dataclass(frozen=True)
 class Answers:
     """A group's last calls, to be graded."""
@@ -28,6 +32,24 @@ class Answers:
     claim: Claim
     item_json: str
     calls: list[Call]
+
+
+class _Waiting:
+    """Answers whose grades come one by one: each is complete when its last one is there."""
+
+    def __init__(self, batch: Sequence[Answers]) -> None:
+        self._owners = [(place, index) for place, answers in enumerate(batch) for index in range(len(answers.calls))]
+        self._grades: list[dict[int, reward_pb2.Grade]] = [{} for _ in batch]
+        self._sizes = [len(answers.calls) for answers in batch]
+
+    def take(self, response: reward_pb2.GradeStreamResponse) -> Iterator[tuple[int, list[reward_pb2.Grade]]]:
+        """Give the places in the batch that are complete now, and their grades in order."""
+        for item, grade in zip(response.places, response.grades, strict=True):
+            place, index = self._owners[item]
+            grades = self._grades[place]
+            grades[index] = grade
+            if len(grades) == self._sizes[place]:
+                yield place, [grades[each] for each in range(self._sizes[place])]
 
 
 class Reward:
@@ -44,7 +66,8 @@ class Reward:
         key = (answers.claim.tenant_id, answers.claim.run_id, grader_json)
         if key not in self._graders:
             self._graders = {known: grader for known, grader in self._graders.items() if not grader.idle}
-            self._graders[key] = Batcher(lambda batch: self._grade(key, batch), calls=2, split=invalid)
+            self._graders[key] = Batcher(
+                lambda batch: self._grade(key, batch), calls=CALLS, split=invalid)
         return await self._graders[key].ask(answers)
 
     async def close(self) -> None:
@@ -56,11 +79,11 @@ class Reward:
         tenant_id, run_id, grader_json = key
         items = [item for answers in batch for item in _items(answers)]
         request = reward_pb2.GradeRequest(tenant_id=tenant_id, run_id=run_id, grader_json=grader_json, items=items)
-        response = await self._stub.Grade(request, timeout=self._timeout_s * (1 + len(items) / ITEMS_PER_TIMEOUT))
-        first = 0
-        for place, answers in enumerate(batch):
-            yield place, list(response.grades[first:first + len(answers.calls)])
-            first += len(answers.calls)
+        waiting = _Waiting(batch)
+        timeout_s = self._timeout_s * (1 + len(items) / ITEMS_PER_TIMEOUT)
+        async for response in self._stub.GradeStream(reward_pb2.GradeStreamRequest(request=request), timeout=timeout_s):
+            for place, grades in waiting.take(response):
+                yield place, grades
 
 
 def grader_json(claim: Claim, environments_own: str) -> str:

@@ -1,6 +1,7 @@
 """A wave of graded groups becomes one Parquet part for each run, then true in one transaction."""
 
 import asyncio
+import json
 from itertools import groupby
 
 from hone.crashpoints import reach
@@ -44,14 +45,21 @@ class Store:
     async def _commit(self, run_id: str, part: str, groups: list[Graded], rows: list[Trajectory]) -> None:
         claims = [graded.claim for graded in groups]
         async with self._database.transaction() as transaction:
-            made = await transaction.all("rollout.make_ready", part=part, group_ids=[claim.id for claim in claims],
-                                         attempts=[claim.attempt for claim in claims])
+            made = await transaction.all(
+                "rollout.make_ready", part=part, group_ids=[claim.id for claim in claims],
+                attempts=[claim.attempt for claim in claims], versions=[json.dumps(_versions(one)) for one in groups])
             ready = {row["id"] for row in made}
             if ready:
                 stored = [(row, one) for row, one in enumerate(rows) if one.group_id in ready]
                 await _describe(transaction, claims[0].tenant_id, run_id, part, stored)
                 await transaction.run("rollout.forget_journal", group_ids=sorted(ready))
                 await transaction.run("rollout.notify", run_id=run_id)
+
+
+def _versions(graded: Graded) -> list[str]:
+    """Return the ids of the versions that sampled a group's tokens."""
+    calls = (call for trajectory in graded.trajectories for call in trajectory.calls if call.role == "policy")
+    return sorted({span.version_id for call in calls for span in call.versions})
 
 
 async def _describe(

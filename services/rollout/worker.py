@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterable
 from typing import Any
 
 import grpc
@@ -16,6 +16,11 @@ from services.rollout.claims import Claim, Claims, LeaseLost
 from services.rollout.group import Graded, Groups
 from services.rollout.patience import Patience, describe
 from services.rollout.storing import Store
+
+Running = asyncio.Task[Graded | None]
+
+SOON_S = 0.2
+"""What is finished is stored after so long where training may go on with it."""
 
 _log = logging.getLogger(__name__)
 
@@ -85,31 +90,36 @@ class Worker:
         await self._work()
 
     async def _work(self) -> None:
-        while not self._closing and (claims := await self._take()):
-            await self._finish(claims)
-
-    async def _take(self) -> list[Claim]:
-        while True:
-            try:
-                return await self._claims.take()
-            except OperationalError as error:
-                _log.warning("nothing claimed: %s", error)
-                await asyncio.sleep(self._settings.sweep_s)
-
-    async def _finish(self, claims: list[Claim]) -> None:
-        """Run groups side by side; store each sweep what is finished, and the rest when the last one is."""
-        running = {self._run(claim) for claim in claims}
+        """Run groups side by side, store every while what is finished, and claim more once half are."""
+        most, running = self._settings.claim_groups, dict[Running, Claim]()
         try:
-            while running:
-                done, running = await asyncio.wait(running, timeout=self._settings.sweep_s)
+            while not self._closing:
+                if len(running) <= most // 2:
+                    running |= {self._run(claim): claim for claim in await self._take(most - len(running))}
+                if not running:
+                    break
+                done, _ = await asyncio.wait(running, timeout=self._patience_s(running.values()))
                 await self._keep([graded for task in done if (graded := task.result()) is not None])
+                await self._release([running.pop(task) for task in done], 0)
         finally:
             for task in running:
                 task.cancel()
             await asyncio.gather(*running, return_exceptions=True)
-            await self._release(claims, 0)
+            await self._release(running.values(), 0)
 
-    def _run(self, claim: Claim) -> "asyncio.Task[Graded | None]":
+    def _patience_s(self, claims: Iterable[Claim]) -> float:
+        """Nothing can be trained before a step's last group is there, unless groups may be of any version."""
+        return self._settings.sweep_s if all(claim.version_id for claim in claims) else SOON_S
+
+    async def _take(self, count: int) -> list[Claim]:
+        while True:
+            try:
+                return await self._claims.take(count)
+            except OperationalError as error:
+                _log.warning("nothing claimed: %s", error)
+                await asyncio.sleep(self._settings.sweep_s)
+
+    def _run(self, claim: Claim) -> Running:
         task = asyncio.create_task(self._guarded(claim))
         self._claims.work(claim, task)
         return task
@@ -162,7 +172,7 @@ class Worker:
             _log.warning("cannot record the failure: %s", away)
         await self._release(claims, self._settings.sweep_s * min(2 ** max(claim.attempt for claim in claims), 60))
 
-    async def _release(self, claims: list[Claim], delay_s: float) -> None:
+    async def _release(self, claims: Iterable[Claim], delay_s: float) -> None:
         try:
             await self._claims.release(claims, delay_s)
         except OperationalError as error:

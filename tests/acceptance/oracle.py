@@ -101,7 +101,7 @@ class Reinforcement:
         first = (n - 1) * self.spec.batch.prompts
         tasks = self._draw("train", self.spec.seed, first, self.spec.batch.prompts)
         trajectories = self._sampled("train", first, tasks, self.spec.batch.samples, self.spec.sampling.temperature)
-        choice = choose([_row(trajectory) for trajectory in trajectories], self._slots, len(tasks))
+        choice = choose([_row(trajectory, n - 1) for trajectory in trajectories], self._slots, len(tasks))
         plan, metrics = rollout_plan(self.spec, self._slots, n, choice, lambda _: {})
         planned = {group.group_id for group in plan.groups}
         metrics |= self._learner.forward_backward(plan, [each for each in trajectories if each.group_id in planned])
@@ -152,11 +152,12 @@ class Reinforcement:
         return Version(str(n), fuse(checkpoint), self._tokenizer)
 
 
-def _row(trajectory: Trajectory) -> dict[str, Any]:
+def _row(trajectory: Trajectory, version: int) -> dict[str, Any]:
     [call] = trajectory.calls
     return {"group_id": trajectory.group_id, "index": trajectory.index, "request_no": trajectory.request_no,
             "task_hash": trajectory.task_hash, "part": "", "grade_id": None, "score": trajectory.score,
-            "completion_tokens": len(call.completion_ids), "finish_reason": call.finish_reason}
+            "completion_tokens": len(call.completion_ids), "finish_reason": call.finish_reason,
+            "oldest": version}
 
 
 def main() -> None:

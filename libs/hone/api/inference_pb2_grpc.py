@@ -99,7 +99,7 @@ class InferenceServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def GenerateBatch(self, request, context):
-        """Many requests at once; each is answered as soon as it ends, in any order.
+        """Many requests at once, answered in any order: those that end at about the same time by one message.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

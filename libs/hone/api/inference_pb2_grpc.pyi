@@ -36,7 +36,7 @@ class InferenceServiceStub:
     GenerateStream: _grpc.UnaryStreamMultiCallable[_inference_pb2.GenerateStreamRequest, _inference_pb2.GenerateStreamResponse]
     """Tokens of one request as they are made."""
     GenerateBatch: _grpc.UnaryStreamMultiCallable[_inference_pb2.GenerateBatchRequest, _inference_pb2.GenerateBatchResponse]
-    """Many requests at once; each is answered as soon as it ends, in any order."""
+    """Many requests at once, answered in any order: those that end at about the same time by one message."""
     Score: _grpc.UnaryUnaryMultiCallable[_inference_pb2.ScoreRequest, _inference_pb2.ScoreResponse]
     """Log-probs of given ids after given contexts."""
     ListVersions: _grpc.UnaryUnaryMultiCallable[_inference_pb2.ListVersionsRequest, _inference_pb2.ListVersionsResponse]
@@ -57,7 +57,7 @@ class InferenceServiceAsyncStub(InferenceServiceStub):
     GenerateStream: _aio.UnaryStreamMultiCallable[_inference_pb2.GenerateStreamRequest, _inference_pb2.GenerateStreamResponse]  # type: ignore[assignment]
     """Tokens of one request as they are made."""
     GenerateBatch: _aio.UnaryStreamMultiCallable[_inference_pb2.GenerateBatchRequest, _inference_pb2.GenerateBatchResponse]  # type: ignore[assignment]
-    """Many requests at once; each is answered as soon as it ends, in any order."""
+    """Many requests at once, answered in any order: those that end at about the same time by one message."""
     Score: _aio.UnaryUnaryMultiCallable[_inference_pb2.ScoreRequest, _inference_pb2.ScoreResponse]  # type: ignore[assignment]
     """Log-probs of given ids after given contexts."""
     ListVersions: _aio.UnaryUnaryMultiCallable[_inference_pb2.ListVersionsRequest, _inference_pb2.ListVersionsResponse]  # type: ignore[assignment]
@@ -93,7 +93,7 @@ class InferenceServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _inference_pb2.GenerateBatchRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_inference_pb2.GenerateBatchResponse], _abc.AsyncIterator[_inference_pb2.GenerateBatchResponse]]:
-        """Many requests at once; each is answered as soon as it ends, in any order."""
+        """Many requests at once, answered in any order: those that end at about the same time by one message."""
 
     @_abc_1.abstractmethod
     def Score(

@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14hone/v1/reward.proto\x12\x07hone.v1\"i\n\x0cGradeRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x0e\n\x06run_id\x18\x02 \x01(\t\x12\x13\n\x0bgrader_json\x18\x03 \x01(\t\x12!\n\x05items\x18\x04 \x03(\x0b\x32\x12.hone.v1.GradeItem\"g\n\tGradeItem\x12\x10\n\x08group_id\x18\x01 \x01(\x03\x12\r\n\x05index\x18\x02 \x01(\x05\x12\x11\n\titem_json\x18\x03 \x01(\t\x12\x13\n\x0boutput_text\x18\x04 \x01(\t\x12\x11\n\ttruncated\x18\x05 \x01(\x08\"/\n\rGradeResponse\x12\x1e\n\x06grades\x18\x01 \x03(\x0b\x32\x0e.hone.v1.Grade\"\x8d\x02\n\x05Grade\x12\x10\n\x08grade_id\x18\x01 \x01(\x03\x12$\n\x06status\x18\x02 \x01(\x0e\x32\x14.hone.v1.GradeStatus\x12\x12\n\x05score\x18\x03 \x01(\x01H\x00\x88\x01\x01\x12\x32\n\ncomponents\x18\x04 \x03(\x0b\x32\x1e.hone.v1.Grade.ComponentsEntry\x12\x0f\n\x07reasons\x18\x05 \x03(\t\x12\x11\n\textracted\x18\x06 \x01(\t\x12\x12\n\ndecided_by\x18\x07 \x01(\t\x12\x0f\n\x07\x63ost_ms\x18\x08 \x01(\x01\x1a\x31\n\x0f\x43omponentsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\x42\x08\n\x06_score\"O\n\x10RunGraderRequest\x12\x13\n\x0bgrader_json\x18\x01 \x01(\t\x12\x11\n\titem_json\x18\x02 \x01(\t\x12\x13\n\x0boutput_text\x18\x03 \x01(\t\"2\n\x11RunGraderResponse\x12\x1d\n\x05grade\x18\x01 \x01(\x0b\x32\x0e.hone.v1.Grade*\xfc\x01\n\x0bGradeStatus\x12\x1c\n\x18GRADE_STATUS_UNSPECIFIED\x10\x00\x12\x13\n\x0fGRADE_STATUS_OK\x10\x01\x12\x1a\n\x16GRADE_STATUS_NO_ANSWER\x10\x02\x12\"\n\x1eGRADE_STATUS_TIMEOUT_CANDIDATE\x10\x03\x12\x1c\n\x18GRADE_STATUS_INFRA_ERROR\x10\x04\x12\x1c\n\x18GRADE_STATUS_JUDGE_ERROR\x10\x05\x12\x1f\n\x1bGRADE_STATUS_TIMEOUT_GRADER\x10\x06\x12\x1d\n\x19GRADE_STATUS_INVALID_SPEC\x10\x07\x32\x8b\x01\n\rRewardService\x12\x36\n\x05Grade\x12\x15.hone.v1.GradeRequest\x1a\x16.hone.v1.GradeResponse\x12\x42\n\tRunGrader\x12\x19.hone.v1.RunGraderRequest\x1a\x1a.hone.v1.RunGraderResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14hone/v1/reward.proto\x12\x07hone.v1\"i\n\x0cGradeRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x0e\n\x06run_id\x18\x02 \x01(\t\x12\x13\n\x0bgrader_json\x18\x03 \x01(\t\x12!\n\x05items\x18\x04 \x03(\x0b\x32\x12.hone.v1.GradeItem\"g\n\tGradeItem\x12\x10\n\x08group_id\x18\x01 \x01(\x03\x12\r\n\x05index\x18\x02 \x01(\x05\x12\x11\n\titem_json\x18\x03 \x01(\t\x12\x13\n\x0boutput_text\x18\x04 \x01(\t\x12\x11\n\ttruncated\x18\x05 \x01(\x08\"/\n\rGradeResponse\x12\x1e\n\x06grades\x18\x01 \x03(\x0b\x32\x0e.hone.v1.Grade\"<\n\x12GradeStreamRequest\x12&\n\x07request\x18\x01 \x01(\x0b\x32\x15.hone.v1.GradeRequest\"E\n\x13GradeStreamResponse\x12\x0e\n\x06places\x18\x01 \x03(\x05\x12\x1e\n\x06grades\x18\x02 \x03(\x0b\x32\x0e.hone.v1.Grade\"\x8d\x02\n\x05Grade\x12\x10\n\x08grade_id\x18\x01 \x01(\x03\x12$\n\x06status\x18\x02 \x01(\x0e\x32\x14.hone.v1.GradeStatus\x12\x12\n\x05score\x18\x03 \x01(\x01H\x00\x88\x01\x01\x12\x32\n\ncomponents\x18\x04 \x03(\x0b\x32\x1e.hone.v1.Grade.ComponentsEntry\x12\x0f\n\x07reasons\x18\x05 \x03(\t\x12\x11\n\textracted\x18\x06 \x01(\t\x12\x12\n\ndecided_by\x18\x07 \x01(\t\x12\x0f\n\x07\x63ost_ms\x18\x08 \x01(\x01\x1a\x31\n\x0f\x43omponentsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\x42\x08\n\x06_score\"O\n\x10RunGraderRequest\x12\x13\n\x0bgrader_json\x18\x01 \x01(\t\x12\x11\n\titem_json\x18\x02 \x01(\t\x12\x13\n\x0boutput_text\x18\x03 \x01(\t\"2\n\x11RunGraderResponse\x12\x1d\n\x05grade\x18\x01 \x01(\x0b\x32\x0e.hone.v1.Grade*\xfc\x01\n\x0bGradeStatus\x12\x1c\n\x18GRADE_STATUS_UNSPECIFIED\x10\x00\x12\x13\n\x0fGRADE_STATUS_OK\x10\x01\x12\x1a\n\x16GRADE_STATUS_NO_ANSWER\x10\x02\x12\"\n\x1eGRADE_STATUS_TIMEOUT_CANDIDATE\x10\x03\x12\x1c\n\x18GRADE_STATUS_INFRA_ERROR\x10\x04\x12\x1c\n\x18GRADE_STATUS_JUDGE_ERROR\x10\x05\x12\x1f\n\x1bGRADE_STATUS_TIMEOUT_GRADER\x10\x06\x12\x1d\n\x19GRADE_STATUS_INVALID_SPEC\x10\x07\x32\xd7\x01\n\rRewardService\x12\x36\n\x05Grade\x12\x15.hone.v1.GradeRequest\x1a\x16.hone.v1.GradeResponse\x12J\n\x0bGradeStream\x12\x1b.hone.v1.GradeStreamRequest\x1a\x1c.hone.v1.GradeStreamResponse0\x01\x12\x42\n\tRunGrader\x12\x19.hone.v1.RunGraderRequest\x1a\x1a.hone.v1.RunGraderResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -33,22 +33,26 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_GRADE_COMPONENTSENTRY']._loaded_options = None
   _globals['_GRADE_COMPONENTSENTRY']._serialized_options = b'8\001'
-  _globals['_GRADESTATUS']._serialized_start=700
-  _globals['_GRADESTATUS']._serialized_end=952
+  _globals['_GRADESTATUS']._serialized_start=833
+  _globals['_GRADESTATUS']._serialized_end=1085
   _globals['_GRADEREQUEST']._serialized_start=33
   _globals['_GRADEREQUEST']._serialized_end=138
   _globals['_GRADEITEM']._serialized_start=140
   _globals['_GRADEITEM']._serialized_end=243
   _globals['_GRADERESPONSE']._serialized_start=245
   _globals['_GRADERESPONSE']._serialized_end=292
-  _globals['_GRADE']._serialized_start=295
-  _globals['_GRADE']._serialized_end=564
-  _globals['_GRADE_COMPONENTSENTRY']._serialized_start=505
-  _globals['_GRADE_COMPONENTSENTRY']._serialized_end=554
-  _globals['_RUNGRADERREQUEST']._serialized_start=566
-  _globals['_RUNGRADERREQUEST']._serialized_end=645
-  _globals['_RUNGRADERRESPONSE']._serialized_start=647
-  _globals['_RUNGRADERRESPONSE']._serialized_end=697
-  _globals['_REWARDSERVICE']._serialized_start=955
-  _globals['_REWARDSERVICE']._serialized_end=1094
+  _globals['_GRADESTREAMREQUEST']._serialized_start=294
+  _globals['_GRADESTREAMREQUEST']._serialized_end=354
+  _globals['_GRADESTREAMRESPONSE']._serialized_start=356
+  _globals['_GRADESTREAMRESPONSE']._serialized_end=425
+  _globals['_GRADE']._serialized_start=428
+  _globals['_GRADE']._serialized_end=697
+  _globals['_GRADE_COMPONENTSENTRY']._serialized_start=638
+  _globals['_GRADE_COMPONENTSENTRY']._serialized_end=687
+  _globals['_RUNGRADERREQUEST']._serialized_start=699
+  _globals['_RUNGRADERREQUEST']._serialized_end=778
+  _globals['_RUNGRADERRESPONSE']._serialized_start=780
+  _globals['_RUNGRADERRESPONSE']._serialized_end=830
+  _globals['_REWARDSERVICE']._serialized_start=1088
+  _globals['_REWARDSERVICE']._serialized_end=1303
 # @@protoc_insertion_point(module_scope)

@@ -58,6 +58,20 @@ class GradeResponse(_message.Message):
     grades: _containers.RepeatedCompositeFieldContainer[Grade]
     def __init__(self, grades: _Optional[_Iterable[_Union[Grade, _Mapping]]] = ...) -> None: ...
 
+class GradeStreamRequest(_message.Message):
+    __slots__ = ("request",)
+    REQUEST_FIELD_NUMBER: _ClassVar[int]
+    request: GradeRequest
+    def __init__(self, request: _Optional[_Union[GradeRequest, _Mapping]] = ...) -> None: ...
+
+class GradeStreamResponse(_message.Message):
+    __slots__ = ("places", "grades")
+    PLACES_FIELD_NUMBER: _ClassVar[int]
+    GRADES_FIELD_NUMBER: _ClassVar[int]
+    places: _containers.RepeatedScalarFieldContainer[int]
+    grades: _containers.RepeatedCompositeFieldContainer[Grade]
+    def __init__(self, places: _Optional[_Iterable[int]] = ..., grades: _Optional[_Iterable[_Union[Grade, _Mapping]]] = ...) -> None: ...
+
 class Grade(_message.Message):
     __slots__ = ("grade_id", "status", "score", "components", "reasons", "extracted", "decided_by", "cost_ms")
     class ComponentsEntry(_message.Message):

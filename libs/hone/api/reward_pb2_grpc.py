@@ -39,6 +39,11 @@ class RewardServiceStub:
                 request_serializer=hone_dot_v1_dot_reward__pb2.GradeRequest.SerializeToString,
                 response_deserializer=hone_dot_v1_dot_reward__pb2.GradeResponse.FromString,
                 _registered_method=True)
+        self.GradeStream = channel.unary_stream(
+                '/hone.v1.RewardService/GradeStream',
+                request_serializer=hone_dot_v1_dot_reward__pb2.GradeStreamRequest.SerializeToString,
+                response_deserializer=hone_dot_v1_dot_reward__pb2.GradeStreamResponse.FromString,
+                _registered_method=True)
         self.RunGrader = channel.unary_unary(
                 '/hone.v1.RewardService/RunGrader',
                 request_serializer=hone_dot_v1_dot_reward__pb2.RunGraderRequest.SerializeToString,
@@ -51,6 +56,13 @@ class RewardServiceServicer:
 
     def Grade(self, request, context):
         """Grades samples and stores the grades; the same sample and grader give the stored row again.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GradeStream(self, request, context):
+        """The same, each grade as soon as it is stored.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -70,6 +82,11 @@ def add_RewardServiceServicer_to_server(servicer, server):
                     servicer.Grade,
                     request_deserializer=hone_dot_v1_dot_reward__pb2.GradeRequest.FromString,
                     response_serializer=hone_dot_v1_dot_reward__pb2.GradeResponse.SerializeToString,
+            ),
+            'GradeStream': grpc.unary_stream_rpc_method_handler(
+                    servicer.GradeStream,
+                    request_deserializer=hone_dot_v1_dot_reward__pb2.GradeStreamRequest.FromString,
+                    response_serializer=hone_dot_v1_dot_reward__pb2.GradeStreamResponse.SerializeToString,
             ),
             'RunGrader': grpc.unary_unary_rpc_method_handler(
                     servicer.RunGrader,
@@ -104,6 +121,33 @@ class RewardService:
             '/hone.v1.RewardService/Grade',
             hone_dot_v1_dot_reward__pb2.GradeRequest.SerializeToString,
             hone_dot_v1_dot_reward__pb2.GradeResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GradeStream(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/hone.v1.RewardService/GradeStream',
+            hone_dot_v1_dot_reward__pb2.GradeStreamRequest.SerializeToString,
+            hone_dot_v1_dot_reward__pb2.GradeStreamResponse.FromString,
             options,
             channel_credentials,
             insecure,

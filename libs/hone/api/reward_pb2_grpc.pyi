@@ -33,6 +33,8 @@ class RewardServiceStub:
     def __new__(cls, channel: _aio.Channel) -> RewardServiceAsyncStub: ...
     Grade: _grpc.UnaryUnaryMultiCallable[_reward_pb2.GradeRequest, _reward_pb2.GradeResponse]
     """Grades samples and stores the grades; the same sample and grader give the stored row again."""
+    GradeStream: _grpc.UnaryStreamMultiCallable[_reward_pb2.GradeStreamRequest, _reward_pb2.GradeStreamResponse]
+    """The same, each grade as soon as it is stored."""
     RunGrader: _grpc.UnaryUnaryMultiCallable[_reward_pb2.RunGraderRequest, _reward_pb2.RunGraderResponse]
     """Runs a grader once and stores nothing."""
 
@@ -41,6 +43,8 @@ class RewardServiceAsyncStub(RewardServiceStub):
     def __init__(self, channel: _aio.Channel) -> None: ...
     Grade: _aio.UnaryUnaryMultiCallable[_reward_pb2.GradeRequest, _reward_pb2.GradeResponse]  # type: ignore[assignment]
     """Grades samples and stores the grades; the same sample and grader give the stored row again."""
+    GradeStream: _aio.UnaryStreamMultiCallable[_reward_pb2.GradeStreamRequest, _reward_pb2.GradeStreamResponse]  # type: ignore[assignment]
+    """The same, each grade as soon as it is stored."""
     RunGrader: _aio.UnaryUnaryMultiCallable[_reward_pb2.RunGraderRequest, _reward_pb2.RunGraderResponse]  # type: ignore[assignment]
     """Runs a grader once and stores nothing."""
 
@@ -52,6 +56,14 @@ class RewardServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_reward_pb2.GradeResponse, _abc.Awaitable[_reward_pb2.GradeResponse]]:
         """Grades samples and stores the grades; the same sample and grader give the stored row again."""
+
+    @_abc_1.abstractmethod
+    def GradeStream(
+        self,
+        request: _reward_pb2.GradeStreamRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_reward_pb2.GradeStreamResponse], _abc.AsyncIterator[_reward_pb2.GradeStreamResponse]]:
+        """The same, each grade as soon as it is stored."""
 
     @_abc_1.abstractmethod
     def RunGrader(

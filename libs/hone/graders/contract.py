@@ -33,6 +33,7 @@ class Grader(Generic[P]):
 
     `grade` may raise NoAnswer and InvalidSpec. A pooled one runs in a process that is killed when it hangs; there
     `prepare` runs first, outside of the time limit: it imports what is heavy and proves itself on a known case.
+    `wait_s` says how many seconds pass before a grade, `inner` which other grader's JSON the parameters hold.
     """
 
     params: type[P]
@@ -41,3 +42,5 @@ class Grader(Generic[P]):
     prepare: Callable[[], None] = _ready
     low: float = 0.0
     high: float = 1.0
+    wait_s: Callable[[Item, P], float] | None = None
+    inner: Callable[[P], dict[str, Any]] | None = None

@@ -50,4 +50,14 @@ def checked(given: Mapping[str, Any], at: str = "") -> Spec:
         params = grader.params.model_validate(given)
     except ValidationError as error:
         raise Invalid(from_validation(error, grader.params, at)) from error
+    if grader.inner is not None:
+        _check_inner(grader.inner(params), f"{at}.grader" if at else "grader")
     return Spec(grader, params, canonical(given))
+
+
+def _check_inner(given: dict[str, Any], at: str) -> None:
+    kind = given.get("type")
+    named = GRADERS.get(kind) if isinstance(kind, str) else None
+    if named is not None and (named.pooled or named.inner is not None):  # before looking inside: it may be deep
+        raise Invalid([Problem(f"{at}.type", found(kind), "a grader that runs where it is called")])
+    checked(given, at)

@@ -115,7 +115,9 @@ class RunSpec(Strict):
     steps: Annotated[int, Field(ge=1, description="Training steps.")]
     eval: EvalSpec | None = Field(default_factory=EvalSpec, description="null: no evaluation.")
     max_staleness: int = Field(
-        0, ge=0, le=0, description="Versions rollouts may run ahead; 0 is synchronous and deterministic.")
+        0, ge=0, le=64, description="Versions rollouts may run ahead; 0 is synchronous and deterministic.")
+    group_deadline_s: float = Field(
+        600, gt=0, description="With max_staleness above 0: seconds after which a group that is not ready is given up.")
     snapshot_every: int = Field(1, ge=1, description="Steps between optimizer snapshots.")
     keep_versions: int = Field(4, ge=1, description="Newest versions whose weights are kept, besides checkpoints.")
     checkpoint_every: int = Field(0, ge=0, description="Steps between versions kept for good; 0 keeps the last only.")

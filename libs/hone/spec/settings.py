@@ -46,9 +46,9 @@ class Settings(BaseSettings):
     engine_stall_s: float = Field(
         120.0, gt=0, description="Seconds one engine step may last; after that the process ends and is started again.")
     trainer_tokens: int = Field(
-        2048, ge=1, description="Token budget of one micro-batch; part of what makes equal bits.")
+        4096, ge=1, description="Token budget of one micro-batch; part of what makes equal bits.")
     trainer_threads: int = Field(
-        1, ge=1, description="Threads a trainer computes with, likewise; part of what makes equal bits.")
+        1, ge=1, description="Micro-batches a trainer computes side by side; changes no bit.")
     grader_processes: int = Field(1, ge=1, description="Processes that run symbolic graders.")
     model_root: Path | None = Field(
         None, description="Models are registered by path only from below this directory; without it, from anywhere "

@@ -12,6 +12,9 @@ import numpy as np
 
 from hone.trajectory.packing import Batch, Flags, Floats, Ints, Row
 
+_FEW = 512
+"""Input tokens that are not worth cutting."""
+
 
 @dataclass(frozen=True)
 class Bucket:
@@ -100,29 +103,37 @@ class _Builder:
 def cut(batch: Batch, kept: Flags, budget: int) -> Iterator[MicroBatch]:
     """Yield micro-batches of at most `budget` input tokens over the kept trajectories [B], in the batch's order.
 
-    A group stays together where it fits; a trajectory always does, even beyond the budget. The cut depends on the
-    batch and the budget alone.
+    Where they are more than one they are of like size and as a rule even in number, so that two that are computed side
+    by side end together. A group stays together where it fits; a trajectory always does, even beyond
+    the budget. The cut depends on the batch and the budget alone.
     """
-    builder, offsets = _Builder(), batch.offsets.tolist()
-    for group in _groups(batch, kept):
-        if builder.ids and len(builder.ids) + _cost(builder, batch, group) > budget:
+    groups = [(group, _cost(_Builder(), batch, group)) for group in _groups(batch, kept)]
+    size = _like_size(sum(cost for _, cost in groups), budget)
+    builder, offsets, taken, closed = _Builder(), batch.offsets.tolist(), 0, 0
+    for group, cost in groups:
+        if builder.ids and (len(builder.ids) + cost > budget or taken + cost / 2 > (closed + 1) * size):
             yield builder.build()
-            builder = _Builder()
+            builder, closed = _Builder(), closed + 1
         for place in group:
             number, rows = int(batch.group[place]), batch.rows[place]
             if builder.ids and len(builder.ids) + builder.cost(number, rows) > budget:
                 yield builder.build()
-                builder = _Builder()
+                builder, closed = _Builder(), closed + 1
             builder.add(number, place, rows, offsets[place])
+        taken += cost
     if builder.ids:
         yield builder.build()
+
+
+def _like_size(tokens: int, budget: int) -> float:
+    """Return the input tokens of each part: of the only one, or of the fewest even in number that hold `tokens`."""
+    return tokens if tokens <= min(budget, _FEW) else tokens / (2 * -(-tokens // (2 * budget)))
 
 
 def _groups(batch: Batch, kept: Flags) -> Iterator[list[int]]:
     places = np.flatnonzero(kept)
     edges = np.flatnonzero(np.diff(batch.group[places])) + 1
-    for part in np.split(places, edges):
-        yield part.tolist()
+    yield from (part.tolist() for part in np.split(places, edges) if len(part))
 
 
 def _cost(builder: _Builder, batch: Batch, group: list[int]) -> int:

@@ -52,7 +52,7 @@ class Batch:
     group: Ints  # [B], equal numbers share the prompt; ascending
     baseline: Floats  # [B], NaN where there is none
     tokens: Ints  # [B], trained tokens
-    single_version: Flags  # [B], sampled by one version of the weights throughout
+    version: list[str]  # of each trajectory, [B]: what sampled it; empty where several did
     masked_samples: int  # left out: no reward, or cut off where the plan drops those
     rejected_rows: int  # left out: a reward or log-probability that is no finite number
 
@@ -88,7 +88,7 @@ def pack(plan: StepPlan, trajectories: Sequence[Trajectory]) -> Batch:
         group=np.array([sample.group for sample, _ in counted], np.int64),
         baseline=np.array([sample.baseline for sample, _ in counted], np.float64),
         tokens=np.array([sum(len(row.trained) for row in found) for _, found in counted], np.int64),
-        single_version=np.array([_single_version(sample.trajectory) for sample, _ in counted], np.bool_),
+        version=[_version(sample.trajectory) for sample, _ in counted],
         masked_samples=len(samples) - len(valid),
         rejected_rows=len(valid) - len(finite),
     )
@@ -101,7 +101,7 @@ def sequences(ids: Sequence[Sequence[int]]) -> Batch:
     return Batch(
         rows=[[row] for row in found], keys=[(place, 0) for place in range(count)], reward=np.zeros(count),
         group=np.arange(count), baseline=np.full(count, math.nan),
-        tokens=np.array([len(row.trained) for row in found], np.int64), single_version=np.ones(count, np.bool_),
+        tokens=np.array([len(row.trained) for row in found], np.int64), version=[""] * count,
         masked_samples=0, rejected_rows=0,
     )
 
@@ -176,6 +176,7 @@ def _finite(sample: _Sample, *, sampled: bool) -> bool:
     return known and all(map(math.isfinite, [*values, sample.reward or 0.0]))
 
 
-def _single_version(trajectory: Trajectory) -> bool:
+def _version(trajectory: Trajectory) -> str:
     calls = [call for call in trajectory.calls if call.role == "policy"]
-    return len({span.version_id for call in calls for span in call.versions}) == 1
+    found = {span.version_id for call in calls for span in call.versions}
+    return found.pop() if len(found) == 1 else ""

@@ -12,6 +12,7 @@ from hone.algorithms.schedules.inputs import Progress
 from hone.spec.run import RunSpec
 from hone.store.database import Row
 from hone.trajectory.plan import GroupPlan, StepPlan
+from services.learner.driver.pacing import staleness
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ def rollout_plan(
         slots=dict(slots), lr=learning_rate(spec, n), clip_norm=spec.optimizer.clip_norm,
         temperature=spec.sampling.temperature, max_tokens=spec.sampling.max_tokens,
         gap_alarm_nats=spec.gap_alarm_nats)
-    return plan, {**choice.metrics, **reward_metrics, **_data_metrics(samples)}
+    return plan, {**choice.metrics, **reward_metrics, **_data_metrics(samples), **_staleness_metrics(n, choice.kept)}
 
 
 def supervised_plan(spec: RunSpec, slots: Mapping[str, Any], n: int, part: str) -> StepPlan:
@@ -90,6 +91,11 @@ def _group_plan(group: list[Row], rewards: list[float | None], baselines: dict[s
         group_id=head["group_id"], request_no=head["request_no"], task_hash=head["task_hash"],
         parts=sorted({row["part"] for row in group}),
         grade_ids=[row["grade_id"] for row in group], rewards=rewards, baseline=baselines.get(head["task_hash"]))
+
+
+def _staleness_metrics(n: int, groups: list[list[Row]]) -> dict[str, float]:
+    found = [staleness(n, group[0]["oldest"]) for group in groups if group[0]["oldest"] is not None]
+    return {"staleness/mean": sum(found) / len(found), "staleness/max": float(max(found))} if found else {}
 
 
 def _data_metrics(samples: list[Row]) -> dict[str, float]:

@@ -10,12 +10,14 @@ from hone.crashpoints import reach
 from hone.queues.hints import Hints
 from hone.spec.run import Slot
 from hone.spec.settings import Settings
-from hone.store.database import Database
+from hone.store.database import Database, Transaction
 from hone.store.objects import Objects
 from hone.trajectory.plan import StepPlan
 from services.learner.driver import operations
+from services.learner.driver.engine_clock import EngineClock
 from services.learner.driver.evaluation import record_evaluation, request_evaluation
 from services.learner.driver.lease import Lease, fenced
+from services.learner.driver.pacing import Pace, expiry
 from services.learner.driver.peers import Peers
 from services.learner.driver.planning import choose, rollout_plan, supervised_plan
 from services.learner.driver.requests import eval_due, next_request, request_groups, train_sampling
@@ -38,6 +40,8 @@ class Run:
         self._slots: dict[str, Any] = presets.resolve(lease.spec.algorithm)
         self._tasks = Tasks(database, objects, peers, lease)
         self._supervised = Supervised(database, objects, lease)
+        self._pace = Pace(lease.spec.max_staleness, lease.spec.batch.prompts, lease.spec.steps)
+        self._engine_clock = EngineClock(lease.model_id, 3 * settings.sweep_s + 2)
         self._seen, self._seen_at, self._hinted_at = "", time.monotonic(), 0.0
         self._told: str | None = None
 
@@ -45,9 +49,9 @@ class Run:
         """Do the first thing that applies, in this order; False when all that is left is to wait.
 
         A run ends when it was cancelled, failed or is past its deadline, and rests while it is paused. It publishes
-        its base as version 0. From there: evaluate the newest version when that is due; request the groups of the
-        next step; once they are ready, plan the step and append its operations for the trainer; and finish when the
-        last step is committed and evaluated. Raises LeaseLost when the run became somebody else's.
+        its base as version 0. From there: evaluate the newest version when that is due; request groups as far ahead
+        as its staleness allows; once a step's are ready, plan it and append its operations for the trainer; and finish
+        when the last step is committed and evaluated. Raises LeaseLost when the run became somebody else's.
         """
         now = view(self._database, self.lease)
         if self._end(now) or self._rest(now):
@@ -57,7 +61,7 @@ class Run:
         return (
             self._publish_base(now)
             or self._request_evaluation(now) or self._record_evaluation(now)
-            or self._request_groups(now) or self._plan_rollouts(now) or self._plan_supervised(now)
+            or self._expire(now) or self._request_groups(now) or self._plan_rollouts(now) or self._plan_supervised(now)
             or self._finish(now) or self._wait(now)
         )
 
@@ -117,26 +121,39 @@ class Run:
         self._evaluated.add(now.committed)
         return True
 
+    def _expire(self, now: View) -> bool:
+        step = now.planned + 1
+        if not self._pace.expires(step, now.train):
+            return False
+        with fenced(self._database, self.lease) as transaction:
+            gone = transaction.all("driver.expire_groups", run_id=self.lease.run_id, oldest=self._pace.oldest(step))
+            transaction.run("driver.forget_journal", run_id=self.lease.run_id)
+            transaction.run("driver.record_event", tenant_id=self.lease.tenant_id, run_id=self.lease.run_id,
+                            kind="expired", step=None, message=expiry(gone, now.train.reason), data="{}")
+        return True
+
     def _request_groups(self, now: View) -> bool:
-        step = now.committed + 1
-        if self._supervises or now.version_id is None or step > self._spec.steps or now.planned > now.committed:
+        missing = self._pace.room(now.committed) - now.train.total
+        training = now.planned > now.committed and not self._pace.runs_ahead
+        if self._supervises or now.version_id is None or training or missing <= 0:
             return False
-        if now.open("train", step).total:
-            return False
-        self._request(step, now.version_id, self._spec.batch.prompts)
+        self._request(now, missing)
         return True
 
     def _plan_rollouts(self, now: View) -> bool:
-        step = now.committed + 1
-        groups = now.open("train", step)
-        if now.planned > now.committed or not groups.total or groups.requested or self._evaluation_pending(now):
+        step = now.planned + 1
+        if self._supervises or not self._pace.plannable(step, now.committed) or self._unevaluated(step - 1):
+            return False
+        if self._pace.waits(step, now.train):
             return False
         with self._database.transaction() as transaction:
             samples = transaction.all("driver.ready_samples", run_id=self.lease.run_id, purpose="train", step=step)
         choice = choose(samples, self._slots, self._spec.batch.prompts)
         missing = self._spec.batch.prompts - len(choice.kept)
-        if missing > 0 and now.version_id and groups.total < self._most_groups:
-            self._request(step, now.version_id, missing)
+        if missing > 0 and now.train.requested:
+            return False
+        if missing > 0 and now.train.total < self._most_groups:
+            self._request(now, missing)
             return True
         plan, metrics = rollout_plan(self._spec, self._slots, step, choice, self._baselines(step))
         self._write_plan(plan, choice.filtered_ids, metrics)
@@ -161,25 +178,31 @@ class Run:
         if any(count.unclaimed for count in now.counts.values()):
             self._repeat_hint()
         self._tell(self._situation(now))
-        if not self._supervises and now.committed + 1 < self._spec.steps:
+        if not self._supervises and now.committed + 1 + self._pace.max_staleness < self._spec.steps:
             self._tasks.prepare(self._next_place, self._spec.batch.prompts)
         return False
 
     # Parts of the above -------------------------------------------------------------------------------------------
 
-    def _request(self, step: int, version_id: str, count: int) -> None:
+    def _request(self, now: View, count: int) -> None:
         first = self._next_place
         del self._next_place  # known again once these are surely in
         tasks = self._tasks.train(first, count)
         slot = Slot.model_validate(self._slots["allocation"])
         rollouts = self._peers.allocate(self.lease.run_id, slot, [task.content_hash for task in tasks],
                                         count * self._spec.batch.samples)
+        version_id = None if self._pace.runs_ahead else now.version_id
         with fenced(self._database, self.lease) as transaction:
-            request_groups(transaction, self.lease, "train", first, step, version_id, tasks, rollouts,
+            request_groups(transaction, self.lease, "train", first, now.committed + 1, version_id, tasks, rollouts,
                            train_sampling(self.lease))
         self._next_place = first + count
         reach("groups.row-hint")
         self._hint(count)
+
+    def _pace_metrics(self, transaction: Transaction) -> dict[str, float]:
+        """Return how many groups have expired so far, and how long engines had nothing to do since the last plan."""
+        expired = transaction.one("driver.expired", run_id=self.lease.run_id)
+        return {"groups/expired": float(expired["groups"] if expired else 0), **self._engine_clock.idle(transaction)}
 
     def _write_plan(self, plan: StepPlan, filtered: list[int], metrics: dict[str, float]) -> None:
         reach("step.before-row")
@@ -189,6 +212,7 @@ class Run:
                 epoch=self.lease.epoch, plan=plan.model_dump_json(), dropped_ids=filtered,
                 group_ids=[group.group_id for group in plan.groups])
             transaction.run("driver.drop_groups", group_ids=filtered, reason="filtered")
+            metrics = metrics if self._supervises else metrics | self._pace_metrics(transaction)
             transaction.run("driver.record_metrics", run_id=self.lease.run_id, tenant_id=self.lease.tenant_id,
                             step=plan.n, names=list(metrics), values=list(metrics.values()))
             operations.append(transaction, self.lease.tenant_id, self.lease.model_id,
@@ -239,8 +263,10 @@ class Run:
         return lambda hashes: self._peers.baselines(self.lease.run_id, hashes, step)
 
     def _evaluation_pending(self, now: View) -> bool:
-        due = eval_due(self._spec.eval, self._spec.steps, now.committed)
-        return due and now.committed not in self._evaluated
+        return self._unevaluated(now.committed)
+
+    def _unevaluated(self, step: int) -> bool:
+        return eval_due(self._spec.eval, self._spec.steps, step) and step not in self._evaluated
 
     def _last_plannable(self, now: View) -> int:
         if self._evaluation_pending(now):
@@ -256,7 +282,7 @@ class Run:
     @cached_property
     def _most_groups(self) -> int:
         rounds = self._slots["filter"]["params"].get("max_rounds", 0)
-        return self._spec.batch.prompts * (1 + int(rounds))
+        return self._spec.batch.prompts * (1 + self._pace.max_staleness + int(rounds))
 
     @cached_property
     def _evaluated(self) -> set[int]:

@@ -14,6 +14,9 @@ class Count:
     requested: int = 0
     ready: int = 0
     unclaimed: int = 0
+    late: int = 0  # requested ones past their deadline
+    begun: int | None = None  # number of the oldest version that may be sampling one of the requested
+    oldest: int | None = None  # number of the oldest version that sampled a ready one that no step has planned
     reason: str | None = None  # why one of the requested waits
 
 
@@ -34,6 +37,11 @@ class View:
         """Return the count of open groups of `purpose` that were requested for `step`."""
         return self.counts.get((purpose, step), Count())
 
+    @property
+    def train(self) -> Count:
+        """Count the open groups for training, whatever step they were requested for."""
+        return _sum([count for (purpose, _), count in self.counts.items() if purpose == "train"])
+
 
 def view(database: Database, lease: Lease) -> View:
     """Look at the run. Raises LeaseLost when it is somebody else's."""
@@ -49,4 +57,16 @@ def view(database: Database, lease: Lease) -> View:
 
 
 def _count(row: Row) -> Count:
-    return Count(row["total"], row["requested"], row["ready"], row["unclaimed"], row["reason"])
+    return Count(row["total"], row["requested"], row["ready"], row["unclaimed"], row["late"], row["begun"],
+                 row["oldest"], row["reason"])
+
+
+def _sum(counts: list[Count]) -> Count:
+    begun = [count.begun for count in counts if count.begun is not None]
+    oldest = [count.oldest for count in counts if count.oldest is not None]
+    return Count(
+        total=sum(count.total for count in counts), requested=sum(count.requested for count in counts),
+        ready=sum(count.ready for count in counts), unclaimed=sum(count.unclaimed for count in counts),
+        late=sum(count.late for count in counts), begun=min(begun, default=None),
+        oldest=min(oldest, default=None),
+        reason=max((count.reason for count in counts if count.reason), default=None))

@@ -19,8 +19,8 @@ from services.learner.trainer.process import Trainer
 def main() -> None:
     """Run a trainer until SIGTERM or SIGINT."""
     logs.configure()
+    torch.set_num_threads(1)  # for each of its threads
     configuration = settings.load()
-    torch.set_num_threads(configuration.trainer_threads)
     trainer = Trainer(configuration, configuration.process_name or f"{socket.gethostname()}:{os.getpid()}")
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: trainer.stop())

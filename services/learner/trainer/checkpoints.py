@@ -30,14 +30,14 @@ class Checkpoints:
         self.covered_seq = lease.snapshot_seq
         self._base: dict[str, Any] | None = None
 
-    def restore(self, token_budget: int) -> Learner:
+    def restore(self, token_budget: int, threads: int) -> Learner:
         """Return a learner that stands at the last snapshot, or at the base weights when there is none."""
         optimizer = self._lease.config["optimizer"]
         if self._snapshot is not None:
             files = manifests.get_files(self._objects, self._snapshot)
-            return Learner.restore(files, optimizer, token_budget=token_budget)
+            return Learner.restore(files, optimizer, token_budget=token_budget, threads=threads)
         files = manifests.get_files(self._objects, self._base_manifest())
-        return Learner.create(files, optimizer, token_budget=token_budget)
+        return Learner.create(files, optimizer, token_budget=token_budget, threads=threads)
 
     def side_files(self) -> dict[str, dict[str, Any]]:
         """Return the base's entries that every version shares: configuration and tokenizer, no weights."""

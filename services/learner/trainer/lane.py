@@ -38,9 +38,10 @@ AWAY = (OperationalError, InterfaceError, StoreAway, PermissionError)
 class Lane:
     """The holder's view of one leased model. Its learner stands where the last committed operation left it."""
 
-    def __init__(self, database: Database, objects: Objects, lease: Lease, token_budget: int) -> None:
+    def __init__(self, database: Database, objects: Objects, lease: Lease, token_budget: int, threads: int) -> None:
         self.lease = lease
         self._database, self._objects, self._token_budget = database, objects, token_budget
+        self._threads = threads
         self._checkpoints = Checkpoints(database, objects, lease)
         self._learner: Learner | None = None
         self.idle_since = time.monotonic()
@@ -70,8 +71,9 @@ class Lane:
         if unit[-1]["kind"] == "export":
             export(self._database, self._objects, self.lease, unit[-1])
             return
-        learner = self._restored()
+        idle_s, learner = time.monotonic() - self.idle_since, self._restored()
         outcome = self._execute(learner, unit)
+        outcome.metrics["trainer/idle_s"] = idle_s
         reach("optimizer-commit")
         self._store(learner, outcome)
         reach("version.object-row")
@@ -91,9 +93,9 @@ class Lane:
 
     def _forward_backward(self, learner: Learner, payload: dict[str, Any], outcome: Outcome) -> None:
         began = time.perf_counter()
-        plan, trajectories = self._step_data(payload["run_id"], payload["step"])
+        plan, trajectories, version_id = self._step_data(payload["run_id"], payload["step"])
         outcome.metrics["storage/read_s"] = time.perf_counter() - began
-        metrics = learner.forward_backward(plan, trajectories)
+        metrics = learner.forward_backward(plan, trajectories, version_id)
         outcome.metrics.update(metrics)
         outcome.usage["trained_tokens"] = metrics["trained_tokens"]
         gap = metrics.get("gap/mean", 0.0)
@@ -115,17 +117,19 @@ class Lane:
         files = {**self._checkpoints.side_files(), "model.safetensors": entry}
         outcome.manifest = {"files": files, "weights_sha256": entry["sha256"]}
 
-    def _step_data(self, run_id: str, step: int) -> tuple[StepPlan, list[Trajectory]]:
+    def _step_data(self, run_id: str, step: int) -> tuple[StepPlan, list[Trajectory], str | None]:
+        """Return a step's plan, the trajectories it takes, and the id of the version that it trains."""
         with self._database.transaction() as transaction:
             row = transaction.one("trainer.step_plan", run_id=run_id, n=step)
         if row is None:
             raise RejectedPlan(f"step {step} of {run_id} has no plan")
         plan = StepPlan.model_validate(row["plan"])
-        return plan, [t for key in plan.parts for t in planned(plan, key, parts.decode(self._objects.get(key)))]
+        found = [t for key in plan.parts for t in planned(plan, key, parts.decode(self._objects.get(key)))]
+        return plan, found, row["version_id"]
 
     def _restored(self) -> Learner:
         if self._learner is None:
-            learner = self._checkpoints.restore(self._token_budget)
+            learner = self._checkpoints.restore(self._token_budget, self._threads)
             self._replay(learner)
             self._learner = learner
         return self._learner

@@ -6,11 +6,14 @@
     learner.weights()                                               model.safetensors, deterministic bytes
     files = learner.snapshot(); Learner.restore(files, optimizer, token_budget=4096)
 
-The same calls on the same bytes with the same token budget and thread count give the same bits, whether or not a
-restore lies between them.
+The same calls on the same bytes with the same token budget give the same bits, whether or not a restore lies between
+them, and however many micro-batches are computed side by side.
 """
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -23,7 +26,7 @@ from hone.models.checkpoint import Checkpoint, weights_bytes
 from hone.models.policy import Policy
 from hone.spec.run import OptimizerSpec
 from hone.trajectory.microbatches import MicroBatch, cut
-from hone.trajectory.packing import Batch, Floats, Unpackable, pack
+from hone.trajectory.packing import Batch, Flags, Floats, Unpackable, pack
 from hone.trajectory.plan import StepPlan
 from hone.trajectory.records import Trajectory
 from services.learner.trainer.loss import Signals, Tally, estimate, gap, share
@@ -39,8 +42,10 @@ class RejectedPlan(ValueError):
 class Learner:
     """Trains one model; holds nothing but what `snapshot` writes."""
 
-    def __init__(self, snapshot: Snapshot, optimizer: Mapping[str, Any], token_budget: int) -> None:
+    def __init__(self, snapshot: Snapshot, optimizer: Mapping[str, Any], token_budget: int, threads: int = 1) -> None:
         """Stand where `snapshot` was taken. Raises Unsupported, or pydantic.ValidationError for a bad `optimizer`."""
+        self._threads = ThreadPoolExecutor(threads, "micro-batch")
+        self._side_by_side = threads
         self._config, self._architecture, self._token_budget = snapshot.config, snapshot.architecture, token_budget
         self._policy = Policy(self._architecture, snapshot.weights)
         self._reference = Policy(self._architecture, snapshot.reference) if snapshot.reference else None
@@ -50,23 +55,31 @@ class Learner:
         self._resume(snapshot)
 
     @classmethod
-    def create(cls, files: Mapping[str, bytes], optimizer: Mapping[str, Any], *, token_budget: int) -> "Learner":
+    def create(
+        cls, files: Mapping[str, bytes], optimizer: Mapping[str, Any], *, token_budget: int, threads: int = 1
+    ) -> "Learner":
         """Start from a model directory's files.
 
-        `optimizer` is an OptimizerSpec as JSON; `token_budget` bounds a micro-batch's input tokens. Raises
-        BadCheckpoint or Unsupported when the files are no usable model.
+        `optimizer` is an OptimizerSpec as JSON; `token_budget` bounds a micro-batch's input tokens, of which `threads`
+        are computed side by side. Raises BadCheckpoint or Unsupported when the files are no usable model.
         """
         checkpoint = Checkpoint.from_files(files)
-        return cls(Snapshot(checkpoint.config, checkpoint.tensors), optimizer, token_budget)
+        return cls(Snapshot(checkpoint.config, checkpoint.tensors), optimizer, token_budget, threads)
 
     @classmethod
-    def restore(cls, files: Mapping[str, bytes], optimizer: Mapping[str, Any], *, token_budget: int) -> "Learner":
+    def restore(
+        cls, files: Mapping[str, bytes], optimizer: Mapping[str, Any], *, token_budget: int, threads: int = 1
+    ) -> "Learner":
         """Go on from what `snapshot` returned, exactly. Raises BadCheckpoint when a file is missing or broken."""
-        return cls(Snapshot.from_files(files), optimizer, token_budget)
+        return cls(Snapshot.from_files(files), optimizer, token_budget, threads)
 
-    def forward_backward(self, plan: StepPlan, trajectories: Sequence[Trajectory]) -> Metrics:
+    def forward_backward(
+        self, plan: StepPlan, trajectories: Sequence[Trajectory], version_id: str | None = None
+    ) -> Metrics:
         """Add the gradient of the step's loss and return its figures.
 
+        `version_id` names the present weights: the trainer-sampler gap is that of samples drawn from them alone; with
+        None any sample of one version counts.
         Raises RejectedPlan when plan and trajectories do not fit, or a reference is asked for after the first update.
         """
         batch = self._packed(plan, trajectories)
@@ -76,7 +89,7 @@ class Learner:
             return metrics
         self._keep_reference(plan)
         signals = estimate(batch, plan, self._kl(batch, plan), self._states)
-        return {**metrics, **_counts(batch, signals), **self._run(batch, signals, plan)}
+        return {**metrics, **_counts(batch, signals), **self._run(batch, signals, plan, version_id)}
 
     def optim_step(self, lr: float, clip_norm: float) -> Metrics:
         """Apply AdamW at rate `lr` to the gradient, scaled down to norm `clip_norm` where it is larger, and clear it.
@@ -144,19 +157,48 @@ class Learner:
             logp, _ = self._reference(micro, plan.temperature)
         return logp
 
-    def _run(self, batch: Batch, signals: Signals, plan: StepPlan) -> Metrics:
-        """Forward and backward through the kept trajectories, one micro-batch at a time."""
-        wanted, tally, loss, tokens = needs(plan.slots, "regularizers"), Tally(), 0.0, 0
-        for micro in cut(batch, signals.kept, self._token_budget):
-            logp, entropy = self._policy(micro, plan.temperature, entropy_gradient="entropy" in wanted)
-            reference = self._logp_ref(micro, plan) if "logp_ref" in wanted else None
-            part = share(micro, logp, entropy, reference, signals, plan, self._states, tally)
-            part.backward()  # type: ignore[no-untyped-call]
-            tally.add({"entropy": float(entropy.detach().mean())}, len(logp))
-            if plan.builder != "dataset":
-                tally.add(*gap(micro, logp, batch.single_version))
-            loss, tokens = loss + float(part.detach()), tokens + len(micro.ids)
+    def _run(self, batch: Batch, signals: Signals, plan: StepPlan, version_id: str | None) -> Metrics:
+        """Forward and backward through the kept trajectories, some micro-batches side by side.
+
+        Their shares of the loss are taken and their gradients added in order, so that the number of threads changes
+        no bit.
+        """
+        tally, loss, tokens = Tally(), 0.0, 0
+        comparable = np.array([one == (version_id or one) != "" for one in batch.version], np.bool_)
+        waiting = cut(batch, signals.kept, self._token_budget)
+        while together := list(islice(waiting, self._side_by_side)):
+            parts = []
+            for micro, seen in zip(together, self._threads.map(partial(self._look, plan), together), strict=True):
+                parts.append(share(micro, *seen, signals, plan, self._states, tally))
+                self._tell(tally, micro, seen, comparable, plan)
+            for gradient in self._threads.map(self._gradient, parts):
+                self._add(gradient)
+            loss = sum((float(part.detach()) for part in parts), loss)
+            tokens += sum(len(micro.ids) for micro in together)
         return {"loss": loss, "forward_tokens": float(tokens), **tally.figures()}
+
+    def _look(self, plan: StepPlan, micro: MicroBatch) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Return log-probability, entropy, and log-probability of the reference where it is needed, [M] each."""
+        wanted = needs(plan.slots, "regularizers")
+        logp, entropy = self._policy(micro, plan.temperature, entropy_gradient="entropy" in wanted)
+        return logp, entropy, self._logp_ref(micro, plan) if "logp_ref" in wanted else None
+
+    def _gradient(self, part: Tensor) -> tuple[Tensor | None, ...]:
+        return torch.autograd.grad(part, list(self._policy.parameters.values()), allow_unused=True)
+
+    def _add(self, gradient: tuple[Tensor | None, ...]) -> None:
+        for parameter, more in zip(self._policy.parameters.values(), gradient, strict=True):
+            if more is not None:
+                parameter.grad = more.contiguous() if parameter.grad is None else parameter.grad.add_(more)
+
+    def _tell(
+        self, tally: Tally, micro: MicroBatch, seen: tuple[Tensor, Tensor, Tensor | None], comparable: Flags,
+        plan: StepPlan,
+    ) -> None:
+        logp, entropy, _ = seen
+        tally.add({"entropy": float(entropy.detach().mean())}, len(logp))
+        if plan.builder != "dataset":
+            tally.add(*gap(micro, logp, comparable))
 
     def _resume(self, snapshot: Snapshot) -> None:
         for name, gradient in snapshot.gradients.items():

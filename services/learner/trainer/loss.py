@@ -112,9 +112,12 @@ def _apply(
     return outputs
 
 
-def gap(micro: MicroBatch, logp: Tensor, single_version: Flags) -> tuple[Metrics, int]:
-    """Return mean and largest |logp - logp_sample| over tokens of single-version trajectories, and their number."""
-    comparable = single_version[micro.trajectory]
+def gap(micro: MicroBatch, logp: Tensor, comparable: Flags) -> tuple[Metrics, int]:
+    """Return mean and largest |logp - logp_sample| over tokens of comparable trajectories [B], and their number.
+
+    Comparable are those which the version in training sampled, and no other.
+    """
+    comparable = comparable[micro.trajectory]
     count = int(comparable.sum())
     if not count:
         return {}, 0

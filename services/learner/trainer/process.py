@@ -67,7 +67,8 @@ class Trainer:
         lease = leases.acquire(self._database, self._owner, self._settings.lease_s)
         if lease is not None:
             log.info("leased %s at epoch %d", lease.model_id, lease.epoch)
-            self._lanes[lease.model_id] = Lane(self._database, self._objects, lease, self._settings.trainer_tokens)
+            self._lanes[lease.model_id] = Lane(self._database, self._objects, lease, self._settings.trainer_tokens,
+                                               self._settings.trainer_threads)
         return lease is not None
 
     def _give_back_idle(self) -> None:

@@ -128,6 +128,20 @@ def test_a_request_for_a_version_waits_until_it_is_there(engine: Any, model: Mod
     assert versions(engine.Generate(asked(model, version_id=second), timeout=30)) == {second}
 
 
+def test_a_request_waits_for_a_version_that_is_new_enough(engine: Any, model: Model) -> None:
+    first = model.publish(0)
+    any_version = asked(model)
+    assert versions(engine.Generate(any_version, timeout=30)) == {first}
+    newer = asked(model)
+    newer.min_version = 1
+    code_, _ = code(lambda: engine.Generate(newer, timeout=0.8))
+    assert code_ in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
+    second = model.publish(1)
+    assert versions(engine.Generate(newer, timeout=30)) == {second}
+    third = model.publish(2)
+    assert versions(engine.Generate(newer, timeout=30)) <= {second, third}
+
+
 def test_a_model_without_a_version_is_waited_for_until_the_deadline(engine: Any, model: Model) -> None:
     code_, _ = code(lambda: engine.Generate(asked(model), timeout=0.5))
     assert code_ in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)

@@ -13,8 +13,9 @@ import psutil
 import pytest
 
 from hone.api import reward_pb2
-from hone.api.reward_pb2 import GradeItem, GradeRequest, RunGraderRequest
+from hone.api.reward_pb2 import GradeItem, GradeRequest, GradeStreamRequest, RunGraderRequest
 from hone.api.reward_pb2_grpc import RewardServiceStub
+from hone.graders.slowed import SlowedParams, wait_s
 from tests.integration.reward.rows import Run, make_run
 from tests.servers import postgres as postgres_servers
 from tests.servers.service import Service, refused_field, running
@@ -73,6 +74,32 @@ def test_what_was_graded_is_returned_from_the_store(reward: Any, run: Run) -> No
     assert len(rows(run)) == 3
     other = reward.Grade(request(run, group, ["5"], '{"type": "exact", "strip": false}'))
     assert other.grades[0].grade_id not in {grade.grade_id for grade in first.grades}
+
+
+def test_a_stream_gives_each_grade_as_soon_as_it_is_stored(reward: Any, run: Run) -> None:
+    group = run.groups(0)[0]
+    grader = {"type": "slowed", "grader": {"type": "exact"}, "seconds": 0.0, "straggler_every": 3,
+              "straggler_seconds": 1.5}
+    asked = request(run, group, ["5", "6", "5"], json.dumps(grader))
+    asked.items[1].item_json = json.dumps({"answer": straggler(grader)})
+    messages = [(list(one.places), [grade.score for grade in one.grades]) for one in stream(reward, asked)]
+    assert messages[0] == ([0, 2], [1.0, 1.0])
+    assert messages[-1] == ([1], [0.0])
+    assert len(messages) == 2
+    [again] = stream(reward, asked)
+    assert sorted(again.places) == [0, 1, 2]
+    assert {grade.grade_id for grade in again.grades} == {row["id"] for row in rows(run)}
+
+
+def stream(reward: Any, asked: GradeRequest) -> Any:
+    return reward.GradeStream(GradeStreamRequest(request=asked))
+
+
+def straggler(grader: dict[str, Any]) -> str:
+    """Return an answer whose task is a straggler, while that of 5 is none."""
+    params = SlowedParams.model_validate(grader)
+    assert wait_s({"answer": "5"}, params) == 0.0
+    return next(answer for answer in map(str, range(10, 99)) if wait_s({"answer": answer}, params))
 
 
 def test_of_concurrent_graders_the_first_result_stands(reward: Any, run: Run) -> None:

@@ -33,6 +33,7 @@ class Inference(inference_pb2_grpc.InferenceServiceServicer):
         self.open = asyncio.Event()
         self.open.set()
         self.started = asyncio.Event()
+        self.version_id = "newest"  # of what it answers with where any will do
 
     async def GenerateBatch(
         self, request: inference_pb2.GenerateBatchRequest, context: Any
@@ -46,7 +47,8 @@ class Inference(inference_pb2_grpc.InferenceServiceServicer):
         if any(not one.prompt_ids for one in request.requests):
             raise InvalidField("requests.prompt_ids", [], "at least one id")
         for one in request.requests:
-            completions = [_completion(one, index, self._tokens) for index in range(one.n)]
+            wanted = one.version_id or self.version_id
+            completions = [_completion(one, wanted, index, self._tokens) for index in range(one.n)]
             yield inference_pb2.GenerateBatchResponse(responses=[inference_pb2.GenerateResponse(
                 request_id=one.request_id, completions=completions)])
 
@@ -80,12 +82,15 @@ class Reward(reward_pb2_grpc.RewardServiceServicer):
         self.open = asyncio.Event()
         self.open.set()
 
-    async def Grade(self, request: reward_pb2.GradeRequest, context: Any) -> reward_pb2.GradeResponse:
-        self.requests.append(request)
+    async def GradeStream(
+        self, request: reward_pb2.GradeStreamRequest, context: Any
+    ) -> AsyncIterator[reward_pb2.GradeStreamResponse]:
+        self.requests.append(request.request)
         await self.open.wait()
         if self.error is not None:
             raise self.error
-        return reward_pb2.GradeResponse(grades=[self._grade(item) for item in request.items])
+        for place, item in enumerate(request.request.items):
+            yield reward_pb2.GradeStreamResponse(places=[place], grades=[self._grade(item)])
 
     def _grade(self, item: reward_pb2.GradeItem) -> reward_pb2.Grade:
         right = json.loads(item.item_json)["answer"] == item.output_text
@@ -118,13 +123,13 @@ AWAY = NotReady("not here yet")
 
 
 def _completion(
-    request: inference_pb2.GenerateRequest, index: int, tokens: int | None
+    request: inference_pb2.GenerateRequest, version_id: str, index: int, tokens: int | None
 ) -> trajectory_pb2.Completion:
     digits = sorted(request.prompt_ids[1:-1])
     turned = [*digits[index % len(digits):], *digits[:index % len(digits)]]
     ids = [*(turned * (tokens or 1))[:tokens or len(turned)], EOS]
     logp = [-0.125 * (1 + place + request.noise.seed) for place in range(len(ids))]
-    span = trajectory_pb2.VersionSpan(version_id=request.version_id or "newest", tokens=len(ids))
+    span = trajectory_pb2.VersionSpan(version_id=version_id, tokens=len(ids))
     return trajectory_pb2.Completion(index=index, ids=ids, logp_sample=logp, versions=[span],
                                      finish_reason=trajectory_pb2.FINISH_REASON_STOP)
 

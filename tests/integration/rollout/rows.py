@@ -40,6 +40,16 @@ class Run:
         return int(one(self.url, f"INSERT INTO groups ({names}, deadline) VALUES ({values}, {deadline}) RETURNING id",
                        **columns)["id"])
 
+    def publish(self, number: int) -> str:
+        """Insert a newer version with the files of version 0 and return its id."""
+        version_id = ids.new("ver")
+        with psycopg.connect(self.url) as connection:
+            connection.execute(
+                "INSERT INTO versions (id, tenant_id, model_id, seq, number, manifest) "
+                "SELECT %s, tenant_id, model_id, %s, %s, manifest FROM versions WHERE id = %s",
+                (version_id, number, number, self.version_id))
+        return version_id
+
     def groups(self) -> list[dict[str, Any]]:
         return every(self.url, "SELECT * FROM groups WHERE run_id = %(run_id)s ORDER BY id", run_id=self.run_id)
 

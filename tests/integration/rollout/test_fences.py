@@ -145,13 +145,13 @@ async def test_a_worker_that_ends_gives_its_claims_back(run: Run, peers: Peers, 
 async def test_a_restarted_worker_takes_what_its_predecessor_held(run: Run, settings: Settings,
                                                                  database: AsyncDatabase) -> None:
     run.request(1)
-    assert len(await Claims(database, settings).take()) == 1
+    assert len(await Claims(database, settings).take(settings.claim_groups)) == 1
     stranger = Claims(database, settings.model_copy(update={"process_name": "rollout-1"}))
     await stranger.forget_predecessor()
-    assert await stranger.take() == []
+    assert await stranger.take(settings.claim_groups) == []
     successor = Claims(database, settings)
     await successor.forget_predecessor()
-    assert [claim.attempt for claim in await successor.take()] == [2]
+    assert [claim.attempt for claim in await successor.take(settings.claim_groups)] == [2]
 
 
 async def test_tenants_take_turns_and_keep_their_quota(run: Run, settings: Settings, database: AsyncDatabase) -> None:
@@ -160,8 +160,8 @@ async def test_tenants_take_turns_and_keep_their_quota(run: Run, settings: Setti
         connection.execute("UPDATE tenants SET max_running_groups = 5 WHERE id = %s", (run.tenant_id,))
     run.request(12)
     other.request(4)
-    claims = Claims(database, settings.model_copy(update={"claim_groups": 6}))
-    taken = [[claim.tenant_id for claim in await claims.take()] for _ in range(3)]
+    claims = Claims(database, settings)
+    taken = [[claim.tenant_id for claim in await claims.take(6)] for _ in range(3)]
     assert [tenants.count(run.tenant_id) for tenants in taken] == [3, 2, 0]
     assert [tenants.count(other.tenant_id) for tenants in taken] == [3, 1, 0]
 
@@ -171,20 +171,30 @@ async def test_groups_past_their_deadline_are_not_claimed(run: Run, settings: Se
     late, _ = run.request(2)
     with psycopg.connect(run.url) as connection:
         connection.execute("UPDATE groups SET deadline = now() WHERE id = %s", (late,))
-    assert [claim.request for claim in await Claims(database, settings).take()] == ["train/1"]
+    assert [claim.request for claim in await Claims(database, settings).take(settings.claim_groups)] == ["train/1"]
+
+
+async def test_what_a_group_may_be_sampled_from_stays_as_its_first_claimant_had_it(
+        run: Run, settings: Settings, database: AsyncDatabase) -> None:
+    run.request(1, version_id=None)
+    await Claims(database, settings).take(1)
+    run.publish(1)
+    expire_claims(run)
+    [later] = await Claims(database, settings).take(1)
+    assert (later.attempt, later.begun) == (2, 0)
 
 
 async def test_the_journal_takes_a_call_once_and_from_its_claimant_only(run: Run, settings: Settings,
                                                                        database: AsyncDatabase) -> None:
     run.request(1)
     claims, journal = Claims(database, settings), Journal(database)
-    [claim] = await claims.take()
+    [claim] = await claims.take(settings.claim_groups)
     call = Call(index=0, prompt_ids=[1], completion_ids=[2], logp_sample=[-0.5], finish_reason="stop",
                 versions=[VersionSpan(run.version_id, 1)], text="", train_mask=[True])
     await journal.keep(claim, {0: call})
     await journal.keep(claim, {0: call})  # as after an answer that was lost with the connection
     expire_claims(run)
-    [later] = await claims.take()
+    [later] = await claims.take(settings.claim_groups)
     assert later.journaled == {(0, 0): call}
     with pytest.raises(LeaseLost):
         await journal.keep(claim, {1: call})

@@ -63,6 +63,19 @@ async def test_requests_say_exactly_what_is_sampled(run: Run, peers: Peers, open
     assert (second.version_id, second.noise.request, second.sampling.temperature) == ("", "eval/3", 1)
 
 
+async def test_a_group_of_any_version_says_which_were_possible_and_which_it_got(
+        run: Run, peers: Peers, open_worker: Open) -> None:
+    worker = await open_worker()
+    peers.inference.version_id = run.version_id
+    run.request(1, n=2, version_id=None)
+    await worker.work()
+    run.publish(1)
+    run.request(1, n=2, first=1, version_id=None)
+    await worker.work()
+    assert [(group["begun"], group["oldest"]) for group in run.groups()] == [(0, 0), (1, 0)]  # it samples from 0
+    assert [request.min_version for request in peers.inference.requests] == [0, 1]
+
+
 async def test_a_wave_takes_one_call_to_each_service(run: Run, peers: Peers, open_worker: Open) -> None:
     worker = await open_worker()
     run.request(1)

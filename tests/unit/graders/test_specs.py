@@ -19,7 +19,7 @@ def test_the_hash_is_that_of_the_canonical_json() -> None:
     ("{", ['grader: found "{", expected a JSON object']),
     ("[]", ["grader: found [], expected a JSON object"]),
     ("{}", ["type: found nothing, expected one of character_share, exact, math, numeric, reasoning_gym, "
-           "string_check"]),
+           "slowed, string_check"]),
     ('{"type": "exakt"}', ['type: found "exakt", expected one of character_share, exact']),
     ('{"type": ["exact"]}', ['type: found ["exact"], expected one of character_share, exact']),
     ('{"type": "exact", "refrence": "5"}',

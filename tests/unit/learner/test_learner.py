@@ -1,6 +1,9 @@
 """A step in numbers: gradients, what is skipped, cuts, snapshots that resume exactly."""
 
 import math
+import os
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -50,6 +53,27 @@ ALGORITHMS = {
     "token kl": {"preset": "reinforce_pp", "advantage": {"name": "reinforce_pp", "params": {"beta": 0.1}}},
     "entropy": {"regularizers": [{"name": "entropy", "params": {"coefficient": 0.01}}]},
 }
+
+
+@pytest.mark.parametrize("name", sorted(ALGORITHMS))
+def test_micro_batches_side_by_side_give_the_same_gradient(name):
+    step, gradients = random_step(seed=2, algorithm=ALGORITHMS[name]), []
+    for threads in (1, 3):
+        files = toy.files(0, hidden=32, heads=2, head_dim=16, ffn=64)
+        trained = Learner.create(files, OPTIMIZER, token_budget=40, threads=threads)
+        trained.forward_backward(*step)
+        gradients.append({name: tensor.grad for name, tensor in trained._policy.parameters.items()})
+    assert_equal_gradients(*gradients)
+
+
+def test_micro_batches_side_by_side_change_no_bit():
+    # In processes of their own: the variable that keeps sums from depending on addresses is read at import.
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "MKL_CBWR": "AUTO,STRICT"}
+    digests = [
+        subprocess.run([sys.executable, "-m", "tests.unit.learner.bits", threads], env=environment, text=True,
+                       capture_output=True, check=True).stdout
+        for threads in ("1", "2", "5")]
+    assert len(set(digests)) == 1
 
 
 @pytest.mark.parametrize("name", sorted(ALGORITHMS))
@@ -150,6 +174,12 @@ def test_the_gap_is_zero_where_the_sampler_is_the_trainer():
     assert metrics["correction/weight_mean"] == pytest.approx(1, abs=1e-5)
     assert metrics["loss/ratio_mean"] == 1
     assert metrics["loss/clip_fraction"] == 0
+
+
+def test_the_gap_is_told_of_samples_of_the_version_in_training_alone():
+    step = random_step(seed=1)
+    assert "gap/mean" in learner().forward_backward(*step, "ver_0")
+    assert "gap/mean" not in learner().forward_backward(*step, "ver_1")
 
 
 @pytest.mark.parametrize("algorithm", [None, KL, RUNNING_MEAN])

@@ -12,7 +12,7 @@ from services.learner.driver.planning import choose, learning_rate, rollout_plan
 def sample(group: int, index: int, score: float | None, **more: Any) -> dict[str, Any]:
     row = {"group_id": group, "request_no": group - 100, "task_hash": f"task{group}", "part": f"part{group % 2}",
            "index": index, "completion_tokens": 6, "finish_reason": "stop", "score": score,
-           "grade_id": 10 * group + index, "status": "ok"}
+           "grade_id": 10 * group + index, "status": "ok", "oldest": 1}
     return {**row, **more}
 
 

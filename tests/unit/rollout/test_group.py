@@ -14,7 +14,7 @@ def claim(**fields: Any) -> Claim:
     return Claim(**{
         "id": 1, "attempt": 1, "tenant_id": "ten", "run_id": "run", "seed": 0, "purpose": "train", "request_no": 17,
         "task": {}, "task_hash": "", "n": 1, "sampling": {"max_tokens": 4}, "grader": None, "model_id": "mod",
-        "version_id": None, "remaining_s": 1.0, **fields})
+        "version_id": None, "begun": 0, "remaining_s": 1.0, **fields})
 
 
 class Stops:

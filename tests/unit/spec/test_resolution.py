@@ -108,7 +108,7 @@ BAD: list[tuple[dict[str, Any], list[tuple[str, str, str]]]] = [
     ({**BASE, "deadline_s": float("inf")}, [("deadline_s", "inf", "a finite number")]),
     ({**BASE, "grader": {"\ud800": float("inf")}},
      [("grader.\\ud800", '"\\ud800"', "lone surrogates"), ("grader.\\ud800", "inf", "a finite number")]),
-    ({**BASE, "max_staleness": 1}, [("max_staleness", "1", "less than or equal to 0")]),
+    ({**BASE, "max_staleness": 65}, [("max_staleness", "65", "less than or equal to 64")]),
 ]
 
 

@@ -74,6 +74,19 @@ def test_a_group_stays_together_where_it_fits():
     assert sum(map(len, owners)) == len(set().union(*owners))
 
 
+@pytest.mark.parametrize("budget", [2000, 700])
+def test_what_is_cut_is_of_like_size_and_even_in_number(budget):
+    _, found = cuts(random_step(seed=5, groups=40, longest_prompt=4, longest_completion=11), budget)
+    sizes = [len(micro.ids) for micro in found]
+    assert len(sizes) % 2 == 0
+    assert max(sizes) - min(sizes) < 0.2 * max(sizes)
+
+
+def test_few_tokens_are_not_cut():
+    _, found = cuts(random_step(seed=5, groups=4), budget=1000)
+    assert len(found) == 1
+
+
 def test_what_is_not_kept_is_not_computed():
     batch, found = cuts(two_of_one_prompt(), kept=np.array([False, True]))
     assert [micro.ids.tolist() for micro in found] == [[1, 2, 3, 7]]

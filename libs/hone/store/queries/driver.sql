@@ -38,8 +38,12 @@ WHERE r.id = %(run_id)s AND r.lease_epoch = %(epoch)s
 SELECT purpose, step, count(*) AS total, count(*) FILTER (WHERE state = 'requested') AS requested,
     count(*) FILTER (WHERE state = 'ready') AS ready,
     count(*) FILTER (WHERE state = 'requested' AND (claim_expires IS NULL OR claim_expires <= now())) AS unclaimed,
+    count(*) FILTER (WHERE state = 'requested' AND deadline <= now()) AS late,
+    min(begun) FILTER (WHERE state = 'requested') AS begun,
+    min(oldest) FILTER (WHERE state = 'ready' AND NOT EXISTS (
+        SELECT FROM steps s WHERE s.run_id = g.run_id AND s.state = 'planned' AND g.id = ANY (s.group_ids))) AS oldest,
     max(reason) FILTER (WHERE state = 'requested') AS reason
-FROM groups WHERE run_id = %(run_id)s AND state IN ('requested', 'ready') GROUP BY purpose, step
+FROM groups g WHERE run_id = %(run_id)s AND state IN ('requested', 'ready') GROUP BY purpose, step
 
 -- name: next_request
 SELECT coalesce(max(request_no) + 1, 0) AS request_no FROM groups WHERE run_id = %(run_id)s AND purpose = %(purpose)s
@@ -48,22 +52,26 @@ SELECT coalesce(max(request_no) + 1, 0) AS request_no FROM groups WHERE run_id =
 INSERT INTO groups (tenant_id, run_id, purpose, request_no, step, series, task, task_hash, n, sampling, grader,
                     model_id, version_id, deadline)
 SELECT %(tenant_id)s, %(run_id)s, %(purpose)s, g.request_no, %(step)s, %(series)s, g.task, g.task_hash, g.n,
-    %(sampling)s, %(grader)s, %(model_id)s, %(version_id)s, r.deadline
+    %(sampling)s, %(grader)s, %(model_id)s, %(version_id)s,
+    least(r.deadline, now() + make_interval(secs => %(deadline_s)s))
 FROM unnest(%(request_nos)s::int[], %(tasks)s::jsonb[], %(task_hashes)s::text[], %(ns)s::int[])
     AS g (request_no, task, task_hash, n), runs r
 WHERE r.id = %(run_id)s
 ON CONFLICT (run_id, purpose, request_no) DO NOTHING
 
 -- name: ready_samples
-SELECT g.id AS group_id, g.request_no, g.task_hash, g.series, t.index, t.part, t.prompt_tokens,
+-- What no step has planned yet, the stalest first.
+SELECT g.id AS group_id, g.request_no, g.task_hash, g.series, g.oldest, t.index, t.part, t.prompt_tokens,
     t.completion_tokens, t.finish_reason, t.status, t.score, r.id AS grade_id
 FROM groups g
 JOIN trajectories t ON t.group_id = g.id
 LEFT JOIN LATERAL (
     SELECT id FROM grades r WHERE r.group_id = t.group_id AND r.index = t.index AND r.component = ''
     ORDER BY regrade_no DESC LIMIT 1) r ON true
-WHERE g.run_id = %(run_id)s AND g.purpose = %(purpose)s AND g.state = 'ready' AND g.step = %(step)s
-ORDER BY g.request_no, t.index
+WHERE g.run_id = %(run_id)s AND g.purpose = %(purpose)s AND g.state = 'ready' AND g.step <= %(step)s
+    AND NOT EXISTS (
+        SELECT FROM steps s WHERE s.run_id = g.run_id AND s.state = 'planned' AND g.id = ANY (s.group_ids))
+ORDER BY g.oldest, g.request_no, t.index
 
 -- name: plan_step
 INSERT INTO steps (run_id, tenant_id, n, epoch, plan, group_ids, dropped_ids)
@@ -72,6 +80,25 @@ VALUES (%(run_id)s, %(tenant_id)s, %(n)s, %(epoch)s, %(plan)s, %(group_ids)s, %(
 -- name: drop_groups
 UPDATE groups SET state = 'dropped', reason = %(reason)s, ended_at = now()
 WHERE id = ANY(%(group_ids)s) AND state IN ('requested', 'ready')
+
+-- name: expire_groups
+-- What nobody will make ready any more, and what is older than the oldest version that the next step may have.
+UPDATE groups g SET state = 'dropped', reason = 'expired', ended_at = now()
+WHERE run_id = %(run_id)s AND purpose = 'train' AND (
+    state = 'requested' AND deadline <= now()
+    OR state = 'ready' AND oldest < %(oldest)s AND NOT EXISTS (
+        SELECT FROM steps s WHERE s.run_id = g.run_id AND s.state = 'planned' AND g.id = ANY (s.group_ids)))
+RETURNING g.id, g.request_no, g.ready_at
+
+-- name: expired
+SELECT count(*) AS groups FROM groups WHERE run_id = %(run_id)s AND state = 'dropped' AND reason = 'expired'
+
+-- name: engine_time
+-- Together: seconds that engines have computed for a model since they are there.
+SELECT count(*) AS engines, coalesce(sum(m.computed_s), 0) AS computed_s,
+    extract(epoch FROM now())::double precision AS at
+FROM engine_models m JOIN engines e ON e.id = m.engine_id
+WHERE m.model_id = %(model_id)s AND e.heartbeat_at > now() - make_interval(secs => %(fresh_s)s)
 
 -- name: use_groups
 UPDATE groups SET state = 'used', ended_at = now() WHERE id = ANY(%(group_ids)s) AND state = 'ready'

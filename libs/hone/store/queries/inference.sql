@@ -32,7 +32,7 @@ UPDATE engine_models SET version_id = NULL, loaded_at = NULL WHERE engine_id = %
 
 -- name: counted
 UPDATE engine_models SET generated_tokens = generated_tokens + %(tokens)s,
-    generated_samples = generated_samples + %(samples)s
+    generated_samples = generated_samples + %(samples)s, computed_s = computed_s + %(computed_s)s
 WHERE engine_id = %(id)s AND model_id = %(model_id)s
 
 -- name: versions

@@ -18,11 +18,13 @@ mine AS (
         AND (g.claim_expires IS NULL OR g.claim_expires <= now())
     ORDER BY line.turn, g.id LIMIT %(count)s FOR UPDATE OF g SKIP LOCKED)
 UPDATE groups g SET attempt = g.attempt + 1, claim_owner = %(owner)s, reason = NULL,
-    claim_expires = now() + make_interval(secs => %(lease_s)s)
+    claim_expires = now() + make_interval(secs => %(lease_s)s),
+    begun = coalesce(g.begun, (
+        SELECT max(v.number) FROM versions v WHERE v.model_id = g.model_id AND v.state = 'live'))
 FROM mine, runs r
 WHERE g.id = mine.id AND r.id = g.run_id
 RETURNING g.id, g.attempt, g.tenant_id, g.run_id, (r.spec ->> 'seed')::bigint AS seed, g.purpose, g.request_no, g.task,
-    g.task_hash, g.n, g.sampling, g.grader, g.model_id, g.version_id,
+    g.task_hash, g.n, g.sampling, g.grader, g.model_id, g.version_id, g.begun,
     extract(epoch FROM g.deadline - now())::double precision AS remaining_s
 
 -- name: journaled_calls
@@ -69,10 +71,14 @@ SELECT id FROM held
 
 -- name: make_ready
 UPDATE groups g SET state = 'ready', reason = NULL, ready_at = now(), ready_attempt = mine.by_attempt,
-    claim_expires = NULL, parts = g.parts || %(part)s::text
+    claim_expires = NULL, parts = g.parts || %(part)s::text, oldest = mine.oldest
 FROM (
-    SELECT g.id, held.attempt AS by_attempt FROM groups g
-    JOIN unnest(%(group_ids)s::bigint[], %(attempts)s::bigint[]) AS held (id, attempt) USING (id, attempt)
+    SELECT g.id, held.attempt AS by_attempt,
+        (SELECT min(v.number) FROM versions v
+            WHERE v.id = ANY (ARRAY(SELECT jsonb_array_elements_text(held.versions)))) AS oldest
+    FROM groups g
+    JOIN unnest(%(group_ids)s::bigint[], %(attempts)s::bigint[], %(versions)s::jsonb[])
+        AS held (id, attempt, versions) USING (id, attempt)
     WHERE g.state = 'requested' ORDER BY g.id FOR UPDATE OF g) AS mine
 WHERE g.id = mine.id
 RETURNING g.id

@@ -37,7 +37,10 @@ SELECT id, seq, kind, payload, payload_sha FROM operations
 WHERE model_id = %(model_id)s AND state = 'queued' ORDER BY seq LIMIT 16
 
 -- name: step_plan
-SELECT plan, group_ids FROM steps WHERE run_id = %(run_id)s AND n = %(n)s
+-- The version is the one that the step trains.
+SELECT s.plan, s.group_ids, v.id AS version_id FROM steps s JOIN runs r ON r.id = s.run_id
+LEFT JOIN versions v ON v.model_id = r.policy_model_id AND v.number = s.n - 1 AND v.state = 'live'
+WHERE s.run_id = %(run_id)s AND s.n = %(n)s
 
 -- name: insert_version
 INSERT INTO versions (id, tenant_id, model_id, seq, number, parent_id, manifest)

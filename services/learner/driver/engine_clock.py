@@ -1,0 +1,21 @@
+"""How long engines had nothing to compute for a model, between one look and the next."""
+
+from hone.store.database import Row, Transaction
+
+
+class EngineClock:
+    """Remembers the last look; the first one, and one after engines came or went, tells nothing."""
+
+    def __init__(self, model_id: str, fresh_s: float) -> None:
+        """Engines count that have reported within `fresh_s` seconds."""
+        self._model_id, self._fresh_s = model_id, fresh_s
+        self._last: Row | None = None
+
+    def idle(self, transaction: Transaction) -> dict[str, float]:
+        """Return the seconds without work as a metric, the mean over engines; they report every few seconds."""
+        last, now = self._last, transaction.one("driver.engine_time", model_id=self._model_id, fresh_s=self._fresh_s)
+        self._last = now
+        if now is None or last is None or not now["engines"] or now["engines"] != last["engines"]:
+            return {}
+        passed, computed = now["at"] - last["at"], (now["computed_s"] - last["computed_s"]) / now["engines"]
+        return {"engine/idle_s": max(0.0, passed - computed)}

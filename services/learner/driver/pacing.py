@@ -1,0 +1,67 @@
+"""How far rollouts run ahead of training. Numbers in, numbers out.
+
+Step n trains version n - 1. A group is as stale as the oldest version that sampled one of its tokens lies behind that.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from services.learner.driver.view import Count
+
+
+def staleness(n: int, version: int) -> int:
+    """Return how many versions a sample of version number `version` is old when step `n` trains on it."""
+    return n - 1 - version
+
+
+def expiry(gone: Sequence[Mapping[str, Any]], reason: str | None) -> str:
+    """Return what is told of groups that expired; `reason` is what one of them waited for last."""
+    late = sum(row["ready_at"] is None for row in gone)
+    told = [f"{_groups(late)} not ready within the deadline" + (f": {reason}" if reason else "")] if late else []
+    if len(gone) > late:
+        told.append(f"{_groups(len(gone) - late)} staler than training may go on with")
+    return "; ".join(told)
+
+
+def _groups(count: int) -> str:
+    return "1 group was" if count == 1 else f"{count} groups were"
+
+
+@dataclass(frozen=True)
+class Pace:
+    """A run's bound: nothing is trained on that is staler than `max_staleness`; 0 is synchronous."""
+
+    max_staleness: int
+    prompts: int  # groups of a step
+    steps: int
+
+    @property
+    def runs_ahead(self) -> bool:
+        """Whether samples may come from older versions, several in one sequence."""
+        return self.max_staleness > 0
+
+    def room(self, committed: int) -> int:
+        """Return how many groups may be open: no more than the bound allows to use, nor than the run still needs."""
+        return min(self.max_staleness + 1, self.steps - committed) * self.prompts
+
+    def plannable(self, n: int, committed: int) -> bool:
+        """Tell whether step `n` may be planned; ahead of the trainer at most one, so that it finds its next work."""
+        return n <= min(self.steps, committed + (2 if self.runs_ahead else 1))
+
+    def waits(self, n: int, open: Count) -> bool:
+        """Tell whether step `n` has to wait for a group that is not ready: each when synchronous, else such as would
+        be too stale for the step after.
+        """
+        if not self.runs_ahead:
+            return not open.total or open.requested > 0
+        return open.begun is not None and staleness(n, open.begun) >= self.max_staleness
+
+    def oldest(self, n: int) -> int:
+        """Return the number of the oldest version that step `n` may have samples of."""
+        return n - 1 - self.max_staleness
+
+    def expires(self, n: int, open: Count) -> bool:
+        """Tell whether a group is past its deadline, or too stale for step `n`. Time never ends a synchronous one."""
+        outlived = open.oldest is not None and open.oldest < self.oldest(n)
+        return self.runs_ahead and (open.late > 0 or outlived)

@@ -1,0 +1,90 @@
+"""Rollouts that run ahead of training: they keep to their bound, they learn, and one that never ends is given up."""
+
+import secrets
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import pytest
+
+from tests.acceptance import invariants, toy
+from tests.acceptance.havoc import Havoc
+from tests.acceptance.scene import Scene, open_scene
+
+STEPS, PROMPTS, BOUND, LEASE_S = 120, 16, 3, 4.0
+SLOW = {"type": "slowed", "grader": {"type": "exact"}, "seconds": 0.2}
+
+
+@pytest.fixture(scope="module")
+def scene(shared_directory: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+    settings, counts = {"sweep_s": 0.5, "lease_s": LEASE_S}, {"inference": 2, "rollout": 2}
+    opened = open_scene(shared_directory / "ahead", settings, counts)
+    opened.client.upload_model("base", toy.write_base(tmp_path_factory.mktemp("base"), steps=45))
+    yield opened
+    opened.stack.stop()
+
+
+def states(scene: Scene, run_id: str) -> dict[tuple[str, str | None], int]:
+    """Count training groups by state and reason."""
+    found = scene.rows("SELECT state, reason, count(*) AS groups FROM groups WHERE run_id = %s AND purpose = 'train' "
+                       "GROUP BY 1, 2", run_id)
+    return {(row["state"], row["reason"]): row["groups"] for row in found}
+
+
+def values(scene: Scene, run_id: str, name: str) -> list[float]:
+    return [value for _, value in scene.client.metrics(run_id).series[name]]
+
+
+def test_rollouts_run_ahead_within_their_bound_and_teach(scene: Scene) -> None:
+    changes: dict[str, Any] = {"grader": SLOW, "max_staleness": BOUND, "eval": {"prompts": 64, "every": STEPS}}
+    run = scene.client.create_run(toy.spec("ahead", "base", STEPS, **changes))
+    scene.finished(run.id)
+    stalest = values(scene, run.id, "staleness/max")
+    assert len(stalest) == STEPS
+    assert 1 <= max(stalest) <= BOUND
+    assert states(scene, run.id) == {("used", None): STEPS * PROMPTS}
+    rewards = values(scene, run.id, "reward/mean")
+    assert fmean(rewards[-20:]) >= fmean(rewards[:20]) + 0.1
+    for name in ("trainer/idle_s", "engine/idle_s", "correction/weight_mean"):
+        assert values(scene, run.id, name)
+
+
+def test_what_is_trained_on_is_as_stale_as_the_metric_says(scene: Scene) -> None:
+    run = scene.client.create_run(toy.spec("told", "base", 12, grader=SLOW, max_staleness=BOUND, eval=None))
+    scene.finished(run.id)
+    rows = scene.rows(
+        "SELECT s.n, max(s.n - 1 - g.oldest) AS stalest FROM steps s JOIN groups g ON g.id = ANY (s.group_ids) "
+        "WHERE s.run_id = %s GROUP BY s.n ORDER BY s.n", run.id)
+    assert [row["stalest"] for row in rows] == values(scene, run.id, "staleness/max")
+
+
+def test_a_group_that_never_ends_is_waited_for_then_expires_and_training_goes_on(scene: Scene) -> None:
+    grader = {**SLOW, "straggler_every": 40, "straggler_seconds": 3600}
+    run = scene.client.create_run(toy.spec(
+        "stragglers", "base", 20, grader=grader, max_staleness=1, group_deadline_s=4, eval=None))
+    scene.finished(run.id)
+    expired = states(scene, run.id)["dropped", "expired"]
+    assert expired > 0
+    assert states(scene, run.id)["used", None] == 20 * PROMPTS
+    told = [event.message for event in scene.client.events(run.id).data if event.kind == "expired"]
+    assert "not ready within the deadline" in told[0]
+    assert values(scene, run.id, "groups/expired")[-1] <= expired
+    assert longest_pause(scene, run.id) > 2.0, "the step before the bound waited for it"
+
+
+def test_kills_lose_and_double_nothing(scene: Scene) -> None:
+    steps = 160
+    run = scene.client.create_run(toy.spec("killed", "base", steps, grader=SLOW, max_staleness=BOUND, eval=None))
+    havoc = Havoc(scene, run.id, steps, LEASE_S)
+    seed = secrets.randbelow(2**31)
+    print(f"\nseed {seed}: {havoc.random_kills(seed, 6)}, recovered in {havoc.summary()}")
+    scene.finished(run.id)
+    invariants.check(scene, run.id, steps, PROMPTS)
+    assert max(values(scene, run.id, "staleness/max")) <= BOUND
+
+
+def longest_pause(scene: Scene, run_id: str) -> float:
+    commits = scene.rows("SELECT committed_at FROM steps WHERE run_id = %s ORDER BY n", run_id)
+    return max((after["committed_at"] - before["committed_at"]).total_seconds() for before, after in pairwise(commits))

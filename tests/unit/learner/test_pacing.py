@@ -1,0 +1,82 @@
+"""How far rollouts run ahead, in numbers."""
+
+from typing import Any
+
+import pytest
+
+from services.learner.driver.engine_clock import EngineClock
+from services.learner.driver.pacing import Pace, expiry, staleness
+from services.learner.driver.view import Count
+
+SYNCHRONOUS, AHEAD = Pace(0, 32, 10), Pace(2, 32, 10)
+
+
+def test_a_sample_of_the_version_in_training_is_not_stale() -> None:
+    assert [staleness(5, version) for version in (4, 3, 1)] == [0, 1, 3]
+
+
+@pytest.mark.parametrize(("pace", "committed", "room"), [
+    (SYNCHRONOUS, 0, 32), (SYNCHRONOUS, 9, 32), (SYNCHRONOUS, 10, 0),
+    (AHEAD, 0, 96), (AHEAD, 7, 96), (AHEAD, 8, 64), (AHEAD, 9, 32), (AHEAD, 10, 0),
+])
+def test_open_groups_are_bounded_by_staleness_and_by_what_is_left(pace: Pace, committed: int, room: int) -> None:
+    assert pace.room(committed) == room
+
+
+@pytest.mark.parametrize(("pace", "n", "committed", "plannable"), [
+    (SYNCHRONOUS, 1, 0, True), (SYNCHRONOUS, 2, 0, False), (SYNCHRONOUS, 11, 10, False),
+    (AHEAD, 2, 0, True), (AHEAD, 3, 0, False), (AHEAD, 10, 8, True), (AHEAD, 11, 10, False),
+])
+def test_at_most_one_step_is_planned_behind_the_one_in_training(
+    pace: Pace, n: int, committed: int, plannable: bool
+) -> None:
+    assert pace.plannable(n, committed) is plannable
+
+
+@pytest.mark.parametrize(("open", "waits"), [
+    (Count(), True), (Count(total=32, requested=1, ready=31), True), (Count(total=32, ready=32), False)])
+def test_a_synchronous_step_waits_for_every_group(open: Count, waits: bool) -> None:
+    assert SYNCHRONOUS.waits(3, open) is waits
+
+
+@pytest.mark.parametrize(("begun", "waits"), [(None, False), (4, False), (3, False), (2, True), (1, True)])
+def test_a_step_waits_for_what_would_be_too_stale_for_the_next(begun: int | None, waits: bool) -> None:
+    """Step 5 trains version 4; a group of version 2 is 2 versions old in it and would be 3 in step 6."""
+    assert AHEAD.waits(5, Count(total=90, requested=3, ready=87, begun=begun)) is waits
+
+
+@pytest.mark.parametrize(("open", "expires"), [
+    (Count(), False), (Count(total=4, ready=4, oldest=2), False), (Count(total=4, ready=4, oldest=1), True),
+    (Count(total=4, requested=4, late=1), True),
+])
+def test_what_is_late_or_staler_than_the_bound_expires(open: Count, expires: bool) -> None:
+    assert AHEAD.oldest(5) == 2
+    assert AHEAD.expires(5, open) is expires
+    assert not SYNCHRONOUS.expires(5, open)
+
+
+@pytest.mark.parametrize(("ready", "reason", "told"), [
+    ([None, None], "inference: no answer yet",
+     "2 groups were not ready within the deadline: inference: no answer yet"),
+    ([None], None, "1 group was not ready within the deadline"),
+    ([1.0, None], None, "1 group was not ready within the deadline; 1 group was staler than training may go on with"),
+])
+def test_what_expired_is_told_with_its_reason(ready: list[float | None], reason: str | None, told: str) -> None:
+    assert expiry([{"ready_at": at} for at in ready], reason) == told
+
+
+class Looks:
+    """Answers the clock's question with one row after the other."""
+
+    def __init__(self, *rows: tuple[float, int, float]) -> None:
+        self._rows = [{"at": at, "engines": engines, "computed_s": computed} for at, engines, computed in rows]
+
+    def one(self, *_: object, **__: object) -> dict[str, float]:
+        return self._rows.pop(0)
+
+
+def test_idle_engines_are_those_that_computed_less_than_time_passed() -> None:
+    looks: Any = Looks((10.0, 2, 4.0), (13.0, 2, 6.0), (14.0, 1, 9.0), (15.0, 1, 11.0))
+    clock = EngineClock("mod_1", 5.0)
+    found = [clock.idle(looks) for _ in range(4)]
+    assert found == [{}, {"engine/idle_s": 2.0}, {}, {"engine/idle_s": 0.0}]
