@@ -47,6 +47,7 @@ bench: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks.generation
 	$(BIN)/python -m benchmarks.grpo_step --setting short
 	$(BIN)/python -m benchmarks.grpo_step --setting variable
+	$(BIN)/python -m benchmarks.asynchronous
 	$(BIN)/python -m benchmarks.overhead
 	$(BIN)/python -m benchmarks.memory
 	$(BIN)/python -m benchmarks.render

@@ -1,18 +1,20 @@
-"""Tokens per second of the native engine against transformers `generate`: same weights, prompts, lengths, one thread.
+"""Tokens per second of the native engine against transformers `generate`: same weights, prompts and lengths.
 
     python -m benchmarks.generation [--repetitions N] [--smoke] [--out FILE]
 
 Two settings: every answer 64 tokens long, and lengths as reinforcement learning meets them (exponential, mean 48, at
 most 256), where a static batch computes padding until its longest row ends. Sampling at temperature 1 with log-probs
-on both sides; lengths are forced, so that both make the same number of useful tokens. The bound is what the model's
-matrix products alone would take as plain products of 256 rows, measured in the same process.
+on both sides; lengths are forced, so that both make the same number of useful tokens. Each side runs with one thread
+and with two: as one process with two threads, or as two processes that share the prompts. The bound is what the
+model's matrix products alone would take as plain products of 256 rows on one thread.
 """
 
 import argparse
 import random
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,7 @@ import torch
 from transformers import AutoModelForCausalLM
 
 from benchmarks import checkpoints, figures
+from benchmarks.crews import Crew
 from benchmarks.machine import provenance
 from benchmarks.results import RESULTS, store
 from hone.models.architecture import Architecture
@@ -48,6 +51,12 @@ class Setting:
         """Tokens that somebody wants."""
         return sum(self.lengths)
 
+    def shares(self, count: int) -> list["Setting"]:
+        """Return `count` settings that hold the prompts together, equal ones side by side."""
+        size = len(self.prompts) // count
+        return [Setting(self.name, self.prompts[start:start + size], self.lengths[start:start + size])
+                for start in range(0, size * count, size)]
+
 
 def settings(rows: int, longest: int) -> list[Setting]:
     """Return both settings for `rows` answers of at most `longest` tokens."""
@@ -61,14 +70,13 @@ def settings(rows: int, longest: int) -> list[Setting]:
     return [Setting("equal", prompts(rows), [longest // 4] * rows), Setting("variable", shared, lengths)]
 
 
-def native(checkpoint: Path) -> Callable[[Setting], float]:
-    """Return a function that runs a setting on the native engine and says how many seconds that took."""
+def native(checkpoint: Path) -> Callable[[Setting], None]:
+    """Return a function that runs a setting on the native engine."""
     read = Checkpoint.from_directory(checkpoint)
     shapes = ladder.measure(read.architecture, ROWS, _POSITIONS)
     engine = Engine(read.architecture, shapes, ROWS, Version("v0", fuse(read), Tokenizer(read.files)))
 
-    def run(setting: Setting) -> float:
-        started = time.perf_counter()
+    def run(setting: Setting) -> None:
         for number, (prompt, length) in enumerate(zip(setting.prompts, setting.lengths, strict=True)):
             engine.submit(Request(f"{number}", tuple(prompt), 1, Sampling(length), NoiseKey(0, f"{number}")))
         made = 0
@@ -76,26 +84,31 @@ def native(checkpoint: Path) -> Callable[[Setting], float]:
             made += sum(len(one.ids) for answer in engine.step() for one in answer.completions)
         if made != setting.useful:
             raise RuntimeError(f"{made} tokens made, {setting.useful} asked for")
-        return time.perf_counter() - started
 
     return run
 
 
-def stock(checkpoint: Path) -> Callable[[Setting], float]:
-    """Return a function that runs a setting as one static batch of transformers and says how many seconds it took."""
+def stock(checkpoint: Path) -> Callable[[Setting], None]:
+    """Return a function that runs a setting as one static batch of transformers."""
     model: Any = AutoModelForCausalLM.from_pretrained(checkpoint, dtype=torch.float32)
 
-    def run(setting: Setting) -> float:
-        started, longest = time.perf_counter(), max(setting.lengths)
+    def run(setting: Setting) -> None:
+        longest = max(setting.lengths)
         with torch.inference_mode():
             made = model.generate(
                 input_ids=torch.tensor(setting.prompts), attention_mask=torch.ones(len(setting.prompts), 16).long(),
                 max_new_tokens=longest, min_new_tokens=longest, do_sample=True, temperature=1.0, top_k=0,
                 return_dict_in_generate=True, output_scores=True)
             model.compute_transition_scores(made.sequences, made.scores, normalize_logits=True)
-        return time.perf_counter() - started
 
     return run
+
+
+SIDES = (
+    ("transformers", stock, 1, 1), ("native", native, 1, 1),
+    ("transformers", stock, 1, 2), ("transformers", stock, 2, 1), ("native", native, 2, 1),
+)
+"""Who runs, in how many processes of how many threads each."""
 
 
 def bound_s(architecture: Architecture, setting: Setting) -> float:
@@ -120,18 +133,42 @@ def _product_s(inner: int, columns: int) -> float:
     return statistics.quantiles(taken, n=5)[0] / ROWS
 
 
-def measure(setting: Setting, sides: dict[str, Callable[[Setting], float]], repetitions: int) -> dict[str, Any]:
-    """Return medians of alternating repetitions, after one of each to warm up."""
-    for run in sides.values():
-        run(Setting("warm-up", setting.prompts[:16], [4] * 16))
-    taken: dict[str, list[float]] = {name: [] for name in sides}
-    for _ in range(repetitions):
-        for name, run in sides.items():
-            taken[name].append(run(setting))
-    medians = {name: statistics.median(values) for name, values in taken.items()}
-    rates = {f"{name}_tokens_per_s": setting.useful / median for name, median in medians.items()}
-    return {"useful_tokens": setting.useful, "padded_tokens": max(setting.lengths) * len(setting.lengths), **rates,
-            "ratio": figures.ratio(medians["transformers"], medians["native"]), "seconds": taken}
+@dataclass(frozen=True)
+class Taken:
+    """Seconds of each repetition: of each side, and of the bound, measured between them on the same machine."""
+
+    sides: list[list[float]]
+    bound: list[float]
+
+
+def measure(settings: Sequence[Setting], checkpoint: Path, repetitions: int) -> dict[str, Taken]:
+    """Return what each setting took, in alternating repetitions after one of each to warm up."""
+    architecture = Checkpoint.from_directory(checkpoint).architecture
+    taken = {setting.name: Taken([[] for _ in SIDES], []) for setting in settings}
+    with ExitStack() as running:
+        crews = [running.enter_context(Crew(make, checkpoint, *shape)) for _, make, *shape in SIDES]
+        for crew in crews:
+            crew.seconds([Setting("warm-up", settings[0].prompts[:16], [4] * 16)] * crew.size)
+        for setting in settings:
+            for _ in range(repetitions):
+                for crew, seconds in zip(crews, taken[setting.name].sides, strict=True):
+                    seconds.append(crew.seconds(setting.shares(crew.size)))
+                    if crew.threads == 1:
+                        taken[setting.name].bound.append(bound_s(architecture, setting))
+    return taken
+
+
+def told(setting: Setting, taken: Taken) -> dict[str, Any]:
+    """Return each side's tokens a second, and how many times as many the native engine makes with as many threads."""
+    rates = [setting.useful / statistics.median(seconds) for seconds in taken.sides]
+    bound = setting.useful / statistics.median(taken.bound)
+    native_rates = {processes * threads: rate
+                    for (name, _, processes, threads), rate in zip(SIDES, rates, strict=True) if name == "native"}
+    sides = [{"engine": name, "layout": f"{processes} x {threads} threads", "tokens_per_s": rate,
+              "native_over_this": figures.ratio(native_rates[processes * threads], rate)}
+             for (name, _, processes, threads), rate in zip(SIDES, rates, strict=True)]
+    return {"useful_tokens": setting.useful, "padded_tokens": max(setting.lengths) * len(setting.lengths),
+            "sides": sides, "bound_tokens_per_s": bound, "share_of_bound": native_rates[1] / bound}
 
 
 def main() -> None:
@@ -142,18 +179,12 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=RESULTS / "generation.json")
     chosen = parser.parse_args()
     torch.set_num_threads(1)
-    told = provenance()
-    checkpoint = checkpoints.prepare("random_weights")
-    architecture = Checkpoint.from_directory(checkpoint).architecture
-    sides = {"native": native(checkpoint), "transformers": stock(checkpoint)}
-    measured = {}
-    for setting in settings(32, 32) if chosen.smoke else settings(ROWS, 256):
-        bound = setting.useful / bound_s(architecture, setting)
-        found = measure(setting, sides, chosen.repetitions)
-        measured[setting.name] = {**found, "bound_tokens_per_s": bound,
-                                  "share_of_bound": found["native_tokens_per_s"] / bound}
-    raw = {name: found.pop("seconds") for name, found in measured.items()}
-    store(chosen.out, {**told, "threads": 1, "smoke": chosen.smoke, "settings": measured, "raw": raw})
+    began, checkpoint = provenance(), checkpoints.prepare("random_weights")
+    asked = settings(32, 32) if chosen.smoke else settings(ROWS, 256)
+    taken = measure(asked, checkpoint, chosen.repetitions)
+    measured = {setting.name: told(setting, taken[setting.name]) for setting in asked}
+    raw = {name: vars(seconds) for name, seconds in taken.items()}
+    store(chosen.out, {**began, "smoke": chosen.smoke, "settings": measured, "raw": raw})
 
 
 if __name__ == "__main__":

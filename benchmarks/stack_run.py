@@ -56,7 +56,7 @@ def spec(workload: Workload, model: str, name: str, seed: int, skip: bool) -> di
         "sampling": {"max_tokens": workload.max_tokens, "temperature": 1.0},
         "batch": {"prompts": workload.prompts, "samples": workload.samples},
         "optimizer": {"lr": workload.lr, "beta1": 0.9, "beta2": 0.95, "weight_decay": 0.0, "clip_norm": 1.0},
-        "steps": workload.steps, "eval": None,
+        "steps": workload.steps, "eval": None, "snapshot_every": 10,
     }
 
 

@@ -36,12 +36,17 @@ def _step_rows(result: Result) -> Iterable[Sequence[str]]:
 
 
 def generation(results: Sequence[Result]) -> str:
-    """Useful tokens a second of both engines."""
-    head = ("setting", "transformers, tokens/s", "native, tokens/s", "ratio", "share of the GEMM bound")
-    rows = ((name, f"{told['transformers_tokens_per_s']:.0f}", f"{told['native_tokens_per_s']:.0f}",
-             f"{told['ratio']:.2f}", percent(told["share_of_bound"]))
-            for result in results for name, told in result["settings"].items())
-    return markdown(head, rows)
+    """Useful tokens a second of both engines in each layout; the ratio is to the native engine with as many threads."""
+    head = ("setting", "engine", "layout", "tokens/s", "native / this", "share of the GEMM bound")
+    return markdown(head, (row for result in results for name, told in result["settings"].items()
+                           for row in _generation_rows(name, told)))
+
+
+def _generation_rows(setting: str, told: Result) -> Iterable[Sequence[str]]:
+    for side in told["sides"]:
+        alone = side["engine"] == "native" and side["layout"] == "1 x 1 threads"
+        yield (setting, side["engine"], side["layout"], f"{side['tokens_per_s']:.0f}",
+               f"{side['native_over_this']:.2f}", percent(told["share_of_bound"]) if alone else "")
 
 
 def overhead(results: Sequence[Result]) -> str:
@@ -112,10 +117,25 @@ def _amount(part: float, whole: float) -> str:
     return f"{milliseconds(part)} ({percent(part / whole)})"
 
 
+def asynchronous(results: Sequence[Result]) -> str:
+    """A row for each run, and what running ahead brought."""
+    head = ("mode", "seed", "s a step", "s to target", "held-out accuracy, first and last", "staleness, mean (max)",
+            "trainer idle, s a step")
+    rows = ((run["mode"], str(run["seed"]), f"{run['step_s']:.2f}",
+             "–" if run["seconds_to_target"] is None else f"{run['seconds_to_target']:.0f}",
+             f"{run['accuracy']['first']:.3f}, {run['accuracy']['last']:.3f}",
+             f"{run['staleness']['mean']:.1f} ({run['staleness']['max']:.0f})", f"{run['trainer_idle_s']:.2f}")
+            for result in results for run in result["runs"])
+    [told] = results
+    speedups = ", ".join(f"{each:.2f}" for each in told["speedup"])
+    return f"{markdown(head, rows)}\n\nTime to target, synchronous / asynchronous, seed by seed: {speedups}."
+
+
 TABLES: Mapping[str, Table] = {
     "grpo_step": Table(("grpo_step_short", "grpo_step_variable"),
                        "python -m benchmarks.grpo_step --setting short|variable", grpo_step),
     "generation": Table(("generation",), "python -m benchmarks.generation", generation),
+    "asynchronous": Table(("asynchronous",), "python -m benchmarks.asynchronous", asynchronous),
     "overhead": Table(("overhead",), "python -m benchmarks.overhead", overhead),
     "recovery": Table(("recovery",), "python -m benchmarks.recovery", recovery),
     "memory": Table(("memory",), "python -m benchmarks.memory", memory),

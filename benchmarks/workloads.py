@@ -36,7 +36,6 @@ class Workload:
     samples: int = 8
     window: int = 10
     warm_up: int = 5
-    grader: dict[str, Any] | None = None
     engines: int = 1                # Hone's, one thread each
     trainer_threads: int = 1        # Hone's
 
@@ -56,8 +55,8 @@ WORKLOADS = {
         lr=3e-4, target=0.9, engines=2, trainer_threads=2,
         layouts=(Layout(1, 1, 256), Layout(1, 2, 256), Layout(2, 1, 128))),
     "variable": Workload(
-        name="variable", start="random_digits", environment="even_digits", params={}, max_tokens=256, steps=12,
-        lr=3e-4, target=None, warm_up=3, engines=2, trainer_threads=2,
+        name="variable", start="random_digits", environment="even_digits", params={}, max_tokens=256, steps=16,
+        lr=3e-5, target=None, warm_up=3, engines=2, trainer_threads=2,
         layouts=(Layout(1, 2, 256), Layout(1, 2, 64), Layout(2, 1, 128))),
 }
 

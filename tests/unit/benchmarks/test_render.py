@@ -27,8 +27,9 @@ RESULTS: dict[str, dict[str, Any]] = {
         "processes": {"value-0": {"peak_mib": 60.0, "helpers": 0, "largest_helper_mib": 0.0},
                       "postgres": {"peak_mib": 90.0, "helpers": 7, "largest_helper_mib": 40.2}},
     },
-    "generation": {**SOURCE, "settings": {"equal": {
-        "transformers_tokens_per_s": 3000.0, "native_tokens_per_s": 3600.0, "ratio": 1.2, "share_of_bound": 0.601}}},
+    "generation": {**SOURCE, "settings": {"equal": {"share_of_bound": 0.601, "sides": [
+        {"engine": "transformers", "layout": "1 x 2 threads", "tokens_per_s": 3000.0, "native_over_this": 1.2},
+        {"engine": "native", "layout": "1 x 1 threads", "tokens_per_s": 3600.0, "native_over_this": 1.0}]}}},
     "recovery": {**SOURCE, "backends": recovery.told(
         'two\nseconds to the next steps on embedded: {"driver": {"count": 9, "median_s": 1.25, "longest_s": 3.5}}\n')},
     "overhead": {**SOURCE, "scales": {"toy": {
@@ -50,7 +51,8 @@ def marked(name: str, body: str = "stale\n") -> str:
         "| short | Hone, no skipping | 1 x 1 threads | 0.250 | 1.20 | 0.500, 0.950 | – | 6.0 (6) | 3.2 |",
     ]),
     ("memory", ["| postgres | 90 | 7 | 40 |\n| value-0 | 60 | – | – |\n| all, shared pages once | 812 |  |  |"]),
-    ("generation", ["| equal | 3000 | 3600 | 1.20 | 60.1 % |"]),
+    ("generation", ["| equal | transformers | 1 x 2 threads | 3000 | 1.20 |  |",
+                    "| equal | native | 1 x 1 threads | 3600 | 1.00 | 60.1 % |"]),
     ("overhead", [
         "| generation | 60 ms (30.0 %) |", "| asking | 9.0 ms (4.5 %) |", "| **outside arithmetic** | **31.0 %** |",
         "| of it arithmetic | 160 ms |", "| driver-0 | 20 ms (8.0 %) |", "| **outside arithmetic** | **36.0 %** |",
