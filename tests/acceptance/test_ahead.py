@@ -13,7 +13,7 @@ from tests.acceptance import invariants, toy
 from tests.acceptance.havoc import Havoc
 from tests.acceptance.scene import Scene, open_scene
 
-STEPS, PROMPTS, BOUND, LEASE_S = 120, 16, 3, 4.0
+STEPS, PROMPTS, BOUND, LEASE_S = 80, 16, 3, 4.0
 SLOW = {"type": "slowed", "grader": {"type": "exact"}, "seconds": 0.2}
 
 
@@ -21,7 +21,7 @@ SLOW = {"type": "slowed", "grader": {"type": "exact"}, "seconds": 0.2}
 def scene(shared_directory: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     settings, counts = {"sweep_s": 0.5, "lease_s": LEASE_S}, {"inference": 2, "rollout": 2}
     opened = open_scene(shared_directory / "ahead", settings, counts)
-    opened.client.upload_model("base", toy.write_base(tmp_path_factory.mktemp("base"), steps=45))
+    opened.client.upload_model("base", toy.write_base(tmp_path_factory.mktemp("base"), steps=90, careless=0.5))
     yield opened
     opened.stack.stop()
 
@@ -38,15 +38,17 @@ def values(scene: Scene, run_id: str, name: str) -> list[float]:
 
 
 def test_rollouts_run_ahead_within_their_bound_and_teach(scene: Scene) -> None:
-    changes: dict[str, Any] = {"grader": SLOW, "max_staleness": BOUND, "eval": {"prompts": 64, "every": STEPS}}
+    prompts = 2 * PROMPTS
+    changes: dict[str, Any] = {"max_staleness": BOUND, "batch": {"prompts": prompts, "samples": 8}}
+    changes |= {"grader": {**SLOW, "seconds": 0.02}, "eval": {"prompts": 64, "every": STEPS}}
     run = scene.client.create_run(toy.spec("ahead", "base", STEPS, **changes))
     scene.finished(run.id)
     stalest = values(scene, run.id, "staleness/max")
     assert len(stalest) == STEPS
     assert 1 <= max(stalest) <= BOUND
-    assert states(scene, run.id) == {("used", None): STEPS * PROMPTS}
+    assert states(scene, run.id) == {("used", None): STEPS * prompts}
     rewards = values(scene, run.id, "reward/mean")
-    assert fmean(rewards[-20:]) >= fmean(rewards[:20]) + 0.1
+    assert fmean(rewards[-20:]) >= fmean(rewards[:20]) + 0.15
     for name in ("trainer/idle_s", "engine/idle_s", "correction/weight_mean"):
         assert values(scene, run.id, name)
 
