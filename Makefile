@@ -74,7 +74,7 @@ $(VENV)/.installed-bench: pyproject.toml
 
 $(VENV)/.installed-test: pyproject.toml
 	@$(call create)
-	@$(call install,train$(COMMA)dev$(MOTO))
+	@$(call install,train$(COMMA)dev$(COMMA)textworld$(MOTO))
 
 COMMA := ,
 # The S3 server of the tests: Ceph's where it is installed, otherwise moto's.

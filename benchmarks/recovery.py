@@ -2,7 +2,8 @@
 
     python -m benchmarks.recovery [--out FILE]
 
-Runs tests/acceptance/test_kills.py on every back end and collects what it prints.
+Runs the acceptance tests that kill processes, on every back end and of episodes of several turns, and collects what
+they print.
 """
 
 import argparse
@@ -16,29 +17,29 @@ from typing import Any
 from benchmarks.machine import provenance
 from benchmarks.results import RESULTS, store
 
-SUITE = "tests/acceptance/test_kills.py"
+SUITES = ("tests/acceptance/test_kills.py", "tests/acceptance/test_turns.py")
 _TOLD = re.compile(r"seconds to the next steps on (?P<backend>\w+): (?P<kinds>\{.*\})$", re.MULTILINE)
 
 
 class NothingTold(Exception):
-    """The kill suite passed without saying how long any recovery took."""
+    """The kill suites passed without saying how long any recovery took."""
 
 
 def told(output: str) -> dict[str, Any]:
     """Return count, median and longest recovery by back end and kind. Raises NothingTold."""
     found = {match["backend"]: json.loads(match["kinds"]) for match in _TOLD.finditer(output)}
     if not found:
-        raise NothingTold(f"{SUITE} printed no recovery seconds")
+        raise NothingTold("the kill suites printed no recovery seconds")
     return found
 
 
 def main() -> None:
-    """Run the suite and write the JSON; a failing suite fails this too."""
+    """Run the suites and write the JSON; a failing one fails this too."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=RESULTS / "recovery.json")
     chosen = parser.parse_args()
     began = provenance()
-    command = [sys.executable, "-m", "pytest", "-s", SUITE]
+    command = [sys.executable, "-m", "pytest", "-s", *SUITES]
     suite = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
     sys.stderr.write(suite.stdout)
     suite.check_returncode()

@@ -23,6 +23,9 @@ POINTS = {
 }
 """Every named point by the process kind that passes it; the kill suite walks this table."""
 
+TURN_POINTS = {"simulation": ["turn.before", "turn.after"]}
+"""More of them, which only runs with several turns pass."""
+
 
 def reach(point: str) -> None:
     """Die here, once, if a test armed `point`; otherwise do nothing."""

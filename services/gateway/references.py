@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from hone.environments import ENVIRONMENTS
 from hone.spec.problems import Problem, found
 from hone.spec.resolution import supervised
 from hone.spec.run import RunSpec, TaskSource
@@ -87,4 +88,7 @@ def _columns(spec: RunSpec, source: TaskSource, trained: bool) -> set[str]:
     """Name what every row needs: completions to imitate, or what its grader reads."""
     if trained and supervised(spec):
         return {"completion"}
-    return graders.columns(spec.grader or source.params.get("grader") or {"type": "exact"})
+    of_environment = ENVIRONMENTS[source.kind].columns or frozenset()
+    if source.environment is not None and spec.grader is None:
+        return set(of_environment)
+    return {*of_environment} | graders.columns(spec.grader or source.params.get("grader") or {"type": "exact"})

@@ -73,4 +73,4 @@ def _read(objects: Objects, part: str, row: int) -> dict[str, Any]:
         trajectory = asdict(parts.decode(objects.get(part))[row])
     except ObjectMissing:
         raise NotFound(f"The part {part}, which holds this trajectory, is not in the object store any more.") from None
-    return {name: trajectory[name] for name in ("task", "task_hash", "item", "calls", "steps")}
+    return {name: trajectory[name] for name in ("task", "task_hash", "item", "harness", "ended", "calls", "steps")}

@@ -13,7 +13,7 @@ from hone.ids import new
 from hone.spec.settings import Settings
 from hone.store.database import AsyncDatabase, Row
 from hone.trajectory import journal
-from hone.trajectory.records import Call
+from hone.trajectory.records import Turn
 
 _log = logging.getLogger(__name__)
 
@@ -34,11 +34,12 @@ class Claim:
     n: int
     sampling: dict[str, Any]
     grader: dict[str, Any] | None
+    harness: dict[str, Any]  # {name, params}
     model_id: str
     version_id: str | None
     begun: int | None  # without version_id: number of the oldest version that may sample it
     remaining_s: float  # to its deadline, when it was claimed
-    journaled: dict[tuple[int, int], Call] = field(default_factory=dict, compare=False)  # (index, call) → call
+    journaled: dict[tuple[int, int], Turn] = field(default_factory=dict, compare=False)  # by (index, call)
 
     @property
     def request(self) -> str:
@@ -147,7 +148,7 @@ def _named(claims: Iterable[Claim]) -> dict[str, list[int]]:
 
 
 def _claims(rows: list[Row], calls: list[Row]) -> list[Claim]:
-    journaled: dict[int, dict[tuple[int, int], Call]] = {}
+    journaled: dict[int, dict[tuple[int, int], Turn]] = {}
     for row in calls:
         try:
             journaled.setdefault(row["group_id"], {})[row["index"], row["call"]] = journal.decode(row["body"])

@@ -3,12 +3,10 @@
 import json
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from hone.api import reward_pb2, reward_pb2_grpc
 from hone.rpc.client import channel
 from hone.spec.settings import Settings
-from hone.trajectory.records import Call
 from services.rollout.batcher import Batcher
 from services.rollout.claims import Claim
 from services.rollout.patience import invalid
@@ -26,21 +24,30 @@ CALLS = 16
 
 
 @dataclass(frozen=True)
+class Answer:
+    """How one sample ended: its last words, and the task row as the environment left it."""
+
+    index: int
+    item_json: str
+    text: str
+    truncated: bool
+
+
+@dataclass(frozen=True)
 class Answers:
-    """A group's last calls, to be graded."""
+    """A group's answers, to be graded."""
 
     claim: Claim
-    item_json: str
-    calls: list[Call]
+    answers: list[Answer]
 
 
 class _Waiting:
     """Answers whose grades come one by one: each is complete when its last one is there."""
 
     def __init__(self, batch: Sequence[Answers]) -> None:
-        self._owners = [(place, index) for place, answers in enumerate(batch) for index in range(len(answers.calls))]
+        self._owners = [(place, index) for place, answers in enumerate(batch) for index in range(len(answers.answers))]
         self._grades: list[dict[int, reward_pb2.Grade]] = [{} for _ in batch]
-        self._sizes = [len(answers.calls) for answers in batch]
+        self._sizes = [len(answers.answers) for answers in batch]
 
     def take(self, response: reward_pb2.GradeStreamResponse) -> Iterator[tuple[int, list[reward_pb2.Grade]]]:
         """Give the places in the batch that are complete now, and their grades in order."""
@@ -62,7 +69,9 @@ class Reward:
         self._graders: dict[tuple[str, str, str], Batcher[Answers, list[reward_pb2.Grade]]] = {}
 
     async def grade(self, answers: Answers, grader_json: str) -> list[reward_pb2.Grade]:
-        """Return a grade for each call, in order; the service keeps the rows. Raises grpc.aio.AioRpcError."""
+        """Return a grade for each answer, in order; the service keeps the rows. Raises grpc.aio.AioRpcError."""
+        if not answers.answers:
+            return []
         key = (answers.claim.tenant_id, answers.claim.run_id, grader_json)
         if key not in self._graders:
             self._graders = {known: grader for known, grader in self._graders.items() if not grader.idle}
@@ -97,6 +106,5 @@ def score(grade: reward_pb2.Grade) -> float | None:
 
 
 def _items(answers: Answers) -> list[reward_pb2.GradeItem]:
-    common: dict[str, Any] = {"group_id": answers.claim.id, "item_json": answers.item_json}
-    return [reward_pb2.GradeItem(index=index, output_text=call.text, truncated=call.finish_reason == "length", **common)
-            for index, call in enumerate(answers.calls)]
+    return [reward_pb2.GradeItem(group_id=answers.claim.id, index=answer.index, item_json=answer.item_json,
+                                 output_text=answer.text, truncated=answer.truncated) for answer in answers.answers]

@@ -1,4 +1,4 @@
-"""Starting episodes: the resets that come together go as one call."""
+"""Episodes at the simulation service: the resets and the steps that come together go as one call."""
 
 import json
 from collections.abc import AsyncIterator
@@ -11,28 +11,83 @@ from services.rollout.claims import Claim
 from services.rollout.patience import invalid
 
 
+class SessionLost(Exception):
+    """The service does not know the session any more: it was started again, or forgot it."""
+
+
+class StepRefused(RuntimeError):
+    """A session that is known will not take this step."""
+
+
+class Host:
+    """One simulation process: sessions are stepped where they are."""
+
+    def __init__(self, address: str, timeout_s: float) -> None:
+        self._timeout_s = timeout_s
+        self._channel = channel(address)
+        self.stub = simulation_pb2_grpc.SimulationServiceStub(self._channel)
+        self._steps: Batcher[simulation_pb2.StepRequest, simulation_pb2.StepOutcome] = Batcher(self._step)
+
+    async def step(self, request: simulation_pb2.StepRequest) -> simulation_pb2.StepOutcome:
+        """Take a step together with those that are asked for now. Raises grpc.aio.AioRpcError."""
+        return await self._steps.ask(request)
+
+    async def close(self) -> None:
+        await self._channel.close(None)
+
+    async def _step(
+        self, requests: list[simulation_pb2.StepRequest]
+    ) -> AsyncIterator[tuple[int, simulation_pb2.StepOutcome]]:
+        batch = simulation_pb2.StepBatchRequest(steps=requests)
+        response = await self.stub.StepBatch(batch, timeout=self._timeout_s)
+        for place, outcome in enumerate(response.outcomes):
+            yield place, outcome
+
+
 class Simulation:
     """Client of the simulation service; made inside the running loop."""
 
     def __init__(self, settings: Settings) -> None:
-        self._timeout_s = settings.rpc_timeout_s
-        self._channel = channel(settings.simulation_address)
-        self._stub = simulation_pb2_grpc.SimulationServiceStub(self._channel)
+        self._timeout_s, self._address = settings.rpc_timeout_s, settings.simulation_address
+        self._hosts: dict[str, Host] = {}
         self._resets: Batcher[trajectory_pb2.Task, simulation_pb2.Session] = Batcher(self._reset, split=invalid)
 
     async def reset(self, claim: Claim) -> simulation_pb2.Session:
         """Return a session at the start of the group's task. Raises grpc.aio.AioRpcError."""
         return await self._resets.ask(_task(claim))
 
-    async def forget(self, sessions: list[str]) -> None:
+    async def step(self, session: simulation_pb2.Session, index: int, action: str) -> simulation_pb2.StepResponse:
+        """Return where a step leads; the same index leads to the same place.
+
+        Raises SessionLost, StepRefused and grpc.aio.AioRpcError.
+        """
+        request = simulation_pb2.StepRequest(session_id=session.session_id, index=index, action=action)
+        outcome = await self._host(session.address).step(request)
+        if outcome.HasField("lost"):
+            raise SessionLost(outcome.lost)
+        if outcome.HasField("refused"):
+            raise StepRefused(f"step {index} of {session.session_id}: {outcome.refused}")
+        return outcome.taken
+
+    async def forget(self, sessions: list[simulation_pb2.Session]) -> None:
         """Let the service forget sessions that nobody will step. Raises grpc.aio.AioRpcError."""
-        await self._stub.Close(simulation_pb2.CloseRequest(session_ids=sessions), timeout=self._timeout_s)
+        for address in {session.address for session in sessions}:
+            ids = [session.session_id for session in sessions if session.address == address]
+            await self._host(address).stub.Close(simulation_pb2.CloseRequest(session_ids=ids), timeout=self._timeout_s)
 
     async def close(self) -> None:
-        await self._channel.close(None)
+        for host in self._hosts.values():
+            await host.close()
+
+    def _host(self, address: str) -> Host:
+        wanted = address or self._address
+        if wanted not in self._hosts:
+            self._hosts[wanted] = Host(wanted, self._timeout_s)
+        return self._hosts[wanted]
 
     async def _reset(self, tasks: list[trajectory_pb2.Task]) -> AsyncIterator[tuple[int, simulation_pb2.Session]]:
-        response = await self._stub.Reset(simulation_pb2.ResetRequest(tasks=tasks), timeout=self._timeout_s)
+        request = simulation_pb2.ResetRequest(tasks=tasks)
+        response = await self._host(self._address).stub.Reset(request, timeout=self._timeout_s)
         for place, session in enumerate(response.sessions):
             yield place, session
 

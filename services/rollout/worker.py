@@ -9,6 +9,7 @@ import grpc
 from psycopg import OperationalError
 from psycopg.types.json import Jsonb
 
+from hone.api import simulation_pb2
 from hone.spec.settings import Settings
 from hone.store import objects
 from hone.store.database import AsyncDatabase
@@ -150,9 +151,9 @@ class Worker:
         except Exception as error:
             await self._fail(claims, error)
         self._claims.let_go(claims)
-        self._start(self._background, self._forget([graded.session_id for graded in wave]))
+        self._start(self._background, self._forget([session for graded in wave for session in graded.sessions]))
 
-    async def _forget(self, sessions: list[str]) -> None:
+    async def _forget(self, sessions: list[simulation_pb2.Session]) -> None:
         try:
             await self._groups.forget(sessions)
         except grpc.aio.AioRpcError as error:

@@ -1,4 +1,4 @@
-"""One thread that makes tasks, so that the event loop stays free for steps."""
+"""One thread that makes tasks or takes steps, so that the event loop stays free for other calls."""
 
 import asyncio
 from collections.abc import Callable
@@ -17,9 +17,9 @@ class Maker:
     a daemon: a slow generator does not hold up the end of the process.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, name: str) -> None:
         self._jobs: SimpleQueue[tuple[Future[Any], Callable[[], Any]]] = SimpleQueue()
-        Thread(target=self._work, name="tasks", daemon=True).start()
+        Thread(target=self._work, name=name, daemon=True).start()
 
     async def made(self, make: Callable[[], Made]) -> Made:
         """Return what the function makes, or raise what it raises."""

@@ -8,25 +8,25 @@ from typing import Any
 from hone.api import simulation_pb2, simulation_pb2_grpc, trajectory_pb2
 from hone.crashpoints import reach
 from hone.environments import ENVIRONMENTS
-from hone.environments.contract import Episode, Observation, Task, Transition, WrongParams
-from hone.environments.hashing import canonical
+from hone.environments.contract import Observation, Task, WrongParams
 from hone.environments.streams import draw
 from hone.environments.tasks import Split
 from hone.environments.wire import episode_from_proto, json_object, to_proto
-from hone.rpc.errors import InvalidField
+from hone.rpc.errors import Diverged, InvalidField, Refused
+from services.simulation import messages
 from services.simulation.maker import Maker
-from services.simulation.sessions import Sessions
+from services.simulation.sessions import Session, Sessions
 
 MAX_TASKS = 65_536
 SPLITS: dict[int, Split] = {simulation_pb2.SPLIT_TRAIN: "train", simulation_pb2.SPLIT_HELD_OUT: "held_out"}
 
 
 class Simulation(simulation_pb2_grpc.SimulationServiceServicer):
-    """Answers at `address`, which its sessions carry."""
+    """Answers at `address`, which its sessions carry. Tasks are made in one thread, steps taken in another."""
 
     def __init__(self, address: str, sessions: Sessions) -> None:
         self._address, self._sessions = address, sessions
-        self._maker = Maker()
+        self._maker, self._stepper = Maker("tasks"), Maker("steps")
 
     async def Reset(self, request: simulation_pb2.ResetRequest, context: Any) -> simulation_pb2.ResetResponse:
         """Start one session for each task."""
@@ -35,13 +35,43 @@ class Simulation(simulation_pb2_grpc.SimulationServiceServicer):
         for place, (one, seen) in enumerate(started):
             if place == len(started) // 2:
                 reach("reset.mid")
-            sessions.append(simulation_pb2.Session(session_id=self._sessions.open(one), address=self._address,
-                                                   ttl_s=self._sessions.ttl_s, observation=_observation(seen)))
+            sessions.append(self._opened(one, messages.observation(seen)))
         return simulation_pb2.ResetResponse(sessions=sessions)
 
     async def Step(self, request: simulation_pb2.StepRequest, context: Any) -> simulation_pb2.StepResponse:
         """Take one step; the same index returns the stored answer."""
-        return _step(self._sessions.step(request.session_id, request.index, request.action))
+        session = self._sessions.get(request.session_id)
+        return await self._stepper.made(lambda: messages.transition(session.step(request.index, request.action)))
+
+    async def StepBatch(
+            self, request: simulation_pb2.StepBatchRequest, context: Any) -> simulation_pb2.StepBatchResponse:
+        """Take one step in each of many sessions."""
+        reach("turn.before")
+        asked = [(self._sessions.find(one.session_id), one) for one in request.steps]
+        outcomes = await self._stepper.made(lambda: [_outcome(session, one) for session, one in asked])
+        reach("turn.after")
+        return simulation_pb2.StepBatchResponse(outcomes=outcomes)
+
+    async def Snapshot(
+            self, request: simulation_pb2.SnapshotRequest, context: Any) -> simulation_pb2.SnapshotResponse:
+        """Return a session's state as JSON."""
+        session = self._sessions.get(request.session_id)
+        return await self._stepper.made(lambda: _snapshot(session))
+
+    async def Restore(self, request: simulation_pb2.RestoreRequest, context: Any) -> simulation_pb2.RestoreResponse:
+        """Start a session in the state of a snapshot."""
+        restored = await self._maker.made(lambda: _restored(request))
+        return simulation_pb2.RestoreResponse(session=self._opened(restored))
+
+    async def Fork(self, request: simulation_pb2.ForkRequest, context: Any) -> simulation_pb2.ForkResponse:
+        """Start an independent session in the state of another."""
+        forked = await self._stepper.made(self._sessions.get(request.session_id).fork)
+        return simulation_pb2.ForkResponse(session=self._opened(forked))
+
+    async def Verify(self, request: simulation_pb2.VerifyRequest, context: Any) -> simulation_pb2.VerifyResponse:
+        """Return the environment's own score of a session's present state."""
+        score = await self._stepper.made(self._sessions.get(request.session_id).episode.verify)
+        return simulation_pb2.VerifyResponse(score=score)
 
     async def Close(self, request: simulation_pb2.CloseRequest, context: Any) -> simulation_pb2.CloseResponse:
         """Forget sessions."""
@@ -59,9 +89,15 @@ class Simulation(simulation_pb2_grpc.SimulationServiceServicer):
     ) -> simulation_pb2.ListEnvironmentsResponse:
         """Name the environments and their parameters."""
         return simulation_pb2.ListEnvironmentsResponse(environments=[
-            simulation_pb2.EnvironmentInfo(name=name, summary=kind.summary,
+            simulation_pb2.EnvironmentInfo(name=name, summary=kind.summary, harness=kind.harness,
                                            params_schema_json=json.dumps(kind.params.model_json_schema()))
             for name, kind in ENVIRONMENTS.items()])
+
+    def _opened(
+        self, session: Session, seen: simulation_pb2.Observation | None = None
+    ) -> simulation_pb2.Session:
+        return simulation_pb2.Session(session_id=self._sessions.open(session), address=self._address,
+                                      ttl_s=self._sessions.ttl_s, observation=seen)
 
 
 @contextmanager
@@ -72,14 +108,43 @@ def _fields_named(prefix: str = "") -> Iterator[None]:
         raise InvalidField(prefix + error.field, error.found, error.expected) from error
 
 
-def _started(tasks: Sequence[trajectory_pb2.Task]) -> list[tuple[Episode, Observation]]:
+def _started(tasks: Sequence[trajectory_pb2.Task]) -> list[tuple[Session, Observation]]:
     return [_start(task, place) for place, task in enumerate(tasks)]
 
 
-def _start(message: trajectory_pb2.Task, place: int) -> tuple[Episode, Observation]:
+def _start(message: trajectory_pb2.Task, place: int) -> tuple[Session, Observation]:
     with _fields_named(f"tasks[{place}]."):
         one = episode_from_proto(message)
-        return one, one.reset()
+        return Session(message, one), one.reset()
+
+
+def _outcome(session: Session | None, one: simulation_pb2.StepRequest) -> simulation_pb2.StepOutcome:
+    if session is None:
+        return simulation_pb2.StepOutcome(lost=f"session {one.session_id}: unknown here, or unused for too long")
+    try:
+        return simulation_pb2.StepOutcome(taken=messages.transition(session.step(one.index, one.action)))
+    except (InvalidField, Refused) as error:
+        return simulation_pb2.StepOutcome(refused=str(error))
+
+
+def _snapshot(session: Session) -> simulation_pb2.SnapshotResponse:
+    return simulation_pb2.SnapshotResponse(
+        task=session.task, state_json=json.dumps(session.episode.snapshot()), state_hash=session.episode.state_hash(),
+        next_index=session.next_index)
+
+
+def _restored(request: simulation_pb2.RestoreRequest) -> Session:
+    with _fields_named("task."):
+        one = episode_from_proto(request.task)
+    with _fields_named():
+        state = json_object(request.state_json, "state_json")
+    try:
+        one.restore(state)
+    except (KeyError, TypeError, ValueError) as error:
+        raise InvalidField("state_json", request.state_json[:200], "a snapshot of this task") from error
+    if request.state_hash and one.state_hash() != request.state_hash:
+        raise Diverged(f"state_hash: the restored state has {one.state_hash()}, expected {request.state_hash}")
+    return Session(request.task, one, request.next_index)
 
 
 def _drawn(request: simulation_pb2.DrawTasksRequest) -> list[Task]:
@@ -91,14 +156,3 @@ def _drawn(request: simulation_pb2.DrawTasksRequest) -> list[Task]:
         params = json_object(request.params_json or "{}", "params_json")
         return draw(request.environment, params, SPLITS[request.split], request.seed,
                     request.first, request.count, request.distinct)
-
-
-def _observation(seen: Observation) -> simulation_pb2.Observation:
-    return simulation_pb2.Observation(
-        messages=[simulation_pb2.Message(**message) for message in seen.messages], item_json=canonical(seen.item),
-        grader_json=canonical(seen.grader), turns_left=seen.turns_left, state_hash=seen.state_hash)
-
-
-def _step(taken: Transition) -> simulation_pb2.StepResponse:
-    return simulation_pb2.StepResponse(
-        observation=_observation(taken.observation), done=taken.done, valid=taken.valid, reward=taken.reward)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from hone import ids
+from hone.api import trajectory_pb2
 from hone.environments.contract import Episode, EpisodeOver, Transition
 from hone.rpc.errors import InvalidField, NotFound, Refused
 
@@ -14,11 +15,35 @@ TTL_S = 600.0
 
 @dataclass
 class Session:
-    """An episode, and the answer to each of its steps so far."""
+    """An episode of a task, and the answer to each of its steps from `first` on."""
 
+    task: trajectory_pb2.Task
     episode: Episode
-    last_call: float
+    first: int = 0
     answers: list[Transition] = field(default_factory=list)
+    last_call: float = 0.0
+
+    @property
+    def next_index(self) -> int:
+        return self.first + len(self.answers)
+
+    def step(self, index: int, action: str) -> Transition:
+        """Take step `index`, or return its stored answer. Raises InvalidField and Refused."""
+        if not self.first <= index <= self.next_index:
+            raise InvalidField("index", index, f"{self.first} to {self.next_index}, the index of the next step")
+        if index == self.next_index:
+            self.answers.append(self._taken(action))
+        return self.answers[index - self.first]
+
+    def _taken(self, action: str) -> Transition:
+        try:
+            return self.episode.step(action)
+        except EpisodeOver as error:
+            raise Refused(str(error)) from error
+
+    def fork(self) -> "Session":
+        """Return an independent session in the same state."""
+        return Session(self.task, self.episode.fork(), self.next_index)
 
 
 class Sessions:
@@ -31,41 +56,34 @@ class Sessions:
     def __len__(self) -> int:
         return len(self._sessions)
 
-    def open(self, episode: Episode) -> str:
-        """Keep an episode and return the id of its session."""
+    def open(self, session: Session) -> str:
+        """Keep a session and return its id."""
         self._forget_expired()
         session_id = ids.new("ses")
-        self._sessions[session_id] = Session(episode, self._clock())
+        session.last_call = self._clock()
+        self._sessions[session_id] = session
         return session_id
 
-    def step(self, session_id: str, index: int, action: str) -> Transition:
-        """Take step `index`, or return its stored answer. Raises NotFound, InvalidField and Refused."""
-        answers = self._used(session_id).answers
-        if not 0 <= index <= len(answers):
-            raise InvalidField("index", index, f"at most {len(answers)}, the index of the session's next step")
-        if index == len(answers):
-            answers.append(self._taken(session_id, action))
-        return answers[index]
+    def get(self, session_id: str) -> Session:
+        """Return a session, which lives on. Raises NotFound."""
+        session = self.find(session_id)
+        if session is None:
+            raise NotFound(f"session {session_id}: unknown here, or unused for {self.ttl_s:g} s")
+        return session
+
+    def find(self, session_id: str) -> Session | None:
+        """Return a session, which lives on; None when it is not known."""
+        self._forget_expired()
+        session = self._sessions.get(session_id)
+        if session is not None:
+            session.last_call = self._clock()
+            self._sessions.move_to_end(session_id)
+        return session
 
     def close(self, session_ids: Iterable[str]) -> None:
         """Forget sessions; unknown ones are forgotten already."""
         for session_id in session_ids:
             self._sessions.pop(session_id, None)
-
-    def _taken(self, session_id: str, action: str) -> Transition:
-        try:
-            return self._sessions[session_id].episode.step(action)
-        except EpisodeOver as error:
-            raise Refused(f"session {session_id}: {error}") from error
-
-    def _used(self, session_id: str) -> Session:
-        self._forget_expired()
-        if session_id not in self._sessions:
-            raise NotFound(f"session {session_id}: unknown here, or unused for {self.ttl_s:g} s")
-        session = self._sessions[session_id]
-        session.last_call = self._clock()
-        self._sessions.move_to_end(session_id)
-        return session
 
     def _forget_expired(self) -> None:
         oldest = self._clock() - self.ttl_s

@@ -33,7 +33,7 @@ def write_base(
                       careless)
     learner = Learner.create(files, {"lr": 3e-3}, token_budget=65536)
     for n in range(1, steps + 1):
-        learner.forward_backward(_plan(n), teacher.demonstrations(64 * (n - 1), 64))
+        learner.forward_backward(supervised_plan(n), teacher.demonstrations(64 * (n - 1), 64))
         learner.optim_step(3e-3, 1.0)
     directory.mkdir(parents=True, exist_ok=True)
     for name, data in {**files, "model.safetensors": learner.weights()}.items():
@@ -51,7 +51,8 @@ def spec(name: str, base: str, steps: int, **changes: Any) -> dict[str, Any]:
     }
 
 
-def _plan(n: int) -> StepPlan:
+def supervised_plan(n: int) -> StepPlan:
+    """Return the plan of a step that imitates every trajectory it is given."""
     slots = presets.resolve(AlgorithmSpec(preset="sft"))
     return StepPlan(n=n, builder="dataset", parts=[], groups=[], slots=slots, lr=3e-3, clip_norm=1.0, temperature=1.0,
                     max_tokens=16)

@@ -25,15 +25,15 @@ _sym_db = _symbol_database.Default()
 from hone.api import trajectory_pb2 as hone_dot_v1_dot_trajectory__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18hone/v1/simulation.proto\x12\x07hone.v1\x1a\x18hone/v1/trajectory.proto\",\n\x0cResetRequest\x12\x1c\n\x05tasks\x18\x01 \x03(\x0b\x32\r.hone.v1.Task\"3\n\rResetResponse\x12\"\n\x08sessions\x18\x01 \x03(\x0b\x32\x10.hone.v1.Session\"h\n\x07Session\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\x12\r\n\x05ttl_s\x18\x03 \x01(\x01\x12)\n\x0bobservation\x18\x04 \x01(\x0b\x32\x14.hone.v1.Observation\"\x81\x01\n\x0bObservation\x12\"\n\x08messages\x18\x01 \x03(\x0b\x32\x10.hone.v1.Message\x12\x11\n\titem_json\x18\x02 \x01(\t\x12\x13\n\x0bgrader_json\x18\x03 \x01(\t\x12\x12\n\nturns_left\x18\x04 \x01(\x05\x12\x12\n\nstate_hash\x18\x05 \x01(\t\"(\n\x07Message\x12\x0c\n\x04role\x18\x01 \x01(\t\x12\x0f\n\x07\x63ontent\x18\x02 \x01(\t\"@\n\x0bStepRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12\r\n\x05index\x18\x02 \x01(\x05\x12\x0e\n\x06\x61\x63tion\x18\x03 \x01(\t\"v\n\x0cStepResponse\x12)\n\x0bobservation\x18\x01 \x01(\x0b\x32\x14.hone.v1.Observation\x12\x0c\n\x04\x64one\x18\x02 \x01(\x08\x12\r\n\x05valid\x18\x03 \x01(\x08\x12\x13\n\x06reward\x18\x04 \x01(\x01H\x00\x88\x01\x01\x42\t\n\x07_reward\"#\n\x0c\x43loseRequest\x12\x13\n\x0bsession_ids\x18\x01 \x03(\t\"\x0f\n\rCloseResponse\"\x99\x01\n\x10\x44rawTasksRequest\x12\x13\n\x0b\x65nvironment\x18\x01 \x01(\t\x12\x13\n\x0bparams_json\x18\x02 \x01(\t\x12\x1d\n\x05split\x18\x03 \x01(\x0e\x32\x0e.hone.v1.Split\x12\x0c\n\x04seed\x18\x04 \x01(\x03\x12\r\n\x05\x66irst\x18\x05 \x01(\x03\x12\r\n\x05\x63ount\x18\x06 \x01(\x05\x12\x10\n\x08\x64istinct\x18\x07 \x01(\x08\"1\n\x11\x44rawTasksResponse\x12\x1c\n\x05tasks\x18\x01 \x03(\x0b\x32\r.hone.v1.Task\"\x19\n\x17ListEnvironmentsRequest\"J\n\x18ListEnvironmentsResponse\x12.\n\x0c\x65nvironments\x18\x01 \x03(\x0b\x32\x18.hone.v1.EnvironmentInfo\"L\n\x0f\x45nvironmentInfo\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07summary\x18\x02 \x01(\t\x12\x1a\n\x12params_schema_json\x18\x03 \x01(\t*C\n\x05Split\x12\x15\n\x11SPLIT_UNSPECIFIED\x10\x00\x12\x0f\n\x0bSPLIT_TRAIN\x10\x01\x12\x12\n\x0eSPLIT_HELD_OUT\x10\x02\x32\xd5\x02\n\x11SimulationService\x12\x36\n\x05Reset\x12\x15.hone.v1.ResetRequest\x1a\x16.hone.v1.ResetResponse\x12\x33\n\x04Step\x12\x14.hone.v1.StepRequest\x1a\x15.hone.v1.StepResponse\x12\x36\n\x05\x43lose\x12\x15.hone.v1.CloseRequest\x1a\x16.hone.v1.CloseResponse\x12\x42\n\tDrawTasks\x12\x19.hone.v1.DrawTasksRequest\x1a\x1a.hone.v1.DrawTasksResponse\x12W\n\x10ListEnvironments\x12 .hone.v1.ListEnvironmentsRequest\x1a!.hone.v1.ListEnvironmentsResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18hone/v1/simulation.proto\x12\x07hone.v1\x1a\x18hone/v1/trajectory.proto\",\n\x0cResetRequest\x12\x1c\n\x05tasks\x18\x01 \x03(\x0b\x32\r.hone.v1.Task\"3\n\rResetResponse\x12\"\n\x08sessions\x18\x01 \x03(\x0b\x32\x10.hone.v1.Session\"h\n\x07Session\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\x12\r\n\x05ttl_s\x18\x03 \x01(\x01\x12)\n\x0bobservation\x18\x04 \x01(\x0b\x32\x14.hone.v1.Observation\"\x97\x02\n\x0bObservation\x12\"\n\x08messages\x18\x01 \x03(\x0b\x32\x10.hone.v1.Message\x12\x11\n\titem_json\x18\x02 \x01(\t\x12\x13\n\x0bgrader_json\x18\x03 \x01(\t\x12\x12\n\nturns_left\x18\x04 \x01(\x05\x12\x12\n\nstate_hash\x18\x05 \x01(\t\x12\x12\n\ntools_json\x18\x06 \x01(\t\x12\"\n\nadmissible\x18\x07 \x01(\x0b\x32\x0e.hone.v1.Names\x12 \n\x08\x65ntities\x18\x08 \x01(\x0b\x32\x0e.hone.v1.Names\x12\x1f\n\x07lexicon\x18\t \x01(\x0b\x32\x0e.hone.v1.Names\x12\x19\n\x03\x61sk\x18\n \x01(\x0b\x32\x0c.hone.v1.Ask\"\x16\n\x05Names\x12\r\n\x05names\x18\x01 \x03(\t\"7\n\x03\x41sk\x12\x0c\n\x04role\x18\x01 \x01(\t\x12\"\n\x08messages\x18\x02 \x03(\x0b\x32\x10.hone.v1.Message\"(\n\x07Message\x12\x0c\n\x04role\x18\x01 \x01(\t\x12\x0f\n\x07\x63ontent\x18\x02 \x01(\t\"@\n\x0bStepRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12\r\n\x05index\x18\x02 \x01(\x05\x12\x0e\n\x06\x61\x63tion\x18\x03 \x01(\t\"\x96\x01\n\x0cStepResponse\x12)\n\x0bobservation\x18\x01 \x01(\x0b\x32\x14.hone.v1.Observation\x12\x0c\n\x04\x64one\x18\x02 \x01(\x08\x12\r\n\x05valid\x18\x03 \x01(\x08\x12\x13\n\x06reward\x18\x04 \x01(\x01H\x00\x88\x01\x01\x12\x13\n\x06\x65\x66\x66\x65\x63t\x18\x05 \x01(\x08H\x01\x88\x01\x01\x42\t\n\x07_rewardB\t\n\x07_effect\"7\n\x10StepBatchRequest\x12#\n\x05steps\x18\x01 \x03(\x0b\x32\x14.hone.v1.StepRequest\";\n\x11StepBatchResponse\x12&\n\x08outcomes\x18\x01 \x03(\x0b\x32\x14.hone.v1.StepOutcome\"c\n\x0bStepOutcome\x12&\n\x05taken\x18\x01 \x01(\x0b\x32\x15.hone.v1.StepResponseH\x00\x12\x0e\n\x04lost\x18\x02 \x01(\tH\x00\x12\x11\n\x07refused\x18\x03 \x01(\tH\x00\x42\t\n\x07outcome\"%\n\x0fSnapshotRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\"k\n\x10SnapshotResponse\x12\x1b\n\x04task\x18\x01 \x01(\x0b\x32\r.hone.v1.Task\x12\x12\n\nstate_json\x18\x02 \x01(\t\x12\x12\n\nstate_hash\x18\x03 \x01(\t\x12\x12\n\nnext_index\x18\x04 \x01(\x05\"i\n\x0eRestoreRequest\x12\x1b\n\x04task\x18\x01 \x01(\x0b\x32\r.hone.v1.Task\x12\x12\n\nstate_json\x18\x02 \x01(\t\x12\x12\n\nstate_hash\x18\x03 \x01(\t\x12\x12\n\nnext_index\x18\x04 \x01(\x05\"4\n\x0fRestoreResponse\x12!\n\x07session\x18\x01 \x01(\x0b\x32\x10.hone.v1.Session\"!\n\x0b\x46orkRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\"1\n\x0c\x46orkResponse\x12!\n\x07session\x18\x01 \x01(\x0b\x32\x10.hone.v1.Session\"#\n\rVerifyRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\".\n\x0eVerifyResponse\x12\x12\n\x05score\x18\x01 \x01(\x01H\x00\x88\x01\x01\x42\x08\n\x06_score\"#\n\x0c\x43loseRequest\x12\x13\n\x0bsession_ids\x18\x01 \x03(\t\"\x0f\n\rCloseResponse\"\x99\x01\n\x10\x44rawTasksRequest\x12\x13\n\x0b\x65nvironment\x18\x01 \x01(\t\x12\x13\n\x0bparams_json\x18\x02 \x01(\t\x12\x1d\n\x05split\x18\x03 \x01(\x0e\x32\x0e.hone.v1.Split\x12\x0c\n\x04seed\x18\x04 \x01(\x03\x12\r\n\x05\x66irst\x18\x05 \x01(\x03\x12\r\n\x05\x63ount\x18\x06 \x01(\x05\x12\x10\n\x08\x64istinct\x18\x07 \x01(\x08\"1\n\x11\x44rawTasksResponse\x12\x1c\n\x05tasks\x18\x01 \x03(\x0b\x32\r.hone.v1.Task\"\x19\n\x17ListEnvironmentsRequest\"J\n\x18ListEnvironmentsResponse\x12.\n\x0c\x65nvironments\x18\x01 \x03(\x0b\x32\x18.hone.v1.EnvironmentInfo\"]\n\x0f\x45nvironmentInfo\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07summary\x18\x02 \x01(\t\x12\x1a\n\x12params_schema_json\x18\x03 \x01(\t\x12\x0f\n\x07harness\x18\x04 \x01(\t*C\n\x05Split\x12\x15\n\x11SPLIT_UNSPECIFIED\x10\x00\x12\x0f\n\x0bSPLIT_TRAIN\x10\x01\x12\x12\n\x0eSPLIT_HELD_OUT\x10\x02\x32\x88\x05\n\x11SimulationService\x12\x36\n\x05Reset\x12\x15.hone.v1.ResetRequest\x1a\x16.hone.v1.ResetResponse\x12\x33\n\x04Step\x12\x14.hone.v1.StepRequest\x1a\x15.hone.v1.StepResponse\x12\x42\n\tStepBatch\x12\x19.hone.v1.StepBatchRequest\x1a\x1a.hone.v1.StepBatchResponse\x12?\n\x08Snapshot\x12\x18.hone.v1.SnapshotRequest\x1a\x19.hone.v1.SnapshotResponse\x12<\n\x07Restore\x12\x17.hone.v1.RestoreRequest\x1a\x18.hone.v1.RestoreResponse\x12\x33\n\x04\x46ork\x12\x14.hone.v1.ForkRequest\x1a\x15.hone.v1.ForkResponse\x12\x39\n\x06Verify\x12\x16.hone.v1.VerifyRequest\x1a\x17.hone.v1.VerifyResponse\x12\x36\n\x05\x43lose\x12\x15.hone.v1.CloseRequest\x1a\x16.hone.v1.CloseResponse\x12\x42\n\tDrawTasks\x12\x19.hone.v1.DrawTasksRequest\x1a\x1a.hone.v1.DrawTasksResponse\x12W\n\x10ListEnvironments\x12 .hone.v1.ListEnvironmentsRequest\x1a!.hone.v1.ListEnvironmentsResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'hone.api.simulation_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_SPLIT']._serialized_start=1070
-  _globals['_SPLIT']._serialized_end=1137
+  _globals['_SPLIT']._serialized_start=2050
+  _globals['_SPLIT']._serialized_end=2117
   _globals['_RESETREQUEST']._serialized_start=63
   _globals['_RESETREQUEST']._serialized_end=107
   _globals['_RESETRESPONSE']._serialized_start=109
@@ -41,27 +41,53 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_SESSION']._serialized_start=162
   _globals['_SESSION']._serialized_end=266
   _globals['_OBSERVATION']._serialized_start=269
-  _globals['_OBSERVATION']._serialized_end=398
-  _globals['_MESSAGE']._serialized_start=400
-  _globals['_MESSAGE']._serialized_end=440
-  _globals['_STEPREQUEST']._serialized_start=442
-  _globals['_STEPREQUEST']._serialized_end=506
-  _globals['_STEPRESPONSE']._serialized_start=508
-  _globals['_STEPRESPONSE']._serialized_end=626
-  _globals['_CLOSEREQUEST']._serialized_start=628
-  _globals['_CLOSEREQUEST']._serialized_end=663
-  _globals['_CLOSERESPONSE']._serialized_start=665
-  _globals['_CLOSERESPONSE']._serialized_end=680
-  _globals['_DRAWTASKSREQUEST']._serialized_start=683
-  _globals['_DRAWTASKSREQUEST']._serialized_end=836
-  _globals['_DRAWTASKSRESPONSE']._serialized_start=838
-  _globals['_DRAWTASKSRESPONSE']._serialized_end=887
-  _globals['_LISTENVIRONMENTSREQUEST']._serialized_start=889
-  _globals['_LISTENVIRONMENTSREQUEST']._serialized_end=914
-  _globals['_LISTENVIRONMENTSRESPONSE']._serialized_start=916
-  _globals['_LISTENVIRONMENTSRESPONSE']._serialized_end=990
-  _globals['_ENVIRONMENTINFO']._serialized_start=992
-  _globals['_ENVIRONMENTINFO']._serialized_end=1068
-  _globals['_SIMULATIONSERVICE']._serialized_start=1140
-  _globals['_SIMULATIONSERVICE']._serialized_end=1481
+  _globals['_OBSERVATION']._serialized_end=548
+  _globals['_NAMES']._serialized_start=550
+  _globals['_NAMES']._serialized_end=572
+  _globals['_ASK']._serialized_start=574
+  _globals['_ASK']._serialized_end=629
+  _globals['_MESSAGE']._serialized_start=631
+  _globals['_MESSAGE']._serialized_end=671
+  _globals['_STEPREQUEST']._serialized_start=673
+  _globals['_STEPREQUEST']._serialized_end=737
+  _globals['_STEPRESPONSE']._serialized_start=740
+  _globals['_STEPRESPONSE']._serialized_end=890
+  _globals['_STEPBATCHREQUEST']._serialized_start=892
+  _globals['_STEPBATCHREQUEST']._serialized_end=947
+  _globals['_STEPBATCHRESPONSE']._serialized_start=949
+  _globals['_STEPBATCHRESPONSE']._serialized_end=1008
+  _globals['_STEPOUTCOME']._serialized_start=1010
+  _globals['_STEPOUTCOME']._serialized_end=1109
+  _globals['_SNAPSHOTREQUEST']._serialized_start=1111
+  _globals['_SNAPSHOTREQUEST']._serialized_end=1148
+  _globals['_SNAPSHOTRESPONSE']._serialized_start=1150
+  _globals['_SNAPSHOTRESPONSE']._serialized_end=1257
+  _globals['_RESTOREREQUEST']._serialized_start=1259
+  _globals['_RESTOREREQUEST']._serialized_end=1364
+  _globals['_RESTORERESPONSE']._serialized_start=1366
+  _globals['_RESTORERESPONSE']._serialized_end=1418
+  _globals['_FORKREQUEST']._serialized_start=1420
+  _globals['_FORKREQUEST']._serialized_end=1453
+  _globals['_FORKRESPONSE']._serialized_start=1455
+  _globals['_FORKRESPONSE']._serialized_end=1504
+  _globals['_VERIFYREQUEST']._serialized_start=1506
+  _globals['_VERIFYREQUEST']._serialized_end=1541
+  _globals['_VERIFYRESPONSE']._serialized_start=1543
+  _globals['_VERIFYRESPONSE']._serialized_end=1589
+  _globals['_CLOSEREQUEST']._serialized_start=1591
+  _globals['_CLOSEREQUEST']._serialized_end=1626
+  _globals['_CLOSERESPONSE']._serialized_start=1628
+  _globals['_CLOSERESPONSE']._serialized_end=1643
+  _globals['_DRAWTASKSREQUEST']._serialized_start=1646
+  _globals['_DRAWTASKSREQUEST']._serialized_end=1799
+  _globals['_DRAWTASKSRESPONSE']._serialized_start=1801
+  _globals['_DRAWTASKSRESPONSE']._serialized_end=1850
+  _globals['_LISTENVIRONMENTSREQUEST']._serialized_start=1852
+  _globals['_LISTENVIRONMENTSREQUEST']._serialized_end=1877
+  _globals['_LISTENVIRONMENTSRESPONSE']._serialized_start=1879
+  _globals['_LISTENVIRONMENTSRESPONSE']._serialized_end=1953
+  _globals['_ENVIRONMENTINFO']._serialized_start=1955
+  _globals['_ENVIRONMENTINFO']._serialized_end=2048
+  _globals['_SIMULATIONSERVICE']._serialized_start=2120
+  _globals['_SIMULATIONSERVICE']._serialized_end=2768
 # @@protoc_insertion_point(module_scope)

@@ -42,18 +42,42 @@ class Session(_message.Message):
     def __init__(self, session_id: _Optional[str] = ..., address: _Optional[str] = ..., ttl_s: _Optional[float] = ..., observation: _Optional[_Union[Observation, _Mapping]] = ...) -> None: ...
 
 class Observation(_message.Message):
-    __slots__ = ("messages", "item_json", "grader_json", "turns_left", "state_hash")
+    __slots__ = ("messages", "item_json", "grader_json", "turns_left", "state_hash", "tools_json", "admissible", "entities", "lexicon", "ask")
     MESSAGES_FIELD_NUMBER: _ClassVar[int]
     ITEM_JSON_FIELD_NUMBER: _ClassVar[int]
     GRADER_JSON_FIELD_NUMBER: _ClassVar[int]
     TURNS_LEFT_FIELD_NUMBER: _ClassVar[int]
     STATE_HASH_FIELD_NUMBER: _ClassVar[int]
+    TOOLS_JSON_FIELD_NUMBER: _ClassVar[int]
+    ADMISSIBLE_FIELD_NUMBER: _ClassVar[int]
+    ENTITIES_FIELD_NUMBER: _ClassVar[int]
+    LEXICON_FIELD_NUMBER: _ClassVar[int]
+    ASK_FIELD_NUMBER: _ClassVar[int]
     messages: _containers.RepeatedCompositeFieldContainer[Message]
     item_json: str
     grader_json: str
     turns_left: int
     state_hash: str
-    def __init__(self, messages: _Optional[_Iterable[_Union[Message, _Mapping]]] = ..., item_json: _Optional[str] = ..., grader_json: _Optional[str] = ..., turns_left: _Optional[int] = ..., state_hash: _Optional[str] = ...) -> None: ...
+    tools_json: str
+    admissible: Names
+    entities: Names
+    lexicon: Names
+    ask: Ask
+    def __init__(self, messages: _Optional[_Iterable[_Union[Message, _Mapping]]] = ..., item_json: _Optional[str] = ..., grader_json: _Optional[str] = ..., turns_left: _Optional[int] = ..., state_hash: _Optional[str] = ..., tools_json: _Optional[str] = ..., admissible: _Optional[_Union[Names, _Mapping]] = ..., entities: _Optional[_Union[Names, _Mapping]] = ..., lexicon: _Optional[_Union[Names, _Mapping]] = ..., ask: _Optional[_Union[Ask, _Mapping]] = ...) -> None: ...
+
+class Names(_message.Message):
+    __slots__ = ("names",)
+    NAMES_FIELD_NUMBER: _ClassVar[int]
+    names: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, names: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class Ask(_message.Message):
+    __slots__ = ("role", "messages")
+    ROLE_FIELD_NUMBER: _ClassVar[int]
+    MESSAGES_FIELD_NUMBER: _ClassVar[int]
+    role: str
+    messages: _containers.RepeatedCompositeFieldContainer[Message]
+    def __init__(self, role: _Optional[str] = ..., messages: _Optional[_Iterable[_Union[Message, _Mapping]]] = ...) -> None: ...
 
 class Message(_message.Message):
     __slots__ = ("role", "content")
@@ -74,16 +98,100 @@ class StepRequest(_message.Message):
     def __init__(self, session_id: _Optional[str] = ..., index: _Optional[int] = ..., action: _Optional[str] = ...) -> None: ...
 
 class StepResponse(_message.Message):
-    __slots__ = ("observation", "done", "valid", "reward")
+    __slots__ = ("observation", "done", "valid", "reward", "effect")
     OBSERVATION_FIELD_NUMBER: _ClassVar[int]
     DONE_FIELD_NUMBER: _ClassVar[int]
     VALID_FIELD_NUMBER: _ClassVar[int]
     REWARD_FIELD_NUMBER: _ClassVar[int]
+    EFFECT_FIELD_NUMBER: _ClassVar[int]
     observation: Observation
     done: bool
     valid: bool
     reward: float
-    def __init__(self, observation: _Optional[_Union[Observation, _Mapping]] = ..., done: _Optional[bool] = ..., valid: _Optional[bool] = ..., reward: _Optional[float] = ...) -> None: ...
+    effect: bool
+    def __init__(self, observation: _Optional[_Union[Observation, _Mapping]] = ..., done: _Optional[bool] = ..., valid: _Optional[bool] = ..., reward: _Optional[float] = ..., effect: _Optional[bool] = ...) -> None: ...
+
+class StepBatchRequest(_message.Message):
+    __slots__ = ("steps",)
+    STEPS_FIELD_NUMBER: _ClassVar[int]
+    steps: _containers.RepeatedCompositeFieldContainer[StepRequest]
+    def __init__(self, steps: _Optional[_Iterable[_Union[StepRequest, _Mapping]]] = ...) -> None: ...
+
+class StepBatchResponse(_message.Message):
+    __slots__ = ("outcomes",)
+    OUTCOMES_FIELD_NUMBER: _ClassVar[int]
+    outcomes: _containers.RepeatedCompositeFieldContainer[StepOutcome]
+    def __init__(self, outcomes: _Optional[_Iterable[_Union[StepOutcome, _Mapping]]] = ...) -> None: ...
+
+class StepOutcome(_message.Message):
+    __slots__ = ("taken", "lost", "refused")
+    TAKEN_FIELD_NUMBER: _ClassVar[int]
+    LOST_FIELD_NUMBER: _ClassVar[int]
+    REFUSED_FIELD_NUMBER: _ClassVar[int]
+    taken: StepResponse
+    lost: str
+    refused: str
+    def __init__(self, taken: _Optional[_Union[StepResponse, _Mapping]] = ..., lost: _Optional[str] = ..., refused: _Optional[str] = ...) -> None: ...
+
+class SnapshotRequest(_message.Message):
+    __slots__ = ("session_id",)
+    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    session_id: str
+    def __init__(self, session_id: _Optional[str] = ...) -> None: ...
+
+class SnapshotResponse(_message.Message):
+    __slots__ = ("task", "state_json", "state_hash", "next_index")
+    TASK_FIELD_NUMBER: _ClassVar[int]
+    STATE_JSON_FIELD_NUMBER: _ClassVar[int]
+    STATE_HASH_FIELD_NUMBER: _ClassVar[int]
+    NEXT_INDEX_FIELD_NUMBER: _ClassVar[int]
+    task: _trajectory_pb2.Task
+    state_json: str
+    state_hash: str
+    next_index: int
+    def __init__(self, task: _Optional[_Union[_trajectory_pb2.Task, _Mapping]] = ..., state_json: _Optional[str] = ..., state_hash: _Optional[str] = ..., next_index: _Optional[int] = ...) -> None: ...
+
+class RestoreRequest(_message.Message):
+    __slots__ = ("task", "state_json", "state_hash", "next_index")
+    TASK_FIELD_NUMBER: _ClassVar[int]
+    STATE_JSON_FIELD_NUMBER: _ClassVar[int]
+    STATE_HASH_FIELD_NUMBER: _ClassVar[int]
+    NEXT_INDEX_FIELD_NUMBER: _ClassVar[int]
+    task: _trajectory_pb2.Task
+    state_json: str
+    state_hash: str
+    next_index: int
+    def __init__(self, task: _Optional[_Union[_trajectory_pb2.Task, _Mapping]] = ..., state_json: _Optional[str] = ..., state_hash: _Optional[str] = ..., next_index: _Optional[int] = ...) -> None: ...
+
+class RestoreResponse(_message.Message):
+    __slots__ = ("session",)
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    session: Session
+    def __init__(self, session: _Optional[_Union[Session, _Mapping]] = ...) -> None: ...
+
+class ForkRequest(_message.Message):
+    __slots__ = ("session_id",)
+    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    session_id: str
+    def __init__(self, session_id: _Optional[str] = ...) -> None: ...
+
+class ForkResponse(_message.Message):
+    __slots__ = ("session",)
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    session: Session
+    def __init__(self, session: _Optional[_Union[Session, _Mapping]] = ...) -> None: ...
+
+class VerifyRequest(_message.Message):
+    __slots__ = ("session_id",)
+    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    session_id: str
+    def __init__(self, session_id: _Optional[str] = ...) -> None: ...
+
+class VerifyResponse(_message.Message):
+    __slots__ = ("score",)
+    SCORE_FIELD_NUMBER: _ClassVar[int]
+    score: float
+    def __init__(self, score: _Optional[float] = ...) -> None: ...
 
 class CloseRequest(_message.Message):
     __slots__ = ("session_ids",)
@@ -130,11 +238,13 @@ class ListEnvironmentsResponse(_message.Message):
     def __init__(self, environments: _Optional[_Iterable[_Union[EnvironmentInfo, _Mapping]]] = ...) -> None: ...
 
 class EnvironmentInfo(_message.Message):
-    __slots__ = ("name", "summary", "params_schema_json")
+    __slots__ = ("name", "summary", "params_schema_json", "harness")
     NAME_FIELD_NUMBER: _ClassVar[int]
     SUMMARY_FIELD_NUMBER: _ClassVar[int]
     PARAMS_SCHEMA_JSON_FIELD_NUMBER: _ClassVar[int]
+    HARNESS_FIELD_NUMBER: _ClassVar[int]
     name: str
     summary: str
     params_schema_json: str
-    def __init__(self, name: _Optional[str] = ..., summary: _Optional[str] = ..., params_schema_json: _Optional[str] = ...) -> None: ...
+    harness: str
+    def __init__(self, name: _Optional[str] = ..., summary: _Optional[str] = ..., params_schema_json: _Optional[str] = ..., harness: _Optional[str] = ...) -> None: ...

@@ -44,6 +44,31 @@ class SimulationServiceStub:
                 request_serializer=hone_dot_v1_dot_simulation__pb2.StepRequest.SerializeToString,
                 response_deserializer=hone_dot_v1_dot_simulation__pb2.StepResponse.FromString,
                 _registered_method=True)
+        self.StepBatch = channel.unary_unary(
+                '/hone.v1.SimulationService/StepBatch',
+                request_serializer=hone_dot_v1_dot_simulation__pb2.StepBatchRequest.SerializeToString,
+                response_deserializer=hone_dot_v1_dot_simulation__pb2.StepBatchResponse.FromString,
+                _registered_method=True)
+        self.Snapshot = channel.unary_unary(
+                '/hone.v1.SimulationService/Snapshot',
+                request_serializer=hone_dot_v1_dot_simulation__pb2.SnapshotRequest.SerializeToString,
+                response_deserializer=hone_dot_v1_dot_simulation__pb2.SnapshotResponse.FromString,
+                _registered_method=True)
+        self.Restore = channel.unary_unary(
+                '/hone.v1.SimulationService/Restore',
+                request_serializer=hone_dot_v1_dot_simulation__pb2.RestoreRequest.SerializeToString,
+                response_deserializer=hone_dot_v1_dot_simulation__pb2.RestoreResponse.FromString,
+                _registered_method=True)
+        self.Fork = channel.unary_unary(
+                '/hone.v1.SimulationService/Fork',
+                request_serializer=hone_dot_v1_dot_simulation__pb2.ForkRequest.SerializeToString,
+                response_deserializer=hone_dot_v1_dot_simulation__pb2.ForkResponse.FromString,
+                _registered_method=True)
+        self.Verify = channel.unary_unary(
+                '/hone.v1.SimulationService/Verify',
+                request_serializer=hone_dot_v1_dot_simulation__pb2.VerifyRequest.SerializeToString,
+                response_deserializer=hone_dot_v1_dot_simulation__pb2.VerifyResponse.FromString,
+                _registered_method=True)
         self.Close = channel.unary_unary(
                 '/hone.v1.SimulationService/Close',
                 request_serializer=hone_dot_v1_dot_simulation__pb2.CloseRequest.SerializeToString,
@@ -73,6 +98,41 @@ class SimulationServiceServicer:
 
     def Step(self, request, context):
         """One transition; the same index returns the stored answer.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def StepBatch(self, request, context):
+        """Transitions of many sessions at once, each with its own answer or error.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Snapshot(self, request, context):
+        """The state of a session as JSON, for Restore here or elsewhere.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Restore(self, request, context):
+        """Starts a session of a task in the state of a snapshot.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Fork(self, request, context):
+        """Starts an independent session in the state of another.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Verify(self, request, context):
+        """The environment's own score of a session's present state.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -111,6 +171,31 @@ def add_SimulationServiceServicer_to_server(servicer, server):
                     servicer.Step,
                     request_deserializer=hone_dot_v1_dot_simulation__pb2.StepRequest.FromString,
                     response_serializer=hone_dot_v1_dot_simulation__pb2.StepResponse.SerializeToString,
+            ),
+            'StepBatch': grpc.unary_unary_rpc_method_handler(
+                    servicer.StepBatch,
+                    request_deserializer=hone_dot_v1_dot_simulation__pb2.StepBatchRequest.FromString,
+                    response_serializer=hone_dot_v1_dot_simulation__pb2.StepBatchResponse.SerializeToString,
+            ),
+            'Snapshot': grpc.unary_unary_rpc_method_handler(
+                    servicer.Snapshot,
+                    request_deserializer=hone_dot_v1_dot_simulation__pb2.SnapshotRequest.FromString,
+                    response_serializer=hone_dot_v1_dot_simulation__pb2.SnapshotResponse.SerializeToString,
+            ),
+            'Restore': grpc.unary_unary_rpc_method_handler(
+                    servicer.Restore,
+                    request_deserializer=hone_dot_v1_dot_simulation__pb2.RestoreRequest.FromString,
+                    response_serializer=hone_dot_v1_dot_simulation__pb2.RestoreResponse.SerializeToString,
+            ),
+            'Fork': grpc.unary_unary_rpc_method_handler(
+                    servicer.Fork,
+                    request_deserializer=hone_dot_v1_dot_simulation__pb2.ForkRequest.FromString,
+                    response_serializer=hone_dot_v1_dot_simulation__pb2.ForkResponse.SerializeToString,
+            ),
+            'Verify': grpc.unary_unary_rpc_method_handler(
+                    servicer.Verify,
+                    request_deserializer=hone_dot_v1_dot_simulation__pb2.VerifyRequest.FromString,
+                    response_serializer=hone_dot_v1_dot_simulation__pb2.VerifyResponse.SerializeToString,
             ),
             'Close': grpc.unary_unary_rpc_method_handler(
                     servicer.Close,
@@ -182,6 +267,141 @@ class SimulationService:
             '/hone.v1.SimulationService/Step',
             hone_dot_v1_dot_simulation__pb2.StepRequest.SerializeToString,
             hone_dot_v1_dot_simulation__pb2.StepResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def StepBatch(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hone.v1.SimulationService/StepBatch',
+            hone_dot_v1_dot_simulation__pb2.StepBatchRequest.SerializeToString,
+            hone_dot_v1_dot_simulation__pb2.StepBatchResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Snapshot(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hone.v1.SimulationService/Snapshot',
+            hone_dot_v1_dot_simulation__pb2.SnapshotRequest.SerializeToString,
+            hone_dot_v1_dot_simulation__pb2.SnapshotResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Restore(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hone.v1.SimulationService/Restore',
+            hone_dot_v1_dot_simulation__pb2.RestoreRequest.SerializeToString,
+            hone_dot_v1_dot_simulation__pb2.RestoreResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Fork(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hone.v1.SimulationService/Fork',
+            hone_dot_v1_dot_simulation__pb2.ForkRequest.SerializeToString,
+            hone_dot_v1_dot_simulation__pb2.ForkResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Verify(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hone.v1.SimulationService/Verify',
+            hone_dot_v1_dot_simulation__pb2.VerifyRequest.SerializeToString,
+            hone_dot_v1_dot_simulation__pb2.VerifyResponse.FromString,
             options,
             channel_credentials,
             insecure,

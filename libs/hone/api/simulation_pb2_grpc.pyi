@@ -35,6 +35,16 @@ class SimulationServiceStub:
     """Starts one session for each task."""
     Step: _grpc.UnaryUnaryMultiCallable[_simulation_pb2.StepRequest, _simulation_pb2.StepResponse]
     """One transition; the same index returns the stored answer."""
+    StepBatch: _grpc.UnaryUnaryMultiCallable[_simulation_pb2.StepBatchRequest, _simulation_pb2.StepBatchResponse]
+    """Transitions of many sessions at once, each with its own answer or error."""
+    Snapshot: _grpc.UnaryUnaryMultiCallable[_simulation_pb2.SnapshotRequest, _simulation_pb2.SnapshotResponse]
+    """The state of a session as JSON, for Restore here or elsewhere."""
+    Restore: _grpc.UnaryUnaryMultiCallable[_simulation_pb2.RestoreRequest, _simulation_pb2.RestoreResponse]
+    """Starts a session of a task in the state of a snapshot."""
+    Fork: _grpc.UnaryUnaryMultiCallable[_simulation_pb2.ForkRequest, _simulation_pb2.ForkResponse]
+    """Starts an independent session in the state of another."""
+    Verify: _grpc.UnaryUnaryMultiCallable[_simulation_pb2.VerifyRequest, _simulation_pb2.VerifyResponse]
+    """The environment's own score of a session's present state."""
     Close: _grpc.UnaryUnaryMultiCallable[_simulation_pb2.CloseRequest, _simulation_pb2.CloseResponse]
     """Forgets sessions before their time to live runs out."""
     DrawTasks: _grpc.UnaryUnaryMultiCallable[_simulation_pb2.DrawTasksRequest, _simulation_pb2.DrawTasksResponse]
@@ -49,6 +59,16 @@ class SimulationServiceAsyncStub(SimulationServiceStub):
     """Starts one session for each task."""
     Step: _aio.UnaryUnaryMultiCallable[_simulation_pb2.StepRequest, _simulation_pb2.StepResponse]  # type: ignore[assignment]
     """One transition; the same index returns the stored answer."""
+    StepBatch: _aio.UnaryUnaryMultiCallable[_simulation_pb2.StepBatchRequest, _simulation_pb2.StepBatchResponse]  # type: ignore[assignment]
+    """Transitions of many sessions at once, each with its own answer or error."""
+    Snapshot: _aio.UnaryUnaryMultiCallable[_simulation_pb2.SnapshotRequest, _simulation_pb2.SnapshotResponse]  # type: ignore[assignment]
+    """The state of a session as JSON, for Restore here or elsewhere."""
+    Restore: _aio.UnaryUnaryMultiCallable[_simulation_pb2.RestoreRequest, _simulation_pb2.RestoreResponse]  # type: ignore[assignment]
+    """Starts a session of a task in the state of a snapshot."""
+    Fork: _aio.UnaryUnaryMultiCallable[_simulation_pb2.ForkRequest, _simulation_pb2.ForkResponse]  # type: ignore[assignment]
+    """Starts an independent session in the state of another."""
+    Verify: _aio.UnaryUnaryMultiCallable[_simulation_pb2.VerifyRequest, _simulation_pb2.VerifyResponse]  # type: ignore[assignment]
+    """The environment's own score of a session's present state."""
     Close: _aio.UnaryUnaryMultiCallable[_simulation_pb2.CloseRequest, _simulation_pb2.CloseResponse]  # type: ignore[assignment]
     """Forgets sessions before their time to live runs out."""
     DrawTasks: _aio.UnaryUnaryMultiCallable[_simulation_pb2.DrawTasksRequest, _simulation_pb2.DrawTasksResponse]  # type: ignore[assignment]
@@ -72,6 +92,46 @@ class SimulationServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_simulation_pb2.StepResponse, _abc.Awaitable[_simulation_pb2.StepResponse]]:
         """One transition; the same index returns the stored answer."""
+
+    @_abc_1.abstractmethod
+    def StepBatch(
+        self,
+        request: _simulation_pb2.StepBatchRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_simulation_pb2.StepBatchResponse, _abc.Awaitable[_simulation_pb2.StepBatchResponse]]:
+        """Transitions of many sessions at once, each with its own answer or error."""
+
+    @_abc_1.abstractmethod
+    def Snapshot(
+        self,
+        request: _simulation_pb2.SnapshotRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_simulation_pb2.SnapshotResponse, _abc.Awaitable[_simulation_pb2.SnapshotResponse]]:
+        """The state of a session as JSON, for Restore here or elsewhere."""
+
+    @_abc_1.abstractmethod
+    def Restore(
+        self,
+        request: _simulation_pb2.RestoreRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_simulation_pb2.RestoreResponse, _abc.Awaitable[_simulation_pb2.RestoreResponse]]:
+        """Starts a session of a task in the state of a snapshot."""
+
+    @_abc_1.abstractmethod
+    def Fork(
+        self,
+        request: _simulation_pb2.ForkRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_simulation_pb2.ForkResponse, _abc.Awaitable[_simulation_pb2.ForkResponse]]:
+        """Starts an independent session in the state of another."""
+
+    @_abc_1.abstractmethod
+    def Verify(
+        self,
+        request: _simulation_pb2.VerifyRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_simulation_pb2.VerifyResponse, _abc.Awaitable[_simulation_pb2.VerifyResponse]]:
+        """The environment's own score of a session's present state."""
 
     @_abc_1.abstractmethod
     def Close(

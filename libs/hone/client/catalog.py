@@ -8,7 +8,8 @@ from hone.spec.run import AlgorithmSpec
 
 def environments() -> list[Environment]:
     """Return every environment that makes its own tasks; datasets are named by `task.dataset` instead."""
-    return [Environment(name=name, summary=environment.summary, params_schema=environment.params.model_json_schema())
+    return [Environment(name=name, summary=environment.summary, params_schema=environment.params.model_json_schema(),
+                        harness=environment.harness)
             for name, environment in ENVIRONMENTS.items() if name != "dataset"]
 
 

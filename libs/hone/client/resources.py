@@ -188,6 +188,8 @@ class Trajectory(TrajectoryRow):
     task: dict[str, Any]
     task_hash: str
     item: dict[str, Any]
+    harness: str
+    ended: str
     calls: list[dict[str, Any]]
     steps: list[dict[str, Any]]
     grades: list[Grade]
@@ -223,6 +225,7 @@ class Environment(Resource):
     name: str
     summary: str
     params_schema: dict[str, Any]
+    harness: str
 
 
 class Algorithm(Resource):

@@ -5,10 +5,14 @@ from hone.environments.dataset import Dataset
 from hone.environments.even_digits import EvenDigits
 from hone.environments.reasoning_gym import ReasoningGym
 from hone.environments.sort_digits import SortDigits
+from hone.environments.sqlite import Sqlite
+from hone.environments.textworld import TextWorld
 
 ENVIRONMENTS: dict[str, Environment] = {
     "sort_digits": SortDigits(),
     "reasoning_gym": ReasoningGym(),
     "even_digits": EvenDigits(),
+    "sqlite": Sqlite(),
+    "textworld": TextWorld(),
     "dataset": Dataset(),
 }

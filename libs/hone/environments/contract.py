@@ -45,24 +45,53 @@ class Task:
 
 
 @dataclass(frozen=True)
+class Ask:
+    """The environment needs somebody's words (`role`: user, say) in answer to `messages`: they are its next action."""
+
+    role: str
+    messages: list[Message]
+
+
+@dataclass(frozen=True)
+class Entities:
+    """Names of things that exist in this episode, and of all that the environment can ever use where it knows them."""
+
+    present: list[str]
+    lexicon: list[str] | None
+
+
+@dataclass(frozen=True)
 class Observation:
-    """What the policy sees, and beside it what the grader needs (`item`, `grader`: never shown to the policy)."""
+    """What the environment says now, and beside it what the grader needs (`item`, `grader`: the policy never sees it).
+
+    `messages` are what was added: the opening at a reset, the answer to the action after a step. An environment that
+    scores itself puts that score into the last `item` as `verified`. What it does not know is None.
+    """
 
     messages: list[Message]
     item: Row
     grader: dict[str, Any]
     turns_left: int
     state_hash: str
+    tools: list[dict[str, Any]] | None = None  # as OpenAI describes functions
+    admissible: list[str] | None = None
+    entities: Entities | None = None
+    ask: Ask | None = None
 
 
 @dataclass(frozen=True)
 class Transition:
-    """Where a step led. `valid`: the environment understood the action; `reward`: None where a grader decides."""
+    """Where a step led.
+
+    `valid`: the environment understood the action; `effect`: it changed the state, None where that is not known;
+    `reward`: None where a grader decides.
+    """
 
     observation: Observation
     done: bool
     valid: bool
     reward: float | None = None
+    effect: bool | None = None
 
 
 class Episode(Protocol):
@@ -101,8 +130,22 @@ class Environment(Protocol):
     def params(self) -> type[Params]:
         """Model of the parameters; its JSON schema is shown to users."""
 
+    @property
+    def harness(self) -> str:
+        """Name of the harness that a run uses when it names none."""
+
+    @property
+    def columns(self) -> frozenset[str] | None:
+        """What a dataset's rows need besides their prompt to be tasks here; None: it makes all its tasks."""
+
     def messages(self, params: Any, seed: int, item: Row | None) -> list[Message]:
-        """Return what the policy is asked first; the content hash is taken over it. Raises WrongParams."""
+        """Return what the policy is asked first. Raises WrongParams."""
+
+    def content(self, params: Any, seed: int, item: Row | None) -> Any:
+        """Return as JSON what makes a task itself: tasks of equal content belong to the same split. Raises WrongParams.
+
+        A row's answer is no part of it; the world behind the question is.
+        """
 
     def episode(self, params: Any, seed: int, item: Row | None) -> Episode:
         """Return the episode of a task. Raises WrongParams."""

@@ -5,7 +5,7 @@ from typing import Any
 from pydantic import Field
 
 from hone.environments.contract import Message, Params, Row, WrongParams
-from hone.environments.single_turn import Question, SingleTurn
+from hone.environments.single_turn import Asks, Question, SingleTurn
 
 
 class DatasetParams(Params):
@@ -14,11 +14,12 @@ class DatasetParams(Params):
     grader: dict[str, Any] = Field({"type": "exact"}, description="Grader of every row; templates see the row as item.")
 
 
-class Dataset:
+class Dataset(Asks):
     """A row is `{"prompt": str}` or `{"messages": [{"role", "content"}]}`, beside it whatever its grader needs."""
 
     summary = "Rows of an uploaded dataset, each with a prompt or messages, and an answer for its grader."
     params = DatasetParams
+    columns = frozenset()
 
     def messages(self, params: DatasetParams, seed: int, item: Row | None) -> list[Message]:
         if item is None:

@@ -4,7 +4,7 @@ from pydantic import Field
 
 from hone.environments.contract import Message, Params, Row
 from hone.environments.hashing import splitmix
-from hone.environments.single_turn import Question, SingleTurn
+from hone.environments.single_turn import Asks, Question, SingleTurn
 
 _GRADER = {"type": "character_share", "wanted": "02468", "among": "0123456789"}
 
@@ -15,7 +15,7 @@ class EvenDigitsParams(Params):
     digits: int = Field(4, ge=2, le=12, description="Digits of the prompt.")
 
 
-class EvenDigits:
+class EvenDigits(Asks):
     """`4821:` asks for digits; the score is the share of even ones, however many there are."""
 
     summary = "Answer with digits, as many as you like: the score is the share of even ones."

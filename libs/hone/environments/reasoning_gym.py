@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from hone.environments.contract import Message, Params, Row, WrongParams, expectation
-from hone.environments.single_turn import Question, SingleTurn
+from hone.environments.single_turn import Asks, Question, SingleTurn
 
 _OURS = frozenset({"seed", "size"})
 HASH_ORDERED = frozenset(
@@ -25,7 +25,7 @@ class ReasoningGymParams(Params):
     task: str = Field(min_length=1, description="Name of a reasoning-gym task, for instance leg_counting.")
 
 
-class ReasoningGym:
+class ReasoningGym(Asks):
     """A generated question; its grader is the task's own verifier."""
 
     summary = "Any reasoning-gym task by name and configuration, judged by its own verifier."

@@ -16,6 +16,19 @@ class Question:
     grader: dict[str, Any]
 
 
+class Asks:
+    """What environments of single questions have in common: the question is all there is to a task."""
+
+    harness = "chat"
+    columns: frozenset[str] | None = None
+
+    def messages(self, params: Any, seed: int, item: Row | None) -> list[Message]:
+        raise NotImplementedError
+
+    def content(self, params: Any, seed: int, item: Row | None) -> list[Message]:
+        return self.messages(params, seed, item)
+
+
 class SingleTurn:
     """An episode whose first step is its last; the score is the grader's."""
 
@@ -49,5 +62,5 @@ class SingleTurn:
 
     def _observation(self) -> Observation:
         asked, answer = self._question, self._answer
-        said = [] if answer is None else [{"role": "assistant", "content": answer}]
-        return Observation(asked.messages + said, asked.item, asked.grader, int(answer is None), self.state_hash())
+        said = asked.messages if answer is None else []
+        return Observation(said, asked.item, asked.grader, int(answer is None), self.state_hash())

@@ -4,7 +4,7 @@ from pydantic import Field
 
 from hone.environments.contract import Message, Params, Row
 from hone.environments.hashing import splitmix
-from hone.environments.single_turn import Question, SingleTurn
+from hone.environments.single_turn import Asks, Question, SingleTurn
 
 
 class SortDigitsParams(Params):
@@ -13,7 +13,7 @@ class SortDigitsParams(Params):
     digits: int = Field(6, ge=2, le=12, description="Digits to sort.")
 
 
-class SortDigits:
+class SortDigits(Asks):
     """`s529170=` asks for `012579`."""
 
     summary = "Sort the digits of a number: s529170= asks for 012579."

@@ -6,7 +6,7 @@ from typing import Any, Literal
 from pydantic import ValidationError
 
 from hone.environments import ENVIRONMENTS
-from hone.environments.contract import Environment, Episode, Message, Params, Row, Task, WrongParams, expectation
+from hone.environments.contract import Environment, Episode, Params, Row, Task, WrongParams, expectation
 from hone.environments.hashing import digest
 
 Split = Literal["train", "held_out"]
@@ -29,12 +29,9 @@ def checked_params(name: str, params: dict[str, Any]) -> Params:
         raise _wrong(error, model) from error
 
 
-def content_hash(name: str, messages: list[Message]) -> str:
-    """Return the hash of what the policy is asked; seeds, parameters and rows that ask the same share it.
-
-    A row's answer is no part of it: the same question with another answer belongs to the same split.
-    """
-    return digest({"environment": name, "messages": messages})
+def content_hash(name: str, content: Any) -> str:
+    """Return the hash of a task's content; seeds, parameters and rows that ask the same share it."""
+    return digest({"environment": name, "messages": content})
 
 
 def split_of(task_hash: str) -> Split:
@@ -53,8 +50,8 @@ class Maker:
 
     def task(self, seed: int, item: Row | None = None) -> Task:
         """Return the task of a seed or a row, with its content hash. Raises WrongParams."""
-        messages = self.environment.messages(self.params, seed, item)
-        return Task(self.name, self.resolved, seed, item, content_hash(self.name, messages))
+        content = self.environment.content(self.params, seed, item)
+        return Task(self.name, self.resolved, seed, item, content_hash(self.name, content))
 
     def episode(self, seed: int, item: Row | None = None) -> Episode:
         """Return the episode of a seed or a row, not yet reset. Raises WrongParams."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from hone.graders import character_share, exact, math, numeric, reasoning_gym, slowed, string_check
+from hone.graders import character_share, environment, exact, math, numeric, reasoning_gym, slowed, string_check
 from hone.graders.contract import Grader
 
 GRADERS: Mapping[str, Grader[Any]] = {
@@ -13,5 +13,6 @@ GRADERS: Mapping[str, Grader[Any]] = {
     "reasoning_gym": reasoning_gym.GRADER,
     "string_check": string_check.GRADER,
     "character_share": character_share.GRADER,
+    "environment": environment.GRADER,
     "slowed": slowed.GRADER,
 }

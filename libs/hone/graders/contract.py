@@ -33,6 +33,7 @@ class Grader(Generic[P]):
 
     `grade` may raise NoAnswer and InvalidSpec. A pooled one runs in a process that is killed when it hangs; there
     `prepare` runs first, outside of the time limit: it imports what is heavy and proves itself on a known case.
+    One that does not read the output grades empty ones too.
     `wait_s` says how many seconds pass before a grade, `inner` which other grader's JSON the parameters hold.
     """
 
@@ -40,6 +41,7 @@ class Grader(Generic[P]):
     grade: Callable[[Item, str, P], Result]
     pooled: bool = False
     prepare: Callable[[], None] = _ready
+    reads_output: bool = True
     low: float = 0.0
     high: float = 1.0
     wait_s: Callable[[Item, P], float] | None = None

@@ -16,11 +16,13 @@ _log = logging.getLogger(__name__)
 def judged(spec: Spec, item: dict[str, Any], output_text: str) -> Result:
     """Return the grade of an output; nothing is raised.
 
-    An empty output and one above `MAX_BYTES` hold no answer. A score that is not finite or outside of the grader's
-    range is invalid_spec, an error inside the grader is infra_error: both are ours, and never a reward.
+    An empty output and one above `MAX_BYTES` hold no answer for a grader that reads it. A score that is not finite or
+    outside of the grader's range is invalid_spec, an error inside the grader is infra_error: both are ours, and never a
+    reward.
     """
     started = time.perf_counter()
-    result = _bounded(spec, _refused(output_text) or _graded(spec, item, output_text))
+    refused = _refused(output_text) if spec.grader.reads_output else None
+    result = _bounded(spec, refused or _graded(spec, item, output_text))
     extracted = None if result.extracted is None else result.extracted[:MAX_EXTRACTED]
     cost_ms = (time.perf_counter() - started) * 1000
     return Result(result.status, result.score, result.components, result.reasons, extracted, result.decided_by, cost_ms)

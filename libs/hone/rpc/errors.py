@@ -40,6 +40,12 @@ class Refused(RpcError):
     code = grpc.StatusCode.FAILED_PRECONDITION
 
 
+class Diverged(RpcError):
+    """What was rebuilt is not what was there before."""
+
+    code = grpc.StatusCode.DATA_LOSS
+
+
 class Exhausted(RpcError):
     """A limit is reached."""
 

@@ -9,7 +9,7 @@ import yaml
 from pydantic import ValidationError
 
 from hone.spec.problems import Invalid, Problem, found, from_validation, unstorable
-from hone.spec.resolution_rules import check, filled
+from hone.spec.resolution_rules import check, filled, filled_harness
 from hone.spec.run import AlgorithmSpec, EvalSpec, RunSpec
 
 Raw = dict[str, Any]
@@ -48,7 +48,8 @@ def resolve(raw: Raw) -> RunSpec:
     if problems:
         raise Invalid(problems)
     algorithm = AlgorithmSpec.model_validate({"preset": spec.algorithm.preset, **slots})
-    return spec.model_copy(update={"algorithm": algorithm, "task": filled(spec.task), "eval": _filled_eval(spec.eval)})
+    return spec.model_copy(update={"algorithm": algorithm, "task": filled(spec.task), "eval": _filled_eval(spec.eval),
+                                   "harness": filled_harness(spec)})
 
 
 def _filled_eval(evaluation: EvalSpec | None) -> EvalSpec | None:

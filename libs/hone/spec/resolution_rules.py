@@ -11,6 +11,7 @@ from hone.environments import ENVIRONMENTS
 from hone.environments.contract import WrongParams
 from hone.environments.reasoning_gym import HASH_ORDERED
 from hone.graders import specs
+from hone.harnesses import HARNESSES
 from hone.spec.problems import Invalid, Problem, found, from_validation, one_of
 from hone.spec.run import RunSpec, Slot, TaskSource
 
@@ -25,6 +26,7 @@ def check(spec: RunSpec) -> tuple[list[Problem], Slots]:
     problems, slots = _algorithm(spec)
     problems += _schedule(spec)
     problems += [problem for at, source in _sources(spec) for problem in _source(source, at)]
+    problems += _harness(spec.harness)
     problems += [problem for at, grader in _graders(spec) for problem in _grader(grader, at)]
     problems += [problem for rule in RULES for problem in rule(spec, slots)] if slots else []
     return problems, slots
@@ -74,9 +76,25 @@ def _schedule(spec: RunSpec) -> list[Problem]:
     return _validated(methods[name], spec.optimizer.schedule_params, "optimizer.schedule_params", strict=False)
 
 
+def _harness(harness: Slot | None) -> list[Problem]:
+    if harness is None:
+        return []
+    if harness.name not in HARNESSES:
+        return [Problem("harness.name", found(harness.name), one_of(harness.name, HARNESSES))]
+    return _validated(HARNESSES[harness.name].params, harness.params, "harness.params")
+
+
+def filled_harness(spec: RunSpec) -> Slot:
+    """Return a checked spec's harness, or else its environment's own, with every parameter written out."""
+    own = Slot(name=ENVIRONMENTS[spec.task.kind].harness)
+    harness = spec.harness or own
+    params = HARNESSES[harness.name].params.model_validate(harness.params)
+    return harness.model_copy(update={"params": params.model_dump(mode="json")})
+
+
 def filled(source: TaskSource) -> TaskSource:
     """Return a checked source with every parameter of its environment written out."""
-    model = ENVIRONMENTS[source.environment or "dataset"].params
+    model = ENVIRONMENTS[source.kind].params
     return source.model_copy(update={"params": model.model_validate(source.params).model_dump(mode="json")})
 
 
@@ -87,12 +105,14 @@ def _sources(spec: RunSpec) -> Iterator[tuple[str, TaskSource]]:
 
 
 def _source(source: TaskSource, at: str) -> list[Problem]:
-    name = source.environment or "dataset"
+    name = source.kind
     if source.environment == "dataset":
         return [Problem(f"{at}.environment", found("dataset"), f"the name of an uploaded dataset in {at}.dataset")]
     if name not in ENVIRONMENTS:
         return [Problem(f"{at}.environment", found(name), one_of(name, set(ENVIRONMENTS) - {"dataset"}))]
     environment = ENVIRONMENTS[name]
+    if source.dataset is not None and environment.columns is None:
+        return [Problem(f"{at}.dataset", found(source.dataset), f"none: environment {name} makes its own tasks")]
     problems = _validated(environment.params, source.params, f"{at}.params")
     # These are drawn under a fixed hash seed, which the simulation service runs with and a shell does not.
     if problems or source.dataset is not None or source.params.get("task") in HASH_ORDERED:

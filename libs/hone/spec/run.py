@@ -20,17 +20,24 @@ class ModelSpec(Strict):
 
 
 class TaskSource(Strict):
-    """Where tasks come from: an environment by name, or a dataset. Exactly one."""
+    """Where tasks come from: an environment by name, or a dataset, or a dataset's rows in an environment."""
 
     environment: str | None = Field(None, description="Name of an environment (`hone environments`).")
     params: dict[str, Any] = Field(default_factory=dict, description="Parameters of the environment.")
-    dataset: str | None = Field(None, description="Name of an uploaded dataset; its rows are the tasks.")
+    dataset: str | None = Field(
+        None, description="Name of an uploaded dataset; its rows are the tasks, of the environment where one is named "
+        "that takes rows.")
 
     @model_validator(mode="after")
-    def _exactly_one(self) -> "TaskSource":
-        if (self.environment is None) == (self.dataset is None):
-            raise ValueError("expected exactly one of environment and dataset")
+    def _at_least_one(self) -> "TaskSource":
+        if self.environment is None and self.dataset is None:
+            raise ValueError("expected environment, dataset, or both")
         return self
+
+    @property
+    def kind(self) -> str:
+        """Name of the environment whose tasks they are."""
+        return self.environment or "dataset"
 
 
 class EvalSpec(Strict):
@@ -108,6 +115,9 @@ class RunSpec(Strict):
     model: ModelSpec
     task: TaskSource = Field(description="Tasks to train on; for supervised runs a dataset with completions.")
     grader: dict[str, Any] | None = Field(None, description="Grader with a type; default: the environment's own.")
+    harness: Slot | None = Field(
+        None, description="How the policy acts in its environment, a key of hone.harnesses.HARNESSES; default: the "
+        "environment's own.")
     algorithm: AlgorithmSpec = Field(default_factory=AlgorithmSpec)
     sampling: SamplingSpec = Field(default_factory=SamplingSpec)
     batch: BatchSpec = Field(default_factory=BatchSpec)

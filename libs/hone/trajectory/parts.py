@@ -20,16 +20,18 @@ _CALL = pa.struct([
     ("turn", pa.int32()), ("sampling", pa.string()), ("engine", pa.string()), ("kv_on_update", pa.string()),
 ])
 _STEP = pa.struct([
-    ("index", pa.int32()), ("call", pa.int32()), ("action", pa.string()), ("observation_hash", pa.string()),
-    ("valid", pa.bool_()), ("reward", pa.float64()),
+    ("index", pa.int32()), ("call", pa.int32()), ("action", pa.string()), ("said", pa.string()),
+    ("observation_hash", pa.string()), ("state_hash", pa.string()), ("valid", pa.bool_()), ("effect", pa.bool_()),
+    ("reward", pa.float64()), ("admissible", pa.list_(pa.string())), ("entities", pa.list_(pa.string())),
 ])
 SCHEMA = pa.schema([
     ("group_id", pa.int64()), ("index", pa.int32()), ("request_no", pa.int32()), ("task", pa.string()),
     ("task_hash", pa.string()), ("item", pa.string()), ("calls", pa.list_(_CALL)), ("steps", pa.list_(_STEP)),
-    ("status", pa.string()), ("score", pa.float64()), ("grade_id", pa.int64()),
+    ("status", pa.string()), ("score", pa.float64()), ("grade_id", pa.int64()), ("harness", pa.string()),
+    ("ended", pa.string()),
 ])
 
-_JSON = {"task", "item", "sampling"}  # free objects, kept as text
+_JSON = {"task", "item", "sampling", "said"}  # free objects, kept as text
 
 
 def encode(trajectories: list[Trajectory]) -> bytes:
@@ -81,7 +83,7 @@ def _texts(values: Sequence[object]) -> list[str]:
 def _trajectory(row: dict[str, Any], read: Callable[[str], Any]) -> Trajectory:
     row["task"], row["item"] = read(row["task"]), read(row["item"])
     row["calls"] = [_call(call, read) for call in row["calls"]]
-    row["steps"] = [Step(**step) for step in row["steps"]]
+    row["steps"] = [Step(**{**step, "said": read(step["said"])}) for step in row["steps"]]
     return Trajectory(**row)
 
 

@@ -34,14 +34,27 @@ class Call:
 
 @dataclass(frozen=True)
 class Step:
-    """One transition of the environment."""
+    """One transition of the environment. A tool call's name and arguments stand in `action`, its result in `said`."""
 
     index: int
-    call: int
+    call: int  # whose completion took it
     action: str
-    observation_hash: str
+    said: list[dict[str, str]]  # messages that the environment answered
+    observation_hash: str  # of `said`
+    state_hash: str  # after it
     valid: bool
+    effect: bool | None = None
     reward: float | None = None
+    admissible: list[str] | None = None  # actions possible after it
+    entities: list[str] | None = None  # things present after it
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A finished call and the steps that led to it since the call before: what the journal keeps."""
+
+    call: Call
+    steps: list[Step] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -59,3 +72,5 @@ class Trajectory:
     status: str  # of its grade
     score: float | None
     grade_id: int | None
+    harness: str = "chat"
+    ended: str = "done"  # done, max_turns, max_context; diverged: could not be rebuilt after a failure, and is masked

@@ -46,8 +46,31 @@ class Tokenizer:
         the tokenizer itself puts around a text. Raises TokenizerError when the template refuses them.
         """
         if self._template is None:
-            return list(self._vocabulary.encode("".join(message["content"] for message in messages)).ids)
-        return self.encode(self._template(messages=list(messages), add_generation_prompt=True))
+            return list(self._vocabulary.encode(self._rendered(messages)).ids)
+        return self.encode(self._rendered(messages))
+
+    def next_prompt_ids(
+        self, said: Sequence[Message], prompt_ids: list[int], completion_ids: list[int], added: Sequence[Message]
+    ) -> list[int]:
+        """Return the ids that ask for the answer to `said`, the sampled completion and the messages `added` after it.
+
+        The very ids that were sampled go on, so that their log-probs stay true; only what follows them is tokenized.
+        Where the chat template writes what came before in another way (it drops thoughts, say), all is tokenized anew.
+        """
+        text = self.decode(completion_ids)
+        whole = self._rendered([*said, {"role": "assistant", "content": text}, *added])
+        before = self._rendered(said) + text
+        if not whole.startswith(before):
+            return self.encode(whole)
+        rest = whole[len(before):]
+        if completion_ids and completion_ids[-1] in self.stop_ids:
+            rest = rest.removeprefix(self._vocabulary.id_to_token(completion_ids[-1]) or "")
+        return prompt_ids + completion_ids + self.encode(rest)
+
+    def _rendered(self, messages: Sequence[Message]) -> str:
+        if self._template is None:
+            return "".join(message["content"] for message in messages)
+        return self._template(messages=list(messages), add_generation_prompt=True)
 
     def encode(self, text: str) -> list[int]:
         """Return the ids of `text` alone: nothing is put around it."""

@@ -46,7 +46,7 @@ class Tasks:
 
     def _drawn(self, first: int, count: int) -> list[Task]:
         source = self._lease.spec.task
-        if source.environment is not None:
+        if source.dataset is None:
             return self._peers.draw(source, "TRAIN", self._lease.spec.seed, first, count, distinct=False)
         rows = self.train_rows(first, count)
         return [_dataset_task(row, source) for row in rows]
@@ -63,7 +63,7 @@ class Tasks:
         if spec is None:
             return []
         source = spec.source or self._lease.spec.task
-        if source.environment is not None:
+        if source.dataset is None:
             return self._peers.draw(source, "HELD_OUT", spec.seed, 0, spec.prompts, distinct=True)
         tasks = list(self._held_out_rows.values())
         if not tasks:
@@ -111,7 +111,7 @@ class Tasks:
 
 
 def _dataset_task(row: dict[str, Any], source: TaskSource) -> Task:
-    made = make("dataset", source.params, 0, row)
+    made = make(source.kind, source.params, 0, row)
     body = {"environment": made.environment, "params": made.params, "seed": made.seed, "item": made.item}
     return Task(body, made.content_hash)
 

@@ -79,7 +79,7 @@ def _group(connection: Connection, tenant: str, run: Run, number: int) -> int:
 def _sample(group: int, number: int, index: int, version: str) -> Trajectory:
     call = Call(index=0, prompt_ids=[23, 4], completion_ids=[5, 2], logp_sample=[-0.5, -0.25], finish_reason="stop",
                 versions=[VersionSpan(version, 2)], text=f"answer {index}_%", train_mask=[True, True])
-    step = Step(index=0, call=0, action=call.text, observation_hash="aa", valid=True)
+    step = Step(index=0, call=0, action=call.text, said=[], observation_hash="aa", state_hash="bb", valid=True)
     return Trajectory(
         group_id=group, index=index, request_no=number, task={"environment": "sort_digits"}, task_hash="hash",
         item={"prompt": "s10=", "answer": "01"}, calls=[call], steps=[step],

@@ -11,7 +11,7 @@ import pytest_asyncio
 from hone.spec.settings import Settings
 from hone.store import objects
 from hone.store.database import AsyncDatabase
-from hone.trajectory.records import Call, VersionSpan
+from hone.trajectory.records import Call, Turn, VersionSpan
 from services.rollout.claims import Claims, LeaseLost
 from services.rollout.journaling import Journal
 from tests.integration.rollout.conftest import Open
@@ -189,13 +189,13 @@ async def test_the_journal_takes_a_call_once_and_from_its_claimant_only(run: Run
     run.request(1)
     claims, journal = Claims(database, settings), Journal(database)
     [claim] = await claims.take(settings.claim_groups)
-    call = Call(index=0, prompt_ids=[1], completion_ids=[2], logp_sample=[-0.5], finish_reason="stop",
-                versions=[VersionSpan(run.version_id, 1)], text="", train_mask=[True])
-    await journal.keep(claim, {0: call})
-    await journal.keep(claim, {0: call})  # as after an answer that was lost with the connection
+    turn = Turn(Call(index=0, prompt_ids=[1], completion_ids=[2], logp_sample=[-0.5], finish_reason="stop",
+                     versions=[VersionSpan(run.version_id, 1)], text="", train_mask=[True]))
+    await journal.keep(claim, {0: turn})
+    await journal.keep(claim, {0: turn})  # as after an answer that was lost with the connection
     expire_claims(run)
     [later] = await claims.take(settings.claim_groups)
-    assert later.journaled == {(0, 0): call}
+    assert later.journaled == {(0, 0): turn}
     with pytest.raises(LeaseLost):
-        await journal.keep(claim, {1: call})
+        await journal.keep(claim, {1: turn})
     assert one(run.url, "SELECT count(*) AS n FROM journal WHERE group_id = %(id)s", id=claim.id)["n"] == 1

@@ -15,9 +15,14 @@ from hone.api.simulation_pb2 import (
     SPLIT_TRAIN,
     CloseRequest,
     DrawTasksRequest,
+    ForkRequest,
     ListEnvironmentsRequest,
     ResetRequest,
+    RestoreRequest,
+    SnapshotRequest,
+    StepBatchRequest,
     StepRequest,
+    VerifyRequest,
 )
 from hone.api.simulation_pb2_grpc import SimulationServiceStub
 from hone.api.trajectory_pb2 import Task
@@ -76,7 +81,7 @@ def test_tasks_that_follow_the_hash_seed_are_the_same_in_every_process(simulatio
 
 def test_environments_are_listed_with_the_schema_of_their_parameters(simulation: Any) -> None:
     listed = {kind.name: kind for kind in simulation.ListEnvironments(ListEnvironmentsRequest()).environments}
-    assert listed.keys() == {"sort_digits", "even_digits", "reasoning_gym", "dataset"}
+    assert listed.keys() == {"sort_digits", "even_digits", "reasoning_gym", "sqlite", "textworld", "dataset"}
     assert json.loads(listed["sort_digits"].params_schema_json)["properties"]["digits"]["maximum"] == 12
 
 
@@ -109,3 +114,66 @@ def test_it_dies_at_its_crash_point(tmp_path: Path) -> None:
         with pytest.raises(grpc.RpcError):
             SimulationServiceStub(doomed.channel).Reset(ResetRequest(tasks=[TASK]), timeout=5)
         assert doomed.process.wait(5) == -signal.SIGKILL
+
+
+QUERY = '{"tool": "query", "arguments": {"sql": "DELETE FROM items"}}'
+WORLDS = {"sqlite": [QUERY, "0"], "textworld": ["dance", "go north"]}
+
+
+@pytest.fixture(params=WORLDS)
+def world(request: pytest.FixtureRequest, simulation: Any) -> Any:
+    """A session of an environment with several turns."""
+    [session] = simulation.Reset(ResetRequest(tasks=[Task(environment=request.param, seed=5)])).sessions
+    return request.param, session
+
+
+def step(session: Any, index: int, action: str) -> StepRequest:
+    return StepRequest(session_id=session.session_id, index=index, action=action)
+
+
+def test_a_fork_and_a_restored_snapshot_go_where_their_origin_goes(simulation: Any, world: Any) -> None:
+    name, session = world
+    first, second = WORLDS[name]
+    simulation.Step(step(session, 0, first))
+    shot = simulation.Snapshot(SnapshotRequest(session_id=session.session_id))
+    fork = simulation.Fork(ForkRequest(session_id=session.session_id)).session
+    restored = simulation.Restore(RestoreRequest(
+        task=shot.task, state_json=shot.state_json, state_hash=shot.state_hash, next_index=shot.next_index)).session
+    there = [simulation.Step(step(one, 1, second)) for one in (session, fork, restored)]
+    assert there[0] == there[1] == there[2]
+    assert there[0].observation.state_hash != shot.state_hash
+    scores = {simulation.Verify(VerifyRequest(session_id=one.session_id)).score for one in (session, fork, restored)}
+    assert scores == {json.loads(there[0].observation.item_json)["verified"]}
+
+
+def test_a_snapshot_that_leads_elsewhere_is_told(simulation: Any, world: Any) -> None:
+    _, session = world
+    shot = simulation.Snapshot(SnapshotRequest(session_id=session.session_id))
+    with pytest.raises(grpc.RpcError) as raised:
+        simulation.Restore(RestoreRequest(task=shot.task, state_json=shot.state_json, state_hash="another"))
+    assert raised.value.code() == grpc.StatusCode.DATA_LOSS
+    with pytest.raises(grpc.RpcError) as raised:
+        simulation.Restore(RestoreRequest(task=shot.task, state_json="{}"))
+    assert refused_field(raised.value)[0] == "state_json"
+
+
+def test_steps_that_go_together_have_each_its_own_end(simulation: Any, world: Any) -> None:
+    name, session = world
+    unknown = StepRequest(session_id="ses_unknown", index=0, action="")
+    batch = StepBatchRequest(steps=[step(session, 0, WORLDS[name][0]), unknown, step(session, 7, "late")])
+    taken, lost, refused = simulation.StepBatch(batch).outcomes
+    assert taken.taken.observation.turns_left == session.observation.turns_left - 1
+    assert "unknown here" in lost.lost
+    assert "expected 0 to 1" in refused.refused
+    assert simulation.StepBatch(batch).outcomes[0] == taken, "the same index is the same step"
+
+
+def test_an_environment_says_what_it_knows(simulation: Any) -> None:
+    tasks = [Task(environment=name, seed=5) for name in WORLDS]
+    database, world = (session.observation for session in simulation.Reset(ResetRequest(tasks=tasks)).sessions)
+    assert json.loads(database.tools_json)[0]["function"]["name"] == "query"
+    assert (database.HasField("admissible"), world.HasField("admissible")) == (False, True)
+    assert world.admissible.names
+    assert world.entities.names
+    listed = {one.name: one.harness for one in simulation.ListEnvironments(ListEnvironmentsRequest()).environments}
+    assert (listed["sqlite"], listed["textworld"], listed["sort_digits"]) == ("tool_loop", "chat", "chat")

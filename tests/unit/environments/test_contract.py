@@ -1,5 +1,6 @@
 """Every environment keeps the contract: recreatable, hashable, forkable."""
 
+import json
 from dataclasses import asdict
 from typing import Any
 
@@ -8,15 +9,20 @@ import pytest
 from hone.environments import ENVIRONMENTS
 from hone.environments.contract import EpisodeOver, Task, WrongParams
 from hone.environments.tasks import checked_params, episode, make
+from hone.harnesses import HARNESSES
 
 ROW = {"prompt": "2+3=", "answer": "5", "level": 1}
 TASKS = {
     "sort_digits": make("sort_digits", {"digits": 6}, 7),
     "even_digits": make("even_digits", {}, 7),
     "reasoning_gym": make("reasoning_gym", {"task": "leg_counting", "max_animals": 4}, 7),
+    "sqlite": make("sqlite", {"rows": 6}, 7),
+    "textworld": make("textworld", {}, 7),
     "dataset": make("dataset", {}, 0, ROW),
 }
+SEVERAL_TURNS = {"sqlite", "textworld"}
 every_task = pytest.mark.parametrize("task", TASKS.values(), ids=TASKS)
+single_turn = pytest.mark.parametrize("task", [task for name, task in TASKS.items() if name not in SEVERAL_TURNS])
 
 
 def test_the_table_covers_every_environment() -> None:
@@ -31,13 +37,13 @@ def test_equal_tasks_and_actions_give_equal_states(task: Task) -> None:
     assert first.state_hash() == second.state_hash()
 
 
-@every_task
+@single_turn
 def test_an_answer_changes_the_state_and_ends_the_episode(task: Task) -> None:
     one = episode(task)
     before = one.reset()
     after = one.step("12")
     assert (before.turns_left, after.observation.turns_left, after.done, after.valid) == (1, 0, True, True)
-    assert after.observation.messages == [*before.messages, {"role": "assistant", "content": "12"}]
+    assert after.observation.messages == []
     assert before.state_hash != after.observation.state_hash
     with pytest.raises(EpisodeOver):
         one.step("13")
@@ -50,9 +56,9 @@ def test_a_fork_goes_its_own_way_and_a_snapshot_leads_back(task: Task) -> None:
     branch = trunk.fork()
     snapshot = trunk.snapshot()
     trunk.step("a")
-    branch.step("b")
     assert trunk.state_hash() != branch.state_hash()
-    branch.restore(snapshot)
+    branch.step("b")
+    branch.restore(json.loads(json.dumps(snapshot)))
     branch.step("a")
     assert trunk.state_hash() == branch.state_hash()
 
@@ -60,10 +66,17 @@ def test_a_fork_goes_its_own_way_and_a_snapshot_leads_back(task: Task) -> None:
 @every_task
 def test_the_policy_is_not_shown_what_the_grader_sees(task: Task) -> None:
     seen = episode(task).reset()
-    assert "answer" in seen.item or task.environment == "even_digits"  # whose grader needs none
+    assert {"answer", "verified"} & set(seen.item) or task.environment == "even_digits"  # whose grader needs none
     assert "item" not in str(seen.messages)
     assert seen.grader["type"]
-    assert episode(task).verify() is None
+
+
+@every_task
+def test_an_environment_that_scores_itself_shows_its_grader_that_score(task: Task) -> None:
+    one = episode(task)
+    seen = one.reset()
+    assert seen.item.get("verified") == one.verify() == (0.0 if task.environment in SEVERAL_TURNS else None)
+    assert (seen.grader["type"] == "environment") == (task.environment in SEVERAL_TURNS)
 
 
 def test_sort_digits_asks_for_its_digits_in_order() -> None:
@@ -87,7 +100,11 @@ def test_a_dataset_row_may_bring_its_messages() -> None:
     ("sort_digits", {"digits": "6"}, None, "params.digits: found '6', expected a valid integer"),
     ("sort_digits", {"digit": 6}, None, "params.digit: found 6, expected one of the keys digits"),
     ("sort_words", {}, None, "environment: found 'sort_words', expected one of sort_digits, reasoning_gym, "
-     "even_digits, dataset"),
+     "even_digits, sqlite, textworld, dataset"),
+    ("sqlite", {"questions": ["mean"]}, None, "params.questions: found 'mean', expected names among count, sum, max"),
+    ("sqlite", {}, {"prompt": "?", "answer": "1"}, "item.database: found None, expected a text that is not empty"),
+    ("sqlite", {}, {"prompt": "?", "answer": "1", "database": "CREATE"}, "expected an SQL script (incomplete input)"),
+    ("textworld", {"rooms": 0}, None, "params.rooms: found 0, expected greater than or equal to 1"),
     ("reasoning_gym", {}, None, "params.task: found None, expected a value"),
     ("reasoning_gym", {"task": "legs"}, None, "params.task: found 'legs', expected the name of a reasoning-gym task"),
     ("reasoning_gym", {"task": "leg_counting", "seed": 3}, None,
@@ -111,4 +128,5 @@ def test_every_environment_describes_its_parameters() -> None:
     for name, kind in ENVIRONMENTS.items():
         assert kind.params.model_json_schema()["type"] == "object"
         assert kind.summary.endswith(".")
+        assert kind.harness in HARNESSES
         assert checked_params(name, {"task": "leg_counting"} if name == "reasoning_gym" else {})

@@ -6,14 +6,15 @@ import pytest
 
 from hone.api import reward_pb2, trajectory_pb2
 from services.rollout.claims import Claim
-from services.rollout.group import FINISH_REASONS, _cut, _sampling
 from services.rollout.reward import STATUSES, grader_json, score
+from services.rollout.sampling import FINISH_REASONS, cut, sampling
 
 
 def claim(**fields: Any) -> Claim:
     return Claim(**{
         "id": 1, "attempt": 1, "tenant_id": "ten", "run_id": "run", "seed": 0, "purpose": "train", "request_no": 17,
         "task": {}, "task_hash": "", "n": 1, "sampling": {"max_tokens": 4}, "grader": None, "model_id": "mod",
+        "harness": {"name": "chat", "params": {}},
         "version_id": None, "begun": 0, "remaining_s": 1.0, **fields})
 
 
@@ -29,16 +30,16 @@ def test_the_request_names_the_noise_whatever_the_attempt() -> None:
     ("one\ntwo", ["\n"], "one"), ("one", ["\n"], "one"), ("a;b,c", [",", ";"], "a"), ("", ["x"], ""), ("x", [], "x"),
 ])
 def test_text_ends_at_the_first_stop_text(text: str, stops: list[str], expected: str) -> None:
-    assert _cut(text, stops) == expected
+    assert cut(text, stops) == expected
 
 
-def test_sampling_left_out_is_plain_sampling() -> None:
-    made = _sampling(claim(), Stops())  # type: ignore[arg-type]
+def test_sampling_left_out_is_plainsampling() -> None:
+    made = sampling(claim(), Stops())  # type: ignore[arg-type]
     assert made == trajectory_pb2.Sampling(max_tokens=4, temperature=1, top_p=1, top_k=0, stop_ids=[2])
 
 
 def test_greedy_is_asked_for_as_zero() -> None:
-    made = _sampling(claim(sampling={"max_tokens": 4, "temperature": 0}), Stops())  # type: ignore[arg-type]
+    made = sampling(claim(sampling={"max_tokens": 4, "temperature": 0}), Stops())  # type: ignore[arg-type]
     assert made.temperature == 0
 
 

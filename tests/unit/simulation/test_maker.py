@@ -10,7 +10,7 @@ from services.simulation.maker import Maker
 
 
 async def test_results_and_errors_reach_their_callers() -> None:
-    maker = Maker()
+    maker = Maker("tasks")
     assert await asyncio.gather(*(maker.made(partial(pow, number, 2)) for number in range(5))) == [0, 1, 4, 9, 16]
     with pytest.raises(ZeroDivisionError):
         await maker.made(lambda: 1 // 0)
@@ -18,14 +18,14 @@ async def test_results_and_errors_reach_their_callers() -> None:
 
 
 async def test_one_thread_makes_all_and_ends_with_the_process() -> None:
-    maker = Maker()
+    maker = Maker("tasks")
     threads = set(await asyncio.gather(*(maker.made(threading.current_thread) for _ in range(20))))
     assert len(threads) == 1
     assert threads.pop().daemon
 
 
 async def test_what_was_started_is_finished_and_what_was_not_is_left_out() -> None:
-    maker, made = Maker(), []
+    maker, made = Maker("tasks"), []
     started, go_on = threading.Event(), threading.Event()
 
     def slow() -> None:

@@ -2,16 +2,17 @@
 
 import pytest
 
-from hone.environments.contract import Episode
 from hone.environments.tasks import episode, make
+from hone.environments.wire import to_proto
 from hone.rpc.errors import InvalidField, NotFound, Refused
-from services.simulation.sessions import Sessions
+from services.simulation.sessions import Session, Sessions
 
 
-def started() -> Episode:
-    one = episode(make("sort_digits", {"digits": 4}, 1))
+def started() -> Session:
+    task = make("sort_digits", {"digits": 4}, 1)
+    one = episode(task)
     one.reset()
-    return one
+    return Session(to_proto(task), one)
 
 
 class Clock:
@@ -24,25 +25,24 @@ class Clock:
 def test_the_same_index_returns_the_stored_answer() -> None:
     sessions = Sessions()
     session = sessions.open(started())
-    first = sessions.step(session, 0, "1234")
-    assert sessions.step(session, 0, "1234") is first
-    assert sessions.step(session, 0, "9999") is first
+    first = sessions.get(session).step(0, "1234")
+    assert sessions.get(session).step(0, "1234") is first
+    assert sessions.get(session).step(0, "9999") is first
     assert first.done
 
 
 @pytest.mark.parametrize("index", [-1, 1, 7])
 def test_an_index_out_of_turn_is_refused(index: int) -> None:
-    sessions = Sessions()
-    with pytest.raises(InvalidField, match=f"index: found {index}, expected at most 0"):
-        sessions.step(sessions.open(started()), index, "1234")
+    with pytest.raises(InvalidField, match=f"index: found {index}, expected 0 to 0"):
+        started().step(index, "1234")
 
 
 def test_a_step_after_the_end_is_refused() -> None:
     sessions = Sessions()
     session = sessions.open(started())
-    sessions.step(session, 0, "1234")
+    sessions.get(session).step(0, "1234")
     with pytest.raises(Refused, match="only answer"):
-        sessions.step(session, 1, "1234")
+        sessions.get(session).step(1, "1234")
 
 
 def test_closed_and_unknown_sessions_are_not_found() -> None:
@@ -51,7 +51,7 @@ def test_closed_and_unknown_sessions_are_not_found() -> None:
     sessions.close([session, "ses_unknown"])
     for gone in (session, "ses_unknown"):
         with pytest.raises(NotFound):
-            sessions.step(gone, 0, "1234")
+            sessions.get(gone).step(0, "1234")
 
 
 def test_a_session_lives_while_it_is_used() -> None:
@@ -59,9 +59,19 @@ def test_a_session_lives_while_it_is_used() -> None:
     sessions = Sessions(ttl_s=10, clock=clock)
     used, idle = sessions.open(started()), sessions.open(started())
     clock.now = 8
-    sessions.step(used, 0, "1234")
+    sessions.get(used).step(0, "1234")
     clock.now = 11
-    assert sessions.step(used, 0, "1234").done
+    assert sessions.get(used).step(0, "1234").done
     with pytest.raises(NotFound, match="unused for 10 s"):
-        sessions.step(idle, 0, "1234")
+        sessions.get(idle).step(0, "1234")
     assert len(sessions) == 1
+
+
+def test_a_fork_goes_on_from_the_same_state_by_itself() -> None:
+    trunk = started()
+    branch = trunk.fork()
+    assert trunk.step(0, "1234").done
+    assert branch.step(0, "4321").done
+    assert trunk.episode.state_hash() != branch.episode.state_hash()
+    with pytest.raises(InvalidField, match="expected 1 to 1"):
+        trunk.fork().step(0, "1234")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hone.trajectory import journal
 from hone.trajectory.journal import JournalError
-from hone.trajectory.records import Call, VersionSpan
+from hone.trajectory.records import Call, Step, Turn, VersionSpan
 
 WORDS = st.text(max_size=20)
 LOGP = st.floats(width=32, allow_nan=False)
@@ -23,18 +23,19 @@ def test_a_call_comes_back_exactly(tokens: list[tuple[int, float, bool]], text: 
         versions=[VersionSpan("ver_a", 2), VersionSpan("ver_b", len(tokens))], text=text,
         train_mask=[trained for _, _, trained in tokens], turn=1, sampling={"max_tokens": 4, "stop": ["\n"]},
         engine=engine)
-    assert journal.decode(journal.encode(call)) == call
+    step = Step(3, 0, text, [{"role": "tool", "content": text}], "aa", "bb", True, None, 0.1, [text], None)
+    assert journal.decode(journal.encode(Turn(call, [step]))) == Turn(call, [step])
 
 
 def test_log_probs_keep_every_bit_of_the_wire() -> None:
     logp = np.float32(-0.1).item()
     call = Call(0, [1], [2], [logp], "stop", [], "", [True])
-    assert journal.decode(journal.encode(call)).logp_sample == [logp]
-    assert isinstance(json.loads(journal.encode(call)), dict)
+    assert journal.decode(journal.encode(Turn(call))).call.logp_sample == [logp]
+    assert isinstance(json.loads(journal.encode(Turn(call))), dict)
 
 
 @pytest.mark.parametrize("body", [
-    b"", b"\xff\xfe", b"[]", b"{}", b'{"logp_sample": "A", "train_mask": "", "versions": []}',
+    b"", b"\xff\xfe", b"[]", b"{}", b'{"logp_sample": "A", "train_mask": "", "versions": [], "steps": []}',
     b'{"logp_sample": "AAA=", "train_mask": "", "versions": []}',
     b'{"logp_sample": "", "train_mask": "", "versions": [], "strange": 1}',
 ])

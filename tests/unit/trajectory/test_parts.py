@@ -21,7 +21,8 @@ TRAJECTORY = Trajectory(
 SFT = replace(CALL, logp_sample=[], versions=[])
 MASKED = replace(TRAJECTORY, status="infra_error", score=None, grade_id=None, calls=[])
 LONG = replace(TRAJECTORY, calls=[CALL, SFT, replace(CALL, index=2)], steps=[
-    Step(0, 0, "go", "hash", True, 0.5), Step(1, 2, "stop", "hash", False, None)])
+    Step(0, 0, "go", [{"role": "user", "content": "here"}], "hash", "state", True, True, 0.5, ["stop"], ["box"]),
+    Step(1, 2, "stop", [], "hash", "state", False, None, None, None, [])], harness="tool_loop", ended="max_turns")
 
 
 @pytest.mark.parametrize("trajectories", [

@@ -131,3 +131,33 @@ def test_padding_and_truncation_that_a_file_brings_along_are_switched_off() -> N
     vocabulary.enable_padding(length=9)
     tokenizer = Tokenizer({**files(), "tokenizer.json": vocabulary.to_str().encode()})
     assert tokenizer.prompt_ids(user("12345")) == ids("12345")
+
+
+def turned(tokenizer: Tokenizer, completion: list[int], *added: dict[str, str]) -> tuple[list[int], list[int]]:
+    """Return the first prompt, and the next one without prompt and completion."""
+    first = tokenizer.prompt_ids(user("12"))
+    following = tokenizer.next_prompt_ids(user("12"), first, completion, added)
+    assert following[:len(first) + len(completion)] == [*first, *completion]
+    return first, following[len(first) + len(completion):]
+
+
+def test_a_conversation_goes_on_from_the_very_ids_that_were_sampled() -> None:
+    tool = {"role": "tool", "content": "5"}
+    assert turned(Tokenizer(files()), [*ids("34"), toy.EOS], tool)[1] == ids("5")
+    with_template = CHAT.replace("{% else %}-{% endif %}", "{% elif message.role == 'tool' %}*{% else %}={% endif %}")
+    templated = Tokenizer(files(tokenizer_config={"chat_template": with_template}))
+    rest = [toy.BOS, *ids("*5"), toy.EOS, toy.BOS, *ids("=")]
+    assert turned(templated, [*ids("34"), toy.EOS], tool)[1] == rest, "the template's end is not repeated"
+    assert turned(templated, ids("34"), tool)[1] == [toy.EOS, *rest], "an answer that was cut off gets its end"
+
+
+def test_ids_are_kept_even_where_the_text_would_be_tokenized_in_another_way() -> None:
+    _, rest = turned(Tokenizer(files()), [toy.UNK, *ids("3"), toy.EOS], {"role": "user", "content": "4"})
+    assert rest == ids("4")
+
+
+def test_a_template_that_rewrites_what_came_before_is_rendered_anew() -> None:
+    only_last = "{{ messages[-1].content }}="
+    tokenizer = Tokenizer(files(tokenizer_config={"chat_template": only_last}))
+    added = [{"role": "user", "content": "7"}]
+    assert tokenizer.next_prompt_ids(user("12"), ids("12="), [*ids("3"), toy.EOS], added) == ids("7=")

@@ -25,6 +25,7 @@ FROM mine, runs r
 WHERE g.id = mine.id AND r.id = g.run_id
 RETURNING g.id, g.attempt, g.tenant_id, g.run_id, (r.spec ->> 'seed')::bigint AS seed, g.purpose, g.request_no, g.task,
     g.task_hash, g.n, g.sampling, g.grader, g.model_id, g.version_id, g.begun,
+    coalesce(r.spec -> 'harness', '{"name": "chat", "params": {}}') AS harness,
     extract(epoch FROM g.deadline - now())::double precision AS remaining_s
 
 -- name: journaled_calls

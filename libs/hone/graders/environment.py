@@ -1,0 +1,23 @@
+"""The environment's own score of the state in which an episode ended."""
+
+from typing import Literal
+
+from hone.graders.contract import Grader, GraderParams, Item
+from hone.graders.results import InvalidSpec, Result, Status
+
+
+class EnvironmentParams(GraderParams):
+    """It has none: the environment knows."""
+
+    type: Literal["environment"]
+
+
+def grade(item: Item, output_text: str, params: EnvironmentParams) -> Result:  # noqa: ARG001
+    """Return `item.verified`, a number from 0 to 1. Raises InvalidSpec where the environment does not score itself."""
+    verified = item.get("verified")
+    if isinstance(verified, bool) or not isinstance(verified, int | float) or not 0 <= verified <= 1:
+        raise InvalidSpec(f"item.verified: found {verified!r}, expected a number from 0 to 1 from the environment")
+    return Result(Status.OK, float(verified), decided_by="environment")
+
+
+GRADER = Grader(EnvironmentParams, grade, reads_output=False)

@@ -1,0 +1,10 @@
+"""Harnesses by name. Adding one is a file here and a line in this dict."""
+
+from hone.harnesses.chat import Chat
+from hone.harnesses.contract import Harness
+from hone.harnesses.tool_loop import ToolLoop
+
+HARNESSES: dict[str, Harness] = {
+    "chat": Chat(),
+    "tool_loop": ToolLoop(),
+}

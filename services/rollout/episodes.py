@@ -1,0 +1,186 @@
+"""Samples that act in their environment turn by turn, until it says that the episode is over."""
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from hone.api import simulation_pb2
+from hone.environments.contract import Message
+from hone.environments.hashing import digest
+from hone.harnesses import HARNESSES
+from hone.harnesses.contract import Harness, HarnessParams
+from hone.trajectory.records import Call, Step
+from hone.trajectory.tokens import Tokenizer
+from services.rollout.claims import Claim
+from services.rollout.patience import Patience
+from services.rollout.sampling import Question, Sampler
+from services.rollout.simulation import SessionLost, Simulation
+
+
+class Diverged(Exception):
+    """A session that was rebuilt, or an earlier attempt's, is not what it was: its sample is masked."""
+
+
+@dataclass(frozen=True)
+class Acting:
+    """How a group's policy acts: its harness with its parameters, and the tools it was shown."""
+
+    harness: Harness
+    params: HarnessParams
+    tools: list[dict[str, Any]]
+
+    @classmethod
+    def of(cls, claim: Claim, seen: simulation_pb2.Observation) -> "Acting":
+        """Return how a claim's policy acts in an environment that opens with `seen`."""
+        harness = HARNESSES[claim.harness["name"]]
+        return cls(harness, harness.params.model_validate(claim.harness["params"]), json.loads(seen.tools_json or "[]"))
+
+    def opening(self, seen: simulation_pb2.Observation) -> list[Message]:
+        return self.harness.opening(self.params, messages(seen.messages), self.tools)
+
+    def actions(self, call: Call) -> list[str]:
+        return self.harness.actions(self.params, call.text, self.tools) if call.role == "policy" else [call.text]
+
+
+@dataclass
+class Episode:
+    """One sample under way: its session, what has happened, and what the policy has read."""
+
+    claim: Claim
+    index: int
+    tokenizer: Tokenizer
+    acting: Acting
+    session: simulation_pb2.Session
+    asked: list[Message]  # what the policy's last call answered; before its first one, the opening
+    item_json: str  # what graders see, as of the last step
+    heard: list[Message] = field(default_factory=list)  # since then
+    calls: list[Call] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
+    ended: str = ""
+
+    @property
+    def answered(self) -> Call | None:
+        """The policy's last call."""
+        return next((call for call in reversed(self.calls) if call.role == "policy"), None)
+
+    @property
+    def turns(self) -> int:
+        return sum(call.role == "policy" for call in self.calls)
+
+    def add(self, call: Call) -> None:
+        """Go on with a call: what was heard so far is what the policy's answers."""
+        if call.role == "policy":
+            last = self.answered
+            said = [{"role": "assistant", "content": self.tokenizer.decode(last.completion_ids)}] if last else []
+            self.asked, self.heard = [*self.asked, *said, *self.heard], []
+        self.calls.append(call)
+
+    def prompt_ids(self) -> list[int]:
+        """Return what the policy is asked next."""
+        last = self.answered
+        if last is None:
+            return self.tokenizer.prompt_ids([*self.asked, *self.heard])
+        return self.tokenizer.next_prompt_ids(self.asked, last.prompt_ids, last.completion_ids, self.heard)
+
+    def limit(self, prompt_ids: list[int]) -> str:
+        """Return which limit of the harness forbids another call of the policy; empty if none does."""
+        params, needed = self.acting.params, len(prompt_ids) + self.claim.sampling["max_tokens"]
+        if params.max_turns is not None and self.turns >= params.max_turns:
+            return "max_turns"
+        return "max_context" if params.max_context is not None and needed > params.max_context else ""
+
+
+class Episodes:
+    """Plays samples; made inside the running loop."""
+
+    def __init__(self, simulation: Simulation, sampler: Sampler, patience: Patience) -> None:
+        self._simulation, self._sampler, self._patience = simulation, sampler, patience
+
+    async def play(self, episode: Episode, call: Call) -> Episode:
+        """Let calls act and the environment answer, from the first call on, until the episode has `ended`."""
+        try:
+            while not episode.ended:
+                taken = await self._act(episode, call)
+                question = _next(episode, taken)
+                if question is not None:
+                    call = await self._answer(episode, question)
+        except Diverged:
+            episode.ended = "diverged"
+        return episode
+
+    async def _act(self, episode: Episode, call: Call) -> simulation_pb2.StepResponse:
+        """Take the call's actions in order, up to the one that ends the episode or needs somebody's words."""
+        episode.add(call)
+        for action in episode.acting.actions(call):
+            taken = await self._step(episode, call, action)
+            if taken.done or taken.observation.HasField("ask"):
+                break
+        return taken
+
+    async def _answer(self, episode: Episode, question: Question) -> Call:
+        """Return the next call: a journaled one where there is one."""
+        steps = [step for step in episode.steps if step.call == question.number - 1]
+        kept = question.claim.journaled.get((episode.index, question.number))
+        if kept is None:
+            return await self._sampler.later(question, episode.index, steps)
+        if (kept.call.prompt_ids, kept.steps) != (question.prompt_ids, steps):
+            raise Diverged
+        return kept.call
+
+    async def _step(self, episode: Episode, call: Call, action: str) -> simulation_pb2.StepResponse:
+        taken = await self._patience.keep(
+            episode.claim, "simulation", lambda: self._taken(episode, len(episode.steps), action))
+        known = _step(len(episode.steps), call.index, action, taken)
+        episode.steps.append(known)
+        episode.heard += known.said
+        episode.item_json = taken.observation.item_json
+        return taken
+
+    async def _taken(self, episode: Episode, index: int, action: str) -> simulation_pb2.StepResponse:
+        try:
+            return await self._simulation.step(episode.session, index, action)
+        except SessionLost:
+            await self._rebuild(episode)
+            return await self._simulation.step(episode.session, index, action)
+
+    async def _rebuild(self, episode: Episode) -> None:
+        """Start the task again and take the same actions. Raises Diverged when they lead elsewhere."""
+        session = await self._simulation.reset(episode.claim)
+        if session.observation.state_hash != episode.session.observation.state_hash:
+            raise Diverged
+        for known in episode.steps:
+            taken = await self._simulation.step(session, known.index, known.action)
+            if _step(known.index, known.call, known.action, taken) != known:
+                raise Diverged
+        episode.session = session
+
+
+def messages(said: Any) -> list[Message]:
+    """Return messages of the wire as the tokenizer takes them."""
+    return [{"role": message.role, "content": message.content} for message in said]
+
+
+def _next(episode: Episode, taken: simulation_pb2.StepResponse) -> Question | None:
+    """Return what is asked next, of the policy or of whom the environment asks; None when the episode has ended."""
+    seen, number = taken.observation, len(episode.calls)
+    if taken.done:
+        episode.ended = "done"
+    elif seen.HasField("ask"):
+        prompt_ids = episode.tokenizer.prompt_ids(messages(seen.ask.messages))
+        return Question(episode.claim, episode.tokenizer, number, prompt_ids, episode.turns, seen.ask.role)
+    else:
+        prompt_ids = episode.prompt_ids()
+        episode.ended = episode.limit(prompt_ids)
+    return None if episode.ended else Question(
+        episode.claim, episode.tokenizer, number, prompt_ids, episode.turns)
+
+
+def _step(index: int, call: int, action: str, taken: simulation_pb2.StepResponse) -> Step:
+    seen = taken.observation
+    said = messages(seen.messages)
+    return Step(
+        index=index, call=call, action=action, said=said, observation_hash=digest(said), state_hash=seen.state_hash,
+        valid=taken.valid, effect=taken.effect if taken.HasField("effect") else None,
+        reward=taken.reward if taken.HasField("reward") else None,
+        admissible=list(seen.admissible.names) if seen.HasField("admissible") else None,
+        entities=list(seen.entities.names) if seen.HasField("entities") else None)

@@ -1,0 +1,113 @@
+"""Episodes of several turns: they teach, they are stored call by call and step by step, and kills lose none of them."""
+
+import json
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import pytest
+
+from hone.crashpoints import POINTS, TURN_POINTS
+from tests.acceptance import databases, invariants
+from tests.acceptance.havoc import Havoc
+from tests.acceptance.scene import Scene, open_scene
+
+STEPS, PROMPTS, LEASE_S = 50, 8, 4.0
+KILLED_STEPS, RANDOM_KILLS = 40, 5
+
+
+@pytest.fixture(scope="module")
+def scene(shared_directory: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+    opened = open_scene(shared_directory / "turns", {"sweep_s": 0.5, "lease_s": LEASE_S}, {"rollout": 2})
+    opened.client.upload_model("database-base", databases.write_base(tmp_path_factory.mktemp("base")))
+    yield opened
+    opened.stack.stop()
+
+
+def test_a_run_with_tools_raises_its_reward_and_stores_each_call_and_step(scene: Scene) -> None:
+    run = scene.client.create_run(databases.spec("tools", STEPS))
+    scene.finished(run.id)
+    series = {name: [value for _, value in found] for name, found in scene.client.metrics(run.id).series.items()}
+    print(f"\nreward {fmean(series['reward/mean'][:8]):.3f} -> {fmean(series['reward/mean'][-8:]):.3f}, "
+          f"held out {series['eval/sampled']}")
+    assert fmean(series["reward/mean"][-8:]) >= fmean(series["reward/mean"][:8]) + 0.2
+    assert series["eval/sampled"][-1] >= series["eval/sampled"][0] + 0.2
+    assert max(series["gap/mean"]) < 1e-4, "the trained rows are not what was sampled"
+    assert scene.one("SELECT count(*) FROM journal") == 0
+    rows = scene.client.trajectories(run.id, limit=40).data
+    whole = [scene.client.trajectory(run.id, row.group_id, row.index) for row in rows if row.status == "ok"]
+    two = [one for one in whole if len(one.calls) == 2]
+    assert two
+    for one in two:
+        check_two_calls(one)
+
+
+def check_two_calls(one: Any) -> None:
+    first, second = one.calls
+    assert second["prompt_ids"][:len(first["prompt_ids"] + first["completion_ids"])] == [
+        *first["prompt_ids"], *first["completion_ids"]], "the ids that were sampled go on"
+    for call in one.calls:
+        assert len(call["logp_sample"]) == len(call["completion_ids"]) == len(call["train_mask"])
+        assert sum(span["tokens"] for span in call["versions"]) == len(call["completion_ids"])
+    assert [step["call"] for step in one.steps] == [0, 1]
+    asked = json.loads(one.steps[0]["action"])
+    assert asked["tool"] == "query"
+    assert one.steps[0]["said"][0]["role"] == "tool"
+    assert len({step["state_hash"] for step in one.steps}) == 2
+    assert (one.harness, one.ended) == ("tool_loop", "done")
+    assert one.score == float(one.item["verified"])
+
+
+@pytest.mark.timeout(900)
+def test_kills_lose_no_session_and_the_weights_are_equal_bit_for_bit(scene: Scene) -> None:
+    spec = databases.spec("undisturbed", KILLED_STEPS, eval=None, batch={"prompts": PROMPTS, "samples": 4})
+    undisturbed = scene.client.create_run(spec)
+    scene.finished(undisturbed.id)
+    disturbed = scene.client.create_run({**spec, "name": "disturbed"})
+    havoc = Havoc(scene, disturbed.id, KILLED_STEPS, LEASE_S)
+    for point in TURN_POINTS["simulation"]:
+        havoc.crash_at("simulation", point)
+    for point in POINTS["rollout"]:
+        havoc.crash_at("rollout", point)
+    havoc.freeze("rollout")
+    seed = secrets.randbelow(2**31)
+    print(f"\nseed {seed}: {havoc.random_kills(seed, RANDOM_KILLS)}")
+    scene.finished(disturbed.id)
+    print(f"seconds to the next steps on turns: {json.dumps(havoc.summary())}")
+    for run in (undisturbed, disturbed):
+        invariants.check(scene, run.id, KILLED_STEPS, PROMPTS)
+    assert scene.weights(disturbed.id) == scene.weights(undisturbed.id)
+
+
+def test_a_world_without_a_trained_policy_still_ends_every_episode(scene: Scene) -> None:
+    task = {"environment": "textworld", "params": {"turns": 3, "games": 40, "show_commands": False}}
+    harness = {"name": "chat", "params": {"max_context": 480}}
+    run = scene.client.create_run(databases.spec(
+        "world", 3, task=task, harness=harness, sampling={"max_tokens": 8}, eval=None,
+        batch={"prompts": 4, "samples": 4}, algorithm="rloo"))
+    scene.finished(run.id)
+    rows = scene.client.trajectories(run.id, limit=10).data
+    whole = [scene.client.trajectory(run.id, row.group_id, row.index) for row in rows]
+    assert {one.ended for one in whole} <= {"done", "max_context"}
+    assert {len(one.calls) for one in whole} & {2, 3}
+    assert all(step["admissible"] for one in whole for step in one.steps)
+    assert {one.status for one in whole} == {"ok"}
+
+
+def test_rows_of_a_dataset_bring_their_own_databases(scene: Scene, tmp_path: Path) -> None:
+    table = "CREATE TABLE items (kind TEXT);"
+    rows = [{"prompt": f"how many {kind}?", "answer": str(count),
+             "database": table + f"INSERT INTO items VALUES ('{kind}');" * count}
+            for kind in "abcd" for count in range(1, 11)]
+    path = tmp_path / "rows.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    scene.client.upload_dataset("own-databases", path)
+    run = scene.client.create_run(databases.spec(
+        "rows", 3, task={"environment": "sqlite", "dataset": "own-databases"}, eval=None))
+    scene.finished(run.id)
+    found = scene.client.trajectories(run.id, limit=20).data
+    whole = scene.client.trajectory(run.id, found[0].group_id, found[0].index)
+    assert whole.task["item"] in rows
+    assert {one.status for one in found} == {"ok"}

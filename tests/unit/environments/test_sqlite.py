@@ -1,0 +1,107 @@
+"""The SQLite environment: questions that can be answered, a tool that reads, and no way out of the episode's memory."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from hone.environments.contract import EpisodeOver
+from hone.environments.sqlite import Sqlite, SqliteEpisode, SqliteParams
+from hone.environments.tools import ToolCall
+
+ROW = {"database": "CREATE TABLE t (a TEXT, b INTEGER); INSERT INTO t VALUES ('x', 1), ('y', 2.5);",
+       "prompt": "sum of b?", "answer": "3.5"}
+
+
+def begun(item: dict[str, str] | None = None, seed: int = 3, **params: int) -> SqliteEpisode:
+    one = Sqlite().episode(SqliteParams(**params), seed, item)  # type: ignore[arg-type]
+    one.reset()
+    return one
+
+
+def query(sql: str) -> str:
+    return ToolCall("query", {"sql": sql}).action()
+
+
+def said(one: SqliteEpisode, action: str) -> str:
+    [message] = one.step(action).observation.messages
+    assert message["role"] == "tool"
+    return message["content"]
+
+
+def test_a_row_is_asked_queried_and_answered() -> None:
+    one = begun(ROW)
+    assert said(one, query("SELECT a, b FROM t ORDER BY a")) == "x|1\ny|2.5\n"
+    end = one.step("3.50\n")
+    assert (end.done, one.verify(), end.observation.item["verified"]) == (True, 1.0, 1.0)
+    with pytest.raises(EpisodeOver):
+        one.step("4")
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_every_generated_question_is_answered_by_its_own_query(seed: int) -> None:
+    one = begun(seed=seed, rows=8)
+    asked = one.reset().messages[0]["content"].strip()
+    function = {"how": "count(*)", "total": "total(price)", "highest": "max(price)"}[asked.split()[0]]
+    answer = said(one, query(f"SELECT {function} FROM items WHERE kind = '{asked[-2]}'"))
+    assert one.step(answer).done
+    assert one.verify() == 1.0
+
+
+def test_a_wrong_answer_scores_zero_and_an_episode_without_one_too() -> None:
+    one = begun(ROW, turns=2)
+    assert one.verify() == 0.0
+    one.step(query("SELECT 1"))
+    last = one.step(query("SELECT 2"))
+    assert (last.done, last.observation.turns_left, one.verify()) == (True, 0, 0.0)
+    other = begun(ROW)
+    assert (other.step("7").done, other.verify()) == (True, 0.0)
+
+
+@pytest.mark.parametrize(("action", "words"), [
+    (query("SELEC 1"), "syntax error"),
+    (query("SELECT c FROM t"), "no such column"),
+    (query("SELECT 1; SELECT 2"), "one statement"),
+    (ToolCall("query", {}).action(), "sql: "),
+    (ToolCall("drop", {}).action(), "no tool drop; there are query"),
+    (ToolCall(None, {"text": "{"}).action(), "no tool call that could be read"),
+    (query("WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT count(*) FROM c"), "interrupted"),
+    (query("SELECT random()"), "not authorized"),
+    (query("PRAGMA max_page_count = 1000000000"), "not authorized"),
+    (query("SELECT zeroblob(10000000)"), "too big"),
+])
+def test_what_a_query_may_not_do_is_told_and_ends_nothing(action: str, words: str) -> None:
+    one = begun(ROW)
+    taken = one.step(action)
+    assert words in taken.observation.messages[0]["content"]
+    assert (taken.valid, taken.effect, taken.done) == (False, False, False)
+
+
+@pytest.mark.parametrize("sql", ["ATTACH '{path}' AS other", "VACUUM INTO '{path}'"])
+def test_no_file_can_be_reached(sql: str, tmp_path: Path) -> None:
+    one = begun(ROW)
+    taken = one.step(query(sql.format(path=tmp_path / "out.db")))
+    assert not taken.valid
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_change_is_the_episodes_own_and_changes_its_state() -> None:
+    one, other = begun(ROW), begun(ROW)
+    assert one.step(query("DELETE FROM t WHERE b = 1")).effect
+    assert said(one, query("SELECT count(*) FROM t")) == "1\n"
+    assert said(other, query("SELECT count(*) FROM t")) == "2\n"
+    assert not other.step(query("SELECT 1")).effect
+
+
+def test_equal_actions_end_in_equal_databases() -> None:
+    actions = [query("CREATE TABLE u AS SELECT b FROM t"), query("UPDATE u SET b = b + 1"), query("SELECT * FROM u")]
+    runs = [[taken.observation.state_hash for taken in map(begun(ROW).step, actions)] for _ in range(2)]
+    assert runs[0] == runs[1]
+    assert len(set(runs[0])) == 3
+
+
+def test_a_tool_is_described_as_functions_are() -> None:
+    [tool] = begun(ROW).reset().tools or []
+    assert tool["function"]["name"] == "query"
+    assert tool["function"]["parameters"]["required"] == ["sql"]
+    assert json.dumps(tool)

@@ -1,0 +1,25 @@
+"""The environment's own score is passed on; what is none is our fault and masks the sample."""
+
+from typing import Any
+
+import pytest
+
+from hone.graders.judgement import judged
+from hone.graders.results import Status
+from hone.graders.specs import checked
+
+SPEC = checked({"type": "environment"})
+
+
+@pytest.mark.parametrize("score", [0.0, 0.25, 1, 1.0])
+def test_the_score_of_the_environment_is_the_grade(score: float) -> None:
+    for said in ("whatever was said last", ""):
+        result = judged(SPEC, {"verified": score}, said)
+        assert (result.status, result.score) == (Status.OK, float(score))
+
+
+@pytest.mark.parametrize("item", [{}, {"verified": None}, {"verified": True}, {"verified": "1"}, {"verified": 1.5},
+                                  {"verified": -0.1}, {"verified": float("nan")}])
+def test_a_row_without_a_score_is_no_fact_about_the_policy(item: dict[str, Any]) -> None:
+    result = judged(SPEC, item, "x")
+    assert (result.status, result.score) == (Status.INVALID_SPEC, None)

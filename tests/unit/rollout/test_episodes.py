@@ -1,0 +1,205 @@
+"""Episodes of several turns against the real simulation servicer, with answers that are written down beforehand."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+
+from hone.api import simulation_pb2
+from hone.environments import ENVIRONMENTS
+from hone.environments.contract import Ask, Message, Observation, Params, Transition
+from hone.environments.tasks import make
+from hone.environments.wire import to_proto
+from hone.models import toy
+from hone.trajectory.records import Call, Step, Turn, VersionSpan
+from hone.trajectory.tokens import Tokenizer
+from services.rollout.episodes import Acting, Episode, Episodes
+from services.rollout.sampling import Question
+from services.rollout.simulation import SessionLost
+from services.simulation.service import Simulation as Servicer
+from services.simulation.sessions import Sessions
+from tests.unit.rollout.test_group import claim
+
+TOKENIZER = Tokenizer({name: data for name, data in toy.files(vocab_size=128, symbols=toy.TEXT).items()
+                       if name.endswith(".json")})
+LINE = {"name": "tool_loop", "params": {"syntax": "line", "describe": False}}
+COUNT = "query: SELECT count(*) FROM items"
+GROUP = claim(sampling={"max_tokens": 64}, harness=LINE)
+
+
+class Local:
+    """The simulation service in this process; it can be started again, and then knows no session."""
+
+    def __init__(self, environment: str = "sqlite", seed: int = 3) -> None:
+        self.environment, self.seed = environment, seed
+        self.taken: list[str] = []
+        self.restart()
+
+    def restart(self) -> None:
+        self._servicer = Servicer("here:1", Sessions())
+
+    async def reset(self, _: Any) -> simulation_pb2.Session:
+        task = to_proto(make(self.environment, {}, self.seed))
+        response = await self._servicer.Reset(simulation_pb2.ResetRequest(tasks=[task]), None)
+        return response.sessions[0]
+
+    async def step(self, session: simulation_pb2.Session, index: int, action: str) -> simulation_pb2.StepResponse:
+        self.taken.append(action)
+        request = simulation_pb2.StepRequest(session_id=session.session_id, index=index, action=action)
+        response = await self._servicer.StepBatch(simulation_pb2.StepBatchRequest(steps=[request]), None)
+        if response.outcomes[0].HasField("lost"):
+            raise SessionLost
+        return response.outcomes[0].taken
+
+
+@dataclass
+class Script:
+    """Answers calls in turn, and remembers what was asked."""
+
+    texts: list[str]
+    before: Callable[[], None] = lambda: None
+    asked: list[tuple[Question, list[Step]]] = field(default_factory=list)
+
+    async def later(self, question: Question, _: int, steps: list[Step]) -> Call:
+        self.asked.append((question, steps))
+        self.before()
+        return answer(question, self.texts[len(self.asked) - 1])
+
+
+class Patient:
+    async def keep(self, asked: Any, source: str, ask: Callable[[], Awaitable[Any]]) -> Any:  # noqa: ARG002
+        return await ask()
+
+
+def answer(question: Question, text: str) -> Call:
+    ids = TOKENIZER.completion_ids(text)
+    return Call(index=question.number, turn=question.turn, role=question.role, prompt_ids=question.prompt_ids,
+                completion_ids=ids, logp_sample=[-0.5] * len(ids), finish_reason="stop",
+                versions=[VersionSpan("ver", len(ids))], text=text, train_mask=[question.role == "policy"] * len(ids))
+
+
+async def played(local: Local, script: Script, first: str, group: Any = GROUP) -> Episode:
+    session = await local.reset(group)
+    acting = Acting.of(group, session.observation)
+    asked = acting.opening(session.observation)
+    episode = Episode(group, 0, TOKENIZER, acting, session, asked, session.observation.item_json)
+    question = Question(group, TOKENIZER, 0, TOKENIZER.prompt_ids(asked))
+    if session.observation.HasField("ask"):
+        question = replace(question, role=session.observation.ask.role)
+    return await Episodes(local, script, Patient()).play(episode, answer(question, first))  # type: ignore[arg-type]
+
+
+async def test_calls_and_steps_follow_each_other_until_the_environment_ends() -> None:
+    script = Script([COUNT, "12"])
+    episode = await played(Local(), script, "query: SELEC")
+    assert [call.text for call in episode.calls] == ["query: SELEC", COUNT, "12"]
+    assert [(step.call, step.valid) for step in episode.steps] == [(0, False), (1, True), (2, True)]
+    assert (episode.ended, episode.steps[1].said) == ("done", [{"role": "tool", "content": "12\n"}])
+    (second, before_second), (third, before_third) = script.asked
+    assert (second.number, third.number, second.turn, third.turn) == (1, 2, 1, 2)
+    assert [before_second, before_third] == [episode.steps[:1], episode.steps[1:2]]
+    first = episode.calls[0]
+    assert second.prompt_ids == [
+        *first.prompt_ids, *first.completion_ids, *TOKENIZER.encode(episode.steps[0].said[0]["content"])]
+    assert third.prompt_ids[:len(second.prompt_ids)] == second.prompt_ids
+
+
+async def test_several_calls_in_one_answer_are_several_steps_of_one_call() -> None:
+    episode = await played(Local(), Script(["1"]), f"{COUNT}\n{COUNT}")
+    assert [step.call for step in episode.steps] == [0, 0, 1]
+    assert TOKENIZER.decode(episode.calls[1].prompt_ids).endswith("12\n12\n")
+
+
+async def test_a_lost_session_is_built_again_from_what_was_done() -> None:
+    undisturbed = await played(Local(), Script([COUNT, "12"]), COUNT)
+    local = Local()
+    episode = await played(local, Script([COUNT, "12"], before=local.restart), COUNT)
+    assert (episode.calls, episode.steps, episode.ended) == (undisturbed.calls, undisturbed.steps, "done")
+    assert len(local.taken) > len(episode.steps)
+
+
+async def test_a_session_that_comes_back_different_masks_its_sample() -> None:
+    local = Local()
+
+    def elsewhere() -> None:
+        local.restart()
+        local.seed += 1
+
+    episode = await played(local, Script([COUNT, "12"], before=elsewhere), COUNT)
+    assert episode.ended == "diverged"
+    assert len(episode.calls) == 2
+
+
+async def test_what_an_earlier_attempt_journaled_is_not_asked_again() -> None:
+    before = await played(Local(), Script([COUNT, "12"]), COUNT)
+    kept = {(0, number): Turn(call, [step for step in before.steps if step.call == number - 1])
+            for number, call in enumerate(before.calls[:2])}
+    script = Script(["12"])
+    again = await played(Local(), script, COUNT, replace(GROUP, attempt=2, journaled=kept))
+    assert (again.calls, again.steps, again.ended) == (before.calls, before.steps, "done")
+    assert [question.number for question, _ in script.asked] == [2]
+
+
+async def test_a_journaled_turn_that_does_not_follow_masks_its_sample() -> None:
+    before = await played(Local(), Script([COUNT, "12"]), COUNT)
+    kept = {(0, 1): Turn(before.calls[1], [replace(before.steps[0], state_hash="another")])}
+    assert (await played(Local(), Script([]), COUNT, replace(GROUP, journaled=kept))).ended == "diverged"
+
+
+@pytest.mark.parametrize(("params", "ended", "calls"), [
+    ({"max_turns": 1}, "max_turns", 1), ({"max_turns": 2}, "max_turns", 2), ({"max_context": 110}, "max_context", 1),
+    ({}, "done", 4)])
+async def test_a_harness_ends_what_its_limits_forbid(params: dict[str, int], ended: str, calls: int) -> None:
+    group = replace(GROUP, harness={**LINE, "params": {**LINE["params"], **params}})  # type: ignore[dict-item]
+    episode = await played(Local(), Script([COUNT] * 3), COUNT, group)
+    assert (episode.ended, len(episode.calls)) == (ended, calls)
+
+
+class Shop:
+    """An environment with a customer: it asks for the customer's words, and ends when the policy has sold."""
+
+    summary, params, harness = "A shop.", Params, "chat"
+
+    def content(self, *_: Any) -> Any:
+        return "shop"
+
+    def episode(self, *_: Any) -> Any:
+        return Visit()
+
+
+class Visit:
+    """The customer speaks first, and after each answer that does not sell."""
+
+    def __init__(self) -> None:
+        self.heard: list[str] = []
+
+    def reset(self) -> Observation:
+        return self._seen([{"role": "user", "content": "sell\n"}], asks=True)
+
+    def step(self, action: str) -> Transition:
+        self.heard.append(action)
+        if action == "sold":
+            return Transition(self._seen([]), done=True, valid=True)
+        asks = len(self.heard) % 2 == 0
+        said = [] if asks else [{"role": "user", "content": f"{action}\n"}]
+        return Transition(self._seen(said, asks), done=False, valid=True)
+
+    def _seen(self, said: list[Message], asks: bool = False) -> Observation:
+        ask = Ask("user", [{"role": "user", "content": f"you are a customer, {len(self.heard)}\n"}]) if asks else None
+        return Observation(said, {}, {"type": "exact"}, 9, str(self.heard), ask=ask)
+
+
+async def test_whom_the_environment_asks_answers_in_calls_of_their_own_and_trains_nothing(
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(ENVIRONMENTS, "shop", Shop())  # type: ignore[arg-type]
+    group = claim(sampling={"max_tokens": 64})
+    local = Local("shop")
+    script = Script(["tea?", "no, milk", "sold"], before=local.restart)
+    episode = await played(local, script, "good day", group)
+    assert [call.role for call in episode.calls] == ["user", "policy", "user", "policy"]
+    assert [step.action for step in episode.steps] == ["good day", "tea?", "no, milk", "sold"]
+    assert [any(call.train_mask) for call in episode.calls] == [False, True, False, True]
+    prompts = [TOKENIZER.decode(call.prompt_ids) for call in episode.calls[1:]]
+    assert prompts == ["sell\ngood day\n", "you are a customer, 2\n", "sell\ngood day\ntea?<eos>no, milk\n"]
+    assert episode.ended == "done"
