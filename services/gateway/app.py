@@ -17,11 +17,13 @@ from services.gateway import (
     catalog,
     datasets,
     documentation,
+    engines,
     events,
     exports,
     health,
     models,
     runs,
+    tokens,
     trajectories,
     usage,
 )
@@ -56,7 +58,7 @@ def create(settings: Settings, database: AsyncDatabase, objects: Objects) -> Fas
         ],
         exception_handlers={HTTPException: answer, RequestValidationError: answer},
     )
-    for part in (runs, events, trajectories, exports, models, datasets, catalog, usage, health, documentation):
+    for part in (runs, events, trajectories, tokens, exports, models, datasets, catalog, usage, engines, health, documentation):
         app.include_router(part.router)
     app.state.settings, app.state.objects = settings, objects
     return app

@@ -25,6 +25,7 @@ KINDS = {
     "trainer": Kind("services.learner.trainer", None, True),
     "driver": Kind("services.learner.driver", "learner_address", True),
     "gateway": Kind("services.gateway", "gateway_address", False),
+    "console": Kind("services.console", "console_address", False),
 }
 """Every kind of service, in the order in which they are started."""
 

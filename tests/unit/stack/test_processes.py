@@ -19,7 +19,7 @@ def test_one_of_each_kind_in_its_own_slot(record: Record) -> None:
     found = processes.services({}, {}, record, {})
     assert [one.name for one in found] == [f"{kind}-0" for kind in KINDS]
     assert all(one.environment["HONE_PROCESS_NAME"] == one.name for one in found)
-    assert found[-1].command == (sys.executable, "-m", "services.gateway")
+    assert found[-1].command == (sys.executable, "-m", "services.console")
 
 
 def test_each_of_several_listens_on_a_port_of_its_own(record: Record) -> None:
