@@ -1,0 +1,49 @@
+"""What a turn's prompt has that the turn before had not: which tokens stayed, which went, which came."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import Literal
+
+_LONGEST = 2000
+"""Tokens of a changed stretch up to which it is compared token by token; comparing takes quadratic time."""
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Consecutive tokens with one fate. `start` and `end` are places in the later context, or in the earlier one where
+    the stretch was removed."""
+
+    kind: Literal["kept", "removed", "added"]
+    start: int
+    end: int
+
+    @property
+    def tokens(self) -> int:
+        return self.end - self.start
+
+
+def difference(before: Sequence[int], after: Sequence[int]) -> list[Stretch]:
+    """Return how one context became the other, in reading order."""
+    first = _equal(before, after)
+    last = _equal(before[first:][::-1], after[first:][::-1])
+    middle = _changed(before[first:len(before) - last], after[first:len(after) - last], first)
+    stretches = [Stretch("kept", 0, first), *middle, Stretch("kept", len(after) - last, len(after))]
+    return [one for one in stretches if one.tokens]
+
+
+def _equal(one: Sequence[int], other: Sequence[int]) -> int:
+    pairs = zip(one, other, strict=False)
+    return next((place for place, (left, right) in enumerate(pairs) if left != right), min(len(one), len(other)))
+
+
+def _changed(before: Sequence[int], after: Sequence[int], start: int) -> list[Stretch]:
+    if max(len(before), len(after)) > _LONGEST:
+        return [Stretch("removed", start, start + len(before)), Stretch("added", start, start + len(after))]
+    found = []
+    for fate, gone, gone_end, come, come_end in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        if fate == "equal":
+            found.append(Stretch("kept", start + come, start + come_end))
+        else:
+            found += [Stretch("removed", start + gone, start + gone_end), Stretch("added", start + come, start + come_end)]
+    return found
