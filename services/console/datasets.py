@@ -24,7 +24,7 @@ async def show(view: View, request: Request) -> None:
 def _datasets(found: Sequence[Dataset]) -> Markup:
     if not found:
         return parts.empty("No datasets yet", "A dataset is a file with one JSON object a line.",
-                           "hone data upload my-rows rows.jsonl")
+                           "hone data add my-rows rows.jsonl")
     columns = [Column("Dataset"), Column("Rows", RIGHT), Column("Bad rows", RIGHT), Column("Columns", "wide"),
                Column("Size", RIGHT), Column("Uploaded")]
     return parts.table(columns, [[
