@@ -27,7 +27,7 @@ from services.console import (
     usage,
     versions,
 )
-from services.console.sessions import Session, Sessions
+from services.console.sessions import Sessions
 from services.console.view import View, html
 
 Show = Callable[[View, Request], Awaitable[None]]
@@ -95,12 +95,12 @@ def _framed(title: str, show: Show, sessions: Sessions) -> Callable[[Request], A
         if session is None:
             return RedirectResponse(sign_in.place(request))
         with layout.frame(title, request.url.path, session) as view:
-            return await _shown(show, view, request, session)
+            return await _shown(show, view, request)
 
     return page
 
 
-async def _shown(show: Show, view: View, request: Request, session: Session) -> Response | None:
+async def _shown(show: Show, view: View, request: Request) -> Response | None:
     """Show a page, or why it cannot be shown."""
     with ui.element("div").classes("content") as content:
         try:

@@ -55,7 +55,7 @@ class Chart:
     def __init__(self, name: str, lines: Sequence[Line]) -> None:
         self._name, self._lines = name, lines
         with ui.element("figure").classes("chart"):
-            html(_caption(name, lines), "figcaption")
+            html(_caption(name), "figcaption")
             self._caption = html(tag("span", curves.spoken(series.words(name), lines)), "div").classes("unseen")
             self._chart = ui.echart(curves.options(lines)).classes("curve").props('aria-hidden="true"')
 
@@ -69,7 +69,7 @@ class Chart:
         self._chart.update()
 
 
-def _caption(name: str, lines: Sequence[Line]) -> Markup:
+def _caption(name: str) -> Markup:
     return join([tag("span", series.words(name), class_="strong"), tag("span", name, class_="mono faint")], " ")
 
 

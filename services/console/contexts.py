@@ -45,5 +45,6 @@ def _changed(before: Sequence[int], after: Sequence[int], start: int) -> list[St
         if fate == "equal":
             found.append(Stretch("kept", start + come, start + come_end))
         else:
-            found += [Stretch("removed", start + gone, start + gone_end), Stretch("added", start + come, start + come_end)]
+            found.append(Stretch("removed", start + gone, start + gone_end))
+            found.append(Stretch("added", start + come, start + come_end))
     return found

@@ -43,11 +43,11 @@ async def show_one(view: View, request: Request) -> None:
     dataset = await view.ask(view.hone.dataset, request.path_params["name"])
     report = dataset.report
     html(parts.heading(dataset.name, parts.mono(dataset.id), [("Datasets", "/datasets")]))
+    share = report.bad / report.rows if report.rows else 0.0
     html(parts.figures(
         parts.figure("Rows", formats.count(dataset.rows), "stored"),
         parts.figure("Uploaded", formats.count(report.rows), "rows in the file"),
-        parts.figure("Bad rows", formats.count(report.bad), formats.percent(report.bad / report.rows if report.rows else 0),
-                     "warn" if report.bad else "")))
+        parts.figure("Bad rows", formats.count(report.bad), formats.percent(share), "warn" if report.bad else "")))
     html(parts.section("Bad rows", _problems(dataset), note="They are not stored and nothing trains on them."))
     html(parts.section("Columns", _columns(dataset)))
     html(parts.section("Files", files(dataset.files)))

@@ -15,10 +15,9 @@ def number(value: float | None, digits: int = 3) -> str:
         return ABSENT
     if value == int(value) and abs(value) < 1e6:
         return str(int(value))
-    if 0 < abs(value) < 10.0 ** -(digits + 1) or abs(value) >= 1e9:
-        return f"{value:.{max(0, digits - 1)}e}"
-    whole = len(str(int(abs(value))))
-    return f"{value:.{max(0, digits - whole) if abs(value) >= 1 else digits}f}"
+    if abs(value) < 1e-3 or abs(value) >= 1e9:
+        return f"{value:.{digits - 1}e}"
+    return f"{value:.{max(0, digits - 1 - math.floor(math.log10(abs(value))))}f}"
 
 
 def count(value: float | None) -> str:

@@ -29,12 +29,16 @@ def _activity(found: Sequence[GraderActivity]) -> Markup:
                Column("Mean value", RIGHT), Column("Mean cost", RIGHT), Column("Largest cost", RIGHT)]
     return parts.table(columns, [[
         tag("strong", one.type), one.component or "whole", parts.chip(one.status), formats.count(one.grades),
-        formats.number(one.mean_value), f"{formats.number(one.mean_cost_ms)} ms", f"{formats.number(one.max_cost_ms)} ms"]
-        for one in found])
+        formats.number(one.mean_value), _ms(one.mean_cost_ms), _ms(one.max_cost_ms)] for one in found])
+
+
+def _ms(cost: float) -> str:
+    return f"{formats.number(cost)} ms"
 
 
 def _kind(one: Grader) -> Markup:
     where = "in a process of its own" if one.pooled else "where it is called"
     title = [tag("span", one.name, class_="strong mono"), " ", one.summary]
-    said = tag("p", f"Values from {formats.number(one.low)} to {formats.number(one.high)}; runs {where}.", class_="note")
+    span = f"{formats.number(one.low)} to {formats.number(one.high)}"
+    said = tag("p", f"Values from {span}; runs {where}.", class_="note")
     return details(tag("span", *title), tag("div", said, parts.schema(one.params_schema)))

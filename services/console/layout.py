@@ -87,4 +87,5 @@ def _help_button(shortcuts: Shortcuts) -> None:
 
     shortcuts.pages(PLACES)
     shortcuts.add("?", "These keys", show)
-    ui.button(icon="keyboard", on_click=show).props('flat dense round aria-label="Keys" title="Keys (?)"').classes("tool")
+    ui.button(icon="keyboard", on_click=show).props(
+        'flat dense round aria-label="Keys" title="Keys (?)"').classes("tool")

@@ -30,8 +30,8 @@ def _models(found: Sequence[Model]) -> Markup:
     columns = [Column("Model"), Column("Architecture"), Column("Parameters", RIGHT), Column("Type"),
                Column("Vocabulary", RIGHT), Column("Positions", RIGHT), Column("Size", RIGHT), Column("Added")]
     return parts.table(columns, [[
-        link(one.name, f"/models/{one.name}", class_="strong"), one.architecture, formats.count(one.parameters), one.dtype,
-        formats.count(one.vocab_size), formats.count(one.max_positions), formats.size(_bytes(one.files)),
+        link(one.name, f"/models/{one.name}", class_="strong"), one.architecture, formats.count(one.parameters),
+        one.dtype, formats.count(one.vocab_size), formats.count(one.max_positions), formats.size(_bytes(one.files)),
         parts.moment(one.created_at)] for one in found])
 
 
@@ -56,7 +56,8 @@ async def show_one(view: View, request: Request) -> None:
         parts.figure("Architecture", model.architecture), parts.figure("Vocabulary", formats.count(model.vocab_size)),
         parts.figure("Positions", formats.count(model.max_positions), "at most"),
         parts.figure("Size", formats.size(_bytes(model.files)), f"{len(model.files)} files")))
-    html(parts.section("Runs from this model", _policies([one for one in runs.data if one.base in (model.name, model.id)])))
+    own = [one for one in runs.data if one.base in (model.name, model.id)]
+    html(parts.section("Runs from this model", _policies(own)))
     ignored = f"Left out, as they belong to no model: {', '.join(model.ignored)}." if model.ignored else ""
     html(parts.section("Files", files(model.files), note=ignored))
 
@@ -64,8 +65,9 @@ async def show_one(view: View, request: Request) -> None:
 def files(found: Mapping[str, StoredFile]) -> Markup:
     """Return a table of stored files."""
     columns = [Column("File"), Column("Size", RIGHT), Column("SHA-256")]
-    return parts.table(columns, [[parts.mono(name), formats.size(one.bytes), parts.mono(formats.short(one.sha256, 24), one.sha256)]
-                                 for name, one in found.items()])
+    return parts.table(columns, [
+        [parts.mono(name), formats.size(one.bytes), parts.mono(formats.short(one.sha256, 24), one.sha256)]
+        for name, one in found.items()])
 
 
 def _bytes(found: Mapping[str, StoredFile]) -> int:

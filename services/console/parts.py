@@ -1,4 +1,4 @@
-"""The pieces that pages are made of: states, figures, tables, what stands where there is nothing or something failed."""
+"""The pieces that pages are made of: states, figures, tables, and what stands where there is nothing to show."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -58,8 +58,8 @@ def titles(columns: Sequence[Column]) -> Markup:
 def table(columns: Sequence[Column], rows: Iterable[Sequence[object]], caption: str = "") -> Markup:
     """Return a table that becomes a list of cards on a narrow screen."""
     said = tag("caption", caption) if caption else ""
-    return tag("div", tag("table", said, tag("thead", titles(columns)), tag("tbody", *(row(columns, cells) for cells in rows))),
-               class_="scroll")
+    body = tag("tbody", *(row(columns, cells) for cells in rows))
+    return tag("div", tag("table", said, tag("thead", titles(columns)), body), class_="scroll")
 
 
 def facts(named: Mapping[str, object]) -> Markup:

@@ -36,7 +36,7 @@ class _Overview:
         self._header = RunHeader(view, run, "Overview")
         self._progress, self._figures, self._reason = (html(Markup("")) for _ in range(3))
         self._curves = Curves(view, run)
-        self._legend = html(Markup(""))
+        self._legend, self._absent = html(Markup("")), html(Markup(""))
         self._grid = ui.element("div").classes("charts")
         self._charts: dict[str, Chart] = {}
         self._events = html(Markup(""))
@@ -63,11 +63,8 @@ class _Overview:
                 continue
             with self._grid:
                 self._charts[name] = Chart(name, self._curves.lines(name))
-        if not names and not self._grid.default_slot.children:
-            with self._grid:
-                html(parts.empty("No curves yet", "They begin with the first planned step."))
-        elif names and len(self._grid.default_slot.children) > len(names):
-            self._grid.remove(self._grid.default_slot.children[0])
+        absent = parts.empty("No curves yet", "They begin with the first planned step.")
+        self._absent.set_content(Markup("") if names else absent)
 
 
 def _reason(run: Run) -> Markup:

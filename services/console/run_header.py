@@ -1,6 +1,7 @@
 """What every page of a run begins with: its name and state, pause, resume and cancel, and the run's other pages."""
 
 from collections.abc import Callable
+from functools import partial
 
 from nicegui import ui
 
@@ -51,8 +52,7 @@ class RunHeader:
 
     def _add_keys(self) -> None:
         for key, (name, end) in zip("123456", PAGES.items(), strict=True):
-            path = f"/runs/{self._run_id}{end}"
-            self._view.shortcuts.add(key, f"This run: {name}", lambda path=path: ui.navigate.to(path))  # type: ignore[misc]
+            self._view.shortcuts.add(key, f"This run: {name}", partial(ui.navigate.to, f"/runs/{self._run_id}{end}"))
 
     async def _want(self, wish: Callable[[str], Run]) -> None:
         async def change() -> None:

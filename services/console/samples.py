@@ -46,10 +46,11 @@ class _Samples:
         changed = self._changed
         self._text = ui.input("Search answers", on_change=changed).props(
             "outlined dense clearable debounce=300").classes("search")
-        self._purpose = ui.select(list(_PURPOSES), value=_ANY, label="Purpose", on_change=changed).props("outlined dense")
-        self._status = ui.select(list(_STATUSES), value=_ANY, label="Status", on_change=changed).props("outlined dense")
+        self._purpose, self._status = (
+            ui.select(list(choices), value=_ANY, label=label, on_change=changed).props("outlined dense")
+            for label, choices in (("Purpose", _PURPOSES), ("Status", _STATUSES)))
         self._step, self._low, self._high = (
-            ui.number(label, value=value, on_change=changed).props("outlined dense clearable debounce=300").classes("short")
+            ui.number(label, value=value, on_change=changed).props("outlined dense debounce=300").classes("short")
             for label, value in (("Step", step), ("Score from", None), ("Score to", None)))
         self._view.shortcuts.add("/", "Search answers", lambda: self._text.run_method("focus"))
 
@@ -80,15 +81,15 @@ class _Samples:
         if self._rows:
             return parts.table(_COLUMNS, [_cells(self._run_id, row) for row in self._rows])
         if any(value is not None for value in self._filters().values()):
-            return parts.empty("No sample fits", "Fewer filters may find one; the search looks at an answer's beginning.")
+            return parts.empty("No sample fits", "Fewer filters may find one; search reads the beginning of answers.")
         return parts.empty("No samples yet", "They are listed once their group is ready.")
 
 
 def _cells(run_id: str, row: TrajectoryRow) -> list[object]:
     purpose = f"{row.purpose}, {row.series}" if row.series else row.purpose
     return [
-        link(f"{row.group_id} / {row.index}", path(run_id, row.group_id, row.index), class_="strong"), purpose, row.step,
-        parts.chip(row.status), score(row.score), row.finish_reason,
+        link(f"{row.group_id} / {row.index}", path(run_id, row.group_id, row.index), class_="strong"), purpose,
+        row.step, parts.chip(row.status), score(row.score), row.finish_reason,
         join([formats.count(row.prompt_tokens), formats.count(row.completion_tokens)], " + "),
         parts.mono(row.preview or "(empty)")]
 

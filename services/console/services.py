@@ -58,8 +58,8 @@ def _engine(one: Engine) -> Markup:
     return tag("div", tag("p", title), tag("p", said, class_="note"), models, class_="engine")
 
 
-_COLUMNS = (Column("Run"), Column("Version"), Column("Samples", RIGHT), Column("Tokens", RIGHT), Column("Computing", RIGHT),
-            Column("Tokens a second", RIGHT), Column("Loaded"))
+_COLUMNS = (Column("Run"), Column("Version"), Column("Samples", RIGHT), Column("Tokens", RIGHT),
+            Column("Computing", RIGHT), Column("Tokens a second", RIGHT), Column("Loaded"))
 
 
 def _cells(held: EngineModel) -> list[object]:
@@ -68,5 +68,5 @@ def _cells(held: EngineModel) -> list[object]:
     refused = tag("div", f"refused: {held.refused_reason}", class_="note") if held.refused_reason else ""
     rate = held.generated_tokens / held.computed_s if held.computed_s else None
     return [link(name, f"/runs/{held.run_id}") if held.run_id else name, join([version, refused]),
-            formats.count(held.generated_samples), formats.count(held.generated_tokens), formats.duration(held.computed_s),
-            formats.count(rate and round(rate)), parts.moment(held.loaded_at)]
+            formats.count(held.generated_samples), formats.count(held.generated_tokens),
+            formats.duration(held.computed_s), formats.count(rate and round(rate)), parts.moment(held.loaded_at)]

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Literal
 
 from nicegui import ui
 from nicegui.events import KeyEventArguments
@@ -10,7 +11,7 @@ from nicegui.events import KeyEventArguments
 from services.console.markup import Markup, tag
 from services.console.parts import Column, table
 
-_TYPING = ["input", "select", "textarea"]
+_TYPING: list[Literal["input", "select", "button", "textarea"]] = ["input", "select", "textarea"]
 _LEADER = "g"
 
 
@@ -28,7 +29,7 @@ class Shortcuts:
     def __init__(self) -> None:
         self._by_keys: dict[str, Shortcut] = {}
         self._led = False
-        ui.keyboard(self._pressed, repeating=False, ignore=_TYPING)  # type: ignore[arg-type]
+        ui.keyboard(self._pressed, repeating=False, ignore=_TYPING)
 
     def add(self, keys: str, meaning: str, action: Callable[[], object]) -> None:
         """Let `keys` ("/", or "g r" for one after the other) do something."""

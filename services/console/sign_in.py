@@ -50,7 +50,8 @@ def show(request: Request, sessions: Sessions) -> None:
 
         field.on("keydown.enter", enter)
         ui.button("Sign in", on_click=enter).props("unelevated no-caps").classes("wide primary")
-        html(tag("p", "`hone keys create` makes a key; `hone up` writes its first one to stack.json.", class_="note"))
+        html(tag("p", tag("code", "hone keys create"), " makes a key; ", tag("code", "hone up"),
+                 " writes the first one to stack.json.", class_="note"))
 
 
 async def _entered(sessions: Sessions, browser: str, key: str) -> Markup:

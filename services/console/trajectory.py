@@ -1,9 +1,11 @@
-"""/runs/{id}/samples/{group}/{index}: one sample whole: calls, steps, tokens in colour, rewards, context differences."""
+"""/runs/{id}/samples/{group}/{index}: one sample whole: calls, steps, coloured tokens, rewards, changes of context."""
 
 import json
+from functools import partial
 from typing import get_args
 
 from nicegui import ui
+from nicegui.events import ValueChangeEventArguments
 from starlette.requests import Request
 
 from hone.client.errors import NotFound
@@ -37,7 +39,7 @@ def _add_keys(view: View, run: Run, sample: Trajectory) -> None:
     for key, by, meaning in (("j", 1, "Next sample of the group"), ("k", -1, "Sample before")):
         if sample.index + by >= 0:
             to = path(run.id, sample.group_id, sample.index + by)
-            view.shortcuts.add(key, meaning, lambda to=to: ui.navigate.to(to))  # type: ignore[misc]
+            view.shortcuts.add(key, meaning, partial(ui.navigate.to, to))
 
 
 class _Viewer:
@@ -71,15 +73,15 @@ class _Viewer:
                     "outlined dense")
         view.shortcuts.add("/", "Search in this sample", lambda: search.run_method("focus"))
 
-    def _searched(self, event: ui.events.ValueChangeEventArguments) -> None:
+    def _searched(self, event: ValueChangeEventArguments) -> None:
         self._search = event.value or ""
         self._draw()
 
-    def _coloured(self, event: ui.events.ValueChangeEventArguments) -> None:
+    def _coloured(self, event: ValueChangeEventArguments) -> None:
         self._scheme = event.value
         self._draw()
 
-    def _narrowed(self, event: ui.events.ValueChangeEventArguments) -> None:
+    def _narrowed(self, event: ValueChangeEventArguments) -> None:
         self._role = event.value
         self._draw()
 

@@ -47,7 +47,8 @@ class Turn:
         text = "".join(texts[one.start:one.end])
         if one.kind == "kept":
             return details(f"{formats.count(one.tokens)} tokens kept", _marked(text, search))
-        return tag("ins" if one.kind == "added" else "del", _marked(text, search), title=f"{one.tokens} tokens {one.kind}")
+        name = "ins" if one.kind == "added" else "del"
+        return tag(name, _marked(text, search), title=f"{one.tokens} tokens {one.kind}")
 
 
 def calls(sample: Trajectory, texts: TrajectoryTokens) -> list[Turn]:

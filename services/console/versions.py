@@ -63,7 +63,7 @@ def _versions(found: list[Checkpoint]) -> Markup:
 def _exports(found: list[Export], numbers: dict[str, int]) -> Markup:
     if not found:
         return parts.section("Exports", parts.empty(
-            "No exports", "An export is a version as files that stock engines load, compared with one before it is done."))
+            "No exports", "An export is a version as files for stock engines; one of them agrees before it is done."))
     columns = [Column("Export"), Column("Version", RIGHT), Column("State"), Column("Largest difference", RIGHT),
                Column("Files"), Column("Asked for")]
     return parts.section("Exports", parts.table(columns, [[

@@ -58,7 +58,8 @@ def create(settings: Settings, database: AsyncDatabase, objects: Objects) -> Fas
         ],
         exception_handlers={HTTPException: answer, RequestValidationError: answer},
     )
-    for part in (runs, events, trajectories, tokens, exports, models, datasets, catalog, usage, engines, health, documentation):
+    for part in (runs, events, trajectories, tokens, exports, models, datasets, catalog, usage, engines, health,
+                 documentation):
         app.include_router(part.router)
     app.state.settings, app.state.objects = settings, objects
     return app

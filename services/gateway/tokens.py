@@ -1,5 +1,4 @@
-"""/v1/runs/…/trajectories/…/tokens: a sample's tokens as text, and how much better it was than what it is compared with.
-"""
+"""/v1/runs/…/trajectories/…/tokens: a sample's tokens as text, and the advantage that its step gave it."""
 
 import asyncio
 import math

@@ -28,13 +28,15 @@ from tests.integration.gateway.conftest import (  # noqa: F401
     tenant,
 )
 from tests.servers import chromium
-from tests.servers.chromium import Browser
 from tests.servers.children import Children
+from tests.servers.chromium import Browser
 from tests.servers.postgres import TestDatabase
 
 
 @pytest.fixture(scope="module")
-def world(gateway: Gateway, hone: Client, postgres: TestDatabase, tmp_path_factory: pytest.TempPathFactory) -> World:  # noqa: F811
+def world(
+    gateway: Gateway, hone: Client, postgres: TestDatabase, tmp_path_factory: pytest.TempPathFactory,  # noqa: F811
+) -> World:
     directory = toy.write(tmp_path_factory.mktemp("toy"), hidden=16, layers=1, heads=2, head_dim=8, ffn=32,
                           vocab_size=128, symbols=toy.TEXT)
     return rows.write(postgres.owner_url, gateway.objects, hone, hone.register_model("toy-text", directory).name)
@@ -44,7 +46,8 @@ def world(gateway: Gateway, hone: Client, postgres: TestDatabase, tmp_path_facto
 def console(gateway: Gateway, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:  # noqa: F811
     home = tmp_path_factory.mktemp("console")
     [port] = ports.pick(1)
-    settings = {"HONE_CONSOLE_ADDRESS": f"127.0.0.1:{port}", "HONE_GATEWAY_ADDRESS": gateway.url.removeprefix("http://")}
+    addresses = {"CONSOLE": f"127.0.0.1:{port}", "GATEWAY": gateway.url.removeprefix("http://")}
+    settings = {f"HONE_{name}_ADDRESS": address for name, address in addresses.items()}
     with Children(home) as children:
         children.start("console", [sys.executable, "-m", "services.console"], env={**os.environ, **settings})
         children.wait("console", lambda: ports.answers(f"127.0.0.1:{port}"), timeout_s=60)
@@ -72,7 +75,7 @@ def browser(chromium_browser: Browser) -> Browser:
 
 
 @pytest.fixture
-def signed_in(browser: Browser, tenant: str, world: World) -> Browser:  # noqa: F811
+def signed_in(browser: Browser, tenant: str, world: World) -> Browser:  # noqa: F811, ARG001
     sign_in(browser, tenant)
     return browser
 

@@ -112,7 +112,8 @@ def _metrics(run: Run, step: int) -> dict[str, float]:
         "reward/mean": reward, "reward/masked": 0.0, "gap/mean": abs(noise(4e-4, 1e-4)),
         "gap/max": abs(noise(6e-3, 2e-3)), "staleness/mean": abs(noise(0.4, 0.1)), "staleness/max": 1.0,
         "entropy": 1.3 - 0.9 * learned + noise(0, 0.03), "completion/mean_tokens": 11.5 + noise(0, 0.4),
-        "completion/truncated": max(0.0, 0.1 - 0.1 * learned), "loss": noise(0, 0.01), "grad_norm": 0.4 + noise(0, 0.05),
+        "completion/truncated": max(0.0, 0.1 - 0.1 * learned), "loss": noise(0, 0.01),
+        "grad_norm": 0.4 + noise(0, 0.05),
         "lr": 2e-4 * (1 - step / STEPS), "groups": 64.0, "zero_variance_groups": 20 + 30 * learned,
         "trainer/forward_backward_s": 0.61 + noise(0, 0.03), "trainer/idle_s": 0.2 + noise(0, 0.02),
         "engine/idle_s": abs(noise(0.1, 0.02)), "trained_tokens": 2900.0}
@@ -135,9 +136,9 @@ def _events(connection: Connection, tenant: str, run: Run, last: int, state: str
 
 def _group(connection: Connection, run: Run, number: int, count: int, grader: str) -> tuple[str, int, str]:
     row = connection.execute(
-        "INSERT INTO groups (tenant_id, run_id, purpose, request_no, step, task, task_hash, n, sampling, grader, model_id,"
-        " deadline) SELECT tenant_id, id, 'train', %s, %s, '{}', %s, %s, '{}', %s, policy_model_id, now() FROM runs"
-        " WHERE id = %s RETURNING tenant_id, id",
+        "INSERT INTO groups (tenant_id, run_id, purpose, request_no, step, task, task_hash, n, sampling, grader,"
+        " model_id, deadline) SELECT tenant_id, id, 'train', %s, %s, '{}', %s, %s, '{}', %s, policy_model_id, now()"
+        " FROM runs WHERE id = %s RETURNING tenant_id, id",
         [number, DONE, "5f0c" * 16, count, Jsonb({"type": grader}), run.id]).fetchone()
     version = connection.execute("SELECT id FROM versions WHERE model_id = %s ORDER BY number DESC LIMIT 1",
                                  [run.model_id]).fetchone()
@@ -182,8 +183,9 @@ def _episodes(connection: Connection, objects: Objects, run: Run) -> int:
                   "query: SELECT count(*) FROM album", version)
     second = _call(1, [*first.prompt_ids, *first.completion_ids, *tokenizer.encode("\nno such table: album\n")],
                    "query: SELECT count(*) FROM albums", version)
-    third = _call(2, tokenizer.encode("You may call query: <sql>\nHow many albums are there?\n(earlier turns left out)\n"
-                                      "query: SELECT count(*) FROM albums\n347\n"), "There are 347 albums.", version)
+    shortened = ("You may call query: <sql>\nHow many albums are there?\n(earlier turns left out)\n"
+                 "query: SELECT count(*) FROM albums\n347\n")
+    third = _call(2, tokenizer.encode(shortened), "There are 347 albums.", version)
     said = [[{"role": "tool", "content": "no such table: album"}], [{"role": "tool", "content": "347"}], []]
     steps = [Step(place, place, call.text, said[place], "aa", "bb", valid=place != 0, effect=False,
                   reward=1.0 if place == 2 else 0.0) for place, call in enumerate((first, second, third))]
@@ -208,8 +210,8 @@ def _store(
              sample.status, sample.score, sample.calls[-1].text])
         for component in ("", "format"):
             connection.execute(
-                "INSERT INTO grades (tenant_id, run_id, group_id, index, grader_hash, component, status, value, reasons,"
-                " extracted, decided_by, cost_ms) VALUES (%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s)",
+                "INSERT INTO grades (tenant_id, run_id, group_id, index, grader_hash, component, status, value,"
+                " reasons, extracted, decided_by, cost_ms) VALUES (%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s,%s)",
                 [tenant, run_id, sample.group_id, sample.index, "9a" * 32, component, sample.status, sample.score,
                  ["the reward process ended while it graded"] if sample.score is None else [],
                  sample.calls[-1].text, grader, 0.21])

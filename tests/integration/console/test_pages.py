@@ -57,8 +57,8 @@ def check(browser: Browser, path: str) -> None:
     assert browser.foreign_requests() == [], path
 
 
-EMPTY = {"/runs": "No runs yet", "/models": "No models yet", "/datasets": "No datasets yet", "/graders": "No grades yet",
-         "/services": "Engines", "/usage": "Nothing was used"}
+EMPTY = {"/runs": "No runs yet", "/models": "No models yet", "/datasets": "No datasets yet",
+         "/graders": "No grades yet", "/services": "Engines", "/usage": "Nothing was used"}
 
 
 @pytest.mark.parametrize("width", [1280, 390])

@@ -1,5 +1,6 @@
 """What a person does: signs in, looks for something, steers a run, works without a mouse."""
 
+import pytest
 from selenium.webdriver.common.keys import Keys
 
 from hone.client import Client
@@ -9,7 +10,8 @@ from tests.integration.console.rows import World
 from tests.servers.chromium import Browser
 
 
-def test_who_has_no_key_is_asked_for_one_and_brought_back(browser: Browser, tenant: str, world: World) -> None:
+@pytest.mark.usefixtures("world")
+def test_who_has_no_key_is_asked_for_one_and_brought_back(browser: Browser, tenant: str) -> None:
     browser.open("/usage", "Sign in")
     assert browser.path() == "/sign-in"
     browser.find("input[type=password]").send_keys(tenant + Keys.ENTER)
@@ -36,7 +38,8 @@ def test_the_key_stays_on_the_server(signed_in: Browser, tenant: str) -> None:
     assert all(tenant not in str(cookie) and cookie["httpOnly"] for cookie in cookies)
 
 
-def test_no_address_leads_out_of_the_console(browser: Browser, tenant: str, world: World) -> None:
+@pytest.mark.usefixtures("world")
+def test_no_address_leads_out_of_the_console(browser: Browser, tenant: str) -> None:
     for wanted in ("//example.org", "https://example.org", "/\\example.org"):
         browser.open(f"/sign-in?to={wanted}", "Sign in")
         browser.find("input[type=password]").send_keys(tenant + Keys.ENTER)
@@ -50,7 +53,7 @@ def test_sign_out_forgets_the_key(signed_in: Browser) -> None:
     signed_in.open("/runs", "Sign in")
 
 
-def test_pause_resume_cancel(signed_in: Browser, hone: Client, world: World) -> None:
+def test_pause_resume_cancel(signed_in: Browser, hone: Client) -> None:
     run = hone.create_run(rows.spec("toy-text", "to be cancelled", 0))
     signed_in.open(f"/runs/{run.id}", "Pause")
     signed_in.button("Pause").click()
@@ -76,7 +79,7 @@ def test_cancelling_is_asked_about_first(signed_in: Browser, hone: Client, world
     assert hone.run(world.fresh.id).desired == "run"
 
 
-def test_runs_are_searched(signed_in: Browser, world: World) -> None:
+def test_runs_are_searched(signed_in: Browser) -> None:
     signed_in.open("/runs", "waiting for a trainer")
     signed_in.find("input[aria-label='Search by name or id']").send_keys("HOT")
     signed_in.wait(lambda: "waiting for a trainer" not in signed_in.text())
@@ -112,7 +115,7 @@ def test_a_sample_is_searched(signed_in: Browser, world: World) -> None:
     assert "".join(one.text for one in signed_in.all(".hit")).replace(" ", "") == "Thereare347"
 
 
-def test_keys_lead_everywhere(signed_in: Browser, world: World) -> None:
+def test_keys_lead_everywhere(signed_in: Browser) -> None:
     signed_in.open("/runs", "sort six digits")
     for letter, path in (("m", "/models"), ("d", "/datasets"), ("a", "/graders"), ("s", "/services"), ("u", "/usage"),
                          ("r", "/runs")):
@@ -134,7 +137,7 @@ def test_help_lists_the_keys(signed_in: Browser) -> None:
     kept_picture(signed_in, "keys")
 
 
-def test_everything_is_reached_by_tab(signed_in: Browser, world: World) -> None:
+def test_everything_is_reached_by_tab(signed_in: Browser) -> None:
     signed_in.open("/runs", "sort six digits")
     reached = []
     for _ in range(25):
@@ -156,7 +159,7 @@ def test_the_theme_follows_the_system_until_it_is_chosen(signed_in: Browser) -> 
     signed_in.wait(lambda: "body--light" in signed_in.find("body").get_attribute("class"))
 
 
-def test_what_models_write_is_text_and_nothing_else(signed_in: Browser, hone: Client, world: World) -> None:
+def test_what_models_write_is_text_and_nothing_else(signed_in: Browser, hone: Client) -> None:
     run = hone.create_run(rows.spec("toy-text", "<img src=x onerror=alert(1)>", 0))
     signed_in.open(f"/runs/{run.id}", "<img src=x onerror=alert(1)>")
     signed_in.open("/runs", "<img src=x onerror=alert(1)>")

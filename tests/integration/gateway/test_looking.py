@@ -40,7 +40,7 @@ def test_tokens_as_text_with_the_advantage_of_their_step(
         hone.trajectory_tokens(seeded.run.id, group, 1)
     _publish(postgres.owner_url, gateway, seeded)
     found = hone.trajectory_tokens(seeded.run.id, group, 1)
-    assert (found.calls[0].prompt, found.calls[0].completion) == (["s", "0"], ["1", "<eos>"])
+    assert (found.calls[0].prompt, found.calls[0].completion) == ([",", "0"], ["1", "<eos>"])
     assert (found.advantage, found.advantage_note) == (None, "no committed step trained on this sample")
     _plan(postgres.owner_url, seeded, group)
     assert hone.trajectory_tokens(seeded.run.id, group, 3).advantage == 0.25
@@ -67,7 +67,8 @@ def _plan(url: str, seeded: Seeded, group: int) -> None:
                            [json.dumps(plan), [group], seeded.run.id])
 
 
-def test_graders_and_what_they_decided(hone: Client, other: Client, seeded: Seeded) -> None:
+@pytest.mark.usefixtures("seeded")
+def test_graders_and_what_they_decided(hone: Client, other: Client) -> None:
     kinds = {one.name: one for one in hone.graders()}
     assert "equals the reference" in kinds["exact"].summary
     assert "reference" in kinds["exact"].params_schema["properties"]

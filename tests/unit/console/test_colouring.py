@@ -20,7 +20,8 @@ def test_better_is_blue_and_worse_is_red_where_it_was_trained() -> None:
 
 
 def test_figures_in_words() -> None:
-    assert colouring.described(Token(5, "a", -0.5, advantage=0.25)) == "id 5 · log-prob -0.500 (60.7 %) · advantage +0.250"
+    sampled = Token(5, "a", -0.5, advantage=0.25)
+    assert colouring.described(sampled) == "id 5 · log-prob -0.500 (60.7 %) · advantage +0.250"
     assert colouring.described(Token(5, "a", trained=False)) == "id 5 · not trained"
 
 

@@ -4,8 +4,8 @@ from services.console import series
 
 
 def test_groups_in_reading_order_and_nothing_lost() -> None:
-    names = ["lr", "reward/mean", "eval/greedy", "gap/mean", "staleness/max", "groups/expired", "groups", "trainer/idle_s",
-             "trainer/export_s", "completion/tokens", "weather"]
+    names = ["lr", "reward/mean", "eval/greedy", "gap/mean", "staleness/max", "groups/expired", "groups",
+             "trainer/idle_s", "trainer/export_s", "completion/tokens", "weather"]
     found = series.grouped(names)
     assert list(found) == ["Reward", "Held-out evaluation", "Trainer-sampler gap", "Staleness and pace", "Optimization",
                            "Groups and signal", "Lengths", "Work and time", "Other"]
