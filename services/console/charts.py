@@ -27,7 +27,8 @@ class Curves:
         """Read what is new of the run and its siblings. Raises HoneError."""
         ask, hone, wanted = self._view.ask, self._view.hone, list(names)
         page = await ask(hone.runs, MOST_SIBLINGS + 1, None, None, run.id)
-        self._run, self._siblings = run, [one for one in page.data if one.id != run.id][:MOST_SIBLINGS]
+        self._run, others = run, [one for one in page.data if one.id != run.id][:MOST_SIBLINGS]
+        self._siblings = sorted(others, key=lambda one: (one.seed or 0, one.id))
         for one in (run, *self._siblings):
             if self._read_at.get(one.id) != one.step or one.state == "running":
                 found = await ask(hone.metrics, one.id, wanted)

@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Literal
 
+_SHORTEST = 8
+"""Tokens that a stretch inside of a change must have in common to count as kept; fewer are alike by chance."""
+
 _LONGEST = 2000
 """Tokens of a changed stretch up to which it is compared token by token; comparing takes quadratic time."""
 
@@ -39,12 +42,18 @@ def _equal(one: Sequence[int], other: Sequence[int]) -> int:
 
 def _changed(before: Sequence[int], after: Sequence[int], start: int) -> list[Stretch]:
     if max(len(before), len(after)) > _LONGEST:
-        return [Stretch("removed", start, start + len(before)), Stretch("added", start, start + len(after))]
-    found = []
-    for fate, gone, gone_end, come, come_end in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
-        if fate == "equal":
-            found.append(Stretch("kept", start + come, start + come_end))
-        else:
-            found.append(Stretch("removed", start + gone, start + gone_end))
-            found.append(Stretch("added", start + come, start + come_end))
+        return _replaced(start, start + len(before), start, start + len(after))
+    found: list[Stretch] = []
+    gone = come = start
+    for block in SequenceMatcher(None, before, after, autojunk=False).get_matching_blocks():
+        ends = block.a == len(before)
+        if not ends and block.size < _SHORTEST:
+            continue
+        found += _replaced(gone, start + block.a, come, start + block.b)
+        gone, come = start + block.a + block.size, start + block.b + block.size
+        found.append(Stretch("kept", come - block.size, come))
     return found
+
+
+def _replaced(gone: int, gone_end: int, come: int, come_end: int) -> list[Stretch]:
+    return [Stretch("removed", gone, gone_end), Stretch("added", come, come_end)]

@@ -15,7 +15,7 @@ def number(value: float | None, digits: int = 3) -> str:
         return ABSENT
     if value == int(value) and abs(value) < 1e6:
         return str(int(value))
-    if abs(value) < 1e-3 or abs(value) >= 1e9:
+    if abs(value) < 1e-4 or abs(value) >= 1e9:
         return f"{value:.{digits - 1}e}"
     return f"{value:.{max(0, digits - 1 - math.floor(math.log10(abs(value))))}f}"
 

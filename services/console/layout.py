@@ -71,7 +71,7 @@ def _theme_button(dark: ui.dark_mode, session: Session) -> None:
         icon, words, _ = _THEMES[session.dark]
         button.props(f'icon={icon} aria-label="{words}" title="{words}"')
 
-    button = ui.button(on_click=turn).props("flat dense round").classes("tool")
+    button = ui.button(on_click=turn, color=None).props("flat dense round").classes("tool")
     show()
 
 
@@ -79,7 +79,7 @@ def _help_button(shortcuts: Shortcuts) -> None:
     with ui.dialog() as dialog, ui.card().classes("dialog"):
         html(tag("h2", "Keys"))
         keys = html(Markup(""))
-        ui.button("Close", on_click=dialog.close).props("flat no-caps").classes("plain")
+        ui.button("Close", on_click=dialog.close, color=None).props("flat no-caps").classes("plain")
 
     def show() -> None:
         keys.set_content(shortcuts.listed())
@@ -87,5 +87,5 @@ def _help_button(shortcuts: Shortcuts) -> None:
 
     shortcuts.pages(PLACES)
     shortcuts.add("?", "These keys", show)
-    ui.button(icon="keyboard", on_click=show).props(
+    ui.button(icon="keyboard", on_click=show, color=None).props(
         'flat dense round aria-label="Keys" title="Keys (?)"').classes("tool")

@@ -87,7 +87,7 @@ def _figures(run: Run, used: Sequence[Usage]) -> Markup:
         parts.figure("Stage", _stage(run), _time(run)),
         parts.figure("Mean reward", formats.number(metrics.get("reward/mean")), "newest step"),
         *(parts.figure("Held-out accuracy", formats.number(metrics[name]), name) for name in held_out[:1]),
-        parts.figure("Trainer-sampler gap", formats.number(gap, 2), f"nats a token, alarm at {formats.number(alarm)}",
+        parts.figure("Trainer-sampler gap", formats.number(gap, 2), f"nats a token, alarm at {alarm:g}",
                      "warn" if gap is not None and gap > alarm else ""),
         parts.figure("Staleness", formats.number(metrics.get("staleness/mean")), f"versions, at most {bound}"),
         parts.figure("Cost", formats.duration(amounts.get("trainer_s")), _cost(amounts)))
@@ -95,8 +95,8 @@ def _figures(run: Run, used: Sequence[Usage]) -> Markup:
 
 def _stage(run: Run) -> str:
     if run.state in ENDED or run.state == "paused":
-        return f"{run.state.capitalize()} at step {run.step}"
-    return "Queued" if run.state == "queued" else f"Step {min(run.step + 1, run.steps)} of {run.steps}"
+        return f"{run.state.capitalize()}, step {run.step}"
+    return "Queued" if run.state == "queued" else f"Step {min(run.step + 1, run.steps)}"
 
 
 def _time(run: Run) -> str:
@@ -104,14 +104,15 @@ def _time(run: Run) -> str:
         return "not started"
     took = ((run.ended_at or datetime.now(UTC)) - run.started_at).total_seconds()
     if run.ended_at is None and run.state == "running" and run.step:
-        return f"for {formats.duration(took)}, about {formats.duration(took / run.step * (run.steps - run.step))} left"
-    return f"in {formats.duration(took)}"
+        left = took / run.step * (run.steps - run.step)
+        return f"of {run.steps}, for {formats.duration(took)}, about {formats.duration(left)} left"
+    return f"of {run.steps}, in {formats.duration(took)}"
 
 
 def _cost(amounts: dict[str, float]) -> str:
     tokens = formats.count(amounts.get("completion_tokens", 0.0))
     trained = formats.count(amounts.get("trained_tokens", 0.0))
-    return f"of a trainer; {tokens} tokens sampled, {trained} trained"
+    return f"trainer time; {tokens} tokens sampled, {trained} trained"
 
 
 def _newest(run: Run, events: Sequence[Event]) -> Markup:

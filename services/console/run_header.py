@@ -48,7 +48,7 @@ class RunHeader:
         return self.run
 
     def _button(self, text: str, action: Callable[[], object]) -> ui.button:
-        return ui.button(text, on_click=action).props("outline no-caps").classes("plain")
+        return ui.button(text, on_click=action, color=None).props("outline no-caps").classes("plain")
 
     def _add_keys(self) -> None:
         for key, (name, end) in zip("123456", PAGES.items(), strict=True):
@@ -65,9 +65,9 @@ class RunHeader:
             html(tag("h2", "Cancel this run?"))
             html(tag("p", "It ends for good after the present step. Its versions stay."))
             with ui.element("div").classes("actions"):
-                ui.button("Keep it running", on_click=lambda: dialog.submit(False)).props(
+                ui.button("Keep it running", on_click=lambda: dialog.submit(False), color=None).props(
                     "outline no-caps autofocus").classes("plain")
-                ui.button("Cancel the run", on_click=lambda: dialog.submit(True)).props(
+                ui.button("Cancel the run", on_click=lambda: dialog.submit(True), color=None).props(
                     "unelevated no-caps").classes("danger")
         if await dialog:
             await self._want(self._view.hone.cancel)

@@ -13,8 +13,8 @@ from services.console.markup import Markup, join, link, tag
 from services.console.parts import RIGHT, Column
 from services.console.view import View, html
 
-_COLUMNS = (Column("Run"), Column("State"), Column("Progress"), Column("Reward", RIGHT), Column("Base"),
-            Column("Method"), Column("Seed", RIGHT), Column("Created"))
+_COLUMNS = (Column("Run"), Column("State", "state"), Column("Progress"), Column("Reward", RIGHT),
+            Column("Base", "base"), Column("Method"), Column("Seed", RIGHT), Column("Created"))
 _PAGE = 50
 _ALL = "all"
 _START = """hone models add my-base path/to/directory
@@ -37,7 +37,8 @@ class _Runs:
         self._filters()
         self._table = LiveTable(_COLUMNS)
         self._absent = html(Markup(""))
-        self._more = ui.button("Show older runs", on_click=self._older).props("flat no-caps").classes("plain")
+        self._more = ui.button("Show older runs", on_click=self._older, color=None).props(
+            "flat no-caps").classes("plain")
 
     async def open(self) -> None:
         await self._load()

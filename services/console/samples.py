@@ -39,8 +39,8 @@ class _Samples:
         with ui.element("div").classes("filters"):
             self._fields(step)
         self._listed = html(Markup(""))
-        self._more = ui.button("Show more", on_click=lambda: view.tried(self._append)).props("flat no-caps").classes(
-            "plain")
+        self._more = ui.button("Show more", on_click=lambda: view.tried(self._append), color=None).props(
+            "flat no-caps").classes("plain")
 
     def _fields(self, step: int | None) -> None:
         changed = self._changed

@@ -33,7 +33,8 @@ _WORDS = {
 def grouped(names: Iterable[str]) -> dict[str, list[str]]:
     """Return names by group, groups in reading order, none of them empty."""
     found: dict[str, list[str]] = {title: [] for title in [*GROUPS, OTHER]}
-    for name in sorted(names):
+    known = list(_WORDS)
+    for name in sorted(names, key=lambda name: (known.index(name) if name in known else len(known), name)):
         found[_group(name)].append(name)
     return {title: members for title, members in found.items() if members}
 

@@ -49,7 +49,7 @@ def show(request: Request, sessions: Sessions) -> None:
                 ui.navigate.to(to)
 
         field.on("keydown.enter", enter)
-        ui.button("Sign in", on_click=enter).props("unelevated no-caps").classes("wide primary")
+        ui.button("Sign in", on_click=enter, color=None).props("unelevated no-caps").classes("wide primary")
         html(tag("p", tag("code", "hone keys create"), " makes a key; ", tag("code", "hone up"),
                  " writes the first one to stack.json.", class_="note"))
 

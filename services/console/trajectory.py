@@ -107,7 +107,7 @@ def _summary(sample: Trajectory, texts: TrajectoryTokens) -> Markup:
         parts.figure("Score", score(sample.score), masked),
         parts.figure("Advantage", "–" if texts.advantage is None else f"{texts.advantage:+.3f}", texts.advantage_note),
         parts.figure("Purpose", sample.purpose, f"step {sample.step}, request {sample.request_no}"),
-        parts.figure("Calls", len(sample.calls), f"{len(sample.steps)} steps"),
+        parts.figure("Calls", len(sample.calls), "1 step" if len(sample.steps) == 1 else f"{len(sample.steps)} steps"),
         parts.figure("Tokens", formats.count(sample.completion_tokens), f"after {sample.prompt_tokens} of the prompt"))
 
 
@@ -117,7 +117,8 @@ def _rewards(sample: Trajectory) -> Markup:
                    *(tag("div", reason, class_="note") for reason in one.reasons)]),
              parts.chip(one.status), score(one.value), f"{formats.number(one.cost_ms)} ms"] for one in sample.grades]
     shown = parts.table(columns, rows) if rows else parts.empty("No grades", "This sample was not graded.")
-    read = [tag("p", "Extracted: ", parts.mono(one.extracted)) for one in sample.grades if one.extracted]
+    extracted = dict.fromkeys(one.extracted for one in sample.grades if one.extracted)
+    read = [tag("p", "Extracted: ", parts.mono(one)) for one in extracted]
     return parts.section("Rewards", shown, *read)
 
 

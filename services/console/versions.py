@@ -28,7 +28,8 @@ class _Versions:
     def __init__(self, view: View, run_id: str, header: RunHeader) -> None:
         self._view, self._run_id, self._header = view, run_id, header
         self._exports = html(Markup(""))
-        self._ask = ui.button("Export the newest version", on_click=lambda: view.tried(self._export)).props(
+        self._ask = ui.button(
+            "Export the newest version", on_click=lambda: view.tried(self._export), color=None).props(
             "outline no-caps").classes("plain")
         self._listed = html(Markup(""))
 

@@ -21,6 +21,8 @@ _FLAGS = (
     "--disable-default-apps", "--disable-extensions",
 )
 _PATIENCE_S = 20.0
+_ASKED, _HEARD = "Network.requestWillBeSent", "Network.webSocketFrameReceived"
+_ACKNOWLEDGED = "43"  # Socket.IO's answer to an event that wants one
 
 
 def absent() -> str | None:
@@ -34,6 +36,7 @@ class Browser:
 
     def __init__(self, driver: webdriver.Chrome, url: str) -> None:
         self._driver, self.url = driver, url
+        self._seen: list[dict[str, Any]] = []
 
     def look(self, width: int = 1280, height: int = 900, dark: bool = False) -> None:
         """Have a screen of this width, and a system that prefers light or dark."""
@@ -43,9 +46,11 @@ class Browser:
             {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
 
     def open(self, path: str, expected: str) -> None:
-        """Go to a page and wait until it shows a text."""
+        """Go to a page and wait until it shows a text and listens to what one does."""
+        before = len(self._heard())
         self._driver.get(f"{self.url}{path}")
         self.wait_for(expected)
+        self.wait(lambda: len(self._heard()) > before, lambda: f"{path} does not listen")
 
     def wait_for(self, text: str) -> None:
         """Wait until the page shows a text. Raises AssertionError with what it shows instead."""
@@ -99,10 +104,19 @@ class Browser:
         return [one["message"] for one in self._driver.get_log("browser") if one["level"] in ("SEVERE", "WARNING")]
 
     def foreign_requests(self) -> list[str]:
-        """Return the addresses of other servers that were asked since the last call."""
-        messages = [json.loads(one["message"])["message"] for one in self._driver.get_log("performance")]
-        asked = [one["params"]["request"]["url"] for one in messages if one["method"] == "Network.requestWillBeSent"]
-        return [url for url in asked if not url.startswith((self.url, "data:", "blob:"))]
+        """Return the addresses of other servers that were asked, all the time."""
+        asked = [one["params"]["request"]["url"] for one in self._network() if one["method"] == _ASKED]
+        return [url for url in asked if url.startswith(("http", "ws")) and not url.startswith(self.url)]
+
+    def _heard(self) -> list[dict[str, Any]]:
+        """Return the server's answers to a page that has said it is there."""
+        return [one for one in self._network()
+                if one["method"] == _HEARD and one["params"]["response"]["payloadData"].startswith(_ACKNOWLEDGED)]
+
+    def _network(self) -> list[dict[str, Any]]:
+        fresh = (json.loads(one["message"])["message"] for one in self._driver.get_log("performance"))
+        self._seen += [one for one in fresh if one["method"] in (_ASKED, _HEARD)]
+        return self._seen
 
     def cookies(self) -> list[dict[str, Any]]:
         return self._driver.get_cookies()

@@ -17,6 +17,14 @@ def test_what_was_dropped_is_named_by_its_place_before() -> None:
         Stretch("kept", 0, 2), Stretch("removed", 2, 4), Stretch("kept", 2, 3)]
 
 
+def test_few_tokens_that_are_alike_by_chance_are_not_kept() -> None:
+    assert difference([1, 7, 2], [3, 7, 4]) == [Stretch("removed", 0, 3), Stretch("added", 0, 3)]
+    same = list(range(20, 28))
+    assert difference([1, *same, 2], [3, *same, 4]) == [
+        Stretch("removed", 0, 1), Stretch("added", 0, 1), Stretch("kept", 1, 9), Stretch("removed", 9, 10),
+        Stretch("added", 9, 10)]
+
+
 def test_long_changes_are_told_whole() -> None:
     before, after = list(range(3000)), list(range(5000, 8001))
     assert difference(before, after) == [Stretch("removed", 0, 3000), Stretch("added", 0, 3001)]

@@ -10,7 +10,7 @@ def test_groups_in_reading_order_and_nothing_lost() -> None:
     assert list(found) == ["Reward", "Held-out evaluation", "Trainer-sampler gap", "Staleness and pace", "Optimization",
                            "Groups and signal", "Lengths", "Work and time", "Other"]
     assert sorted(name for members in found.values() for name in members) == sorted(names)
-    assert found["Staleness and pace"] == ["groups/expired", "staleness/max", "trainer/idle_s"]
+    assert found["Staleness and pace"] == ["staleness/max", "groups/expired", "trainer/idle_s"]
     assert found["Groups and signal"] == ["groups"]
 
 
