@@ -22,7 +22,7 @@ _FLAGS = (
 )
 _PATIENCE_S = 20.0
 _ASKED, _HEARD = "Network.requestWillBeSent", "Network.webSocketFrameReceived"
-_ACKNOWLEDGED = "43"  # Socket.IO's answer to an event that wants one
+_ACKNOWLEDGED = "40{"  # Socket.IO has let the page in
 
 
 def absent() -> str | None:
