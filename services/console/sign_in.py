@@ -44,8 +44,9 @@ def show(request: Request, sessions: Sessions) -> None:
         said = html(Markup(""))
 
         async def enter() -> None:
-            said.set_content(await _entered(sessions, browser, field.value.strip()))
-            if sessions.find(browser):
+            refusal = await _entered(sessions, browser, field.value.strip())
+            said.set_content(refusal)
+            if not refusal:
                 ui.navigate.to(to)
 
         field.on("keydown.enter", enter)

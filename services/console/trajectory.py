@@ -2,7 +2,7 @@
 
 import json
 from functools import partial
-from typing import get_args
+from typing import Any, get_args
 
 from nicegui import ui
 from nicegui.events import ValueChangeEventArguments
@@ -73,15 +73,15 @@ class _Viewer:
                     "outlined dense")
         view.shortcuts.add("/", "Search in this sample", lambda: search.run_method("focus"))
 
-    def _searched(self, event: ValueChangeEventArguments) -> None:
+    def _searched(self, event: ValueChangeEventArguments[Any]) -> None:
         self._search = event.value or ""
         self._draw()
 
-    def _coloured(self, event: ValueChangeEventArguments) -> None:
+    def _coloured(self, event: ValueChangeEventArguments[Any]) -> None:
         self._scheme = event.value
         self._draw()
 
-    def _narrowed(self, event: ValueChangeEventArguments) -> None:
+    def _narrowed(self, event: ValueChangeEventArguments[Any]) -> None:
         self._role = event.value
         self._draw()
 

@@ -123,7 +123,7 @@ class Browser:
 
     def forget(self) -> None:
         """Be a browser that was never here."""
-        self._driver.delete_all_cookies()
+        self._command("Network.clearBrowserCookies")
 
     def picture(self, path: Path) -> None:
         """Write the whole page as a PNG."""

@@ -68,8 +68,8 @@ def chromium_browser(
 @pytest.fixture
 def browser(chromium_browser: Browser) -> Browser:
     chromium_browser.look()
-    chromium_browser.open("/sign-in", "Sign in")
     chromium_browser.forget()
+    chromium_browser.open("/sign-in", "Sign in")
     chromium_browser.complaints()
     return chromium_browser
 
