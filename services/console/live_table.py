@@ -10,7 +10,7 @@ from services.console.view import html
 
 
 class LiveTable:
-    """Rows by key, each a list of cells; `show` changes what differs and nothing else; without rows there is no table."""
+    """Rows by key, each a list of cells; `show` changes what differs and nothing else. No rows, no table."""
 
     def __init__(self, columns: Sequence[Column]) -> None:
         self._columns = columns
