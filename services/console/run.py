@@ -34,7 +34,7 @@ class _Overview:
     def __init__(self, view: View, run: Run) -> None:
         self._view, self._id = view, run.id
         self._header = RunHeader(view, run, "Overview")
-        self._progress, self._figures, self._reason = (html(Markup("")) for _ in range(3))
+        self._reason, self._progress, self._figures = (html(Markup("")) for _ in range(3))
         self._curves = Curves(view, run)
         self._legend, self._absent = html(Markup("")), html(Markup(""))
         self._grid = ui.element("div").classes("charts")
