@@ -14,7 +14,7 @@ PYTHON ?= $(firstword $(foreach name,python3.11 python3,$(shell command -v $(nam
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
-TORCH  := $(shell sed -n 's/^train = \["\(torch==[^"]*\)".*/\1/p' pyproject.toml)
+TORCH  := $(shell sed -n 's/.*"\(torch==[^"]*\)".*/\1/p' pyproject.toml)
 PYTEST := $(BIN)/python -m pytest
 BUF    := .cache/buf
 
@@ -48,6 +48,7 @@ bench: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks.grpo_step --setting short
 	$(BIN)/python -m benchmarks.grpo_step --setting variable
 	$(BIN)/python -m benchmarks.asynchronous
+	$(BIN)/python -m benchmarks.serving
 	$(BIN)/python -m benchmarks.overhead
 	$(BIN)/python -m benchmarks.memory
 	$(BIN)/python -m benchmarks.render

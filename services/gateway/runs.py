@@ -80,9 +80,10 @@ async def _base(transaction: AsyncTransaction, spec: RunSpec, settings: Settings
 async def _insert(transaction: AsyncTransaction, session: Session, spec: RunSpec, base: Base) -> Answer:
     run_id, model_id, content = ids.new("run"), ids.new("model"), as_json(spec)
     kept = ("seed", "optimizer", "snapshot_every", "keep_versions", "checkpoint_every")
+    config = {**{name: content[name] for name in kept}, "base": spec.model.base, "lora": content["model"]["lora"]}
     await transaction.run(
-        "gateway.add_model", id=model_id, tenant_id=session.tenant_id, base_artifact_id=base.artifact_id,
-        base_version_id=base.version_id, config=Jsonb({name: content[name] for name in kept}))
+        "gateway.add_model", id=model_id, tenant_id=session.tenant_id, kind=spec.model.kind,
+        base_artifact_id=base.artifact_id, base_version_id=base.version_id, config=Jsonb(config))
     await transaction.run(
         "gateway.add_run", id=run_id, tenant_id=session.tenant_id, key_id=session.key_id, name=spec.name,
         spec=Jsonb(content), spec_sha=hashlib.sha256(canonical(content).encode()).hexdigest(), model_id=model_id,

@@ -113,8 +113,9 @@ class Lane:
 
     def _store(self, learner: Learner, outcome: Outcome) -> None:
         prefix = f"models/{self.lease.model_id}/versions/{outcome.version_id}"
-        entry = manifests.put_file(self._objects, f"{prefix}/model.safetensors", learner.weights())
-        files = {**self._checkpoints.side_files(), "model.safetensors": entry}
+        name = self._checkpoints.weights_file
+        entry = manifests.put_file(self._objects, f"{prefix}/{name}", learner.weights())
+        files = {**self._checkpoints.side_files(), name: entry}
         outcome.manifest = {"files": files, "weights_sha256": entry["sha256"]}
 
     def _step_data(self, run_id: str, step: int) -> tuple[StepPlan, list[Trajectory], str | None]:

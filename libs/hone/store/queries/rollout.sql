@@ -106,7 +106,7 @@ VALUES (%(tenant_id)s, %(run_id)s, %(kind)s, %(message)s, %(data)s)
 
 -- name: engines
 SELECT e.id, e.address, e.kind, e.build,
-    coalesce(array_agg(m.model_id) FILTER (WHERE m.model_id IS NOT NULL), '{}') AS models
+    coalesce(array_agg(m.model_id) FILTER (WHERE m.version_id IS NOT NULL), '{}') AS models
 FROM engines e LEFT JOIN engine_models m ON m.engine_id = e.id
 WHERE e.heartbeat_at > now() - make_interval(secs => %(fresh_s)s)
 GROUP BY e.id ORDER BY e.id
