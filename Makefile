@@ -1,7 +1,7 @@
 ## make demo    train a small model through the whole stack and watch it improve (DEMO="--seed 2" for its options)
 ## make test    all that is checked: style, types, structure, unit, integration and acceptance tests
 ## make bench   measure every figure of the README here (half an hour on a quiet machine) and render its tables
-## make deps    the servers that integration tests use: RabbitMQ and Ceph's object gateway, from the system's packages
+## make deps    what tests use from the system's packages: RabbitMQ, Ceph's object gateway, Prometheus' promtool
 ## make proto   write the code in libs/hone/api again after a change in proto/
 ## make structure   print the table of file and function lengths
 ## make clean   remove the environment and caches
@@ -100,11 +100,12 @@ deps:
 	test -x /usr/lib/rabbitmq/bin/rabbitmq-server || missing+=(rabbitmq-server); \
 	command -v radosgw > /dev/null && command -v ceph-mon > /dev/null && command -v ceph-osd > /dev/null \
 		|| missing+=(radosgw ceph-mon ceph-osd); \
-	if (( $${#missing[@]} == 0 )); then echo "RabbitMQ and Ceph are installed"; exit; fi; \
+	command -v promtool > /dev/null || missing+=(prometheus); \
+	if (( $${#missing[@]} == 0 )); then echo "RabbitMQ, Ceph and promtool are installed"; exit; fi; \
 	if ! command -v apt-get > /dev/null; then sudo=none; elif (( $$(id -u) == 0 )); then sudo=; \
 	elif sudo -n true 2> /dev/null; then sudo="sudo -n"; else sudo=none; fi; \
 	if [[ $$sudo == none ]]; then \
-		echo "not installed: $${missing[*]} (no apt-get, or not root). Without RabbitMQ its tests are skipped;"; \
+		echo "not installed: $${missing[*]} (no apt-get, or not root). Tests of RabbitMQ and of alert rules are skipped;"; \
 		echo "without Ceph they use moto, which cannot show durability."; exit; fi; \
 	echo "installing $${missing[*]} ..."; \
 	$$sudo apt-get update -qq; \

@@ -20,6 +20,7 @@ from services.gateway import (
     events,
     exports,
     health,
+    metrics,
     models,
     runs,
     trajectories,
@@ -29,6 +30,7 @@ from services.gateway.authentication import Authentication
 from services.gateway.bodies import BodyLimit, Linger
 from services.gateway.errors import answer
 from services.gateway.guard import Guard
+from services.gateway.observation import Observation
 from services.gateway.request_ids import RequestIds
 
 OPEN_PATHS = frozenset({"/", "/docs", "/openapi.json", "/favicon.ico", "/healthz"})
@@ -48,6 +50,7 @@ def create(settings: Settings, database: AsyncDatabase, objects: Objects) -> Fas
         description="Reinforcement learning as a service: models, datasets, runs and what came of them.",
         dependencies=_DESCRIBED,
         middleware=[
+            Middleware(Observation),
             Middleware(RequestIds),
             Middleware(Linger),
             Middleware(Guard),
@@ -56,7 +59,7 @@ def create(settings: Settings, database: AsyncDatabase, objects: Objects) -> Fas
         ],
         exception_handlers={HTTPException: answer, RequestValidationError: answer},
     )
-    for part in (runs, events, trajectories, exports, models, datasets, catalog, usage, health, documentation):
+    for part in (runs, events, trajectories, exports, models, datasets, catalog, usage, health, metrics, documentation):
         app.include_router(part.router)
     app.state.settings, app.state.objects = settings, objects
     return app

@@ -17,6 +17,7 @@ from hone.spec.resolution import as_json, canonical, resolve
 from hone.spec.run import RunSpec
 from hone.spec.settings import Settings
 from hone.store.database import AsyncTransaction, Row
+from hone.telemetry import tracing
 from services.gateway import references
 from services.gateway.errors import Conflict, NotFound
 from services.gateway.idempotency import Answer, Key, fingerprint, once
@@ -87,7 +88,7 @@ async def _insert(transaction: AsyncTransaction, session: Session, spec: RunSpec
     await transaction.run(
         "gateway.add_run", id=run_id, tenant_id=session.tenant_id, key_id=session.key_id, name=spec.name,
         spec=Jsonb(content), spec_sha=hashlib.sha256(canonical(content).encode()).hexdigest(), model_id=model_id,
-        deadline_s=spec.deadline_s)
+        deadline_s=spec.deadline_s, traceparent=tracing.current())
     await _tell(transaction, session, run_id, "created", f"run {spec.name} was created")
     return Answer(201, resource(await _row(transaction, run_id)).model_dump(mode="json"))
 

@@ -12,6 +12,7 @@ from hone.api import inference_pb2, inference_pb2_grpc
 from hone.rpc.client import channel
 from hone.spec.settings import Settings
 from hone.store.database import AsyncDatabase, Row
+from hone.telemetry import tracing
 from services.rollout.batcher import Batcher, Unanswered
 from services.rollout.patience import Unavailable, invalid
 
@@ -43,7 +44,8 @@ class Engine:
         """Return the samples of one request. Raises grpc.aio.AioRpcError, Unanswered when the engine goes away."""
         self.sequences += request.n
         try:
-            return await self._requests.ask(request)
+            with tracing.span("generate", engine=self.id, samples=request.n):
+                return await self._requests.ask(request)
         except (grpc.aio.AioRpcError, Unanswered):
             self.failures += 1
             raise

@@ -10,6 +10,7 @@ from hone.environments.contract import Message
 from hone.spec.settings import Settings
 from hone.store.database import AsyncDatabase
 from hone.store.objects import Objects
+from hone.telemetry import tracing
 from hone.trajectory.records import Call, Trajectory
 from hone.trajectory.tokens import Tokenizer
 from services.rollout.claims import Claim
@@ -30,6 +31,7 @@ class Graded:
     claim: Claim
     trajectories: list[Trajectory]
     sessions: list[simulation_pb2.Session]
+    place: tracing.Place | None = None  # in a trace
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,7 @@ class Groups:
         episodes = [start.over(index, call) for index, call in enumerate(calls)] if start.single_turn else (
             await self._played(start, calls))
         sessions = {one.session.session_id: one.session for one in episodes}
-        return Graded(claim, await self._graded(start, episodes), list(sessions.values()))
+        return Graded(claim, await self._graded(start, episodes), list(sessions.values()), tracing.here())
 
     async def forget(self, sessions: list[simulation_pb2.Session]) -> None:
         """Let the simulation service forget sessions of groups that are done."""

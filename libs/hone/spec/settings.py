@@ -55,6 +55,15 @@ class Settings(BaseSettings):
         "the gateway may read.")
     max_body_mb: int = Field(64, ge=1, description="Largest request body the gateway reads, MiB, uploads included.")
 
+    otlp_endpoint: str = Field(
+        "", description="Base URL of a collector that takes traces by OTLP over HTTP (http://127.0.0.1:4318); without "
+        "it nothing is traced.")
+    trace_steps: int = Field(
+        50, ge=0, description="Of a run's steps the first three are traced and each whose number is a multiple of "
+        "this; 1: all, 0: the first three.")
+    metrics_address: str = Field(
+        "", description="host:port at which this process tells Prometheus its metrics; without it it tells none.")
+
     crash_dir: Path | None = Field(None, description="Directory that arms crash points; for tests.")
 
 

@@ -16,6 +16,8 @@ class Kind(NamedTuple):
     several: bool
 
 
+METRICS = "HONE_METRICS_ADDRESS"
+
 KINDS = {
     "inference": Kind("services.inference", "inference_address", True),
     "reward": Kind("services.reward", "reward_address", False),
@@ -46,6 +48,7 @@ def services(
     """Return the services, `counts[kind]` of each (one where not named), `commands[kind]` instead of their own.
 
     An address in `environment` (HONE_GATEWAY_ADDRESS) is that of a kind's first process; the others get free ports.
+    With HONE_METRICS_ADDRESS there each process tells its metrics on that host, at a free port of its own.
     Raises ValueError for a kind that does not exist or cannot be there several times.
     """
     _check(counts, commands)
@@ -76,10 +79,13 @@ def _process(
         given = environment.get(variable) if number == 0 else None
         address = given or f"127.0.0.1:{record.port(name)}"
         own[variable] = address
+    if host := environment.get(METRICS, "").rpartition(":")[0]:
+        own[METRICS] = f"{host}:{record.port(f'{name} metrics')}"
     return Process(name, tuple(command or [sys.executable, "-m", KINDS[kind].module]), own, address)
 
 
 def addresses(processes: list[Process]) -> dict[str, str]:
     """Return the settings by which processes find each other: the address of each kind's first one."""
     first = (process for process in processes if process.address is not None and process.name.endswith("-0"))
-    return {key: value for process in first for key, value in process.environment.items() if key.endswith("_ADDRESS")}
+    return {key: value for process in first for key, value in process.environment.items()
+            if key.endswith("_ADDRESS") and key != METRICS}

@@ -32,6 +32,18 @@ def test_each_of_several_listens_on_a_port_of_its_own(record: Record) -> None:
     assert "HONE_REWARD_ADDRESS" in shared
 
 
+def test_each_process_tells_its_metrics_at_a_port_of_its_own_and_keeps_it(record: Record) -> None:
+    assert not any("HONE_METRICS_ADDRESS" in one.environment for one in processes.services({}, {}, record, {}))
+    given = {"HONE_METRICS_ADDRESS": "0.0.0.0:0"}
+    first, again = (processes.services({"rollout": 2}, {}, record, given) for _ in range(2))
+    told = [one.environment["HONE_METRICS_ADDRESS"] for one in first]
+    assert len(set(told)) == len(KINDS) + 1
+    assert all(address.startswith("0.0.0.0:") and not address.endswith(":0") for address in told)
+    assert told == [one.environment["HONE_METRICS_ADDRESS"] for one in again]
+    assert record.ports["trainer-0 metrics"]
+    assert "HONE_METRICS_ADDRESS" not in processes.addresses(first)
+
+
 def test_a_given_address_is_the_first_ones(record: Record) -> None:
     environment = {"HONE_INFERENCE_ADDRESS": "0.0.0.0:8080"}
     first, second = (

@@ -34,8 +34,8 @@ INSERT INTO models (id, tenant_id, kind, base_artifact_id, base_version_id, conf
 VALUES (%(id)s, %(tenant_id)s, %(kind)s, %(base_artifact_id)s, %(base_version_id)s, %(config)s)
 
 -- name: add_run
-INSERT INTO runs (id, tenant_id, key_id, name, spec, spec_sha, policy_model_id, deadline)
-VALUES (%(id)s, %(tenant_id)s, %(key_id)s, %(name)s, %(spec)s, %(spec_sha)s, %(model_id)s,
+INSERT INTO runs (id, tenant_id, key_id, name, spec, spec_sha, policy_model_id, traceparent, deadline)
+VALUES (%(id)s, %(tenant_id)s, %(key_id)s, %(name)s, %(spec)s, %(spec_sha)s, %(model_id)s, %(traceparent)s,
         now() + make_interval(secs => %(deadline_s)s))
 
 -- name: add_event

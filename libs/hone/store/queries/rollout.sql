@@ -24,7 +24,7 @@ UPDATE groups g SET attempt = g.attempt + 1, claim_owner = %(owner)s, reason = N
 FROM mine, runs r
 WHERE g.id = mine.id AND r.id = g.run_id
 RETURNING g.id, g.attempt, g.tenant_id, g.run_id, (r.spec ->> 'seed')::bigint AS seed, g.purpose, g.request_no, g.task,
-    g.task_hash, g.n, g.sampling, g.grader, g.model_id, g.version_id, g.begun,
+    g.task_hash, g.n, g.sampling, g.grader, g.model_id, g.version_id, g.begun, g.traceparent,
     coalesce(r.spec -> 'harness', '{"name": "chat", "params": {}}') AS harness,
     extract(epoch FROM g.deadline - now())::double precision AS remaining_s
 
