@@ -2,6 +2,7 @@
 ## make test    all that is checked: style, types, structure, unit, integration and acceptance tests
 ## make bench   measure every figure of the README here (half an hour on a quiet machine) and render its tables
 ## make deps    what tests use from the system's packages: RabbitMQ, Ceph's object gateway, Prometheus' promtool
+## make compose-test   bring deploy/docker-compose.yml up with stand-in images and train the toy run through it (minutes)
 ## make proto   write the code in libs/hone/api again after a change in proto/
 ## make structure   print the table of file and function lengths
 ## make clean   remove the environment and caches
@@ -20,7 +21,7 @@ BUF    := .cache/buf
 
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test lint types unit integration acceptance bench deps proto lint-proto structure clean help
+.PHONY: demo test lint types unit integration acceptance compose-test bench deps proto lint-proto structure clean help
 
 help:
 	@sed -n 's/^## //p' Makefile
@@ -42,6 +43,9 @@ types: $(VENV)/.installed-test
 
 unit integration acceptance: $(VENV)/.installed-test
 	$(PYTEST) tests/$@ --durations=10 $(PYTEST_OPTIONS)
+
+compose-test: $(VENV)/.installed-test
+	deploy/test.sh $(BIN)/python .cache/compose
 
 bench: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks.generation
@@ -75,7 +79,7 @@ $(VENV)/.installed-bench: pyproject.toml
 
 $(VENV)/.installed-test: pyproject.toml
 	@$(call create)
-	@$(call install,train$(COMMA)dev$(COMMA)textworld$(MOTO))
+	@$(call install,train$(COMMA)dev$(COMMA)textworld$(COMMA)tensorboard$(MOTO))
 
 COMMA := ,
 # The S3 server of the tests: Ceph's where it is installed, otherwise moto's.

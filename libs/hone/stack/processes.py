@@ -9,11 +9,13 @@ from hone.stack.record import Record
 
 
 class Kind(NamedTuple):
-    """A kind of process: its module, the setting that says where it listens, whether several make sense."""
+    """A kind of process: its module, the setting that says where it listens, whether several make sense, and the
+    variable without which there is none."""
 
     module: str
     address_setting: str | None
     several: bool
+    only_with: str | None = None
 
 
 METRICS = "HONE_METRICS_ADDRESS"
@@ -26,6 +28,7 @@ KINDS = {
     "rollout": Kind("services.rollout", None, True),
     "trainer": Kind("services.learner.trainer", None, True),
     "driver": Kind("services.learner.driver", "learner_address", True),
+    "sinks": Kind("services.sinks", None, False, "HONE_SINKS"),
     "gateway": Kind("services.gateway", "gateway_address", False),
 }
 """Every kind of service, in the order in which they are started."""
@@ -45,7 +48,7 @@ class Process:
 def services(
     counts: Mapping[str, int], commands: Mapping[str, list[str]], record: Record, environment: Mapping[str, str],
 ) -> list[Process]:
-    """Return the services, `counts[kind]` of each (one where not named), `commands[kind]` instead of their own.
+    """Return the services, `counts[kind]` of each (usually one), `commands[kind]` instead of their own.
 
     An address in `environment` (HONE_GATEWAY_ADDRESS) is that of a kind's first process; the others get free ports.
     With HONE_METRICS_ADDRESS there each process tells its metrics on that host, at a free port of its own.
@@ -54,8 +57,13 @@ def services(
     _check(counts, commands)
     return [
         _process(kind, number, commands.get(kind), record, environment)
-        for kind in KINDS for number in range(counts.get(kind, 1))
+        for kind in KINDS for number in range(counts.get(kind, _usual(kind, environment)))
     ]
+
+
+def _usual(kind: str, environment: Mapping[str, str]) -> int:
+    variable = KINDS[kind].only_with
+    return 1 if variable is None or environment.get(variable) else 0
 
 
 def _check(counts: Mapping[str, int], commands: Mapping[str, list[str]]) -> None:

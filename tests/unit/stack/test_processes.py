@@ -17,9 +17,15 @@ def record() -> Record:
 
 def test_one_of_each_kind_in_its_own_slot(record: Record) -> None:
     found = processes.services({}, {}, record, {})
-    assert [one.name for one in found] == [f"{kind}-0" for kind in KINDS]
+    assert [one.name for one in found] == [f"{kind}-0" for kind in KINDS if KINDS[kind].only_with is None]
     assert all(one.environment["HONE_PROCESS_NAME"] == one.name for one in found)
     assert found[-1].command == (sys.executable, "-m", "services.gateway")
+
+
+def test_metrics_are_copied_by_a_process_that_is_there_when_sinks_are_named(record: Record) -> None:
+    found = processes.services({}, {}, record, {"HONE_SINKS": "tensorboard:///runs"})
+    assert [one.name for one in found] == [f"{kind}-0" for kind in KINDS]
+    assert "sinks-0" in [one.name for one in processes.services({"sinks": 1}, {}, record, {})]
 
 
 def test_each_of_several_listens_on_a_port_of_its_own(record: Record) -> None:
