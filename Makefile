@@ -1,7 +1,7 @@
 ## make demo    train a small model through the whole stack and watch it improve (DEMO="--seed 2" for its options)
 ## make test    all that is checked: style, types, structure, unit, integration and acceptance tests
 ## make bench   measure every figure of the README here (half an hour on a quiet machine) and render its tables
-## make deps    what tests use from the system's packages: RabbitMQ, Ceph's object gateway, Prometheus' promtool
+## make deps    what tests use from the system's packages: RabbitMQ, Ceph's object gateway, promtool, Chromium
 ## make compose-test   bring deploy/docker-compose.yml up with stand-in images and train the toy run through it (minutes)
 ## make proto   write the code in libs/hone/api again after a change in proto/
 ## make structure   print the table of file and function lengths
@@ -105,12 +105,13 @@ deps:
 	command -v radosgw > /dev/null && command -v ceph-mon > /dev/null && command -v ceph-osd > /dev/null \
 		|| missing+=(radosgw ceph-mon ceph-osd); \
 	command -v promtool > /dev/null || missing+=(prometheus); \
-	if (( $${#missing[@]} == 0 )); then echo "RabbitMQ, Ceph and promtool are installed"; exit; fi; \
+	command -v chromium > /dev/null && command -v chromedriver > /dev/null || missing+=(chromium chromium-driver); \
+	if (( $${#missing[@]} == 0 )); then echo "RabbitMQ, Ceph, promtool and Chromium are installed"; exit; fi; \
 	if ! command -v apt-get > /dev/null; then sudo=none; elif (( $$(id -u) == 0 )); then sudo=; \
 	elif sudo -n true 2> /dev/null; then sudo="sudo -n"; else sudo=none; fi; \
 	if [[ $$sudo == none ]]; then \
-		echo "not installed: $${missing[*]} (no apt-get, or not root). Tests of RabbitMQ and of alert rules are skipped;"; \
-		echo "without Ceph they use moto, which cannot show durability."; exit; fi; \
+		echo "not installed: $${missing[*]} (no apt-get, or not root). Tests of RabbitMQ, of alert rules and of the"; \
+		echo "console are skipped; without Ceph they use moto, which cannot show durability."; exit; fi; \
 	echo "installing $${missing[*]} ..."; \
 	$$sudo apt-get update -qq; \
 	$$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $${missing[@]} > /dev/null

@@ -33,7 +33,7 @@ def scratch() -> Iterator[Path]:
 @contextmanager
 def stack(state: Path, workload: Workload) -> Iterator[tuple[Stack, Client]]:
     """Start an embedded stack in `state` for a workload and hand out it and a client; it ends with the context."""
-    settings, counts = {"trainer_threads": workload.trainer_threads}, {"inference": workload.engines}
+    settings, counts = {"trainer_threads": workload.trainer_threads}, {"inference": workload.engines, "console": 0}
     with Stack(state, settings=settings, counts=counts) as started:
         started.wait_ready()
         kept = started.record()

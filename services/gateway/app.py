@@ -17,12 +17,14 @@ from services.gateway import (
     catalog,
     datasets,
     documentation,
+    engines,
     events,
     exports,
     health,
     metrics,
     models,
     runs,
+    tokens,
     trajectories,
     usage,
 )
@@ -59,7 +61,8 @@ def create(settings: Settings, database: AsyncDatabase, objects: Objects) -> Fas
         ],
         exception_handlers={HTTPException: answer, RequestValidationError: answer},
     )
-    for part in (runs, events, trajectories, exports, models, datasets, catalog, usage, health, metrics, documentation):
+    for part in (runs, events, trajectories, tokens, exports, models, datasets, catalog, usage, engines, health,
+                 metrics, documentation):
         app.include_router(part.router)
     app.state.settings, app.state.objects = settings, objects
     return app

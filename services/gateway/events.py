@@ -28,6 +28,7 @@ LastEventId = Annotated[int, Header(alias="Last-Event-ID", ge=0, description="Th
 async def events(
     run_id: Id, caller: Caller, settings: Config, limit: Limit = 100,
     after: Annotated[int, Query(ge=0, description="Only events with a greater id.")] = 0,
+    newest: Annotated[bool, Query(description="The last ones instead of the first; a page without a next.")] = False,
     accept: Annotated[str, Header()] = "application/json", last_event_id: LastEventId = 0,
 ) -> Response | Page[Event]:
     """Page through a run's events, or follow them with `Accept: text/event-stream`.
@@ -39,6 +40,9 @@ async def events(
         await _state(caller, run_id)
         return StreamingResponse(_stream(caller, run_id, start, settings.sweep_s), media_type=_STREAM,
                                  headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
+    if newest:
+        _, rows = await _look(caller, run_id, start, limit, "gateway.newest_events")
+        return Page(data=[Event.model_validate(row) for row in rows])
     _, rows = await _look(caller, run_id, start, limit + 1)
     return page([Event.model_validate(row) for row in rows], limit, "id")
 
@@ -48,12 +52,14 @@ async def _state(session: Session, run_id: str) -> str:
     return state
 
 
-async def _look(session: Session, run_id: str, after: int, limit: int) -> tuple[str, list[Row]]:
+async def _look(
+    session: Session, run_id: str, after: int, limit: int, query: str = "gateway.events",
+) -> tuple[str, list[Row]]:
     async with session.transaction() as transaction:
         run = await transaction.one("gateway.run_state", run_id=run_id)
         if run is None:
             raise unknown(run_id)
-        return str(run["state"]), await transaction.all("gateway.events", run_id=run_id, after=after, limit=limit)
+        return str(run["state"]), await transaction.all(query, run_id=run_id, after=after, limit=limit)
 
 
 async def _stream(session: Session, run_id: str, start: int, poll_s: float) -> AsyncIterator[str]:

@@ -120,10 +120,12 @@ def resource(row: Row) -> Run:
 async def listed(
     caller: Caller, limit: Limit = 50, after: After = None,
     state: Annotated[RunState | None, Query(description="Only runs in this state.")] = None,
+    like: Annotated[str | None, Query(
+        description="Only runs that differ from this one in seed and name alone.", pattern=r"^\w+$")] = None,
 ) -> Page[RunSummary]:
     """List runs, newest first."""
     async with caller.transaction() as transaction:
-        rows = await transaction.all("gateway.runs", state=state, after=after, limit=limit + 1)
+        rows = await transaction.all("gateway.runs", state=state, like=like, after=after, limit=limit + 1)
     return page([RunSummary.model_validate(row) for row in rows], limit, "id")
 
 

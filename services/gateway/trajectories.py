@@ -63,12 +63,18 @@ async def one(
         row = await transaction.one("gateway.trajectory", run_id=run_id, group_id=group_id, index=index)
         grades = await transaction.all("gateway.grades", group_id=group_id, index=index) if row else []
     if row is None:
-        raise NotFound(f"Run {run_id} has no trajectory {group_id}/{index}.")
-    whole = await asyncio.to_thread(_read, objects, row["part"], row["row"])
+        raise unknown_sample(run_id, group_id, index)
+    whole = await asyncio.to_thread(read, objects, row["part"], row["row"])
     return Trajectory.model_validate({**row, **whole, "grades": [Grade.model_validate(grade) for grade in grades]})
 
 
-def _read(objects: Objects, part: str, row: int) -> dict[str, Any]:
+def unknown_sample(run_id: str, group_id: int, index: int) -> NotFound:
+    """Return the refusal of a place where this tenant has no sample."""
+    return NotFound(f"Run {run_id} has no trajectory {group_id}/{index}.")
+
+
+def read(objects: Objects, part: str, row: int) -> dict[str, Any]:
+    """Return what a row of a Parquet part holds of a sample. Raises NotFound when the part is gone."""
     try:
         trajectory = asdict(parts.decode(objects.get(part))[row])
     except ObjectMissing:

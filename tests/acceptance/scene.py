@@ -92,7 +92,8 @@ def open_scene(
     """Start a stack and wait until it is ready."""
     crash_dir = state / "crash"
     crash_dir.mkdir(parents=True)
-    stack = Stack(state, settings={"crash_dir": crash_dir, **settings}, counts=counts, commands=commands)
+    everyone = {"console": 0, **counts}  # nobody looks at it here
+    stack = Stack(state, settings={"crash_dir": crash_dir, **settings}, counts=everyone, commands=commands)
     stack.start()
     try:
         stack.wait_ready(READY_S)

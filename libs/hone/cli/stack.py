@@ -81,7 +81,8 @@ def status(state: State = DEFAULT_STATE) -> None:
         _fail(error)
     except SupervisorAway:
         _fail(f"the stack in {place} is not running (hone up starts it)")
-    typer.echo(f"{found.gateway_url}  state {place}")
+    console = f"  console {found.console_url}" if found.console_url else ""
+    typer.echo(f"{found.gateway_url}{console}  state {place}")
     for one in processes:
         typer.echo(_line(place, one))
     if any(one.state not in _UP for one in processes):
@@ -90,7 +91,8 @@ def status(state: State = DEFAULT_STATE) -> None:
 
 def summary(record: Record, state: Path, seconds: float) -> str:
     """Return what a person needs once the stack is ready."""
-    return f"ready after {seconds:.1f} s: {record.gateway_url}  (key and addresses in {state / 'stack.json'})"
+    console = f", console {record.console_url}" if record.console_url else ""
+    return f"ready after {seconds:.1f} s: {record.gateway_url}{console}  (key and addresses in {state / 'stack.json'})"
 
 
 def _stack(state: Path, counts: list[str], variables: list[str]) -> Stack:

@@ -1,8 +1,12 @@
-"""What a spec may name: environments with their parameters, presets with their slots."""
+"""What a spec may name: environments with their parameters, presets with their slots, graders."""
+
+import inspect
+import sys
 
 from hone.algorithms import presets
-from hone.client.resources import Algorithm, Environment
+from hone.client.resources import Algorithm, Environment, Grader
 from hone.environments import ENVIRONMENTS
+from hone.graders import GRADERS
 from hone.spec.run import AlgorithmSpec
 
 
@@ -17,3 +21,14 @@ def algorithms() -> list[Algorithm]:
     """Return every preset, resolved."""
     specs = {name: AlgorithmSpec.model_validate({"preset": name}) for name in presets.PRESETS}
     return [Algorithm(name=name, slots=presets.resolve(spec)) for name, spec in specs.items()]
+
+
+def graders() -> list[Grader]:
+    """Return every kind of grader; its summary is the first line of its module."""
+    return [Grader(name=name, summary=_summary(grader.params.__module__), low=grader.low, high=grader.high,
+                   pooled=grader.pooled, params_schema=grader.params.model_json_schema())
+            for name, grader in GRADERS.items()]
+
+
+def _summary(module: str) -> str:
+    return (inspect.getdoc(sys.modules[module]) or "").partition("\n")[0]

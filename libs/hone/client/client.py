@@ -21,9 +21,12 @@ from hone.client.resources import (
     Checkpoint,
     Dataset,
     Desired,
+    Engine,
     Environment,
     Event,
     Export,
+    Grader,
+    GraderActivity,
     Health,
     Metrics,
     Model,
@@ -33,9 +36,10 @@ from hone.client.resources import (
     RunSummary,
     Trajectory,
     TrajectoryRow,
+    TrajectoryTokens,
     Usage,
 )
-from hone.client.transport import Transport
+from hone.client.transport import ATTEMPTS, Transport
 
 Item = TypeVar("Item")
 
@@ -44,13 +48,15 @@ class Client:
     """One gateway and one API key. Every method raises hone.client.errors.HoneError.
 
     Failed attempts are repeated where that is safe; creating is, because each call sends an idempotency key of its
-    own. `idempotency_key` replaces it where a caller wants to repeat over its own restarts.
+    own. `idempotency_key` replaces it where a caller wants to repeat over its own restarts. `attempts` is how often a
+    request is made before its failure is raised: a person who waits for an answer wants fewer.
     """
 
     def __init__(
         self, base_url: str, key: str, timeout_s: float = 60.0, transport: httpx.BaseTransport | None = None,
+        attempts: int = ATTEMPTS,
     ) -> None:
-        self._transport = Transport(base_url, key, timeout_s, transport)
+        self._transport = Transport(base_url, key, timeout_s, transport, attempts=attempts)
 
     def __enter__(self) -> "Client":
         return self
@@ -109,9 +115,11 @@ class Client:
         answer: dict[str, Any] = self._post("/v1/runs", None, json=dict(spec), params={"dry_run": "true"})
         return dict(answer["spec"])
 
-    def runs(self, limit: int = 50, after: str | None = None, state: RunState | None = None) -> Page[RunSummary]:
-        """List runs, newest first."""
-        return Page[RunSummary].model_validate(self._get("/v1/runs", limit=limit, after=after, state=state))
+    def runs(
+        self, limit: int = 50, after: str | None = None, state: RunState | None = None, like: str | None = None,
+    ) -> Page[RunSummary]:
+        """List runs, newest first; `like` names a run and keeps those that differ from it in seed and name alone."""
+        return Page[RunSummary].model_validate(self._get("/v1/runs", limit=limit, after=after, state=state, like=like))
 
     def run(self, run_id: str) -> Run:
         """Return a run with its state, what it waits for, its committed steps and latest metrics."""
@@ -133,9 +141,10 @@ class Client:
         """End a run for good."""
         return self.want(run_id, "cancel")
 
-    def events(self, run_id: str, after: int = 0, limit: int = 100) -> Page[Event]:
-        """Return events with ids greater than `after`, oldest first."""
-        return Page[Event].model_validate(self._get(f"/v1/runs/{run_id}/events", after=after, limit=limit))
+    def events(self, run_id: str, after: int = 0, limit: int = 100, newest: bool = False) -> Page[Event]:
+        """Return events with ids greater than `after`, oldest first; with `newest` the last ones of them."""
+        return Page[Event].model_validate(self._get(
+            f"/v1/runs/{run_id}/events", after=after, limit=limit, newest=str(newest).lower()))
 
     def follow(self, run_id: str, after: int = 0) -> Iterator[Event]:
         """Yield events as they happen until the run has ended; broken connections are made again."""
@@ -163,6 +172,11 @@ class Client:
     def trajectory(self, run_id: str, group_id: int, index: int) -> Trajectory:
         """Return one whole sample."""
         return Trajectory.model_validate(self._get(f"/v1/runs/{run_id}/trajectories/{group_id}/{index}"))
+
+    def trajectory_tokens(self, run_id: str, group_id: int, index: int) -> TrajectoryTokens:
+        """Return the text of a sample's tokens, and its advantage."""
+        path = f"/v1/runs/{run_id}/trajectories/{group_id}/{index}/tokens"
+        return TrajectoryTokens.model_validate(self._get(path))
 
     def create_export(
         self, run_id: str, version_id: str | None = None, idempotency_key: str | None = None,
@@ -201,6 +215,18 @@ class Client:
     def environments(self) -> list[Environment]:
         """List environments and the JSON Schema of their parameters."""
         return Page[Environment].model_validate(self._get("/v1/environments")).data
+
+    def engines(self) -> list[Engine]:
+        """List inference engines and the models of this tenant that they hold."""
+        return Page[Engine].model_validate(self._get("/v1/engines")).data
+
+    def graders(self) -> list[Grader]:
+        """List kinds of graders and the JSON Schema of their parameters."""
+        return Page[Grader].model_validate(self._get("/v1/graders")).data
+
+    def grader_activity(self) -> list[GraderActivity]:
+        """Sum the newest grades by grader, component and status."""
+        return Page[GraderActivity].model_validate(self._get("/v1/graders/activity")).data
 
     def algorithms(self) -> list[Algorithm]:
         """List presets with the method that fills each slot."""

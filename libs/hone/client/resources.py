@@ -79,7 +79,10 @@ class RowReport(Resource):
 
 
 class RunSummary(Resource):
-    """A run as lists show it: `step` of `steps` are committed; `version_id` is the newest version of its policy."""
+    """A run as lists show it: `step` of `steps` are committed; `version_id` is the newest version of its policy.
+
+    `reward` is the newest step's mean.
+    """
 
     id: str
     name: str
@@ -91,6 +94,10 @@ class RunSummary(Resource):
     steps: int
     model_id: str
     version_id: str | None = None
+    seed: int | None = None
+    base: str | None = None
+    algorithm: str | None = None
+    reward: float | None = None
     created_at: datetime
     started_at: datetime | None = None
     ended_at: datetime | None = None
@@ -195,6 +202,21 @@ class Trajectory(TrajectoryRow):
     grades: list[Grade]
 
 
+class CallTokens(Resource):
+    """One call's tokens as text, piece by piece; a character that several tokens make stands at the last of them."""
+
+    prompt: list[str]
+    completion: list[str]
+
+
+class TrajectoryTokens(Resource):
+    """The text of a sample's tokens, and the advantage of each of its trained ones; `advantage_note` says why none."""
+
+    calls: list[CallTokens]
+    advantage: float | None = None
+    advantage_note: str = ""
+
+
 class Usage(Resource):
     """What one run or key used: amounts by kind (tokens, seconds, grades)."""
 
@@ -217,6 +239,55 @@ class Health(Resource):
 
     ok: bool
     services: list[ServiceHealth]
+
+
+class EngineModel(Resource):
+    """A model that an engine holds: which version, and what it generated with it since the engine started."""
+
+    model_id: str
+    run_id: str | None = None
+    run_name: str | None = None
+    version_id: str | None = None
+    number: int | None = None
+    refused_reason: str | None = None
+    generated_tokens: int
+    generated_samples: int
+    computed_s: float
+    loaded_at: datetime | None = None
+
+
+class Engine(Resource):
+    """An inference engine: `age_s` seconds since it last reported."""
+
+    id: str
+    address: str
+    kind: str
+    age_s: float
+    started_at: datetime
+    models: list[EngineModel] = []
+
+
+class Grader(Resource):
+    """A kind of grader by its `type`, with the JSON Schema of its parameters; `pooled` runs in a process of its own."""
+
+    name: str
+    summary: str
+    params_schema: dict[str, Any]
+    low: float
+    high: float
+    pooled: bool
+
+
+class GraderActivity(Resource):
+    """The newest grades of one grader's component that ended alike: how many, their mean value, their cost."""
+
+    type: str
+    component: str
+    status: str
+    grades: int
+    mean_value: float | None = None
+    mean_cost_ms: float
+    max_cost_ms: float
 
 
 class Environment(Resource):

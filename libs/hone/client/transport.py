@@ -10,7 +10,7 @@ import httpx
 from hone.client import errors
 
 ATTEMPTS = 6
-"""Times a request is made before its failure is the caller's."""
+"""Times a request is made before its failure is the caller's, unless the client says otherwise."""
 
 _RETRIED = {429, 502, 503, 504}
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 0.2, 5.0
@@ -21,9 +21,9 @@ class Transport:
 
     def __init__(
         self, base_url: str, key: str, timeout_s: float, transport: httpx.BaseTransport | None = None,
-        sleep: Callable[[float], None] = time.sleep,
+        sleep: Callable[[float], None] = time.sleep, attempts: int = ATTEMPTS,
     ) -> None:
-        self.base_url, self._sleep = base_url, sleep
+        self.base_url, self._sleep, self._attempts = base_url, sleep, attempts
         self._http = httpx.Client(
             base_url=base_url, headers={"Authorization": f"Bearer {key}"}, timeout=timeout_s, transport=transport)
 
@@ -32,15 +32,15 @@ class Transport:
 
         Raises hone.client.errors.HoneError.
         """
-        for attempt in range(1, ATTEMPTS + 1):
+        for attempt in range(1, self._attempts + 1):
             try:
                 response = self._http.request(method, path, **content)
             except httpx.TransportError as error:
-                if attempt == ATTEMPTS:
+                if attempt == self._attempts:
                     raise errors.unreachable(self.base_url, error) from error
                 self.wait(attempt)
                 continue
-            if response.status_code not in _RETRIED or attempt == ATTEMPTS:
+            if response.status_code not in _RETRIED or attempt == self._attempts:
                 break
             self.wait(attempt, response.headers.get("retry-after", ""))
         if response.is_error:

@@ -29,6 +29,7 @@ class Settings(BaseSettings):
     simulation_address: str = Field("127.0.0.1:8474", description="host:port of the simulation service.")
     learner_address: str = Field(
         "127.0.0.1:8475", description="host:port of the Learner service; each driver serves it.")
+    console_address: str = Field("127.0.0.1:8476", description="host:port the console listens on.")
 
     process_name: str = Field(
         "", description="Slot of this process under its supervisor (trainer-0); a restarted one takes its "

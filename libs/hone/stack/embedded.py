@@ -145,8 +145,7 @@ class Stack:
         kept.objects_url = self._environment.get("HONE_OBJECTS_URL") or _folder_url("file", self.state / "objects")
         kept.broker_url = self._environment.get("HONE_BROKER_URL") or _folder_url("filesystem", self.state / "broker")
         kept.addresses = {one.name: one.address for one in self._processes if one.address}
-        gateway = kept.addresses.get("gateway-0")
-        kept.gateway_url = f"http://{reachable(gateway)}" if gateway else ""
+        kept.gateway_url, kept.console_url = (_url(kept.addresses.get(name)) for name in ("gateway-0", "console-0"))
         kept.save(self.state)
         objects.connect(kept.objects_url)
 
@@ -225,6 +224,10 @@ def _checked(environment: Mapping[str, str]) -> Mapping[str, str]:
         found = problems.from_validation(error, Settings)
         raise problems.Invalid(replace(one, field=f"HONE_{one.field.upper()}") for one in found) from error
     return environment
+
+
+def _url(address: str | None) -> str:
+    return f"http://{reachable(address)}" if address else ""
 
 
 def _folder_url(scheme: str, folder: Path) -> str:

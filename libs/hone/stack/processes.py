@@ -30,6 +30,7 @@ KINDS = {
     "driver": Kind("services.learner.driver", "learner_address", True),
     "sinks": Kind("services.sinks", None, False, "HONE_SINKS"),
     "gateway": Kind("services.gateway", "gateway_address", False),
+    "console": Kind("services.console", "console_address", False),
 }
 """Every kind of service, in the order in which they are started."""
 

@@ -28,6 +28,7 @@ class Record(BaseModel):
     ports: dict[str, int] = Field(default_factory=dict, description="By process; kept while they are free.")
     addresses: dict[str, str] = Field(default_factory=dict, description="host:port by process.")
     gateway_url: str = Field(default="", description="Where the REST API is.")
+    console_url: str = Field(default="", description="Where the console is.")
     api_key: str = Field(default="", description="The first key, of the default tenant.")
     database_url: str = Field(default="", description="Postgres URL of the workers' role.")
     gateway_database_url: str = Field(default="", description="Postgres URL of the gateway's role.")

@@ -83,7 +83,21 @@ class Tokenizer:
     def decode(self, ids: Sequence[int]) -> str:
         """Return the text of `ids` without a stop id at their end; special tokens inside stay visible."""
         body = ids[:-1] if ids and ids[-1] in self.stop_ids else ids
-        return str(self._vocabulary.decode(list(body), skip_special_tokens=False))
+        return self._decoded(body)
+
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        """Return the text that each id adds to those before it; a character of several ids stands at the last of them.
+        """
+        found, known, shown = list[str](), 0, 0
+        for end in range(1, len(ids) + 1):
+            before, now = self._decoded(ids[known:shown]), self._decoded(ids[known:end])
+            whole = end == len(ids) or not now.endswith("\ufffd")
+            found.append(now[len(before):] if whole else "")
+            known, shown = (shown, end) if whole else (known, shown)
+        return found
+
+    def _decoded(self, ids: Sequence[int]) -> str:
+        return str(self._vocabulary.decode(list(ids), skip_special_tokens=False))
 
 
 class _Generation(Extension):

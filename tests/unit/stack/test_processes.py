@@ -19,7 +19,7 @@ def test_one_of_each_kind_in_its_own_slot(record: Record) -> None:
     found = processes.services({}, {}, record, {})
     assert [one.name for one in found] == [f"{kind}-0" for kind in KINDS if KINDS[kind].only_with is None]
     assert all(one.environment["HONE_PROCESS_NAME"] == one.name for one in found)
-    assert found[-1].command == (sys.executable, "-m", "services.gateway")
+    assert found[-1].command == (sys.executable, "-m", "services.console")
 
 
 def test_metrics_are_copied_by_a_process_that_is_there_when_sinks_are_named(record: Record) -> None:

@@ -5,6 +5,9 @@ from typing import Any
 
 import pytest
 from tokenizers import Tokenizer as Vocabulary
+from tokenizers import decoders
+from tokenizers.models import BPE
+from tokenizers.pre_tokenizers import ByteLevel
 from tokenizers.processors import TemplateProcessing
 
 from hone.models import toy
@@ -161,3 +164,18 @@ def test_a_template_that_rewrites_what_came_before_is_rendered_anew() -> None:
     tokenizer = Tokenizer(files(tokenizer_config={"chat_template": only_last}))
     added = [{"role": "user", "content": "7"}]
     assert tokenizer.next_prompt_ids(user("12"), ids("12="), [*ids("3"), toy.EOS], added) == ids("7=")
+
+
+def test_pieces_are_what_each_id_adds() -> None:
+    tokenizer = Tokenizer(files())
+    found = tokenizer.pieces([*ids("s12"), toy.EOS])
+    assert found == ["s", "1", "2", "<eos>"]
+    assert tokenizer.pieces([]) == []
+
+
+def test_a_character_of_several_ids_stands_at_the_last_of_them() -> None:
+    vocabulary = Vocabulary(BPE(vocab={letter: place for place, letter in enumerate(ByteLevel.alphabet())}, merges=[]))
+    vocabulary.pre_tokenizer, vocabulary.decoder = ByteLevel(add_prefix_space=False), decoders.ByteLevel()
+    tokenizer = Tokenizer({**files(config={"eos_token_id": 0}), "tokenizer.json": vocabulary.to_str().encode()})
+    assert tokenizer.pieces(tokenizer.encode("aé€ b")) == ["a", "", "é", "", "", "€", " ", "b"]
+    assert tokenizer.pieces(tokenizer.encode("€")[:2]) == ["", "\ufffd"]

@@ -48,6 +48,10 @@ SELECT pg_notify(%(channel)s, %(payload)s)
 -- name: run
 SELECT r.id, r.name, r.state, r.desired, r.reason, r.waiting_for, r.policy_model_id AS model_id, r.spec,
        r.created_at, r.started_at, r.ended_at, r.deadline, (r.spec ->> 'steps')::integer AS steps,
+       (r.spec ->> 'seed')::integer AS seed, r.spec -> 'model' ->> 'base' AS base,
+       r.spec -> 'algorithm' ->> 'preset' AS algorithm,
+       (SELECT m.value FROM metrics m WHERE m.run_id = r.id AND m.name = 'reward/mean'
+        ORDER BY m.step DESC LIMIT 1) AS reward,
        (SELECT coalesce(max(s.n), 0) FROM steps s WHERE s.run_id = r.id AND s.state = 'committed') AS step,
        (SELECT v.id FROM versions v WHERE v.model_id = r.policy_model_id AND v.state = 'live'
         ORDER BY v.number DESC LIMIT 1) AS version_id,
@@ -59,11 +63,17 @@ FROM runs r WHERE r.id = %(run_id)s
 -- name: runs
 SELECT r.id, r.name, r.state, r.desired, r.reason, r.waiting_for, r.policy_model_id AS model_id,
        r.created_at, r.started_at, r.ended_at, r.deadline, (r.spec ->> 'steps')::integer AS steps,
+       (r.spec ->> 'seed')::integer AS seed, r.spec -> 'model' ->> 'base' AS base,
+       r.spec -> 'algorithm' ->> 'preset' AS algorithm,
+       (SELECT m.value FROM metrics m WHERE m.run_id = r.id AND m.name = 'reward/mean'
+        ORDER BY m.step DESC LIMIT 1) AS reward,
        (SELECT coalesce(max(s.n), 0) FROM steps s WHERE s.run_id = r.id AND s.state = 'committed') AS step,
        (SELECT v.id FROM versions v WHERE v.model_id = r.policy_model_id AND v.state = 'live'
         ORDER BY v.number DESC LIMIT 1) AS version_id
 FROM runs r
 WHERE (%(state)s::text IS NULL OR r.state = %(state)s) AND (%(after)s::text IS NULL OR r.id < %(after)s)
+  AND (%(like)s::text IS NULL OR r.spec - 'seed' - 'name' = (
+        SELECT o.spec - 'seed' - 'name' FROM runs o WHERE o.id = %(like)s))
 ORDER BY r.id DESC LIMIT %(limit)s
 
 -- name: run_state
@@ -77,6 +87,12 @@ WHERE id = %(run_id)s AND state IN ('queued', 'running', 'paused') AND (desired 
 SELECT id, kind, step, message, data, created_at FROM events
 WHERE run_id = %(run_id)s AND id > %(after)s
 ORDER BY id LIMIT %(limit)s
+
+-- name: newest_events
+SELECT id, kind, step, message, data, created_at FROM (
+    SELECT id, kind, step, message, data, created_at FROM events
+    WHERE run_id = %(run_id)s AND id > %(after)s
+    ORDER BY id DESC LIMIT %(limit)s) newest ORDER BY id
 
 -- name: metrics
 SELECT name, jsonb_agg(jsonb_build_array(step, value) ORDER BY step) AS points FROM metrics
@@ -156,6 +172,34 @@ SELECT id, grader_hash, component, level, status, value, reasons, extracted, dec
 WHERE group_id = %(group_id)s AND index = %(index)s
 ORDER BY id
 
+-- name: tokenizer_manifest
+SELECT v.manifest FROM versions v JOIN runs r ON r.policy_model_id = v.model_id
+WHERE r.id = %(run_id)s AND v.state = 'live' AND v.weights_deleted_at IS NULL
+ORDER BY v.number DESC LIMIT 1
+
+-- name: plan_of_group
+SELECT s.plan -> 'slots' -> 'advantage' AS advantage, chosen.plan AS group_plan
+FROM steps s, jsonb_array_elements(s.plan -> 'groups') AS chosen (plan)
+WHERE s.run_id = %(run_id)s AND s.state = 'committed' AND s.group_ids @> ARRAY[%(group_id)s]::bigint[]
+  AND (chosen.plan ->> 'group_id')::bigint = %(group_id)s
+
+-- name: grader_activity
+SELECT graded.type, graded.component, graded.status, count(*)::integer AS grades,
+       avg(graded.value)::double precision AS mean_value,
+       avg(graded.cost_ms)::double precision AS mean_cost_ms, max(graded.cost_ms) AS max_cost_ms
+FROM (SELECT coalesce(g.grader ->> 'type', 'environment') AS type, newest.component, newest.status, newest.value,
+             newest.cost_ms
+      FROM (SELECT * FROM grades ORDER BY id DESC LIMIT %(limit)s) newest JOIN groups g ON g.id = newest.group_id) graded
+GROUP BY graded.type, graded.component, graded.status
+ORDER BY graded.type, graded.component, graded.status
+
+-- name: engine_models
+SELECT e.engine_id, e.model_id, r.id AS run_id, r.name AS run_name, e.version_id, v.number, e.refused_reason,
+       e.generated_tokens, e.generated_samples, e.computed_s, e.loaded_at
+FROM engine_models e JOIN models m ON m.id = e.model_id
+LEFT JOIN runs r ON r.policy_model_id = m.id LEFT JOIN versions v ON v.id = e.version_id
+ORDER BY e.engine_id, e.loaded_at DESC NULLS LAST
+
 -- name: usage_by_run
 SELECT used.id, r.name, used.amounts FROM (
     SELECT run_id AS id, jsonb_object_agg(kind, amount) AS amounts FROM (
@@ -177,4 +221,5 @@ SELECT used.id, k.name, used.amounts FROM (
 LEFT JOIN api_keys k ON k.id = used.id AND k.tenant_id = current_setting('hone.tenant') ORDER BY used.id
 
 -- name: engines
-SELECT id, address, kind, extract(epoch FROM now() - heartbeat_at)::double precision AS age_s FROM engines ORDER BY id
+SELECT id, address, kind, started_at, extract(epoch FROM now() - heartbeat_at)::double precision AS age_s
+FROM engines ORDER BY id

@@ -1,0 +1,91 @@
+"""The frame around every page: where one can go, theme, sign-out, help."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from nicegui import ui
+
+from services.console.markup import Markup, join, link, tag
+from services.console.sessions import Session
+from services.console.shortcuts import Shortcuts
+from services.console.view import View, html
+
+PLACES = {
+    "r": ("Runs", "/runs"), "m": ("Models", "/models"), "d": ("Datasets", "/datasets"), "a": ("Graders", "/graders"),
+    "s": ("Services", "/services"), "u": ("Usage", "/usage"),
+}
+"""Key after `g` -> title and path."""
+
+PRIMARY = "#4f7cff"
+"""Colour of what Quasar draws."""
+
+_THEMES: dict[bool | None, tuple[str, str, bool | None]] = {
+    None: ("brightness_auto", "Theme: the system's", True), True: ("dark_mode", "Theme: dark", False),
+    False: ("light_mode", "Theme: light", None),
+}
+"""Choice -> icon, words, next choice."""
+
+
+@contextmanager
+def frame(title: str, path: str, session: Session) -> Iterator[View]:
+    """Open a page of somebody who is signed in; what is made in the context is its content."""
+    ui.page_title(f"{title} · Hone")
+    ui.colors(primary=PRIMARY)
+    dark = ui.dark_mode(session.dark)
+    shortcuts = Shortcuts()
+    html(link("Skip to content", "#content", class_="skip"))
+    with ui.element("div").classes("shell"):
+        with ui.element("header").classes("side"):
+            html(_navigation(path))
+            with ui.element("div").classes("tools"):
+                _theme_button(dark, session)
+                _help_button(shortcuts)
+                html(tag("form", tag("button", "Sign out", type="submit", class_="plain",
+                                     title=f"Signed in with {session.key_hint}"), method="post", action="/sign-out"))
+        with ui.element("main").classes("page"):
+            html(tag("a", id="content", tabindex="-1"))
+            yield View(session, shortcuts, html(Markup("")))
+
+
+def _navigation(path: str) -> Markup:
+    here = f"/{path.split('/')[1]}"
+    links = [link(name, to, aria_current="page" if to == here else None) for name, to in PLACES.values()]
+    return tag("div", link(join([mark(), tag("span", "Hone")]), "/runs", class_="brand"),
+               tag("nav", *links, aria_label="Pages"), class_="menu")
+
+
+def mark() -> Markup:
+    """Return the sign of the product."""
+    return Markup('<svg viewBox="0 0 24 24" width="22" height="22" aria-hidden="true"><path d="M4 17 9 9l4 5 7-10" '
+                  'fill="none" stroke="currentColor" stroke-width="2.6" stroke-linecap="round" '
+                  'stroke-linejoin="round"/></svg>')
+
+
+def _theme_button(dark: ui.dark_mode, session: Session) -> None:
+    def turn() -> None:
+        session.dark = _THEMES[session.dark][2]
+        dark.set_value(session.dark)
+        show()
+
+    def show() -> None:
+        icon, words, _ = _THEMES[session.dark]
+        button.props(f'icon={icon} aria-label="{words}" title="{words}"')
+
+    button = ui.button(on_click=turn, color=None).props("flat dense round").classes("tool")
+    show()
+
+
+def _help_button(shortcuts: Shortcuts) -> None:
+    with ui.dialog() as dialog, ui.card().classes("dialog"):
+        html(tag("h2", "Keys"))
+        keys = html(Markup(""))
+        ui.button("Close", on_click=dialog.close, color=None).props("flat no-caps").classes("plain")
+
+    def show() -> None:
+        keys.set_content(shortcuts.listed())
+        dialog.open()
+
+    shortcuts.pages(PLACES)
+    shortcuts.add("?", "These keys", show)
+    ui.button(icon="keyboard", on_click=show, color=None).props(
+        'flat dense round aria-label="Keys" title="Keys (?)"').classes("tool")

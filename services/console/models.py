@@ -1,0 +1,74 @@
+"""/models: base models, and the policies that runs made of them."""
+
+from collections.abc import Mapping, Sequence
+
+from starlette.requests import Request
+
+from hone.client.resources import Model, RunSummary, StoredFile
+from services.console import formats, parts
+from services.console.markup import Markup, link
+from services.console.parts import RIGHT, Column
+from services.console.runs import state_of
+from services.console.view import View, html
+
+_MOST = 200
+
+
+async def show(view: View, request: Request) -> None:
+    """Show registered models and the newest version of each run's policy."""
+    found = await view.ask(view.hone.models, _MOST)
+    runs = await view.ask(view.hone.runs, _MOST)
+    html(parts.heading("Models", "What runs start from, and what they have made of it."))
+    html(parts.section("Base models", _models(found.data)))
+    html(parts.section("Policies", _policies(runs.data), note="The newest version of each run's policy."))
+
+
+def _models(found: Sequence[Model]) -> Markup:
+    if not found:
+        return parts.empty("No models yet", "A model is a directory as transformers writes it.",
+                           "hone models add my-base path/to/directory")
+    columns = [Column("Model"), Column("Architecture"), Column("Parameters", RIGHT), Column("Type"),
+               Column("Vocabulary", RIGHT), Column("Positions", RIGHT), Column("Size", RIGHT), Column("Added")]
+    return parts.table(columns, [[
+        link(one.name, f"/models/{one.name}", class_="strong"), one.architecture, formats.count(one.parameters),
+        one.dtype, formats.count(one.vocab_size), formats.count(one.max_positions), formats.size(_bytes(one.files)),
+        parts.moment(one.created_at)] for one in found])
+
+
+def _policies(found: Sequence[RunSummary]) -> Markup:
+    if not found:
+        return parts.empty("No policies yet", "Each run trains one; its versions appear here.")
+    columns = [Column("Run"), Column("State"), Column("Base"), Column("Version", RIGHT), Column("Newest version"),
+               Column("Reward", RIGHT)]
+    return parts.table(columns, [[
+        link(one.name, f"/runs/{one.id}/versions", class_="strong"), state_of(one), one.base or formats.ABSENT,
+        one.step if one.version_id else formats.ABSENT, parts.mono(formats.short(one.version_id, 16), one.version_id),
+        formats.number(one.reward)] for one in found])
+
+
+async def show_one(view: View, request: Request) -> None:
+    """Show one base model: its facts, its files, the runs that start from it."""
+    model = await view.ask(view.hone.model, request.path_params["name"])
+    runs = await view.ask(view.hone.runs, _MOST)
+    html(parts.heading(model.name, parts.mono(model.id), [("Models", "/models")]))
+    html(parts.figures(
+        parts.figure("Parameters", formats.count(model.parameters), model.dtype),
+        parts.figure("Architecture", model.architecture), parts.figure("Vocabulary", formats.count(model.vocab_size)),
+        parts.figure("Positions", formats.count(model.max_positions), "at most"),
+        parts.figure("Size", formats.size(_bytes(model.files)), f"{len(model.files)} files")))
+    own = [one for one in runs.data if one.base in (model.name, model.id)]
+    html(parts.section("Runs from this model", _policies(own)))
+    ignored = f"Left out, as they belong to no model: {', '.join(model.ignored)}." if model.ignored else ""
+    html(parts.section("Files", files(model.files), note=ignored))
+
+
+def files(found: Mapping[str, StoredFile]) -> Markup:
+    """Return a table of stored files."""
+    columns = [Column("File"), Column("Size", RIGHT), Column("SHA-256")]
+    return parts.table(columns, [
+        [parts.mono(name), formats.size(one.bytes), parts.mono(formats.short(one.sha256, 24), one.sha256)]
+        for name, one in found.items()])
+
+
+def _bytes(found: Mapping[str, StoredFile]) -> int:
+    return sum(one.bytes for one in found.values())

@@ -1,0 +1,152 @@
+"""/runs/{id}: how a run stands: curves with its seeds overlaid, stage, staleness, gap, cost, events with reasons."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import yaml
+from nicegui import ui
+from starlette.requests import Request
+
+from hone.client.resources import ENDED, Event, Run, Usage
+from services.console import formats, parts, series
+from services.console.charts import Chart, Curves
+from services.console.markup import Markup, code, link, tag
+from services.console.parts import RIGHT, Column
+from services.console.run_header import RunHeader
+from services.console.view import View, html
+
+_EVENTS, _MANY_EVENTS = 12, 500
+_TONES = {"failed": "bad", "gap_alarm": "bad", "expired": "warn", "cancelled": "off", "succeeded": "good",
+          "evaluated": "good", "desired": "wait", "created": "off", "step": "busy"}
+
+
+async def show(view: View, request: Request) -> None:
+    """Show the overview and keep it current."""
+    run = await view.ask(view.hone.run, request.path_params["run_id"])
+    overview = _Overview(view, run)
+    await overview.load()
+    view.live(overview.load)
+
+
+class _Overview:
+    """The overview of one run."""
+
+    def __init__(self, view: View, run: Run) -> None:
+        self._view, self._id = view, run.id
+        self._header = RunHeader(view, run, "Overview")
+        self._progress, self._figures, self._reason = (html(Markup("")) for _ in range(3))
+        self._curves = Curves(view, run)
+        self._legend, self._absent = html(Markup("")), html(Markup(""))
+        self._grid = ui.element("div").classes("charts")
+        self._charts: dict[str, Chart] = {}
+        self._events = html(Markup(""))
+
+    async def load(self) -> None:
+        """Read everything again and show what changed. Raises HoneError."""
+        ask, hone = self._view.ask, self._view.hone
+        run = await self._header.refresh()
+        used = await ask(hone.usage, "run", None, None, self._id)
+        events = await ask(hone.events, self._id, 0, _EVENTS, True)
+        await self._curves.load(run, series.first_look(run.metrics))
+        self._reason.set_content(_reason(run))
+        self._progress.set_content(_progress(run))
+        self._figures.set_content(_figures(run, used))
+        self._events.set_content(_newest(run, events.data))
+        self._draw()
+
+    def _draw(self) -> None:
+        self._legend.set_content(self._curves.legend())
+        names = series.first_look(self._curves.names())
+        for name in names:
+            if name in self._charts:
+                self._charts[name].show(self._curves.lines(name))
+                continue
+            with self._grid:
+                self._charts[name] = Chart(name, self._curves.lines(name))
+        absent = parts.empty("No curves yet", "They begin with the first planned step.")
+        self._absent.set_content(Markup("") if names else absent)
+
+
+def _reason(run: Run) -> Markup:
+    if run.state in ("failed", "cancelled") and run.reason:
+        return tag("div", tag("strong", run.state.capitalize()), ": ", run.reason, class_=f"banner {run.state}")
+    return Markup("")
+
+
+def _progress(run: Run) -> Markup:
+    waits = f"waits for {run.waiting_for}" if run.waiting_for else ""
+    return tag("div", parts.progress(run.step, run.steps, "steps"), tag("p", waits, class_="note"), class_="wide-bar")
+
+
+def _figures(run: Run, used: Sequence[Usage]) -> Markup:
+    metrics, amounts = run.metrics, used[0].amounts if used else {}
+    held_out = [name for name in series.first_look(metrics) if name.startswith("eval/")]
+    gap, alarm = metrics.get("gap/mean"), float(run.spec.get("gap_alarm_nats", 0.01))
+    bound = run.spec.get("max_staleness", 0)
+    return parts.figures(
+        parts.figure("Stage", _stage(run), _time(run)),
+        parts.figure("Mean reward", formats.number(metrics.get("reward/mean")), "newest step"),
+        *(parts.figure("Held-out accuracy", formats.number(metrics[name]), name) for name in held_out[:1]),
+        parts.figure("Trainer-sampler gap", formats.number(gap, 2), f"nats a token, alarm at {alarm:g}",
+                     "warn" if gap is not None and gap > alarm else ""),
+        parts.figure("Staleness", formats.number(metrics.get("staleness/mean")), f"versions, at most {bound}"),
+        parts.figure("Cost", formats.duration(amounts.get("trainer_s")), _cost(amounts)))
+
+
+def _stage(run: Run) -> str:
+    if run.state in ENDED or run.state == "paused":
+        return f"{run.state.capitalize()}, step {run.step}"
+    return "Queued" if run.state == "queued" else f"Step {min(run.step + 1, run.steps)}"
+
+
+def _time(run: Run) -> str:
+    if run.started_at is None:
+        return "not started"
+    took = ((run.ended_at or datetime.now(UTC)) - run.started_at).total_seconds()
+    if run.ended_at is None and run.state == "running" and run.step:
+        left = took / run.step * (run.steps - run.step)
+        return f"of {run.steps}, for {formats.duration(took)}, about {formats.duration(left)} left"
+    return f"of {run.steps}, in {formats.duration(took)}"
+
+
+def _cost(amounts: dict[str, float]) -> str:
+    tokens = formats.count(amounts.get("completion_tokens", 0.0))
+    trained = formats.count(amounts.get("trained_tokens", 0.0))
+    return f"trainer time; {tokens} tokens sampled, {trained} trained"
+
+
+def _newest(run: Run, events: Sequence[Event]) -> Markup:
+    more = tag("p", link("All events", f"/runs/{run.id}/events"))
+    return parts.section("Newest events", _table(events), more)
+
+
+def _table(events: Sequence[Event]) -> Markup:
+    if not events:
+        return parts.empty("No events", "What happens to the run is told here, with reasons.")
+    columns = [Column("When"), Column("Kind"), Column("Step", RIGHT), Column("What happened", "wide")]
+    return parts.table(columns, [[parts.moment(event.created_at), parts.chip(event.kind, _TONES.get(event.kind, "off")),
+                                  formats.ABSENT if event.step is None else event.step, event.message]
+                                 for event in reversed(events)])
+
+
+async def show_events(view: View, request: Request) -> None:
+    """Show the newest events, newest first."""
+    run = await view.ask(view.hone.run, request.path_params["run_id"])
+    header, listed = RunHeader(view, run, "Events"), html(Markup(""))
+
+    async def load() -> None:
+        await header.refresh()
+        found = await view.ask(view.hone.events, run.id, 0, _MANY_EVENTS, True)
+        note = f"The newest {_MANY_EVENTS}." if len(found.data) == _MANY_EVENTS else ""
+        listed.set_content(parts.section("Events", _table(found.data), note=note))
+
+    await load()
+    view.live(load)
+
+
+async def show_spec(view: View, request: Request) -> None:
+    """Show the resolved spec: what the run does, every default written out."""
+    run = await view.ask(view.hone.run, request.path_params["run_id"])
+    RunHeader(view, run, "Spec")
+    html(parts.section("Resolved spec", code(yaml.safe_dump(run.spec, sort_keys=False, allow_unicode=True)),
+                       note="As it runs, with every default written out."))

@@ -1,0 +1,66 @@
+"""Who is signed in: an API key for each browser session, in this process's memory and nowhere else."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from hone.client import Client
+
+IDLE_S = 12 * 3600.0
+"""Seconds after which a session that nobody uses is forgotten."""
+
+_MOST = 10_000
+_ATTEMPTS = 2
+_TIMEOUT_S = 20.0
+
+
+@dataclass
+class Session:
+    """One browser that is signed in. `dark` is its choice of a theme; None follows the system."""
+
+    client: Client
+    key_hint: str
+    dark: bool | None = None
+    used_at: float = field(default_factory=time.monotonic)
+
+
+class Sessions:
+    """Sessions by the id in a browser's signed cookie. A restart of the console forgets them all."""
+
+    def __init__(self, gateway_url: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self.gateway_url, self._clock = gateway_url, clock
+        self._open: dict[str, Session] = {}
+
+    def client(self, key: str) -> Client:
+        """Return a client for a key; it gives up early, because a person waits."""
+        return Client(self.gateway_url, key, timeout_s=_TIMEOUT_S, attempts=_ATTEMPTS)
+
+    def open(self, browser: str, client: Client, key: str) -> Session:
+        """Remember a key that the gateway has accepted."""
+        self.close(browser)
+        self._forget_idle()
+        session = self._open[browser] = Session(client, f"{key[:8]}…", used_at=self._clock())
+        return session
+
+    def find(self, browser: str) -> Session | None:
+        """Return a browser's session if it is signed in and in use."""
+        session = self._open.get(browser)
+        if session is None:
+            return None
+        if self._clock() - session.used_at > IDLE_S:
+            self.close(browser)
+            return None
+        session.used_at = self._clock()
+        return session
+
+    def close(self, browser: str) -> None:
+        """Forget a browser's key."""
+        session = self._open.pop(browser, None)
+        if session is not None:
+            session.client.close()
+
+    def _forget_idle(self) -> None:
+        by_age = sorted(self._open, key=lambda browser: self._open[browser].used_at)
+        idle = [browser for browser in by_age if self._clock() - self._open[browser].used_at > IDLE_S]
+        for browser in idle + by_age[len(idle):max(len(idle), len(by_age) - _MOST + 1)]:
+            self.close(browser)

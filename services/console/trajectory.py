@@ -1,0 +1,132 @@
+"""/runs/{id}/samples/{group}/{index}: one sample whole: calls, steps, coloured tokens, rewards, changes of context."""
+
+import json
+from functools import partial
+from typing import Any, get_args
+
+from nicegui import ui
+from nicegui.events import ValueChangeEventArguments
+from starlette.requests import Request
+
+from hone.client.errors import NotFound
+from hone.client.resources import Run, Trajectory, TrajectoryTokens
+from services.console import colouring, formats, parts, transcript
+from services.console.colouring import Scheme
+from services.console.markup import Markup, code, details, join, link, tag
+from services.console.parts import RIGHT, Column
+from services.console.samples import path, score
+from services.console.view import View, html
+
+_ALL_ROLES = "every role"
+
+
+async def show(view: View, request: Request) -> None:
+    """Show one sample."""
+    run_id, group, index = (request.path_params[name] for name in ("run_id", "group_id", "index"))
+    if not (group.isdecimal() and index.isdecimal()):
+        raise NotFound({"status": 404, "title": "Not found", "detail": f"There is no sample {group}/{index}."})
+    run = await view.ask(view.hone.run, run_id)
+    sample = await view.ask(view.hone.trajectory, run_id, int(group), int(index))
+    try:
+        texts = await view.ask(view.hone.trajectory_tokens, run_id, int(group), int(index))
+    except NotFound as absent:
+        texts = TrajectoryTokens(calls=[], advantage_note=str(absent))
+    _add_keys(view, run, sample)
+    _Viewer(view, run, sample, texts)
+
+
+def _add_keys(view: View, run: Run, sample: Trajectory) -> None:
+    for key, by, meaning in (("j", 1, "Next sample of the group"), ("k", -1, "Sample before")):
+        if sample.index + by >= 0:
+            to = path(run.id, sample.group_id, sample.index + by)
+            view.shortcuts.add(key, meaning, partial(ui.navigate.to, to))
+
+
+class _Viewer:
+    """One sample, its calls coloured and narrowed as one wishes."""
+
+    def __init__(self, view: View, run: Run, sample: Trajectory, texts: TrajectoryTokens) -> None:
+        self._sample, self._texts = sample, texts
+        self._scheme: Scheme = "log-prob"
+        self._search, self._role = "", _ALL_ROLES
+        ui.page_title(f"Sample {sample.group_id}/{sample.index} · Hone")
+        html(_heading(run, sample))
+        html(_summary(sample, texts))
+        with ui.element("div").classes("viewer"):
+            with ui.element("div").classes("calls"):
+                self._controls(view)
+                self._legend, self._calls = html(Markup("")), html(Markup(""))
+            with ui.element("aside"):
+                html(_rewards(sample))
+                html(_task(sample))
+        self._draw()
+
+    def _controls(self, view: View) -> None:
+        with ui.element("div").classes("filters"):
+            search = ui.input("Search in calls and steps", on_change=self._searched).props(
+                "outlined dense clearable debounce=150").classes("search")
+            ui.select([*get_args(Scheme)], value=self._scheme, label="Colour", on_change=self._coloured).props(
+                "outlined dense")
+            roles = sorted({f"{call['role']}: {call['kind']}" for call in self._sample.calls})
+            if len(roles) > 1:
+                ui.select([_ALL_ROLES, *roles], value=_ALL_ROLES, label="Calls", on_change=self._narrowed).props(
+                    "outlined dense")
+        view.shortcuts.add("/", "Search in this sample", lambda: search.run_method("focus"))
+
+    def _searched(self, event: ValueChangeEventArguments[Any]) -> None:
+        self._search = event.value or ""
+        self._draw()
+
+    def _coloured(self, event: ValueChangeEventArguments[Any]) -> None:
+        self._scheme = event.value
+        self._draw()
+
+    def _narrowed(self, event: ValueChangeEventArguments[Any]) -> None:
+        self._role = event.value
+        self._draw()
+
+    def _draw(self) -> None:
+        calls = [one for one in transcript.calls(self._sample, self._texts)
+                 if self._role in (_ALL_ROLES, f"{one.call['role']}: {one.call['kind']}") and one.fits(self._search)]
+        self._legend.set_content(colouring.legend(self._scheme, self._texts.advantage_note))
+        nothing = parts.empty("No call fits", "Another word or another role may find one.")
+        self._calls.set_content(join(one.shown(self._scheme, self._search) for one in calls) if calls else nothing)
+
+
+def _heading(run: Run, sample: Trajectory) -> Markup:
+    trail = [("Runs", "/runs"), (run.name, f"/runs/{run.id}"), ("Samples", f"/runs/{run.id}/samples")]
+    back = link("← previous", path(run.id, sample.group_id, sample.index - 1)) if sample.index else ""
+    on = link("next →", path(run.id, sample.group_id, sample.index + 1))
+    title = join([f"Sample {sample.group_id} / {sample.index}", parts.chip(sample.status)], " ")
+    return tag("div", parts.heading(title, trail=trail), tag("div", back, on, class_="pager"), class_="run-head")
+
+
+def _summary(sample: Trajectory, texts: TrajectoryTokens) -> Markup:
+    masked = "masked: our own fault" if sample.score is None else f"{sample.harness}, ended {sample.ended}"
+    return parts.figures(
+        parts.figure("Score", score(sample.score), masked),
+        parts.figure("Advantage", "–" if texts.advantage is None else f"{texts.advantage:+.3f}", texts.advantage_note),
+        parts.figure("Purpose", sample.purpose, f"step {sample.step}, request {sample.request_no}"),
+        parts.figure("Calls", len(sample.calls), "1 step" if len(sample.steps) == 1 else f"{len(sample.steps)} steps"),
+        parts.figure("Tokens", formats.count(sample.completion_tokens), f"after {sample.prompt_tokens} of the prompt"))
+
+
+def _rewards(sample: Trajectory) -> Markup:
+    columns = [Column("Component"), Column("Status"), Column("Value", RIGHT), Column("Cost", RIGHT)]
+    rows = [[join([one.component or "whole", tag("div", f"{one.level}, {one.decided_by}".strip(", "), class_="note"),
+                   *(tag("div", reason, class_="note") for reason in one.reasons)]),
+             parts.chip(one.status), score(one.value), f"{formats.number(one.cost_ms)} ms"] for one in sample.grades]
+    shown = parts.table(columns, rows) if rows else parts.empty("No grades", "This sample was not graded.")
+    extracted = dict.fromkeys(one.extracted for one in sample.grades if one.extracted)
+    read = [tag("p", "Extracted: ", parts.mono(one)) for one in extracted]
+    return parts.section("Rewards", shown, *read)
+
+
+def _task(sample: Trajectory) -> Markup:
+    asked = str(sample.item.get("prompt") or "")
+    return parts.section(
+        "Task", code(asked) if asked else "",
+        tag("p", "Answer: ", parts.mono(sample.item["answer"])) if "answer" in sample.item else "",
+        details("What graders see", code(json.dumps(sample.item, indent=2, ensure_ascii=False))),
+        details("What recreates it", code(json.dumps(sample.task, indent=2, ensure_ascii=False))),
+        tag("p", "Content hash ", parts.mono(formats.short(sample.task_hash), sample.task_hash), class_="note"))

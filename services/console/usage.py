@@ -1,0 +1,69 @@
+"""/usage: what each key and each run used."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+from nicegui import ui
+from starlette.requests import Request
+
+from hone.client.resources import Usage
+from services.console import formats, parts
+from services.console.markup import Markup, join, link, tag
+from services.console.parts import RIGHT, Column
+from services.console.view import View, html
+
+_SPANS = {"All time": None, "Last 30 days": timedelta(days=30), "Last 7 days": timedelta(days=7),
+          "Last 24 hours": timedelta(days=1)}
+_WORDS = {"prompt_tokens": "Prompt tokens", "completion_tokens": "Sampled tokens", "trained_tokens": "Trained tokens",
+          "trainer_s": "Trainer time", "grades": "Grades"}
+
+
+async def show(view: View, request: Request) -> None:
+    """Show sums by key and by run over a span of time."""
+    html(parts.heading("Usage", "Tokens, trainer time and grades, by API key and by run."))
+    with ui.element("div").classes("filters"):
+        span = ui.select(list(_SPANS), value="All time", label="Span", on_change=lambda: view.tried(load)).props(
+            "outlined dense")
+    total, by_key, by_run = (html(Markup("")) for _ in range(3))
+
+    async def load() -> None:
+        length = _SPANS[span.value]
+        since = datetime.now(UTC) - length if length else None
+        keys = await view.ask(view.hone.usage, "key", since)
+        runs = await view.ask(view.hone.usage, "run", since)
+        total.set_content(_total(keys))
+        by_key.set_content(parts.section("By key", _table("Key", keys)))
+        by_run.set_content(parts.section("By run", _table("Run", runs)))
+
+    await load()
+
+
+def kinds(found: Sequence[Usage]) -> list[str]:
+    """Return what was used at all, the known kinds first."""
+    there = {kind for one in found for kind in one.amounts}
+    return [kind for kind in _WORDS if kind in there] + sorted(there - set(_WORDS))
+
+
+def amount(kind: str, value: float | None) -> str:
+    """Return an amount in its unit: kinds that end in _s are seconds."""
+    return formats.duration(value) if kind.endswith("_s") else formats.count(value)
+
+
+def _total(found: Sequence[Usage]) -> Markup:
+    sums = {kind: sum(one.amounts.get(kind, 0.0) for one in found) for kind in kinds(found)}
+    return parts.figures(*(parts.figure(_WORDS.get(kind, kind), amount(kind, value)) for kind, value in sums.items()))
+
+
+def _table(title: str, found: Sequence[Usage]) -> Markup:
+    if not found:
+        return parts.empty("Nothing was used", "Runs count here from their first step.")
+    shown = kinds(found)
+    columns = [Column(title), *(Column(_WORDS.get(kind, kind), RIGHT) for kind in shown)]
+    return parts.table(columns, [[_name(title, one), *(amount(kind, one.amounts.get(kind)) for kind in shown)]
+                                 for one in found])
+
+
+def _name(title: str, one: Usage) -> Markup:
+    name = one.name or one.id or "no key"
+    shown = link(name, f"/runs/{one.id}", class_="strong") if title == "Run" and one.id else tag("strong", name)
+    return join([shown, tag("div", one.id or "", class_="mono faint")])

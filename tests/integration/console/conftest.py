@@ -1,0 +1,96 @@
+"""A real console in a real browser, before a real gateway.
+
+world      what the first tenant has (tests.integration.console.rows.World); the second tenant has nothing
+console    URL of the console
+browser    Chromium, not signed in, 1280 px wide, light
+signed_in  the same, signed in as the first tenant
+"""
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from hone.client import Client
+from hone.models import toy
+from hone.stack import ports
+from tests.integration.console import rows
+from tests.integration.console.rows import World
+from tests.integration.gateway.conftest import (  # noqa: F401
+    Gateway,
+    database,
+    gateway,
+    hone,
+    other,
+    other_tenant,
+    tenant,
+)
+from tests.servers import chromium
+from tests.servers.children import Children
+from tests.servers.chromium import Browser
+from tests.servers.postgres import TestDatabase
+
+
+@pytest.fixture(scope="module")
+def world(
+    gateway: Gateway, hone: Client, postgres: TestDatabase, tmp_path_factory: pytest.TempPathFactory,  # noqa: F811
+) -> World:
+    directory = toy.write(tmp_path_factory.mktemp("toy"), hidden=16, layers=1, heads=2, head_dim=8, ffn=32,
+                          vocab_size=128, symbols=toy.TEXT)
+    return rows.write(postgres.owner_url, gateway.objects, hone, hone.register_model("toy-text", directory).name)
+
+
+@pytest.fixture(scope="module")
+def console(gateway: Gateway, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:  # noqa: F811
+    home = tmp_path_factory.mktemp("console")
+    [port] = ports.pick(1)
+    addresses = {"CONSOLE": f"127.0.0.1:{port}", "GATEWAY": gateway.url.removeprefix("http://")}
+    settings = {f"HONE_{name}_ADDRESS": address for name, address in addresses.items()}
+    with Children(home) as children:
+        children.start("console", [sys.executable, "-m", "services.console"], env={**os.environ, **settings})
+        children.wait("console", lambda: ports.answers(f"127.0.0.1:{port}"), timeout_s=60)
+        yield f"http://127.0.0.1:{port}"
+        written = children.log("console").read_text()
+    assert "Traceback" not in written, written[-4000:]
+
+
+@pytest.fixture(scope="module")
+def chromium_browser(
+    console: str, tmp_path_factory: pytest.TempPathFactory, need: Callable[[str | None], None],
+) -> Iterator[Browser]:
+    need(chromium.absent())
+    with chromium.running(tmp_path_factory.mktemp("chromium"), console) as browser:
+        yield browser
+
+
+@pytest.fixture
+def browser(chromium_browser: Browser) -> Browser:
+    chromium_browser.look()
+    chromium_browser.forget()
+    chromium_browser.open("/sign-in", "Sign in")
+    chromium_browser.complaints()
+    return chromium_browser
+
+
+@pytest.fixture
+def signed_in(browser: Browser, tenant: str, world: World) -> Browser:  # noqa: F811, ARG001
+    sign_in(browser, tenant)
+    return browser
+
+
+def sign_in(browser: Browser, key: str, to: str = "/runs", expected: str = "Runs") -> None:
+    """Enter a key and go on to a page."""
+    browser.open(f"/sign-in?to={to}", "Sign in")
+    browser.find("input[type=password]").send_keys(key)
+    browser.button("Sign in").click()
+    browser.wait(lambda: browser.path() == to)
+    browser.wait_for(expected)
+
+
+def kept_picture(browser: Browser, name: str) -> None:
+    """Write a screenshot into the directory that HONE_SCREENSHOTS names, if it does."""
+    directory = os.environ.get("HONE_SCREENSHOTS")
+    if directory:
+        browser.picture(Path(directory) / f"{name}.png")

@@ -1,0 +1,30 @@
+"""The gateway goes away: every page says so in words, and what was shown stays."""
+
+import os
+import signal
+
+from tests.integration.console.conftest import kept_picture
+from tests.integration.console.rows import World
+from tests.integration.console.test_pages import check, pages
+from tests.integration.gateway.conftest import Gateway
+from tests.servers.chromium import Browser
+
+
+def test_every_page_without_its_gateway(signed_in: Browser, gateway: Gateway, world: World, tenant: str) -> None:
+    signed_in.open("/runs", "sort six digits")
+    os.kill(gateway.pid, signal.SIGKILL)
+    signed_in.wait_for("does not answer")
+    assert "sort six digits" in signed_in.text()
+    kept_picture(signed_in, "away-live")
+    for width in (1280, 390):
+        signed_in.look(width)
+        for name, path, _ in pages(world):
+            signed_in.open(path, "The gateway does not answer")
+            check(signed_in, name)
+    kept_picture(signed_in, "away")
+    signed_in.forget()
+    signed_in.open("/sign-in", "Sign in")
+    signed_in.find("input[type=password]").send_keys(tenant)
+    signed_in.button("Sign in").click()
+    signed_in.wait_for("The gateway does not answer")
+    kept_picture(signed_in, "away-sign-in")

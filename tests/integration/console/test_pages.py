@@ -1,0 +1,99 @@
+"""Every page with data, with none, at both widths and in both themes: complete, quiet, and from one server alone."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from hone.client import Client
+from tests.integration.console import rows
+from tests.integration.console.conftest import kept_picture, sign_in
+from tests.integration.console.rows import World
+from tests.servers.chromium import Browser
+
+SCREENS = [(width, dark) for width in (1280, 390) for dark in (False, True)]
+
+
+def pages(world: World) -> Iterator[tuple[str, str, list[str]]]:
+    """Yield each page's name and path, and what it has to show."""
+    run = f"/runs/{world.running.id}"
+    yield "runs", "/runs", ["sort six digits, hot", "gradient norm: found nan", "96 / 150", "queued", "toy-text"]
+    yield "run", run, ["Step 97", "waits for 191 of 256 samples", "Trainer-sampler gap", "seed 2", "4711",
+                       "Pause", "Held-out accuracy, greedy", "Cost"]
+    yield "run-failed", f"/runs/{world.failed.id}", ["Failed: gradient norm: found nan"]
+    yield "metrics", f"{run}/metrics", ["Optimization", "Learning rate", "Work and time", "Staleness and pace"]
+    yield "samples", f"{run}/samples", ["infra error", "1 2 3 5 9 8", "There are 347 albums."]
+    yield "sample", f"{run}/samples/{world.group}/0", ["Advantage", "by grpo", "Rewards", "format", "next"]
+    yield "sample-masked", f"{run}/samples/{world.group}/4", ["masked", "the reward process ended while it graded"]
+    yield "sample-turns", f"{run}/samples/{world.turns}/0", ["Call 2", "tokens kept", "no such table: album",
+                                                            "(earlier turns left out)", "not valid"]
+    yield "versions", f"{run}/versions", ["kept", "removed", "Export the newest version"]
+    yield "events", f"{run}/events", ["evaluated", "not ready within 600 s"]
+    yield "spec", f"{run}/spec", ["max_staleness: 0", "environment: sort_digits"]
+    yield "models", "/models", ["toy-text", "Qwen3ForCausalLM", "Policies"]
+    yield "model", "/models/toy-text", ["model.safetensors", "Runs from this model"]
+    yield "datasets", "/datasets", ["sums", "4 bad", "demonstrations"]
+    yield "dataset", "/datasets/sums", ["a line that is no JSON", "one JSON object a line", "Columns"]
+    yield "graders", "/graders", ["infra error", "string_check", "Newest grades"]
+    yield "services", "/services", ["inference-0", "trainer trainer-0", "2 829", "postgres"]
+    yield "usage", "/usage", ["first key", "Trained tokens", "sort six digits"]
+
+
+@pytest.mark.parametrize(("width", "dark"), SCREENS)
+def test_with_data(signed_in: Browser, world: World, width: int, dark: bool) -> None:
+    signed_in.look(width, dark=dark)
+    for name, path, expected in pages(world):
+        signed_in.open(path, expected[0])
+        for text in expected[1:]:
+            signed_in.wait_for(text)
+        kept_picture(signed_in, f"{name}-{width}{'-dark' if dark else ''}")
+        check(signed_in, path)
+
+
+def check(browser: Browser, path: str) -> None:
+    """A page fits its screen, and nothing complained or asked another server."""
+    assert browser.overflow() <= 0, path
+    assert browser.complaints() == [], path
+    assert browser.foreign_requests() == [], path
+
+
+EMPTY = {"/runs": "No runs yet", "/models": "No models yet", "/datasets": "No datasets yet",
+         "/graders": "No grades yet", "/services": "Engines", "/usage": "Nothing was used"}
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_with_nothing(browser: Browser, other_tenant: str, width: int) -> None:
+    sign_in(browser, other_tenant)
+    browser.look(width)
+    for path, expected in EMPTY.items():
+        browser.open(path, expected)
+        kept_picture(browser, f"empty{path.replace('/', '-')}-{width}")
+        check(browser, path)
+
+
+FRESH = {"": "No curves yet", "/metrics": "No metrics", "/samples": "No samples yet", "/versions": "No versions yet",
+         "/events": "was created", "/spec": "max_staleness: 2"}
+
+
+def test_a_run_that_has_not_begun(signed_in: Browser, world: World) -> None:
+    for end, expected in FRESH.items():
+        signed_in.open(f"/runs/{world.fresh.id}{end}", expected)
+        kept_picture(signed_in, f"fresh{end.replace('/', '-')}-1280")
+        check(signed_in, end)
+
+
+ABSENT = {"/runs/run_none": "There is no run run_none", "/models/none": "There is no model none",
+          "/datasets/none": "There is no dataset none", "/runs/run_none/samples/1/1": "There is no run run_none",
+          "/runs/run_none/metrics": "There is no run run_none"}
+
+
+def test_what_is_not_there(signed_in: Browser) -> None:
+    for path, expected in ABSENT.items():
+        signed_in.open(path, expected)
+        kept_picture(signed_in, f"absent{path.replace('/', '-')}-1280")
+        check(signed_in, path)
+
+
+def test_a_new_run_appears_by_itself(signed_in: Browser, hone: Client) -> None:
+    signed_in.open("/runs", "sort six digits")
+    hone.create_run(rows.spec("toy-text", "came later", 0))
+    signed_in.wait_for("came later")

@@ -1,0 +1,170 @@
+"""What a person does: signs in, looks for something, steers a run, works without a mouse."""
+
+import pytest
+from selenium.webdriver.common.keys import Keys
+
+from hone.client import Client
+from tests.integration.console import rows
+from tests.integration.console.conftest import kept_picture, sign_in
+from tests.integration.console.rows import World
+from tests.servers.chromium import Browser
+
+
+@pytest.mark.usefixtures("world")
+def test_who_has_no_key_is_asked_for_one_and_brought_back(browser: Browser, tenant: str) -> None:
+    browser.open("/usage", "Sign in")
+    assert browser.path() == "/sign-in"
+    browser.find("input[type=password]").send_keys(tenant + Keys.ENTER)
+    browser.wait(lambda: browser.path() == "/usage")
+    browser.wait_for("By key")
+
+
+def test_a_wrong_key_is_refused_in_words(browser: Browser) -> None:
+    for key, expected in (("", "Enter a key"), ("tml-wrong", "This key is not in use"), ("nö", "This is no key")):
+        field = browser.find("input[type=password]")
+        field.send_keys(Keys.CONTROL + "a", Keys.BACKSPACE)
+        field.send_keys(key)
+        browser.button("Sign in").click()
+        browser.wait_for(expected)
+    kept_picture(browser, "sign-in-refused")
+    assert browser.complaints() == []
+
+
+def test_the_key_stays_on_the_server(signed_in: Browser, tenant: str) -> None:
+    signed_in.open("/runs", "sort six digits")
+    assert tenant not in signed_in.source()
+    cookies = signed_in.cookies()
+    assert cookies
+    assert all(tenant not in str(cookie) and cookie["httpOnly"] for cookie in cookies)
+
+
+@pytest.mark.usefixtures("world")
+def test_no_address_leads_out_of_the_console(browser: Browser, tenant: str) -> None:
+    for wanted in ("//example.org", "https://example.org", "/\\example.org"):
+        browser.open(f"/sign-in?to={wanted}", "Sign in")
+        browser.find("input[type=password]").send_keys(tenant + Keys.ENTER)
+        browser.wait(lambda: browser.path() == "/runs")
+        browser.forget()
+
+
+def test_sign_out_forgets_the_key(signed_in: Browser) -> None:
+    signed_in.button("Sign out").click()
+    signed_in.wait(lambda: signed_in.path() == "/sign-in")
+    signed_in.open("/runs", "Sign in")
+
+
+def test_pause_resume_cancel(signed_in: Browser, hone: Client) -> None:
+    run = hone.create_run(rows.spec("toy-text", "to be cancelled", 0))
+    signed_in.open(f"/runs/{run.id}", "Pause")
+    signed_in.button("Pause").click()
+    signed_in.button("Resume")
+    assert hone.run(run.id).desired == "pause"
+    signed_in.wait_for("→ paused")
+    signed_in.button("Resume").click()
+    signed_in.button("Pause")
+    assert hone.run(run.id).desired == "run"
+    signed_in.button("Cancel").click()
+    signed_in.button("Cancel the run").click()
+    signed_in.wait(lambda: hone.run(run.id).desired == "cancel")
+    signed_in.wait_for("→ cancelled")
+    assert signed_in.complaints() == []
+
+
+def test_cancelling_is_asked_about_first(signed_in: Browser, hone: Client, world: World) -> None:
+    signed_in.open(f"/runs/{world.fresh.id}", "Cancel")
+    signed_in.button("Cancel").click()
+    signed_in.wait_for("Cancel this run?")
+    signed_in.button("Keep it running").click()
+    signed_in.wait(lambda: "Cancel this run?" not in signed_in.text())
+    assert hone.run(world.fresh.id).desired == "run"
+
+
+def test_runs_are_searched(signed_in: Browser) -> None:
+    signed_in.open("/runs", "waiting for a trainer")
+    signed_in.find("input[aria-label='Search by name or id']").send_keys("HOT")
+    signed_in.wait(lambda: "waiting for a trainer" not in signed_in.text())
+    assert "sort six digits, hot" in signed_in.text()
+
+
+def test_samples_are_filtered(signed_in: Browser, world: World) -> None:
+    signed_in.open(f"/runs/{world.running.id}/samples", "albums")
+    signed_in.find("input[aria-label='Search answers']").send_keys("9 8")
+    signed_in.wait(lambda: "albums" not in signed_in.text())
+    assert "1 2 3 5 9 8" in signed_in.text()
+    signed_in.find("input[aria-label='Score from']").send_keys("0.5")
+    signed_in.wait_for("No sample fits")
+
+
+def test_tokens_are_coloured_by_log_prob_and_by_advantage(signed_in: Browser, world: World) -> None:
+    signed_in.open(f"/runs/{world.running.id}/samples/{world.group}/0", "the less likely")
+    token = signed_in.find(".call .tokens:not(.context) > span")
+    assert "log-prob -" in token.get_attribute("title")
+    assert "advantage +0.866" in token.get_attribute("title")
+    signed_in.find(".q-select").click()
+    signed_in.wait(lambda: [one for one in signed_in.all(".q-item") if one.text == "advantage"])
+    next(one for one in signed_in.all(".q-item") if one.text == "advantage").click()
+    signed_in.wait_for("blue is better")
+    token = signed_in.find(".call .tokens:not(.context) > span")
+    assert "40, 150, 240" in token.get_attribute("style")
+
+
+def test_a_sample_is_searched(signed_in: Browser, world: World) -> None:
+    signed_in.open(f"/runs/{world.running.id}/samples/{world.turns}/0", "Call 2")
+    signed_in.find("input[aria-label='Search in calls and steps']").send_keys("there are 347")
+    signed_in.wait(lambda: "Call 0" not in signed_in.text())
+    assert "".join(one.text for one in signed_in.all(".hit")).replace(" ", "") == "Thereare347"
+
+
+def test_keys_lead_everywhere(signed_in: Browser) -> None:
+    signed_in.open("/runs", "sort six digits")
+    for letter, path in (("m", "/models"), ("d", "/datasets"), ("a", "/graders"), ("s", "/services"), ("u", "/usage"),
+                         ("r", "/runs")):
+        signed_in.press("g")
+        signed_in.press(letter)
+        signed_in.wait(lambda path=path: signed_in.path() == path)
+        signed_in.wait(lambda: signed_in.all(".content h1"))
+    signed_in.wait_for("sort six digits")
+    signed_in.press("/")
+    signed_in.wait(lambda: signed_in.focused().get_attribute("aria-label") == "Search by name or id")
+    signed_in.press("gm")
+    assert signed_in.path() == "/runs"
+
+
+def test_help_lists_the_keys(signed_in: Browser) -> None:
+    signed_in.open("/models", "toy-text")
+    signed_in.press("?")
+    signed_in.wait_for("These keys")
+    kept_picture(signed_in, "keys")
+
+
+def test_everything_is_reached_by_tab(signed_in: Browser) -> None:
+    signed_in.open("/runs", "sort six digits")
+    reached = []
+    for _ in range(25):
+        signed_in.press(Keys.TAB)
+        focused = signed_in.focused()
+        reached.append(focused.text or focused.get_attribute("aria-label"))
+    for name in ("Skip to content", "Usage", "Sign out", "Search by name or id", "State", "sort six digits"):
+        assert any(name in (one or "") for one in reached), (name, reached)
+
+
+def test_the_theme_follows_the_system_until_it_is_chosen(signed_in: Browser) -> None:
+    signed_in.look(dark=True)
+    signed_in.open("/models", "toy-text")
+    signed_in.wait(lambda: "body--dark" in signed_in.find("body").get_attribute("class"))
+    for expected in (True, False):
+        signed_in.find("button[aria-label^='Theme']").click()
+        signed_in.wait(lambda dark=expected: ("body--dark" in signed_in.find("body").get_attribute("class")) == dark)
+    signed_in.open("/usage", "By key")
+    signed_in.wait(lambda: "body--light" in signed_in.find("body").get_attribute("class"))
+
+
+def test_what_models_write_is_text_and_nothing_else(signed_in: Browser, hone: Client) -> None:
+    run = hone.create_run(rows.spec("toy-text", "<img src=x onerror=alert(1)>", 0))
+    signed_in.open(f"/runs/{run.id}", "<img src=x onerror=alert(1)>")
+    signed_in.open("/runs", "<img src=x onerror=alert(1)>")
+    assert not signed_in.all("img[src=x]")
+
+
+def test_signing_in_again_replaces_the_key(signed_in: Browser, other_tenant: str) -> None:
+    sign_in(signed_in, other_tenant, "/runs", "No runs yet")

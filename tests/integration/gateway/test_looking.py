@@ -1,0 +1,89 @@
+"""What people look at: sibling seeds, the newest events, tokens as text, graders, engines."""
+
+import json
+
+import pytest
+from psycopg import Connection
+
+from hone.client import Client
+from hone.client import errors as client_errors
+from hone.models import toy
+from hone.store import manifests
+from tests.integration.gateway import seed
+from tests.integration.gateway.conftest import Gateway
+from tests.integration.gateway.seed import SAMPLES, Seeded
+from tests.servers.postgres import TestDatabase
+
+
+def test_runs_like_another_differ_in_seed_and_name_alone(hone: Client, other: Client, base: str) -> None:
+    first = hone.create_run(seed.spec(base, name="a", steps=7))
+    second = hone.create_run(seed.spec(base, name="b", steps=7, seed=3))
+    hone.create_run(seed.spec(base, name="a", steps=8))
+    found = hone.runs(like=first.id).data
+    assert [(one.id, one.seed) for one in found] == [(second.id, 3), (first.id, 0)]
+    assert {(one.base, one.algorithm, one.reward) for one in found} == {(base, "grpo", None)}
+    assert other.runs(like=first.id).data == []
+
+
+def test_the_newest_events(hone: Client, seeded: Seeded) -> None:
+    messages = [event.message for event in hone.events(seeded.run.id).data]
+    newest = hone.events(seeded.run.id, limit=2, newest=True)
+    assert [event.message for event in newest.data] == messages[-2:]
+    assert newest.next is None
+
+
+def test_tokens_as_text_with_the_advantage_of_their_step(
+    hone: Client, seeded: Seeded, postgres: TestDatabase, gateway: Gateway,
+) -> None:
+    group = seeded.groups[0]
+    with pytest.raises(client_errors.NotFound, match="tokenizer"):
+        hone.trajectory_tokens(seeded.run.id, group, 1)
+    _publish(postgres.owner_url, gateway, seeded)
+    found = hone.trajectory_tokens(seeded.run.id, group, 1)
+    assert (found.calls[0].prompt, found.calls[0].completion) == ([",", "0"], ["1", "<eos>"])
+    assert (found.advantage, found.advantage_note) == (None, "no committed step trained on this sample")
+    _plan(postgres.owner_url, seeded, group)
+    assert hone.trajectory_tokens(seeded.run.id, group, 3).advantage == 0.25
+    assert hone.trajectory_tokens(seeded.run.id, group, 0).advantage_note == "the sample was masked"
+    with pytest.raises(client_errors.NotFound, match="no trajectory"):
+        hone.trajectory_tokens(seeded.run.id, group, SAMPLES)
+
+
+def _publish(url: str, gateway: Gateway, seeded: Seeded) -> None:
+    files = {name: data for name, data in toy.files(hidden=16, layers=1, heads=2, head_dim=8, ffn=32).items()
+             if name.endswith(".json")}
+    entries = manifests.put_files(gateway.objects, "tokenizer", files)
+    with Connection.connect(url) as connection:
+        connection.execute("UPDATE versions SET manifest = %s WHERE id = %s",
+                           [json.dumps({"files": entries}), seeded.versions[-1]])
+
+
+def _plan(url: str, seeded: Seeded, group: int) -> None:
+    plan = {"slots": {"advantage": {"name": "dr_grpo", "params": {}}}, "groups": [{
+        "group_id": group, "request_no": 0, "task_hash": "h", "grade_ids": [None] * SAMPLES,
+        "rewards": [None, 0.25, 0.5, 0.75]}]}
+    with Connection.connect(url) as connection:
+        connection.execute("UPDATE steps SET plan = %s, group_ids = %s WHERE run_id = %s AND n = 1",
+                           [json.dumps(plan), [group], seeded.run.id])
+
+
+@pytest.mark.usefixtures("seeded")
+def test_graders_and_what_they_decided(hone: Client, other: Client) -> None:
+    kinds = {one.name: one for one in hone.graders()}
+    assert "equals the reference" in kinds["exact"].summary
+    assert "reference" in kinds["exact"].params_schema["properties"]
+    counts = {(one.type, one.status): (one.grades, one.mean_value) for one in hone.grader_activity()}
+    assert counts == {("environment", "infra_error"): (2, None), ("environment", "ok"): (6, 0.5)}
+    assert other.grader_activity() == []
+
+
+def test_engines_show_a_tenant_its_own_models(
+    hone: Client, other: Client, seeded: Seeded, postgres: TestDatabase,
+) -> None:
+    with Connection.connect(postgres.owner_url) as connection:
+        connection.execute("INSERT INTO engines (id, address, kind) VALUES ('engine', '127.0.0.1:1', 'native')")
+        connection.execute("INSERT INTO engine_models (engine_id, model_id, version_id, generated_tokens)"
+                           " VALUES ('engine', %s, %s, 12)", [seeded.run.model_id, seeded.versions[2]])
+    [engine] = hone.engines()
+    assert [(one.run_id, one.number, one.generated_tokens) for one in engine.models] == [(seeded.run.id, 2, 12)]
+    assert [one.models for one in other.engines()] == [[]]

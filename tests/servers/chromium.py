@@ -1,0 +1,160 @@
+"""Headless Chromium as Debian packages it: what a page shows, what its console says, where its requests go."""
+
+import base64
+import json
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from selenium import webdriver
+from selenium.common.exceptions import StaleElementReferenceException
+from selenium.webdriver.common.by import By
+from selenium.webdriver.remote.webelement import WebElement
+
+_FLAGS = (
+    "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--hide-scrollbars",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
+    "--disable-default-apps", "--disable-extensions",
+)
+_PATIENCE_S = 20.0
+_ASKED, _HEARD = "Network.requestWillBeSent", "Network.webSocketFrameReceived"
+_ACKNOWLEDGED = "40{"  # Socket.IO has let the page in
+
+
+def absent() -> str | None:
+    """Return why there is no browser, None where there is one."""
+    missing = [name for name in ("chromium", "chromedriver") if shutil.which(name) is None]
+    return f"{' and '.join(missing)} not installed (make deps installs Debian's packages)" if missing else None
+
+
+class Browser:
+    """One browser with a profile of its own, looking at one server."""
+
+    def __init__(self, driver: webdriver.Chrome, url: str) -> None:
+        self._driver, self.url = driver, url
+        self._seen: list[dict[str, Any]] = []
+
+    def look(self, width: int = 1280, height: int = 900, dark: bool = False) -> None:
+        """Have a screen of this width, and a system that prefers light or dark."""
+        self._command("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1,
+                      mobile=width < 600)
+        self._command("Emulation.setEmulatedMedia", features=[
+            {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
+
+    def open(self, path: str, expected: str) -> None:
+        """Go to a page and wait until it shows a text and listens to what one does."""
+        before = len(self._heard())
+        self._driver.get(f"{self.url}{path}")
+        self.wait_for(expected)
+        self.wait(lambda: len(self._heard()) > before, lambda: f"{path} does not listen")
+
+    def wait_for(self, text: str) -> None:
+        """Wait until the page shows a text. Raises AssertionError with what it shows instead."""
+        self.wait(lambda: text in self.text(), lambda: f"{text!r} not in:\n{self.text()}")
+
+    def wait(self, holds: Callable[[], Any], otherwise: Callable[[], str] = lambda: "it does not hold") -> None:
+        until = time.monotonic() + _PATIENCE_S
+        while not _tried(holds):
+            assert time.monotonic() < until, otherwise()
+            time.sleep(0.05)
+
+    def text(self) -> str:
+        return self._driver.find_element(By.TAG_NAME, "body").text
+
+    def source(self) -> str:
+        return self._driver.page_source
+
+    def path(self) -> str:
+        return urlsplit(self._driver.current_url).path
+
+    def find(self, selector: str) -> WebElement:
+        """Return the first element that a CSS selector names, once it is there."""
+        self.wait(lambda: self.all(selector), lambda: f"no {selector}")
+        return self.all(selector)[0]
+
+    def all(self, selector: str) -> list[WebElement]:
+        return self._driver.find_elements(By.CSS_SELECTOR, selector)
+
+    def button(self, text: str) -> WebElement:
+        """Return the visible button with a text."""
+        def named() -> list[WebElement]:
+            return [one for one in self.all("button") if one.is_displayed() and one.text.strip() == text]
+
+        self.wait(named, lambda: f"no button {text}")
+        return named()[0]
+
+    def press(self, keys: str) -> None:
+        """Press keys where the focus is."""
+        self._driver.switch_to.active_element.send_keys(keys)
+
+    def focused(self) -> WebElement:
+        return self._driver.switch_to.active_element
+
+    def overflow(self) -> float:
+        """Return by how many pixels the page is wider than the screen."""
+        found = self._command("Page.getLayoutMetrics")
+        return float(found["cssContentSize"]["width"] - found["cssLayoutViewport"]["clientWidth"])
+
+    def complaints(self) -> list[str]:
+        """Return what the browser's console said since the last call: errors and warnings."""
+        return [one["message"] for one in self._driver.get_log("browser") if one["level"] in ("SEVERE", "WARNING")]
+
+    def foreign_requests(self) -> list[str]:
+        """Return the addresses of other servers that were asked, all the time."""
+        asked = [one["params"]["request"]["url"] for one in self._network() if one["method"] == _ASKED]
+        return [url for url in asked if url.startswith(("http", "ws")) and not url.startswith(self.url)]
+
+    def _heard(self) -> list[dict[str, Any]]:
+        """Return the server's answers to a page that has said it is there."""
+        return [one for one in self._network()
+                if one["method"] == _HEARD and one["params"]["response"]["payloadData"].startswith(_ACKNOWLEDGED)]
+
+    def _network(self) -> list[dict[str, Any]]:
+        fresh = (json.loads(one["message"])["message"] for one in self._driver.get_log("performance"))
+        self._seen += [one for one in fresh if one["method"] in (_ASKED, _HEARD)]
+        return self._seen
+
+    def cookies(self) -> list[dict[str, Any]]:
+        return self._driver.get_cookies()
+
+    def forget(self) -> None:
+        """Be a browser that was never here."""
+        self._command("Network.clearBrowserCookies")
+
+    def picture(self, path: Path) -> None:
+        """Write the whole page as a PNG."""
+        size = self._command("Page.getLayoutMetrics")["cssContentSize"]
+        clip = {"x": 0, "y": 0, "width": size["width"], "height": min(size["height"], 6000), "scale": 1}
+        found = self._command("Page.captureScreenshot", captureBeyondViewport=True, clip=clip)
+        path.write_bytes(base64.b64decode(found["data"]))
+
+    def _command(self, name: str, **params: Any) -> dict[str, Any]:
+        return self._driver.execute_cdp_cmd(name, params)  # type: ignore[no-any-return]
+
+
+def _tried(holds: Callable[[], Any]) -> Any:
+    """A page may change while it is looked at."""
+    try:
+        return holds()
+    except StaleElementReferenceException:
+        return False
+
+
+@contextmanager
+def running(home: Path, url: str) -> Iterator[Browser]:
+    """Start a browser whose profile lies in `home`; it ends with the context."""
+    options = webdriver.ChromeOptions()
+    options.binary_location = shutil.which("chromium") or ""
+    for flag in (*_FLAGS, f"--user-data-dir={home / 'profile'}"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    service = webdriver.ChromeService(executable_path=shutil.which("chromedriver"))
+    driver = webdriver.Chrome(options=options, service=service)
+    try:
+        yield Browser(driver, url)
+    finally:
+        driver.quit()

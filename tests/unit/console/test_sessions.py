@@ -1,0 +1,41 @@
+"""Keys live in memory, for as long as they are used."""
+
+import pytest
+
+from services.console.sessions import IDLE_S, Sessions
+
+
+class Clock:
+    """A clock that is set by hand."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+def test_a_browser_keeps_its_key_until_it_signs_out(clock: Clock) -> None:
+    sessions = Sessions("http://127.0.0.1:1", clock)
+    opened = sessions.open("one", sessions.client("tml-secret-key"), "tml-secret-key")
+    assert sessions.find("one") is opened
+    assert sessions.find("other") is None
+    assert opened.key_hint == "tml-secr…"
+    sessions.close("one")
+    assert sessions.find("one") is None
+
+
+def test_an_idle_session_is_forgotten_and_a_used_one_is_not(clock: Clock) -> None:
+    sessions = Sessions("http://127.0.0.1:1", clock)
+    for browser in ("one", "two"):
+        sessions.open(browser, sessions.client("tml-k"), "tml-k")
+    clock.now = IDLE_S
+    assert sessions.find("one")
+    clock.now = IDLE_S + 1
+    assert sessions.find("two") is None
+    assert sessions.find("one")
