@@ -79,7 +79,7 @@ $(VENV)/.installed-bench: pyproject.toml
 
 $(VENV)/.installed-test: pyproject.toml
 	@$(call create)
-	@$(call install,train$(COMMA)dev$(COMMA)textworld$(COMMA)tensorboard$(MOTO))
+	@$(call install,train$(COMMA)dev$(COMMA)textworld$(COMMA)tensorboard$(COMMA)mlflow$(COMMA)wandb$(MOTO))
 
 COMMA := ,
 # The S3 server of the tests: Ceph's where it is installed, otherwise moto's.

@@ -14,7 +14,7 @@ from psycopg import InterfaceError, OperationalError
 from hone.spec import destinations, settings
 from hone.spec.settings import Settings
 from hone.store.database import Database
-from hone.telemetry import logs
+from hone.telemetry import process
 from services.sinks.catalog import SINKS
 from services.sinks.contract import LibraryMissing, Sink
 from services.sinks.follower import Follower, register
@@ -80,12 +80,13 @@ def _retried(work: Callable[[], None], pause_s: float, stop: threading.Event) ->
 
 def main() -> None:
     """Run with this process's settings; ends with 1 when a sink's library is not installed."""
-    logs.configure()
+    chosen = settings.load()
+    process.begin("sinks", chosen)
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     try:
-        run(settings.load(), stop)
+        run(chosen, stop)
     except LibraryMissing as missing:
         _log.critical("%s", missing)
         sys.exit(1)

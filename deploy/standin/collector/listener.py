@@ -1,4 +1,4 @@
-"""Read and forget whatever comes to port 4317."""
+"""Read and forget whatever comes to port 4318."""
 
 import asyncio
 
@@ -11,7 +11,7 @@ async def _drain(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
 
 async def main() -> None:
     """Serve until ended."""
-    server = await asyncio.start_server(_drain, "0.0.0.0", 4317)
+    server = await asyncio.start_server(_drain, "0.0.0.0", 4318)
     await server.serve_forever()
 
 

@@ -19,6 +19,8 @@ from hone.stack.record import reachable
 from hone.store.database import Database
 
 TIMEOUT_S = 5.0
+_PAGES = {"gateway", "console"}
+"""Processes that speak HTTP."""
 _EVERYWHERE = {"0.0.0.0", "::"}
 
 
@@ -46,8 +48,8 @@ def probe(kind: str, settings: Settings) -> None:
     setting = KINDS[kind].address_setting
     if setting is None:
         _expect_heartbeat(settings)
-    elif kind == "gateway":
-        with urllib.request.urlopen(f"http://{reachable(settings.gateway_address)}/healthz", timeout=TIMEOUT_S):
+    elif kind in _PAGES:
+        with urllib.request.urlopen(f"http://{reachable(getattr(settings, setting))}/healthz", timeout=TIMEOUT_S):
             pass
     else:
         _expect_serving(getattr(settings, setting))
