@@ -15,7 +15,8 @@ from tests.servers import collector as collectors
 from tests.servers.collector import Collector, Span
 
 STEPS, TRACED, PROMPTS = 5, [1, 2, 3], 16
-CONSUMER = 5  # opentelemetry.proto.trace.v1.Span.SpanKind
+SERVER, CLIENT, CONSUMER = 2, 3, 5  # opentelemetry.proto.trace.v1.Span.SpanKind
+ROUTES = ("POST /v1/runs",)  # our client sends no span of its own
 SECOND = 10**9
 
 
@@ -79,12 +80,14 @@ def _if(complete: Callable[[Trace], object], trace: Trace) -> Trace | None:
 
 
 def whole(trace: Trace) -> bool:
-    """Tell whether every span has come that a parent or a link names, and the last step's."""
+    """Tell whether every span has come: parents, what each step has once, and both sides of each call."""
     ids = {span.span_id for span in trace.spans} | {""}
-    steps = sorted(span.attributes["step"] for span in trace.named("driver", "step"))
-    graded = Counter(span.name for span in trace.spans if span.service == "rollout")
-    return (steps == TRACED and all(span.parent_id in ids for span in trace.spans)
-            and graded["group"] == graded["grade"] == PROMPTS * len(TRACED))
+    steps = [sorted(span.attributes["step"] for span in trace.named(service, name))
+             for service, name in (("driver", "step"), ("driver", "plan"), ("trainer", "train"))]
+    sides = Counter((span.name, span.kind) for span in trace.spans if "/" in span.name)
+    paired = all(sides[name, CLIENT] == sides[name, SERVER] for name, _ in list(sides) if name not in ROUTES)
+    return (steps == [TRACED] * 3 and paired and all(span.parent_id in ids for span in trace.spans)
+            and len(trace.named("rollout", "group")) == PROMPTS * len(TRACED))
 
 
 @pytest.fixture(scope="module")
