@@ -50,6 +50,7 @@ docker build -q -f deploy/Dockerfile.torch --build-arg PYTHON_IMAGE="$PYTHON_TOR
   --build-arg BUILD_PACKAGES="$compilers" -t hone-torch:latest . > /dev/null
 said "image with torch"
 
+compose down -v --remove-orphans > /dev/null 2>&1  # what a killed test left has other passwords
 compose up -d --quiet-pull --no-build --wait --wait-timeout 300 --scale rollout=2 2> "$cache/up.log" \
   || { tail -30 "$cache/up.log" >&2; exit 1; }
 compose ps
