@@ -30,12 +30,12 @@ def as_login(url: str, login: str, password: str) -> str:
     return urlunsplit(parts._replace(netloc=f"{login}:{quote(password, safe='')}@{parts.netloc.rpartition('@')[2]}"))
 
 
-def settings(empty: str, tmp_path: Path, password: str = "p@ss/word", **changes: str) -> Settings:
+def settings(empty: str, tmp_path: Path, password: str = "p@ss/word", sinks: str = "") -> Settings:
     login = f"login_{urlsplit(empty).path[1:]}"
     return Settings(
         owner_database_url=empty, database_url=as_login(empty, f"{login}_worker", password),
         gateway_database_url=as_login(empty, f"{login}_gateway", password), objects_url=f"file://{tmp_path}/objects",
-        **changes)
+        sinks=sinks)
 
 
 def test_done_twice_it_changes_nothing_and_both_roles_can_log_in(empty: str, tmp_path: Path) -> None:
