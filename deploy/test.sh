@@ -13,7 +13,7 @@ export COLLECTOR_IMAGE=hone-standin/collector PYTHON_IMAGE=hone-standin/python P
 said() { echo "== $* ($SECONDS s)"; }
 
 compose() {
-  docker compose --project-name hone-test --env-file "$cache/secrets.env" --profile sinks \
+  docker compose --ansi never --project-name hone-test --env-file "$cache/secrets.env" --profile sinks \
     -f deploy/docker-compose.yml -f deploy/standin/compose.yml "$@"
 }
 
@@ -42,12 +42,17 @@ sed -n 's/^\([A-Z_]*\)=$/\1/p' deploy/env.example | while read -r name; do
 done > "$cache/secrets.env"
 echo "HONE_SINKS=tensorboard:///var/lib/hone/tensorboard" >> "$cache/secrets.env"
 
-docker build -q -f deploy/Dockerfile.services --build-arg PYTHON_IMAGE="$PYTHON_IMAGE" -t hone-services:latest . > /dev/null
+compilers="gcc libc6-dev python3-dev"  # the public Python image has its own headers
+docker build -q -f deploy/Dockerfile.services --build-arg PYTHON_IMAGE="$PYTHON_IMAGE" \
+  --build-arg BUILD_PACKAGES="$compilers" -t hone-services:latest . > /dev/null
 said "image of the services"
-docker build -q -f deploy/Dockerfile.torch --build-arg PYTHON_IMAGE="$PYTHON_TORCH_IMAGE" -t hone-torch:latest . > /dev/null
+docker build -q -f deploy/Dockerfile.torch --build-arg PYTHON_IMAGE="$PYTHON_TORCH_IMAGE" \
+  --build-arg BUILD_PACKAGES="$compilers" -t hone-torch:latest . > /dev/null
 said "image with torch"
 
-compose up -d --no-build --wait --wait-timeout 300 --scale rollout=2 2>&1 | grep -v "Waiting\|Creating\|Starting" || true
+compose down -v --remove-orphans > /dev/null 2>&1  # what a killed test left has other passwords
+compose up -d --quiet-pull --no-build --wait --wait-timeout 300 --scale rollout=2 2> "$cache/up.log" \
+  || { tail -30 "$cache/up.log" >&2; exit 1; }
 compose ps
 said "up"
 test "$(compose ps --format '{{.Health}}' rollout | sort | uniq -c | tr -s ' ')" = " 2 healthy"

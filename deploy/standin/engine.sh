@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# A container engine by hand, for a Debian machine that runs none: needs root, and leaves nothing behind but packages.
+# A container engine by hand, for a Debian machine that runs none: needs root, and takes back what it did
+# to addresses, routes and filters; the packages and DIRECTORY stay.
 #   engine.sh start DIRECTORY   prints what to export
 #   engine.sh stop DIRECTORY
 set -euo pipefail
@@ -16,7 +17,7 @@ start() {
     apt-get update -qq && apt-get install -qq -y --no-install-recommends "${missing[@]}" > /dev/null
   fi
   cat /proc/sys/net/ipv4/ip_forward > "$directory/ip_forward"
-  iptables -S FORWARD | sed -n '1s/.* //p' > "$directory/forward"
+  iptables-save > "$directory/iptables"
   dockerd --data-root "$directory/data" --exec-root "$directory/exec" --pidfile "$directory/dockerd.pid" \
     --host "unix://$directory/docker.sock" --bip 172.28.0.1/16 > "$directory/dockerd.log" 2>&1 &
   for _ in $(seq 150); do
@@ -48,8 +49,8 @@ stop() {
   test -f "$directory/dockerd.pid" || exit 0
   pid=$(cat "$directory/dockerd.pid")
   kill "$pid"
-  for _ in $(seq 150); do kill -0 "$pid" 2> /dev/null || break; sleep 0.2; done
-  iptables -P FORWARD "$(cat "$directory/forward")"
+  for _ in $(seq 300); do kill -0 "$pid" 2> /dev/null || break; sleep 0.2; done
+  iptables-restore < "$directory/iptables"
   cat "$directory/ip_forward" > /proc/sys/net/ipv4/ip_forward
   ip link delete docker0 2> /dev/null || true
 }

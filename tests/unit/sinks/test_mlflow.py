@@ -24,7 +24,7 @@ def points(steps: range, run_id: str = "run_1") -> list[Point]:
 def history(store: str, run_id: str) -> tuple[Any, list[tuple[int, float]]]:
     from mlflow.tracking import MlflowClient
 
-    client = MlflowClient(store)
+    client: Any = MlflowClient(store)
     experiment = client.get_experiment_by_name(EXPERIMENT)
     (run,) = client.search_runs([experiment.experiment_id], filter_string=f"tags.`hone.run_id` = '{run_id}'")
     return run, [(one.step, one.value) for one in client.get_metric_history(run.info.run_id, "gap/mean")]

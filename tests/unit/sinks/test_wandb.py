@@ -5,6 +5,7 @@ import struct
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -37,7 +38,8 @@ def rows(file: Path) -> list[dict[str, float]]:
     """Return the history rows of a W&B file, without W&B's own columns."""
     from wandb.proto import wandb_internal_pb2
 
-    histories = [wandb_internal_pb2.Record.FromString(data).history for data in records(file.read_bytes())]
+    protocol: Any = wandb_internal_pb2
+    histories = [protocol.Record.FromString(data).history for data in records(file.read_bytes())]
     found = [{item.key or ".".join(item.nested_key): json.loads(item.value_json) for item in history.item}
              for history in histories if history.item]
     return [{key: value for key, value in row.items() if not key.startswith("_")} for row in found]
