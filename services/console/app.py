@@ -6,6 +6,7 @@ from pathlib import Path
 from fastapi import FastAPI
 from nicegui import app as pages
 from nicegui import ui
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
@@ -27,6 +28,7 @@ from services.console import (
     usage,
     versions,
 )
+from services.console.headers import Headers
 from services.console.sessions import Sessions
 from services.console.view import View, html
 
@@ -59,7 +61,7 @@ _ANSWER_S = 60.0
 def create(gateway_url: str, secret: str) -> FastAPI:
     """Return the application; `secret` signs the cookies that tell browsers apart."""
     sessions = Sessions(gateway_url)
-    app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
+    app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, middleware=[Middleware(Headers)])
     _register(sessions)
     ui.add_css(_STYLE.read_text(), shared=True)
     ui.run_with(app, title="Hone", favicon=_ICON, dark=None, tailwind=False, storage_secret=secret,

@@ -10,17 +10,18 @@ from services.console.view import html
 
 
 class LiveTable:
-    """Rows by key, each a list of cells; `show` changes what differs and nothing else."""
+    """Rows by key, each a list of cells; `show` changes what differs and nothing else. No rows, no table."""
 
     def __init__(self, columns: Sequence[Column]) -> None:
         self._columns = columns
         self._cells: dict[str, list[ui.html]] = {}
-        with ui.element("div").classes("scroll"), ui.element("table"):
+        with ui.element("div").classes("scroll") as self._whole, ui.element("table"):
             html(titles(columns), "thead")
             self._body = ui.element("tbody")
 
     def show(self, rows: Mapping[str, Sequence[object]]) -> None:
         """Show these rows in this order."""
+        self._whole.set_visibility(bool(rows))
         if list(rows) != list(self._cells):
             self._body.clear()
             self._cells = {}

@@ -6,7 +6,7 @@ from starlette.requests import Request
 
 from hone.client.resources import Model, RunSummary, StoredFile
 from services.console import formats, parts
-from services.console.markup import Markup, link
+from services.console.markup import Markup, join, link
 from services.console.parts import RIGHT, Column
 from services.console.runs import state_of
 from services.console.view import View, html
@@ -50,10 +50,10 @@ async def show_one(view: View, request: Request) -> None:
     """Show one base model: its facts, its files, the runs that start from it."""
     model = await view.ask(view.hone.model, request.path_params["name"])
     runs = await view.ask(view.hone.runs, _MOST)
-    html(parts.heading(model.name, parts.mono(model.id), [("Models", "/models")]))
+    html(parts.heading(model.name, join([model.architecture, parts.mono(model.id)], " · "), [("Models", "/models")]))
     html(parts.figures(
         parts.figure("Parameters", formats.count(model.parameters), model.dtype),
-        parts.figure("Architecture", model.architecture), parts.figure("Vocabulary", formats.count(model.vocab_size)),
+        parts.figure("Vocabulary", formats.count(model.vocab_size), "tokens"),
         parts.figure("Positions", formats.count(model.max_positions), "at most"),
         parts.figure("Size", formats.size(_bytes(model.files)), f"{len(model.files)} files")))
     own = [one for one in runs.data if one.base in (model.name, model.id)]

@@ -20,8 +20,17 @@ class Session:
 
     client: Client
     key_hint: str
+    clock: Callable[[], float]
     dark: bool | None = None
-    used_at: float = field(default_factory=time.monotonic)
+    open: bool = True
+    used_at: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.use()
+
+    def use(self) -> None:
+        """Count from now on how long nobody uses it."""
+        self.used_at = self.clock()
 
 
 class Sessions:
@@ -39,7 +48,7 @@ class Sessions:
         """Remember a key that the gateway has accepted."""
         self.close(browser)
         self._forget_idle()
-        session = self._open[browser] = Session(client, f"{key[:8]}…", used_at=self._clock())
+        session = self._open[browser] = Session(client, f"{key[:8]}…", self._clock)
         return session
 
     def find(self, browser: str) -> Session | None:
@@ -50,13 +59,14 @@ class Sessions:
         if self._clock() - session.used_at > IDLE_S:
             self.close(browser)
             return None
-        session.used_at = self._clock()
+        session.use()
         return session
 
     def close(self, browser: str) -> None:
         """Forget a browser's key."""
         session = self._open.pop(browser, None)
         if session is not None:
+            session.open = False
             session.client.close()
 
     def _forget_idle(self) -> None:

@@ -59,15 +59,15 @@ async def _entered(sessions: Sessions, browser: str, key: str) -> Markup:
     """Sign a browser in, or return why not."""
     if not key:
         return _said("Enter a key.")
-    client = sessions.client(key)
     try:
+        client = sessions.client(key)
         await asyncio.to_thread(client.runs, 1)
     except Unauthenticated as error:
         found = error.problems[0].found if error.problems else "a key"
         return _said(f"This key is not in use: found {found}, expected a key that `hone keys list` shows.")
     except HoneError as error:
         return parts.problem(error)
-    except ValueError:
+    except UnicodeEncodeError:
         return _said("This is no key: found characters that no header may have.")
     sessions.open(browser, client, key)
     return Markup("")

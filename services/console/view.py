@@ -35,7 +35,10 @@ class View:
         return self.session.client
 
     async def ask(self, call: Callable[Given, Answer], *args: Given.args, **kwargs: Given.kwargs) -> Answer:
-        """Make a call of the SDK beside the event loop. Raises HoneError."""
+        """Make a call of the SDK beside the event loop. Raises HoneError, also after a sign-out elsewhere."""
+        if not self.session.open:
+            raise Unauthenticated({"status": 401, "title": "Signed out", "detail": "This session was signed out."})
+        self.session.use()
         return await asyncio.to_thread(call, *args, **kwargs)
 
     def live(self, update: Callable[[], Awaitable[object]], every_s: float = REFRESH_S) -> ui.timer:

@@ -235,6 +235,13 @@ def _engines(connection: Connection, run: Run) -> None:
         connection.execute("INSERT INTO workers (id, kind) VALUES (%s, %s)", [f"{kind}-0", kind])
 
 
+def beat(url: str) -> None:
+    """Let the engine and the workers report, as they do all the time."""
+    with Connection.connect(url) as connection:
+        for table in ("engines", "workers"):
+            connection.execute(f"UPDATE {table} SET heartbeat_at = now()")
+
+
 def _datasets(hone: Client) -> None:
     good = b'{"prompt": "2 + 2 =", "answer": "4"}\n' * 40
     bad = b'{"prompt": "2 + 3 ="}\n{"answer": "6"}\n{"prompt": 7, "answer": "7"}\nnot json\n'

@@ -9,6 +9,7 @@ from tests.integration.console import rows
 from tests.integration.console.conftest import kept_picture, sign_in
 from tests.integration.console.rows import World
 from tests.servers.chromium import Browser
+from tests.servers.postgres import TestDatabase
 
 SCREENS = [(width, dark) for width in (1280, 390) for dark in (False, True)]
 
@@ -34,14 +35,15 @@ def pages(world: World) -> Iterator[tuple[str, str, list[str]]]:
     yield "datasets", "/datasets", ["sums", "4 bad", "demonstrations"]
     yield "dataset", "/datasets/sums", ["a line that is no JSON", "one JSON object a line", "Columns"]
     yield "graders", "/graders", ["infra error", "string_check", "Newest grades"]
-    yield "services", "/services", ["inference-0", "trainer trainer-0", "2 829", "postgres"]
+    yield "services", "/services", ["inference-0", "trainer trainer-0", "2 828", "postgres"]
     yield "usage", "/usage", ["first key", "Trained tokens", "sort six digits"]
 
 
 @pytest.mark.parametrize(("width", "dark"), SCREENS)
-def test_with_data(signed_in: Browser, world: World, width: int, dark: bool) -> None:
+def test_with_data(signed_in: Browser, world: World, postgres: TestDatabase, width: int, dark: bool) -> None:
     signed_in.look(width, dark=dark)
     for name, path, expected in pages(world):
+        rows.beat(postgres.owner_url)
         signed_in.open(path, expected[0])
         for text in expected[1:]:
             signed_in.wait_for(text)

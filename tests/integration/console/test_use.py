@@ -1,5 +1,6 @@
 """What a person does: signs in, looks for something, steers a run, works without a mouse."""
 
+import httpx
 import pytest
 from selenium.webdriver.common.keys import Keys
 
@@ -51,6 +52,15 @@ def test_sign_out_forgets_the_key(signed_in: Browser) -> None:
     signed_in.button("Sign out").click()
     signed_in.wait(lambda: signed_in.path() == "/sign-in")
     signed_in.open("/runs", "Sign in")
+
+
+def test_an_open_page_notices_a_sign_out_elsewhere(signed_in: Browser) -> None:
+    signed_in.open("/runs", "sort six digits")
+    cookies = {one["name"]: one["value"] for one in signed_in.cookies()}
+    answer = httpx.post(f"{signed_in.url}/sign-out", cookies=cookies)
+    assert answer.status_code == 303
+    assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
+    signed_in.wait(lambda: signed_in.path() == "/sign-in")
 
 
 def test_pause_resume_cancel(signed_in: Browser, hone: Client) -> None:

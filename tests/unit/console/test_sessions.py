@@ -28,6 +28,7 @@ def test_a_browser_keeps_its_key_until_it_signs_out(clock: Clock) -> None:
     assert opened.key_hint == "tml-secr…"
     sessions.close("one")
     assert sessions.find("one") is None
+    assert not opened.open
 
 
 def test_an_idle_session_is_forgotten_and_a_used_one_is_not(clock: Clock) -> None:
