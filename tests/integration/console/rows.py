@@ -122,8 +122,9 @@ def _metrics(run: Run, step: int) -> dict[str, float]:
 
 
 def _events(connection: Connection, tenant: str, run: Run, last: int, state: str) -> None:
-    told = [("step", step, f"step {step} was committed: reward {_metrics(run, step)['reward/mean']:.3f}")
-            for step in range(max(1, last - 8), last + 1)]
+    told: list[tuple[str, int | None, str]] = [
+        ("step", step, f"step {step} was committed: reward {_metrics(run, step)['reward/mean']:.3f}")
+        for step in range(max(1, last - 8), last + 1)]
     told.insert(-2, ("evaluated", last - 2, "held-out accuracy after step 94: greedy 0.935, sampled 0.918"))
     told.insert(-4, ("expired", last - 4, "group 4711 was given up: not ready within 600 s; another was asked for"))
     if state != "running":
