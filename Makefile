@@ -1,7 +1,8 @@
 ## make demo    train a small model through the whole stack and watch it improve (DEMO="--seed 2" for its options)
 ## make test    all that is checked: style, types, structure, unit, integration and acceptance tests
 ## make bench   measure every figure of the README here (half an hour on a quiet machine) and render its tables
-## make deps    what integration tests use: RabbitMQ, Ceph's object gateway and Chromium, from the system's packages
+## make deps    what tests use from the system's packages: RabbitMQ, Ceph's object gateway, promtool, Chromium
+## make compose-test   bring deploy/docker-compose.yml up with stand-in images and train the toy run through it (minutes)
 ## make proto   write the code in libs/hone/api again after a change in proto/
 ## make structure   print the table of file and function lengths
 ## make clean   remove the environment and caches
@@ -14,13 +15,13 @@ PYTHON ?= $(firstword $(foreach name,python3.11 python3,$(shell command -v $(nam
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
-TORCH  := $(shell sed -n 's/^train = \["\(torch==[^"]*\)".*/\1/p' pyproject.toml)
+TORCH  := $(shell sed -n 's/.*"\(torch==[^"]*\)".*/\1/p' pyproject.toml)
 PYTEST := $(BIN)/python -m pytest
 BUF    := .cache/buf
 
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test lint types unit integration acceptance bench deps proto lint-proto structure clean help
+.PHONY: demo test lint types unit integration acceptance compose-test bench deps proto lint-proto structure clean help
 
 help:
 	@sed -n 's/^## //p' Makefile
@@ -43,11 +44,15 @@ types: $(VENV)/.installed-test
 unit integration acceptance: $(VENV)/.installed-test
 	$(PYTEST) tests/$@ --durations=10 $(PYTEST_OPTIONS)
 
+compose-test: $(VENV)/.installed-test
+	deploy/test.sh $(BIN)/python .cache/compose
+
 bench: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks.generation
 	$(BIN)/python -m benchmarks.grpo_step --setting short
 	$(BIN)/python -m benchmarks.grpo_step --setting variable
 	$(BIN)/python -m benchmarks.asynchronous
+	$(BIN)/python -m benchmarks.serving
 	$(BIN)/python -m benchmarks.overhead
 	$(BIN)/python -m benchmarks.memory
 	$(BIN)/python -m benchmarks.render
@@ -74,7 +79,7 @@ $(VENV)/.installed-bench: pyproject.toml
 
 $(VENV)/.installed-test: pyproject.toml
 	@$(call create)
-	@$(call install,train$(COMMA)dev$(COMMA)textworld$(MOTO))
+	@$(call install,train$(COMMA)dev$(COMMA)textworld$(COMMA)tensorboard$(COMMA)mlflow$(COMMA)wandb$(MOTO))
 
 COMMA := ,
 # The S3 server of the tests: Ceph's where it is installed, otherwise moto's.
@@ -99,13 +104,14 @@ deps:
 	test -x /usr/lib/rabbitmq/bin/rabbitmq-server || missing+=(rabbitmq-server); \
 	command -v radosgw > /dev/null && command -v ceph-mon > /dev/null && command -v ceph-osd > /dev/null \
 		|| missing+=(radosgw ceph-mon ceph-osd); \
+	command -v promtool > /dev/null || missing+=(prometheus); \
 	command -v chromium > /dev/null && command -v chromedriver > /dev/null || missing+=(chromium chromium-driver); \
-	if (( $${#missing[@]} == 0 )); then echo "RabbitMQ, Ceph and Chromium are installed"; exit; fi; \
+	if (( $${#missing[@]} == 0 )); then echo "RabbitMQ, Ceph, promtool and Chromium are installed"; exit; fi; \
 	if ! command -v apt-get > /dev/null; then sudo=none; elif (( $$(id -u) == 0 )); then sudo=; \
 	elif sudo -n true 2> /dev/null; then sudo="sudo -n"; else sudo=none; fi; \
 	if [[ $$sudo == none ]]; then \
-		echo "not installed: $${missing[*]} (no apt-get, or not root). Without RabbitMQ or"; \
-		echo "Chromium their tests are skipped; without Ceph they use moto, which cannot show durability."; exit; fi; \
+		echo "not installed: $${missing[*]} (no apt-get, or not root). Tests of RabbitMQ, of alert rules and of the"; \
+		echo "console are skipped; without Ceph they use moto, which cannot show durability."; exit; fi; \
 	echo "installing $${missing[*]} ..."; \
 	$$sudo apt-get update -qq; \
 	$$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $${missing[@]} > /dev/null

@@ -131,12 +131,31 @@ def asynchronous(results: Sequence[Result]) -> str:
     return f"{markdown(head, rows)}\n\nTime to target, synchronous / asynchronous, seed by seed: {speedups}."
 
 
+def serving(results: Sequence[Result]) -> str:
+    """Two tables: a call directly and over gRPC; and a commit to the first token, beside a plain copy."""
+    [told] = results
+    head = ("one call", "in this process, ms: p50 (p99)", "over gRPC, ms: p50 (p99)", "added at p50, ms")
+    rows = ((f"{tokens} token{'s' if tokens != '1' else ''}", _quantiles(one["direct"]), _quantiles(one["service"]),
+             f"{one['service']['p50'] - one['direct']['p50']:.2f}") for tokens, one in told["calls"].items())
+    published = told["publishing"]
+    second = markdown(
+        ("publishing", "commit to first token, ms: p50 (p99)", "plain copy of the file, ms: p50 (p99)"),
+        [(f"{published['bytes'] / 2**20:.0f} MiB", _quantiles(published["first_token"]),
+          _quantiles(published["copy"]))])
+    return f"{markdown(head, rows)}\n\n{second}"
+
+
+def _quantiles(told: Mapping[str, float]) -> str:
+    return f"{told['p50']:.2f} ({told['p99']:.2f})"
+
+
 TABLES: Mapping[str, Table] = {
     "grpo_step": Table(("grpo_step_short", "grpo_step_variable"),
                        "python -m benchmarks.grpo_step --setting short|variable", grpo_step),
     "generation": Table(("generation",), "python -m benchmarks.generation", generation),
     "asynchronous": Table(("asynchronous",), "python -m benchmarks.asynchronous", asynchronous),
     "overhead": Table(("overhead",), "python -m benchmarks.overhead", overhead),
+    "serving": Table(("serving",), "python -m benchmarks.serving", serving),
     "recovery": Table(("recovery",), "python -m benchmarks.recovery", recovery),
     "memory": Table(("memory",), "python -m benchmarks.memory", memory),
 }

@@ -26,6 +26,9 @@ POINTS = {
 TURN_POINTS = {"simulation": ["turn.before", "turn.after"]}
 """More of them, which only runs with several turns pass."""
 
+SINK_POINTS = {"sinks": ["sink.written"]}
+"""More of them, in a process that only runs where HONE_SINKS names a sink."""
+
 
 def reach(point: str) -> None:
     """Die here, once, if a test armed `point`; otherwise do nothing."""

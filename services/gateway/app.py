@@ -21,6 +21,7 @@ from services.gateway import (
     events,
     exports,
     health,
+    metrics,
     models,
     runs,
     tokens,
@@ -31,6 +32,7 @@ from services.gateway.authentication import Authentication
 from services.gateway.bodies import BodyLimit, Linger
 from services.gateway.errors import answer
 from services.gateway.guard import Guard
+from services.gateway.observation import Observation
 from services.gateway.request_ids import RequestIds
 
 OPEN_PATHS = frozenset({"/", "/docs", "/openapi.json", "/favicon.ico", "/healthz"})
@@ -50,6 +52,7 @@ def create(settings: Settings, database: AsyncDatabase, objects: Objects) -> Fas
         description="Reinforcement learning as a service: models, datasets, runs and what came of them.",
         dependencies=_DESCRIBED,
         middleware=[
+            Middleware(Observation),
             Middleware(RequestIds),
             Middleware(Linger),
             Middleware(Guard),
@@ -59,7 +62,7 @@ def create(settings: Settings, database: AsyncDatabase, objects: Objects) -> Fas
         exception_handlers={HTTPException: answer, RequestValidationError: answer},
     )
     for part in (runs, events, trajectories, tokens, exports, models, datasets, catalog, usage, engines, health,
-                 documentation):
+                 metrics, documentation):
         app.include_router(part.router)
     app.state.settings, app.state.objects = settings, objects
     return app

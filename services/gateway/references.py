@@ -17,6 +17,7 @@ class Base:
 
     artifact_id: str | None = None
     version_id: str | None = None
+    adapter: bool = False
 
 
 async def resolve(transaction: AsyncTransaction, spec: RunSpec, settings: Settings) -> tuple[Base, list[Problem]]:
@@ -35,9 +36,9 @@ async def resolve(transaction: AsyncTransaction, spec: RunSpec, settings: Settin
 async def _base(transaction: AsyncTransaction, spec: RunSpec) -> tuple[Base, list[Problem]]:
     name = spec.model.base
     if name.startswith("ver_"):
-        return await _version(transaction, name)
+        return _unadapted(spec, *await _version(transaction, name))
     if name.startswith("run_"):
-        return await _finished_run(transaction, name)
+        return _unadapted(spec, *await _finished_run(transaction, name))
     row = await transaction.one("gateway.artifact", kind="base_model", name=name)
     if row is None:
         return Base(), [Problem("model.base", found(name), "a model, version or run that is here (`hone models list`)")]
@@ -53,7 +54,7 @@ async def _version(transaction: AsyncTransaction, version_id: str) -> tuple[Base
         return Base(), [Problem("model.base", found(version_id), "a live version (`hone runs checkpoints RUN`)")]
     if not row["stored"]:
         return Base(), [Problem("model.base", f"{version_id}, whose weights were removed", "a version that is kept")]
-    return Base(version_id=version_id), []
+    return Base(version_id=version_id, adapter=row["adapter"]), []
 
 
 async def _finished_run(transaction: AsyncTransaction, run_id: str) -> tuple[Base, list[Problem]]:
@@ -65,7 +66,15 @@ async def _finished_run(transaction: AsyncTransaction, run_id: str) -> tuple[Bas
     version = await transaction.one("gateway.newest_version", model_id=run["policy_model_id"])
     if version is None:
         return Base(), [Problem("model.base", f"{run_id}, which has no stored version", "a run with a stored version")]
-    return Base(version_id=version["id"]), []
+    return Base(version_id=version["id"], adapter=version["adapter"]), []
+
+
+def _unadapted(spec: RunSpec, base: Base, problems: list[Problem]) -> tuple[Base, list[Problem]]:
+    """Refuse an adapter beside an adapter: nobody could load it."""
+    if not base.adapter or spec.model.kind != "lora":
+        return base, problems
+    return base, [*problems, Problem("model.base", f"{spec.model.base}, which is an adapter beside its base",
+                                     "a model of whole weights; or kind: full, which merges the adapter")]
 
 
 async def _dataset(

@@ -17,6 +17,7 @@ from hone.spec.resolution import as_json, canonical, resolve
 from hone.spec.run import RunSpec
 from hone.spec.settings import Settings
 from hone.store.database import AsyncTransaction, Row
+from hone.telemetry import tracing
 from services.gateway import references
 from services.gateway.errors import Conflict, NotFound
 from services.gateway.idempotency import Answer, Key, fingerprint, once
@@ -80,13 +81,14 @@ async def _base(transaction: AsyncTransaction, spec: RunSpec, settings: Settings
 async def _insert(transaction: AsyncTransaction, session: Session, spec: RunSpec, base: Base) -> Answer:
     run_id, model_id, content = ids.new("run"), ids.new("model"), as_json(spec)
     kept = ("seed", "optimizer", "snapshot_every", "keep_versions", "checkpoint_every")
+    config = {**{name: content[name] for name in kept}, "base": spec.model.base, "lora": content["model"]["lora"]}
     await transaction.run(
-        "gateway.add_model", id=model_id, tenant_id=session.tenant_id, base_artifact_id=base.artifact_id,
-        base_version_id=base.version_id, config=Jsonb({name: content[name] for name in kept}))
+        "gateway.add_model", id=model_id, tenant_id=session.tenant_id, kind=spec.model.kind,
+        base_artifact_id=base.artifact_id, base_version_id=base.version_id, config=Jsonb(config))
     await transaction.run(
         "gateway.add_run", id=run_id, tenant_id=session.tenant_id, key_id=session.key_id, name=spec.name,
         spec=Jsonb(content), spec_sha=hashlib.sha256(canonical(content).encode()).hexdigest(), model_id=model_id,
-        deadline_s=spec.deadline_s)
+        deadline_s=spec.deadline_s, traceparent=tracing.current())
     await _tell(transaction, session, run_id, "created", f"run {spec.name} was created")
     return Answer(201, resource(await _row(transaction, run_id)).model_dump(mode="json"))
 

@@ -22,7 +22,7 @@ from hone.spec.settings import Settings
 from hone.store import objects
 from hone.store.database import AsyncDatabase
 from hone.store.notifications import follow
-from hone.telemetry import logs
+from hone.telemetry import process
 from services.inference.residents import Residents
 from services.inference.roster import Roster
 from services.inference.service import Inference
@@ -98,8 +98,8 @@ def _engine_id(chosen: Settings) -> str:
 
 
 def main() -> None:
-    logs.configure()
     chosen = settings.load()
+    process.begin("inference", chosen)
     torch.set_num_threads(chosen.engine_threads)
     asyncio.run(run(chosen))
 

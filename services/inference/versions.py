@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from hone.crashpoints import reach
+from hone.models import adapter
 from hone.models.architecture import Architecture, Unsupported
 from hone.models.checkpoint import WEIGHTS, Checkpoint
 from hone.models.checkpoint_header import BadCheckpoint
@@ -23,6 +24,7 @@ UNUSABLE = (Unsupported, BadCheckpoint, NotFinite, TokenizerError)
 REFUSED = (ValueError, ObjectMissing)
 """Every reason to refuse a version; what is not UNUSABLE is about its objects, which somebody may put right."""
 _KEPT_FILES = 64
+_KEPT_BASES = 2
 K = TypeVar("K")
 V = TypeVar("V")
 
@@ -58,6 +60,7 @@ class Versions:
     def __init__(self, database: AsyncDatabase, objects: Objects) -> None:
         self._database, self._objects = database, objects
         self._files: OrderedDict[str, bytes] = OrderedDict()
+        self._bases: OrderedDict[tuple[str, ...], Checkpoint] = OrderedDict()
         self._tokenizers: OrderedDict[tuple[bytes, ...], Tokenizer] = OrderedDict()
 
     async def rows(self, model_id: str, version_ids: Collection[str] = ()) -> dict[str, VersionRow]:
@@ -74,12 +77,25 @@ class Versions:
         return await asyncio.to_thread(self._load, row)
 
     def _load(self, row: VersionRow) -> Loaded:
-        files = {name: self._file(name, entry) for name, entry in sorted(row.files.items())}
-        reach("weights.mid-load")
-        checkpoint = Checkpoint.from_files(files)
+        checkpoint = self._adapted(row) if adapter.WEIGHTS in row.files else self._whole(row.files)
         architecture, weights = checkpoint.architecture, fuse(checkpoint)
         probe.check(architecture, weights)
         return Loaded(row, architecture, Version(row.id, weights, self._tokenizer(checkpoint.files)))
+
+    def _whole(self, entries: Mapping[str, Mapping[str, Any]]) -> Checkpoint:
+        files = {name: self._file(name, entry) for name, entry in sorted(entries.items())}
+        reach("weights.mid-load")
+        return Checkpoint.from_files(files)
+
+    def _adapted(self, row: VersionRow) -> Checkpoint:
+        """Return a base with an adapter merged into it; bases are kept, since every version of an adapter needs one."""
+        entries = {name: entry for name, entry in row.files.items() if name not in (adapter.WEIGHTS, adapter.CONFIG)}
+        key = tuple(entry["sha256"] for _, entry in sorted(entries.items()))
+        if key not in self._bases:
+            self._bases[key] = self._whole(entries)
+        _trim(self._bases, key, _KEPT_BASES)
+        own = {name: manifests.get_file(self._objects, row.files[name]) for name in (adapter.WEIGHTS, adapter.CONFIG)}
+        return self._bases[key].adapted(own)
 
     def _file(self, name: str, entry: Mapping[str, Any]) -> bytes:
         if name == WEIGHTS:
@@ -98,9 +114,9 @@ class Versions:
         return self._tokenizers[key]
 
 
-def _trim(kept: OrderedDict[K, V], used: K) -> None:
+def _trim(kept: OrderedDict[K, V], used: K, most: int = _KEPT_FILES) -> None:
     kept.move_to_end(used)
-    while len(kept) > _KEPT_FILES:
+    while len(kept) > most:
         kept.popitem(last=False)
 
 

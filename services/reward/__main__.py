@@ -7,7 +7,7 @@ from hone.rpc.server import serve
 from hone.spec import settings
 from hone.spec.settings import Settings
 from hone.store.database import AsyncDatabase
-from hone.telemetry import logs
+from hone.telemetry import process
 from services.reward.bench import Bench
 from services.reward.ledger import Ledger
 from services.reward.pool import Pool
@@ -30,8 +30,9 @@ async def run(chosen: Settings) -> None:
 
 
 def main() -> None:
-    logs.configure()
-    asyncio.run(run(settings.load()))
+    chosen = settings.load()
+    process.begin("reward", chosen)
+    asyncio.run(run(chosen))
 
 
 if __name__ == "__main__":

@@ -9,14 +9,14 @@ from celery import Celery, signals
 from hone.queues import application
 from hone.queues.topology import CLAIM_ROLLOUTS
 from hone.spec import settings
-from hone.telemetry import logs
+from hone.telemetry import metrics, process, tracing
 from services.rollout.loop import LoopThread
 from services.rollout.worker import Worker
 
 
 def main() -> None:
-    logs.configure()
     configuration = settings.load()
+    process.begin("rollout", configuration)
     loop = LoopThread("rollout")
     worker = loop.run(Worker.open(configuration))
     celery = application.create(configuration)
@@ -30,13 +30,14 @@ def main() -> None:
 
 def _listen(celery: Celery, loop: LoopThread, worker: Worker) -> None:
     """Let hints wake the worker, and the signal to stop give its claims back."""
-    def claim() -> None:
-        loop.run(worker.work())
+    def claim(task: Any) -> None:
+        metrics.HINTS_RECEIVED.inc()
+        loop.run(worker.work(task.request.get(tracing.HEADER)))
 
     def stop(**_: Any) -> None:
         loop.submit(worker.close())
 
-    celery.task(claim, name=CLAIM_ROLLOUTS)
+    celery.task(claim, name=CLAIM_ROLLOUTS, bind=True)
     signals.worker_shutting_down.connect(stop, weak=False)
     signals.setup_logging.connect(_keep_ours, weak=False)
 

@@ -2,11 +2,23 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
+
+from hone.telemetry import tracing
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
-Waiting = list[tuple[Item, asyncio.Future[Answer]]]
+
+
+class Asked(NamedTuple, Generic[Item, Answer]):
+    """An item, who waits for its answer, and where in a trace that is."""
+
+    item: Item
+    future: asyncio.Future[Answer]
+    place: tracing.Place | None
+
+
+Waiting = list[Asked[Item, Answer]]
 
 
 class Unanswered(RuntimeError):
@@ -36,7 +48,7 @@ class Batcher(Generic[Item, Answer]):
     async def ask(self, item: Item) -> Answer:
         """Return the answer to `item`. Raises what its call raised, or Unanswered."""
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        self._waiting.append((item, future))
+        self._waiting.append(Asked(item, future, tracing.here()))
         if len(self._waiting) == 1:
             task = asyncio.create_task(self._flush())
             self._running.add(task)
@@ -53,7 +65,7 @@ class Batcher(Generic[Item, Answer]):
     async def _flush(self) -> None:
         await asyncio.sleep(0)  # whoever was woken with the first one asks first
         async with self._room:
-            batch = [(item, future) for item, future in self._waiting if not future.done()]
+            batch = [asked for asked in self._waiting if not asked.future.done()]
             self._waiting = []
             if batch:
                 await self._call(batch)
@@ -66,16 +78,17 @@ class Batcher(Generic[Item, Answer]):
         except asyncio.CancelledError as reason:
             _settle(batch, Unanswered(str(reason)))
         except Exception as error:
-            left = [(item, future) for item, future in batch if not future.done()]
+            left = [asked for asked in batch if not asked.future.done()]
             if len(left) > 1 and self._split is not None and self._split(error):
-                await asyncio.gather(*(self._call([pair]) for pair in left))
+                await asyncio.gather(*(self._call([asked]) for asked in left))
             _settle(left, error)
         _settle(batch, Unanswered("the call ended without an answer to this"))
 
     async def _collect(self, batch: Waiting[Item, Answer]) -> None:
-        async for place, answer in self._answer([item for item, _ in batch]):
-            if not batch[place][1].done():
-                batch[place][1].set_result(answer)
+        with tracing.together([asked.place for asked in batch]):
+            async for place, answer in self._answer([asked.item for asked in batch]):
+                if not batch[place].future.done():
+                    batch[place].future.set_result(answer)
 
 
 def _end_when_unwanted(call: asyncio.Future[None], batch: Waiting[Item, Answer]) -> None:
@@ -88,11 +101,11 @@ def _end_when_unwanted(call: asyncio.Future[None], batch: Waiting[Item, Answer])
         if given_up and not left:
             call.cancel()
 
-    for _, future in batch:
-        future.add_done_callback(one_done)
+    for asked in batch:
+        asked.future.add_done_callback(one_done)
 
 
 def _settle(batch: Waiting[Item, Answer], error: Exception) -> None:
-    for _, future in batch:
-        if not future.done():
-            future.set_exception(error)
+    for asked in batch:
+        if not asked.future.done():
+            asked.future.set_exception(error)

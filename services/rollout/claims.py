@@ -12,6 +12,7 @@ from hone.crashpoints import reach
 from hone.ids import new
 from hone.spec.settings import Settings
 from hone.store.database import AsyncDatabase, Row
+from hone.telemetry import metrics
 from hone.trajectory import journal
 from hone.trajectory.records import Turn
 
@@ -39,6 +40,7 @@ class Claim:
     version_id: str | None
     begun: int | None  # without version_id: number of the oldest version that may sample it
     remaining_s: float  # to its deadline, when it was claimed
+    traceparent: str | None = None  # of the step it was requested for
     journaled: dict[tuple[int, int], Turn] = field(default_factory=dict, compare=False)  # by (index, call)
 
     @property
@@ -75,6 +77,7 @@ class Claims:
         for claim in claims:
             self._lose(self._held.get(claim.id))  # ours had expired unrenewed
             self._held[claim.id] = claim
+        metrics.GROUPS_CLAIMED.inc(len(claims))
         if claims:
             reach("claim.after")
         return claims
@@ -135,6 +138,7 @@ class Claims:
     def _lose(self, claim: Claim | None) -> None:
         if claim is None:
             return
+        metrics.CLAIMS_LOST.inc()
         _log.info("claim lost", extra={"fields": {"group_id": claim.id, "attempt": claim.attempt}})
         task = self._working.get(claim.id)
         self.let_go([claim])

@@ -12,10 +12,15 @@ from hone.api import inference_pb2, inference_pb2_grpc
 from hone.rpc.client import channel
 from hone.spec.settings import Settings
 from hone.store.database import AsyncDatabase, Row
+from hone.telemetry import tracing
 from services.rollout.batcher import Batcher, Unanswered
 from services.rollout.patience import Unavailable, invalid
 
 _log = logging.getLogger(__name__)
+ROOM = 4
+"""Models that an engine is asked to hold at a time."""
+LOAD_S = 60.0
+"""Seconds that an engine may take to load a model, and between two tries."""
 DEADLINE_S = 3600.0
 """A call to an engine lasts as long as its answers do; one to an engine that falls silent is ended before."""
 
@@ -29,6 +34,7 @@ class Engine:
         self.build = f"{row['kind']} {json.dumps(row['build'], sort_keys=True)}"
         self.sequences = 0  # ours, running there
         self.failures = 0  # of ours, since the last look
+        self._invited: dict[str, asyncio.Task[None]] = {}
         self._channel = channel(self.address)
         self._stub = inference_pb2_grpc.InferenceServiceStub(self._channel)
         self._requests: Batcher[inference_pb2.GenerateRequest, inference_pb2.GenerateResponse] = Batcher(
@@ -38,15 +44,32 @@ class Engine:
         """Return the samples of one request. Raises grpc.aio.AioRpcError, Unanswered when the engine goes away."""
         self.sequences += request.n
         try:
-            return await self._requests.ask(request)
+            with tracing.span("generate", engine=self.id, samples=request.n):
+                return await self._requests.ask(request)
         except (grpc.aio.AioRpcError, Unanswered):
             self.failures += 1
             raise
         finally:
             self.sequences -= request.n
 
+    def invite(self, model_id: str) -> None:
+        """Have an engine that has room load a model that others hold, so that it can take part; asked for once."""
+        if model_id not in self.models and model_id not in self._invited and len(self.models) < ROOM:
+            self._invited[model_id] = asyncio.create_task(self._load(model_id))
+
+    async def _load(self, model_id: str) -> None:
+        try:
+            wanted = inference_pb2.LoadVersionRequest(model_id=model_id)
+            await self._stub.LoadVersion(wanted, timeout=LOAD_S)
+        except grpc.aio.AioRpcError as error:
+            _log.warning("engine %s does not load %s: %s", self.id, model_id, error.details())
+            await asyncio.sleep(LOAD_S)
+            del self._invited[model_id]
+
     async def close(self, reason: str) -> None:
         """End what runs there with `reason`."""
+        for task in self._invited.values():
+            task.cancel()
         self._requests.abandon(reason)
         await self._channel.close(None)
 
@@ -72,14 +95,17 @@ class Engines:
     async def choose(self, model_id: str) -> Engine:
         """Return the engine with the fewest of our failures and sequences, among those with the model if any has it.
 
+        The others are invited to load it: an engine that comes later, or again, takes part as soon as it has.
         Raises Unavailable when no engine has reported lately.
         """
         if not self._known:
             await self.look()
-        able = [engine for engine in self._known.values() if model_id in engine.models] or list(self._known.values())
-        if not able:
+        if not self._known:
             raise Unavailable(f"no engine has reported in the last {self._fresh_s:g} s")
-        return min(able, key=lambda engine: (engine.failures, engine.sequences, engine.id))
+        able = [engine for engine in self._known.values() if model_id in engine.models]
+        for engine in self._known.values() if able else ():
+            engine.invite(model_id)
+        return min(able or self._known.values(), key=lambda engine: (engine.failures, engine.sequences, engine.id))
 
     async def look(self) -> None:
         """Read the engines' rows now; who asks meanwhile waits for the same look."""

@@ -28,12 +28,15 @@ class Acting:
     harness: Harness
     params: HarnessParams
     tools: list[dict[str, Any]]
+    context: int  # tokens of a prompt and its answer at most
 
     @classmethod
-    def of(cls, claim: Claim, seen: simulation_pb2.Observation) -> "Acting":
-        """Return how a claim's policy acts in an environment that opens with `seen`."""
+    def of(cls, claim: Claim, seen: simulation_pb2.Observation, positions: int) -> "Acting":
+        """Return how a claim's policy acts in an environment that opens with `seen`; engines hold `positions`."""
         harness = HARNESSES[claim.harness["name"]]
-        return cls(harness, harness.params.model_validate(claim.harness["params"]), json.loads(seen.tools_json or "[]"))
+        params = harness.params.model_validate(claim.harness["params"])
+        context = min(params.max_context or positions, positions)
+        return cls(harness, params, json.loads(seen.tools_json or "[]"), context)
 
     def opening(self, seen: simulation_pb2.Observation) -> list[Message]:
         return self.harness.opening(self.params, messages(seen.messages), self.tools)
@@ -84,10 +87,10 @@ class Episode:
 
     def limit(self, prompt_ids: list[int]) -> str:
         """Return which limit of the harness forbids another call of the policy; empty if none does."""
-        params, needed = self.acting.params, len(prompt_ids) + self.claim.sampling["max_tokens"]
+        params = self.acting.params
         if params.max_turns is not None and self.turns >= params.max_turns:
             return "max_turns"
-        return "max_context" if params.max_context is not None and needed > params.max_context else ""
+        return "max_context" if len(prompt_ids) + self.claim.sampling["max_tokens"] > self.acting.context else ""
 
 
 class Episodes:

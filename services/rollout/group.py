@@ -10,6 +10,7 @@ from hone.environments.contract import Message
 from hone.spec.settings import Settings
 from hone.store.database import AsyncDatabase
 from hone.store.objects import Objects
+from hone.telemetry import tracing
 from hone.trajectory.records import Call, Trajectory
 from hone.trajectory.tokens import Tokenizer
 from services.rollout.claims import Claim
@@ -30,6 +31,7 @@ class Graded:
     claim: Claim
     trajectories: list[Trajectory]
     sessions: list[simulation_pb2.Session]
+    place: tracing.Place | None = None  # in a trace
 
 
 @dataclass(frozen=True)
@@ -39,10 +41,11 @@ class Start:
     claim: Claim
     tokenizer: Tokenizer
     session: simulation_pb2.Session
+    positions: int  # that engines hold
 
     @cached_property
     def acting(self) -> Acting:
-        return Acting.of(self.claim, self.session.observation)
+        return Acting.of(self.claim, self.session.observation, self.positions)
 
     @cached_property
     def asked(self) -> list[Message]:
@@ -79,7 +82,7 @@ class Groups:
     """Everything a group needs on its way; made inside the running loop."""
 
     def __init__(self, database: AsyncDatabase, objects: Objects, settings: Settings, patience: Patience) -> None:
-        self._patience = patience
+        self._patience, self._positions = patience, settings.engine_max_tokens
         self._tokenizers = Tokenizers(database, objects)
         self._simulation, self._reward = Simulation(settings), Reward(settings)
         self.engines = Engines(database, settings)
@@ -96,11 +99,12 @@ class Groups:
         session, tokenizer = await asyncio.gather(
             keep(claim, "simulation", lambda: self._simulation.reset(claim)),
             keep(claim, "the tokenizer", lambda: self._tokenizers.of(claim)))
-        start = Start(claim, tokenizer, session)
+        start = Start(claim, tokenizer, session, self._positions)
         calls = await self._sampler.first(start.question())
         episodes = [start.over(index, call) for index, call in enumerate(calls)] if start.single_turn else (
             await self._played(start, calls))
-        return Graded(claim, await self._graded(start, episodes), [one.session for one in episodes])
+        sessions = {one.session.session_id: one.session for one in episodes}
+        return Graded(claim, await self._graded(start, episodes), list(sessions.values()), tracing.here())
 
     async def forget(self, sessions: list[simulation_pb2.Session]) -> None:
         """Let the simulation service forget sessions of groups that are done."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from hone.api import reward_pb2, reward_pb2_grpc
 from hone.rpc.client import channel
 from hone.spec.settings import Settings
+from hone.telemetry import tracing
 from services.rollout.batcher import Batcher
 from services.rollout.claims import Claim
 from services.rollout.patience import invalid
@@ -77,7 +78,8 @@ class Reward:
             self._graders = {known: grader for known, grader in self._graders.items() if not grader.idle}
             self._graders[key] = Batcher(
                 lambda batch: self._grade(key, batch), calls=CALLS, split=invalid)
-        return await self._graders[key].ask(answers)
+        with tracing.span("grade", samples=len(answers.answers)):
+            return await self._graders[key].ask(answers)
 
     async def close(self) -> None:
         await self._channel.close(None)

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from hone.api import simulation_pb2, simulation_pb2_grpc, trajectory_pb2
 from hone.rpc.client import channel
 from hone.spec.settings import Settings
+from hone.telemetry import tracing
 from services.rollout.batcher import Batcher
 from services.rollout.claims import Claim
 from services.rollout.patience import invalid
@@ -54,7 +55,8 @@ class Simulation:
 
     async def reset(self, claim: Claim) -> simulation_pb2.Session:
         """Return a session at the start of the group's task. Raises grpc.aio.AioRpcError."""
-        return await self._resets.ask(_task(claim))
+        with tracing.span("reset", environment=claim.task["environment"]):
+            return await self._resets.ask(_task(claim))
 
     async def step(self, session: simulation_pb2.Session, index: int, action: str) -> simulation_pb2.StepResponse:
         """Return where a step leads; the same index leads to the same place.
@@ -62,7 +64,8 @@ class Simulation:
         Raises SessionLost, StepRefused and grpc.aio.AioRpcError.
         """
         request = simulation_pb2.StepRequest(session_id=session.session_id, index=index, action=action)
-        outcome = await self._host(session.address).step(request)
+        with tracing.span("step", index=index):
+            outcome = await self._host(session.address).step(request)
         if outcome.HasField("lost"):
             raise SessionLost(outcome.lost)
         if outcome.HasField("refused"):

@@ -8,6 +8,7 @@ from hone.crashpoints import reach
 from hone.ids import new
 from hone.store.database import AsyncDatabase, AsyncTransaction
 from hone.store.objects import Objects
+from hone.telemetry import metrics, tracing
 from hone.trajectory import parts
 from hone.trajectory.records import Trajectory
 from services.rollout.group import Graded
@@ -30,7 +31,9 @@ class Store:
         """
         by_run = sorted(wave, key=lambda graded: (graded.claim.run_id, graded.claim.id))
         for run_id, groups in groupby(by_run, key=lambda graded: graded.claim.run_id):
-            await self._keep(run_id, list(groups))
+            together = list(groups)
+            with tracing.together([graded.place for graded in together]), tracing.span("store", groups=len(together)):
+                await self._keep(run_id, together)
 
     async def _keep(self, run_id: str, groups: list[Graded]) -> None:
         part = f"runs/{run_id}/parts/{new('part')}.parquet"
@@ -49,6 +52,7 @@ class Store:
                 "rollout.make_ready", part=part, group_ids=[claim.id for claim in claims],
                 attempts=[claim.attempt for claim in claims], versions=[json.dumps(_versions(one)) for one in groups])
             ready = {row["id"] for row in made}
+            metrics.GROUPS_READY.inc(len(ready))
             if ready:
                 stored = [(row, one) for row, one in enumerate(rows) if one.group_id in ready]
                 await _describe(transaction, claims[0].tenant_id, run_id, part, stored)

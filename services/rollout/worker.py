@@ -6,6 +6,7 @@ from collections.abc import Coroutine, Iterable
 from typing import Any
 
 import grpc
+from opentelemetry.trace import SpanKind
 from psycopg import OperationalError
 from psycopg.types.json import Jsonb
 
@@ -13,6 +14,7 @@ from hone.api import simulation_pb2
 from hone.spec.settings import Settings
 from hone.store import objects
 from hone.store.database import AsyncDatabase
+from hone.telemetry import logs, metrics, tracing
 from services.rollout.claims import Claim, Claims, LeaseLost
 from services.rollout.group import Graded, Groups
 from services.rollout.patience import Patience, describe
@@ -53,9 +55,12 @@ class Worker:
         """Take over what an earlier process of this name held, and work without waiting for a hint."""
         await asyncio.wait([self._start(self._working, self._resume())])
 
-    async def work(self) -> None:
-        """Claim groups and finish them until none is claimable, or the worker closes. Never raises."""
-        await asyncio.wait([self._start(self._working, self._work())])
+    async def work(self, hint: object = None) -> None:
+        """Claim groups and finish them until none is claimable, or the worker closes. Never raises.
+
+        `hint` is the traceparent of the hint that woke it, where there is one.
+        """
+        await asyncio.wait([self._start(self._working, self._work(hint))])
 
     async def close(self) -> None:
         """Stop working, give every claim back, and close all connections."""
@@ -90,13 +95,14 @@ class Worker:
                 await asyncio.sleep(self._settings.sweep_s)
         await self._work()
 
-    async def _work(self) -> None:
+    async def _work(self, hint: object = None) -> None:
         """Run groups side by side, store every while what is finished, and claim more once half are."""
         most, running = self._settings.claim_groups, dict[Running, Claim]()
         try:
             while not self._closing:
                 if len(running) <= most // 2:
-                    running |= {self._run(claim): claim for claim in await self._take(most - len(running))}
+                    running |= {self._run(claim): claim for claim in await self._take(most - len(running), hint)}
+                    hint = None
                 if not running:
                     break
                 done, _ = await asyncio.wait(running, timeout=self._patience_s(running.values()))
@@ -112,10 +118,11 @@ class Worker:
         """Nothing can be trained before a step's last group is there, unless groups may be of any version."""
         return self._settings.sweep_s if all(claim.version_id for claim in claims) else SOON_S
 
-    async def _take(self, count: int) -> list[Claim]:
+    async def _take(self, count: int, hint: object) -> list[Claim]:
         while True:
             try:
-                return await self._claims.take(count)
+                with tracing.under(hint), tracing.span("claim", SpanKind.CONSUMER):
+                    return await self._claims.take(count)
             except OperationalError as error:
                 _log.warning("nothing claimed: %s", error)
                 await asyncio.sleep(self._settings.sweep_s)
@@ -128,8 +135,8 @@ class Worker:
     async def _guarded(self, claim: Claim) -> Graded | None:
         """Run one group. What goes wrong with it is told and stays its own affair."""
         try:
-            async with asyncio.timeout(claim.remaining_s):
-                return await self._groups.run(claim)
+            with logs.about(run_id=claim.run_id, group_id=claim.id), tracing.under(claim.traceparent):
+                return await self._run_in_time(claim)
         except (LeaseLost, TimeoutError):
             return None  # another claimant's by now, or the driver's since its deadline
         except asyncio.CancelledError:
@@ -139,6 +146,11 @@ class Worker:
         except Exception as error:
             await self._fail([claim], error)
             return None
+
+    async def _run_in_time(self, claim: Claim) -> Graded:
+        with tracing.span("group", run_id=claim.run_id, group_id=claim.id, attempt=claim.attempt, samples=claim.n):
+            async with asyncio.timeout(claim.remaining_s):
+                return await self._groups.run(claim)
 
     async def _keep(self, wave: list[Graded]) -> None:
         if not wave:
@@ -161,6 +173,7 @@ class Worker:
 
     async def _fail(self, claims: list[Claim], error: Exception) -> None:
         """Tell what happened, and let another attempt come, later each time."""
+        metrics.GROUPS_FAILED.inc(len(claims))
         _log.error("groups failed", exc_info=error, extra={"fields": {"group_ids": [claim.id for claim in claims]}})
         try:
             async with self._database.transaction() as transaction:

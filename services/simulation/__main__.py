@@ -11,7 +11,7 @@ if sys.flags.hash_randomization:
 from hone.api import simulation_pb2, simulation_pb2_grpc
 from hone.rpc.server import serve
 from hone.spec import settings
-from hone.telemetry import logs
+from hone.telemetry import process
 from services.simulation.service import Simulation
 from services.simulation.sessions import Sessions
 
@@ -19,11 +19,12 @@ SERVICE = simulation_pb2.DESCRIPTOR.services_by_name["SimulationService"].full_n
 
 
 def main() -> None:
-    logs.configure()
-    address = settings.load().simulation_address
-    simulation = Simulation(address, Sessions())
-    asyncio.run(serve(address, SERVICE, lambda server: simulation_pb2_grpc.add_SimulationServiceServicer_to_server(
-        simulation, server)))
+    chosen = settings.load()
+    process.begin("simulation", chosen)
+    simulation = Simulation(chosen.simulation_address, Sessions())
+    asyncio.run(serve(
+        chosen.simulation_address, SERVICE,
+        lambda server: simulation_pb2_grpc.add_SimulationServiceServicer_to_server(simulation, server)))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from hone.rpc.server import serve
 from hone.spec import settings
 from hone.spec.settings import Settings
 from hone.store.database import AsyncDatabase
-from hone.telemetry import logs
+from hone.telemetry import process
 from services.value.service import Value
 
 SERVICE = value_pb2.DESCRIPTOR.services_by_name["ValueService"].full_name
@@ -26,8 +26,9 @@ async def run(chosen: Settings) -> None:
 
 
 def main() -> None:
-    logs.configure()
-    asyncio.run(run(settings.load()))
+    chosen = settings.load()
+    process.begin("value", chosen)
+    asyncio.run(run(chosen))
 
 
 if __name__ == "__main__":

@@ -136,11 +136,6 @@ class Browser:
         return self._driver.execute_cdp_cmd(name, params)  # type: ignore[no-any-return]
 
 
-def attribute(element: WebElement, name: str) -> str:
-    """Return an element's attribute, empty where it has none."""
-    return element.get_attribute(name) or ""
-
-
 def _tried(holds: Callable[[], Any]) -> Any:
     """A page may change while it is looked at."""
     try:

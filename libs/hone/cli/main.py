@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping
 
 import typer
 
-from hone.cli import api_keys, catalogs, demo, exports, inputs, runs, services, specs, stack
+from hone.cli import api_keys, catalogs, demo, deployment, exports, inputs, runs, services, specs, stack
 from hone.cli.failures import Commands
 
 COMMANDS: Mapping[str, list[Callable[..., None]]] = {
-    "This machine": [demo.demo, stack.up, stack.down, stack.status],
+    "This machine": [demo.demo, stack.up, stack.down, stack.status, deployment.prepare],
     "Training": [specs.train, specs.validate, exports.export],
     "Looking around": [services.health, services.usage, catalogs.environments],
 }

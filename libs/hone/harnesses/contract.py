@@ -18,7 +18,8 @@ class HarnessParams(BaseModel):
     max_turns: int | None = Field(
         None, ge=1, description="Model calls of an episode at most; null: as many as it takes.")
     max_context: int | None = Field(
-        None, ge=2, description="Tokens of a prompt and its answer at most: an episode that would need more ends.")
+        None, ge=2, description="Tokens of a prompt and its answer at most; null: as many as an engine holds. "
+        "An episode that would need more ends.")
 
 
 class Harness(Protocol):

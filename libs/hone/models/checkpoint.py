@@ -2,14 +2,14 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import safetensors.torch
 import torch
 
-from hone.models import architecture, checkpoint_header
+from hone.models import adapter, architecture, checkpoint_header
 from hone.models.checkpoint_header import BadCheckpoint
 
 WEIGHTS = "model.safetensors"
@@ -18,7 +18,10 @@ _INDEX = "model.safetensors.index.json"
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A whole model. `tensors` are named as in the files; `files` holds every other file, config.json included."""
+    """A whole model. `tensors` are named as in the files; `files` holds every other file, config.json included.
+
+    Files with an adapter among them are the model with the adapter merged into it.
+    """
 
     config: dict[str, Any]
     tensors: dict[str, torch.Tensor]
@@ -39,12 +42,22 @@ class Checkpoint:
         """Read a model from its files' bytes by name. Raises as `from_directory` does."""
         config = _config(files)
         parsed = architecture.parse(config)
+        if adapter.WEIGHTS in files:
+            rest = {name: data for name, data in files.items() if name not in (adapter.WEIGHTS, adapter.CONFIG)}
+            return cls.from_files(rest).adapted(files)
         names = _weight_files(files)
         found = {name: shape for file in names for name, shape in checkpoint_header.shapes(files[file], file).items()}
         checkpoint_header.check(parsed, found)
         tensors = {name: tensor for file in names for name, tensor in read_weights(files[file]).items()}
         rest = {name: data for name, data in files.items() if name not in {*names, _INDEX}}
         return cls(config, {name: tensors[name] for name in parsed.shapes()}, rest)
+
+    def adapted(self, files: Mapping[str, bytes]) -> "Checkpoint":
+        """Return this model with the adapter in `files` merged into it. Raises BadCheckpoint."""
+        if adapter.CONFIG not in files:
+            raise BadCheckpoint(adapter.CONFIG, f"files {sorted(files)}", "an adapter_config.json beside the adapter")
+        lora, tensors = adapter.Lora.from_config(files[adapter.CONFIG]), read_weights(files[adapter.WEIGHTS])
+        return replace(self, tensors=adapter.merged(self.tensors, lora, tensors, self.architecture))
 
     @property
     def architecture(self) -> architecture.Architecture:

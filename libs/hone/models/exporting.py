@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from hone.models import adapter
 from hone.models.architecture import Unsupported
 from hone.models.checkpoint import Checkpoint
 from hone.models.checkpoint_header import BadCheckpoint
@@ -22,6 +23,7 @@ TOLERANCE = 1e-3
 _PROBES, _PROBE_TOKENS = 4, 33
 _TIMEOUT_S = 600
 _CONFIG = "config.json"
+_BESIDE_ADAPTER = (adapter.WEIGHTS, adapter.CONFIG, "chat_template.jinja")
 _LEFT_OUT = ("torch_dtype", "_name_or_path", "transformers_version")
 
 
@@ -29,8 +31,27 @@ class ExportRefused(RuntimeError):
     """The version cannot be exported: its files are no model, or a stock engine computes something else from them."""
 
 
-def hf_files(files: Mapping[str, bytes]) -> dict[str, bytes]:
+def export_files(files: Mapping[str, bytes]) -> dict[str, bytes]:
     """Return the files of a directory that stock engines load, from a version's files by name.
+
+    Of an adapter that is what PEFT loads: the adapter, its form and the tokenizer, without the base.
+    Raises ExportRefused when the files are no usable model.
+    """
+    if adapter.WEIGHTS not in files:
+        return hf_files(files)
+    _checkpoint(files)
+    return {name: data for name, data in files.items() if name in _BESIDE_ADAPTER or "token" in name}
+
+
+def base_files(files: Mapping[str, bytes]) -> dict[str, bytes] | None:
+    """Return the files of an adapter's base; None where a version is whole."""
+    if adapter.WEIGHTS not in files:
+        return None
+    return hf_files({name: data for name, data in files.items() if name not in (adapter.WEIGHTS, adapter.CONFIG)})
+
+
+def hf_files(files: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Return the files of a whole model's directory.
 
     The weights' bytes stay as they are; the config says their dtype. Raises ExportRefused when the files are no
     usable model.
@@ -41,27 +62,31 @@ def hf_files(files: Mapping[str, bytes]) -> dict[str, bytes]:
     return {**files, _CONFIG: json.dumps(config, indent=2, sort_keys=True).encode()}
 
 
-def verify(directory: Path) -> float:
-    """Load `directory` with stock transformers in a process of its own and return the largest difference, nats.
+def verify(directory: Path, base: Path | None = None) -> float:
+    """Load `directory` with stock libraries in a process of its own and return the largest difference, nats.
 
-    Compared are the log-probabilities of a fixed probe batch under float32. Raises ExportRefused when the directory
-    does not load or the difference is beyond the tolerance.
+    An adapter is loaded by PEFT beside its `base`, a whole model by transformers. Compared are the log-probabilities
+    of a fixed probe batch under float32. Raises ExportRefused when the directory does not load or the difference is
+    beyond the tolerance.
     """
-    probes = probe(_checkpoint({path.name: path.read_bytes() for path in directory.iterdir() if path.is_file()}))
-    difference = float(json.loads(_stock_answer(directory, json.dumps(probes)))["max_abs_diff"])
+    read = {path.name: path.read_bytes() for folder in (base, directory) if folder is not None
+            for path in folder.iterdir() if path.is_file()}
+    probes = probe(_checkpoint(read))
+    command = [str(directory)] if base is None else [str(base), str(directory)]
+    difference = float(json.loads(_stock_answer(command, json.dumps(probes)))["max_abs_diff"])
     if not difference <= TOLERANCE:
         raise ExportRefused(f"log-probabilities: found a difference of {difference} nats, expected at most {TOLERANCE}")
     return difference
 
 
-def _stock_answer(directory: Path, probes: str) -> str:
-    command = [sys.executable, "-m", "hone.models.verify", str(directory)]
+def _stock_answer(directories: list[str], probes: str) -> str:
+    command = [sys.executable, "-m", "hone.models.verify", *directories]
     try:
         ended = subprocess.run(command, input=probes, text=True, capture_output=True, timeout=_TIMEOUT_S, check=False)
     except subprocess.TimeoutExpired as late:
-        raise ExportRefused(f"stock transformers did not answer within {_TIMEOUT_S} s") from late
+        raise ExportRefused(f"the stock library did not answer within {_TIMEOUT_S} s") from late
     if ended.returncode:
-        raise ExportRefused(f"stock transformers does not load it: {ended.stderr.strip()[-2000:]}")
+        raise ExportRefused(f"the stock library does not load it: {ended.stderr.strip()[-2000:]}")
     return ended.stdout
 
 

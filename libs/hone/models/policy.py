@@ -1,13 +1,14 @@
 """The policy in training: log-probabilities of packed completions, with gradients.
 
     policy = Policy(architecture, tensors)              float32 leaves named as in the checkpoint
+    policy = Policy(architecture, tensors, adapter)     the tensors stay; the adapter's are the leaves
     logp, entropy = policy(micro_batch, temperature)    [M] each, in the micro-batch's order
 
 Every projection runs on the flat, un-padded tokens; only attention is padded, within buckets of like shape. The
 arithmetic of a token equals a plain causal forward over its own prompt and completion, up to float rounding.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import torch
@@ -15,6 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
+from hone.models.adapter import Lora, down_name, up_name
 from hone.models.architecture import Architecture
 from hone.models.policy_operators import rms_norm, rotate
 from hone.trajectory.microbatches import Bucket, MicroBatch
@@ -33,15 +35,30 @@ class _Attention:
     restore: Tensor  # [N]
 
 
+@dataclass(frozen=True)
+class Adapter:
+    """A low-rank adapter as a policy takes it; without tensors it leaves the base as it is."""
+
+    lora: Lora
+    tensors: Mapping[str, Tensor]
+
+
 class Policy:
     """A decoder's parameters and its training forward."""
 
-    def __init__(self, architecture: Architecture, tensors: Mapping[str, Tensor]) -> None:
-        """Copy `tensors`, named as `architecture.shapes()` names them, into float32 leaves."""
+    def __init__(
+        self, architecture: Architecture, tensors: Mapping[str, Tensor], adapter: Adapter | None = None
+    ) -> None:
+        """Copy `tensors`, named as `architecture.shapes()` names them, into float32 leaves.
+
+        With an adapter its tensors are the leaves, and `tensors` are shared with whoever holds them.
+        """
         self.architecture = architecture
-        self.parameters = {
-            name: tensors[name].detach().to(torch.float32, copy=True).requires_grad_() for name in architecture.shapes()
-        }
+        self.parameters = _leaves(tensors, architecture.shapes()) if adapter is None else (
+            _leaves(adapter.tensors, adapter.tensors))
+        self._tensors = self.parameters if adapter is None else {
+            name: tensors[name].detach().to(torch.float32) for name in architecture.shapes()}
+        self._scale = 0.0 if adapter is None else adapter.lora.scale
 
     def __call__(
         self, batch: MicroBatch, temperature: float = 1.0, *, entropy_gradient: bool = False
@@ -63,12 +80,12 @@ class Policy:
 
     @property
     def _output(self) -> Tensor:
-        return self.parameters["model.embed_tokens.weight" if self.architecture.tied else "lm_head.weight"]
+        return self._tensors["model.embed_tokens.weight" if self.architecture.tied else "lm_head.weight"]
 
     def _hidden(self, batch: MicroBatch) -> Tensor:
         """Return the final normed states, [N, hidden]."""
         attention = self._attention_plan(batch)
-        hidden = F.embedding(torch.from_numpy(batch.ids), self.parameters["model.embed_tokens.weight"])
+        hidden = F.embedding(torch.from_numpy(batch.ids), self._tensors["model.embed_tokens.weight"])
         for layer in range(self.architecture.layers):
             prefix = f"model.layers.{layer}."
             hidden = hidden + self._attend(prefix, self._norm(prefix + "input_layernorm", hidden), attention)
@@ -86,7 +103,7 @@ class Policy:
         )
 
     def _norm(self, name: str, hidden: Tensor) -> Tensor:
-        return rms_norm(hidden, self.parameters[name + ".weight"], self.architecture.norm_eps)
+        return rms_norm(hidden, self._tensors[name + ".weight"], self.architecture.norm_eps)
 
     def _attend(self, prefix: str, hidden: Tensor, attention: _Attention) -> Tensor:
         heads, kv_heads, size = self.architecture.heads, self.architecture.kv_heads, self.architecture.head_dim
@@ -100,25 +117,46 @@ class Policy:
             )
             outputs.append(mixed.transpose(1, 2).reshape(-1, heads * size))
         flat = torch.cat(outputs).index_select(0, attention.restore)
-        return F.linear(flat, self.parameters[prefix + "self_attn.o_proj.weight"])
+        return self._linear(prefix + "self_attn.o_proj", flat)
 
     def _projected(self, prefix: str, hidden: Tensor) -> tuple[Tensor, Tensor]:
         """Return queries and keys [N, heads + kv_heads, head_dim], normed where the family does, and values."""
         shape = self.architecture
-        weight = torch.cat([self.parameters[f"{prefix}{name}_proj.weight"] for name in "qkv"])
-        bias = torch.cat([self.parameters[f"{prefix}{name}_proj.bias"] for name in "qkv"]) if shape.qkv_bias else None
-        states = F.linear(hidden, weight, bias).view(len(hidden), -1, shape.head_dim)
+        weight = torch.cat([self._tensors[f"{prefix}{name}_proj.weight"] for name in "qkv"])
+        bias = torch.cat([self._tensors[f"{prefix}{name}_proj.bias"] for name in "qkv"]) if shape.qkv_bias else None
+        flat = F.linear(hidden, weight, bias)
+        added = [self._added(f"{prefix}{name}_proj", hidden) for name in "qkv"]
+        if any(part is not None for part in added):
+            widths = (shape.queries, shape.keys, shape.keys)
+            flat = flat + torch.cat([hidden.new_zeros(len(hidden), width) if part is None else part
+                                     for part, width in zip(added, widths, strict=True)], dim=1)
+        states = flat.view(len(hidden), -1, shape.head_dim)
         query_key, value = torch.split(states, [shape.heads + shape.kv_heads, shape.kv_heads], dim=1)
         if shape.qk_norm:
-            scales = [self.parameters[prefix + "q_norm.weight"].expand(shape.heads, -1),
-                      self.parameters[prefix + "k_norm.weight"].expand(shape.kv_heads, -1)]
+            scales = [self._tensors[prefix + "q_norm.weight"].expand(shape.heads, -1),
+                      self._tensors[prefix + "k_norm.weight"].expand(shape.kv_heads, -1)]
             query_key = rms_norm(query_key, torch.cat(scales), shape.norm_eps)
         return query_key, value
 
     def _feed_forward(self, prefix: str, hidden: Tensor) -> Tensor:
-        gate = F.linear(hidden, self.parameters[prefix + "mlp.gate_proj.weight"])
-        up = F.linear(hidden, self.parameters[prefix + "mlp.up_proj.weight"])
-        return F.linear(F.silu(gate) * up, self.parameters[prefix + "mlp.down_proj.weight"])
+        gate, up = (self._linear(f"{prefix}mlp.{name}_proj", hidden) for name in ("gate", "up"))
+        return self._linear(prefix + "mlp.down_proj", F.silu(gate) * up)
+
+    def _linear(self, module: str, hidden: Tensor) -> Tensor:
+        """Return hidden [N, in] through a projection without bias, its adapter included, [N, out]."""
+        plain, added = F.linear(hidden, self._tensors[module + ".weight"]), self._added(module, hidden)
+        return plain if added is None else plain + added
+
+    def _added(self, module: str, hidden: Tensor) -> Tensor | None:
+        """Return what the adapter adds to a projection, [N, out]; None where it has none there."""
+        down = self.parameters.get(down_name(module))
+        if down is None:
+            return None
+        return F.linear(F.linear(hidden, down), self.parameters[up_name(module)]) * self._scale
+
+
+def _leaves(tensors: Mapping[str, Tensor], names: Iterable[str]) -> dict[str, Tensor]:
+    return {name: tensors[name].detach().to(torch.float32, copy=True).requires_grad_() for name in names}
 
 
 def _tensors(bucket: Bucket) -> tuple[Tensor, Tensor, Tensor | None]:

@@ -1,4 +1,6 @@
-"""`python -m hone.models.verify DIR`: does stock transformers compute from DIR what was said?
+"""`python -m hone.models.verify DIR [ADAPTER]`: does stock transformers compute from DIR what was said?
+
+With ADAPTER, a directory that PEFT loads beside it.
 
 Reads {"ids": [[int]], "logp": [[float]]} from stdin, `logp` of every token but the first of each sequence in nats;
 prints {"max_abs_diff": float, "transformers": version}. Imports nothing else of hone. Ends with 1 and the reason on
@@ -8,14 +10,23 @@ stderr when the directory does not load.
 import json
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 import transformers
 
 
-def largest_difference(directory: str, ids: Sequence[Sequence[int]], logp: Sequence[Sequence[float]]) -> float:
-    """Return the largest absolute difference of a log-probability, float32. Raises what transformers raises."""
+def loaded(directory: str, adapter: str | None = None) -> Any:
+    """Return the model in float32. Raises what transformers and PEFT raise."""
     model = transformers.AutoModelForCausalLM.from_pretrained(directory, dtype=torch.float32, local_files_only=True)
+    if adapter is None:
+        return model
+    import peft
+    return peft.PeftModel.from_pretrained(model, adapter, local_files_only=True)
+
+
+def largest_difference(model: Any, ids: Sequence[Sequence[int]], logp: Sequence[Sequence[float]]) -> float:
+    """Return the largest absolute difference of a log-probability, float32."""
     tokens = torch.tensor(ids)
     with torch.no_grad():
         computed = model(tokens).logits[:, :-1].log_softmax(dim=-1).gather(2, tokens[:, 1:, None]).squeeze(2)
@@ -25,7 +36,7 @@ def largest_difference(directory: str, ids: Sequence[Sequence[int]], logp: Seque
 def main() -> None:
     """Compare and print; a directory that does not load ends the process with its traceback."""
     probes = json.load(sys.stdin)
-    difference = largest_difference(sys.argv[1], probes["ids"], probes["logp"])
+    difference = largest_difference(loaded(*sys.argv[1:]), probes["ids"], probes["logp"])
     print(json.dumps({"max_abs_diff": difference, "transformers": transformers.__version__}))
 
 

@@ -9,6 +9,7 @@ from kombu.utils.uuid import uuid
 from hone.queues.application import CONNECT_TIMEOUT_S, create, declare
 from hone.queues.topology import CLAIM_ROLLOUTS, ROLLOUTS
 from hone.spec.settings import Settings
+from hone.telemetry import metrics, tracing
 
 _log = logging.getLogger(__name__)
 _PATIENCE = {"read_timeout": CONNECT_TIMEOUT_S, "write_timeout": CONNECT_TIMEOUT_S}
@@ -23,7 +24,7 @@ class Hints:
         self._producer: Producer | None = None
 
     def send(self, count: int) -> int:
-        """Send `count` empty wake-up messages and return how many the broker took.
+        """Send `count` empty wake-up messages and return how many the broker took; in a trace they carry its place.
 
         Fewer than `count` when it is away or its queue is full; takes about a second at most, and the caller sends
         again for rows that stay unclaimed.
@@ -36,6 +37,8 @@ class Hints:
         except Exception as error:  # every transport has its own errors: the reason is told, the connection renewed
             _log.warning("hints not sent: %r", error, extra={"fields": {"sent": sent, "wanted": count}})
             self.close()
+        metrics.HINTS_SENT.inc(sent)
+        metrics.HINTS_LOST.inc(count - sent)
         return sent
 
     def close(self) -> None:
@@ -46,8 +49,10 @@ class Hints:
 
     def _publish(self) -> None:
         message: Any = self._application.amqp.as_task_v2(uuid(), CLAIM_ROLLOUTS, ignore_result=True)
+        place = tracing.current()
+        headers = message.headers if place is None else {**message.headers, tracing.HEADER: place}
         self._ready().publish(message.body, exchange="", routing_key=ROLLOUTS.routing_key, serializer="json",
-                              headers=message.headers, delivery_mode=2, retry=False,
+                              headers=headers, delivery_mode=2, retry=False,
                               confirm_timeout=CONNECT_TIMEOUT_S, **message.properties)
 
     def _ready(self) -> Producer:

@@ -4,6 +4,7 @@ import json
 
 import grpc
 
+from hone.rpc.observation import client_interceptors, observed_channel
 from hone.rpc.server import MAX_MESSAGE_BYTES
 
 _RETRIES = json.dumps({"methodConfig": [{
@@ -20,9 +21,9 @@ _OPTIONS = [
 
 def channel(address: str) -> grpc.aio.Channel:
     """Open an asynchronous channel to host:port."""
-    return grpc.aio.insecure_channel(address, options=_OPTIONS)
+    return grpc.aio.insecure_channel(address, options=_OPTIONS, interceptors=client_interceptors())
 
 
 def blocking_channel(address: str) -> grpc.Channel:
     """Open a channel to host:port for synchronous callers."""
-    return grpc.insecure_channel(address, options=_OPTIONS)
+    return observed_channel(grpc.insecure_channel(address, options=_OPTIONS))

@@ -11,6 +11,7 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from hone.rpc.errors import RpcError, abort
+from hone.rpc.observation import server_interceptors
 
 MAX_MESSAGE_BYTES = 256 * 2**20
 OPTIONS = [("grpc.max_receive_message_length", MAX_MESSAGE_BYTES), ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
@@ -55,7 +56,7 @@ def _guarded_stream(behaviour: Callable[..., AsyncIterator[Any]]) -> Callable[..
 
 async def start(address: str, service: str, register: Callable[[grpc.aio.Server], None]) -> grpc.aio.Server:
     """Start serving `service` (its full protobuf name) at host:port and return the server."""
-    server = grpc.aio.server(interceptors=[RichErrors()], options=OPTIONS)
+    server = grpc.aio.server(interceptors=[RichErrors(), *server_interceptors()], options=OPTIONS)
     register(server)
     checks = health.aio.HealthServicer()  # type: ignore[attr-defined]  # stubs lack it
     health_pb2_grpc.add_HealthServicer_to_server(checks, server)

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from hone.spec.problems import Invalid, Problem, found, from_validation, unstorable
 from hone.spec.resolution_rules import check, filled, filled_harness
-from hone.spec.run import AlgorithmSpec, EvalSpec, RunSpec
+from hone.spec.run import AlgorithmSpec, EvalSpec, LoraSpec, ModelSpec, RunSpec
 
 Raw = dict[str, Any]
 
@@ -49,13 +49,17 @@ def resolve(raw: Raw) -> RunSpec:
         raise Invalid(problems)
     algorithm = AlgorithmSpec.model_validate({"preset": spec.algorithm.preset, **slots})
     return spec.model_copy(update={"algorithm": algorithm, "task": filled(spec.task), "eval": _filled_eval(spec.eval),
-                                   "harness": filled_harness(spec)})
+                                   "harness": filled_harness(spec), "model": _filled_model(spec.model)})
 
 
 def _filled_eval(evaluation: EvalSpec | None) -> EvalSpec | None:
     if evaluation is None or evaluation.source is None:
         return evaluation
     return evaluation.model_copy(update={"source": filled(evaluation.source)})
+
+
+def _filled_model(model: ModelSpec) -> ModelSpec:
+    return model.model_copy(update={"lora": model.lora or LoraSpec()}) if model.kind == "lora" else model
 
 
 def _typed(raw: Raw) -> RunSpec:

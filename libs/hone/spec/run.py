@@ -1,6 +1,6 @@
 """The run spec: what a user asks for, typed, with defaults a reader can judge. No heavy imports."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -11,12 +11,33 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+Projection = Literal["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
+PROJECTIONS: tuple[Projection, ...] = get_args(Projection)
+
+
+class LoraSpec(Strict):
+    """A low-rank adapter: the base stays as it is, and few weights beside it are trained."""
+
+    rank: int = Field(16, ge=1, le=1024, description="Rank of what is added to each projection.")
+    alpha: float = Field(32.0, gt=0, description="What is added is scaled by alpha / rank.")
+    targets: list[Projection] = Field(
+        default_factory=lambda: list(PROJECTIONS), min_length=1, description="Projections that are adapted.")
+
+
 class ModelSpec(Strict):
     """What is trained."""
 
     base: str = Field(
         min_length=1, description="Name of a registered model, a version id (ver_…), or a finished run's id (run_…).")
-    kind: Literal["full"] = Field("full", description="full: every weight is trained.")
+    kind: Literal["full", "lora"] = Field(
+        "full", description="full: every weight is trained; lora: an adapter beside the base.")
+    lora: LoraSpec | None = Field(None, description="With kind lora: its form.")
+
+    @model_validator(mode="after")
+    def _form_of_an_adapter(self) -> "ModelSpec":
+        if self.lora is not None and self.kind != "lora":
+            raise ValueError("expected kind: lora beside lora, or no lora")
+        return self
 
 
 class TaskSource(Strict):

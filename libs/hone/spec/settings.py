@@ -3,8 +3,10 @@
 from functools import cache
 from pathlib import Path
 
-from pydantic import Field
+from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from hone.spec import destinations
 
 
 class Settings(BaseSettings):
@@ -56,7 +58,27 @@ class Settings(BaseSettings):
         "the gateway may read.")
     max_body_mb: int = Field(64, ge=1, description="Largest request body the gateway reads, MiB, uploads included.")
 
+    otlp_endpoint: str = Field(
+        "", description="Base URL of a collector that takes traces by OTLP over HTTP (http://127.0.0.1:4318); without "
+        "it nothing is traced.")
+    trace_steps: int = Field(
+        50, ge=0, description="Of a run's steps the first three are traced and each whose number is a multiple of "
+        "this; 1: all, 0: the first three.")
+    metrics_address: str = Field(
+        "", description="host:port at which this process tells Prometheus its metrics; without it it tells none.")
+    sinks: str = Field(
+        "", description="Where run metrics are copied to, separated by commas: tensorboard:///directory, "
+        "mlflow:http://host:port, wandb:project (docs/sinks.md).")
+    owner_database_url: str = Field(
+        "", description="Postgres URL of the schema's owner, for `hone prepare` alone (docs/compose.md).")
+
     crash_dir: Path | None = Field(None, description="Directory that arms crash points; for tests.")
+
+    @field_validator("sinks")
+    @classmethod
+    def _can_be_parsed(cls, sinks: str) -> str:
+        destinations.parse(sinks)
+        return sinks
 
 
 @cache

@@ -12,7 +12,7 @@ from pathlib import Path
 from psycopg import OperationalError
 from pydantic import ValidationError
 
-from hone.spec import problems
+from hone.spec import destinations, problems
 from hone.spec.settings import Settings
 from hone.stack import leftovers, ports, postgres, processes, provision, supervision
 from hone.stack.lock import Lock
@@ -176,6 +176,7 @@ class Stack:
                 break
             except OperationalError as error:
                 self._give_up_after(until, f"the database does not answer: {error}")
+        provision.forget_sinks(urls.worker, destinations.names(self._environment.get("HONE_SINKS", "")))
         kept.api_key = provision.first_key(kept, urls.worker)
         kept.save(self.state)
 

@@ -9,12 +9,16 @@ from hone.stack.record import Record
 
 
 class Kind(NamedTuple):
-    """A kind of process: its module, the setting that says where it listens, whether several make sense."""
+    """A kind of process: its module, the setting that says where it listens, whether several make sense, and the
+    variable without which there is none."""
 
     module: str
     address_setting: str | None
     several: bool
+    only_with: str | None = None
 
+
+METRICS = "HONE_METRICS_ADDRESS"
 
 KINDS = {
     "inference": Kind("services.inference", "inference_address", True),
@@ -24,6 +28,7 @@ KINDS = {
     "rollout": Kind("services.rollout", None, True),
     "trainer": Kind("services.learner.trainer", None, True),
     "driver": Kind("services.learner.driver", "learner_address", True),
+    "sinks": Kind("services.sinks", None, False, "HONE_SINKS"),
     "gateway": Kind("services.gateway", "gateway_address", False),
     "console": Kind("services.console", "console_address", False),
 }
@@ -44,16 +49,22 @@ class Process:
 def services(
     counts: Mapping[str, int], commands: Mapping[str, list[str]], record: Record, environment: Mapping[str, str],
 ) -> list[Process]:
-    """Return the services, `counts[kind]` of each (one where not named), `commands[kind]` instead of their own.
+    """Return the services, `counts[kind]` of each (usually one), `commands[kind]` instead of their own.
 
     An address in `environment` (HONE_GATEWAY_ADDRESS) is that of a kind's first process; the others get free ports.
+    With HONE_METRICS_ADDRESS there each process tells its metrics on that host, at a free port of its own.
     Raises ValueError for a kind that does not exist or cannot be there several times.
     """
     _check(counts, commands)
     return [
         _process(kind, number, commands.get(kind), record, environment)
-        for kind in KINDS for number in range(counts.get(kind, 1))
+        for kind in KINDS for number in range(counts.get(kind, _usual(kind, environment)))
     ]
+
+
+def _usual(kind: str, environment: Mapping[str, str]) -> int:
+    variable = KINDS[kind].only_with
+    return 1 if variable is None or environment.get(variable) else 0
 
 
 def _check(counts: Mapping[str, int], commands: Mapping[str, list[str]]) -> None:
@@ -77,10 +88,13 @@ def _process(
         given = environment.get(variable) if number == 0 else None
         address = given or f"127.0.0.1:{record.port(name)}"
         own[variable] = address
+    if host := environment.get(METRICS, "").rpartition(":")[0]:
+        own[METRICS] = f"{host}:{record.port(f'{name} metrics')}"
     return Process(name, tuple(command or [sys.executable, "-m", KINDS[kind].module]), own, address)
 
 
 def addresses(processes: list[Process]) -> dict[str, str]:
     """Return the settings by which processes find each other: the address of each kind's first one."""
     first = (process for process in processes if process.address is not None and process.name.endswith("-0"))
-    return {key: value for process in first for key, value in process.environment.items() if key.endswith("_ADDRESS")}
+    return {key: value for process in first for key, value in process.environment.items()
+            if key.endswith("_ADDRESS") and key != METRICS}

@@ -62,7 +62,7 @@ def prepare(record: Record, urls: Urls) -> None:
     roles = ("hone_worker", "hone_gateway")
     for url, login, role in zip((urls.worker, urls.gateway), _logins(record), roles, strict=True):
         if urlsplit(url).username == login:
-            _ensure_login(urls.owner, login, role, urlsplit(url).password or "")
+            ensure_login(urls.owner, login, role, urlsplit(url).password or "")
 
 
 def first_key(record: Record, url: str) -> str:
@@ -77,6 +77,12 @@ def first_key(record: Record, url: str) -> str:
         database.close()
 
 
+def forget_sinks(url: str, names: list[str]) -> None:
+    """Owe run metrics to no sinks but these: what nobody copies is not kept for anybody."""
+    with Connection.connect(url) as connection:
+        connection.execute(statement("sinks.forget_others"), {"names": names})
+
+
 def _logins(record: Record) -> tuple[str, str]:
     return f"hone_worker_{record.identity}", f"hone_gateway_{record.identity}"
 
@@ -87,7 +93,8 @@ def _make_database(server: str) -> None:
             connection.execute(statement("stack.create_database"))
 
 
-def _ensure_login(owner: str, login: str, role: str, password: str) -> None:
+def ensure_login(owner: str, login: str, role: str, password: str) -> None:
+    """Make the login `login` with `password` in `role`, or give it that password. Raises RoleRefused."""
     try:
         with Connection.connect(owner) as connection:
             connection.execute(statement("stack.name_login"), {"login": login, "role": role, "password": password})

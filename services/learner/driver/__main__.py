@@ -9,15 +9,18 @@ from hone.api import learner_pb2, learner_pb2_grpc
 from hone.rpc.server import serve
 from hone.spec import settings
 from hone.store.database import Database
-from hone.telemetry import logs
+from hone.telemetry import process
+from services.learner.driver import gauges
 from services.learner.driver.process import Driver
 from services.learner.driver.service import Learner
 
 
 def main() -> None:
     """Run a driver until SIGTERM or SIGINT."""
-    logs.configure()
     configuration = settings.load()
+    process.begin("driver", configuration)
+    if configuration.metrics_address:
+        gauges.show(configuration.database_url)
     driver = Driver(configuration, configuration.process_name or f"{socket.gethostname()}:{os.getpid()}")
     worker = threading.Thread(target=_drive_or_die, args=[driver])
     worker.start()

@@ -21,6 +21,7 @@ class Lease:
     model_id: str
     spec: RunSpec
     epoch: int
+    traceparent: str | None = None  # of the request that made the run
 
 
 def acquire(database: Database, owner: str, lease_s: float) -> Lease | None:
@@ -30,7 +31,8 @@ def acquire(database: Database, owner: str, lease_s: float) -> Lease | None:
     if row is None:
         return None
     spec = RunSpec.model_validate(row["spec"])
-    return Lease(row["id"], row["tenant_id"], row["policy_model_id"], spec, row["lease_epoch"])
+    return Lease(row["id"], row["tenant_id"], row["policy_model_id"], spec, row["lease_epoch"],
+                 row["traceparent"])
 
 
 def renew(database: Database, lease: Lease, lease_s: float) -> None:

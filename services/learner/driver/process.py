@@ -14,6 +14,7 @@ from hone.store import objects
 from hone.store.database import Database
 from hone.store.notifications import Listener
 from hone.store.objects import StoreAway
+from hone.telemetry import logs
 from services.learner.driver import lease as leases
 from services.learner.driver.lease import LeaseLost
 from services.learner.driver.peers import Peers
@@ -53,7 +54,8 @@ class Driver:
         while self._lease_another():
             pass
         for run in list(self._runs.values()):
-            self._move(run)
+            with logs.about(run_id=run.lease.run_id):
+                self._move(run)
         self._listener.wait(self._settings.sweep_s)
 
     def _move(self, run: Run) -> None:

@@ -13,6 +13,7 @@ from services.learner.driver.peers import Task
 def request_groups(
     transaction: Transaction, lease: Lease, purpose: str, first: int, step: int, version_id: str | None,
     tasks: Sequence[Task], rollouts: Sequence[int], sampling: dict[str, Any], series: str = "",
+    traceparent: str | None = None,
 ) -> int:
     """Insert one requested group for each task, numbered from `first`; return how many there are now.
 
@@ -21,6 +22,7 @@ def request_groups(
     return transaction.run(
         "driver.request_groups", tenant_id=lease.tenant_id, run_id=lease.run_id, purpose=purpose, step=step,
         series=series, sampling=json.dumps(sampling), model_id=lease.model_id, version_id=version_id,
+        traceparent=traceparent,
         deadline_s=lease.spec.deadline_s if version_id else lease.spec.group_deadline_s,
         grader=None if lease.spec.grader is None else json.dumps(lease.spec.grader),
         request_nos=list(range(first, first + len(tasks))), tasks=[json.dumps(task.body) for task in tasks],

@@ -23,6 +23,7 @@ from services.learner.driver.planning import choose, rollout_plan, supervised_pl
 from services.learner.driver.requests import eval_due, next_request, request_groups, train_sampling
 from services.learner.driver.supervised import Supervised
 from services.learner.driver.tasks import Tasks
+from services.learner.driver.traces import StepTraces
 from services.learner.driver.view import View, view
 
 PLAN_AHEAD = 4  # supervised steps that may wait for the trainer: enough that it never waits for the driver
@@ -42,6 +43,7 @@ class Run:
         self._supervised = Supervised(database, objects, lease)
         self._pace = Pace(lease.spec.max_staleness, lease.spec.batch.prompts, lease.spec.steps)
         self._engine_clock = EngineClock(lease.model_id, 3 * settings.sweep_s + 2)
+        self._traces = StepTraces(database, lease, settings.trace_steps)
         self._seen, self._seen_at, self._hinted_at = "", time.monotonic(), 0.0
         self._told: str | None = None
 
@@ -54,6 +56,7 @@ class Run:
         when the last step is committed and evaluated. Raises LeaseLost when the run became somebody else's.
         """
         now = view(self._database, self.lease)
+        self._traces.report(now.committed)
         if self._end(now) or self._rest(now):
             return True
         if now.state == "paused":
@@ -155,8 +158,9 @@ class Run:
         if missing > 0 and now.train.total < self._most_groups:
             self._request(now, missing)
             return True
-        plan, metrics = rollout_plan(self._spec, self._slots, step, choice, self._baselines(step))
-        self._write_plan(plan, choice.filtered_ids, metrics)
+        with self._traces.within(step, "plan"):
+            plan, metrics = rollout_plan(self._spec, self._slots, step, choice, self._baselines(step))
+            self._write_plan(plan, choice.filtered_ids, metrics)
         return True
 
     def _plan_supervised(self, now: View) -> bool:
@@ -164,8 +168,9 @@ class Run:
         if not self._supervises or now.version_id is None or step > self._last_plannable(now):
             return False
         size = self._spec.batch.prompts
-        part = self._supervised.store_part(self._tasks.train_rows((step - 1) * size, size), (step - 1) * size)
-        self._write_plan(supervised_plan(self._spec, self._slots, step, part), [], {})
+        with self._traces.within(step, "plan"):
+            part = self._supervised.store_part(self._tasks.train_rows((step - 1) * size, size), (step - 1) * size)
+            self._write_plan(supervised_plan(self._spec, self._slots, step, part), [], {})
         return True
 
     def _finish(self, now: View) -> bool:
@@ -179,22 +184,27 @@ class Run:
             self._repeat_hint()
         self._tell(self._situation(now))
         if not self._supervises and now.committed + 1 + self._pace.max_staleness < self._spec.steps:
-            self._tasks.prepare(self._next_place, self._spec.batch.prompts)
+            with self._traces.place(self._next_place // self._spec.batch.prompts + 1):
+                self._tasks.prepare(self._next_place, self._spec.batch.prompts)
         return False
 
     # Parts of the above -------------------------------------------------------------------------------------------
 
     def _request(self, now: View, count: int) -> None:
+        with self._traces.within(now.committed + 1, "request", groups=count):
+            self._request_groups_of(now.committed + 1, now.version_id, count)
+
+    def _request_groups_of(self, step: int, version_id: str | None, count: int) -> None:
         first = self._next_place
         del self._next_place  # known again once these are surely in
         tasks = self._tasks.train(first, count)
         slot = Slot.model_validate(self._slots["allocation"])
         rollouts = self._peers.allocate(self.lease.run_id, slot, [task.content_hash for task in tasks],
                                         count * self._spec.batch.samples)
-        version_id = None if self._pace.runs_ahead else now.version_id
+        pinned = None if self._pace.runs_ahead else version_id
         with fenced(self._database, self.lease) as transaction:
-            request_groups(transaction, self.lease, "train", first, now.committed + 1, version_id, tasks, rollouts,
-                           train_sampling(self.lease))
+            request_groups(transaction, self.lease, "train", first, step, pinned, tasks, rollouts,
+                           train_sampling(self.lease), traceparent=self._traces.of(step))
         self._next_place = first + count
         reach("groups.row-hint")
         self._hint(count)
@@ -210,7 +220,7 @@ class Run:
             transaction.run(
                 "driver.plan_step", run_id=self.lease.run_id, tenant_id=self.lease.tenant_id, n=plan.n,
                 epoch=self.lease.epoch, plan=plan.model_dump_json(), dropped_ids=filtered,
-                group_ids=[group.group_id for group in plan.groups])
+                group_ids=[group.group_id for group in plan.groups], traceparent=self._traces.of(plan.n))
             transaction.run("driver.drop_groups", group_ids=filtered, reason="filtered")
             metrics = metrics if self._supervises else metrics | self._pace_metrics(transaction)
             transaction.run("driver.record_metrics", run_id=self.lease.run_id, tenant_id=self.lease.tenant_id,

@@ -12,15 +12,15 @@ import socket
 import torch
 
 from hone.spec import settings
-from hone.telemetry import logs
+from hone.telemetry import process
 from services.learner.trainer.process import Trainer
 
 
 def main() -> None:
     """Run a trainer until SIGTERM or SIGINT."""
-    logs.configure()
-    torch.set_num_threads(1)  # for each of its threads
     configuration = settings.load()
+    process.begin("trainer", configuration)
+    torch.set_num_threads(1)  # for each of its threads
     trainer = Trainer(configuration, configuration.process_name or f"{socket.gethostname()}:{os.getpid()}")
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: trainer.stop())

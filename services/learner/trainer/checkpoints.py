@@ -10,6 +10,10 @@ from safetensors.torch import load
 
 from hone import ids
 from hone.crashpoints import reach
+from hone.models import adapter
+from hone.models.adapter import Lora
+from hone.models.checkpoint import WEIGHTS
+from hone.spec.run import LoraSpec
 from hone.store import manifests
 from hone.store.database import Database, Row
 from hone.store.objects import Objects
@@ -29,20 +33,37 @@ class Checkpoints:
         self._snapshot = lease.snapshot
         self.covered_seq = lease.snapshot_seq
         self._base: dict[str, Any] | None = None
+        self._sides: dict[str, dict[str, Any]] | None = None
+        form = lease.config.get("lora")
+        self._lora = None if form is None else Lora.of(LoraSpec.model_validate(form))
+
+    @property
+    def weights_file(self) -> str:
+        """Name of the file in a version that is its own."""
+        return WEIGHTS if self._lora is None else adapter.WEIGHTS
 
     def restore(self, token_budget: int, threads: int) -> Learner:
         """Return a learner that stands at the last snapshot, or at the base weights when there is none."""
         optimizer = self._lease.config["optimizer"]
-        if self._snapshot is not None:
-            files = manifests.get_files(self._objects, self._snapshot)
-            return Learner.restore(files, optimizer, token_budget=token_budget, threads=threads)
-        files = manifests.get_files(self._objects, self._base_manifest())
-        return Learner.create(files, optimizer, token_budget=token_budget, threads=threads)
+        if self._snapshot is None:
+            files = manifests.get_files(self._objects, self._base_manifest())
+            return Learner.create(files, optimizer, token_budget=token_budget, threads=threads, lora=self._lora,
+                                  seed=self._lease.config["seed"])
+        files = manifests.get_files(self._objects, self._snapshot)
+        base = None if self._lora is None else manifests.get_files(self._objects, self._base_manifest())
+        return Learner.restore(files, optimizer, token_budget=token_budget, threads=threads, base=base)
 
     def side_files(self) -> dict[str, dict[str, Any]]:
-        """Return the base's entries that every version shares: configuration and tokenizer, no weights."""
-        entries: dict[str, dict[str, Any]] = self._base_manifest()["files"]
-        return {name: entry for name, entry in entries.items() if "safetensors" not in name}
+        """Return the entries that every version shares: configuration and tokenizer, and under an adapter the base."""
+        if self._sides is None:
+            entries: dict[str, dict[str, Any]] = self._base_manifest()["files"]
+            self._sides = _beside_weights(entries) if self._lora is None else {
+                **entries, adapter.CONFIG: self._adapter_config(self._lora)}
+        return self._sides
+
+    def _adapter_config(self, lora: Lora) -> dict[str, Any]:
+        key = f"models/{self._lease.model_id}/{adapter.CONFIG}"
+        return manifests.put_file(self._objects, key, lora.config(self._lease.config["base"]))
 
     def after_commit(self, learner: Learner, seq: int, number: int) -> None:
         """Take a snapshot when one is due, then let go of weights that nothing needs any more."""
@@ -60,7 +81,7 @@ class Checkpoints:
             self._settle_difference(stored, data, unit[-1]["seq"])
 
     def _settle_difference(self, stored: Row, data: bytes, seq: int) -> None:
-        entry = stored["manifest"]["files"]["model.safetensors"]
+        entry = stored["manifest"]["files"][self.weights_file]
         difference = largest_difference(manifests.get_file(self._objects, entry), data)
         log.warning("replay of version %s differs by %.3g", stored["id"], difference)
         if difference > REPLAY_TOLERANCE:
@@ -69,8 +90,8 @@ class Checkpoints:
     def _replace_version(self, stored: Row, data: bytes, seq: int) -> None:
         version_id = ids.new("ver")
         entry = manifests.put_file(
-            self._objects, f"models/{self._lease.model_id}/versions/{version_id}/model.safetensors", data)
-        manifest = {"files": {**self.side_files(), "model.safetensors": entry}, "weights_sha256": entry["sha256"]}
+            self._objects, f"models/{self._lease.model_id}/versions/{version_id}/{self.weights_file}", data)
+        manifest = {"files": {**self.side_files(), self.weights_file: entry}, "weights_sha256": entry["sha256"]}
         with fenced(self._database, self._lease) as transaction:
             transaction.run("trainer.abandon_version", version_id=stored["id"])
             transaction.run("trainer.insert_version", id=version_id, tenant_id=self._lease.tenant_id,
@@ -97,7 +118,7 @@ class Checkpoints:
         with fenced(self._database, self._lease) as transaction:
             retired = transaction.all("trainer.outdated_versions", model_id=self._lease.model_id, newest=newest,
                                       keep=config["keep_versions"], checkpoint_every=config["checkpoint_every"])
-        self._objects.delete(row["manifest"]["files"]["model.safetensors"]["key"] for row in retired)
+        self._objects.delete(row["manifest"]["files"][self.weights_file]["key"] for row in retired)
 
     def _base_manifest(self) -> dict[str, Any]:
         if self._base is None:
@@ -107,6 +128,10 @@ class Checkpoints:
                 raise LookupError(f"model {self._lease.model_id} has no base")
             self._base = row["manifest"]
         return self._base
+
+
+def _beside_weights(entries: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    return {name: entry for name, entry in entries.items() if "safetensors" not in name and name != adapter.CONFIG}
 
 
 def largest_difference(left: bytes, right: bytes) -> float:

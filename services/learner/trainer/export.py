@@ -38,10 +38,17 @@ def _export(database: Database, objects: Objects, lease: Lease, version_id: str)
         version = transaction.one("trainer.version_by_id", model_id=lease.model_id, version_id=version_id)
     if version is None or version["weights_deleted_at"] is not None:
         raise LookupError(f"version {version_id}: its weights are no longer kept")
-    files = exporting.hf_files(manifests.get_files(objects, version["manifest"]))
+    stored = manifests.get_files(objects, version["manifest"])
+    files, base = exporting.export_files(stored), exporting.base_files(stored)
     with tempfile.TemporaryDirectory() as directory:
-        for name, data in files.items():
-            Path(directory, name).write_bytes(data)
-        difference = exporting.verify(Path(directory))
+        whole = _written(Path(directory, "export"), files)
+        difference = exporting.verify(whole, _written(Path(directory, "base"), base) if base else None)
     entries = manifests.put_files(objects, f"models/{lease.model_id}/exports/{version_id}", files)
     return {"version_id": version_id, "files": entries, "max_abs_diff": difference}
+
+
+def _written(directory: Path, files: dict[str, bytes]) -> Path:
+    directory.mkdir()
+    for name, data in files.items():
+        (directory / name).write_bytes(data)
+    return directory

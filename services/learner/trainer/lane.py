@@ -14,6 +14,7 @@ from hone.models.checkpoint_header import BadCheckpoint
 from hone.store import manifests
 from hone.store.database import Database, Row
 from hone.store.objects import Objects, StoreAway
+from hone.telemetry import logs, metrics, tracing
 from hone.trajectory import parts
 from hone.trajectory.plan import StepPlan
 from hone.trajectory.records import Trajectory
@@ -56,7 +57,8 @@ class Lane:
         if not unit:
             return False
         try:
-            self._perform(unit)
+            with logs.about(model_id=self.lease.model_id, **_names(unit)), tracing.under(_traceparent(unit)):
+                self._perform(unit)
         except (*_NOT_OURS, *AWAY):
             self._learner = None
             raise
@@ -71,22 +73,29 @@ class Lane:
         if unit[-1]["kind"] == "export":
             export(self._database, self._objects, self.lease, unit[-1])
             return
-        idle_s, learner = time.monotonic() - self.idle_since, self._restored()
-        outcome = self._execute(learner, unit)
-        outcome.metrics["trainer/idle_s"] = idle_s
-        reach("optimizer-commit")
-        self._store(learner, outcome)
-        reach("version.object-row")
-        with fenced(self._database, self.lease) as transaction:
-            commit(transaction, self.lease, unit, outcome)
+        idle_s = time.monotonic() - self.idle_since
+        with tracing.span("train", model_id=self.lease.model_id, seq=unit[0]["seq"], **_names(unit)):
+            learner = self._restored()
+            outcome = self._execute(learner, unit)
+            outcome.metrics["trainer/idle_s"] = idle_s
+            reach("optimizer-commit")
+            self._store(learner, outcome)
+            reach("version.object-row")
+            self._commit(unit, outcome)
         reach("commit.after")
+        metrics.UNITS_COMMITTED.inc()
         self._checkpoints.after_commit(learner, unit[-1]["seq"], outcome.number)
+
+    def _commit(self, unit: list[Row], outcome: Outcome) -> None:
+        with tracing.span("commit"), fenced(self._database, self.lease) as transaction:
+            commit(transaction, self.lease, unit, outcome)
 
     def _execute(self, learner: Learner, unit: list[Row]) -> Outcome:
         outcome = Outcome(number=0, version_id=ids.new("ver"), manifest={})
         for operation in unit:
             began = time.perf_counter()
-            _EXECUTORS[operation["kind"]](self, learner, operation["payload"], outcome)
+            with tracing.span(operation["kind"], seq=operation["seq"]):
+                _EXECUTORS[operation["kind"]](self, learner, operation["payload"], outcome)
             outcome.metrics[f"trainer/{operation['kind']}_s"] = time.perf_counter() - began
         outcome.usage["trainer_s"] = sum(v for k, v in outcome.metrics.items() if k.startswith("trainer/"))
         return outcome
@@ -113,8 +122,10 @@ class Lane:
 
     def _store(self, learner: Learner, outcome: Outcome) -> None:
         prefix = f"models/{self.lease.model_id}/versions/{outcome.version_id}"
-        entry = manifests.put_file(self._objects, f"{prefix}/model.safetensors", learner.weights())
-        files = {**self._checkpoints.side_files(), "model.safetensors": entry}
+        name = self._checkpoints.weights_file
+        with tracing.span("store"):
+            entry = manifests.put_file(self._objects, f"{prefix}/{name}", learner.weights())
+        files = {**self._checkpoints.side_files(), name: entry}
         outcome.manifest = {"files": files, "weights_sha256": entry["sha256"]}
 
     def _step_data(self, run_id: str, step: int) -> tuple[StepPlan, list[Trajectory], str | None]:
@@ -129,8 +140,9 @@ class Lane:
 
     def _restored(self) -> Learner:
         if self._learner is None:
-            learner = self._checkpoints.restore(self._token_budget, self._threads)
-            self._replay(learner)
+            with tracing.span("restore"):
+                learner = self._checkpoints.restore(self._token_budget, self._threads)
+                self._replay(learner)
             self._learner = learner
         return self._learner
 
@@ -171,6 +183,16 @@ def planned(plan: StepPlan, part: str, trajectories: list[Trajectory]) -> list[T
         return trajectories
     groups = {group.group_id for group in plan.groups if part in group.parts}
     return [trajectory for trajectory in trajectories if trajectory.group_id in groups]
+
+
+def _names(unit: list[Row]) -> dict[str, Any]:
+    """Return what a unit is about: its run and its step, where it has them."""
+    payload = unit[-1]["payload"]
+    return {name: payload[name] for name in ("run_id", "step") if payload.get(name) is not None}
+
+
+def _traceparent(unit: list[Row]) -> str | None:
+    return next((row["traceparent"] for row in unit if row["traceparent"]), None)
 
 
 def next_unit(operations: list[Row]) -> list[Row]:

@@ -3,8 +3,10 @@
     learner = Learner.create(files, optimizer, token_budget=4096)   base weights, no update taken
     metrics = learner.forward_backward(plan, trajectories)          adds to the gradient
     metrics = learner.optim_step(lr, clip_norm)                     applies and clears it
-    learner.weights()                                               model.safetensors, deterministic bytes
+    learner.weights()                                               what is trained as safetensors, deterministic bytes
     files = learner.snapshot(); Learner.restore(files, optimizer, token_budget=4096)
+
+With `lora` an adapter beside the base is trained; then the base's files belong to `restore` too.
 
 The same calls on the same bytes with the same token budget give the same bits, whether or not a restore lies between
 them, and however many micro-batches are computed side by side.
@@ -22,8 +24,10 @@ from torch import Tensor
 
 from hone.algorithms.method import Metrics, State
 from hone.algorithms.slots import needs
+from hone.models import adapter
+from hone.models.adapter import Lora
 from hone.models.checkpoint import Checkpoint, weights_bytes
-from hone.models.policy import Policy
+from hone.models.policy import Adapter, Policy
 from hone.spec.run import OptimizerSpec
 from hone.trajectory.microbatches import MicroBatch, cut
 from hone.trajectory.packing import Batch, Flags, Floats, Unpackable, pack
@@ -42,12 +46,19 @@ class RejectedPlan(ValueError):
 class Learner:
     """Trains one model; holds nothing but what `snapshot` writes."""
 
-    def __init__(self, snapshot: Snapshot, optimizer: Mapping[str, Any], token_budget: int, threads: int = 1) -> None:
-        """Stand where `snapshot` was taken. Raises Unsupported, or pydantic.ValidationError for a bad `optimizer`."""
+    def __init__(
+        self, snapshot: Snapshot, optimizer: Mapping[str, Any], token_budget: int, threads: int = 1,
+        base: Mapping[str, Tensor] | None = None,
+    ) -> None:
+        """Stand where `snapshot` was taken; an adapter's needs the base's tensors.
+
+        Raises Unsupported, or pydantic.ValidationError for a bad `optimizer`.
+        """
         self._threads = ThreadPoolExecutor(threads, "micro-batch")
         self._side_by_side = threads
         self._config, self._architecture, self._token_budget = snapshot.config, snapshot.architecture, token_budget
-        self._policy = Policy(self._architecture, snapshot.weights)
+        self._lora, self._base = snapshot.lora, base
+        self._policy = self._made(snapshot.weights)
         self._reference = Policy(self._architecture, snapshot.reference) if snapshot.reference else None
         self._states: dict[str, State] = dict(snapshot.states)
         self._updates = snapshot.updates
@@ -56,22 +67,31 @@ class Learner:
 
     @classmethod
     def create(
-        cls, files: Mapping[str, bytes], optimizer: Mapping[str, Any], *, token_budget: int, threads: int = 1
+        cls, files: Mapping[str, bytes], optimizer: Mapping[str, Any], *, token_budget: int, threads: int = 1,
+        lora: Lora | None = None, seed: int = 0,
     ) -> "Learner":
-        """Start from a model directory's files.
+        """Start from a model directory's files; with `lora`, from an adapter whose first values `seed` draws.
 
         `optimizer` is an OptimizerSpec as JSON; `token_budget` bounds a micro-batch's input tokens, of which `threads`
         are computed side by side. Raises BadCheckpoint or Unsupported when the files are no usable model.
         """
         checkpoint = Checkpoint.from_files(files)
-        return cls(Snapshot(checkpoint.config, checkpoint.tensors), optimizer, token_budget, threads)
+        if lora is None:
+            return cls(Snapshot(checkpoint.config, checkpoint.tensors), optimizer, token_budget, threads)
+        first = adapter.initial(checkpoint.architecture, lora, seed)
+        return cls(Snapshot(checkpoint.config, first, lora), optimizer, token_budget, threads, checkpoint.tensors)
 
     @classmethod
     def restore(
-        cls, files: Mapping[str, bytes], optimizer: Mapping[str, Any], *, token_budget: int, threads: int = 1
+        cls, files: Mapping[str, bytes], optimizer: Mapping[str, Any], *, token_budget: int, threads: int = 1,
+        base: Mapping[str, bytes] | None = None,
     ) -> "Learner":
-        """Go on from what `snapshot` returned, exactly. Raises BadCheckpoint when a file is missing or broken."""
-        return cls(Snapshot.from_files(files), optimizer, token_budget, threads)
+        """Go on from what `snapshot` returned, exactly; an adapter's needs the files of its `base`.
+
+        Raises BadCheckpoint when a file is missing or broken.
+        """
+        tensors = None if base is None else Checkpoint.from_files(base).tensors
+        return cls(Snapshot.from_files(files), optimizer, token_budget, threads, tensors)
 
     def forward_backward(
         self, plan: StepPlan, trajectories: Sequence[Trajectory], version_id: str | None = None
@@ -111,7 +131,7 @@ class Learner:
         return {"grad_norm": norm}
 
     def weights(self) -> bytes:
-        """Return the float32 weights as a safetensors file; equal weights give equal bytes."""
+        """Return the float32 weights that are trained as a safetensors file; equal weights give equal bytes."""
         return weights_bytes(self._policy.parameters)
 
     def snapshot(self) -> dict[str, bytes]:
@@ -120,10 +140,17 @@ class Learner:
         moments = {kind: {name: self._optimizer.state[parameter][kind] for name, parameter in parameters.items()}
                    for kind in _MOMENTS} if self._updates else {}
         gradients = {name: parameter.grad for name, parameter in parameters.items() if parameter.grad is not None}
-        reference = None if self._reference is None else dict(self._reference.parameters)
+        kept = self._reference if self._lora is None else None  # an adapter's is its base
+        reference = None if kept is None else dict(kept.parameters)
         return Snapshot(
-            self._config, dict(parameters), self._updates, moments, gradients, reference, dict(self._states)
-        ).files()
+            self._config, dict(parameters), self._lora, self._updates, moments, gradients, reference,
+            dict(self._states)).files()
+
+    def _made(self, weights: Mapping[str, Tensor]) -> Policy:
+        """Return the policy with these trained weights; an adapter's base is shared."""
+        if self._lora is None or self._base is None:
+            return Policy(self._architecture, weights)
+        return Policy(self._architecture, self._base, Adapter(self._lora, weights))
 
     def _packed(self, plan: StepPlan, trajectories: Sequence[Trajectory]) -> Batch:
         try:
@@ -132,8 +159,14 @@ class Learner:
             raise RejectedPlan(str(problem)) from problem
 
     def _keep_reference(self, plan: StepPlan) -> None:
-        """The weights before the first update are the reference, kept from the first step that compares with them."""
+        """The weights before the first update are the reference, kept from the first step that compares with them.
+
+        An adapter's reference is the base, which is there at any time.
+        """
         if self._reference is not None or "logp_ref" not in _needs(plan):
+            return
+        if self._lora is not None:
+            self._reference = self._made({})
             return
         if self._updates:
             raise RejectedPlan("logp_ref: the first step of a model must use the reference for a later one to have it")

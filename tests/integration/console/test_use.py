@@ -10,15 +10,7 @@ from hone.client import Client
 from tests.integration.console import rows
 from tests.integration.console.conftest import kept_picture, sign_in
 from tests.integration.console.rows import World
-from tests.servers.chromium import Browser, attribute
-
-
-def at(browser: Browser, path: str) -> bool:
-    return browser.path() == path
-
-
-def themed(browser: Browser, name: str) -> bool:
-    return name in attribute(browser.find("body"), "class")
+from tests.servers.chromium import Browser
 
 
 @pytest.mark.usefixtures("world")
@@ -118,14 +110,14 @@ def test_samples_are_filtered(signed_in: Browser, world: World) -> None:
 def test_tokens_are_coloured_by_log_prob_and_by_advantage(signed_in: Browser, world: World) -> None:
     signed_in.open(f"/runs/{world.running.id}/samples/{world.group}/0", "the less likely")
     token = signed_in.find(".call .tokens:not(.context) > span")
-    assert "log-prob -" in attribute(token, "title")
-    assert "advantage +0.866" in attribute(token, "title")
+    assert "log-prob -" in str(token.get_attribute("title"))
+    assert "advantage +0.866" in str(token.get_attribute("title"))
     signed_in.find(".q-select").click()
     signed_in.wait(lambda: [one for one in signed_in.all(".q-item") if one.text == "advantage"])
     next(one for one in signed_in.all(".q-item") if one.text == "advantage").click()
     signed_in.wait_for("blue is better")
     token = signed_in.find(".call .tokens:not(.context) > span")
-    assert "40, 150, 240" in attribute(token, "style")
+    assert "40, 150, 240" in str(token.get_attribute("style"))
 
 
 def test_a_sample_is_searched(signed_in: Browser, world: World) -> None:
@@ -141,11 +133,11 @@ def test_keys_lead_everywhere(signed_in: Browser) -> None:
                          ("r", "/runs")):
         signed_in.press("g")
         signed_in.press(letter)
-        signed_in.wait(partial(at, signed_in, path))
+        signed_in.wait(partial(_is_at, signed_in, path))
         signed_in.wait(lambda: signed_in.all(".content h1"))
     signed_in.wait_for("sort six digits")
     signed_in.press("/")
-    signed_in.wait(lambda: attribute(signed_in.focused(), "aria-label") == "Search by name or id")
+    signed_in.wait(lambda: signed_in.focused().get_attribute("aria-label") == "Search by name or id")
     signed_in.press("gm")
     assert signed_in.path() == "/runs"
 
@@ -163,7 +155,7 @@ def test_everything_is_reached_by_tab(signed_in: Browser) -> None:
     for _ in range(25):
         signed_in.press(Keys.TAB)
         focused = signed_in.focused()
-        reached.append(focused.text or attribute(focused, "aria-label"))
+        reached.append(focused.text or focused.get_attribute("aria-label"))
     for name in ("Skip to content", "Usage", "Sign out", "Search by name or id", "State", "sort six digits"):
         assert any(name in (one or "") for one in reached), (name, reached)
 
@@ -171,12 +163,12 @@ def test_everything_is_reached_by_tab(signed_in: Browser) -> None:
 def test_the_theme_follows_the_system_until_it_is_chosen(signed_in: Browser) -> None:
     signed_in.look(dark=True)
     signed_in.open("/models", "toy-text")
-    signed_in.wait(lambda: "body--dark" in attribute(signed_in.find("body"), "class"))
+    signed_in.wait(lambda: "body--dark" in str(signed_in.find("body").get_attribute("class")))
     for expected in (True, False):
         signed_in.find("button[aria-label^='Theme']").click()
-        signed_in.wait(partial(themed, signed_in, "body--dark" if expected else "body--light"))
+        signed_in.wait(partial(_is_dark, signed_in, expected))
     signed_in.open("/usage", "By key")
-    signed_in.wait(lambda: "body--light" in attribute(signed_in.find("body"), "class"))
+    signed_in.wait(lambda: "body--light" in str(signed_in.find("body").get_attribute("class")))
 
 
 def test_what_models_write_is_text_and_nothing_else(signed_in: Browser, hone: Client) -> None:
@@ -188,3 +180,11 @@ def test_what_models_write_is_text_and_nothing_else(signed_in: Browser, hone: Cl
 
 def test_signing_in_again_replaces_the_key(signed_in: Browser, other_tenant: str) -> None:
     sign_in(signed_in, other_tenant, "/runs", "No runs yet")
+
+
+def _is_at(browser: Browser, path: str) -> bool:
+    return browser.path() == path
+
+
+def _is_dark(browser: Browser, expected: bool) -> bool:
+    return ("body--dark" in str(browser.find("body").get_attribute("class"))) == expected

@@ -11,6 +11,8 @@ import pytest
 import torch
 
 from hone.models import toy
+from hone.models.adapter import Lora
+from hone.models.checkpoint import read_weights, weights_bytes
 from hone.models.checkpoint_header import BadCheckpoint
 from hone.trajectory.microbatches import cut
 from hone.trajectory.packing import pack, sequences
@@ -254,3 +256,45 @@ def test_an_incomplete_snapshot_is_refused_by_name(name):
     del files[name]
     with pytest.raises(BadCheckpoint, match=name):
         Learner.restore(files, OPTIMIZER, token_budget=100)
+
+
+LORA = Lora(2, 4.0, ("q_proj", "down_proj"))
+FILES = toy.files(0, hidden=32, heads=2, head_dim=16, ffn=64)
+
+
+def adapted(threads=1, token_budget=10_000):
+    return Learner.create(FILES, OPTIMIZER, token_budget=token_budget, threads=threads, lora=LORA, seed=3)
+
+
+def test_an_adapter_is_trained_and_its_base_stays():
+    trained = adapted()
+    before = {name: tensor.clone() for name, tensor in trained._base.items()}
+    losses = set()
+    for number in range(3):
+        train(trained, 1, first=number)
+        losses.add(trained.forward_backward(*random_step(seed=0))["loss"])
+    assert len(losses) == 3
+    assert all(torch.equal(tensor, before[name]) for name, tensor in trained._base.items())
+    assert set(read_weights(trained.weights())) == set(LORA.shapes(trained._architecture))
+
+
+@pytest.mark.parametrize("algorithm", [None, KL])
+def test_an_adapter_goes_on_from_its_snapshot_exactly(algorithm):
+    straight = train(adapted(), 6, algorithm)
+    stopped = train(adapted(), 3, algorithm)
+    resumed = Learner.restore(stopped.snapshot(), OPTIMIZER, token_budget=10_000, base=FILES)
+    assert "reference.safetensors" not in stopped.snapshot()
+    assert train(resumed, 3, algorithm, first=3).weights() == straight.weights()
+
+
+def test_an_adapters_reference_is_its_base_at_any_time():
+    late = train(adapted(), 2)
+    metrics = late.forward_backward(*random_step(seed=2, algorithm=KL))
+    assert metrics["kl"] > 0 if "kl" in metrics else any("kl" in name for name in metrics)
+
+
+def test_a_snapshot_whose_adapter_does_not_fit_is_refused():
+    files = adapted().snapshot()
+    files["adapter_model.safetensors"] = weights_bytes({"strange": torch.zeros(1)})
+    with pytest.raises(BadCheckpoint, match="adapter_model"):
+        Learner.restore(files, OPTIMIZER, token_budget=10_000, base=FILES)

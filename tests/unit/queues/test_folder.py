@@ -11,6 +11,7 @@ from hone.queues import application
 from hone.queues.hints import Hints
 from hone.queues.topology import CLAIM_ROLLOUTS, DEAD_ROLLOUTS, ROLLOUTS
 from hone.spec.settings import Settings
+from hone.telemetry import tracing
 
 
 @pytest.fixture
@@ -31,6 +32,15 @@ def test_hints_are_empty_messages_for_the_claiming_task(settings: Settings, chan
     assert message.headers["task"] == CLAIM_ROLLOUTS
     assert message.payload[:2] == [[], {}]
     assert message.content_type == "application/json"
+
+
+@pytest.mark.usefixtures("spans")
+def test_a_hint_carries_its_place_in_a_trace(settings: Settings, channel: Any) -> None:
+    with tracing.span("request", root=True):
+        place = tracing.current()
+        Hints(settings).send(1)
+    Hints(settings).send(1)
+    assert [ROLLOUTS(channel).get().headers.get("traceparent") for _ in range(2)] == [place, None]
 
 
 def test_each_message_is_taken_once_and_in_order(channel: Any) -> None:

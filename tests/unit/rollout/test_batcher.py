@@ -2,9 +2,12 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
+from hone.telemetry import tracing
 from services.rollout.batcher import Batcher, Unanswered
 
 
@@ -116,3 +119,24 @@ async def test_items_given_up_before_their_call_are_left_out() -> None:
     assert doubler.batches == [[2]]
     with pytest.raises(asyncio.CancelledError):
         await given_up
+
+
+async def test_a_call_belongs_to_the_first_that_is_traced_and_is_linked_to_the_others(
+    spans: InMemorySpanExporter,
+) -> None:
+    async def answer(items: list[str]) -> AsyncIterator[tuple[int, str]]:
+        with tracing.span("call"):
+            for place, item in enumerate(items):
+                yield place, item
+
+    batcher = Batcher(answer)
+
+    async def ask(name: str, traced: bool) -> None:
+        with tracing.span(name, root=traced):
+            await batcher.ask(name)
+
+    await asyncio.gather(ask("untraced", False), ask("first", True), ask("second", True))
+    found: dict[str, Any] = {span.name: span for span in spans.get_finished_spans()}
+    assert found.keys() == {"first", "second", "call"}
+    assert found["call"].parent.span_id == found["first"].context.span_id
+    assert [link.context.span_id for link in found["call"].links] == [found["second"].context.span_id]

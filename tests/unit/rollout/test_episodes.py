@@ -81,7 +81,7 @@ def answer(question: Question, text: str) -> Call:
 
 async def played(local: Local, script: Script, first: str, group: Any = GROUP) -> Episode:
     session = await local.reset(group)
-    acting = Acting.of(group, session.observation)
+    acting = Acting.of(group, session.observation, 512)
     asked = acting.opening(session.observation)
     episode = Episode(group, 0, TOKENIZER, acting, session, asked, session.observation.item_json)
     question = Question(group, TOKENIZER, 0, TOKENIZER.prompt_ids(asked))

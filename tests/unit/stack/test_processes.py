@@ -17,9 +17,15 @@ def record() -> Record:
 
 def test_one_of_each_kind_in_its_own_slot(record: Record) -> None:
     found = processes.services({}, {}, record, {})
-    assert [one.name for one in found] == [f"{kind}-0" for kind in KINDS]
+    assert [one.name for one in found] == [f"{kind}-0" for kind in KINDS if KINDS[kind].only_with is None]
     assert all(one.environment["HONE_PROCESS_NAME"] == one.name for one in found)
     assert found[-1].command == (sys.executable, "-m", "services.console")
+
+
+def test_metrics_are_copied_by_a_process_that_is_there_when_sinks_are_named(record: Record) -> None:
+    found = processes.services({}, {}, record, {"HONE_SINKS": "tensorboard:///runs"})
+    assert [one.name for one in found] == [f"{kind}-0" for kind in KINDS]
+    assert "sinks-0" in [one.name for one in processes.services({"sinks": 1}, {}, record, {})]
 
 
 def test_each_of_several_listens_on_a_port_of_its_own(record: Record) -> None:
@@ -30,6 +36,18 @@ def test_each_of_several_listens_on_a_port_of_its_own(record: Record) -> None:
     shared = processes.addresses(list(found.values()))
     assert shared["HONE_INFERENCE_ADDRESS"] == found["inference-0"].address
     assert "HONE_REWARD_ADDRESS" in shared
+
+
+def test_each_process_tells_its_metrics_at_a_port_of_its_own_and_keeps_it(record: Record) -> None:
+    assert not any("HONE_METRICS_ADDRESS" in one.environment for one in processes.services({}, {}, record, {}))
+    given = {"HONE_METRICS_ADDRESS": "0.0.0.0:0"}
+    first, again = (processes.services({"rollout": 2}, {}, record, given) for _ in range(2))
+    told = [one.environment["HONE_METRICS_ADDRESS"] for one in first]
+    assert len(set(told)) == sum(kind.only_with is None for kind in KINDS.values()) + 1
+    assert all(address.startswith("0.0.0.0:") and not address.endswith(":0") for address in told)
+    assert told == [one.environment["HONE_METRICS_ADDRESS"] for one in again]
+    assert record.ports["trainer-0 metrics"]
+    assert "HONE_METRICS_ADDRESS" not in processes.addresses(first)
 
 
 def test_a_given_address_is_the_first_ones(record: Record) -> None:

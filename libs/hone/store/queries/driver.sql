@@ -10,7 +10,7 @@ WHERE id = (
     SELECT id FROM runs
     WHERE state IN ('queued', 'running', 'paused') AND (lease_expires IS NULL OR lease_expires <= now())
     ORDER BY created_at, id LIMIT 1 FOR UPDATE SKIP LOCKED)
-RETURNING id, tenant_id, spec, policy_model_id, lease_epoch
+RETURNING id, tenant_id, spec, policy_model_id, lease_epoch, traceparent
 
 -- name: renew_lease
 UPDATE runs SET lease_expires = now() + make_interval(secs => %(lease_s)s)
@@ -50,10 +50,10 @@ SELECT coalesce(max(request_no) + 1, 0) AS request_no FROM groups WHERE run_id =
 
 -- name: request_groups
 INSERT INTO groups (tenant_id, run_id, purpose, request_no, step, series, task, task_hash, n, sampling, grader,
-                    model_id, version_id, deadline)
+                    model_id, version_id, deadline, traceparent)
 SELECT %(tenant_id)s, %(run_id)s, %(purpose)s, g.request_no, %(step)s, %(series)s, g.task, g.task_hash, g.n,
     %(sampling)s, %(grader)s, %(model_id)s, %(version_id)s,
-    least(r.deadline, now() + make_interval(secs => %(deadline_s)s))
+    least(r.deadline, now() + make_interval(secs => %(deadline_s)s)), %(traceparent)s
 FROM unnest(%(request_nos)s::int[], %(tasks)s::jsonb[], %(task_hashes)s::text[], %(ns)s::int[])
     AS g (request_no, task, task_hash, n), runs r
 WHERE r.id = %(run_id)s
@@ -74,8 +74,13 @@ WHERE g.run_id = %(run_id)s AND g.purpose = %(purpose)s AND g.state = 'ready' AN
 ORDER BY g.oldest, g.request_no, t.index
 
 -- name: plan_step
-INSERT INTO steps (run_id, tenant_id, n, epoch, plan, group_ids, dropped_ids)
-VALUES (%(run_id)s, %(tenant_id)s, %(n)s, %(epoch)s, %(plan)s, %(group_ids)s, %(dropped_ids)s)
+INSERT INTO steps (run_id, tenant_id, n, epoch, plan, group_ids, dropped_ids, traceparent)
+VALUES (%(run_id)s, %(tenant_id)s, %(n)s, %(epoch)s, %(plan)s, %(group_ids)s, %(dropped_ids)s, %(traceparent)s)
+
+-- name: step_times
+SELECT coalesce((SELECT min(g.created_at) FROM groups g WHERE g.id = ANY (s.group_ids)), s.planned_at) AS requested_at,
+    s.committed_at, cardinality(s.group_ids) AS groups
+FROM steps s WHERE s.run_id = %(run_id)s AND s.n = %(n)s AND s.state = 'committed'
 
 -- name: drop_groups
 UPDATE groups SET state = 'dropped', reason = %(reason)s, ended_at = now()

@@ -30,12 +30,12 @@ VALUES (%(id)s, %(tenant_id)s, %(kind)s, %(name)s, %(hash)s, %(manifest)s, %(rep
 ON CONFLICT DO NOTHING
 
 -- name: add_model
-INSERT INTO models (id, tenant_id, base_artifact_id, base_version_id, config)
-VALUES (%(id)s, %(tenant_id)s, %(base_artifact_id)s, %(base_version_id)s, %(config)s)
+INSERT INTO models (id, tenant_id, kind, base_artifact_id, base_version_id, config)
+VALUES (%(id)s, %(tenant_id)s, %(kind)s, %(base_artifact_id)s, %(base_version_id)s, %(config)s)
 
 -- name: add_run
-INSERT INTO runs (id, tenant_id, key_id, name, spec, spec_sha, policy_model_id, deadline)
-VALUES (%(id)s, %(tenant_id)s, %(key_id)s, %(name)s, %(spec)s, %(spec_sha)s, %(model_id)s,
+INSERT INTO runs (id, tenant_id, key_id, name, spec, spec_sha, policy_model_id, traceparent, deadline)
+VALUES (%(id)s, %(tenant_id)s, %(key_id)s, %(name)s, %(spec)s, %(spec_sha)s, %(model_id)s, %(traceparent)s,
         now() + make_interval(secs => %(deadline_s)s))
 
 -- name: add_event
@@ -107,11 +107,13 @@ WHERE model_id = %(model_id)s AND (%(after)s::integer IS NULL OR number < %(afte
 ORDER BY number DESC, id DESC LIMIT %(limit)s
 
 -- name: version
-SELECT v.id, v.model_id, v.number, v.weights_deleted_at IS NULL AS stored FROM versions v
+SELECT v.id, v.model_id, v.number, v.weights_deleted_at IS NULL AS stored,
+    jsonb_exists(v.manifest -> 'files', 'adapter_model.safetensors') AS adapter FROM versions v
 WHERE v.id = %(version_id)s AND v.state = 'live'
 
 -- name: newest_version
-SELECT v.id, v.model_id, v.number FROM versions v
+SELECT v.id, v.model_id, v.number, jsonb_exists(v.manifest -> 'files', 'adapter_model.safetensors') AS adapter
+FROM versions v
 WHERE v.model_id = %(model_id)s AND v.state = 'live' AND v.weights_deleted_at IS NULL
 ORDER BY v.number DESC LIMIT 1
 

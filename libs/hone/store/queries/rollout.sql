@@ -24,7 +24,7 @@ UPDATE groups g SET attempt = g.attempt + 1, claim_owner = %(owner)s, reason = N
 FROM mine, runs r
 WHERE g.id = mine.id AND r.id = g.run_id
 RETURNING g.id, g.attempt, g.tenant_id, g.run_id, (r.spec ->> 'seed')::bigint AS seed, g.purpose, g.request_no, g.task,
-    g.task_hash, g.n, g.sampling, g.grader, g.model_id, g.version_id, g.begun,
+    g.task_hash, g.n, g.sampling, g.grader, g.model_id, g.version_id, g.begun, g.traceparent,
     coalesce(r.spec -> 'harness', '{"name": "chat", "params": {}}') AS harness,
     extract(epoch FROM g.deadline - now())::double precision AS remaining_s
 
@@ -106,7 +106,7 @@ VALUES (%(tenant_id)s, %(run_id)s, %(kind)s, %(message)s, %(data)s)
 
 -- name: engines
 SELECT e.id, e.address, e.kind, e.build,
-    coalesce(array_agg(m.model_id) FILTER (WHERE m.model_id IS NOT NULL), '{}') AS models
+    coalesce(array_agg(m.model_id) FILTER (WHERE m.version_id IS NOT NULL), '{}') AS models
 FROM engines e LEFT JOIN engine_models m ON m.engine_id = e.id
 WHERE e.heartbeat_at > now() - make_interval(secs => %(fresh_s)s)
 GROUP BY e.id ORDER BY e.id

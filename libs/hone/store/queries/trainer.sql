@@ -33,7 +33,10 @@ SELECT id, seq, kind, payload, payload_sha FROM operations
 WHERE model_id = %(model_id)s AND state = 'done' AND seq > %(after_seq)s AND kind <> 'export' ORDER BY seq
 
 -- name: queued
-SELECT id, seq, kind, payload, payload_sha FROM operations
+SELECT id, seq, kind, payload, payload_sha, (
+    SELECT s.traceparent FROM steps s
+    WHERE s.run_id = payload ->> 'run_id' AND s.n = (payload ->> 'step')::integer) AS traceparent
+FROM operations
 WHERE model_id = %(model_id)s AND state = 'queued' ORDER BY seq LIMIT 16
 
 -- name: step_plan

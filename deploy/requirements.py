@@ -1,0 +1,15 @@
+"""Print what pyproject.toml asks for, with the extras named on the command line: a layer that code does not change."""
+
+import sys
+import tomllib
+from pathlib import Path
+
+
+def main(extras: list[str]) -> None:
+    project = tomllib.loads(Path("pyproject.toml").read_text())["project"]
+    wanted = [*project["dependencies"], *(one for name in extras for one in project["optional-dependencies"][name])]
+    print("\n".join(wanted))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

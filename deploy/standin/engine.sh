@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# A container engine by hand, for a Debian machine that runs none: needs root, and takes back what it did
+# to addresses, routes and filters; the packages and DIRECTORY stay.
+#   engine.sh start DIRECTORY   prints what to export
+#   engine.sh stop DIRECTORY
+set -euo pipefail
+
+directory=$2
+export DEBIAN_FRONTEND=noninteractive
+
+start() {
+  mkdir -p "$directory/plugins"
+  local missing=()
+  command -v dockerd > /dev/null || missing+=(docker.io)
+  command -v iptables > /dev/null || missing+=(iptables)
+  if (( ${#missing[@]} )); then
+    apt-get update -qq && apt-get install -qq -y --no-install-recommends "${missing[@]}" > /dev/null
+  fi
+  cat /proc/sys/net/ipv4/ip_forward > "$directory/ip_forward"
+  iptables-save > "$directory/iptables"
+  dockerd --data-root "$directory/data" --exec-root "$directory/exec" --pidfile "$directory/dockerd.pid" \
+    --host "unix://$directory/docker.sock" --bip 172.28.0.1/16 > "$directory/dockerd.log" 2>&1 &
+  for _ in $(seq 150); do
+    docker -H "unix://$directory/docker.sock" info > /dev/null 2>&1 && break
+    sleep 0.2
+  done
+  docker -H "unix://$directory/docker.sock" info > /dev/null 2> "$directory/info.err" \
+    || { tail -20 "$directory/dockerd.log" >&2; exit 1; }
+  plugins
+  echo "export DOCKER_HOST=unix://$directory/docker.sock DOCKER_CONFIG=$directory/config"
+}
+
+# Compose and BuildKit as Debian 13 has them: single programs, taken out of their packages without installing those.
+plugins() {
+  local config=$directory/config apt=$directory/apt
+  test ! -x "$config/cli-plugins/docker-compose" || return 0
+  mkdir -p "$config/cli-plugins" "$apt/parts" "$apt/lists/partial" "$apt/cache/archives/partial" "$apt/x"
+  sed -n '1,/^$/p' /etc/apt/sources.list.d/debian.sources | sed 's/^Suites:.*/Suites: trixie/' > "$apt/parts/trixie.sources"
+  local options=(-o Dir::Etc::SourceList=/dev/null -o "Dir::Etc::SourceParts=$apt/parts" -o "Dir::State::lists=$apt/lists"
+    -o "Dir::Cache=$apt/cache")
+  apt-get "${options[@]}" update -qq
+  (cd "$apt" && apt-get "${options[@]}" download docker-compose docker-buildx > /dev/null)
+  for package in "$apt"/*.deb; do dpkg-deb -x "$package" "$apt/x"; done
+  cp "$apt"/x/usr/libexec/docker/cli-plugins/* "$config/cli-plugins/"
+}
+
+stop() {
+  local pid
+  test -f "$directory/dockerd.pid" || exit 0
+  pid=$(cat "$directory/dockerd.pid")
+  kill "$pid"
+  for _ in $(seq 300); do kill -0 "$pid" 2> /dev/null || break; sleep 0.2; done
+  iptables-restore < "$directory/iptables"
+  cat "$directory/ip_forward" > /proc/sys/net/ipv4/ip_forward
+  ip link delete docker0 2> /dev/null || true
+}
+
+"$1"

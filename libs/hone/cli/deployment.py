@@ -1,0 +1,27 @@
+"""`hone prepare`: the servers of a deployment made ready, once before its services start."""
+
+from typing import Annotated
+
+import typer
+from psycopg import OperationalError
+
+from hone.cli.output import say
+from hone.spec.settings import Settings
+from hone.stack import deployment
+from hone.stack.provision import RoleRefused
+from hone.store.migration import MigrationChanged
+from hone.store.objects import StoreAway
+
+_MISTAKES = (OperationalError, RoleRefused, MigrationChanged, StoreAway, PermissionError, ValueError)
+
+
+def prepare(
+    timeout: Annotated[float, typer.Option(help="Seconds the database has to answer.")] = 60.0,
+) -> None:
+    """Make the servers that HONE_* variables name ready: schema, logins, bucket. Done again it changes nothing."""
+    try:
+        applied = deployment.prepare(Settings(), timeout)
+    except _MISTAKES as error:
+        typer.echo(f"error: {error}", err=True)
+        raise typer.Exit(1) from None
+    say(f"ready; migrations applied now: {', '.join(applied) or 'none'}")

@@ -1,0 +1,93 @@
+"""A process in a container of its own: named and reached by the container's name, and asked how it is from inside.
+
+`python -m hone.stack.container run KIND` becomes the process; `… probe KIND` ends with 0 if it is well.
+"""
+
+import os
+import socket
+import sys
+import urllib.request
+from collections.abc import Mapping
+
+import grpc
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+from hone.spec import settings as service_settings
+from hone.spec.settings import Settings
+from hone.stack.processes import KINDS
+from hone.stack.record import reachable
+from hone.store.database import Database
+
+TIMEOUT_S = 5.0
+_PAGES = {"gateway", "console"}
+"""Processes that speak HTTP."""
+_EVERYWHERE = {"0.0.0.0", "::"}
+
+
+class Unwell(Exception):
+    """The process does not answer, or has not reported for longer than a lease."""
+
+
+def environment(kind: str, host: str, given: Mapping[str, str]) -> dict[str, str]:
+    """Return what the process has besides `given`: its slot, and where it listens, both by the container's name.
+
+    Others find a kind at the address that they are given; an engine registers under this one, so that there may be
+    several. An address of every interface stays as it is.
+    """
+    own = {"HONE_PROCESS_NAME": given.get("HONE_PROCESS_NAME") or f"{kind}-{host}"}
+    setting = KINDS[kind].address_setting
+    if setting is None:
+        return own
+    variable = f"HONE_{setting.upper()}"
+    place, _, port = (given.get(variable) or Settings.model_fields[setting].default).rpartition(":")
+    return {**own, variable: f"{place if place in _EVERYWHERE else host}:{port}"}
+
+
+def probe(kind: str, settings: Settings) -> None:
+    """Ask the process of this container how it is. Raises Unwell, or the error of who should have answered."""
+    setting = KINDS[kind].address_setting
+    if setting is None:
+        _expect_heartbeat(settings)
+    elif kind in _PAGES:
+        with urllib.request.urlopen(f"http://{reachable(getattr(settings, setting))}/healthz", timeout=TIMEOUT_S):
+            pass
+    else:
+        _expect_serving(getattr(settings, setting))
+
+
+def _expect_serving(address: str) -> None:
+    with grpc.insecure_channel(reachable(address)) as channel:
+        answer = health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(), timeout=TIMEOUT_S)
+    if answer.status != health_pb2.HealthCheckResponse.SERVING:
+        raise Unwell(f"{address} is {health_pb2.HealthCheckResponse.ServingStatus.Name(answer.status)}")
+
+
+def _expect_heartbeat(settings: Settings) -> None:
+    database = Database(settings.database_url, size=1)
+    try:
+        with database.transaction() as transaction:
+            ages = {row["id"]: row["age_s"] for row in transaction.all("workers.all")}
+    finally:
+        database.close()
+    age_s = ages.get(settings.process_name)
+    if age_s is None:
+        raise Unwell(f"{settings.process_name} has not reported")
+    if age_s > settings.lease_s:
+        raise Unwell(f"{settings.process_name} has been silent for {age_s:.0f} s")
+
+
+def main(verb: str, kind: str) -> None:
+    """Become the process, or ask it."""
+    os.environ.update(environment(kind, socket.gethostname(), os.environ))
+    if verb == "run":
+        os.execv(sys.executable, [sys.executable, "-m", KINDS[kind].module])
+    try:
+        probe(kind, service_settings.load())
+    except Exception as error:
+        sys.exit(f"{type(error).__name__}: {error}")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3 or sys.argv[1] not in {"run", "probe"} or sys.argv[2] not in KINDS:
+        sys.exit(f"usage: python -m hone.stack.container run|probe {'|'.join(KINDS)}")
+    main(*sys.argv[1:])

@@ -1,0 +1,46 @@
+"""The servers of a deployment made ready for its services: schema, logins, bucket. Done again it changes nothing."""
+
+import time
+from urllib.parse import unquote, urlsplit
+
+from psycopg import OperationalError
+
+from hone.spec import destinations
+from hone.spec.settings import Settings
+from hone.stack import provision
+from hone.store import migration, objects
+
+_PAUSE_S = 0.5
+
+
+def prepare(settings: Settings, timeout_s: float) -> list[str]:
+    """Bring the database's schema up to date, make both roles' logins and the bucket; return the migrations applied.
+
+    The database gets `timeout_s` seconds to answer. Raises psycopg.OperationalError, RoleRefused, StoreAway,
+    PermissionError, ValueError for a setting that is not given.
+    """
+    _expect_given(settings, "owner_database_url", "database_url", "gateway_database_url", "objects_url")
+    applied = _migrated(settings.owner_database_url, time.monotonic() + timeout_s)
+    for url, role in ((settings.database_url, "hone_worker"), (settings.gateway_database_url, "hone_gateway")):
+        parts = urlsplit(url)
+        provision.ensure_login(
+            settings.owner_database_url, unquote(parts.username or ""), role, unquote(parts.password or ""))
+    provision.forget_sinks(settings.database_url, destinations.names(settings.sinks))
+    objects.connect(settings.objects_url)
+    return applied
+
+
+def _expect_given(settings: Settings, *names: str) -> None:
+    for name in names:
+        if not getattr(settings, name):
+            raise ValueError(f"HONE_{name.upper()}: found nothing, expected a URL")
+
+
+def _migrated(owner_url: str, until: float) -> list[str]:
+    while True:
+        try:
+            return migration.apply(owner_url)
+        except OperationalError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(_PAUSE_S)

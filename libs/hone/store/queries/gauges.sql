@@ -1,0 +1,50 @@
+-- What is scraped: by the gateway for one tenant, by a driver for all.
+
+-- name: runs
+SELECT s.state, count(r.id) AS runs
+FROM unnest(ARRAY['queued', 'running', 'paused', 'succeeded', 'failed', 'cancelled']) AS s (state)
+LEFT JOIN runs r USING (state) GROUP BY s.state
+
+-- name: open_runs
+SELECT r.id AS run, coalesce(last.n, 0) AS step, (r.spec ->> 'steps')::integer AS steps,
+    (r.spec ->> 'max_staleness')::integer AS max_staleness,
+    (r.spec ->> 'gap_alarm_nats')::double precision AS gap_alarm,
+    CASE WHEN r.state = 'running' THEN
+        extract(epoch FROM now() - coalesce(last.committed_at, r.started_at)) END AS quiet_s,
+    extract(epoch FROM last.committed_at - (
+        SELECT committed_at FROM steps s
+        WHERE s.run_id = r.id AND s.n = last.n - 1 AND s.state = 'committed')) AS step_s,
+    (SELECT avg((t.score IS NULL)::integer) FROM trajectories t WHERE t.group_id = ANY (last.group_ids)) AS masked,
+    told.names ->> 'gap/mean' AS gap, told.names ->> 'staleness/mean' AS staleness,
+    told.names ->> 'trainer/idle_s' AS idle_s
+FROM runs r
+LEFT JOIN LATERAL (
+    SELECT n, committed_at, group_ids FROM steps s WHERE s.run_id = r.id AND s.state = 'committed'
+    ORDER BY n DESC LIMIT 1) last ON true
+LEFT JOIN LATERAL (
+    SELECT jsonb_object_agg(m.name, m.value) AS names FROM metrics m
+    WHERE m.run_id = r.id AND m.step = last.n
+        AND m.name = ANY (ARRAY['gap/mean', 'staleness/mean', 'trainer/idle_s'])) told ON true
+WHERE r.state IN ('queued', 'running', 'paused')
+
+-- name: groups
+SELECT purpose, found.state, count(*) AS groups, extract(epoch FROM now() - min(created_at)) AS oldest_s
+FROM groups g, LATERAL (SELECT CASE WHEN g.state = 'ready' THEN 'ready' WHEN claim_expires > now() THEN 'claimed'
+    ELSE 'waiting' END AS state) found
+WHERE g.state IN ('requested', 'ready') GROUP BY purpose, found.state
+
+-- name: operations
+SELECT count(*) AS operations, coalesce(extract(epoch FROM now() - min(created_at)), 0) AS oldest_s
+FROM operations WHERE state = 'queued'
+
+-- name: engines
+SELECT e.id AS engine, extract(epoch FROM now() - heartbeat_at) AS age_s, count(m.refused_version_id) AS refused
+FROM engines e LEFT JOIN engine_models m ON m.engine_id = e.id GROUP BY e.id
+
+-- name: engine_models
+-- Through models, so that a tenant sees what was generated for its own.
+SELECT h.engine_id AS engine, h.model_id AS model, h.generated_tokens, h.generated_samples, h.computed_s
+FROM engine_models h JOIN models m ON m.id = h.model_id WHERE h.version_id IS NOT NULL
+
+-- name: workers
+SELECT kind, id AS worker, extract(epoch FROM now() - heartbeat_at) AS age_s FROM workers

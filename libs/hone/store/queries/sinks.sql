@@ -1,0 +1,38 @@
+-- name: hold
+-- Whether this session is the one that sends to a sink; when its connection ends, another may.
+SELECT CASE
+    WHEN EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid() AND granted) THEN true
+    ELSE pg_try_advisory_lock(hashtext('hone.sinks'), hashtext(%(sink)s)) END AS held
+
+-- name: forget_others
+WITH forgotten AS (DELETE FROM sinks WHERE NOT name = ANY (%(names)s))
+DELETE FROM unsent_points WHERE NOT sink = ANY (%(names)s)
+
+-- name: known
+SELECT name FROM sinks
+
+-- name: hold_metrics
+-- Nobody records between the naming of a sink and the look at what is there already: neither misses a point.
+LOCK TABLE metrics IN SHARE ROW EXCLUSIVE MODE
+
+-- name: add
+INSERT INTO sinks (name) VALUES (%(sink)s) ON CONFLICT DO NOTHING
+
+-- name: owe_everything
+INSERT INTO unsent_points (sink, run_id, step, name) SELECT %(sink)s, run_id, step, name FROM metrics
+ON CONFLICT DO NOTHING
+
+-- name: unsent
+SELECT u.run_id, r.name AS run_name, u.step, u.name, m.value, extract(epoch FROM m.created_at)::double precision AS at
+FROM unsent_points u
+JOIN metrics m ON m.run_id = u.run_id AND m.name = u.name AND m.step = u.step
+JOIN runs r ON r.id = u.run_id
+WHERE u.sink = %(sink)s ORDER BY u.run_id, u.step, u.name LIMIT %(limit)s
+
+-- name: forget
+DELETE FROM unsent_points u
+USING unnest(%(run_ids)s::text[], %(steps)s::integer[], %(names)s::text[]) AS sent (run_id, step, name)
+WHERE u.sink = %(sink)s AND u.run_id = sent.run_id AND u.step = sent.step AND u.name = sent.name
+
+-- name: ended
+SELECT id, state FROM runs WHERE id = ANY (%(run_ids)s) AND ended_at IS NOT NULL

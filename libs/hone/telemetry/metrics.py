@@ -1,0 +1,61 @@
+"""What a process counts by itself, for Prometheus. What rows know is in hone.telemetry.gauges."""
+
+from collections.abc import Callable, Iterable
+
+from prometheus_client import REGISTRY, Counter, Histogram, start_http_server
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+
+_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
+
+RPC_SECONDS = Histogram(
+    "hone_rpc_duration_seconds", "gRPC calls that this process answered.", ("service", "method", "code"),
+    buckets=_SECONDS)
+HTTP_SECONDS = Histogram(
+    "hone_http_duration_seconds", "REST requests that this gateway answered.", ("method", "route", "status"),
+    buckets=_SECONDS)
+HINTS_SENT = Counter("hone_hints_sent", "Hints that the broker took.")
+HINTS_LOST = Counter("hone_hints_lost", "Hints that the broker did not take; they cost time and nothing else.")
+HINTS_RECEIVED = Counter("hone_hints_received", "Hints that woke this rollout worker.")
+GROUPS_CLAIMED = Counter("hone_groups_claimed", "Groups that this rollout worker claimed.")
+GROUPS_READY = Counter("hone_groups_ready", "Groups that this rollout worker made ready.")
+GROUPS_FAILED = Counter("hone_groups_failed", "Attempts at a group that failed in this rollout worker.")
+CLAIMS_LOST = Counter("hone_claims_lost", "Claims that this rollout worker lost to their expiry.")
+UNITS_COMMITTED = Counter("hone_units_committed", "Units of operations that this trainer committed.")
+PROCESS_METRICS = (RPC_SECONDS, HTTP_SECONDS, HINTS_SENT, HINTS_LOST, HINTS_RECEIVED, GROUPS_CLAIMED, GROUPS_READY,
+                   GROUPS_FAILED, CLAIMS_LOST, UNITS_COMMITTED)
+
+_serving = False
+
+
+def serve(address: str) -> None:
+    """Answer Prometheus at host:port from a thread. Raises OSError where the address is taken."""
+    global _serving  # noqa: PLW0603 — one process, one port
+    host, _, port = address.rpartition(":")
+    start_http_server(int(port), host)
+    _serving = True
+
+
+def served() -> bool:
+    """Tell whether anybody can read what is counted here."""
+    return _serving
+
+
+class Asked(Collector):
+    """Asks for metric families at each scrape."""
+
+    def __init__(self, ask: Callable[[], Iterable[Metric]]) -> None:
+        self._ask = ask
+
+    def collect(self) -> Iterable[Metric]:
+        """Return them."""
+        return self._ask()
+
+    def describe(self) -> Iterable[Metric]:
+        """Return nothing, so that registering does not ask."""
+        return ()
+
+
+def add(ask: Callable[[], Iterable[Metric]]) -> None:
+    """Let each scrape have what `ask` returns as well."""
+    REGISTRY.register(Asked(ask))

@@ -1,0 +1,91 @@
+"""Follows the metrics rows for one sink: what is unsent is written there, then forgotten."""
+
+import logging
+import threading
+from collections.abc import Sequence
+
+from psycopg import InterfaceError, OperationalError
+
+from hone.crashpoints import reach
+from hone.store.database import Database
+from hone.store.notifications import Listener
+from services.sinks.contract import Point, Sink, SinkAway
+
+_log = logging.getLogger(__name__)
+_BATCH = 2000
+_LONGEST_PAUSE_S = 60.0
+
+
+class Follower:
+    """Offers a sink its unsent points until told to stop; of several followers of one sink only one sends."""
+
+    def __init__(self, database_url: str, name: str, sink: Sink, sweep_s: float) -> None:
+        self._database = Database(database_url, size=1)  # one: the session that holds the sink is the one that reads
+        self._listener = Listener(database_url, "metrics")
+        self._name, self._sink, self._sweep_s = name, sink, sweep_s
+        self._open: set[str] = set()
+        self._failures = 0
+
+    def run(self, stop: threading.Event) -> None:
+        """Send, then wait for a hint, until `stop`."""
+        while not stop.is_set():
+            try:
+                while not stop.is_set() and self.advance():
+                    pass
+                self._failures = 0
+                self._listener.wait(self._sweep_s)
+            except (OperationalError, InterfaceError, SinkAway) as away:
+                self._pause(stop, away)
+        self._sink.close()
+        self._database.close()
+
+    def advance(self) -> bool:
+        """Send one batch of unsent points; False when there is none, or another process sends. Raises SinkAway."""
+        points = self._unsent()
+        if not points:
+            self._end_runs()
+            return False
+        self._sink.write(points)
+        self._open.update(point.run_id for point in points)
+        reach("sink.written")
+        self._forget(points)
+        return True
+
+    def _unsent(self) -> list[Point]:
+        with self._database.transaction() as transaction:
+            held = transaction.one("sinks.hold", sink=self._name)
+            if held is None or not held["held"]:
+                return []
+            return [Point(**row) for row in transaction.all("sinks.unsent", sink=self._name, limit=_BATCH)]
+
+    def _forget(self, points: Sequence[Point]) -> None:
+        with self._database.transaction() as transaction:
+            transaction.run(
+                "sinks.forget", sink=self._name, run_ids=[point.run_id for point in points],
+                steps=[point.step for point in points], names=[point.name for point in points])
+
+    def _end_runs(self) -> None:
+        if not self._open:
+            return
+        with self._database.transaction() as transaction:
+            ended = transaction.all("sinks.ended", run_ids=list(self._open))
+        for row in ended:
+            self._sink.end(row["id"], row["state"])
+            self._open.discard(row["id"])
+
+    def _pause(self, stop: threading.Event, away: Exception) -> None:
+        self._failures += 1
+        _log.warning("%s waits: %s", self._name, str(away).strip())
+        stop.wait(min(self._sweep_s * 2 ** self._failures, _LONGEST_PAUSE_S))
+
+
+def register(database: Database, names: list[str]) -> None:
+    """Let every point from now on, and those there are, be owed to these sinks, and none to others."""
+    with database.transaction() as transaction:
+        transaction.run("sinks.forget_others", names=names)
+        known = {row["name"] for row in transaction.all("sinks.known")}
+        for name in names:
+            if name not in known:
+                transaction.run("sinks.hold_metrics")
+                transaction.run("sinks.add", sink=name)
+                transaction.run("sinks.owe_everything", sink=name)

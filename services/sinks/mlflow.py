@@ -1,0 +1,67 @@
+"""MLflow: an experiment `hone` on a tracking server or in a local store, one MLflow run for each run."""
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Any
+
+from services.sinks.contract import LibraryMissing, Point, SinkAway
+
+EXPERIMENT = "hone"
+TAG = "hone.run_id"
+_BATCH = 500
+_ENDS = {"succeeded": "FINISHED", "failed": "FAILED", "cancelled": "KILLED"}
+
+
+class Mlflow:
+    """Logs points with the time they were recorded at: MLflow keeps equal ones of that time only once."""
+
+    def __init__(self, tracking_uri: str) -> None:
+        try:
+            from mlflow.exceptions import MlflowException
+            from mlflow.tracking import MlflowClient
+        except ImportError as error:
+            raise LibraryMissing("mlflow", "mlflow") from error
+        self._failures = (MlflowException, OSError)
+        self._client: Any = MlflowClient(tracking_uri)
+        self._runs: dict[str, str] = {}
+
+    def write(self, points: Sequence[Point]) -> None:
+        try:
+            for run_id, of_run in groupby(points, key=lambda point: point.run_id):
+                self._log(run_id, list(of_run))
+        except self._failures as error:
+            raise SinkAway(str(error)) from error
+
+    def end(self, run_id: str, state: str) -> None:
+        if run_id in self._runs:
+            try:
+                self._client.set_terminated(self._runs[run_id], _ENDS[state])
+            except self._failures as error:
+                raise SinkAway(str(error)) from error
+            del self._runs[run_id]
+
+    def close(self) -> None:
+        self._runs.clear()
+
+    def _log(self, run_id: str, points: list[Point]) -> None:
+        from mlflow.entities import Metric
+
+        if run_id not in self._runs:
+            self._runs[run_id] = self._opened(points[0])
+        metrics = [Metric(point.name, point.value, int(1000 * point.at), point.step) for point in points]
+        for first in range(0, len(metrics), _BATCH):
+            self._client.log_batch(self._runs[run_id], metrics=metrics[first:first + _BATCH])
+
+    def _opened(self, point: Point) -> str:
+        """Return the MLflow run of a run: the one that carries its id, else a new one."""
+        experiment = self._experiment()
+        found = self._client.search_runs([experiment], filter_string=f"tags.`{TAG}` = '{point.run_id}'", max_results=1)
+        if found:
+            return str(found[0].info.run_id)
+        made = self._client.create_run(
+            experiment, start_time=int(1000 * point.at), tags={TAG: point.run_id}, run_name=point.run_name)
+        return str(made.info.run_id)
+
+    def _experiment(self) -> str:
+        found = self._client.get_experiment_by_name(EXPERIMENT)
+        return str(found.experiment_id) if found else str(self._client.create_experiment(EXPERIMENT))

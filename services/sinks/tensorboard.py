@@ -1,0 +1,86 @@
+"""TensorBoard: event files below a directory, one folder a run."""
+
+import re
+from collections.abc import Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from services.sinks.contract import LibraryMissing, Point, SinkAway
+
+Key = tuple[str, int]
+
+
+class TensorBoard:
+    """Appends to event files; what the files of a run have already is not written again."""
+
+    def __init__(self, directory: str) -> None:
+        try:
+            import tensorboard.summary.writer.event_file_writer  # noqa: F401  # here, so that a lack is told at the start
+        except ImportError as error:
+            raise LibraryMissing("tensorboard", "tensorboard") from error
+        self._directory = Path(directory)
+        self._runs: dict[str, _EventFiles] = {}
+
+    def write(self, points: Sequence[Point]) -> None:
+        try:
+            for run_id, of_run in groupby(points, key=lambda point: point.run_id):
+                self._write_run(run_id, list(of_run))
+        except OSError as error:
+            self._runs.clear()
+            raise SinkAway(f"{self._directory}: {error}") from error
+
+    def end(self, run_id: str, state: str) -> None:
+        if run_id in self._runs:
+            self._runs.pop(run_id).close()
+
+    def close(self) -> None:
+        for run_id in list(self._runs):
+            self.end(run_id, "")
+
+    def _write_run(self, run_id: str, points: list[Point]) -> None:
+        if run_id not in self._runs:
+            self._runs[run_id] = _EventFiles(self._directory / folder(points[0]))
+        self._runs[run_id].append(points)
+
+
+def folder(point: Point) -> str:
+    """Return the name of a run's folder: readable, and its own."""
+    return f"{re.sub(r'[^A-Za-z0-9._-]+', '_', point.run_name)}-{point.run_id}"
+
+
+class _EventFiles:
+    """The event files of one run: those there are, read once, and a new one."""
+
+    def __init__(self, directory: Path) -> None:
+        from tensorboard.summary.writer.event_file_writer import EventFileWriter
+
+        self._known = written(directory)
+        self._writer: Any = EventFileWriter(str(directory))
+
+    def append(self, points: list[Point]) -> None:
+        new = [point for point in points if (point.name, point.step) not in self._known]
+        for step, of_step in groupby(new, key=lambda point: point.step):
+            self._writer.add_event(_event(step, list(of_step)))
+        self._writer.flush()
+        self._known.update((point.name, point.step) for point in new)
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+def written(directory: Path) -> set[Key]:
+    """Return name and step of every point in a directory's event files; one that was cut off counts to there."""
+    from tensorboard.backend.event_processing.event_file_loader import LegacyEventFileLoader
+
+    files = sorted(directory.glob("events.out.tfevents.*"))
+    events = (event for file in files for event in LegacyEventFileLoader(str(file)).Load())
+    return {(value.tag, event.step) for event in events for value in event.summary.value}
+
+
+def _event(step: int, points: list[Point]) -> Any:
+    from tensorboard.compat.proto.event_pb2 import Event
+    from tensorboard.compat.proto.summary_pb2 import Summary
+
+    values = [Summary.Value(tag=point.name, simple_value=point.value) for point in points]
+    return Event(wall_time=points[0].at, step=step, summary=Summary(value=values))

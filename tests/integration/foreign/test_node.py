@@ -1,0 +1,67 @@
+"""Node drives inference and learner of a real stack by grpc-js, from the .proto files alone."""
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from google.rpc import error_details_pb2
+
+from tests.acceptance import toy
+from tests.acceptance.scene import Scene, open_scene
+
+ROOT = Path(__file__).resolve().parents[3]
+MODULES = ROOT / ".cache" / "grpc-js"
+PACKAGES = ("@grpc/grpc-js@1.14.7", "@grpc/proto-loader@0.8.1")
+STEPS = 2
+
+
+@pytest.fixture(scope="module")
+def modules() -> Path:
+    """The folder with the Node packages, installed there at the first time."""
+    for program in ("node", "npm"):
+        if shutil.which(program) is None:
+            pytest.skip(f"{program} is not installed, so no foreign client can be run")
+    found = MODULES / "node_modules"
+    if not (found / "@grpc" / "proto-loader").exists():
+        subprocess.run(["npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", str(MODULES), *PACKAGES],
+                       check=True, timeout=300)
+    return found
+
+
+@pytest.fixture(scope="module")
+def scene(shared_directory: Path) -> Iterator[Scene]:
+    opened = open_scene(shared_directory / "foreign", {"sweep_s": 0.5}, {})
+    yield opened
+    opened.stack.stop()
+
+
+@pytest.fixture(scope="module")
+def place(scene: Scene, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What a foreign client is told: addresses, ids, and where definitions lie. The model is that of a finished run."""
+    scene.client.upload_model("base", toy.write_base(tmp_path_factory.mktemp("base"), steps=2))
+    run = scene.client.create_run(toy.spec("foreign", "base", STEPS, eval=None))
+    scene.finished(run.id)
+    versions = scene.rows("SELECT tenant_id, model_id, id, number FROM versions ORDER BY number DESC")
+    addresses = scene.stack.record().addresses
+    return {
+        "tenant_id": versions[0]["tenant_id"], "model_id": versions[0]["model_id"], "run_id": run.id,
+        "newest_version_id": versions[0]["id"], "numbers": [row["number"] for row in versions],
+        "inference_address": addresses["inference-0"], "learner_address": addresses["driver-0"],
+        "protos": str(ROOT / "proto"), "google_protos": str(Path(error_details_pb2.__file__).parents[2]),
+    }
+
+
+def test_a_client_in_another_language_needs_the_contracts_alone(modules: Path, place: dict[str, Any]) -> None:
+    environment = {**os.environ, "NODE_PATH": str(modules), "HONE_FOREIGN": json.dumps(place)}
+    script = Path(__file__).with_name("services.test.cjs")
+    ended = subprocess.run(["node", "--test", "--test-reporter=tap", str(script)], env=environment, text=True,
+                           capture_output=True, timeout=240, check=False)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert place["numbers"] == [2, 1, 0]
+    assert "# pass 7\n" in ended.stdout, ended.stdout
+    assert "# skipped 0\n" in ended.stdout, ended.stdout

@@ -1,0 +1,184 @@
+"""The sinks process on a real PostgreSQL: every point arrives once, whatever dies between."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hone.store.database import Database
+from services.sinks.contract import Point, SinkAway
+from services.sinks.follower import Follower, register
+from tests.integration.learner.rows import RunRows, add_run
+
+Record = Callable[[RunRows, int], None]
+
+
+class Memory:
+    """A sink that keeps what it is given, and is away as often as told."""
+
+    def __init__(self, failures: int = 0) -> None:
+        self.points: list[Point] = []
+        self.ended: list[tuple[str, str]] = []
+        self.failures = failures
+
+    def write(self, points: Sequence[Point]) -> None:
+        if self.failures:
+            self.failures -= 1
+            raise SinkAway("not now")
+        self.points.extend(points)
+
+    def end(self, run_id: str, state: str) -> None:
+        self.ended.append((run_id, state))
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+@pytest.fixture
+def database(postgres_url: str) -> Iterator[Database]:
+    opened = Database(postgres_url, size=2)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def run(postgres_owner_url: str, database: Database) -> RunRows:
+    with database.transaction() as transaction:
+        transaction.run("sinks.forget_others", names=[])
+    return add_run(postgres_owner_url)
+
+
+@pytest.fixture
+def record(database: Database) -> Record:
+    def make(run: RunRows, step: int) -> None:
+        with database.transaction() as transaction:
+            transaction.run("driver.record_metrics", run_id=run.run_id, tenant_id=run.tenant_id, step=step,
+                            names=["loss", "reward"], values=[step / 2, step / 4])
+
+    return make
+
+
+def unsent(database: Database, sink: str) -> list[Any]:
+    with database.transaction() as transaction:
+        return transaction.all("sinks.unsent", sink=sink, limit=100)
+
+
+def drained(follower: Follower) -> None:
+    while follower.advance():
+        pass
+
+
+def test_without_a_sink_nothing_is_owed(database: Database, run: RunRows, record: Record) -> None:
+    record(run, 1)
+    assert unsent(database, "memory:a") == []
+
+
+def test_a_new_sink_gets_what_was_there_and_what_comes(
+    postgres_url: str, database: Database, run: RunRows, record: Record
+) -> None:
+    record(run, 1)
+    register(database, ["memory:a"])
+    record(run, 2)
+    register(database, ["memory:a"])
+    sink = Memory()
+    drained(Follower(postgres_url, "memory:a", sink, sweep_s=0.1))
+    own = [point for point in sink.points if point.run_id == run.run_id]
+    assert [(point.step, point.name, point.value) for point in own] == [
+        (1, "loss", 0.5), (1, "reward", 0.25), (2, "loss", 1.0), (2, "reward", 0.5)]
+    assert {point.run_name for point in own} == {"test"}
+    assert abs(own[0].at - time.time()) < 60
+    assert unsent(database, "memory:a") == []
+
+
+def test_a_point_that_was_not_taken_is_offered_again_and_each_sink_has_its_own(
+    postgres_url: str, database: Database, run: RunRows, record: Record
+) -> None:
+    register(database, ["memory:a", "memory:b"])
+    record(run, 1)
+    sink = Memory(failures=1)
+    follower = Follower(postgres_url, "memory:a", sink, sweep_s=0.1)
+    with pytest.raises(SinkAway):
+        follower.advance()
+    drained(follower)
+    assert len([point for point in sink.points if point.run_id == run.run_id]) == 2
+    assert len([row for row in unsent(database, "memory:b") if row["run_id"] == run.run_id]) == 2
+
+
+def test_of_two_followers_of_a_sink_one_sends(
+    postgres_url: str, database: Database, run: RunRows, record: Record
+) -> None:
+    register(database, ["memory:a"])
+    first, second = Memory(), Memory()
+    sending = Follower(postgres_url, "memory:a", first, sweep_s=0.1)
+    drained(sending)
+    record(run, 1)
+    drained(Follower(postgres_url, "memory:a", second, sweep_s=0.1))
+    assert second.points == []
+    drained(sending)
+    assert {point.step for point in first.points if point.run_id == run.run_id} == {1}
+
+
+def test_a_sink_hears_that_a_run_has_ended(
+    postgres_url: str, database: Database, run: RunRows, record: Record
+) -> None:
+    register(database, ["memory:a"])
+    record(run, 1)
+    sink = Memory()
+    follower = Follower(postgres_url, "memory:a", sink, sweep_s=0.1)
+    drained(follower)
+    assert (run.run_id, "succeeded") not in sink.ended
+    with database.transaction() as transaction:
+        transaction.run("driver.set_state", run_id=run.run_id, epoch=0, state="succeeded", reason=None)
+    drained(follower)
+    assert (run.run_id, "succeeded") in sink.ended
+
+
+def start(postgres_url: str, folder: Path) -> "subprocess.Popen[bytes]":
+    environment = {**os.environ, "HONE_DATABASE_URL": postgres_url, "HONE_SINKS": f"tensorboard://{folder}/tb",
+                   "HONE_CRASH_DIR": str(folder / "crash"), "HONE_SWEEP_S": "0.2", "HONE_PROCESS_NAME": "sinks-0"}
+    with (folder / "sinks.log").open("ab") as log:
+        return subprocess.Popen([sys.executable, "-m", "services.sinks"], env=environment, stderr=log)
+
+
+def eventually(happened: Callable[[], bool], timeout_s: float = 30.0) -> None:
+    until = time.monotonic() + timeout_s
+    while not happened():
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+def test_a_process_killed_between_writing_and_forgetting_doubles_nothing(
+    postgres_url: str, database: Database, run: RunRows, record: Record, tmp_path: Path
+) -> None:
+    pytest.importorskip("tensorboard", reason="tensorboard is not installed (pip install -e .[tensorboard])")
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    (tmp_path / "crash").mkdir()
+    (tmp_path / "crash" / "sink.written").touch()
+    record(run, 1)
+    killed = start(postgres_url, tmp_path)
+    assert killed.wait(30) == -signal.SIGKILL
+    name = f"tensorboard:{tmp_path}/tb"
+    assert unsent(database, name), "it died before it forgot them"
+    record(run, 2)
+    again = start(postgres_url, tmp_path)
+    try:
+        eventually(lambda: not unsent(database, name))
+        record(run, 3)  # a hint wakes it
+        eventually(lambda: not unsent(database, name))
+        with database.transaction() as transaction:
+            assert "sinks-0" in {row["id"] for row in transaction.all("workers.all") if row["kind"] == "sinks"}
+        again.terminate()
+        assert again.wait(10) == 0
+    finally:
+        again.kill()
+        again.wait()
+    found = EventAccumulator(str(tmp_path / "tb" / f"test-{run.run_id}"), size_guidance={"scalars": 0})
+    found.Reload()
+    assert [(one.step, one.value) for one in found.Scalars("loss")] == [(1, 0.5), (2, 1.0), (3, 1.5)]

@@ -1,0 +1,74 @@
+"""Which steps are traced, and what a driver tells of them."""
+
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any, cast
+
+import pytest
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from hone.store.database import Database
+from hone.telemetry import tracing
+from services.learner.driver.lease import Lease
+from services.learner.driver.traces import StepTraces, traced
+
+PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+class Rows:
+    """A database in which every step took a second."""
+
+    @contextmanager
+    def transaction(self) -> Any:
+        yield self
+
+    def one(self, name: str, run_id: str, n: int) -> dict[str, Any]:
+        assert (name, run_id) == ("driver.step_times", "run_1")
+        began = BEGAN + timedelta(seconds=n)
+        return {"requested_at": began, "committed_at": began + timedelta(seconds=1), "groups": 16}
+
+
+def traces(every: int, traceparent: str | None = PARENT) -> StepTraces:
+    lease = Lease("run_1", "ten_1", "mdl_1", cast(Any, None), 1, traceparent)
+    return StepTraces(cast(Database, Rows()), lease, every)
+
+
+@pytest.mark.parametrize(("every", "steps"), [(50, [1, 2, 3, 50, 100]), (0, [1, 2, 3]), (40, [1, 2, 3, 40, 80])])
+def test_the_first_steps_and_then_some(every: int, steps: list[int]) -> None:
+    assert [n for n in range(-1, 111) if traced(n, every)] == steps
+
+
+def test_every_step() -> None:
+    assert all(traced(n, 1) for n in range(1, 100))
+
+
+@pytest.mark.usefixtures("spans")
+def test_a_run_that_is_not_traced_has_no_traced_step() -> None:
+    assert traces(1, None).of(1) is None
+
+
+def test_without_a_collector_no_step_is_traced() -> None:
+    assert traces(1).of(1) is None
+
+
+def test_a_committed_step_is_reported_once_under_the_run(spans: InMemorySpanExporter) -> None:
+    told = traces(0)
+    with told.within(3, "request"):
+        request = tracing.current()
+    for committed in (0, 0, 2, 2, 5):
+        told.report(committed)
+    steps = [span for span in spans.get_finished_spans() if span.name == "step"]
+    assert [dict(span.attributes or {})["step"] for span in steps] == [1, 2, 3]
+    assert all(span.parent is not None and f"{span.parent.span_id:016x}" in PARENT for span in steps)
+    (asked,) = (span for span in spans.get_finished_spans() if span.name == "request")
+    assert asked.parent is not None
+    assert asked.parent.span_id == steps[2].context.span_id
+    assert request is not None
+
+
+def test_who_takes_a_run_over_tells_what_is_committed_from_then_on(spans: InMemorySpanExporter) -> None:
+    told = traces(1)
+    told.report(7)
+    told.report(8)
+    assert [dict(span.attributes or {})["step"] for span in spans.get_finished_spans()] == [8]

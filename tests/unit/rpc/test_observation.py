@@ -1,0 +1,166 @@
+"""Calls between real servers and channels: one trace over the wire, and every call counted by how it ended."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import grpc
+import pytest
+import pytest_asyncio
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import SpanKind, StatusCode
+from prometheus_client import REGISTRY
+
+from hone.api import inference_pb2, inference_pb2_grpc
+from hone.rpc import server
+from hone.rpc.client import blocking_channel, channel
+from hone.rpc.errors import NotFound
+from hone.stack import ports
+from hone.telemetry import tracing
+
+SERVICE = inference_pb2.DESCRIPTOR.services_by_name["InferenceService"].full_name
+
+
+class Inference(inference_pb2_grpc.InferenceServiceServicer):
+    """Answers with what it sees of the trace."""
+
+    async def LoadVersion(self, request: Any, context: Any) -> inference_pb2.LoadVersionResponse:
+        if request.version_id == "missing":
+            raise NotFound("no such version")
+        if request.version_id == "broken":
+            raise ZeroDivisionError
+        return inference_pb2.LoadVersionResponse(version_id=tracing.current() or "untraced")
+
+    async def GenerateBatch(self, request: Any, context: Any) -> AsyncIterator[inference_pb2.GenerateBatchResponse]:
+        for one in request.requests:
+            if one.request_id == "forever":
+                await asyncio.sleep(60)
+            yield inference_pb2.GenerateBatchResponse(responses=[
+                inference_pb2.GenerateResponse(request_id=tracing.current() or "untraced")])
+
+
+@pytest_asyncio.fixture
+async def address(spans: InMemorySpanExporter) -> AsyncIterator[str]:  # noqa: ARG001 — traced from its start on
+    found = f"127.0.0.1:{ports.pick(1)[0]}"
+    inference = Inference()  # type: ignore[abstract]  # the other methods are not asked
+    serving = await server.start(found, SERVICE, lambda grpc_server:
+                                 inference_pb2_grpc.add_InferenceServiceServicer_to_server(inference, grpc_server))
+    yield found
+    await serving.stop(0)
+
+
+@pytest_asyncio.fixture
+async def stub(address: str) -> AsyncIterator[Any]:
+    async with channel(address) as opened:
+        yield inference_pb2_grpc.InferenceServiceStub(opened)
+
+
+def load(version: str) -> inference_pb2.LoadVersionRequest:
+    return inference_pb2.LoadVersionRequest(model_id="m", version_id=version)
+
+
+def batch(*ids: str) -> inference_pb2.GenerateBatchRequest:
+    return inference_pb2.GenerateBatchRequest(requests=[inference_pb2.GenerateRequest(request_id=one) for one in ids])
+
+
+async def finished(spans: InMemorySpanExporter, count: int) -> dict[tuple[str, SpanKind], Any]:
+    async with asyncio.timeout(10):
+        while len(spans.get_finished_spans()) < count:
+            await asyncio.sleep(0.01)
+    found = {(span.name, span.kind): span for span in spans.get_finished_spans()}
+    assert len(found) == len(spans.get_finished_spans()) == count
+    return found
+
+
+def check_chain(found: dict[tuple[str, SpanKind], Any], method: str, seen: str) -> None:
+    """The work's span, the call's, the server's, and what its servicer saw."""
+    work = found["work", SpanKind.INTERNAL]
+    asked, answered = found[method, SpanKind.CLIENT], found[method, SpanKind.SERVER]
+    assert asked.parent.span_id == work.context.span_id
+    assert answered.parent.span_id == asked.context.span_id
+    assert answered.parent.is_remote
+    assert seen.startswith(f"00-{work.context.trace_id:032x}-{answered.context.span_id:016x}-")
+    assert asked.start_time <= answered.start_time <= answered.end_time
+    assert asked.attributes["rpc.response.status_code"] == "OK"
+
+
+def counted(method: str, code: str) -> float:
+    labels = {"service": "InferenceService", "method": method, "code": code}
+    return REGISTRY.get_sample_value("hone_rpc_duration_seconds_count", labels) or 0.0
+
+
+async def test_a_call(stub: Any, spans: InMemorySpanExporter) -> None:
+    with tracing.span("work", root=True):
+        answer = await stub.LoadVersion(load("v"), timeout=10)
+    check_chain(await finished(spans, 3), "InferenceService/LoadVersion", answer.version_id)
+
+
+async def test_a_call_with_a_stream_of_answers(stub: Any, spans: InMemorySpanExporter) -> None:
+    with tracing.span("work", root=True):
+        answers = [answer async for answer in stub.GenerateBatch(batch("a", "b"), timeout=10)]
+    seen = {one.request_id for answer in answers for one in answer.responses}
+    assert len(seen) == 1
+    check_chain(await finished(spans, 3), "InferenceService/GenerateBatch", seen.pop())
+
+
+async def test_a_call_of_a_synchronous_caller(address: str, spans: InMemorySpanExporter) -> None:
+    def ask() -> str:
+        with blocking_channel(address) as opened, tracing.span("work", root=True):
+            return str(inference_pb2_grpc.InferenceServiceStub(opened).LoadVersion(load("v"), timeout=10).version_id)
+
+    seen = await asyncio.to_thread(ask)
+    check_chain(await finished(spans, 3), "InferenceService/LoadVersion", seen)
+
+
+async def test_a_synchronous_caller_hears_a_refusal_as_before(address: str, spans: InMemorySpanExporter) -> None:
+    def ask() -> grpc.RpcError:
+        with blocking_channel(address) as opened, pytest.raises(grpc.RpcError) as raised:
+            inference_pb2_grpc.InferenceServiceStub(opened).LoadVersion(load("missing"), timeout=10)
+        return raised.value
+
+    error = await asyncio.to_thread(ask)
+    assert (error.code(), error.details()) == (grpc.StatusCode.NOT_FOUND, "no such version")
+    assert spans.get_finished_spans() == ()
+
+
+async def test_work_that_is_not_traced_has_no_span_and_is_counted(stub: Any, spans: InMemorySpanExporter) -> None:
+    before = counted("LoadVersion", "OK")
+    assert (await stub.LoadVersion(load("v"), timeout=10)).version_id == "untraced"
+    assert spans.get_finished_spans() == ()
+    assert counted("LoadVersion", "OK") == before + 1
+
+
+@pytest.mark.parametrize(("version", "code"), [("missing", "NOT_FOUND"), ("broken", "UNKNOWN")])
+async def test_a_call_that_fails(version: str, code: str, stub: Any, spans: InMemorySpanExporter) -> None:
+    before = counted("LoadVersion", code)
+    with tracing.span("work", root=True), pytest.raises(grpc.aio.AioRpcError) as raised:
+        await stub.LoadVersion(load(version), timeout=10)
+    assert raised.value.code().name == code
+    found = await finished(spans, 3)
+    for kind in (SpanKind.CLIENT, SpanKind.SERVER):
+        assert found["InferenceService/LoadVersion", kind].status.status_code is StatusCode.ERROR
+    assert counted("LoadVersion", code) == before + 1
+
+
+async def test_a_stream_that_its_caller_leaves(stub: Any, spans: InMemorySpanExporter) -> None:
+    before = counted("GenerateBatch", "CANCELLED")
+    with tracing.span("work", root=True):
+        call = stub.GenerateBatch(batch("a", "forever"), timeout=30)
+        async for _ in call:
+            break
+        call.cancel()
+    await finished(spans, 3)
+    assert counted("GenerateBatch", "CANCELLED") == before + 1
+
+
+async def test_the_batch_is_linked_to_those_who_asked(stub: Any, spans: InMemorySpanExporter) -> None:
+    places = []
+    for name in ("a", "b"):
+        with tracing.span(name, root=True):
+            places.append(tracing.here())
+    with tracing.together(places):
+        await stub.LoadVersion(load("v"), timeout=10)
+    found = {span.name: span for span in (await finished(spans, 4)).values() if span.kind is not SpanKind.SERVER}
+    asked = found["InferenceService/LoadVersion"]
+    assert asked.parent.span_id == found["a"].context.span_id
+    assert [link.context.span_id for link in asked.links] == [found["b"].context.span_id]
