@@ -46,8 +46,8 @@ torch() {
 
 has hone-standin/python || base
 for name in postgres rabbitmq minio collector; do
-  has "hone-standin/$name" || docker build --quiet -t "hone-standin/$name" "$here/$name" > /dev/null
+  docker build --quiet -t "hone-standin/$name" "$here/$name" > /dev/null
   echo "hone-standin/$name"
 done
-has hone-standin/python-torch || torch
+torch
 echo hone-standin/python-torch
