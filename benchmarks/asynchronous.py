@@ -23,7 +23,7 @@ from hone.client import Client
 GRADER = {"type": "slowed", "grader": {"type": "exact"}, "seconds": 0.5, "straggler_every": 10,
           "straggler_seconds": 2.0}
 WORKLOAD = replace(WORKLOADS["short"], name="slow_grader", steps=90, engines=1)
-MODES = {"synchronous": 0, "asynchronous": 2}
+MODES = {"synchronous": 0, "asynchronous": 4}
 """Largest staleness of each mode."""
 HELD_OUT = 512
 
