@@ -17,10 +17,12 @@ def provenance() -> dict[str, Any]:
 
 
 def command() -> str:
-    """Return the command line that started this process, as a user would type it."""
+    """Return the command line that started this process, as a user would type it, without where it writes to."""
     specification = getattr(sys.modules["__main__"], "__spec__", None)
     program = ["-m", specification.name] if specification else sys.argv[:1]
-    return " ".join(["python", *program, *sys.argv[1:]])
+    given = sys.argv[1:]
+    at = given.index("--out") if "--out" in given else len(given)
+    return " ".join(["python", *program, *given[:at], *given[at + 2:]])
 
 
 def describe() -> dict[str, Any]:
