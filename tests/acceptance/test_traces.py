@@ -16,6 +16,7 @@ from tests.servers.collector import Collector, Span
 
 STEPS, TRACED, PROMPTS = 5, [1, 2, 3], 16
 SERVER, CLIENT, CONSUMER = 2, 3, 5  # opentelemetry.proto.trace.v1.Span.SpanKind
+SLOW = {"type": "slowed", "grader": {"type": "exact"}, "seconds": 1.0}  # leaves time to kill between two steps
 ROUTES = ("POST /v1/runs",)  # our client sends no span of its own
 SECOND = 10**9
 
@@ -208,7 +209,7 @@ def test_what_rows_know_is_told_by_gateway_and_driver(scene: Scene, run_id: str)
 
 def test_a_trace_survives_those_who_carried_it(scene: Scene, collector: Collector, run_id: str) -> None:
     assert run_id
-    run = scene.client.create_run(toy.spec("killed", "digits-base", STEPS, eval=None))
+    run = scene.client.create_run(toy.spec("killed", "digits-base", STEPS, eval=None, grader=SLOW))
     wait_for("the first step", lambda: scene.committed(run.id) >= 1, 60)
     for name in ("driver-0", "rollout-0", "trainer-0"):
         scene.stack.kill(name)
