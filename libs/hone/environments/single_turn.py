@@ -1,5 +1,6 @@
 """The episode of a task that asks once and is answered once."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,14 +17,15 @@ class Question:
     grader: dict[str, Any]
 
 
-class Asks:
+class Asks(ABC):
     """What environments of single questions have in common: the question is all there is to a task."""
 
     harness = "chat"
     columns: frozenset[str] | None = None
 
+    @abstractmethod
     def messages(self, params: Any, seed: int, item: Row | None) -> list[Message]:
-        raise NotImplementedError
+        """Return the question."""
 
     def content(self, params: Any, seed: int, item: Row | None) -> list[Message]:
         return self.messages(params, seed, item)
