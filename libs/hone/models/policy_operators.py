@@ -1,57 +1,152 @@
-"""Pieces of a layer with hand-written gradients: fewer passes over memory than autograd's composition.
+"""Pieces of a layer with hand-written gradients: one pass over memory where autograd's composition takes many.
 
-Each equals its formula in plain torch up to rounding; the tests compare them in float64.
+On a processor, in float32, they are compiled loops (`policy_kernels`); elsewhere they are plain torch, whose kernels
+are fused there. The tests compare both.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor
+
+from hone.models import policy_kernels
+from hone.models.policy_kernels import Floats
+
+
+def rms_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
+    """Return x / sqrt(mean(x^2) + eps) * weight over the last dimension; x [N, size], weight [size]."""
+    if not _compiled(x):
+        return F.rms_norm(x, (x.shape[1],), weight, eps)
+    normed: Tensor = _RmsNorm.apply(x, weight, eps)  # type: ignore[no-untyped-call]
+    return normed
+
+
+def heads(
+    flat: Tensor, norms: Tensor, cos: Tensor, sin: Tensor, eps: float, kv_heads: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return queries [N, H, size], keys and values [N, kv_heads, size] of `flat` [N, (H + 2 kv_heads) · size].
+
+    Queries and keys are normed by `norms` [H + kv_heads, size] (without rows: not) and rotated: the halves of a head
+    are real and imaginary parts, turned by the angles of `cos` and `sin` [N, size / 2].
+    """
+    if not _compiled(flat):
+        return _heads(flat, norms, cos, sin, eps, kv_heads)
+    query, key, value = _Heads.apply(flat, norms, cos, sin, eps, kv_heads)  # type: ignore[no-untyped-call]
+    return query, key, value
+
+
+def gated(gate: Tensor, up: Tensor) -> Tensor:
+    """Return silu(gate) · up, all [N, size]."""
+    if not _compiled(gate):
+        return F.silu(gate) * up
+    product: Tensor = _Gated.apply(gate, up)  # type: ignore[no-untyped-call]
+    return product
+
+
+def gather(states: Tensor, places: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """Return states [N, ...] at each of `places` [R, L], as [R, L, ...]; their gradients are added up in place."""
+    gathered: tuple[Tensor, ...] = _Gather.apply(states, *places)  # type: ignore[no-untyped-call]
+    return gathered
+
+
+def _compiled(x: Tensor) -> bool:
+    return x.device.type == "cpu" and x.dtype == torch.float32
+
+
+def _heads(
+    flat: Tensor, norms: Tensor, cos: Tensor, sin: Tensor, eps: float, kv_heads: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    size = norms.shape[1]
+    states = flat.view(len(flat), -1, size)
+    turned, value = torch.split(states, [states.shape[1] - kv_heads, kv_heads], dim=1)
+    if len(norms):
+        turned = F.rms_norm(turned, (size,), None, eps) * norms
+    first, second = turned.chunk(2, dim=-1)
+    cos, sin = cos[:, None], sin[:, None]
+    turned = torch.cat([first * cos - second * sin, second * cos + first * sin], dim=-1)
+    query, key = torch.split(turned, [turned.shape[1] - kv_heads, kv_heads], dim=1)
+    return query, key, value
 
 
 class _RmsNorm(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, eps: float) -> Tensor:
-        scale = torch.rsqrt(x.square().mean(dim=-1, keepdim=True) + eps)
+        out, scale = torch.empty_like(x), x.new_empty(len(x))
+        policy_kernels.rms_norm(_array(x), _copy(weight), np.float32(eps), out.numpy(), scale.numpy())
         ctx.save_for_backward(x, weight, scale)
-        return (x * scale).mul_(weight)
+        return out
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None]:
         x, weight, scale = ctx.saved_tensors
-        normed, scaled = x * scale, gradients[0] * weight
-        for_weight = (gradients[0] * normed).sum_to_size(weight.shape)
-        projection = (scaled * normed).mean(dim=-1, keepdim=True)
-        return scaled.sub_(normed.mul_(projection)).mul_(scale), for_weight, None
+        for_x, for_weight = torch.empty_like(x), torch.zeros_like(weight)
+        policy_kernels.rms_norm_gradient(_array(gradients[0]), _array(x), _copy(weight), scale.numpy(), for_x.numpy(),
+                                         for_weight.numpy())
+        return for_x, for_weight, None
 
 
-class _Rotate(torch.autograd.Function):
+class _Heads(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-        ctx.save_for_backward(cos, sin)
-        return _rotated(x, cos, sin)
+    def forward(
+        ctx: Any, flat: Tensor, norms: Tensor, cos: Tensor, sin: Tensor, eps: float, kv_heads: int
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        rows, size = len(flat), norms.shape[1]
+        count = flat.shape[1] // size - 2 * kv_heads
+        query, key = flat.new_empty(rows, count, size), flat.new_empty(rows, kv_heads, size)
+        value, scale = torch.empty_like(key), flat.new_empty(rows, count + kv_heads)
+        policy_kernels.heads(_array(flat), _array(norms), _array(cos), _array(sin), np.float32(eps), query.numpy(),
+                             key.numpy(), value.numpy(), scale.numpy())
+        ctx.save_for_backward(flat, norms, cos, sin, scale)
+        return query, key, value
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
-        cos, sin = ctx.saved_tensors
-        return _rotated(gradients[0], cos, -sin), None, None
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        flat, norms, cos, sin, scale = ctx.saved_tensors
+        for_flat, for_norms = torch.empty_like(flat), torch.zeros_like(norms)
+        policy_kernels.heads_gradient(*map(_array, (*gradients, flat, norms, cos, sin, scale)), for_flat.numpy(),
+                                      for_norms.numpy())
+        return for_flat, for_norms, None, None, None, None
 
 
-def _rotated(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    first, second = x.chunk(2, dim=-1)
-    return (x * cos).addcmul_(torch.cat([second, first], dim=-1), sin)
+class _Gated(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, gate: Tensor, up: Tensor) -> Tensor:
+        ctx.save_for_backward(gate, up)
+        out = torch.empty_like(gate)
+        policy_kernels.gated(_array(gate), _array(up), out.numpy())
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor]:
+        gate, up = ctx.saved_tensors
+        for_gate, for_up = torch.empty_like(gate), torch.empty_like(up)
+        policy_kernels.gated_gradient(_array(gradients[0]), _array(gate), _array(up), for_gate.numpy(), for_up.numpy())
+        return for_gate, for_up
 
 
-def rms_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
-    """x / sqrt(mean(x^2) + eps) * weight over the last dimension; `weight` broadcasts against `x` from the right."""
-    normed: Tensor = _RmsNorm.apply(x, weight, eps)  # type: ignore[no-untyped-call]
-    return normed
+class _Gather(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, states: Tensor, *places: Tensor) -> tuple[Tensor, ...]:
+        ctx.save_for_backward(*places)
+        ctx.shape = states.shape
+        return tuple(states.index_select(0, each.reshape(-1)).view(*each.shape, *states.shape[1:]) for each in places)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        total = gradients[0].new_zeros(ctx.shape)
+        for places, gradient in zip(ctx.saved_tensors, gradients, strict=True):
+            total.index_add_(0, places.reshape(-1), gradient.reshape(-1, *ctx.shape[1:]))
+        return (total, *(None for _ in gradients))
 
 
-def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    """Rotary positions: x cos + swap(x) sin, swap exchanging the halves of the last dimension.
+def _copy(parameter: Tensor) -> Floats:
+    """Return a parameter's numbers. Where ranks share it, its own memory must stay free to be given back."""
+    return _array(parameter.detach().clone())
 
-    `sin` carries the sign: (-sin, +sin) over the two halves.
-    """
-    rotated: Tensor = _Rotate.apply(x, cos, sin)  # type: ignore[no-untyped-call]
-    return rotated
+
+def _array(tensor: Tensor) -> Floats:
+    array: Floats = tensor.detach().contiguous().numpy()
+    return array

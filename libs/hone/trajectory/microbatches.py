@@ -5,6 +5,7 @@ and to itself, and its positions go on from the prompt's end. A completion's las
 nothing that trains.
 """
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -20,12 +21,14 @@ _FEW = 512
 class Bucket:
     """R spans of the flat tokens, padded to the same shape: L queries, and L keys behind C keys of context.
 
-    Padded queries repeat a real token and are read by nobody; padded keys are hidden by `visible`.
+    Where contexts are no longer than spans they are queries too, so that each sees those up to itself: to compute half
+    of a square is less than what a mask leaves. Padded queries repeat a real token; they and contexts are read by
+    nobody. Padded keys come after all queries that are read, or are hidden by `visible`.
     """
 
-    queries: Ints  # [R, L], places in the flat tokens
+    queries: Ints  # [R, L], or [R, C + L] where contexts are queries too, places in the flat tokens
     keys: Ints  # [R, C + L]
-    visible: Flags | None  # [L, C + L], or [R, L, C + L] where contexts differ in length; None: causal without context
+    visible: Flags | None  # [L, C + L], or [R, L, C + L] where contexts differ in length; None: causal
 
 
 @dataclass(frozen=True)
@@ -100,15 +103,20 @@ class _Builder:
         )
 
 
-def cut(batch: Batch, kept: Flags, budget: int) -> Iterator[MicroBatch]:
+def nothing() -> MicroBatch:
+    """Return a micro-batch of one input token that trains nothing: what is computed to keep others company."""
+    return _Builder(ids=[0], positions=[0], spans=[(0, 1, 0, 0)]).build()
+
+
+def cut(batch: Batch, kept: Flags, budget: int, ranks: int = 1) -> Iterator[MicroBatch]:
     """Yield micro-batches of at most `budget` input tokens over the kept trajectories [B], in the batch's order.
 
-    Where they are more than one they are of like size and as a rule even in number, so that two that are computed side
-    by side end together. A group stays together where it fits; a trajectory always does, even beyond
-    the budget. The cut depends on the batch and the budget alone.
+    Where they are more than one they are of like size and as a rule a multiple of `ranks` and of two in number, so that
+    those that are computed side by side end together. A group stays together where it fits; a trajectory always does,
+    even beyond the budget. The cut depends on the arguments alone, and is the same for one rank as for two.
     """
     groups = [(group, _cost(_Builder(), batch, group)) for group in _groups(batch, kept)]
-    size = _like_size(sum(cost for _, cost in groups), budget)
+    size = _like_size(sum(cost for _, cost in groups), budget, math.lcm(2, ranks))
     builder, offsets, taken, closed = _Builder(), batch.offsets.tolist(), 0, 0
     for group, cost in groups:
         if builder.ids and (len(builder.ids) + cost > budget or taken + cost / 2 > (closed + 1) * size):
@@ -125,9 +133,9 @@ def cut(batch: Batch, kept: Flags, budget: int) -> Iterator[MicroBatch]:
         yield builder.build()
 
 
-def _like_size(tokens: int, budget: int) -> float:
-    """Return the input tokens of each part: of the only one, or of the fewest even in number that hold `tokens`."""
-    return tokens if tokens <= min(budget, _FEW) else tokens / (2 * -(-tokens // (2 * budget)))
+def _like_size(tokens: int, budget: int, together: int) -> float:
+    """Return the input tokens of each part: of the only one, or of the fewest that hold `tokens` in whole rounds."""
+    return tokens if tokens <= min(budget, _FEW) else tokens / (together * -(-tokens // (together * budget)))
 
 
 def _groups(batch: Batch, kept: Flags) -> Iterator[list[int]]:
@@ -154,22 +162,28 @@ def _buckets(spans: Ints, tokens: int) -> tuple[list[Bucket], Ints]:
 
 
 def _size_class(sizes: Ints) -> Ints:
-    """0 for 0, else the exponent of the next power of two, and 8 for all up to 8."""
-    return np.where(sizes > 0, np.ceil(np.log2(np.maximum(sizes, 8))), 0).astype(np.int64)
+    """0 for 0, else the exponent of the next power of the square root of two, and one class for all up to 8."""
+    return np.where(sizes > 0, np.ceil(2 * np.log2(np.maximum(sizes, 8))), 0).astype(np.int64)
 
 
 def _bucket(spans: Ints) -> tuple[Bucket, Flags]:
-    """Return the padded spans and which queries are real, [R, L]."""
+    """Return the padded spans and which queries are read, [R, queries]."""
     start, length, context, before = (spans[:, column, None] for column in range(4))
+    if before.max() <= length.max():
+        return _causal(start, length, context, before)
     steps, behind = np.arange(length.max()), np.arange(-before.max(), 0)
     queries = start + np.minimum(steps, length - 1)
     keys = np.concatenate([context + np.maximum(before + behind, 0), queries], axis=1)
     return Bucket(queries, keys, _visible(before, len(behind), len(steps))), steps < length
 
 
-def _visible(before: Ints, context: int, length: int) -> Flags | None:
-    if context == 0:
-        return None
+def _causal(start: Ints, length: Ints, context: Ints, before: Ints) -> tuple[Bucket, Flags]:
+    steps = np.arange((before + length).max())
+    places = np.where(steps < before, context + steps, start + np.clip(steps - before, 0, length - 1))
+    return Bucket(places, places, None), (steps >= before) & (steps < before + length)
+
+
+def _visible(before: Ints, context: int, length: int) -> Flags:
     causal = np.tri(length, dtype=np.bool_)
     if (before == context).all():
         return np.concatenate([np.ones((length, context), np.bool_), causal], axis=1)

@@ -4,7 +4,8 @@ Phase A (numpy) fixes advantages, denominators and what can be left out; phase B
 share of the loss. Shares add up to the same loss however the step is cut.
 """
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,11 +30,30 @@ from hone.trajectory.plan import StepPlan
 
 @dataclass
 class Tally:
-    """Figures of micro-batches brought together: means weighted by tokens, and largest values."""
+    """Figures of micro-batches brought together: sums, means weighted by tokens, and largest values."""
 
+    loss: float = 0.0
+    forward_tokens: int = 0
     _sums: dict[str, float] = field(default_factory=dict)
     _weights: dict[str, float] = field(default_factory=dict)
     _largest: dict[str, float] = field(default_factory=dict)
+
+    def as_bytes(self) -> bytes:
+        """Return it as JSON, for other ranks."""
+        return json.dumps([self.loss, self.forward_tokens, self._sums, self._weights, self._largest]).encode()
+
+    @classmethod
+    def joined(cls, told: Iterable[bytes]) -> "Tally":
+        """Return the tally of all micro-batches from those of every rank, as `as_bytes` wrote them."""
+        whole = cls()
+        for loss, tokens, sums, weights, largest in map(json.loads, told):
+            whole.loss, whole.forward_tokens = whole.loss + loss, whole.forward_tokens + tokens
+            for name, weight in weights.items():
+                whole._sums[name] = whole._sums.get(name, 0.0) + sums[name]
+                whole._weights[name] = whole._weights.get(name, 0.0) + weight
+            for name, value in largest.items():
+                whole._largest[name] = max(value, whole._largest.get(name, value))
+        return whole
 
     def add(self, metrics: Metrics, tokens: int) -> None:
         """Take in the figures of `tokens` tokens."""
@@ -45,8 +65,9 @@ class Tally:
                 self._weights[name] = self._weights.get(name, 0.0) + tokens
 
     def figures(self) -> Metrics:
-        """Return every mean and largest value by name."""
-        return {**{name: total / self._weights[name] for name, total in self._sums.items()}, **self._largest}
+        """Return every sum, mean and largest value by name."""
+        means = {name: total / self._weights[name] for name, total in self._sums.items()}
+        return {"loss": self.loss, "forward_tokens": float(self.forward_tokens), **means, **self._largest}
 
 
 @dataclass(frozen=True)
@@ -88,18 +109,21 @@ def share(
     """Return a micro-batch's share of the loss (S6, S7, S9, weighted by S8) and tally its figures.
 
     logp, entropy: float32 [M] with gradient; logp_ref [M] where a regularizer needs it. The batch is on-policy for
-    its one update: logp_old is logp without gradient.
+    its one update: logp_old is logp without gradient. A micro-batch that trains nothing has a share of 0, which still
+    reaches every parameter.
     """
-    old, sampled = logp.detach(), torch.from_numpy(micro.logp_sample).float()
-    trajectory = torch.from_numpy(micro.trajectory)
+    if not len(logp):
+        return logp.sum()
+    old, sampled = logp.detach(), torch.from_numpy(micro.logp_sample).float().to(logp.device)
+    trajectory = torch.from_numpy(micro.trajectory).to(logp.device)
     weight = _apply(CORRECTIONS, "correction", plan.slots["correction"],
                     CorrectionInputs(old, sampled, trajectory, len(signals.scale)), states, tally)
-    advantage = signals.advantage[torch.from_numpy(micro.token)]
+    advantage = signals.advantage.to(logp.device)[torch.from_numpy(micro.token).to(logp.device)]
     per_token = weight * _apply(LOSSES, "loss", plan.slots["loss"], LossInputs(logp, old, advantage), states, tally)
     for place, slot in enumerate(plan.slots["regularizers"]):
         inputs = RegularizerInputs(logp, logp_ref, entropy)
         per_token = per_token + _apply(REGULARIZERS, f"{slot['name']}.{place}", slot, inputs, states, tally)
-    return (signals.scale[trajectory] * per_token).sum()
+    return (signals.scale.to(logp.device)[trajectory] * per_token).sum()
 
 
 def _apply(
@@ -121,5 +145,5 @@ def gap(micro: MicroBatch, logp: Tensor, comparable: Flags) -> tuple[Metrics, in
     count = int(comparable.sum())
     if not count:
         return {}, 0
-    distance = np.abs(logp.detach().numpy() - micro.logp_sample)[comparable]
+    distance = np.abs(logp.detach().cpu().numpy() - micro.logp_sample)[comparable]
     return {"gap/mean": float(distance.mean()), "gap/max": float(distance.max())}, count

@@ -7,12 +7,13 @@ import pytest
 import torch
 import transformers
 
-from hone.models import architecture, policy, toy
+from hone.models import adapter, architecture, policy, toy
+from hone.models.adapter import Lora
 from hone.models.checkpoint import Checkpoint
-from hone.models.policy import Policy
-from hone.models.policy_operators import rms_norm, rotate
+from hone.models.policy import Adapter, Policy
 from hone.trajectory.microbatches import cut
 from hone.trajectory.packing import pack
+from tests.oracles import decoder
 from tests.unit.trajectory.samples import call, plan, random_step, trajectory
 
 _SMALL = {
@@ -72,9 +73,50 @@ def test_the_packed_forward_is_the_plain_one(family, temperature, budget):
     found = of_policy(trained, step, temperature, budget, weights)
     (expected * weights).sum().backward()
     torch.testing.assert_close(found, expected.detach(), atol=1e-5, rtol=1e-5)
-    for name, parameter in trained.parameters.items():
+    for name, parameter in trained.trained.items():
         wanted = model.get_parameter(name).grad
         torch.testing.assert_close(parameter.grad, wanted, atol=2e-5 * float(wanted.abs().max()), rtol=1e-4, msg=name)
+
+
+@pytest.mark.parametrize("family", sorted(FAMILIES))
+@pytest.mark.parametrize("lora", [None, Lora(2, 4.0, ("q_proj", "down_proj"))], ids=["whole", "adapter"])
+def test_modules_compute_what_plain_functions_do(family, lora):
+    model, config = stock(*FAMILIES[family])
+    shape = architecture.parse(config)
+    tensors = {name: model.get_parameter(name).detach() for name in shape.shapes()}
+    own = {} if lora is None else {
+        name: tensor + 0.01 for name, tensor in adapter.initial(shape, lora, 5).items()}
+    trained = Policy(shape, tensors, None if lora is None else Adapter(lora, own))
+    leaves = {name: tensor.clone().requires_grad_() for name, tensor in (own or tensors).items()}
+    batch = pack(*random_step(seed=1, longest_prompt=20, longest_completion=30))
+    for micro in cut(batch, np.ones(len(batch.rows), np.bool_), 60):
+        found, expected = trained(micro)[0], decoder.log_probabilities(shape, {**tensors, **leaves}, micro, lora)
+        torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
+        found.sum().backward()
+        expected.sum().backward()
+    assert trained.trained.keys() == leaves.keys()
+    for name, leaf in leaves.items():
+        ours, theirs = trained.trained[name].grad, leaf.grad
+        assert theirs is not None
+        torch.testing.assert_close(ours, theirs, atol=2e-5 * float(theirs.abs().max()), rtol=1e-4, msg=name)
+
+
+def test_parameters_are_called_what_they_are_called_in_checkpoints():
+    for tied in (True, False):
+        checkpoint = Checkpoint.from_files(toy.files(0, hidden=32, heads=2, head_dim=16, ffn=64, tied=tied))
+        trained = Policy(checkpoint.architecture, checkpoint.tensors)
+        assert {name: tuple(each.shape) for name, each in trained.named_parameters()} == trained.architecture.shapes()
+        assert list(trained.trained) == list(trained.architecture.shapes())
+
+
+def test_without_its_adapter_a_policy_is_its_base():
+    checkpoint = Checkpoint.from_files(toy.files(0, hidden=32, heads=2, head_dim=16, ffn=64))
+    lora = Lora(2, 4.0, ("q_proj", "down_proj"))
+    own = {name: tensor + 0.1 for name, tensor in adapter.initial(checkpoint.architecture, lora, 5).items()}
+    beside = Policy(checkpoint.architecture, checkpoint.tensors, Adapter(lora, own))
+    [micro] = cut(pack(*random_step(groups=1)), np.ones(4, np.bool_), 1000)
+    assert torch.equal(beside(micro, adapted=False)[0], toy_policy()(micro)[0])
+    assert not torch.equal(beside(micro)[0], toy_policy()(micro)[0])
 
 
 def toy_policy():
@@ -86,7 +128,7 @@ def gradients(step, budget=10_000):
     trained = toy_policy()
     count = sum(len(each.calls[0].completion_ids) for each in step[1])
     found = of_policy(trained, step, 1.0, budget, torch.ones(2, count))
-    return found, {name: parameter.grad for name, parameter in trained.parameters.items()}
+    return found, {name: parameter.grad for name, parameter in trained.trained.items()}
 
 
 def test_logits_in_chunks_are_the_same(monkeypatch):
@@ -120,17 +162,3 @@ def test_entropy_has_no_gradient_unless_asked_for():
     [micro] = cut(pack(*random_step(groups=1)), np.ones(4, np.bool_), 1000)
     assert not toy_policy()(micro)[1].requires_grad
     assert toy_policy()(micro, entropy_gradient=True)[1].requires_grad
-
-
-def test_operators_are_their_formulas_with_their_gradients():
-    x = torch.randn(3, 2, 8, dtype=torch.float64, requires_grad=True)
-    weight = torch.randn(2, 8, dtype=torch.float64, requires_grad=True)
-    expected = x / torch.sqrt(x.square().mean(-1, keepdim=True) + 1e-3) * weight
-    torch.testing.assert_close(rms_norm(x, weight, 1e-3), expected)
-    assert torch.autograd.gradcheck(lambda a, b: rms_norm(a, b, 1e-3), (x, weight))
-    angles = torch.randn(3, 1, 4, dtype=torch.float64)
-    cos, sin = torch.cat([angles.cos()] * 2, -1), torch.cat([-angles.sin(), angles.sin()], -1)
-    first, second = x.chunk(2, -1)
-    turned = torch.cat([first * angles.cos() - second * angles.sin(), second * angles.cos() + first * angles.sin()], -1)
-    torch.testing.assert_close(rotate(x, cos, sin), turned)
-    assert torch.autograd.gradcheck(lambda a: rotate(a, cos, sin), (x,))

@@ -82,6 +82,16 @@ def test_what_is_cut_is_of_like_size_and_even_in_number(budget):
     assert max(sizes) - min(sizes) < 0.2 * max(sizes)
 
 
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4])
+def test_every_rank_has_its_share_and_two_cut_as_one_does(ranks):
+    batch, one = cuts(random_step(seed=5, groups=40, longest_prompt=4, longest_completion=11), 700)
+    found = list(cut(batch, np.ones(len(batch.rows), np.bool_), 700, ranks))
+    sizes = [len(micro.ids) for micro in found]
+    assert len(sizes) % ranks == 0
+    assert max(sizes) - min(sizes) < 0.3 * max(sizes)
+    assert ranks > 2 or [micro.token.tolist() for micro in found] == [micro.token.tolist() for micro in one]
+
+
 def test_few_tokens_are_not_cut():
     _, found = cuts(random_step(seed=5, groups=4), budget=1000)
     assert len(found) == 1
