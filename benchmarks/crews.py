@@ -3,6 +3,7 @@
 import multiprocessing
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, closing, nullcontext
 from multiprocessing.connection import Connection
 from typing import Any, Generic, Self, TypeVar
 
@@ -78,9 +79,15 @@ def _work(pipe: Connection, make: Callable[[Any], Runner[Any]], source: Any, thr
     torch.set_num_threads(threads)
     run = make(source)
     pipe.send(True)
-    while (job := _next(pipe)) is not None:
-        run(job)
-        pipe.send(True)
+    with _hanging_up(run):
+        while (job := _next(pipe)) is not None:
+            run(job)
+            pipe.send(True)
+
+
+def _hanging_up(run: Runner[Any]) -> AbstractContextManager[object]:
+    """Close a runner that holds connections when its process ends."""
+    return closing(run) if hasattr(run, "close") else nullcontext()
 
 
 def _next(pipe: Connection) -> Any | None:

@@ -22,7 +22,7 @@ from hone.spec.run import LoraSpec
 
 WEIGHTS = "adapter_model.safetensors"
 CONFIG = "adapter_config.json"
-_PREFIX = "base_model.model."
+PREFIX = "base_model.model."
 
 
 @dataclass(frozen=True)
@@ -75,12 +75,12 @@ class Lora:
 
 def down_name(module: str) -> str:
     """Return the name of A of a projection."""
-    return f"{_PREFIX}{module}.lora_A.weight"
+    return f"{PREFIX}{module}.lora_A.weight"
 
 
 def up_name(module: str) -> str:
     """Return the name of B of a projection."""
-    return f"{_PREFIX}{module}.lora_B.weight"
+    return f"{PREFIX}{module}.lora_B.weight"
 
 
 def initial(architecture: Architecture, lora: Lora, seed: int) -> dict[str, Tensor]:

@@ -7,15 +7,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
-import torch
 
 from hone.models import adapter
+from hone.models import probe as probes
 from hone.models.architecture import Unsupported
 from hone.models.checkpoint import Checkpoint
 from hone.models.checkpoint_header import BadCheckpoint
 from hone.models.policy import Policy
-from hone.trajectory.microbatches import cut
-from hone.trajectory.packing import sequences
 
 TOLERANCE = 1e-3
 """Largest difference of a log-probability, nats, between stock transformers and the trainer's own forward."""
@@ -96,12 +94,7 @@ def probe(checkpoint: Checkpoint) -> dict[str, list[list[int]] | list[list[float
     shape = checkpoint.architecture
     length = min(_PROBE_TOKENS, shape.max_positions)
     ids: list[list[int]] = random.integers(0, shape.vocab_size, (_PROBES, length)).tolist()
-    batch, logp = sequences(ids), np.empty(_PROBES * (length - 1))
-    with torch.no_grad():
-        policy = Policy(shape, checkpoint.tensors)
-        for micro in cut(batch, np.ones(_PROBES, np.bool_), _PROBES * length):
-            logp[micro.token] = policy(micro)[0].numpy()
-    return {"ids": ids, "logp": logp.reshape(_PROBES, -1).tolist()}
+    return {"ids": ids, "logp": probes.logp(Policy(shape, checkpoint.tensors), ids)}
 
 
 def _checkpoint(files: Mapping[str, bytes]) -> Checkpoint:

@@ -1,4 +1,4 @@
-"""`python -m services.learner.trainer`: one trainer process."""
+"""`python -m services.learner.trainer`: one trainer, of one process or of several ranks."""
 
 import os
 
@@ -6,25 +6,18 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")
 
-import signal
-import socket
-
-import torch
-
 from hone.spec import settings
-from hone.telemetry import process
-from services.learner.trainer.process import Trainer
+from services.learner.trainer import launch
 
 
 def main() -> None:
     """Run a trainer until SIGTERM or SIGINT."""
     configuration = settings.load()
-    process.begin("trainer", configuration)
-    torch.set_num_threads(1)  # for each of its threads
-    trainer = Trainer(configuration, configuration.process_name or f"{socket.gethostname()}:{os.getpid()}")
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: trainer.stop())
-    trainer.run()
+    if launch.must_divide(configuration, os.environ):
+        launch.divide(configuration)
+    from services.learner.trainer import roles  # loads torch, which torchrun's own process does by itself
+
+    roles.play(configuration)
 
 
 if __name__ == "__main__":

@@ -17,8 +17,9 @@ from hone.spec.run import LoraSpec
 from hone.store import manifests
 from hone.store.database import Database, Row
 from hone.store.objects import Objects
-from services.learner.trainer.learner import Learner
+from services.learner.trainer.crew import Crew, Led
 from services.learner.trainer.lease import Lease, fenced
+from services.learner.trainer.snapshot import Start
 
 log = logging.getLogger(__name__)
 
@@ -42,16 +43,17 @@ class Checkpoints:
         """Name of the file in a version that is its own."""
         return WEIGHTS if self._lora is None else adapter.WEIGHTS
 
-    def restore(self, token_budget: int, threads: int) -> Learner:
+    def restore(self, crew: Crew, token_budget: int, threads: int) -> Led:
         """Return a learner that stands at the last snapshot, or at the base weights when there is none."""
-        optimizer = self._lease.config["optimizer"]
+        return crew.learner(self._start(), self._lease.config["optimizer"], token_budget, threads)
+
+    def _start(self) -> Start:
         if self._snapshot is None:
             files = manifests.get_files(self._objects, self._base_manifest())
-            return Learner.create(files, optimizer, token_budget=token_budget, threads=threads, lora=self._lora,
-                                  seed=self._lease.config["seed"])
+            return Start.first(files, self._lora, self._lease.config["seed"])
         files = manifests.get_files(self._objects, self._snapshot)
         base = None if self._lora is None else manifests.get_files(self._objects, self._base_manifest())
-        return Learner.restore(files, optimizer, token_budget=token_budget, threads=threads, base=base)
+        return Start.again(files, base)
 
     def side_files(self) -> dict[str, dict[str, Any]]:
         """Return the entries that every version shares: configuration and tokenizer, and under an adapter the base."""
@@ -62,36 +64,40 @@ class Checkpoints:
         return self._sides
 
     def _adapter_config(self, lora: Lora) -> dict[str, Any]:
-        key = f"models/{self._lease.model_id}/{adapter.CONFIG}"
+        key = f"models/{self._lease.model_id}/adapters/{ids.new('form')}/{adapter.CONFIG}"
         return manifests.put_file(self._objects, key, lora.config(self._lease.config["base"]))
 
-    def after_commit(self, learner: Learner, seq: int, number: int) -> None:
+    def after_commit(self, learner: Led, seq: int, number: int) -> None:
         """Take a snapshot when one is due, then let go of weights that nothing needs any more."""
         if number % self._lease.config["snapshot_every"] == 0:
             self._take_snapshot(learner, seq)
         self._retire_versions(number)
 
-    def compare(self, learner: Learner, unit: list[Row]) -> None:
-        """Hold a replay against the stored version: count it when equal, replace the version when not."""
+    def compare(self, learner: Led, unit: list[Row]) -> None:
+        """Hold a replay against the stored version, if its weights are kept: replace the version when they differ."""
         data = learner.weights()
         with fenced(self._database, self._lease) as transaction:
             transaction.run("trainer.count_replays", ids=[operation["id"] for operation in unit])
             stored = transaction.one("trainer.version_at", model_id=self._lease.model_id, seq=unit[-1]["seq"])
-        if stored and stored["manifest"]["weights_sha256"] != hashlib.sha256(data).hexdigest():
-            self._settle_difference(stored, data, unit[-1]["seq"])
+        if stored is None or stored["weights_deleted_at"] is not None:
+            return
+        if stored["manifest"]["weights_sha256"] != hashlib.sha256(data).hexdigest():
+            self._settle_difference(stored, learner, data, unit[-1]["seq"])
 
-    def _settle_difference(self, stored: Row, data: bytes, seq: int) -> None:
+    def _settle_difference(self, stored: Row, learner: Led, data: bytes, seq: int) -> None:
         entry = stored["manifest"]["files"][self.weights_file]
         difference = largest_difference(manifests.get_file(self._objects, entry), data)
-        log.warning("replay of version %s differs by %.3g", stored["id"], difference)
+        log.warning("replay of version %s by %d ranks differs by %.3g from what %s made", stored["id"],
+                    learner.ranks, difference, stored["manifest"].get("ranks", "an unknown number"))
         if difference > REPLAY_TOLERANCE:
-            self._replace_version(stored, data, seq)
+            self._replace_version(stored, learner, data, seq)
 
-    def _replace_version(self, stored: Row, data: bytes, seq: int) -> None:
+    def _replace_version(self, stored: Row, learner: Led, data: bytes, seq: int) -> None:
         version_id = ids.new("ver")
         entry = manifests.put_file(
             self._objects, f"models/{self._lease.model_id}/versions/{version_id}/{self.weights_file}", data)
-        manifest = {"files": {**self.side_files(), self.weights_file: entry}, "weights_sha256": entry["sha256"]}
+        manifest = {"files": {**self.side_files(), self.weights_file: entry}, "weights_sha256": entry["sha256"],
+                    "ranks": learner.ranks, "probe": learner.probe()}
         with fenced(self._database, self._lease) as transaction:
             transaction.run("trainer.abandon_version", version_id=stored["id"])
             transaction.run("trainer.insert_version", id=version_id, tenant_id=self._lease.tenant_id,
@@ -100,7 +106,7 @@ class Checkpoints:
             transaction.run("trainer.repoint_step", version_id=version_id, old_version_id=stored["id"])
             transaction.run("driver.notify", channel="versions", payload=self._lease.model_id)
 
-    def _take_snapshot(self, learner: Learner, seq: int) -> None:
+    def _take_snapshot(self, learner: Led, seq: int) -> None:
         prefix = f"models/{self._lease.model_id}/snapshots/{seq}-{ids.new('snap')}"
         files = {}
         for name, data in sorted(learner.snapshot().items()):

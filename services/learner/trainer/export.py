@@ -6,6 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from hone import ids
 from hone.models import exporting
 from hone.store import manifests
 from hone.store.database import Database, Row
@@ -43,7 +44,8 @@ def _export(database: Database, objects: Objects, lease: Lease, version_id: str)
     with tempfile.TemporaryDirectory() as directory:
         whole = _written(Path(directory, "export"), files)
         difference = exporting.verify(whole, _written(Path(directory, "base"), base) if base else None)
-    entries = manifests.put_files(objects, f"models/{lease.model_id}/exports/{version_id}", files)
+        prefix = f"models/{lease.model_id}/exports/{ids.new('export')}"
+        entries = manifests.put_files(objects, prefix, {path.name: path for path in whole.iterdir()})
     return {"version_id": version_id, "files": entries, "max_abs_diff": difference}
 
 

@@ -11,17 +11,17 @@ from hone import ids
 from hone.crashpoints import reach
 from hone.models.architecture import Unsupported
 from hone.models.checkpoint_header import BadCheckpoint
+from hone.models.ranks import RanksLost
 from hone.store import manifests
 from hone.store.database import Database, Row
 from hone.store.objects import Objects, StoreAway
 from hone.telemetry import logs, metrics, tracing
-from hone.trajectory import parts
 from hone.trajectory.plan import StepPlan
-from hone.trajectory.records import Trajectory
 from services.learner.trainer.checkpoints import Checkpoints
 from services.learner.trainer.commit import Outcome, StaleUnit, commit
+from services.learner.trainer.crew import Crew, Led, planned
 from services.learner.trainer.export import export
-from services.learner.trainer.learner import Learner, RejectedPlan
+from services.learner.trainer.learner import RejectedPlan
 from services.learner.trainer.lease import Lease, LeaseLost, fenced
 
 log = logging.getLogger(__name__)
@@ -29,8 +29,8 @@ log = logging.getLogger(__name__)
 _USERS = (RejectedPlan, BadCheckpoint, Unsupported)
 """What the user can put right; other failures are ours. Either fails the operations with its reason."""
 
-_NOT_OURS = (LeaseLost, StaleUnit)
-"""The work turned out to be somebody else's."""
+_NOT_OURS = (LeaseLost, StaleUnit, RanksLost)
+"""The work turned out to be somebody else's: another trainer's, or that of the ranks which come after these."""
 
 AWAY = (OperationalError, InterfaceError, StoreAway, PermissionError)
 """Postgres or the object store does not serve us now: tried again until it does."""
@@ -39,19 +39,21 @@ AWAY = (OperationalError, InterfaceError, StoreAway, PermissionError)
 class Lane:
     """The holder's view of one leased model. Its learner stands where the last committed operation left it."""
 
-    def __init__(self, database: Database, objects: Objects, lease: Lease, token_budget: int, threads: int) -> None:
+    def __init__(
+        self, database: Database, objects: Objects, lease: Lease, crew: Crew, token_budget: int, threads: int,
+    ) -> None:
         self.lease = lease
-        self._database, self._objects, self._token_budget = database, objects, token_budget
-        self._threads = threads
+        self._database, self._objects, self._crew = database, objects, crew
+        self._token_budget, self._threads = token_budget, threads
         self._checkpoints = Checkpoints(database, objects, lease)
-        self._learner: Learner | None = None
+        self._learner: Led | None = None
         self.idle_since = time.monotonic()
 
     def advance(self) -> bool:
         """Execute the next unit of queued operations, up to the save that publishes it; False when there is none.
 
-        Raises LeaseLost and StaleUnit when the work turned out to be somebody else's, one of AWAY when it has to be
-        tried again; in each case the learner is rebuilt from rows first. Any other failure is the unit's result.
+        Raises LeaseLost, StaleUnit or RanksLost when the work turned out to be somebody else's, one of AWAY when it has
+        to be tried again; in each case the learner is rebuilt from rows first. Any other failure is the unit's result.
         """
         unit = next_unit(self._queued())
         if not unit:
@@ -90,7 +92,7 @@ class Lane:
         with tracing.span("commit"), fenced(self._database, self.lease) as transaction:
             commit(transaction, self.lease, unit, outcome)
 
-    def _execute(self, learner: Learner, unit: list[Row]) -> Outcome:
+    def _execute(self, learner: Led, unit: list[Row]) -> Outcome:
         outcome = Outcome(number=0, version_id=ids.new("ver"), manifest={})
         for operation in unit:
             began = time.perf_counter()
@@ -100,11 +102,13 @@ class Lane:
         outcome.usage["trainer_s"] = sum(v for k, v in outcome.metrics.items() if k.startswith("trainer/"))
         return outcome
 
-    def _forward_backward(self, learner: Learner, payload: dict[str, Any], outcome: Outcome) -> None:
+    def _forward_backward(self, learner: Led, payload: dict[str, Any], outcome: Outcome) -> None:
         began = time.perf_counter()
-        plan, trajectories, version_id = self._step_data(payload["run_id"], payload["step"])
+        plan, version_id = self._step(payload["run_id"], payload["step"])
+        stored = [self._objects.get(key) for key in plan.parts]
+        trajectories = planned(plan, stored)
         outcome.metrics["storage/read_s"] = time.perf_counter() - began
-        metrics = learner.forward_backward(plan, trajectories, version_id)
+        metrics = learner.forward_backward(plan, trajectories, stored, version_id)
         outcome.metrics.update(metrics)
         outcome.usage["trained_tokens"] = metrics["trained_tokens"]
         gap = metrics.get("gap/mean", 0.0)
@@ -112,41 +116,40 @@ class Lane:
             outcome.alarms.append(f"trainer-sampler gap {gap:.4f} nats a token is above {plan.gap_alarm_nats}: the "
                                   "engine does not sample from the weights being trained")
 
-    def _optim_step(self, learner: Learner, payload: dict[str, Any], outcome: Outcome) -> None:
+    def _optim_step(self, learner: Led, payload: dict[str, Any], outcome: Outcome) -> None:
         outcome.metrics.update(learner.optim_step(payload["lr"], payload["clip_norm"]))
         outcome.metrics["lr"] = payload["lr"]
 
-    def _save(self, _: Learner, payload: dict[str, Any], outcome: Outcome) -> None:
+    def _save(self, _: Led, payload: dict[str, Any], outcome: Outcome) -> None:
         outcome.number, outcome.step = payload["number"], payload.get("step")
         outcome.run_id = payload["run_id"]
 
-    def _store(self, learner: Learner, outcome: Outcome) -> None:
+    def _store(self, learner: Led, outcome: Outcome) -> None:
         prefix = f"models/{self.lease.model_id}/versions/{outcome.version_id}"
         name = self._checkpoints.weights_file
         with tracing.span("store"):
             entry = manifests.put_file(self._objects, f"{prefix}/{name}", learner.weights())
         files = {**self._checkpoints.side_files(), name: entry}
-        outcome.manifest = {"files": files, "weights_sha256": entry["sha256"]}
+        outcome.manifest = {"files": files, "weights_sha256": entry["sha256"], "ranks": learner.ranks,
+                            "probe": learner.probe()}
 
-    def _step_data(self, run_id: str, step: int) -> tuple[StepPlan, list[Trajectory], str | None]:
-        """Return a step's plan, the trajectories it takes, and the id of the version that it trains."""
+    def _step(self, run_id: str, step: int) -> tuple[StepPlan, str | None]:
+        """Return a step's plan and the id of the version that it trains."""
         with self._database.transaction() as transaction:
             row = transaction.one("trainer.step_plan", run_id=run_id, n=step)
         if row is None:
             raise RejectedPlan(f"step {step} of {run_id} has no plan")
-        plan = StepPlan.model_validate(row["plan"])
-        found = [t for key in plan.parts for t in planned(plan, key, parts.decode(self._objects.get(key)))]
-        return plan, found, row["version_id"]
+        return StepPlan.model_validate(row["plan"]), row["version_id"]
 
-    def _restored(self) -> Learner:
+    def _restored(self) -> Led:
         if self._learner is None:
             with tracing.span("restore"):
-                learner = self._checkpoints.restore(self._token_budget, self._threads)
+                learner = self._checkpoints.restore(self._crew, self._token_budget, self._threads)
                 self._replay(learner)
             self._learner = learner
         return self._learner
 
-    def _replay(self, learner: Learner) -> None:
+    def _replay(self, learner: Led) -> None:
         """Execute again what was committed after the snapshot; the stored versions say whether it came out the same."""
         with self._database.transaction() as transaction:
             executed = transaction.all("trainer.executed", model_id=self.lease.model_id,
@@ -170,19 +173,11 @@ class Lane:
             transaction.run("driver.notify", channel="steps", payload=self.lease.model_id)
 
 
-_EXECUTORS: dict[str, Callable[[Lane, Learner, dict[str, Any], Outcome], None]] = {
+_EXECUTORS: dict[str, Callable[[Lane, Led, dict[str, Any], Outcome], None]] = {
     "forward_backward": Lane._forward_backward,
     "optim_step": Lane._optim_step,
     "save": Lane._save,
 }
-
-
-def planned(plan: StepPlan, part: str, trajectories: list[Trajectory]) -> list[Trajectory]:
-    """Return those of a part's trajectories that the plan takes: it may hold other groups, or stale copies."""
-    if plan.builder == "dataset":
-        return trajectories
-    groups = {group.group_id for group in plan.groups if part in group.parts}
-    return [trajectory for trajectory in trajectories if trajectory.group_id in groups]
 
 
 def _names(unit: list[Row]) -> dict[str, Any]:

@@ -9,13 +9,15 @@
 With `lora` an adapter beside the base is trained; then the base's files belong to `restore` too.
 
 The same calls on the same bytes with the same token budget give the same bits, whether or not a restore lies between
-them, and however many micro-batches are computed side by side.
+them, and however many micro-batches are computed side by side. Several ranks make the same calls at the same time, each
+computes its share of the micro-batches, and all return the same figures; files are written by rank 0, and are the same
+for any number of ranks up to rounding.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -24,19 +26,20 @@ from torch import Tensor
 
 from hone.algorithms.method import Metrics, State
 from hone.algorithms.slots import needs
-from hone.models import adapter
 from hone.models.adapter import Lora
-from hone.models.checkpoint import Checkpoint, weights_bytes
+from hone.models.checkpoint import weights_bytes
 from hone.models.policy import Adapter, Policy
+from hone.models.ranks import ALONE, Ranks
 from hone.spec.run import OptimizerSpec
-from hone.trajectory.microbatches import MicroBatch, cut
-from hone.trajectory.packing import Batch, Flags, Floats, Unpackable, pack
+from hone.trajectory.microbatches import MicroBatch, cut, nothing
+from hone.trajectory.packing import Batch, Flags, Floats, Unpackable, pack, sequences
 from hone.trajectory.plan import StepPlan
 from hone.trajectory.records import Trajectory
 from services.learner.trainer.loss import Signals, Tally, estimate, gap, share
-from services.learner.trainer.snapshot import Snapshot
+from services.learner.trainer.snapshot import MOMENTS, Snapshot, Start
 
-_MOMENTS = ("exp_avg", "exp_avg_sq")
+Seen = tuple[Tensor, Tensor, Tensor | None]
+"""Log-probability, entropy, and log-probability of the reference where it is needed, [M] each."""
 
 
 class RejectedPlan(ValueError):
@@ -47,22 +50,24 @@ class Learner:
     """Trains one model; holds nothing but what `snapshot` writes."""
 
     def __init__(
-        self, snapshot: Snapshot, optimizer: Mapping[str, Any], token_budget: int, threads: int = 1,
-        base: Mapping[str, Tensor] | None = None,
+        self, start: Start, optimizer: Mapping[str, Any], token_budget: int, threads: int = 1, ranks: Ranks = ALONE,
     ) -> None:
-        """Stand where `snapshot` was taken; an adapter's needs the base's tensors.
+        """Stand where `start` was taken; each of several ranks computes one micro-batch at a time.
 
-        Raises Unsupported, or pydantic.ValidationError for a bad `optimizer`.
+        `optimizer` is an OptimizerSpec as JSON; `token_budget` bounds a micro-batch's input tokens, of which `threads`
+        are computed side by side. Raises Unsupported, or pydantic.ValidationError for a bad `optimizer`.
         """
+        snapshot = start.snapshot
+        self._ranks, self._side_by_side = ranks, 1 if ranks.divided else threads
         self._threads = ThreadPoolExecutor(threads, "micro-batch")
-        self._side_by_side = threads
-        self._config, self._architecture, self._token_budget = snapshot.config, snapshot.architecture, token_budget
-        self._lora, self._base = snapshot.lora, base
-        self._policy = self._made(snapshot.weights)
-        self._reference = Policy(self._architecture, snapshot.reference) if snapshot.reference else None
+        self._config, self.architecture, self._token_budget = snapshot.config, snapshot.architecture, token_budget
+        self._lora = snapshot.lora
+        beside = None if snapshot.lora is None else Adapter(snapshot.lora, snapshot.weights)
+        self._policy = Policy(self.architecture, start.base or snapshot.weights, beside, ranks)
+        self._reference = self._whole_policy(snapshot.reference) if snapshot.reference else None
         self._states: dict[str, State] = dict(snapshot.states)
         self._updates = snapshot.updates
-        self._optimizer = _adamw(self._policy.parameters, OptimizerSpec.model_validate(optimizer))
+        self._optimizer = _adamw(self._policy.trained, OptimizerSpec.model_validate(optimizer))
         self._resume(snapshot)
 
     @classmethod
@@ -70,28 +75,19 @@ class Learner:
         cls, files: Mapping[str, bytes], optimizer: Mapping[str, Any], *, token_budget: int, threads: int = 1,
         lora: Lora | None = None, seed: int = 0,
     ) -> "Learner":
-        """Start from a model directory's files; with `lora`, from an adapter whose first values `seed` draws.
-
-        `optimizer` is an OptimizerSpec as JSON; `token_budget` bounds a micro-batch's input tokens, of which `threads`
-        are computed side by side. Raises BadCheckpoint or Unsupported when the files are no usable model.
-        """
-        checkpoint = Checkpoint.from_files(files)
-        if lora is None:
-            return cls(Snapshot(checkpoint.config, checkpoint.tensors), optimizer, token_budget, threads)
-        first = adapter.initial(checkpoint.architecture, lora, seed)
-        return cls(Snapshot(checkpoint.config, first, lora), optimizer, token_budget, threads, checkpoint.tensors)
+        """Start alone from a model directory's files, as `Start.first` does."""
+        return cls(Start.first(files, lora, seed), optimizer, token_budget, threads)
 
     @classmethod
     def restore(
         cls, files: Mapping[str, bytes], optimizer: Mapping[str, Any], *, token_budget: int, threads: int = 1,
         base: Mapping[str, bytes] | None = None,
     ) -> "Learner":
-        """Go on from what `snapshot` returned, exactly; an adapter's needs the files of its `base`.
+        """Go on alone from what `snapshot` returned, exactly; an adapter's needs the files of its `base`.
 
         Raises BadCheckpoint when a file is missing or broken.
         """
-        tensors = None if base is None else Checkpoint.from_files(base).tensors
-        return cls(Snapshot.from_files(files), optimizer, token_budget, threads, tensors)
+        return cls(Start.again(files, base), optimizer, token_budget, threads)
 
     def forward_backward(
         self, plan: StepPlan, trajectories: Sequence[Trajectory], version_id: str | None = None
@@ -116,11 +112,7 @@ class Learner:
 
         A parameter without gradient counts as having a zero one. Raises RejectedPlan when the norm is not finite.
         """
-        parameters = list(self._policy.parameters.values())
-        for parameter in parameters:
-            if parameter.grad is None:
-                parameter.grad = torch.zeros_like(parameter)
-        norm = float(torch.nn.utils.clip_grad_norm_(parameters, clip_norm))
+        norm = self._clip(clip_norm)
         if not np.isfinite(norm):
             raise RejectedPlan(f"gradient norm: found {norm}, expected a finite number")
         for group in self._optimizer.param_groups:
@@ -132,25 +124,57 @@ class Learner:
 
     def weights(self) -> bytes:
         """Return the float32 weights that are trained as a safetensors file; equal weights give equal bytes."""
-        return weights_bytes(self._policy.parameters)
+        return weights_bytes(self._ranks.whole(self._policy.trained))
 
     def snapshot(self) -> dict[str, bytes]:
         """Return files from which `restore` goes on exactly, gradients in hand included."""
-        parameters = self._policy.parameters
-        moments = {kind: {name: self._optimizer.state[parameter][kind] for name, parameter in parameters.items()}
-                   for kind in _MOMENTS} if self._updates else {}
-        gradients = {name: parameter.grad for name, parameter in parameters.items() if parameter.grad is not None}
-        kept = self._reference if self._lora is None else None  # an adapter's is its base
-        reference = None if kept is None else dict(kept.parameters)
+        trained, whole = self._policy.trained, self._ranks.whole
+        moments = {kind: whole({name: self._optimizer.state[parameter][kind] for name, parameter in trained.items()})
+                   for kind in MOMENTS} if self._updates else {}
+        gradients = whole({name: parameter.grad for name, parameter in trained.items() if parameter.grad is not None})
+        reference = None if self._reference is None else whole(self._reference.trained)
         return Snapshot(
-            self._config, dict(parameters), self._lora, self._updates, moments, gradients, reference,
-            dict(self._states)).files()
+            self._config, whole(trained), self._lora, self._updates, moments, gradients, reference, dict(self._states),
+        ).files()
 
-    def _made(self, weights: Mapping[str, Tensor]) -> Policy:
-        """Return the policy with these trained weights; an adapter's base is shared."""
-        if self._lora is None or self._base is None:
-            return Policy(self._architecture, weights)
-        return Policy(self._architecture, self._base, Adapter(self._lora, weights))
+    def logprobs(self, ids: Sequence[Sequence[int]]) -> list[list[float]]:
+        """Return the log-probability (nats, temperature 1) of every token but the first of sequences of 2 or more."""
+        batch = sequences(ids)
+        logp = self._log_probabilities(batch, 1.0)
+        return [part.tolist() for part in np.split(logp, batch.offsets[1:])]
+
+    def _log_probabilities(self, batch: Batch, temperature: float) -> Floats:
+        """Return the log-probability of a batch's trained tokens under the present weights, [M]."""
+        return self._looked(batch, lambda micro: self._policy(micro, temperature)[0])
+
+    def _looked(self, batch: Batch, look: Callable[[MicroBatch], Tensor]) -> Floats:
+        """Return what `look` says of each trained token, [M] of a micro-batch, for the whole batch, [M]."""
+        found = np.zeros(int(batch.tokens.sum()))
+        with torch.no_grad():
+            for micro in chain.from_iterable(self._rounds(batch, np.ones(len(batch.rows), np.bool_))):
+                found[micro.token] = look(micro).cpu().numpy()
+        return self._ranks.sum(found)
+
+    def _rounds(self, batch: Batch, kept: Flags) -> Iterator[list[MicroBatch]]:
+        """Yield what this rank computes side by side; where only others still have something, nothing to train."""
+        rank, size = self._ranks.rank, self._ranks.size
+        waiting = cut(batch, kept, self._token_budget, size)
+        while together := list(islice(waiting, self._side_by_side * size)):
+            yield together[rank::size] or [nothing()]
+
+    def _clip(self, clip_norm: float) -> float:
+        """Scale the gradient down to norm `clip_norm` where it is larger and return the norm that it had."""
+        parameters = list(self._policy.trained.values())
+        for parameter in parameters:
+            if parameter.grad is None:
+                parameter.grad = torch.zeros_like(parameter)
+        gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
+        norm = self._ranks.single(torch.nn.utils.get_total_norm(gradients))
+        torch.nn.utils.clip_grads_with_norm_(parameters, clip_norm, norm)
+        return float(norm)
+
+    def _whole_policy(self, weights: Mapping[str, Tensor]) -> Policy:
+        return Policy(self.architecture, weights, ranks=self._ranks)
 
     def _packed(self, plan: StepPlan, trajectories: Sequence[Trajectory]) -> Batch:
         try:
@@ -163,31 +187,22 @@ class Learner:
 
         An adapter's reference is the base, which is there at any time.
         """
-        if self._reference is not None or "logp_ref" not in _needs(plan):
-            return
-        if self._lora is not None:
-            self._reference = self._made({})
+        if self._lora is not None or self._reference is not None or "logp_ref" not in _needs(plan):
             return
         if self._updates:
             raise RejectedPlan("logp_ref: the first step of a model must use the reference for a later one to have it")
-        self._reference = Policy(self._architecture, self._policy.parameters)
+        self._reference = self._whole_policy(self._policy.trained)
 
     def _kl(self, batch: Batch, plan: StepPlan) -> Floats | None:
         """Return logp_old - logp_ref of every trained token, [M], where the advantage needs it."""
         if "logp_ref" not in needs(plan.slots, "advantage"):
             return None
-        kl = np.empty(int(batch.tokens.sum()))
-        for micro in cut(batch, np.ones(len(batch.rows), np.bool_), self._token_budget):
-            with torch.no_grad():
-                old, _ = self._policy(micro, plan.temperature)
-            kl[micro.token] = (old - self._logp_ref(micro, plan)).numpy()
-        return kl
+        return self._looked(
+            batch, lambda micro: self._policy(micro, plan.temperature)[0] - self._logp_ref(micro, plan))
 
     def _logp_ref(self, micro: MicroBatch, plan: StepPlan) -> Tensor:
-        if self._reference is None:
-            raise RejectedPlan("logp_ref: no reference is kept")
         with torch.no_grad():
-            logp, _ = self._reference(micro, plan.temperature)
+            logp: Tensor = (self._reference or self._policy)(micro, plan.temperature, adapted=False)[0]
         return logp
 
     def _run(self, batch: Batch, signals: Signals, plan: StepPlan, version_id: str | None) -> Metrics:
@@ -196,54 +211,56 @@ class Learner:
         Their shares of the loss are taken and their gradients added in order, so that the number of threads changes
         no bit.
         """
-        tally, loss, tokens = Tally(), 0.0, 0
+        tally = Tally()
         comparable = np.array([one == (version_id or one) != "" for one in batch.version], np.bool_)
-        waiting = cut(batch, signals.kept, self._token_budget)
-        while together := list(islice(waiting, self._side_by_side)):
+        for together in self._rounds(batch, signals.kept):
             parts = []
-            for micro, seen in zip(together, self._threads.map(partial(self._look, plan), together), strict=True):
+            for micro, seen in zip(together, self._each(partial(self._look, plan), together), strict=True):
                 parts.append(share(micro, *seen, signals, plan, self._states, tally))
-                self._tell(tally, micro, seen, comparable, plan)
-            for gradient in self._threads.map(self._gradient, parts):
-                self._add(gradient)
-            loss = sum((float(part.detach()) for part in parts), loss)
-            tokens += sum(len(micro.ids) for micro in together)
-        return {"loss": loss, "forward_tokens": float(tokens), **tally.figures()}
+                if len(micro.targets):
+                    self._tell(tally, micro, seen, comparable, plan)
+            self._backward(parts)
+            tally.loss = sum((float(part.detach()) for part in parts), tally.loss)
+        return Tally.joined(self._ranks.exchanged(tally.as_bytes())).figures()
 
-    def _look(self, plan: StepPlan, micro: MicroBatch) -> tuple[Tensor, Tensor, Tensor | None]:
-        """Return log-probability, entropy, and log-probability of the reference where it is needed, [M] each."""
+    def _each(self, work: Callable[[MicroBatch], Seen], items: list[MicroBatch]) -> Iterable[Seen]:
+        return map(work, items) if self._side_by_side == 1 else self._threads.map(work, items)
+
+    def _look(self, plan: StepPlan, micro: MicroBatch) -> Seen:
         wanted = needs(plan.slots, "regularizers")
         logp, entropy = self._policy(micro, plan.temperature, entropy_gradient="entropy" in wanted)
         return logp, entropy, self._logp_ref(micro, plan) if "logp_ref" in wanted else None
 
-    def _gradient(self, part: Tensor) -> tuple[Tensor | None, ...]:
-        return torch.autograd.grad(part, list(self._policy.parameters.values()), allow_unused=True)
+    def _backward(self, parts: list[Tensor]) -> None:
+        """Add the gradients of parts of the loss, in their order."""
+        if self._side_by_side == 1:
+            torch.autograd.backward(parts)  # which several ranks sum as it goes
+            return
+        for gradient in self._threads.map(self._gradient, parts):
+            self._add(gradient)
 
-    def _add(self, gradient: tuple[Tensor | None, ...]) -> None:
-        for parameter, more in zip(self._policy.parameters.values(), gradient, strict=True):
-            if more is not None:
-                parameter.grad = more.contiguous() if parameter.grad is None else parameter.grad.add_(more)
+    def _gradient(self, part: Tensor) -> tuple[Tensor, ...]:
+        return torch.autograd.grad(part, list(self._policy.trained.values()))
 
-    def _tell(
-        self, tally: Tally, micro: MicroBatch, seen: tuple[Tensor, Tensor, Tensor | None], comparable: Flags,
-        plan: StepPlan,
-    ) -> None:
+    def _add(self, gradient: tuple[Tensor, ...]) -> None:
+        for parameter, more in zip(self._policy.trained.values(), gradient, strict=True):
+            parameter.grad = more.contiguous() if parameter.grad is None else parameter.grad.add_(more)
+
+    def _tell(self, tally: Tally, micro: MicroBatch, seen: Seen, comparable: Flags, plan: StepPlan) -> None:
         logp, entropy, _ = seen
+        tally.forward_tokens += len(micro.ids)
         tally.add({"entropy": float(entropy.detach().mean())}, len(logp))
         if plan.builder != "dataset":
             tally.add(*gap(micro, logp, comparable))
 
     def _resume(self, snapshot: Snapshot) -> None:
-        for name, gradient in snapshot.gradients.items():
-            self._policy.parameters[name].grad = gradient
-        if not snapshot.updates:
-            return
-        names = {id(parameter): name for name, parameter in self._policy.parameters.items()}
-        ordered = [names[id(parameter)] for group in self._optimizer.param_groups for parameter in group["params"]]
-        state = {place: {"step": torch.tensor(float(snapshot.updates)),
-                         **{kind: snapshot.optimizer[kind][name] for kind in _MOMENTS}}
-                 for place, name in enumerate(ordered)}
-        self._optimizer.load_state_dict({**self._optimizer.state_dict(), "state": state})
+        for name, parameter in self._policy.trained.items():
+            if name in snapshot.gradients:
+                parameter.grad = self._ranks.spread(snapshot.gradients[name], parameter)
+            if snapshot.updates:
+                self._optimizer.state[parameter] = {
+                    "step": torch.tensor(float(snapshot.updates), device=self._ranks.device),
+                    **{kind: self._ranks.spread(snapshot.optimizer[kind][name], parameter) for kind in MOMENTS}}
 
 
 def _adamw(parameters: Mapping[str, Tensor], spec: OptimizerSpec) -> torch.optim.AdamW:

@@ -12,6 +12,7 @@ from hone.store.database import Database
 from hone.store.notifications import Listener
 from services.learner.trainer import lease as leases
 from services.learner.trainer.commit import StaleUnit
+from services.learner.trainer.crew import Crew
 from services.learner.trainer.lane import AWAY, Lane
 from services.learner.trainer.lease import LeaseLost
 
@@ -23,8 +24,8 @@ IDLE_S = 60.0  # a lane without work for so long is given back, so that its memo
 class Trainer:
     """Works the lanes it holds until told to stop; whatever it loses, another trainer finds in rows."""
 
-    def __init__(self, settings: Settings, owner: str) -> None:
-        self._settings, self._owner = settings, owner
+    def __init__(self, settings: Settings, owner: str, crew: Crew) -> None:
+        self._settings, self._owner, self._crew = settings, owner, crew
         self._database = Database(settings.database_url)
         self._objects = objects.connect(settings.objects_url)
         self._listener = Listener(settings.database_url, "operations")
@@ -36,16 +37,21 @@ class Trainer:
         self._stop.set()
 
     def run(self) -> None:
-        """Take the predecessor's leases over, then work, lease and wait in turn until stopped."""
+        """Take the predecessor's leases over, then work, lease and wait in turn until stopped.
+
+        Raises RanksLost when another rank died or hung: leases and rows stay as they are, for the ranks that come next.
+        """
         threading.Thread(target=self._keep_leases, daemon=True).start()
         self._survive(self._forget_predecessor)
         while not self._stop.is_set():
             self._survive(self._turn)
         self._survive(self._release)
         self._survive(self._leave)
+        self._crew.end()
 
     def _turn(self) -> None:
         """Advance every lane by one unit; when none had work, lease another model or wait for a hint."""
+        self._crew.beat()
         advanced = [self._advance(lane) for lane in list(self._lanes.values())]
         if any(advanced):
             return
@@ -67,8 +73,8 @@ class Trainer:
         lease = leases.acquire(self._database, self._owner, self._settings.lease_s)
         if lease is not None:
             log.info("leased %s at epoch %d", lease.model_id, lease.epoch)
-            self._lanes[lease.model_id] = Lane(self._database, self._objects, lease, self._settings.trainer_tokens,
-                                               self._settings.trainer_threads)
+            self._lanes[lease.model_id] = Lane(self._database, self._objects, lease, self._crew,
+                                               self._settings.trainer_tokens, self._settings.trainer_threads)
         return lease is not None
 
     def _give_back_idle(self) -> None:

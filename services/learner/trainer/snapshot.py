@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from hone.models import adapter, architecture
@@ -16,6 +17,10 @@ _CONFIG = "config.json"
 _OPTIMIZER = "optimizer.safetensors"
 _REFERENCE = "reference.safetensors"
 _STATE = "learner.json"
+
+
+MOMENTS = ("exp_avg", "exp_avg_sq")
+"""What AdamW keeps of each parameter."""
 
 
 @dataclass(frozen=True)
@@ -62,10 +67,64 @@ class Snapshot:
         reference = read_weights(files[_REFERENCE]) if _REFERENCE in files else None
         return cls(config, weights, lora, state["updates"], named, gradients, reference, state["states"])
 
+    def outline(self) -> dict[str, Any]:
+        """Return everything but the tensors as JSON, for ranks that get their part of those from rank 0."""
+        lora = None if self.lora is None else [self.lora.rank, self.lora.alpha, list(self.lora.targets)]
+        return {"config": self.config, "lora": lora, "updates": self.updates, "gradients": list(self.gradients),
+                "reference": self.reference is not None, "states": self.states}
+
+    @classmethod
+    def from_outline(cls, outline: Mapping[str, Any]) -> "Snapshot":
+        """Return the snapshot that an outline is of, with tensors that have a shape and no values."""
+        shape, lora = architecture.parse(outline["config"]), outline["lora"]
+        form = None if lora is None else Lora(lora[0], lora[1], tuple(lora[2]))
+        weights = without_values(shape.shapes() if form is None else form.shapes(shape))
+        moments = dict.fromkeys(MOMENTS, weights) if outline["updates"] else {}
+        return cls(outline["config"], weights, form, outline["updates"], moments,
+                   {name: weights[name] for name in outline["gradients"]},
+                   weights if outline["reference"] else None, outline["states"])
+
     @property
     def architecture(self) -> architecture.Architecture:
         """What the config describes. Raises Unsupported."""
         return architecture.parse(self.config)
+
+
+@dataclass(frozen=True)
+class Start:
+    """Where a learner begins: a snapshot, and under an adapter the base's tensors."""
+
+    snapshot: Snapshot
+    base: Mapping[str, Tensor] | None = None
+
+    @classmethod
+    def first(cls, files: Mapping[str, bytes], lora: Lora | None = None, seed: int = 0) -> "Start":
+        """Begin with a model directory's files; with `lora`, with an adapter whose first values `seed` draws.
+
+        Raises BadCheckpoint or Unsupported when the files are no usable model.
+        """
+        checkpoint = Checkpoint.from_files(files)
+        if lora is None:
+            return cls(Snapshot(checkpoint.config, checkpoint.tensors))
+        drawn = adapter.initial(checkpoint.architecture, lora, seed)
+        return cls(Snapshot(checkpoint.config, drawn, lora), checkpoint.tensors)
+
+    @classmethod
+    def again(cls, files: Mapping[str, bytes], base: Mapping[str, bytes] | None = None) -> "Start":
+        """Go on from a snapshot's files; an adapter's needs the files of its `base`. Raises BadCheckpoint."""
+        tensors = None if base is None else Checkpoint.from_files(base).tensors
+        return cls(Snapshot.from_files(files), tensors)
+
+    @classmethod
+    def elsewhere(cls, outline: Mapping[str, Any]) -> "Start":
+        """Begin as rank 0 does, whose snapshot has this outline; the values come from there."""
+        snapshot = Snapshot.from_outline(outline)
+        return cls(snapshot, None if snapshot.lora is None else without_values(snapshot.architecture.shapes()))
+
+
+def without_values(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Tensor]:
+    """Return tensors of these shapes that hold nothing."""
+    return {name: torch.empty(shape, device="meta") for name, shape in shapes.items()}
 
 
 def _whole(files: Mapping[str, bytes]) -> tuple[dict[str, Any], dict[str, Tensor]]:

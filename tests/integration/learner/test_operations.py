@@ -1,14 +1,17 @@
 """The operation log and the driver's fence on a real Postgres."""
 
 import json
+import time
+from concurrent.futures import ThreadPoolExecutor
 
+import psycopg
 import pytest
 
 from hone.spec.run import RunSpec
 from hone.store.database import Database
 from services.learner.driver import lease as leases
 from services.learner.driver.operations import DedupeConflict, append
-from tests.integration.learner.rows import OWNER_A, OWNER_B, add_run
+from tests.integration.learner.rows import OWNER_A, OWNER_B, RunRows, add_run
 
 
 @pytest.fixture
@@ -27,6 +30,21 @@ def test_sequence_numbers_have_no_gaps_and_a_known_key_returns_its_row(
                        [("a", "save", {"number": 0}), ("b", "optim_step", {"lr": 1.0})])
     assert again[0]["id"] == first[0]["id"]
     assert [row["seq"] for row in again] == [1, 2]
+
+
+def test_a_trainer_is_given_all_up_to_the_first_save_and_nothing_without_one(
+    database: Database, postgres_owner_url: str
+) -> None:
+    run = add_run(postgres_owner_url)
+    many = [(f"step {number}", "optim_step", {"lr": 1.0}) for number in range(40)]
+    with database.transaction() as transaction:
+        append(transaction, run.tenant_id, run.model_id, many)
+        assert transaction.all("trainer.queued", model_id=run.model_id) == []
+        append(transaction, run.tenant_id, run.model_id, [
+            ("save", "save", {"number": 1}), ("later", "optim_step", {"lr": 1.0})])
+        given = transaction.all("trainer.queued", model_id=run.model_id)
+    assert [row["seq"] for row in given] == list(range(1, 42))
+    assert given[-1]["kind"] == "save"
 
 
 def test_a_known_key_with_another_payload_is_refused_and_appends_nothing(
@@ -68,3 +86,33 @@ def test_an_expired_lease_is_anybodys(database: Database, postgres_owner_url: st
     assert second is not None
     assert second.epoch == first.epoch + 1
     assert second.spec == RunSpec.model_validate(json.loads(first.spec.model_dump_json()))
+
+
+def test_a_driver_that_plans_and_a_trainer_that_commits_never_wait_for_each_other(
+    database: Database, postgres_url: str, postgres_owner_url: str
+) -> None:
+    run = add_run(postgres_owner_url)
+    lease = leases.acquire(database, OWNER_A, lease_s=60)
+    assert lease is not None
+    with ThreadPoolExecutor() as pool, database.transaction() as trainer:
+        assert trainer.one("trainer.fence", model_id=run.model_id, epoch=0)
+        planned = pool.submit(plan, Database(postgres_url), lease, run)
+        while not waits(postgres_owner_url):
+            time.sleep(0.01)
+        trainer.run("driver.record_metrics", run_id=run.run_id, tenant_id=run.tenant_id, step=1, names=["x"],
+                    values=[1.0])
+    assert planned.result(10) == 1
+
+
+def waits(owner_url: str) -> bool:
+    """Tell whether somebody on this database waits for a lock."""
+    with psycopg.connect(owner_url) as connection:
+        found = connection.execute("SELECT 1 FROM pg_stat_activity WHERE datname = current_database() "
+                                   "AND wait_event_type = 'Lock'").fetchone()
+    return found is not None
+
+
+def plan(database: Database, lease: leases.Lease, run: RunRows) -> int:
+    """Append an operation under the driver's fence, as a plan does; return its place."""
+    with leases.fenced(database, lease) as transaction:
+        return int(append(transaction, run.tenant_id, run.model_id, [("d", "save", {"number": 0})])[0]["seq"])

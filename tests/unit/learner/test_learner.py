@@ -32,7 +32,7 @@ def learner(token_budget=10_000, **changes):
 def gradient(step, token_budget=10_000):
     trained = learner(token_budget)
     metrics = trained.forward_backward(*step)
-    return metrics, {name: tensor.grad for name, tensor in trained._policy.parameters.items()}
+    return metrics, {name: tensor.grad for name, tensor in trained._policy.trained.items()}
 
 
 def train(trained, steps, algorithm=None, first=0):
@@ -64,7 +64,7 @@ def test_micro_batches_side_by_side_give_the_same_gradient(name):
         files = toy.files(0, hidden=32, heads=2, head_dim=16, ffn=64)
         trained = Learner.create(files, OPTIMIZER, token_budget=40, threads=threads)
         trained.forward_backward(*step)
-        gradients.append({name: tensor.grad for name, tensor in trained._policy.parameters.items()})
+        gradients.append({name: tensor.grad for name, tensor in trained._policy.trained.items()})
     assert_equal_gradients(*gradients)
 
 
@@ -103,7 +103,7 @@ def test_the_gradient_is_that_of_the_formula():
     logp, _ = reference._policy(micro)
     total = sum(-advantage[row] * logp[torch.from_numpy(micro.trajectory) == row][1:].mean() / 3 for row in range(3))
     total.backward()
-    assert_equal_gradients(found, {name: tensor.grad for name, tensor in reference._policy.parameters.items()})
+    assert_equal_gradients(found, {name: tensor.grad for name, tensor in reference._policy.trained.items()})
 
 
 def half_without_variance(algorithm):
@@ -214,9 +214,9 @@ def test_supervised_steps_learn_a_demonstration():
 
 def test_adamw_is_the_one_of_torch_with_decay_on_matrices_only():
     trained = learner()
-    before = {name: tensor.detach().clone() for name, tensor in trained._policy.parameters.items()}
+    before = {name: tensor.detach().clone() for name, tensor in trained._policy.trained.items()}
     trained.optim_step(0.1, 1.0)
-    after = trained._policy.parameters
+    after = trained._policy.trained
     embedding = "model.embed_tokens.weight"
     torch.testing.assert_close(after[embedding], before[embedding] * (1 - 0.1 * 0.01))
     assert torch.equal(after["model.norm.weight"], before["model.norm.weight"])
@@ -243,7 +243,7 @@ def test_a_reference_cannot_be_had_after_the_first_update():
 
 def test_a_gradient_that_is_not_finite_is_rejected_before_it_reaches_the_weights():
     trained = learner()
-    trained._policy.parameters["model.norm.weight"].grad = torch.full((32,), math.nan)
+    trained._policy.trained["model.norm.weight"].grad = torch.full((32,), math.nan)
     before = trained.weights()
     with pytest.raises(RejectedPlan, match="gradient norm"):
         trained.optim_step(1e-3, 1.0)
@@ -266,16 +266,20 @@ def adapted(threads=1, token_budget=10_000):
     return Learner.create(FILES, OPTIMIZER, token_budget=token_budget, threads=threads, lora=LORA, seed=3)
 
 
+def base_of(trained):
+    return {name: tensor for name, tensor in trained._policy.named_parameters() if ".lora_" not in name}
+
+
 def test_an_adapter_is_trained_and_its_base_stays():
     trained = adapted()
-    before = {name: tensor.clone() for name, tensor in trained._base.items()}
+    before = {name: tensor.clone() for name, tensor in base_of(trained).items()}
     losses = set()
     for number in range(3):
         train(trained, 1, first=number)
         losses.add(trained.forward_backward(*random_step(seed=0))["loss"])
     assert len(losses) == 3
-    assert all(torch.equal(tensor, before[name]) for name, tensor in trained._base.items())
-    assert set(read_weights(trained.weights())) == set(LORA.shapes(trained._architecture))
+    assert all(torch.equal(tensor, before[name]) for name, tensor in base_of(trained).items())
+    assert set(read_weights(trained.weights())) == set(LORA.shapes(trained.architecture))
 
 
 @pytest.mark.parametrize("algorithm", [None, KL])

@@ -52,8 +52,8 @@ def test_log_probs_and_gradients_are_those_of_stock_peft(family, lora):
     found = of_policy(ours, step, 1.0, 60, weights)
     (expected * weights).sum().backward()
     torch.testing.assert_close(found, expected.detach(), atol=2e-5, rtol=1e-5)
-    assert ours.parameters.keys() == tensors.keys()
-    for name, parameter in ours.parameters.items():
+    assert ours.trained.keys() == tensors.keys()
+    for name, parameter in ours.trained.items():
         wanted: Any = theirs.get_parameter(name.replace(".weight", ".default.weight")).grad
         torch.testing.assert_close(parameter.grad, wanted, atol=2e-5 * float(wanted.abs().max()), rtol=1e-4, msg=name)
 

@@ -1,0 +1,178 @@
+"""The ranks of a trainer at work: rank 0 orders, every rank does it on its part, and all hear whether all could.
+
+    crew = Crew(ranks)
+    learner = crew.learner(start, optimizer, token_budget)    on rank 0; the others call crew.follow()
+
+Alone, an order is a plain call.
+"""
+
+import logging
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from itertools import count
+from typing import Any, TypeVar
+
+from hone.algorithms.method import Metrics
+from hone.models import probe
+from hone.models.probe import Probe
+from hone.models.ranks import Ranks, RanksLost
+from hone.trajectory import parts
+from hone.trajectory.plan import StepPlan
+from hone.trajectory.records import Trajectory
+from services.learner.trainer.learner import Learner
+from services.learner.trainer.orders import Order
+from services.learner.trainer.snapshot import Start
+
+log = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
+
+_BEAT, _END, _MAKE = "beat", "end", "make"
+
+
+class Crew:
+    """This rank's place among all. Rank 0's calls come from one thread."""
+
+    def __init__(self, ranks: Ranks) -> None:
+        self.ranks = ranks
+        self._numbers, self._gone = count(1), list[int]()
+        self._learners: dict[int, Learner] = {}  # a follower's
+
+    def learner(self, start: Start, optimizer: Mapping[str, Any], token_budget: int, threads: int = 1) -> "Led":
+        """Return a learner that every rank carries its part of. Raises as Learner does."""
+        number = next(self._numbers)
+        settings: dict[str, Any] = {"optimizer": dict(optimizer), "token_budget": token_budget, "threads": threads}
+        order = Order(_MAKE, number, {"outline": start.snapshot.outline(), **settings})
+        made = self.do(order, partial(Learner, start, ranks=self.ranks, **settings))
+        led = Led(self, number, made)
+        weakref.finalize(led, self._gone.append, number)
+        return led
+
+    def beat(self) -> None:
+        """Tell the others that rank 0 is there, and which learners are gone. Raises RanksLost."""
+        self._tell(Order(_BEAT))
+
+    def end(self) -> None:
+        """Let the others go."""
+        self._tell(Order(_END))
+
+    def do(self, order: Order, work: Callable[[], Result]) -> Result:
+        """Have the others do what is ordered, and do it here as `work`.
+
+        What every rank alike could not do raises here as it would alone. Raises RanksLost when they differ.
+        """
+        self._tell(order)
+        return self._together(work)
+
+    def follow(self) -> None:
+        """Do what rank 0 orders until it lets this rank go. Raises RanksLost."""
+        while (order := Order.decode(self.ranks.told(b""))).name != _END:
+            for number in order.gone:
+                self._learners.pop(number, None)
+            if order.name != _BEAT:
+                self._obey(order)
+
+    def _obey(self, order: Order) -> None:
+        try:
+            self._together(partial(self._make if order.name == _MAKE else self._call, order))
+        except RanksLost:
+            raise
+        except Exception as problem:  # rank 0 has the same and tells whom it concerns
+            log.warning("%s: %s", order.name, problem)
+
+    def _make(self, order: Order) -> None:
+        arguments = dict(order.arguments)
+        start = Start.elsewhere(arguments.pop("outline"))
+        self._learners[order.learner] = Learner(start, ranks=self.ranks, **arguments)
+
+    def _call(self, order: Order) -> None:
+        learner = self._learners[order.learner]
+        if order.name == "forward_backward":
+            plan = StepPlan.model_validate(order.arguments["plan"])
+            learner.forward_backward(plan, planned(plan, order.blobs), order.arguments["version_id"])
+        else:
+            _METHODS[order.name](learner, **order.arguments)
+
+    def _tell(self, order: Order) -> None:
+        if self.ranks.size > 1:
+            while self._gone:  # filled by whichever thread lets a learner go
+                order.gone.append(self._gone.pop())
+            self.ranks.told(order.encode())
+
+    def _together(self, work: Callable[[], Result]) -> Result:
+        try:
+            result = work()
+        except Exception as problem:
+            if self.ranks.broke(problem):
+                raise RanksLost(f"{type(problem).__name__}: {problem}") from problem
+            self._compare(f"{type(problem).__name__}: {problem}")
+            raise
+        self._compare("")
+        return result
+
+    def _compare(self, said: str) -> None:
+        """Hear how the others fared. Raises RanksLost unless all fared alike: they no longer stand at one place."""
+        heard = [words.decode() for words in self.ranks.exchanged(said.encode())]
+        if len(set(heard)) > 1:
+            raise RanksLost("; ".join(f"rank {rank}: {words or 'done'}" for rank, words in enumerate(heard)))
+
+
+class Led:
+    """A learner that every rank carries its part of, as rank 0 calls it."""
+
+    def __init__(self, crew: Crew, number: int, learner: Learner) -> None:
+        self._crew, self._number, self._learner = crew, number, learner
+        self.ranks = crew.ranks.size
+
+    def forward_backward(
+        self, plan: StepPlan, trajectories: Sequence[Trajectory], stored: Sequence[bytes],
+        version_id: str | None = None,
+    ) -> Metrics:
+        """Do what Learner.forward_backward does; the others read the trajectories from the plan's parts, `stored`."""
+        order = Order("forward_backward", self._number, {"plan": plan, "version_id": version_id}, list(stored))
+        return self._crew.do(order, partial(self._learner.forward_backward, plan, trajectories, version_id))
+
+    def optim_step(self, lr: float, clip_norm: float) -> Metrics:
+        """Do what Learner.optim_step does."""
+        order = self._order("optim_step", lr=lr, clip_norm=clip_norm)
+        return self._crew.do(order, partial(self._learner.optim_step, lr, clip_norm))
+
+    def weights(self) -> bytes:
+        """Return what Learner.weights returns."""
+        return self._crew.do(self._order("weights"), self._learner.weights)
+
+    def snapshot(self) -> dict[str, bytes]:
+        """Return what Learner.snapshot returns."""
+        return self._crew.do(self._order("snapshot"), self._learner.snapshot)
+
+    def logprobs(self, ids: Sequence[Sequence[int]]) -> list[list[float]]:
+        """Return what Learner.logprobs returns: nats of every token but the first."""
+        return self._crew.do(self._order("logprobs", ids=ids), partial(self._learner.logprobs, ids))
+
+    def probe(self) -> dict[str, Any]:
+        """Return what an engine that serves these weights has to answer: a version's `probe`."""
+        asked = probe.ids(self._learner.architecture)
+        return Probe(asked, self.logprobs(asked)).to_json()
+
+    def _order(self, name: str, **arguments: Any) -> Order:
+        return Order(name, self._number, arguments)
+
+
+_METHODS: dict[str, Callable[..., Any]] = {
+    "optim_step": Learner.optim_step, "weights": Learner.weights, "snapshot": Learner.snapshot,
+    "logprobs": Learner.logprobs}
+"""What orders may name besides forward_backward."""
+
+
+def planned(plan: StepPlan, stored: Sequence[bytes]) -> list[Trajectory]:
+    """Return the trajectories that a plan takes from the bytes of its parts."""
+    return [one for key, data in zip(plan.parts, stored, strict=True) for one in _taken(plan, key, parts.decode(data))]
+
+
+def _taken(plan: StepPlan, part: str, trajectories: list[Trajectory]) -> list[Trajectory]:
+    """Return those of a part's trajectories that the plan takes: it may hold other groups, or stale copies."""
+    if plan.builder == "dataset":
+        return trajectories
+    groups = {group.group_id for group in plan.groups if part in group.parts}
+    return [trajectory for trajectory in trajectories if trajectory.group_id in groups]

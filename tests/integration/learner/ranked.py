@@ -1,0 +1,167 @@
+"""`python -m tests.integration.learner.ranked play|ask DIRECTORY STALL_S`, under torchrun: what two ranks do in tests.
+
+play    every case; its figures and files lie in a folder of its name below DIRECTORY, where rank 0 writes them
+ask     log-probabilities, again and again until a rank is lost; DIRECTORY/begun says that it has begun
+"""
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+import torch
+from torch.distributed.tensor import DTensor
+
+from hone.models import toy
+from hone.models.adapter import Lora
+from hone.trajectory import parts
+from hone.trajectory.plan import StepPlan
+from services.learner.trainer.crew import Crew, Led, planned
+from services.learner.trainer.learner import RejectedPlan
+from services.learner.trainer.snapshot import Start
+from tests.unit.trajectory.samples import random_step
+
+OPTIMIZER = {"lr": 1e-3, "weight_decay": 0.01}
+SMALL: dict[str, Any] = {"hidden": 32, "heads": 2, "head_dim": 16, "ffn": 64}
+KL = {"regularizers": [{"name": "kl", "params": {"coefficient": 0.1}}]}
+TOKEN_KL = {"preset": "reinforce_pp", "advantage": {"name": "reinforce_pp", "params": {"beta": 0.1}}}
+LORA = Lora(2, 4.0, ("q_proj", "down_proj"))
+SEQUENCES = [[1, 2, 3, 4, 5], [6, 7], [8, 9, 10]]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A few steps of one learner."""
+
+    algorithm: Mapping[str, Any] | None = None
+    token_budget: int = 40  # several rounds of two, the last of them with one micro-batch where `groups` is odd
+    groups: int = 7
+    lora: Lora | None = None
+    model: Mapping[str, Any] = field(default_factory=dict)
+    flat: int = 0  # groups whose samples have equal rewards
+
+
+CASES = {
+    "ragged": Case(),
+    "again": Case(),
+    "fewer micro-batches than ranks": Case(token_budget=10_000, groups=3),
+    "some groups skipped": Case(flat=4),
+    "every group skipped": Case(flat=7),
+    "kl": Case(KL),
+    "token kl": Case(TOKEN_KL),
+    "adapter": Case(KL, lora=LORA),
+    "untied, shared keys": Case(model={"tied": False, "kv_heads": 1}),
+}
+
+
+def step(case: Case, number: int) -> tuple[StepPlan, bytes]:
+    """Return a step's plan, whose one part has these bytes."""
+    plan, trajectories = random_step(groups=case.groups, seed=number, algorithm=case.algorithm)
+    groups = [group.model_copy(update={"parts": ["part"], **({"rewards": [1.0] * 4} if place < case.flat else {})})
+              for place, group in enumerate(plan.groups)]
+    return plan.model_copy(update={"parts": ["part"], "groups": groups}), parts.encode(trajectories)
+
+
+def train(learner: Led, case: Case, numbers: range) -> list[dict[str, float]]:
+    """Take steps and return what each says."""
+    told = []
+    for number in numbers:
+        plan, stored = step(case, number)
+        metrics = learner.forward_backward(plan, planned(plan, [stored]), [stored], "ver_0")
+        told.append({**metrics, **learner.optim_step(1e-3, 0.5)})
+    return told
+
+
+def start(case: Case) -> Start:
+    """Return where a case begins."""
+    return Start.first(toy.files(0, **{**SMALL, **case.model}), case.lora, 3)
+
+
+def base(case: Case) -> dict[str, bytes] | None:
+    """Return the files beside which a case's snapshot stands."""
+    return None if case.lora is None else toy.files(0, **{**SMALL, **case.model})
+
+
+def play(crew: Crew, name: str, directory: Path, handed: Path | None = None) -> None:
+    """Play a case: three steps with a snapshot after the second, its gradient in hand, and one step from `handed`."""
+    case = CASES[name]
+    learner = crew.learner(start(case), OPTIMIZER, case.token_budget)
+    told = train(learner, case, range(2))
+    plan, stored = step(case, 2)
+    learner.forward_backward(plan, planned(plan, [stored]), [stored], "ver_0")
+    write(directory / "snapshot", learner.snapshot())
+    learner.optim_step(1e-3, 0.5)
+    files = {"weights.safetensors": learner.weights(), "told.json": json.dumps(told).encode(),
+             "logprobs.json": json.dumps(learner.logprobs(SEQUENCES)).encode()}
+    write(directory, files)
+    if handed is not None:
+        write(directory, {"resumed.safetensors": resumed(crew, case, handed)})
+
+
+def resumed(crew: Crew, case: Case, handed: Path) -> bytes:
+    """Return the weights after the update that a handed snapshot stands before."""
+    files = {path.name: path.read_bytes() for path in handed.iterdir()}
+    learner = crew.learner(Start.again(files, base(case)), OPTIMIZER, case.token_budget)
+    learner.optim_step(1e-3, 0.5)
+    return learner.weights()
+
+
+def write(directory: Path, files: Mapping[str, bytes]) -> None:
+    """Write files below a directory."""
+    directory.mkdir(parents=True, exist_ok=True)
+    for name, data in files.items():
+        (directory / name).write_bytes(data)
+
+
+def refused(crew: Crew, directory: Path) -> None:
+    """Order what no rank can do; the next order has to find every rank where it was."""
+    case = CASES["ragged"]
+    learner, (plan, stored) = crew.learner(start(case), OPTIMIZER, 40), step(case, 0)
+    try:
+        learner.forward_backward(plan, planned(plan, [stored])[1:], [parts.encode(planned(plan, [stored])[1:])])
+    except RejectedPlan as problem:
+        write(directory, {"refused": str(problem).encode()})
+    write(directory, {"after": learner.weights()})
+
+
+def held(learner: Led) -> float:
+    """Return which part of the weights lies on this rank."""
+    trained = learner._learner._policy.trained.values()
+    return sum(cast(DTensor, one).to_local().numel() for one in trained) / sum(one.numel() for one in trained)
+
+
+def play_all(crew: Crew, directory: Path) -> None:
+    """Play every case, each going on from the snapshot that one process wrote besides."""
+    for name in CASES:
+        play(crew, name, directory / name, directory.parent / "alone" / name / "snapshot")
+    refused(crew, directory)
+    learner = crew.learner(start(CASES["ragged"]), OPTIMIZER, 40)
+    write(directory, {"held": json.dumps(held(learner)).encode()})
+
+
+def ask(crew: Crew, directory: Path) -> None:
+    """Ask until a rank is lost."""
+    learner = crew.learner(start(CASES["ragged"]), OPTIMIZER, 40)
+    while learner.logprobs(SEQUENCES):
+        (directory / "begun").touch()
+
+
+def main() -> None:
+    """Do it as rank 0, or follow it."""
+    torch.set_num_threads(1)
+    from hone.models.group import Group
+
+    work, directory, crew = sys.argv[1], Path(sys.argv[2]), Crew(Group.join("cpu", float(sys.argv[3])))
+    if crew.ranks.rank:
+        (directory / "pid").write_text(str(os.getpid()))
+        crew.follow()
+    else:
+        {"play": play_all, "ask": ask}[work](crew, directory)
+        crew.end()
+
+
+if __name__ == "__main__":
+    main()

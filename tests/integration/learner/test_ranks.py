@@ -1,0 +1,133 @@
+"""Two real ranks under torchrun against one process: losses, gradients, snapshots, and ranks that die or hang."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+import torch
+from safetensors.torch import load
+
+from hone.models.ranks import ALONE
+from hone.stack import ports
+from services.learner.trainer.crew import Crew
+from tests.acceptance.scene import wait_for
+from tests.integration.learner import ranked
+from tests.integration.learner.ranked import CASES
+
+EXACT = {"trajectories", "trained_tokens", "masked_samples", "rejected_rows", "skipped_groups", "skipped_trajectories",
+         "forward_tokens", "zero_variance_groups"}
+
+
+@contextmanager
+def torchrun(work: str, directory: Path, stall_s: int) -> Iterator[subprocess.Popen[str]]:
+    """Start two ranks; whatever is left of them ends with the context."""
+    directory.mkdir()
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "MKL_CBWR": "AUTO,STRICT", "GLOO_SOCKET_IFNAME": "lo"}
+    command = [sys.executable, "-m", "torch.distributed.run", "--nnodes", "1", "--node-rank", "0", "--nproc-per-node",
+               "2", "--max-restarts", "0", "--shutdown-timeout", "2", "--rdzv-backend", "static", "--master-addr",
+               "127.0.0.1", "--master-port", str(ports.pick(1)[0]), "-m", "tests.integration.learner.ranked"]
+    process = subprocess.Popen([*command, work, str(directory), str(stall_s)], env=environment, text=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    try:
+        yield process
+    finally:
+        for child in psutil.Process(process.pid).children() if process.poll() is None else ():
+            child.kill()
+        process.kill()
+        process.communicate(timeout=60)
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Every case, played by one process and by two ranks; each goes on from the other's snapshot."""
+    directory = tmp_path_factory.mktemp("played")
+    crew = Crew(ALONE)
+    for name in CASES:
+        ranked.play(crew, name, directory / "alone" / name)
+    with torchrun("play", directory / "two", 120) as process:
+        output, _ = process.communicate(timeout=240)
+    assert process.returncode == 0, output[-3000:]
+    return directory
+
+
+def told(directory: Path) -> list[dict[str, float]]:
+    found: list[dict[str, float]] = json.loads((directory / "told.json").read_text())
+    return found
+
+
+def assert_close(found: bytes, expected: bytes, atol: float) -> None:
+    ours, theirs = load(found), load(expected)
+    assert ours.keys() == theirs.keys()
+    for name, tensor in theirs.items():
+        torch.testing.assert_close(ours[name], tensor, atol=atol, rtol=1e-4, msg=name)
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_figures_are_those_of_one_process(played: Path, name: str) -> None:
+    for ours, theirs in zip(told(played / "two" / name), told(played / "alone" / name), strict=True):
+        assert ours.keys() == theirs.keys()
+        for key, value in theirs.items():
+            assert ours[key] == (value if key in EXACT else pytest.approx(value, rel=1e-5, abs=1e-6)), key
+
+
+def test_cases_are_what_they_are_called(played: Path) -> None:
+    first = {name: told(played / "two" / name)[0] for name in CASES}
+    assert 4 <= first["some groups skipped"]["skipped_groups"] < 7
+    assert first["every group skipped"]["forward_tokens"] == 0
+    assert first["every group skipped"]["grad_norm"] == 0
+    assert 0 < first["fewer micro-batches than ranks"]["forward_tokens"] < 512
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_gradients_and_weights_are_those_of_one_process(played: Path, name: str) -> None:
+    ours, theirs = (played / who / name for who in ("two", "alone"))
+    gradients = [load((each / "snapshot" / "optimizer.safetensors").read_bytes()) for each in (ours, theirs)]
+    assert any(key.startswith("gradient.") for key in gradients[1]) or name == "every group skipped"
+    for key, expected in gradients[1].items():
+        torch.testing.assert_close(gradients[0][key], expected, atol=1e-6, rtol=1e-3, msg=key)
+    # Adam makes a full step of a gradient that is all but zero: a weight may differ by more than rounding.
+    assert_close((ours / "weights.safetensors").read_bytes(), (theirs / "weights.safetensors").read_bytes(), 2e-5)
+    assert json.loads((ours / "logprobs.json").read_text()) == [
+        pytest.approx(each, abs=1e-4) for each in json.loads((theirs / "logprobs.json").read_text())]
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_a_snapshot_says_not_how_many_ranks_wrote_it(played: Path, name: str) -> None:
+    """The same snapshot, written by one process, goes on by itself and with two ranks; and the other way round."""
+    crew, case = Crew(ALONE), CASES[name]
+    ours, theirs = (played / who / name for who in ("two", "alone"))
+    written, expected = ({path.name for path in (each / "snapshot").iterdir()} for each in (ours, theirs))
+    assert written == expected
+    assert_close((ours / "resumed.safetensors").read_bytes(), (theirs / "weights.safetensors").read_bytes(), 1e-7)
+    assert_close(ranked.resumed(crew, case, ours / "snapshot"), (ours / "weights.safetensors").read_bytes(), 1e-7)
+
+
+def test_two_ranks_give_the_same_bits_every_time(played: Path) -> None:
+    first, again = (played / "two" / name for name in ("ragged", "again"))
+    for name in ("weights.safetensors", "snapshot/optimizer.safetensors", "logprobs.json"):
+        assert (first / name).read_bytes() == (again / name).read_bytes()
+
+
+def test_a_rank_holds_its_part_of_the_weights(played: Path) -> None:
+    assert float((played / "two" / "held").read_text()) == pytest.approx(0.5, abs=0.02)
+
+
+def test_what_no_rank_can_do_is_refused_and_they_go_on(played: Path) -> None:
+    assert "found samples" in (played / "two" / "refused").read_text()
+    assert load((played / "two" / "after").read_bytes())
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+def test_a_rank_that_dies_or_hangs_ends_the_other(tmp_path: Path, number: int) -> None:
+    with torchrun("ask", tmp_path / "two", 2) as process:
+        wait_for("both ranks at work", (tmp_path / "two" / "begun").exists, 120)
+        os.kill(int((tmp_path / "two" / "pid").read_text()), number)
+        assert process.stdout is not None
+        assert any("RanksLost" in line for line in process.stdout), "rank 0 says what ended it"

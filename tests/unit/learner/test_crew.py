@@ -1,0 +1,198 @@
+"""Ranks without processes: orders on the wire, outlines, launching, and what a crew of one does."""
+
+import json
+import os
+import sys
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+from pydantic import ValidationError
+
+from hone.models import toy
+from hone.models.adapter import Lora
+from hone.models.group import of_exchange
+from hone.models.ranks import ALONE, Ranks, RanksLost
+from hone.spec.settings import Settings
+from hone.trajectory import parts
+from hone.trajectory.microbatches import nothing
+from services.learner.trainer import launch
+from services.learner.trainer.crew import Crew, planned
+from services.learner.trainer.learner import Learner, RejectedPlan
+from services.learner.trainer.loss import Tally
+from services.learner.trainer.orders import Order
+from services.learner.trainer.snapshot import Start
+from tests.unit.trajectory.samples import plan, random_step
+
+FILES = toy.files(0, hidden=32, heads=2, head_dim=16, ffn=64)
+OPTIMIZER = {"lr": 1e-3}
+
+
+class Two(Ranks):
+    """Rank 0 of two, of which the other says what it is told to."""
+
+    size = 2
+
+    def __init__(self, other=b""):
+        self.other, self.orders = other, []
+
+    def exchanged(self, said):
+        return [said, self.other]
+
+    def told(self, message):
+        self.orders.append(Order.decode(message))
+        return message
+
+
+def test_an_order_reads_as_it_was_written():
+    made = plan({0: [1.0, 0.0]}, gap_alarm_nats=0.1 + 0.2)
+    order = Order("forward_backward", 7, {"plan": made, "version_id": None}, [b"one\n", b"", b"\x00\xff"], [3])
+    read = Order.decode(order.encode())
+    assert (read.name, read.learner, read.blobs, read.gone) == ("forward_backward", 7, order.blobs, [3])
+    assert type(made).model_validate(read.arguments["plan"]) == made
+
+
+def test_a_crew_of_one_does_what_its_learner_does():
+    made, samples = random_step(seed=1)
+    groups = [group.model_copy(update={"parts": ["a"]}) for group in made.groups]
+    made = made.model_copy(update={"groups": groups, "parts": ["a"]})
+    stored = [parts.encode(samples)]
+    led = Crew(ALONE).learner(Start.first(FILES), OPTIMIZER, 100)
+    alone = Learner.create(FILES, OPTIMIZER, token_budget=100)
+    read = planned(made, stored)
+    assert len(read) == len(samples)
+    assert led.forward_backward(made, read, stored) == alone.forward_backward(made, read)
+    assert led.optim_step(1e-3, 1.0) == alone.optim_step(1e-3, 1.0)
+    assert led.weights() == alone.weights()
+    assert led.snapshot() == alone.snapshot()
+
+
+def test_log_probabilities_are_those_of_stock_sequences():
+    sequences = [[1, 2, 3, 4], [5, 6], [7, 8, 9]]
+    learner = Learner.create(FILES, OPTIMIZER, token_budget=4)
+    found = learner.logprobs(sequences)
+    assert [len(each) for each in found] == [3, 1, 2]
+    whole = Learner.create(FILES, OPTIMIZER, token_budget=100).logprobs(sequences)
+    for some, all_at_once in zip(found, whole, strict=True):
+        assert some == pytest.approx(all_at_once, abs=1e-5)
+    assert learner.snapshot() == Learner.create(FILES, OPTIMIZER, token_budget=4).snapshot()
+
+
+def test_the_others_hear_of_learners_that_are_gone():
+    ranks = Two()
+    crew = Crew(ranks)
+    first = crew.learner(Start.first(FILES), OPTIMIZER, 100)
+    second = crew.learner(Start.first(FILES), OPTIMIZER, 100)
+    del first
+    crew.beat()
+    crew.beat()
+    assert [(order.name, order.gone) for order in ranks.orders] == [
+        ("make", []), ("make", []), ("beat", [1]), ("beat", [])]
+    assert second.ranks == 2
+
+
+def test_what_every_rank_refuses_alike_is_the_plans_fault():
+    made, samples = random_step()
+    ranks = Two()
+    led = Crew(ranks).learner(Start.first(FILES), OPTIMIZER, 100)
+    with pytest.raises(RanksLost, match=r"rank 0: RejectedPlan.*; rank 1: done"):
+        led.forward_backward(made, samples[1:], [])
+    with pytest.raises(RejectedPlan) as told:
+        Learner.create(FILES, OPTIMIZER, token_budget=100).forward_backward(made, samples[1:])
+    ranks.other = f"RejectedPlan: {told.value}".encode()
+    with pytest.raises(RejectedPlan):
+        led.forward_backward(made, samples[1:], [])
+
+
+def test_a_rank_that_could_not_ends_all():
+    ranks = Two()
+    led = Crew(ranks).learner(Start.first(FILES), OPTIMIZER, 100)
+    ranks.other = b"OSError: no memory"
+    with pytest.raises(RanksLost, match="rank 0: done; rank 1: OSError: no memory"):
+        led.optim_step(1e-3, 1.0)
+
+
+def test_an_exchange_that_broke_is_nobodys_plan_even_if_every_rank_says_the_same(monkeypatch):
+    text = "[/torch/third_party/gloo/gloo/transport/tcp/pair.cc:553] Timed out waiting 2000ms for send operation"
+    ranks = Two(other=b"")
+    led = Crew(ranks).learner(Start.first(FILES), OPTIMIZER, 100)
+    ranks.other = f"RuntimeError: {text}".encode()
+    monkeypatch.setattr(ranks, "broke", of_exchange)
+    monkeypatch.setattr(led._learner, "weights", partial(fail, RuntimeError(text)))
+    with pytest.raises(RanksLost, match="Timed out"):
+        led.weights()
+    assert of_exchange(torch.distributed.DistBackendError("NCCL communicator was aborted"))
+    assert not of_exchange(RuntimeError("mat1 and mat2 shapes cannot be multiplied"))
+
+
+def fail(problem):
+    raise problem
+
+
+@pytest.mark.parametrize("lora", [None, Lora(2, 4.0, ("q_proj",))])
+@pytest.mark.parametrize("algorithm", [None, {"regularizers": [{"name": "kl", "params": {"coefficient": 0.1}}]}])
+def test_an_outline_says_all_but_the_values(lora, algorithm):
+    learner = Learner.create(FILES, OPTIMIZER, token_budget=100, lora=lora)
+    learner.forward_backward(*random_step(seed=0, algorithm=algorithm))
+    learner.optim_step(1e-3, 1.0)
+    learner.forward_backward(*random_step(seed=1, algorithm=algorithm))
+    start = Start.again(learner.snapshot(), None if lora is None else FILES)
+    there = Start.elsewhere(json.loads(json.dumps(start.snapshot.outline())))
+    ours, theirs = there.snapshot, start.snapshot
+    assert (ours.config, ours.lora, ours.updates, ours.states) == (
+        theirs.config, theirs.lora, theirs.updates, theirs.states)
+    for left, right in ((ours.weights, theirs.weights), (ours.gradients, theirs.gradients),
+                        (ours.reference, theirs.reference), (there.base, start.base),
+                        *((ours.optimizer[kind], theirs.optimizer[kind]) for kind in theirs.optimizer)):
+        assert shapes(left) == shapes(right)
+
+
+def shapes(tensors):
+    return tensors and {name: tensor.shape for name, tensor in tensors.items()}
+
+
+def test_tallies_of_ranks_are_one_tally():
+    whole, first, second = Tally(), Tally(), Tally()
+    for tally, value, tokens in ((first, 1.0, 2), (second, 4.0, 3), (second, 2.5, 1)):
+        for each in (tally, whole):
+            each.add({"mean": value, "some/max": value}, tokens)
+            each.loss += value
+            each.forward_tokens += tokens
+    second.add({"only here": 7.0}, 2)
+    whole.add({"only here": 7.0}, 2)
+    assert Tally.joined([first.as_bytes(), second.as_bytes()]).figures() == whole.figures()
+
+
+def test_ranks_and_threads_side_by_side_are_refused_by_name():
+    with pytest.raises(ValidationError, match=r"trainer_ranks\s.*each rank computes one micro-batch at a time"):
+        Settings(trainer_ranks=2, trainer_threads=2)
+    with pytest.raises(ValidationError, match=r"trainer_device\s.*each rank computes one micro-batch at a time"):
+        Settings(trainer_device="cuda", trainer_threads=2)
+    assert Settings(trainer_ranks=2).trainer_threads == 1
+
+
+def test_a_trainer_of_several_ranks_becomes_torchrun_once(monkeypatch):
+    assert not launch.must_divide(Settings(), {})
+    assert launch.must_divide(Settings(trainer_ranks=2), {})
+    assert launch.must_divide(Settings(trainer_device="cuda"), {})
+    assert not launch.must_divide(Settings(trainer_ranks=2), {"RANK": "1"})
+    became = []
+    monkeypatch.setattr(os, "execv", lambda program, command: became.append((program, command)))
+    monkeypatch.setenv("GLOO_SOCKET_IFNAME", "lo")
+    launch.divide(Settings(trainer_ranks=3))
+    [(program, command)] = became
+    assert program == sys.executable
+    assert command[command.index("--nproc-per-node") + 1] == "3"
+    assert command[-2:] == ["-m", "services.learner.trainer"]
+
+
+def test_a_micro_batch_that_trains_nothing_reaches_every_parameter():
+    trained = Learner.create(FILES, OPTIMIZER, token_budget=100)._policy
+    logp, entropy = trained(nothing())
+    assert len(logp) == len(entropy) == 0
+    logp.sum().backward()
+    for name, parameter in trained.trained.items():
+        assert parameter.grad is not None, name
+        assert torch.equal(parameter.grad, torch.zeros_like(parameter)), name
+    assert np.all(nothing().restore == [0])
