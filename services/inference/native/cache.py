@@ -6,6 +6,8 @@ from torch import Tensor
 
 from hone.models.architecture import Architecture
 
+CHUNK = 64
+"""Positions are allocated in multiples of this, the width of the largest chunk of a prompt: its padding always fits."""
 _ALIGNMENT = 64
 
 
@@ -18,15 +20,16 @@ class Cache:
 
     def __init__(self, architecture: Architecture, slots: int, positions: int) -> None:
         self._architecture = architecture
-        self.slots, self.scratch, self.positions = slots, slots, positions
-        self.keys, self.values = self._allocate(positions), self._allocate(positions)
+        self.slots, self.scratch, self.positions = slots, slots, rounded(positions, CHUNK)
+        self.keys, self.values = self._allocate(self.positions), self._allocate(self.positions)
 
     def reserve(self, positions: int) -> None:
         """Make room for `positions` positions of each slot; what is cached stays."""
         if positions <= self.positions:
             return
-        self.keys, self.values = self._grown(self.keys, positions), self._grown(self.values, positions)
-        self.positions = positions
+        whole = rounded(positions, CHUNK)
+        self.keys, self.values = self._grown(self.keys, whole), self._grown(self.values, whole)
+        self.positions = whole
 
     def _grown(self, layers: list[Tensor], positions: int) -> list[Tensor]:
         grown = self._allocate(positions)
@@ -48,3 +51,8 @@ class Cache:
         raw = np.zeros(count + _ALIGNMENT // width, np.float32)
         start = -raw.ctypes.data % _ALIGNMENT // width
         return torch.from_numpy(raw[start:start + count]).view(shape)
+
+
+def rounded(number: int, multiple: int) -> int:
+    """Return the smallest multiple of `multiple` that is not below `number`."""
+    return -(-number // multiple) * multiple

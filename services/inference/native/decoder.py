@@ -1,26 +1,29 @@
-"""The forward pass over cached keys and values, for one new token a sequence or a chunk of a prompt. Eager torch."""
+"""The forward pass over cached keys and values, for one new token a sequence or a chunk of a prompt.
+
+Products are oneDNN's; what lies between them is `kernels`. A chunk's attention is a product too, over whole tensors.
+"""
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from hone.models.architecture import Architecture
+from services.inference.native import kernels
 from services.inference.native.cache import Cache
+from services.inference.native.kernels import Floats, Places
 from services.inference.native.weights import Layer, Weights
 
 
 @dataclass(frozen=True)
 class Pass:
-    """Where the tokens of one forward pass stand: `width` consecutive positions of each of `count` sequences."""
+    """Where the tokens of one forward pass stand: `width` consecutive positions of each of some sequences."""
 
-    count: int
-    width: int
-    rows: Tensor | None  # slot of each sequence; None: slots 0 … count-1
-    reach: int  # cached positions that are looked at, new ones included
-    rotation: Tensor  # complex [count·width, 1, head_dim/2]
-    index: Tensor  # [count·width·kv_heads], where new keys and values go in the flattened cache
-    bias: Tensor  # [count·kv_heads, width·heads/kv_heads, reach], 0 or -inf
+    slots: Places  # [N], of each token
+    positions: Places  # [N]; the last of a sequence's is the last that is seen
+    width: int  # 1: one token of each of the slots 0 … N-1
 
 
 class Decoder:
@@ -29,25 +32,15 @@ class Decoder:
     def __init__(self, architecture: Architecture, weights: Weights, positions: int) -> None:
         self.architecture, self._weights = architecture, weights
         self._rotations = _rotations(architecture, positions)
+        self._epsilon = np.float32(architecture.norm_eps)
+        self._attention = kernels.attention(architecture.heads, architecture.kv_heads, architecture.head_dim)
 
     def install(self, weights: Weights) -> None:
         """Use `weights` from the next pass on."""
         self._weights = weights
 
-    def plan(self, cache: Cache, positions: Tensor, rows: Tensor | None, reach: int) -> Pass:
-        """Return the pass over `positions` [count, width] of the slots `rows` (None: the first `count`)."""
-        count, width = positions.shape
-        slots = torch.arange(count) if rows is None else rows
-        heads = torch.arange(self.architecture.kv_heads)
-        lines = slots[:, None] * self.architecture.kv_heads + heads  # [count, kv_heads]
-        index = lines[:, None, :] * cache.positions + positions[:, :, None]
-        return Pass(
-            count, width, rows, reach, rotation=self._rotations[positions.reshape(-1)].unsqueeze(1),
-            index=index.reshape(-1), bias=self._bias(positions, reach),
-        )
-
     def hidden(self, cache: Cache, ids: Tensor, step: Pass) -> Tensor:
-        """Return the last hidden states [count·width, hidden] of tokens `ids`, before the final norm."""
+        """Return the last hidden states [N, hidden] of tokens `ids` [N], before the final norm."""
         hidden = self._weights.embedding[ids]
         for number, layer in enumerate(self._weights.layers):
             hidden = layer.out.times_plus(self._attended(cache, number, layer, hidden, step), hidden)
@@ -59,55 +52,55 @@ class Decoder:
         """Return logits [rows, vocabulary padded]; padding is -inf."""
         return self._weights.logits.times(self._normed(hidden))
 
+    def _normed(self, rows: Tensor) -> Tensor:
+        out = torch.empty_like(rows)
+        kernels.normed(rows.numpy(), self._epsilon, out.numpy())
+        return out
+
     def _attended(self, cache: Cache, number: int, layer: Layer, hidden: Tensor, step: Pass) -> Tensor:
-        shape, heads = self.architecture, self.architecture.heads
         qkv = layer.qkv.times(self._normed(hidden))
-        rotated = self._rotated(layer, qkv[:, :shape.queries + shape.keys], step)
         keys, values = cache.keys[number], cache.values[number]
-        _store(keys, step.index, rotated[:, heads:])
-        _store(values, step.index, qkv[:, shape.queries + shape.keys:])
-        scores = torch.baddbmm(step.bias, self._queries(rotated[:, :heads], step), _seen(keys, step).transpose(1, 2))
-        mixed = torch.bmm(torch.softmax(scores, -1), _seen(values, step))
-        mixed = mixed.view(step.count, shape.kv_heads, step.width, -1).transpose(1, 2)
-        return mixed.reshape(step.count * step.width, shape.queries)
+        kernels.placed(qkv.numpy(), layer.head_norm, self._rotations, step.slots, step.positions, self._epsilon,
+                       keys.numpy(), values.numpy())
+        if step.width > 1:
+            return self._chunk(qkv, keys, values, step)
+        mixed = torch.empty(len(qkv), self.architecture.queries)
+        self._attention(qkv.numpy(), keys.numpy(), values.numpy(), step.positions, mixed.numpy())
+        return mixed
 
-    def _rotated(self, layer: Layer, heads: Tensor, step: Pass) -> Tensor:
-        heads = heads.view(len(heads), -1, self.architecture.head_dim)
-        if layer.head_norm is not None:
-            heads = self._normed(heads).mul_(layer.head_norm)
-        pairs = heads.view(*heads.shape[:2], -1, 2)
-        torch.view_as_complex(pairs).mul_(step.rotation)
-        return heads
+    def _chunk(self, qkv: Tensor, keys: Tensor, values: Tensor, step: Pass) -> Tensor:
+        """Return mixed values [N, queries] of chunks that all start at the same position."""
+        shape, width = self.architecture, step.width
+        slots, reach = torch.from_numpy(step.slots[::width]), int(step.positions[-1]) + 1
+        queries = qkv[:, :shape.queries].reshape(len(slots), width, shape.kv_heads, -1).transpose(1, 2)
+        queries = queries.reshape(len(slots) * shape.kv_heads, -1, shape.head_dim)
+        seen_keys, seen_values = (layer[slots, :, :reach].flatten(0, 1) for layer in (keys, values))
+        scores = torch.baddbmm(self._bias(step.positions[:width], reach), queries, seen_keys.transpose(1, 2))
+        mixed = torch.bmm(torch.softmax(scores, -1), seen_values)
+        mixed = mixed.view(len(slots), shape.kv_heads, width, -1).transpose(1, 2)
+        return mixed.reshape(len(slots) * width, shape.queries)
 
-    def _queries(self, queries: Tensor, step: Pass) -> Tensor:
-        shape = self.architecture
-        grouped = queries.reshape(step.count, step.width, shape.kv_heads, -1).transpose(1, 2)
-        return grouped.reshape(step.count * shape.kv_heads, -1, shape.head_dim)
-
-    def _normed(self, values: Tensor) -> Tensor:
-        return values * values.square().mean(-1, keepdim=True).add_(self.architecture.norm_eps).rsqrt_()
-
-    def _bias(self, positions: Tensor, reach: int) -> Tensor:
-        count, width = positions.shape
-        groups = self.architecture.heads // self.architecture.kv_heads
-        unseen = torch.arange(reach) > positions[:, None, :, None, None]  # [count, 1, width, 1, reach]
+    def _bias(self, positions: Places, reach: int) -> Tensor:
+        """Return 0 for what each query of a chunk sees and -inf behind it, [1, width · heads / kv_heads, reach]."""
+        unseen = torch.arange(reach) > torch.from_numpy(positions)[:, None]
         bias = torch.zeros(unseen.shape).masked_fill_(unseen, -torch.inf)
-        bias = bias.expand(count, self.architecture.kv_heads, width, groups, reach)
-        return bias.reshape(count * self.architecture.kv_heads, width * groups, reach)
+        return bias.repeat_interleave(self.architecture.heads // self.architecture.kv_heads, 0)[None]
 
 
-def _rotations(architecture: Architecture, positions: int) -> Tensor:
-    """Return e^(i·angle) [positions, head_dim/2]; angles in float32 as stock implementations take them."""
+def one_token(last: NDArray[np.int64]) -> Pass:
+    """Return the pass over position `last[n]` of slot n, for every n."""
+    return Pass(np.arange(len(last)), last, 1)
+
+
+def chunk(slots: NDArray[np.int64], start: int, width: int) -> Pass:
+    """Return the pass over `width` positions from `start` on of each of `slots`."""
+    return Pass(np.repeat(slots, width), np.tile(np.arange(start, start + width), len(slots)), width)
+
+
+def _rotations(architecture: Architecture, positions: int) -> Floats:
+    """Return cosines and sines [2, positions, head_dim / 2]; angles in float32 as stock implementations take them."""
     half = torch.arange(0, architecture.head_dim, 2, dtype=torch.float32) / architecture.head_dim
     frequencies = 1.0 / (architecture.rope_theta ** half)
     angles = torch.arange(positions, dtype=torch.float32)[:, None] * frequencies
-    return torch.complex(angles.cos(), angles.sin())
-
-
-def _store(layer: Tensor, index: Tensor, new: Tensor) -> None:
-    layer.view(-1, layer.shape[-1]).index_copy_(0, index, new.reshape(-1, layer.shape[-1]))
-
-
-def _seen(layer: Tensor, step: Pass) -> Tensor:
-    lines = layer[:step.count] if step.rows is None else layer[step.rows, :, :step.reach]
-    return lines.view(-1, *lines.shape[2:])[:, :step.reach]
+    rotations: Floats = torch.stack([angles.cos(), angles.sin()]).numpy()
+    return rotations

@@ -1,54 +1,64 @@
 """Continuous batching of one model's sequences over a fixed number of slots. Everything here runs on one thread."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 
 from hone.crashpoints import reach
 from hone.models.architecture import Architecture
+from hone.models.checkpoint import Checkpoint
+from hone.models.probe import Gap, Probe
 from hone.trajectory.tokens import Tokenizer
-from services.inference.native import prefill, scoring
-from services.inference.native.answers import Answers
-from services.inference.native.cache import Cache
-from services.inference.native.decoder import Decoder
+from services.inference.answers import Answers, Ended
+from services.inference.native import deltas, prefill, scoring
+from services.inference.native.cache import CHUNK, Cache
+from services.inference.native.decoder import Decoder, one_token
 from services.inference.native.ladder import Ladder
 from services.inference.native.prefill import Context
 from services.inference.native.queue import Queue
-from services.inference.native.requests import Answer, Completion, FinishReason, Request
 from services.inference.native.sampler import sample
-from services.inference.native.scoring import Item, Scored
-from services.inference.native.slots import Ended, Sequence, Slots, SlotTable
-from services.inference.native.stopping import TextStops
-from services.inference.native.weights import Weights
+from services.inference.native.slots import Slots, SlotTable
+from services.inference.native.weights import Weights, fuse
+from services.inference.requests import Answer, Completion, FinishReason, Request
+from services.inference.scoring import BATCH, Item, Scored
+from services.inference.stopping import TextStops
+from services.inference.takeover import EXACT, Tolerance, Verdict, take_over
 
 
 @dataclass(frozen=True)
 class Version:
-    """Weights ready to be served, under their id."""
+    """Weights ready to be served, under their id; with the checkpoint they can be made ready once more."""
 
     id: str
     weights: Weights
     tokenizer: Tokenizer
+    probe: Probe | None = None
+    checkpoint: Checkpoint | None = None
 
 
 class Engine:
     """One resident model. `step` is the whole of it; every other method is called between steps."""
 
-    def __init__(self, architecture: Architecture, ladder: Ladder, slots: int, version: Version) -> None:
+    def __init__(
+        self, architecture: Architecture, ladder: Ladder, slots: int, version: Version, tolerance: Tolerance = EXACT
+    ) -> None:
         self.architecture, self.slots = architecture, slots
-        self.positions = ladder.reaches[-1]
+        self.positions = ladder.positions
         self.version_id = version.id
         self.paused = False
         self.holds = 0  # callers who need the present version to stay
         self.generated_tokens = self.generated_samples = 0
         self.computed_s = 0.0  # kept by whoever steps the engine
+        self.tolerance = tolerance
+        self.verdicts: list[Verdict] = []  # of versions offered; taken out by whoever steps the engine
         self._ladder = ladder
         self._decoder = Decoder(architecture, version.weights, self.positions)
         self._stops = TextStops(version.tokenizer)
-        self._cache = Cache(architecture, ladder.rows[-1], ladder.reaches[0])
+        self._cache = Cache(architecture, ladder.rows[-1], CHUNK)
         self._table = SlotTable(ladder.rows[-1], self.positions)
         self._queue, self._finished = Queue(), Answers()
+        self._served = version
         self._next: Version | None = None
         self._ended: list[Ended] = []
 
@@ -83,15 +93,21 @@ class Engine:
         slots = [slot for slot in self._table.running.tolist() if self._table.sequence(slot).request is request]
         ended = [self._table.release(slot, FinishReason.ABORT) for slot in slots]
         for index in self._queue.drop(request):
-            ended.append(Ended(Sequence(request, index, []), Completion(index, [], [], [], FinishReason.ABORT)))
+            ended.append(Ended(request, Completion(index, [], [], [], FinishReason.ABORT)))
         self._ended += ended
         return len(ended)
 
     def score(self, items: list[Item], temperature: float) -> list[Scored]:
-        """Return log-probs and entropies of at most scoring.BATCH items under the present version."""
+        """Return log-probs and entropies of at most `BATCH` items under the present version."""
         with torch.inference_mode():
-            scratch = Cache(self.architecture, scoring.BATCH, self._ladder.reaches[0])
+            scratch = Cache(self.architecture, BATCH, CHUNK)
             return scoring.score(self._decoder, scratch, self._ladder, items, temperature)
+
+    def rest(self) -> None:
+        """Nothing to give back."""
+
+    def close(self) -> None:
+        """Nothing to give back but memory."""
 
     def step(self) -> list[Answer]:
         """Take new weights over, let waiting sequences in, make one token for every running one, return what ended."""
@@ -112,15 +128,31 @@ class Engine:
         return not any(self._table.sequence(slot).request.version_id for slot in self._table.running.tolist())
 
     def _swap(self, version: Version) -> None:
-        self.apply(version)
-        self._table.switch(version.id)
         self._next = None
+        verdict = take_over(self, version, self._served)
+        self.verdicts.append(verdict)
+        if verdict.served:
+            self._serve(version)
+            self._table.switch(version.id)
 
-    def apply(self, version: Version) -> None:
-        """Put a version's tensors into the running engine. The one place where weights change."""
-        self._decoder.install(version.weights)
+    def _serve(self, version: Version) -> None:
+        self._served, self.version_id = replace(version, checkpoint=None), version.id
         self._stops = TextStops(version.tokenizer)
-        self.version_id = version.id
+
+    def install(self, version: Version) -> None:
+        """Put a version's tensors into the running decoder."""
+        self._decoder.install(version.weights)
+
+    def rebuild(self, version: Version) -> None:
+        """Make weights and decoder anew from the version's checkpoint."""
+        weights = version.weights if version.checkpoint is None else fuse(version.checkpoint)
+        self._decoder = Decoder(self.architecture, weights, self.positions)
+
+    def gap(self, probe: Probe) -> Gap:
+        """Score the probe as anything is scored, and compare."""
+        fitting = probe.cut(self.positions)
+        items = [Item((row[0],), tuple(row[1:])) for row in fitting.ids]
+        return fitting.gap([scored.logp for scored in self.score(items, 1.0)])
 
     def _refresh(self) -> None:
         """Cache the contexts anew of sequences that want nothing of older weights, and go on with them."""
@@ -142,7 +174,7 @@ class Engine:
             leaders[places] = leader.setdefault(request.prompt_ids, int(free[start]))
             start += count
         slots = free[:start]
-        self._cache.reserve(self._ladder.reach_for(int(self._table.limit[slots].max())))
+        self._cache.reserve(int(self._table.limit[slots].max()))
         self._start(leaders[:start], slots)
 
     def _start(self, leaders: Slots, slots: Slots) -> None:
@@ -174,10 +206,8 @@ class Engine:
         reach("generate.mid")
         rows = self._ladder.rows_for(int(running[-1]) + 1)
         last = self._table.length[:rows] - 1
-        step = self._decoder.plan(self._cache, torch.from_numpy(last)[:, None], None,
-                                  self._ladder.reach_for(int(last.max()) + 1))
         ids = torch.from_numpy(self._table.ids[np.arange(rows), last])
-        logits = self._decoder.logits(self._decoder.hidden(self._cache, ids, step))
+        logits = self._decoder.logits(self._decoder.hidden(self._cache, ids, one_token(last)))
         self._draw(logits, slice(0, rows), running)
 
     def _draw(self, logits: torch.Tensor, rows: Slots | slice, running: Slots) -> None:
@@ -206,4 +236,4 @@ class Engine:
     def _answers(self) -> list[Answer]:
         ended, self._ended = self._ended, []
         self.generated_samples += len(ended)
-        return self._finished.collect(ended, self._table)
+        return deltas.collect(self._table) + self._finished.collect(ended)

@@ -9,9 +9,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from services.inference.native.cache import Cache
-from services.inference.native.decoder import Decoder
-from services.inference.native.ladder import LARGEST_CHUNK as CHUNK
+from services.inference.native.cache import CHUNK, Cache
+from services.inference.native.decoder import Decoder, chunk
 from services.inference.native.ladder import Ladder
 
 _WIDTHS = (8, 16, 32, 48, CHUNK)
@@ -34,43 +33,36 @@ class Chunk:
     members: list[int]  # places in the list of contexts
 
 
-def positions_for(length: int) -> int:
-    """Return how many cache positions filling a context of `length` ids touches, padding included."""
-    return sum(width for _, width in _shape(length))
-
-
 def fill(decoder: Decoder, cache: Cache, ladder: Ladder, contexts: list[Context]) -> Iterator[tuple[Chunk, Tensor]]:
     """Cache every context; after each chunk yield it with its hidden states [members, width, hidden].
 
     A context's states do not depend on which others are filled with it.
     """
-    for chunk in _chunks(contexts, ladder.rows[-1]):
-        yield chunk, _run(decoder, cache, ladder, contexts, chunk)
+    for part in _chunks(contexts, ladder.rows[-1]):
+        yield part, _run(decoder, cache, ladder, contexts, part)
 
 
 def last_logits(decoder: Decoder, cache: Cache, ladder: Ladder, contexts: list[Context]) -> Tensor:
     """Cache every context and return the logits [contexts, vocabulary padded] after the last id of each."""
     last = torch.zeros(ladder.rows_for(len(contexts)), decoder.architecture.hidden)
-    for chunk, hidden in fill(decoder, cache, ladder, contexts):
-        for place, member in enumerate(chunk.members):
-            offset = len(contexts[member].ids) - 1 - chunk.start
-            if offset < chunk.width:
+    for part, hidden in fill(decoder, cache, ladder, contexts):
+        for place, member in enumerate(part.members):
+            offset = len(contexts[member].ids) - 1 - part.start
+            if offset < part.width:
                 last[member] = hidden[place, offset]
     return decoder.logits(last)[:len(contexts)]
 
 
-def _run(decoder: Decoder, cache: Cache, ladder: Ladder, contexts: list[Context], chunk: Chunk) -> Tensor:
-    count = max(len(chunk.members), ladder.rows_for(len(chunk.members) * chunk.width) // chunk.width)
-    ids = np.zeros((count, chunk.width), np.int64)
-    rows = np.full(count, cache.scratch)
-    for place, member in enumerate(chunk.members):
-        part = contexts[member].ids[chunk.start:chunk.start + chunk.width]
-        ids[place, :len(part)] = part
-        rows[place] = contexts[member].slot
-    positions = torch.arange(chunk.start, chunk.start + chunk.width).expand(count, -1)
-    step = decoder.plan(cache, positions, torch.from_numpy(rows), ladder.reach_for(chunk.start + chunk.width))
-    hidden = decoder.hidden(cache, torch.from_numpy(ids.reshape(-1)), step)
-    return hidden.view(count, chunk.width, -1)[:len(chunk.members)]
+def _run(decoder: Decoder, cache: Cache, ladder: Ladder, contexts: list[Context], part: Chunk) -> Tensor:
+    count = max(len(part.members), ladder.rows_for(len(part.members) * part.width) // part.width)
+    ids = np.zeros((count, part.width), np.int64)
+    slots = np.full(count, cache.scratch)
+    for place, member in enumerate(part.members):
+        taken = contexts[member].ids[part.start:part.start + part.width]
+        ids[place, :len(taken)] = taken
+        slots[place] = contexts[member].slot
+    hidden = decoder.hidden(cache, torch.from_numpy(ids.reshape(-1)), chunk(slots, part.start, part.width))
+    return hidden.view(count, part.width, -1)[:len(part.members)]
 
 
 def _chunks(contexts: list[Context], most_rows: int) -> Iterator[Chunk]:

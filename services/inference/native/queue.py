@@ -3,7 +3,7 @@
 from collections import deque
 from dataclasses import dataclass
 
-from services.inference.native.requests import Request
+from services.inference.requests import Request
 
 
 @dataclass

@@ -1,8 +1,5 @@
 """Log-probs and entropies of given ids after given contexts, with the numerics of generation."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-
 import numpy as np
 import torch
 from torch import Tensor
@@ -12,32 +9,13 @@ from services.inference.native.cache import Cache
 from services.inference.native.decoder import Decoder
 from services.inference.native.ladder import ROWS, Ladder
 from services.inference.native.prefill import Context
-
-BATCH = 16
-_BATCH_IDS = 2048
-"""Items, and ids of them, scored between two decode steps."""
-
-
-@dataclass(frozen=True)
-class Item:
-    """Ids to score after a context of at least one id."""
-
-    context_ids: tuple[int, ...]
-    ids: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Scored:
-    """Log-prob of each id and entropy in nats of the distribution it was scored under."""
-
-    logp: list[float]
-    entropy: list[float]
+from services.inference.scoring import Item, Scored
 
 
 def score(decoder: Decoder, cache: Cache, ladder: Ladder, items: list[Item], temperature: float) -> list[Scored]:
     """Return one result for each of at most `BATCH` items; `cache` is scratch with as many slots."""
     contexts = [Context(slot, np.array(item.context_ids + item.ids)) for slot, item in enumerate(items)]
-    cache.reserve(ladder.reach_for(max(prefill.positions_for(len(context.ids)) for context in contexts)))
+    cache.reserve(max(len(context.ids) for context in contexts))
     logp = [np.zeros(len(item.ids), np.float32) for item in items]
     entropy = [np.zeros(len(item.ids), np.float32) for item in items]
     for chunk, hidden in prefill.fill(decoder, cache, ladder, contexts):
@@ -51,19 +29,6 @@ def score(decoder: Decoder, cache: Cache, ladder: Ladder, items: list[Item], tem
                 slots = slice(begin + 1 - first, end + 1 - first)
                 logp[member][slots], entropy[member][slots] = _scored(decoder, states, wanted, temperature)
     return [Scored(one.tolist(), other.tolist()) for one, other in zip(logp, entropy, strict=True)]
-
-
-def batches(items: list[Item]) -> Iterator[list[Item]]:
-    """Cut items into lists of at most `BATCH`, of so few ids that decoding does not wait for long."""
-    batch: list[Item] = []
-    for item in items:
-        ids = sum(len(one.context_ids) + len(one.ids) for one in [*batch, item])
-        if batch and (len(batch) == BATCH or ids > _BATCH_IDS):
-            yield batch
-            batch = []
-        batch.append(item)
-    if batch:
-        yield batch
 
 
 def _scored(decoder: Decoder, states: Tensor, ids: tuple[int, ...], temperature: float) -> tuple[Tensor, Tensor]:

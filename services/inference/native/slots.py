@@ -7,9 +7,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from services.inference.native import noise
-from services.inference.native.requests import Completion, FinishReason, KvOnUpdate, Request
+from services.inference import noise
+from services.inference.answers import Ended
 from services.inference.native.sampler import Settings
+from services.inference.requests import Completion, FinishReason, KvOnUpdate, Request
 
 Slots = NDArray[np.int64]
 _NO_STOP = -1
@@ -23,14 +24,6 @@ class Sequence:
     index: int
     spans: list[tuple[str, int]]
     reported: int = 0  # completion tokens already handed to a streaming caller
-
-
-@dataclass(frozen=True)
-class Ended:
-    """A sequence that left its slot, with everything it made."""
-
-    sequence: Sequence
-    completion: Completion
 
 
 class SlotTable:
@@ -128,7 +121,7 @@ class SlotTable:
     def release(self, slot: int, reason: FinishReason, end: int | None = None) -> Ended:
         """Take a sequence out, keeping `end` completion tokens (None: all), and free its slot."""
         sequence = self.sequence(slot)
-        ended = Ended(sequence, self.completion(slot, reason, sequence.reported, end))
+        ended = Ended(sequence.request, self.completion(slot, reason, sequence.reported, end))
         self.sequences[slot] = None
         self._clear(slot)
         return ended

@@ -1,16 +1,19 @@
-"""A checkpoint rearranged for decoding: fused, packed, norms folded in, rotary pairs side by side. float32.
+"""A checkpoint rearranged for decoding: fused, packed, norms folded in. float32.
 
-What is folded changes roundings, not the function: input norms go into the matrices behind them, the attention
-scale into the queries, and each head's dimensions are ordered so that a rotary pair is one complex number.
+What is folded changes roundings, not the function: input norms go into the matrices behind them and the attention
+scale into the queries.
 """
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from hone.models.architecture import Architecture
 from hone.models.checkpoint import Checkpoint
+from services.inference import finite
+from services.inference.native.kernels import Floats
 from services.inference.native.matrix import Matrix
 
 VOCABULARY_MULTIPLE = 16
@@ -22,7 +25,7 @@ class Layer:
     """One block."""
 
     qkv: Matrix  # hidden → queries + 2 keys
-    head_norm: Tensor | None  # [heads + kv_heads, head_dim]; None without query and key norms
+    head_norm: Floats  # [heads + kv_heads, head_dim]; no rows without query and key norms
     out: Matrix  # queries → hidden
     gate: Matrix  # hidden → ffn
     up: Matrix  # hidden → ffn
@@ -38,15 +41,9 @@ class Weights:
     logits: Matrix  # hidden → vocab padded, final norm folded in; padding comes out as -inf
 
 
-class NotFinite(ValueError):
-    """Weights hold or produce NaN or infinity."""
-
-
 def fuse(checkpoint: Checkpoint) -> Weights:
     """Return `checkpoint` for decoding. Raises NotFinite naming the first tensor that is not finite."""
-    for name, tensor in checkpoint.tensors.items():
-        if not bool(torch.isfinite(tensor).all()):
-            raise NotFinite(f"tensor {name} holds NaN or infinity")
+    finite.check(checkpoint.tensors)
     architecture = checkpoint.architecture
     tensors = {name: tensor.to(torch.float32) for name, tensor in checkpoint.tensors.items()}
     embedding = tensors["model.embed_tokens.weight"]
@@ -68,7 +65,7 @@ def _layer(architecture: Architecture, tensors: dict[str, Tensor], prefix: str) 
     return Layer(
         qkv=Matrix(_qkv(architecture, tensors, prefix, "weight") * attention_norm,
                    _qkv(architecture, tensors, prefix, "bias") if architecture.qkv_bias else None),
-        head_norm=_head_norm(architecture, tensors, prefix) if architecture.qk_norm else None,
+        head_norm=_head_norm(architecture, tensors, prefix),
         out=Matrix(tensor("self_attn.o_proj.weight")),
         gate=Matrix(tensor("mlp.gate_proj.weight") * ffn_norm), up=Matrix(tensor("mlp.up_proj.weight") * ffn_norm),
         down=Matrix(tensor("mlp.down_proj.weight")),
@@ -79,17 +76,13 @@ def _qkv(architecture: Architecture, tensors: dict[str, Tensor], prefix: str, ki
     query, key, value = (tensors[f"{prefix}self_attn.{name}_proj.{kind}"] for name in "qkv")
     if not architecture.qk_norm:
         query = query * architecture.head_dim ** -0.5
-    return torch.cat([_paired(query, architecture.head_dim), _paired(key, architecture.head_dim), value])
+    return torch.cat([query, key, value])
 
 
-def _head_norm(architecture: Architecture, tensors: dict[str, Tensor], prefix: str) -> Tensor:
+def _head_norm(architecture: Architecture, tensors: dict[str, Tensor], prefix: str) -> Floats:
+    if not architecture.qk_norm:
+        return np.empty((0, architecture.head_dim), np.float32)
     query = tensors[f"{prefix}self_attn.q_norm.weight"] * architecture.head_dim ** -0.5
     key = tensors[f"{prefix}self_attn.k_norm.weight"]
-    rows = [_paired(query, architecture.head_dim)] * architecture.heads
-    return torch.stack(rows + [_paired(key, architecture.head_dim)] * architecture.kv_heads)
-
-
-def _paired(tensor: Tensor, head_dim: int) -> Tensor:
-    """Put dimension i + head_dim/2 of each head next to dimension i; rows run over heads and their dimensions."""
-    heads = tensor.reshape(-1, 2, head_dim // 2, *tensor.shape[1:])
-    return heads.transpose(1, 2).reshape(tensor.shape)
+    rows: Floats = torch.stack([query] * architecture.heads + [key] * architecture.kv_heads).numpy()
+    return rows

@@ -21,8 +21,8 @@ from hone.models.checkpoint import Checkpoint, weights_bytes
 from hone.trajectory.tokens import Tokenizer
 from services.inference.native import ladder
 from services.inference.native.engine import Engine, Version
-from services.inference.native.requests import Answer, Completion, NoiseKey, Request, Sampling
 from services.inference.native.weights import fuse
+from services.inference.requests import Answer, Completion, NoiseKey, Request, Sampling
 
 VOCABULARY = 41  # odd, so that padding of the logits matters
 _FAMILIES: dict[str, tuple[Any, Any]] = {

@@ -7,8 +7,8 @@ import torch
 
 from services.inference.native.engine import Engine
 from services.inference.native.ladder import Ladder, candidates
-from services.inference.native.requests import FinishReason
-from services.inference.native.scoring import Item
+from services.inference.requests import FinishReason
+from services.inference.scoring import Item
 from tests.unit.inference.engines import checkpoint, drain, engine, measured, request, run, stock, tokenizer, version
 from tests.unit.inference.test_generation import reference
 
@@ -113,7 +113,7 @@ def test_scores_of_generated_tokens_are_their_logp() -> None:
 
 def test_an_engine_without_safe_shapes_runs_the_largest_always() -> None:
     tried = candidates(16, 128)
-    largest = Ladder(tried.rows[-1:], tried.reaches[-1:])
+    largest = Ladder(tried.rows[-1:], tried.positions)
     model = stock("qwen3")
     served = Engine(checkpoint(model).architecture, largest, 16, version("v0", model))
     requests = [request(f"q{length}", range(3, 3 + length), 9, temperature=0.9) for length in (1, 8, 30)]
@@ -128,10 +128,10 @@ def test_an_engine_without_safe_shapes_runs_the_largest_always() -> None:
 def test_the_ladder_covers_every_size_asked_for() -> None:
     found = measured("qwen3")
     assert [found.rows_for(count) for count in (1, 32)] <= [found.rows[-1]] * 2
-    assert found.reach_for(128) == 128
+    assert found.positions == 128
     assert candidates(100, 100).rows[-1] == 112
     assert candidates(1, 16).rows[-1] == 64
-    assert candidates(256, 4000).reaches[-1] == 4000
+    assert candidates(256, 4000).positions == 4032
 
 
 def test_a_request_for_another_version_is_not_taken() -> None:

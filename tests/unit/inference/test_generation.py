@@ -6,7 +6,7 @@ import pytest
 import torch
 from transformers import PreTrainedModel
 
-from services.inference.native.requests import Completion, FinishReason
+from services.inference.requests import Completion, FinishReason
 from tests.unit.inference.engines import VOCABULARY, engine, request, run, stock
 
 FAMILIES = ["qwen3", "qwen2", "llama"]

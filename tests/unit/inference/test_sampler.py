@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from services.inference.native import noise
+from services.inference import noise
 from services.inference.native.sampler import Settings, sample
 
 LOGITS = torch.tensor([2.0, 1.0, 0.5, 0.5, -1.0, -torch.inf])

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from services.inference.native.engine import Engine
-from services.inference.native.requests import Completion, KvOnUpdate
+from services.inference.requests import Completion, KvOnUpdate
 from tests.unit.inference.engines import drain, engine, request, run, stock, version
 from tests.unit.inference.test_generation import reference
 

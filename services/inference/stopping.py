@@ -31,3 +31,8 @@ class TextStops:
 def window(stop: str) -> int:
     """Return how many last tokens surely hold a stop text that has just been completed: four bytes a character."""
     return 4 * len(stop) + 4
+
+
+def held_back(stops: Sequence[str]) -> int:
+    """Return how many last tokens a stop text may still take away."""
+    return max(map(window, stops), default=0)

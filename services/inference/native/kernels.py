@@ -1,0 +1,126 @@
+"""What the decoder does between its matrix products, a row at a time, compiled for this machine by numba.
+
+As tensor operations these steps would read and write every row a dozen times and cost more than the products when few
+rows are left. Here each is one pass; attention reads a sequence's own keys and values once and nothing behind them. A
+row's bits depend on that row and on how many positions it sees. float32 throughout.
+"""
+
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from hone.models.compiled import OPTIONS, ZERO, exponential, norm_scale
+
+Floats = NDArray[np.float32]
+Places = NDArray[np.int64]
+
+
+@njit(**OPTIONS)
+def normed(rows: Floats, epsilon: np.float32, out: Floats) -> None:
+    """Write each of `rows` [N, width], divided by the root of its mean square, to `out`."""
+    width = rows.shape[1]
+    for row in range(len(rows)):
+        factor = norm_scale(rows[row], width, epsilon)
+        for place in range(width):
+            out[row, place] = rows[row, place] * factor
+
+
+@njit(**OPTIONS)
+def placed(qkv: Floats, head_norm: Floats, rotations: Floats, slots: Places, positions: Places, epsilon: np.float32,
+           keys: Floats, values: Floats) -> None:
+    """Norm and rotate the queries of `qkv` in place; put its keys, so treated, and its values into the cache.
+
+    `qkv` [N, queries + 2 keys]; `head_norm` [heads + kv_heads, head_dim], without rows where there is no such norm;
+    `rotations` [2, positions, head_dim / 2], cosines and sines; `keys` and `values` [slots, kv_heads, positions,
+    head_dim] of one layer.
+    """
+    kv_heads, width = keys.shape[1], keys.shape[3]
+    heads = qkv.shape[1] // width - 2 * kv_heads
+    for row in range(len(slots)):
+        slot, position = slots[row], positions[row]
+        for head in range(heads + kv_heads):
+            entry = qkv[row, head * width:(head + 1) * width]
+            if len(head_norm):
+                factor = norm_scale(entry, width, epsilon)
+                for place in range(width):
+                    entry[place] *= factor * head_norm[head, place]
+            target = entry if head < heads else keys[slot, head - heads, position]
+            _rotate(entry, rotations[0, position], rotations[1, position], target)
+        for head in range(kv_heads):
+            start = (heads + kv_heads + head) * width
+            for place in range(width):
+                values[slot, head, position, place] = qkv[row, start + place]
+
+
+@cache
+def attention(heads: int, kv_heads: int, width: int) -> Callable[[Floats, Floats, Floats, Places, Floats], None]:
+    """Return attention of one query a sequence for these numbers of heads and this width of one.
+
+    It is called with `qkv` as `placed` left it, one layer's keys and values, the position of each row (slot n is row
+    n's; positions up to its own are seen) and where the mixed values [N, heads · width] go.
+    """
+    group = heads // kv_heads
+
+    @njit(**OPTIONS)
+    def attend(qkv: Floats, keys: Floats, values: Floats, positions: Places, mixed: Floats) -> None:
+        scores = np.empty(positions.max() + 1, np.float32)
+        powers = np.empty(len(scores), np.int32)
+        query, sums = np.empty(width, np.float32), np.empty(width, np.float32)
+        for row in range(len(positions)):
+            seen = positions[row] + 1
+            for head in range(heads):
+                start = head * width
+                for place in range(width):
+                    query[place], sums[place] = qkv[row, start + place], ZERO
+                _compare(query, keys[row, head // group], width, seen, scores)
+                mass = _exponentials(scores, powers, seen)
+                _mix(scores, values[row, head // group], width, seen, sums)
+                for place in range(width):
+                    mixed[row, start + place] = sums[place] / mass
+
+    compiled: Callable[[Floats, Floats, Floats, Places, Floats], None] = attend
+    return compiled
+
+
+@njit(**OPTIONS)
+def _rotate(entry: Floats, cosines: Floats, sines: Floats, target: Floats) -> None:
+    half = len(cosines)
+    for place in range(half):
+        left, right = entry[place], entry[place + half]
+        target[place] = left * cosines[place] - right * sines[place]
+        target[place + half] = right * cosines[place] + left * sines[place]
+
+
+@njit(**OPTIONS)
+def _compare(query: Floats, keys: Floats, width: int, seen: int, scores: Floats) -> None:
+    for position in range(seen):
+        total = ZERO
+        for place in range(width):
+            total += query[place] * keys[position, place]
+        scores[position] = total
+
+
+@njit(**OPTIONS)
+def _exponentials(scores: Floats, powers: NDArray[np.int32], seen: int) -> np.float32:
+    """Replace scores by e^(score - largest) and return their sum."""
+    largest = scores[0]
+    for position in range(seen):
+        largest = max(largest, scores[position])
+    for position in range(seen):
+        scores[position], powers[position] = exponential(scores[position] - largest)
+    mass, scales = ZERO, powers.view(np.float32)
+    for position in range(seen):
+        scores[position] *= scales[position]
+        mass += scores[position]
+    return mass
+
+
+@njit(**OPTIONS)
+def _mix(shares: Floats, values: Floats, width: int, seen: int, sums: Floats) -> None:
+    for position in range(seen):
+        share = shares[position]
+        for place in range(width):
+            sums[place] += share * values[position, place]
