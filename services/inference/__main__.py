@@ -7,12 +7,12 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")
 
 import asyncio
+import hashlib
 import logging
 import signal
 import socket
 
 import grpc
-import torch
 from psycopg import OperationalError
 
 from hone.api import inference_pb2, inference_pb2_grpc
@@ -23,6 +23,7 @@ from hone.store import objects
 from hone.store.database import AsyncDatabase
 from hone.store.notifications import follow
 from hone.telemetry import process
+from services.inference import engines
 from services.inference.residents import Residents
 from services.inference.roster import Roster
 from services.inference.service import Inference
@@ -39,8 +40,9 @@ async def run(chosen: Settings) -> None:
     """Serve until told to stop; then running requests are ended early, and the engine's rows are taken away."""
     database = AsyncDatabase(chosen.database_url, size=3)
     await database.open()
-    roster = Roster(database, _engine_id(chosen), chosen.inference_address, {"torch": torch.__version__})
-    residents = Residents(chosen, Versions(database, objects.connect(chosen.objects_url)), roster)
+    kind = engines.kind(chosen)
+    roster = Roster(database, _engine_id(chosen), chosen.inference_address, kind)
+    residents = Residents(chosen, kind, Versions(database, objects.connect(chosen.objects_url)), roster)
     residents.thread.start()
     inference = Inference(chosen, residents, roster.engine_id)
     serving = await server.start(chosen.inference_address, SERVICE, lambda grpc_server:
@@ -93,14 +95,18 @@ async def _end(
 
 
 def _engine_id(chosen: Settings) -> str:
-    """Return the supervisor's name for this process, else where it listens."""
-    return chosen.process_name or f"{socket.gethostname()}:{chosen.inference_address.rpartition(':')[2]}"
+    """Return the supervisor's name for this process, else one that follows from where it listens and does not tell it.
+
+    Tenants see it.
+    """
+    place = f"{socket.gethostname()}:{chosen.inference_address.rpartition(':')[2]}"
+    return chosen.process_name or f"inference-{hashlib.sha256(place.encode()).hexdigest()[:8]}"
 
 
 def main() -> None:
     chosen = settings.load()
+    process.skip_tidying()
     process.begin("inference", chosen)
-    torch.set_num_threads(chosen.engine_threads)
     asyncio.run(run(chosen))
 
 

@@ -5,10 +5,12 @@ from collections.abc import Sequence
 
 from hone.api import inference_pb2, trajectory_pb2
 from hone.rpc.errors import InvalidField
-from services.inference.native.requests import Completion, FinishReason, KvOnUpdate, NoiseKey, Request, Sampling
-from services.inference.native.scoring import Item
+from services.inference.requests import Completion, FinishReason, KvOnUpdate, NoiseKey, Request, Sampling
+from services.inference.scoring import Item
 
 MOST_SAMPLES = 4096
+LEAST_TEMPERATURE = 1e-3
+"""Logits divided by less may become infinite; 0 stands for the likeliest token."""
 _KV = {
     inference_pb2.KV_ON_UPDATE_UNSPECIFIED: KvOnUpdate.KEEP, inference_pb2.KV_ON_UPDATE_KEEP: KvOnUpdate.KEEP,
     inference_pb2.KV_ON_UPDATE_RECOMPUTE: KvOnUpdate.RECOMPUTE,
@@ -43,8 +45,7 @@ def request(
 def items(message: inference_pb2.ScoreRequest, positions: int) -> list[Item]:
     """Return what is to be scored. Raises InvalidField."""
     _expect(bool(message.model_id), "model_id", message.model_id, "the id of a model")
-    _expect(message.temperature >= 0 and math.isfinite(message.temperature), "temperature", message.temperature,
-            "a finite number of at least 0")
+    _expect_temperature("temperature", message.temperature)
     for number, item in enumerate(message.items):
         length = len(item.context_ids) + len(item.ids)
         _expect(bool(item.context_ids), f"items[{number}].context_ids", [], "at least one id")
@@ -69,13 +70,17 @@ def completion(made: Completion) -> trajectory_pb2.Completion:
 
 def _sampling(message: trajectory_pb2.Sampling, path: str) -> Sampling:
     _expect(message.max_tokens >= 1, f"{path}max_tokens", message.max_tokens, "at least 1")
-    _expect(message.temperature >= 0 and math.isfinite(message.temperature), f"{path}temperature",
-            message.temperature, "a finite number of at least 0")
+    _expect_temperature(f"{path}temperature", message.temperature)
     _expect(0 < message.top_p <= 1, f"{path}top_p", message.top_p, "above 0 and at most 1")
     _expect(message.top_k >= 0, f"{path}top_k", message.top_k, "at least 0")
     _expect(all(message.stop), f"{path}stop", "", "texts that are not empty")
     return Sampling(message.max_tokens, message.temperature, message.top_p, message.top_k, tuple(message.stop),
                     tuple(message.stop_ids))
+
+
+def _expect_temperature(field: str, found: float) -> None:
+    _expect(found == 0 or LEAST_TEMPERATURE <= found < math.inf, field, found,
+            f"0 or a finite number of at least {LEAST_TEMPERATURE}")
 
 
 def _expect(fulfilled: bool, field: str, found: object, expected: str) -> None:

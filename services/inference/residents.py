@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 from psycopg import OperationalError
 
@@ -16,12 +17,12 @@ from hone.models.architecture import Architecture
 from hone.rpc.errors import NotFound, NotReady, Refused
 from hone.spec.settings import Settings
 from hone.store.objects import StoreAway
-from services.inference.native import ladder
-from services.inference.native.engine import Engine
-from services.inference.native.ladder import Ladder
+from hone.telemetry import metrics
+from services.inference.engines import Engine, Kind
 from services.inference.roster import Roster
+from services.inference.takeover import ProbeRefused, Verdict
 from services.inference.thread import EngineThread
-from services.inference.versions import REFUSED, UNUSABLE, Loaded, VersionRow, Versions
+from services.inference.versions import REFUSED, UNUSABLE, VersionRow, Versions
 
 RESIDENT = 4
 """Models kept when idle; the one unused for the longest time goes first."""
@@ -41,6 +42,7 @@ class Resident:
     refused_until: float = 0.0  # monotonic seconds; infinite when trying again cannot help
     wanted: Counter[str] = field(default_factory=Counter)  # version ids that callers insist on; "" is any
     held_back: bool = False  # a newer version waits for one of them
+    loading: bool = False
     used: float = field(default_factory=time.monotonic)
     changed: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -57,11 +59,10 @@ class Resident:
 class Residents:
     """Loads what callers want and follows each held model to its newest live version."""
 
-    def __init__(self, settings: Settings, versions: Versions, roster: Roster) -> None:
-        self._settings, self._versions, self._roster = settings, versions, roster
-        self._thread = EngineThread(asyncio.get_running_loop(), self._taken_over)
+    def __init__(self, settings: Settings, kind: Kind, versions: Versions, roster: Roster) -> None:
+        self._settings, self._kind, self._versions, self._roster = settings, kind, versions, roster
+        self._thread = EngineThread(asyncio.get_running_loop(), self._decided)
         self._held: dict[str, Resident] = {}
-        self._ladders: dict[Architecture, Ladder] = {}
         self.kick = asyncio.Event()
         """Set when versions may have changed or somebody wants one."""
 
@@ -104,7 +105,10 @@ class Residents:
         resident.wanted -= Counter([version_id])
         if resident.held_back:
             self.kick.set()
-        if resident.engine is None and not resident.wanted:
+        self._forget_unwanted(resident)
+
+    def _forget_unwanted(self, resident: Resident) -> None:
+        if resident.engine is None and not resident.wanted and not resident.loading:
             self._held.pop(resident.model_id, None)
 
     async def converge_forever(self) -> None:
@@ -115,12 +119,18 @@ class Residents:
                 await self._converge_or_say_why(resident)
                 if resident.engine is not None:
                     self._roster.count(resident.model_id, resident.engine)
+                    self._let_rest(resident, resident.engine)
             self._evict()
             try:
                 async with asyncio.timeout(self._settings.sweep_s):
                     await self.kick.wait()
             except TimeoutError:
                 continue
+
+    def _let_rest(self, resident: Resident, engine: Engine) -> None:
+        idle_s, after_s = time.monotonic() - resident.used, self._settings.vllm_sleep_s
+        if after_s is not None and idle_s > after_s and not resident.wanted and not self._thread.open(engine):
+            self._thread.post(engine.rest)
 
     async def _serving(self, resident: Resident, version_id: str, min_version: int, deadline: float) -> Engine:
         reason = "it is being loaded"
@@ -154,12 +164,16 @@ class Residents:
         return resident.refused_reason or f"{resident.loaded or 'nothing'} is served, {row} is to be loaded"
 
     async def _converge_or_say_why(self, resident: Resident) -> None:
+        resident.loading = True  # nobody else is to take its place, even if whoever wanted it goes away
         try:
             target = await self._target(resident)
             if target is not None:
                 await self._load(resident, target)
         except (OperationalError, StoreAway) as error:
             _log.warning("model %s not converged: %s", resident.model_id, error)
+        finally:
+            resident.loading = False
+            self._forget_unwanted(resident)
 
     async def _target(self, resident: Resident) -> VersionRow | None:
         """Return the version to load now: the oldest newer one insisted on, else the newest live one."""
@@ -180,26 +194,31 @@ class Residents:
     async def _load(self, resident: Resident, row: VersionRow) -> None:
         started = time.monotonic()
         try:
-            loaded = await self._versions.load(row)
+            source = await self._versions.load(row)
+            version = await asyncio.to_thread(self._kind.prepared, source)
         except REFUSED as error:
             self._refuse(resident, row, error)
             return
+        _log.info("version %s of %s read in %.0f ms", row, row.model_id, 1000 * (time.monotonic() - started))
         if resident.engine is None:
-            await self._house(resident, loaded)
+            await self._house(resident, row, version, source.checkpoint.architecture)
         else:
             resident.offered = row
-            self._thread.post(partial(resident.engine.offer, loaded.version))
-        _log.info("version %s of %s read in %.0f ms", row, row.model_id, 1000 * (time.monotonic() - started))
+            self._thread.post(partial(resident.engine.offer, version))
 
-    async def _house(self, resident: Resident, loaded: Loaded) -> None:
+    async def _house(self, resident: Resident, row: VersionRow, version: Any, shape: Architecture) -> None:
         """Make an engine for a model's first version."""
-        shape = loaded.architecture
-        if shape not in self._ladders:
-            self._ladders[shape] = await asyncio.to_thread(
-                ladder.measure, shape, self._settings.engine_slots, self._settings.engine_max_tokens)
-        resident.engine = Engine(shape, self._ladders[shape], self._settings.engine_slots, loaded.version)
-        self._thread.add(resident.engine)
-        self._note_loaded(resident, loaded.row)
+        await asyncio.to_thread(self._kind.explored, shape)
+        engine = await self._thread.call(lambda: self._kind.engine(version, shape))
+        verdict = engine.verdicts.pop()
+        self._tell(row, verdict)
+        if not verdict.served:
+            self._thread.post(engine.close)
+            self._refuse(resident, row, ProbeRefused(verdict.reason))
+            return
+        resident.engine = engine
+        self._thread.add(engine)
+        self._note_loaded(resident, row)
 
     def _refuse(self, resident: Resident, row: VersionRow, error: Exception) -> None:
         resident.refused, resident.refused_reason = row, f"{type(error).__name__}: {error}"
@@ -208,11 +227,27 @@ class Residents:
         resident.notify()
         self._roster.note("refused", model_id=row.model_id, version_id=row.id, reason=resident.refused_reason)
 
-    def _taken_over(self, engine: Engine) -> None:
+    def _decided(self, engine: Engine, verdict: Verdict) -> None:
+        """Note what became of the version that an engine was offered last; an older offer was replaced by it."""
         for resident in self._held.values():
-            if resident.engine is engine and resident.offered is not None:
-                self._note_loaded(resident, resident.offered)
-                resident.offered = None
+            row = resident.offered
+            if resident.engine is not engine or row is None or row.id != verdict.version_id:
+                continue
+            resident.offered = None
+            self._tell(row, verdict)
+            if verdict.served:
+                self._note_loaded(resident, row)
+            else:
+                self._refuse(resident, row, ProbeRefused(verdict.reason))
+
+    def _tell(self, row: VersionRow, verdict: Verdict) -> None:
+        told = "no probe" if verdict.gap is None else f"gap {verdict.gap.largest:.2g} nats, mean {verdict.gap.mean:.2g}"
+        _log.info("version %s of %s %s in %.0f ms: %s", row, row.model_id, verdict.action.value,
+                  1000 * verdict.seconds, told)
+        metrics.VERSIONS_TAKEN_OVER.labels(row.model_id, verdict.action.value).inc()
+        if verdict.gap is not None:
+            metrics.PROBE_GAP.labels(row.model_id, "largest").set(verdict.gap.largest)
+            metrics.PROBE_GAP.labels(row.model_id, "mean").set(verdict.gap.mean)
 
     def _note_loaded(self, resident: Resident, row: VersionRow) -> None:
         resident.loaded, resident.refused, resident.refused_reason = row, None, ""
@@ -227,7 +262,9 @@ class Residents:
             if engine is not None and not resident.wanted and not self._thread.open(engine):
                 del self._held[resident.model_id]
                 self._thread.remove(engine)
+                self._thread.post(engine.close)
                 self._roster.count(resident.model_id, engine)
+                self._roster.forget(engine)
                 self._roster.note("evicted", model_id=resident.model_id)
 
 

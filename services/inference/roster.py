@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections import deque
 from typing import Any
 
@@ -9,21 +10,42 @@ from psycopg import OperationalError
 from psycopg.types.json import Jsonb
 
 from hone.store.database import AsyncDatabase, AsyncTransaction
-from services.inference.native.engine import Engine
+from services.inference.engines import Engine, Kind
 
 Note = tuple[str, dict[str, Any]]
 _log = logging.getLogger(__name__)
+_LOAD_S = 1.0
+
+
+class Load:
+    """How busy this process is: the share of the last second or so in which its engines computed."""
+
+    def __init__(self) -> None:
+        self._since, self._computed_s, self._share = time.monotonic(), 0.0, 0.0
+
+    def add(self, computed_s: float) -> None:
+        """Count what an engine computed since it was last counted."""
+        self._computed_s += computed_s
+
+    def share(self) -> float:
+        """Return the share, from 0 to 1."""
+        passed = time.monotonic() - self._since
+        if passed >= _LOAD_S:
+            self._share = min(1.0, self._computed_s / passed)
+            self._since, self._computed_s = time.monotonic(), 0.0
+        return self._share
 
 
 class Roster:
     """Keeps the rows of one engine process. Notes are written in order, and again after the database was away."""
 
-    def __init__(self, database: AsyncDatabase, engine_id: str, address: str, build: dict[str, Any]) -> None:
+    def __init__(self, database: AsyncDatabase, engine_id: str, address: str, kind: Kind) -> None:
         self.engine_id = engine_id
-        self._database, self._row = database, {"address": address, "kind": "native", "build": Jsonb(build)}
+        self._database, self._row = database, {
+            "address": address, "kind": kind.name, "build": Jsonb(kind.build())}
         self._notes: deque[Note] = deque([("enter", self._row), ("forget_loaded", {})])
         self._counted: dict[Engine, tuple[int, int, float]] = {}
-        self._noted = asyncio.Event()
+        self._noted, self._load = asyncio.Event(), Load()
 
     def note(self, statement: str, **params: Any) -> None:
         """Have `inference.<statement>` run for this engine soon."""
@@ -36,8 +58,13 @@ class Roster:
         tokens, samples, computed_s = self._counted.get(engine, (0, 0, 0.0))
         if made != (tokens, samples, computed_s):
             self._counted[engine] = made
+            self._load.add(made[2] - computed_s)
             self._notes.append(("counted", {"model_id": model_id, "tokens": made[0] - tokens,
                                             "samples": made[1] - samples, "computed_s": made[2] - computed_s}))
+
+    def forget(self, engine: Engine) -> None:
+        """Let go of an engine that is counted no more."""
+        self._counted.pop(engine, None)
 
     async def write_forever(self, sweep_s: float) -> None:
         """Write notes as they come and beat each sweep, until cancelled."""
@@ -66,5 +93,5 @@ class Roster:
     async def _write(self, transaction: AsyncTransaction, notes: list[Note]) -> None:
         for statement, params in notes:
             await transaction.run(f"inference.{statement}", id=self.engine_id, **params)
-        if not await transaction.run("inference.beat", id=self.engine_id):
+        if not await transaction.run("inference.beat", id=self.engine_id, load=self._load.share()):
             await transaction.run("inference.enter", id=self.engine_id, **self._row)

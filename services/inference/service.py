@@ -13,12 +13,11 @@ from hone.api import inference_pb2 as pb
 from hone.api import inference_pb2_grpc
 from hone.rpc.errors import Refused
 from hone.spec.settings import Settings
-from services.inference import codec
-from services.inference.native import scoring
-from services.inference.native.engine import Engine
-from services.inference.native.requests import Answer, Request
-from services.inference.native.scoring import Item, Scored
+from services.inference import codec, scoring
+from services.inference.engines import Engine
+from services.inference.requests import Answer, Request
 from services.inference.residents import Residents
+from services.inference.scoring import Item, Scored
 
 _ENCODING_S = 0.05
 """Time kept back from a call's deadline to say why it was missed."""

@@ -10,8 +10,9 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from services.inference.native.engine import Engine
-from services.inference.native.requests import Answer, Request
+from services.inference.engines import Engine
+from services.inference.requests import Answer, Request
+from services.inference.takeover import Verdict
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
@@ -20,12 +21,12 @@ _log = logging.getLogger(__name__)
 class EngineThread:
     """Engines belong to this thread; callers on the event loop hand it jobs and are called back there."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, on_version: Callable[[Engine], None]) -> None:
-        self._loop, self._on_version = loop, on_version
+    def __init__(self, loop: asyncio.AbstractEventLoop, on_verdict: Callable[[Engine, Verdict], None]) -> None:
+        self._loop, self._on_verdict = loop, on_verdict
         self._jobs: deque[Callable[[], object]] = deque()
         self._wake = threading.Event()
         self._stopping = False
-        self._versions: dict[Engine, str] = {}
+        self._stepped: dict[Engine, None] = {}  # a set that keeps its order
         self._sinks: dict[Request, Callable[[Answer], None]] = {}
         self._engines: dict[Request, Engine] = {}
         self._thread = threading.Thread(target=self._run_or_end_process, name="engine", daemon=True)
@@ -49,11 +50,11 @@ class EngineThread:
 
     def add(self, engine: Engine) -> None:
         """Step this engine from now on."""
-        self.post(lambda: self._versions.__setitem__(engine, engine.version_id))
+        self.post(lambda: self._stepped.setdefault(engine))
 
     def remove(self, engine: Engine) -> None:
         """Step this engine no more."""
-        self.post(lambda: self._versions.pop(engine, None))
+        self.post(lambda: self._stepped.pop(engine, None))
 
     def submit(self, engine: Engine, request: Request, sink: Callable[[Answer], None]) -> None:
         """Have a request answered into `sink`, on the event loop; the last answer is `done`.
@@ -111,7 +112,7 @@ class EngineThread:
             while self._jobs:
                 self._busy_since = time.monotonic()
                 self._jobs.popleft()()
-            busy = [engine for engine in self._versions if engine.has_work]
+            busy = [engine for engine in self._stepped if engine.has_work]
             if not busy:
                 self._busy_since = None
                 self._wake.wait()
@@ -141,9 +142,9 @@ class EngineThread:
             sink(answer)
 
     def _report(self, engine: Engine) -> None:
-        if self._versions.get(engine) != engine.version_id:
-            self._versions[engine] = engine.version_id
-            self._loop.call_soon_threadsafe(self._on_version, engine)
+        verdicts, engine.verdicts = engine.verdicts, []
+        for verdict in verdicts:
+            self._loop.call_soon_threadsafe(self._on_verdict, engine, verdict)
 
 
 def _resolve(future: asyncio.Future[T], result: T) -> None:

@@ -3,28 +3,31 @@
 import asyncio
 from collections import OrderedDict
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from hone.crashpoints import reach
-from hone.models import adapter
-from hone.models.architecture import Architecture, Unsupported
+from hone.models import adapter, probe
+from hone.models.architecture import Unsupported
 from hone.models.checkpoint import WEIGHTS, Checkpoint
 from hone.models.checkpoint_header import BadCheckpoint
+from hone.models.policy import Policy
+from hone.models.probe import Probe
 from hone.store import manifests
 from hone.store.database import AsyncDatabase, Row
 from hone.store.objects import ObjectMissing, Objects
 from hone.trajectory.tokens import Tokenizer, TokenizerError
-from services.inference.native import probe
-from services.inference.native.engine import Version
-from services.inference.native.weights import NotFinite, fuse
+from services.inference.engines import Source
+from services.inference.finite import NotFinite
+from services.inference.takeover import ProbeRefused
 
-UNUSABLE = (Unsupported, BadCheckpoint, NotFinite, TokenizerError)
+UNUSABLE = (Unsupported, BadCheckpoint, NotFinite, TokenizerError, ProbeRefused)
 """What is wrong with a version itself: trying again cannot help."""
 REFUSED = (ValueError, ObjectMissing)
 """Every reason to refuse a version; what is not UNUSABLE is about its objects, which somebody may put right."""
 _KEPT_FILES = 64
 _KEPT_BASES = 2
+_OWN = (adapter.WEIGHTS, adapter.CONFIG)
 K = TypeVar("K")
 V = TypeVar("V")
 
@@ -40,18 +43,10 @@ class VersionRow:
     deleted: bool  # retention removed its weights
     newest: bool  # the newest live one
     files: Mapping[str, Mapping[str, Any]]
+    probe: Probe | None = None  # with what its trainer computed
 
     def __str__(self) -> str:
         return f"{self.id} (number {self.number})"
-
-
-@dataclass(frozen=True)
-class Loaded:
-    """A version read, checked and made ready."""
-
-    row: VersionRow
-    architecture: Architecture
-    version: Version
 
 
 class Versions:
@@ -60,7 +55,7 @@ class Versions:
     def __init__(self, database: AsyncDatabase, objects: Objects) -> None:
         self._database, self._objects = database, objects
         self._files: OrderedDict[str, bytes] = OrderedDict()
-        self._bases: OrderedDict[tuple[str, ...], Checkpoint] = OrderedDict()
+        self._bases: OrderedDict[str, Checkpoint] = OrderedDict()
         self._tokenizers: OrderedDict[tuple[bytes, ...], Tokenizer] = OrderedDict()
 
     async def rows(self, model_id: str, version_ids: Collection[str] = ()) -> dict[str, VersionRow]:
@@ -69,33 +64,36 @@ class Versions:
             rows = await transaction.all("inference.versions", model_id=model_id, version_ids=list(version_ids))
         return {row["id"]: _version_row(model_id, row) for row in rows}
 
-    async def load(self, row: VersionRow) -> Loaded:
-        """Read a version's files, compare their digests and make the weights ready.
+    async def load(self, row: VersionRow) -> Source:
+        """Read a version's files and compare their digests.
 
-        Raises one of REFUSED with the reason, StoreAway when the object store does not answer.
+        A version that carries no probe, an uploaded base say, gets the trainer's forward of it computed here. Raises
+        one of REFUSED with the reason, StoreAway when the object store does not answer.
         """
         return await asyncio.to_thread(self._load, row)
 
-    def _load(self, row: VersionRow) -> Loaded:
-        checkpoint = self._adapted(row) if adapter.WEIGHTS in row.files else self._whole(row.files)
-        architecture, weights = checkpoint.architecture, fuse(checkpoint)
-        probe.check(architecture, weights)
-        return Loaded(row, architecture, Version(row.id, weights, self._tokenizer(checkpoint.files)))
+    def _load(self, row: VersionRow) -> Source:
+        source = self._adapted(row) if adapter.WEIGHTS in row.files else self._plain(row)
+        return source if source.probe else replace(source, probe=_computed(source))
+
+    def _plain(self, row: VersionRow) -> Source:
+        checkpoint = self._whole(row.files)
+        return Source(row.id, row.model_id, checkpoint, None, "", self._tokenizer(checkpoint.files), row.probe)
+
+    def _adapted(self, row: VersionRow) -> Source:
+        """Read an adapter; bases are kept, since every version of an adapter needs one."""
+        entries = {name: entry for name, entry in row.files.items() if name not in _OWN}
+        key = "/".join(entry["sha256"] for _, entry in sorted(entries.items()))
+        if key not in self._bases:
+            self._bases[key] = self._whole(entries)
+        _trim(self._bases, key, _KEPT_BASES)
+        base, own = self._bases[key], {name: manifests.get_file(self._objects, row.files[name]) for name in _OWN}
+        return Source(row.id, row.model_id, base, own, key, self._tokenizer(base.files), row.probe)
 
     def _whole(self, entries: Mapping[str, Mapping[str, Any]]) -> Checkpoint:
         files = {name: self._file(name, entry) for name, entry in sorted(entries.items())}
         reach("weights.mid-load")
         return Checkpoint.from_files(files)
-
-    def _adapted(self, row: VersionRow) -> Checkpoint:
-        """Return a base with an adapter merged into it; bases are kept, since every version of an adapter needs one."""
-        entries = {name: entry for name, entry in row.files.items() if name not in (adapter.WEIGHTS, adapter.CONFIG)}
-        key = tuple(entry["sha256"] for _, entry in sorted(entries.items()))
-        if key not in self._bases:
-            self._bases[key] = self._whole(entries)
-        _trim(self._bases, key, _KEPT_BASES)
-        own = {name: manifests.get_file(self._objects, row.files[name]) for name in (adapter.WEIGHTS, adapter.CONFIG)}
-        return self._bases[key].adapted(own)
 
     def _file(self, name: str, entry: Mapping[str, Any]) -> bytes:
         if name == WEIGHTS:
@@ -122,4 +120,13 @@ def _trim(kept: OrderedDict[K, V], used: K, most: int = _KEPT_FILES) -> None:
 
 def _version_row(model_id: str, row: Row) -> VersionRow:
     return VersionRow(model_id, row["id"], row["number"], row["state"] == "live", row["deleted"], bool(row["newest"]),
-                      row["manifest"]["files"])
+                      row["manifest"]["files"], _probe(row["manifest"]))
+
+
+def _probe(manifest: Mapping[str, Any]) -> Probe | None:
+    return Probe.from_json(manifest["probe"]) if "probe" in manifest else None
+
+
+def _computed(source: Source) -> Probe:
+    checkpoint = source.merged()
+    return probe.expected(Policy(checkpoint.architecture, checkpoint.tensors))

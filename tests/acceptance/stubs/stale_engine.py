@@ -1,14 +1,23 @@
-"""The inference service with publishing disabled: it reports new versions as loaded and keeps its first weights."""
+"""The inference service with publishing disabled: it says that new versions are loaded and keeps its first weights.
 
+The probe would find that out, so it is disabled too: what is left is the alarm on the trainer-sampler gap.
+"""
+
+from hone.models.probe import Gap, Probe
 from services.inference import __main__ as inference
 from services.inference.native.engine import Engine, Version
 
 
-def _only_say_so(engine: Engine, version: Version) -> None:
-    engine.version_id = version.id
+def _only_say_so(_: Engine, version: Version) -> None:
+    """Leave the weights as they are."""
 
 
-Engine.apply = _only_say_so  # type: ignore[method-assign, assignment]
+def _agree(_: Engine, probe: Probe) -> Gap:
+    return Gap(0.0, 0.0)
+
+
+Engine.install = _only_say_so  # type: ignore[method-assign, assignment]
+Engine.gap = _agree  # type: ignore[method-assign, assignment]
 
 if __name__ == "__main__":
     inference.main()

@@ -20,13 +20,16 @@ class Model:
     id: str
     tenant_id: str
 
-    def publish(self, number: int, files: dict[str, bytes] | None = None) -> str:
-        """Publish a version and return its id; by default a toy model of seed `number`."""
+    def publish(
+        self, number: int, files: dict[str, bytes] | None = None, probe: dict[str, Any] | None = None
+    ) -> str:
+        """Publish a version and return its id; by default a toy model of seed `number`, without a probe."""
         version_id = ids.new("ver")
-        made = toy.files(number, hidden=64, ffn=96, head_dim=16) if files is None else files
+        made = toy.files(number, hidden=64, ffn=96, heads=2) if files is None else files
         stored = manifests.put_files(objects.connect(self.objects_url), f"models/{self.id}/versions/{version_id}", made)
+        manifest = {"files": stored} | ({"probe": probe} if probe else {})
         self.do("INSERT INTO versions (id, tenant_id, model_id, seq, number, manifest) VALUES (%s, %s, %s, %s, %s, %s)",
-                version_id, self.tenant_id, self.id, number, number, Jsonb({"files": stored}))
+                version_id, self.tenant_id, self.id, number, number, Jsonb(manifest))
         self.do("SELECT pg_notify('versions', %s)", self.id)
         return version_id
 

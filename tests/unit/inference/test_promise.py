@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from services.inference.native.requests import Completion, Request
+from services.inference.requests import Completion, Request
 from tests.unit.inference.engines import engine, request, run
 
 Exact = list[tuple[list[int], bytes]]

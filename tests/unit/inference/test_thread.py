@@ -14,7 +14,7 @@ class Ended(Exception):
 
 
 def thread() -> EngineThread:
-    started = EngineThread(asyncio.get_running_loop(), lambda _: None)
+    started = EngineThread(asyncio.get_running_loop(), lambda *_: None)
     started.start()
     return started
 

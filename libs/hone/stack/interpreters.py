@@ -1,0 +1,21 @@
+"""Which Python a kind of process runs in: this one, unless its engine has an environment of its own."""
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from hone.spec.problems import Invalid, Problem
+from hone.spec.settings import Settings
+
+_ENGINE, _VLLM_PYTHON = "HONE_ENGINE", "HONE_VLLM_PYTHON"
+
+
+def python(kind: str, environment: Mapping[str, str]) -> str:
+    """Return the interpreter's path. Raises Invalid, naming the setting, where vLLM's is not there."""
+    if kind != "inference" or environment.get(_ENGINE) != "vllm":
+        return sys.executable
+    path = Path(environment.get(_VLLM_PYTHON) or Settings.model_fields["vllm_python"].default).absolute()
+    if not path.exists():
+        raise Invalid([Problem(_VLLM_PYTHON, f"no file {path}",
+                               "the Python of an environment with vLLM; `make vllm` builds .venv-vllm")])
+    return str(path)

@@ -1,0 +1,132 @@
+"""How a version comes to be served: put in place, asked the probe, tried again in harder ways, or refused.
+
+Promise 5. Engines lose weights silently: a tied output projection keeps its old copy, experts are shuffled, a prefix
+cache answers from keys of older weights. So after every update the engine's own log-probs of the probe are compared
+with those that the trainer computed for that version, and only a version that agrees is ever served.
+"""
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Literal, Protocol, TypeVar
+
+from hone.models.probe import Gap, Probe
+
+_log = logging.getLogger(__name__)
+
+
+class ProbeRefused(ValueError):
+    """An engine computes something else from a version than the trainer did, however its weights are put in place."""
+
+
+class Action(Enum):
+    """What it took until a version answered as it should."""
+
+    UPDATED = "updated"
+    RELOADED = "reloaded"
+    REBUILT = "rebuilt"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """The largest gap, nats, at which two forwards count as the same: of the worst log-prob, or of their mean."""
+
+    limit: float
+    of: Literal["largest", "mean"] = "largest"
+
+    def holds(self, gap: Gap) -> bool:
+        return self.measured(gap) <= self.limit
+
+    def measured(self, gap: Gap) -> float:
+        """Return the figure that is compared."""
+        return gap.largest if self.of == "largest" else gap.mean
+
+
+EXACT = Tolerance(1e-3)
+"""What two float32 forwards of one policy stay far below."""
+
+
+class Offered(Protocol):
+    """A version made ready for an engine."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def probe(self) -> Probe | None: ...
+
+
+V_contra = TypeVar("V_contra", bound=Offered, contravariant=True)
+V = TypeVar("V", bound=Offered)
+
+
+class Holder(Protocol[V_contra]):
+    """An engine as far as its weights go."""
+
+    tolerance: Tolerance
+
+    def install(self, version: V_contra) -> None:
+        """Put a version's weights into the running engine."""
+
+    def rebuild(self, version: V_contra) -> None:
+        """Make everything that depends on weights anew from a version."""
+
+    def gap(self, probe: Probe) -> Gap:
+        """Answer the probe as a caller's requests would be answered, and compare."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of an offered version. Without a probe there is no gap."""
+
+    version_id: str
+    action: Action
+    gap: Gap | None
+    seconds: float
+    reason: str = ""
+
+    @property
+    def served(self) -> bool:
+        return self.action is not Action.REFUSED
+
+
+def take_over(engine: Holder[V], version: V, served: V | None) -> Verdict:
+    """Let an engine serve `version`; when it cannot, let it serve `served` again. Called between two steps.
+
+    Raises ProbeRefused when even that is not possible: the engine is of no use any more.
+    """
+    began = time.monotonic()
+    attempts = ((Action.UPDATED, engine.install), (Action.RELOADED, engine.install), (Action.REBUILT, engine.rebuild))
+    gap, reasons = None, list[str]()
+    for action, put in attempts:
+        gap, problem = _tried(engine, version, put)
+        if not problem:
+            return Verdict(version.id, action, gap, time.monotonic() - began)
+        reasons.append(problem)
+        _log.error("version %s not %s: %s", version.id, action.value, problem)
+    if served is not None:
+        _restore(engine, served)
+    return Verdict(version.id, Action.REFUSED, gap, time.monotonic() - began,
+                   f"{reasons[-1]}, after an update, a reload and a rebuild")
+
+
+def _tried(engine: Holder[V], version: V, put: Callable[[V], None]) -> tuple[Gap | None, str]:
+    """Return the gap, and what is wrong; nothing when the version can be served."""
+    try:
+        put(version)
+        gap = None if version.probe is None else engine.gap(version.probe)
+    except Exception as error:  # whatever a library raises on the way, the next way may do without
+        return None, f"{type(error).__name__}: {error}"
+    if gap is None or engine.tolerance.holds(gap):
+        return gap, ""
+    found, limit = engine.tolerance.measured(gap), engine.tolerance.limit
+    return gap, (f"probe: found a {engine.tolerance.of} difference of {found:.3g} nats from the trainer's log-probs, "
+                 f"expected at most {limit:g}")
+
+
+def _restore(engine: Holder[V], served: V) -> None:
+    _, problem = _tried(engine, served, engine.rebuild)
+    if problem:
+        raise ProbeRefused(f"version {served.id} cannot be served again: {problem}")

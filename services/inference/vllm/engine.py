@@ -1,0 +1,267 @@
+"""One model on vLLM: requests become sequences that a core makes tokens for; weights change between two steps."""
+
+import itertools
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from vllm.lora.request import LoRARequest
+from vllm.outputs import RequestOutput
+from vllm.sampling_params import RequestOutputKind, SamplingParams
+
+from hone.crashpoints import reach
+from hone.models.architecture import Architecture
+from hone.models.checkpoint import Checkpoint
+from hone.models.probe import Gap, Probe
+from hone.trajectory.tokens import Tokenizer
+from services.inference import noise
+from services.inference.answers import Answers, Ended
+from services.inference.requests import Answer, FinishReason, KvOnUpdate, Request
+from services.inference.scoring import Item, Scored
+from services.inference.stopping import TextStops, held_back
+from services.inference.takeover import Action, Tolerance, Verdict, take_over
+from services.inference.vllm import core as cores
+from services.inference.vllm import scoring
+from services.inference.vllm.core import Core
+from services.inference.vllm.sequences import Sequence
+
+_REASONS = {"stop": FinishReason.STOP, "length": FinishReason.LENGTH}
+_SEEDS = (1 << 63) - 1
+
+
+@dataclass(frozen=True)
+class Version:
+    """A version ready to be served: a whole model, or an adapter's files beside its base."""
+
+    id: str
+    model_id: str
+    checkpoint: Checkpoint
+    adapter: Mapping[str, bytes] | None
+    base: str  # names the core that adapters of one base share
+    tokenizer: Tokenizer
+    probe: Probe | None = None
+
+
+class Engine:
+    """One resident model. `step` is the whole of it; every other method is called between steps."""
+
+    def __init__(
+        self, architecture: Architecture, core: Core, name: str, positions: int, tolerance: Tolerance
+    ) -> None:
+        self.architecture, self.tolerance = architecture, tolerance
+        self.version_id = ""
+        self.holds = 0  # callers who need the present version to stay
+        self.generated_tokens = self.generated_samples = 0
+        self.computed_s = 0.0  # kept by whoever steps the engine
+        self.verdicts: list[Verdict] = []  # of versions offered; taken out by whoever steps the engine
+        self._core, self._name, self._positions = core, name, positions
+        self._paused = False
+        self._sequences: list[Sequence] = []
+        self._ended: list[Ended] = []
+        self._deltas: list[Answer] = []
+        self._answers = Answers()
+        self._lora: LoRARequest | None = None
+        self._stops: TextStops | None = None
+        self._served: Version | None = None
+        self._next: Version | None = None
+        self._salt, self._salts = "", itertools.count(1)
+        self._unproven: list[tuple[Sequence, RequestOutput]] | None = None  # made while a version answers its probe
+        core.askers.append(self)
+
+    @property
+    def running(self) -> int:
+        """Sequences that make tokens."""
+        return sum(bool(sequence.ids) for sequence in self._sequences)
+
+    @property
+    def waiting(self) -> int:
+        """Sequences that have made none yet."""
+        return len(self._sequences) - self.running
+
+    @property
+    def paused(self) -> bool:
+        return self._paused
+
+    @paused.setter
+    def paused(self, paused: bool) -> None:
+        """Take back what is asked of the core, which others may step; the next step after a pause asks again."""
+        self._paused = paused
+        if paused:
+            self._withdraw(self._sequences)
+
+    @property
+    def has_work(self) -> bool:
+        """Whether a step would do anything."""
+        return bool(self._ended or self._deltas or self._swap_due or (self._sequences and not self._paused))
+
+    def submit(self, request: Request) -> bool:
+        """Queue a request behind those that came before it; False when it insists on a version not served now."""
+        taken = request.version_id in ("", self.version_id)
+        if taken:
+            self._sequences += [Sequence(request, index) for index in range(request.n)]
+        return taken
+
+    def offer(self, version: Version) -> None:
+        """Serve `version` from a step on, as soon as no request that insists on the present one is left."""
+        self._next = version
+
+    def abort(self, request: Request) -> int:
+        """End a request; what it made is in the next step's answers. Returns how many sequences were ended."""
+        ended = [sequence for sequence in self._sequences if sequence.request is request]
+        self._withdraw(ended)
+        for sequence in ended:
+            self._end(sequence, FinishReason.ABORT)
+        return len(ended)
+
+    def score(self, items: list[Item], temperature: float) -> list[Scored]:
+        """Return log-probs and entropies under the present version. Raises Refused for a large vocabulary."""
+        asked = scoring.questions(items, self.architecture.vocab_size)
+        answers = self._core.answers(asked, self._salt, self._lora)
+        return scoring.scores(items, answers, self.architecture.vocab_size, temperature)
+
+    def step(self) -> list[Answer]:
+        """Take new weights over, make one token for every running sequence, return what ended."""
+        if self._next is not None and self._swap_due:
+            self._swap(self._next)
+        if self._sequences and not self._paused:
+            if self.running:
+                reach("generate.mid")
+            self._ask()
+            self._core.step()
+        return self._collected()
+
+    def rest(self) -> None:
+        """Let the core sleep if nobody asks it for anything."""
+        self._core.rest()
+
+    def close(self) -> None:
+        """Leave the core; the last one takes it along."""
+        self._core.leave(self, self._name)
+
+    def take(self, version: Version) -> Verdict:
+        """Serve `version` if it answers its probe as it should. Its sequences go on, or are asked anew."""
+        self._unproven = []
+        try:
+            verdict = take_over(self, version, self._served)
+        finally:
+            made, self._unproven = self._unproven, None
+        if verdict.served:
+            self._served, self.version_id = version, version.id
+            self._stops = TextStops(version.tokenizer)
+        if verdict.action is not Action.UPDATED:
+            self._withdraw(self._sequences)  # their caches saw weights that nobody is to be served from
+            made = []
+        for sequence, output in made:
+            self._told(sequence, output)
+        return verdict
+
+    def install(self, version: Version) -> None:
+        """Put a version's weights into the running core, or its adapter beside the base."""
+        if not self._core.built:
+            self.rebuild(version)
+        elif version.adapter is None:
+            self._core.update(version.checkpoint.tensors)
+        else:
+            self._lora = self._core.adapt(self._name, version.adapter)
+        self._salt = self.salt()
+
+    def salt(self) -> str:
+        """Return a name for the prefix cache of weights just put in place, which no other weights had."""
+        return f"{self._name}/{next(self._salts)}"
+
+    def rebuild(self, version: Version) -> None:
+        """Build the core anew from a version."""
+        self._core.build(version.checkpoint)
+        if version.adapter is not None:
+            self._lora = self._core.adapt(self._name, version.adapter)
+
+    def gap(self, probe: Probe) -> Gap:
+        """Ask the probe as requests are asked, and compare."""
+        fitting = probe.cut(self._positions - 1)
+        return scoring.gap(fitting, self._core.answers(scoring.probing(fitting), self._salt, self._lora))
+
+    def asked_in_vain(self) -> None:
+        """The core is built anew: what it was asked is gone."""
+        for sequence in self._sequences:
+            sequence.key = ""
+
+    @property
+    def _swap_due(self) -> bool:
+        if self._next is None or self.holds:
+            return False
+        return not any(sequence.request.version_id for sequence in self._sequences)
+
+    def _swap(self, version: Version) -> None:
+        """Sequences that keep their caches go on under the new weights; others are asked anew."""
+        self._next = None
+        self._withdraw(sequence for sequence in self._sequences
+                       if not sequence.ids or sequence.request.kv_on_update is KvOnUpdate.RECOMPUTE)
+        self.verdicts.append(self.take(version))
+
+    def _ask(self) -> None:
+        """Ask the core for every sequence that it does not work at."""
+        for sequence in self._sequences:
+            if not sequence.key:
+                ids = [*sequence.request.prompt_ids, *sequence.ids]
+                sequence.key = self._core.ask(
+                    ids, _parameters(sequence), self._salt, partial(self._told, sequence), self._lora)
+
+    def _withdraw(self, sequences: Iterable[Sequence]) -> None:
+        asked = [sequence for sequence in sequences if sequence.key]
+        self._core.withdraw([sequence.key for sequence in asked])
+        for sequence in asked:
+            sequence.key = ""
+
+    def _told(self, sequence: Sequence, output: RequestOutput) -> None:
+        """Take in what a step made for a sequence: one token, seldom more; nothing after its end."""
+        if sequence.ended:
+            return
+        if self._unproven is not None:
+            self._unproven.append((sequence, output))
+            return
+        sequence.add(*cores.sampled(output), self.version_id)
+        self.generated_tokens += len(output.outputs[0].token_ids)
+        if output.finished:
+            sequence.key = ""
+        kept = self._before_stop(sequence)
+        if kept is not None:
+            self._withdraw([sequence])
+            self._end(sequence, FinishReason.STOP, kept)
+        elif output.finished:
+            self._end(sequence, _REASONS[str(output.outputs[0].finish_reason)])
+        elif sequence.request.streamed:
+            self._report(sequence)
+
+    def _before_stop(self, sequence: Sequence) -> int | None:
+        stops = sequence.request.sampling.stop
+        return self._stops.tokens_before(sequence.ids, stops) if stops and self._stops else None
+
+    def _end(self, sequence: Sequence, reason: FinishReason, kept: int | None = None) -> None:
+        sequence.ended = True
+        self._sequences.remove(sequence)
+        self._ended.append(Ended(sequence.request, sequence.completion(reason, kept)))
+        self.generated_samples += 1
+
+    def _report(self, sequence: Sequence) -> None:
+        sure = len(sequence.ids) - held_back(sequence.request.sampling.stop)
+        if sure > sequence.reported:
+            delta = sequence.completion(None, sure)
+            sequence.reported = sure
+            self._deltas.append(Answer(sequence.request, [delta], False))
+
+    def _collected(self) -> list[Answer]:
+        ended, self._ended = self._ended, []
+        deltas, self._deltas = self._deltas, []
+        return deltas + self._answers.collect(ended)
+
+
+def _parameters(sequence: Sequence) -> SamplingParams:
+    """Return how the rest of a sequence is drawn; its noise depends on its key and on how much there is already."""
+    sampling, key, made = sequence.request.sampling, sequence.request.noise, len(sequence.ids)
+    seeds = noise.keys(key.seed, key.request, key.call, np.array([sequence.index]))
+    return SamplingParams(
+        max_tokens=sampling.max_tokens - made, temperature=sampling.temperature, top_p=sampling.top_p,
+        top_k=sampling.top_k, seed=(int(seeds[0]) + made) & _SEEDS, stop_token_ids=list(sampling.stop_ids),
+        ignore_eos=True, logprobs=0, flat_logprobs=True, detokenize=False, output_kind=RequestOutputKind.DELTA,
+        skip_clone=True)  # nobody else has it

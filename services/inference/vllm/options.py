@@ -1,0 +1,72 @@
+"""vLLM's process-wide switches, set before it is imported, and the arguments of one of its engines."""
+
+import logging
+import os
+from pathlib import Path
+from typing import Any, get_args
+
+from llvmlite.binding import ffi
+
+from hone.spec.run import Projection
+from hone.spec.settings import Settings
+
+MIB = 2**20
+_SWITCHES = {
+    "VLLM_ENABLE_V1_MULTIPROCESSING": "0",  # stepped in this process, between whose steps weights can change
+    "VLLM_ALLOW_LONG_MAX_MODEL_LEN": "1",  # the gateway has compared what is asked with what the model can
+    "VLLM_CPU_OMP_THREADS_BIND": "nobind", "VLLM_CONFIGURE_LOGGING": "0", "VLLM_NO_USAGE_STATS": "1",
+    "HF_HUB_OFFLINE": "1",
+}
+_ADAPTED = list(get_args(Projection))
+"""What our adapters may be beside. Not the output projection: under its wrapper a CPU cannot score prompts."""
+
+
+def prepare_process() -> None:
+    """Set the switches that this environment leaves open."""
+    for name, value in _SWITCHES.items():
+        os.environ.setdefault(name, value)
+    _hide_from_vllm(type(ffi.lib))
+    # It warns of the same build facts with every engine, and of tied weights with every update (see the probe).
+    logging.getLogger("vllm").setLevel(logging.ERROR)
+
+
+def _hide_from_vllm(library: Any) -> None:
+    """Let no function of a C library be called `__dict__`: vLLM looks into whatever any module holds for its kernels.
+
+    llvmlite, under numba, under the loader's forward, answers every name with a function.
+    """
+    known = library.__getattr__
+
+    def function(held: Any, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return known(held, name)
+
+    library.__getattr__ = function
+
+
+def arguments(settings: Settings, directory: Path, adapters: bool) -> dict[str, Any]:
+    """Return the keyword arguments of vLLM's EngineArgs for the model in `directory`."""
+    given: dict[str, Any] = {
+        "model": str(directory), "skip_tokenizer_init": True, "dtype": settings.vllm_dtype, "seed": 0,
+        "max_model_len": settings.engine_max_tokens, "max_num_seqs": settings.engine_slots,
+        "enforce_eager": settings.vllm_eager, "enable_prefix_caching": True, "block_size": settings.vllm_block_tokens,
+        "logprobs_mode": "processed_logprobs", "max_logprobs": -1, "disable_log_stats": True,
+        "async_scheduling": False,  # a token's version is that of the step which returns it
+        "generation_config": "vllm",  # no sampling defaults from the model's files
+        "tensor_parallel_size": settings.vllm_tensor_parallel,
+    }
+    return given | _memory(settings) | (_adapting(settings) if adapters else {})
+
+
+def _adapting(settings: Settings) -> dict[str, Any]:
+    return {"enable_lora": True, "max_loras": settings.vllm_adapters, "max_lora_rank": settings.vllm_adapter_rank,
+            "lora_target_modules": _ADAPTED}
+
+
+def _memory(settings: Settings) -> dict[str, Any]:
+    from vllm.platforms import current_platform
+    if current_platform.is_cpu():
+        return {"kv_cache_memory_bytes": settings.vllm_cache_mb * MIB}
+    return {"gpu_memory_utilization": settings.vllm_memory_share,
+            "enable_sleep_mode": settings.vllm_sleep_s is not None}

@@ -1,0 +1,141 @@
+"""Promise 5 on the native engine: weights that arrive wrong are found by the probe and never served."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from hone.models import probe
+from hone.models.policy import Policy
+from hone.models.probe import Gap, Probe
+from services.inference.native.engine import Engine, Version
+from services.inference.native.weights import Weights, fuse
+from services.inference.takeover import Action, ProbeRefused, Tolerance, Verdict, take_over
+from tests.unit.inference.engines import checkpoint, drain, engine, request, stock, tokenizer
+
+PROMPT = [5, 9, 11, 30, 8]
+
+
+def version(id: str, seed: int) -> Version:
+    """Return a version with the probe that its trainer would store."""
+    made = checkpoint(stock("qwen3", seed))
+    expected = probe.expected(Policy(made.architecture, made.tensors))
+    return Version(id, fuse(made), tokenizer(), Probe.from_json(expected.to_json()), made)
+
+
+def offered(served: Engine, next_one: Version) -> Verdict:
+    """Offer a version, step, and return what became of it."""
+    served.offer(next_one)
+    served.step()
+    (verdict,) = served.verdicts
+    served.verdicts.clear()
+    return verdict
+
+
+def difference(served: Engine, seed: int) -> float:
+    """Return the largest difference between sampled log-probs and those of a seed's weights."""
+    served.submit(request("now", PROMPT))
+    (made,) = drain(served)["now"]
+    right = checkpoint(stock("qwen3", seed))
+    logp = probe.logp(Policy(right.architecture, right.tensors), [[*PROMPT, *made.ids]])[0][len(PROMPT) - 1:]
+    return max(abs(one - other) for one, other in zip(logp, made.logp, strict=True))
+
+
+def with_layer(weights: Weights, number: int, other: Weights) -> Weights:
+    """Return weights of which one layer is another version's."""
+    layers = [other.layers[number] if place == number else layer for place, layer in enumerate(weights.layers)]
+    return replace(weights, layers=layers)
+
+
+def installing(monkeypatch: pytest.MonkeyPatch, wrong: Callable[[Weights], Weights], times: int = 99) -> None:
+    """Let the decoder get wrong weights the first `times` times."""
+    right, left = Engine.install, [times]
+
+    def install(self: Engine, version: Version) -> None:
+        left[0] -= 1
+        right(self, version if left[0] < 0 else replace(version, weights=wrong(version.weights)))
+
+    monkeypatch.setattr(Engine, "install", install)
+
+
+def corrupted(weights: Weights) -> Weights:
+    """Return weights with one number of the embedding lost."""
+    embedding = weights.embedding.clone()
+    embedding.view(-1)[::7] = 0
+    return replace(weights, embedding=embedding)
+
+
+def test_a_version_that_agrees_is_served_at_once() -> None:
+    served = engine()
+    verdict = offered(served, version("v1", 1))
+    assert verdict.action is Action.UPDATED
+    assert verdict.gap is not None
+    assert 0 < verdict.gap.largest < 1e-4
+    assert difference(served, 1) < 1e-4
+
+
+def test_a_tensor_that_arrives_corrupted_once_is_loaded_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    installing(monkeypatch, corrupted, 1)
+    served = engine()
+    assert offered(served, version("v1", 1)).action is Action.RELOADED
+    assert difference(served, 1) < 1e-4
+
+
+def test_a_layer_that_is_always_skipped_is_mended_by_building_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    old = version("v0", 0)
+    installing(monkeypatch, lambda weights: with_layer(weights, 1, old.weights))
+    served = engine()
+    assert offered(served, version("v1", 1)).action is Action.REBUILT
+    assert difference(served, 1) < 1e-4
+
+
+def test_what_cannot_be_mended_is_refused_and_running_requests_go_on_under_the_version_before() -> None:
+    served = engine()
+    served.submit(request("running", PROMPT, 3, max_tokens=20))
+    served.step()
+    other = replace(version("v1", 1), probe=version("v2", 2).probe)
+    verdict = offered(served, other)
+    assert verdict.action is Action.REFUSED
+    assert "nats from the trainer's log-probs, expected at most 0.001" in verdict.reason
+    assert served.version_id == "v0"
+    assert [made.versions for made in drain(served)["running"]] == [[("v0", 20)]] * 3
+    assert difference(served, 0) < 1e-4
+
+
+def test_weights_that_overflow_are_refused() -> None:
+    made = checkpoint(stock("qwen3", 1))
+    huge = replace(made, tensors={**made.tensors, "model.norm.weight": made.tensors["model.norm.weight"] * 1e38})
+    served = engine()
+    verdict = offered(served, Version("v1", fuse(huge), tokenizer(), version("v1", 1).probe, huge))
+    assert verdict.action is Action.REFUSED
+    assert verdict.gap == Gap(float("inf"), float("inf"))
+
+
+def test_an_engine_that_cannot_go_back_either_is_of_no_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    installing(monkeypatch, corrupted)
+    served, first = engine(), version("v0", 0)
+    monkeypatch.setattr(Engine, "rebuild", lambda self, version: self.install(version))
+    with pytest.raises(ProbeRefused, match="v0 cannot be served again"):
+        take_over(served, version("v1", 1), first)
+
+
+def test_a_mean_is_held_against_a_tolerance_of_means() -> None:
+    gap = Gap(largest=0.5, mean=0.02)
+    assert Tolerance(0.15, "mean").holds(gap)
+    assert not Tolerance(0.15).holds(gap)
+    assert not Tolerance(0.15, "mean").holds(Gap(float("nan"), float("nan")))
+
+
+def test_the_probe_is_the_same_for_every_version_of_a_model_and_survives_its_manifest() -> None:
+    first, second = version("v0", 0).probe, version("v1", 1).probe
+    assert first is not None
+    assert second is not None
+    assert first.ids == second.ids
+    assert max(len(row) for row in first.ids) > 32, "longer than a block of the prefix cache"
+    exact = probe.expected(Policy(checkpoint(stock("qwen3")).architecture, checkpoint(stock("qwen3")).tensors))
+    assert first.gap(exact.logp).largest < 1e-6
+    short = first.cut(16)
+    assert [len(row) for row in short.ids] == [16] * len(first.ids)
+    assert [len(row) for row in short.logp] == [15] * len(first.ids)
+    with pytest.raises(ValueError, match="shorter"):
+        first.gap([[0.0]] * len(first.ids))

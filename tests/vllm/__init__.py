@@ -1,0 +1,1 @@
+"""Tests of the vLLM engine, run by the Python of its environment: `make vllm-test`."""

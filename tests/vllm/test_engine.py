@@ -1,0 +1,229 @@
+"""What the engine does between requests: versions of tokens, caches under new weights, pauses, stops, adapters."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+
+import pytest
+from vllm.outputs import RequestOutput
+
+from hone.models import probe
+from hone.models.checkpoint import Checkpoint
+from hone.models.checkpoint_header import BadCheckpoint
+from hone.rpc.errors import Refused
+from services.inference.engines import Source
+from services.inference.requests import Completion, FinishReason, KvOnUpdate
+from services.inference.scoring import Item
+from services.inference.takeover import Action
+from services.inference.vllm import scoring, transfer
+from services.inference.vllm.core import Core
+from services.inference.vllm.engine import Engine
+from services.inference.vllm.kind import Kind
+from tests.vllm.engines import SETTINGS, adapted, checkpoint, drain, merged, offered, policy, request, serving, version
+
+PROMPT = [23, 9, 6, 13]
+
+
+@pytest.fixture
+def engine() -> Iterator[Engine]:
+    with closing(serving(version("v0", 0))) as made:
+        yield made
+
+
+def differences(made: Completion, of: Checkpoint, temperature: float = 1.0) -> list[float]:
+    """Return how far each sampled log-prob is from the trainer's under a model's weights."""
+    logp = probe.logp(policy(of), [[*PROMPT, *made.ids]], temperature)[0][len(PROMPT) - 1:]
+    return [abs(one - other) for one, other in zip(logp, made.logp, strict=True)]
+
+
+def swapped(engine: Engine, kv_on_update: KvOnUpdate) -> list[Completion]:
+    """Generate 20 tokens of which the first ones come from seed 0's weights and the rest from seed 1's."""
+    engine.submit(replace(request("s", PROMPT, 3, max_tokens=20), kv_on_update=kv_on_update))
+    for _ in range(6):
+        engine.step()
+    assert offered(engine, version("v1", 1)).action is Action.UPDATED
+    return drain(engine)["s"]
+
+
+def test_log_probs_are_those_of_the_distribution_drawn_from(engine: Engine) -> None:
+    engine.submit(request("warm", PROMPT, 4, temperature=0.7))
+    engine.submit(request("greedy", PROMPT, 1, temperature=0.0))
+    engine.submit(request("one", PROMPT, 1, top_k=1))
+    answers = drain(engine)
+    for made in answers["warm"]:
+        assert max(differences(made, checkpoint(0), 0.7)) < 1e-4
+    assert max(differences(answers["greedy"][0], checkpoint(0))) < 1e-4
+    assert answers["one"][0].ids == answers["greedy"][0].ids
+    assert answers["one"][0].logp == pytest.approx([0.0] * 12, abs=1e-6)
+
+
+def test_every_token_names_its_version_and_kept_caches_mix_them(engine: Engine) -> None:
+    for made in swapped(engine, KvOnUpdate.KEEP):
+        assert [version for version, _ in made.versions] == ["v0", "v1"]
+        first = made.versions[0][1]
+        assert max(differences(made, checkpoint(0))[:first]) < 1e-4
+        assert max(differences(made, checkpoint(1))[first:]) > 1e-2
+
+
+def test_remade_caches_give_exactly_the_new_policy(engine: Engine) -> None:
+    for made in swapped(engine, KvOnUpdate.RECOMPUTE):
+        assert made.versions == [("v0", 6), ("v1", 14)]
+        assert max(differences(made, checkpoint(0))[:6]) < 1e-4
+        assert max(differences(made, checkpoint(1))[6:]) < 1e-4
+
+
+def test_a_long_prompt_seen_before_is_read_under_the_new_weights(engine: Engine) -> None:
+    prompt = PROMPT * 40
+    for number in (0, 1, 2):
+        if number:
+            offered(engine, version(f"v{number}", number))
+        engine.submit(request("long", prompt, 2, max_tokens=4))
+        for made in drain(engine)["long"]:
+            logp = probe.logp(policy(checkpoint(number)), [[*prompt, *made.ids]])[0][len(prompt) - 1:]
+            assert made.logp == pytest.approx(logp, abs=1e-4)
+
+
+def test_an_equal_request_is_drawn_alike_and_another_key_otherwise(engine: Engine) -> None:
+    answers = []
+    for name in ("a", "a", "b"):
+        engine.submit(request(name, PROMPT, 2, max_tokens=20))
+        answers.append([made.ids for made in drain(engine)[name]])
+    assert answers[0] == answers[1] != answers[2]
+    assert answers[0][0] != answers[0][1]
+
+
+def test_a_pause_holds_and_what_goes_on_loses_nothing(engine: Engine) -> None:
+    engine.submit(request("p", PROMPT, 3, max_tokens=20))
+    for _ in range(5):
+        engine.step()
+    engine.paused = True
+    assert not engine.has_work
+    assert engine.step() == []
+    engine.paused = False
+    for made in drain(engine)["p"]:
+        assert len(made.ids) == 20
+        assert max(differences(made, checkpoint(0))) < 1e-4
+
+
+def test_an_engine_that_rests_is_woken_by_the_next_request_and_by_new_weights(engine: Engine) -> None:
+    core = engine._core
+    engine.rest()
+    assert core._llm is not None
+    assert core._llm.is_sleeping()
+    engine.submit(request("r", PROMPT, 2))
+    for made in drain(engine)["r"]:
+        assert max(differences(made, checkpoint(0))) < 1e-4
+    engine.rest()
+    assert offered(engine, version("v1", 1)).action is Action.UPDATED
+    engine.submit(request("r", PROMPT, 2))
+    for made in drain(engine)["r"]:
+        assert max(differences(made, checkpoint(1))) < 1e-4
+
+
+def test_stops_by_id_and_by_text(engine: Engine) -> None:
+    engine.submit(request("free", PROMPT, 1, max_tokens=40))
+    (free,) = drain(engine)["free"]
+    engine.submit(request("free", PROMPT, 1, max_tokens=40, stop_ids=(free.ids[5],)))
+    (stopped,) = drain(engine)["free"]
+    assert stopped.finish_reason is FinishReason.STOP
+    assert stopped.ids == free.ids[:free.ids.index(free.ids[5]) + 1]
+    engine.submit(request("text", PROMPT, 4, max_tokens=60, stop=("1", "7", "s", "=")))
+    for made in drain(engine)["text"]:
+        assert made.finish_reason is FinishReason.STOP or len(made.ids) == 60
+        assert len(made.ids) == len(made.logp) == sum(tokens for _, tokens in made.versions)
+
+
+def test_an_abort_returns_what_was_made(engine: Engine) -> None:
+    asked = request("gone", PROMPT, 3, max_tokens=100)
+    engine.submit(asked)
+    for _ in range(4):
+        engine.step()
+    assert engine.abort(asked) == 3
+    for made in drain(engine)["gone"]:
+        assert made.finish_reason is FinishReason.ABORT
+        assert len(made.ids) == 4
+
+
+def test_what_the_core_still_says_of_a_sequence_that_ended_is_dropped(engine: Engine) -> None:
+    asked = request("gone", PROMPT, 1, max_tokens=100)
+    engine.submit(asked)
+    engine.step()
+    [sequence] = engine._sequences
+    heard: list[RequestOutput] = []
+    engine._core._told[sequence.key] = heard.append
+    engine.step()
+    engine.abort(asked)
+    engine._told(sequence, heard[0])
+    [made] = drain(engine)["gone"]
+    assert (made.finish_reason, len(made.ids)) == (FinishReason.ABORT, 1)
+
+
+def test_an_adapter_of_a_larger_rank_than_the_engine_takes_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transfer, "register", lambda: None)  # done already, and only once a process
+    form = adapted("a0", "a", 0)
+    source = Source("a0", "a", form.checkpoint, form.adapter, form.base, form.tokenizer, form.probe)
+    assert Kind(SETTINGS).prepared(source).id == "a0"
+    with pytest.raises(BadCheckpoint, match=r"rank.*8.*at most 4, this engine's HONE_VLLM_ADAPTER_RANK"):
+        Kind(SETTINGS.model_copy(update={"vllm_adapter_rank": 4})).prepared(source)
+
+
+def test_entropies_of_a_large_vocabulary_are_refused_by_name(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scoring, "LARGEST_VOCABULARY", 16)
+    with pytest.raises(Refused, match=r"items: found a vocabulary of 32, expected at most 16"):
+        engine.score([Item((5,), (6,))], 1.0)
+
+
+def test_adapters_of_one_base_share_a_core_and_each_is_served_as_itself() -> None:
+    core = Core(SETTINGS, True)
+    first = serving(adapted("a0", "a", 0), core)
+    second = serving(adapted("b0", "b", 1), core)
+    for engine in (first, second):
+        engine.submit(request(engine.version_id, PROMPT, 2, max_tokens=20))
+    answers = drain(first, second)
+    for engine, seed in ((first, 0), (second, 1)):
+        for made in answers[engine.version_id]:
+            assert max(differences(made, merged(seed))) < 1e-4
+    assert max(differences(answers["a0"][0], merged(1))) > 1e-2, "the adapters differ"
+    first.close()
+    second.close()
+
+
+def test_an_adapter_is_replaced_under_running_requests_and_its_neighbour_is_left_alone() -> None:
+    core = Core(SETTINGS, True)
+    first, second = serving(adapted("a0", "a", 0), core), serving(adapted("b0", "b", 1), core)
+    first.submit(replace(request("r", PROMPT, 2, max_tokens=20), kv_on_update=KvOnUpdate.RECOMPUTE))
+    second.submit(request("other", PROMPT, 2, max_tokens=40))
+    for _ in range(3):
+        first.step()
+    verdict = offered(first, adapted("a1", "a", 2))
+    assert verdict.action is Action.UPDATED
+    answers = drain(first, second)
+    for made in answers["r"]:
+        since = made.versions[0][1]
+        assert [version for version, _ in made.versions] == ["a0", "a1"]
+        assert max(differences(made, merged(0))[:since]) < 1e-4
+        assert max(differences(made, merged(2))[since:]) < 1e-4
+    for made in answers["other"]:
+        assert made.versions == [("b0", 40)]
+        assert max(differences(made, merged(1))) < 1e-4
+    first.close()
+    second.close()
+
+
+def test_an_adapter_that_is_not_taken_over_costs_a_new_core_and_its_neighbour_nothing(
+    monkeypatch: pytest.MonkeyPatch
+) -> None:
+    core = Core(SETTINGS, True)
+    first, second = serving(adapted("a0", "a", 0), core), serving(adapted("b0", "b", 1), core)
+    second.submit(request("other", PROMPT, 2, max_tokens=40))
+    second.step()
+    monkeypatch.setattr(Engine, "install", lambda *_: None)  # the update is lost
+    assert offered(first, adapted("a1", "a", 2)).action is Action.REBUILT
+    first.submit(request("r", PROMPT, 2))
+    answers = drain(first, second)
+    assert max(differences(answers["r"][0], merged(2))) < 1e-4
+    for made in answers["other"]:
+        assert made.versions == [("b0", 40)]
+        assert max(differences(made, merged(1))) < 1e-4
+    first.close()
+    second.close()
