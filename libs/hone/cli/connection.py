@@ -36,12 +36,19 @@ def _from_stack() -> tuple[str, str]:
     return record.gateway_url, record.api_key
 
 
-def database() -> Database:
-    """Return the database itself, for what is only done where it is reached directly. Raises Unconfigured."""
-    url = os.environ.get("HONE_DATABASE_URL")
-    if not url:
-        try:
-            url = load(state()).database_url
-        except StackMissing:
-            raise Unconfigured(f"set HONE_DATABASE_URL, or `hone up` a stack (none in {state()})") from None
-    return Database(url, size=1)
+def database(place: Path | None = None) -> Database:
+    """Return the database itself, for what is only done where it is reached directly.
+
+    It is that of the stack in `place`, else at `HONE_DATABASE_URL`, else of this machine's stack. Raises Unconfigured.
+    """
+    url = "" if place else os.environ.get("HONE_DATABASE_URL", "")
+    return Database(url or _database_url((place or state()).resolve()), size=1)
+
+
+def _database_url(place: Path) -> str:
+    try:
+        return load(place).database_url
+    except StackMissing:
+        raise Unconfigured(
+            f"there is no stack in {place}: name its state directory with --state or HONE_STATE, `hone up` one, or set "
+            "HONE_DATABASE_URL") from None

@@ -6,12 +6,12 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from hone.cli.interruption import stop_once
 from hone.cli.stack import DEFAULT_STATE, State
 from hone.demo.progress import RunEnded
 from hone.demo.story import Demo, ExportFailed
 from hone.demo.task import STEPS
 from hone.stack.embedded import StackNotReady
+from hone.stack.interruption import stop_once
 
 
 def demo(

@@ -10,8 +10,7 @@ from typing import Annotated, NoReturn
 import psutil
 import typer
 
-from hone.cli.interruption import stop_once
-from hone.stack import embedded, leftovers, lock
+from hone.stack import embedded, interruption, leftovers, lock
 from hone.stack.embedded import Stack, StackNotReady
 from hone.stack.lock import StackRunning
 from hone.stack.postgres import DataOfAnother, PostgresMissing
@@ -101,7 +100,7 @@ def _stack(state: Path, counts: list[str], variables: list[str]) -> Stack:
 
 
 def _foreground(stack: Stack, timeout_s: float) -> None:
-    stop_once()
+    interruption.stop_once()
     begin = time.monotonic()
     try:
         stack.start(timeout_s)
@@ -119,7 +118,7 @@ def _watch(stack: Stack) -> NoReturn:
     """Say which process was started again; looking often also makes supervisord look often."""
     known = stack.pids()
     while True:
-        time.sleep(0.5)
+        interruption.rest(0.5)
         try:
             found = stack.pids()
         except SupervisorAway:

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from hone.client import Client
 from hone.client.resources import ENDED, Run
+from hone.stack.interruption import rest
 
 POLL_S = 0.4
 _QUIET_S = 5.0  # between lines where there is no terminal
@@ -58,7 +59,7 @@ def follow(client: Client, run_id: str, label: str, console: Console) -> Standin
             show(f"  {label}  {now.line()}")
             if now.run.state in ENDED:
                 break
-            time.sleep(POLL_S)
+            rest(POLL_S)
     if now.run.state != "succeeded":
         raise RunEnded(f"{label} {now.run.state}: {now.run.reason}")
     return now

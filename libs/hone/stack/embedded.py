@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from hone.spec import destinations, problems
 from hone.spec.settings import Settings
 from hone.stack import leftovers, ports, postgres, processes, provision, supervision
+from hone.stack.interruption import rest
 from hone.stack.lock import Lock
 from hone.stack.processes import Process
 from hone.stack.record import Record, load, load_or_create, reachable
@@ -98,7 +99,7 @@ class Stack:
         while waiting := self._waiting():
             if time.monotonic() > until or not self.alive():
                 raise StackNotReady("\n".join(f"{name}: {last_line(self.state, name)}" for name in waiting))
-            time.sleep(0.1)
+            rest(0.1)
 
     def record(self) -> Record:
         """Return where everything is, and the key: the content of stack.json."""

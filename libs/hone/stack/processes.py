@@ -1,10 +1,10 @@
 """The processes of a stack: which kinds there are, how each is started, where each listens."""
 
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from hone.stack import interpreters
 from hone.stack.record import Record
 
 
@@ -53,7 +53,8 @@ def services(
 
     An address in `environment` (HONE_GATEWAY_ADDRESS) is that of a kind's first process; the others get free ports.
     With HONE_METRICS_ADDRESS there each process tells its metrics on that host, at a free port of its own.
-    Raises ValueError for a kind that does not exist or cannot be there several times.
+    Raises ValueError for a kind that does not exist or cannot be there several times, Invalid where HONE_ENGINE asks
+    for an environment that is not there.
     """
     _check(counts, commands)
     return [
@@ -90,7 +91,8 @@ def _process(
         own[variable] = address
     if host := environment.get(METRICS, "").rpartition(":")[0]:
         own[METRICS] = f"{host}:{record.port(f'{name} metrics')}"
-    return Process(name, tuple(command or [sys.executable, "-m", KINDS[kind].module]), own, address)
+    run = command or [interpreters.python(kind, environment), "-m", KINDS[kind].module]
+    return Process(name, tuple(run), own, address)
 
 
 def addresses(processes: list[Process]) -> dict[str, str]:

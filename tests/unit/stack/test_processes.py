@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from hone.spec.problems import Invalid
 from hone.stack import processes, supervision
 from hone.stack.processes import KINDS, Process
 from hone.stack.record import Record, load, load_or_create, reachable
@@ -20,6 +21,17 @@ def test_one_of_each_kind_in_its_own_slot(record: Record) -> None:
     assert [one.name for one in found] == [f"{kind}-0" for kind in KINDS if KINDS[kind].only_with is None]
     assert all(one.environment["HONE_PROCESS_NAME"] == one.name for one in found)
     assert found[-1].command == (sys.executable, "-m", "services.console")
+
+
+def test_inference_on_vllm_runs_in_its_own_environment(record: Record, tmp_path: Path) -> None:
+    python = tmp_path / "python"
+    given = {"HONE_ENGINE": "vllm", "HONE_VLLM_PYTHON": str(python)}
+    with pytest.raises(Invalid, match=r"HONE_VLLM_PYTHON.*make vllm"):
+        processes.services({}, {}, record, given)
+    python.touch()
+    commands = {one.name: one.command[0] for one in processes.services({}, {}, record, given)}
+    assert commands.pop("inference-0") == str(python)
+    assert set(commands.values()) == {sys.executable}
 
 
 def test_metrics_are_copied_by_a_process_that_is_there_when_sinks_are_named(record: Record) -> None:
