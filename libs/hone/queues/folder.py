@@ -7,6 +7,7 @@ aside instead of ending its reader.
 
 import json
 import logging
+import math
 import os
 import time
 import uuid
@@ -16,6 +17,8 @@ from queue import Empty
 from typing import Any
 
 from kombu.transport import filesystem
+
+from hone.queues.arrivals import Arrivals
 
 DEAD = ".dead"
 """What a queue's dead letters are called: `rollouts.dead` holds those of `rollouts`."""
@@ -83,10 +86,44 @@ class Transport(filesystem.Transport):  # type: ignore[misc]
     """Used through kombu as `Connection("filesystem://", transport=Transport)`."""
 
     Channel = Channel
+    _arrivals: Arrivals | None = None
 
-    def drain_events(self, connection: Any, timeout: float | None = None) -> None:
-        """Deliver one message; give up early, so that a worker told to stop need not wait for Celery's two seconds."""
-        super().drain_events(connection, timeout=None if timeout is None else min(timeout, LONGEST_WAIT_S))
+    def drain_events(self, _: Any, timeout: float | None = None) -> None:
+        """Deliver one message; give up early, so that a worker told to stop need not wait for Celery's two seconds.
+
+        Raises TimeoutError when none came.
+        """
+        until = math.inf if timeout is None else time.monotonic() + min(timeout, LONGEST_WAIT_S)
+        if self._arrivals is None:
+            self._arrivals = Arrivals(self._folder, self.polling_interval)
+        while True:
+            try:
+                self.cycle.get(self._deliver)
+                return
+            except Empty:
+                self._await(self._arrivals, until - time.monotonic())
+
+    def close_connection(self, connection: Any) -> None:
+        if self._arrivals is not None:
+            self._arrivals.close()
+            self._arrivals = None
+        super().close_connection(connection)
+
+    def _await(self, arrivals: Arrivals, left_s: float) -> None:
+        """Wait for another message; look again soon at those that lie there until somebody has time for them."""
+        if left_s <= 0:
+            raise TimeoutError
+        lying = any(_lies(name) for name in os.listdir(self._folder))
+        arrivals.wait(min(left_s, self.polling_interval if lying else LONGEST_WAIT_S))
+
+    @property
+    def _folder(self) -> Path:
+        return Path(self.client.transport_options["data_folder_in"])
+
+
+def _lies(name: str) -> bool:
+    """Tell whether a file is a message that somebody may take."""
+    return name.endswith(".msg") and not name.startswith(".") and not name.endswith(f"{DEAD}.msg")
 
 
 def _message(data: bytes, queue: str) -> dict[str, Any]:

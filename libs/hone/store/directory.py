@@ -2,26 +2,33 @@
 
 import os
 import tempfile
+import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from hone.store.objects import ObjectMissing
+from hone.store.objects import Content, ObjectMissing, pieces
+
+_UNFINISHED = ".unfinished/"
 
 
 class Directory:
-    """Objects below `root`; a key's slashes are folders. Writing renames, so that readers see whole objects only."""
+    """Objects below `root`; a key's slashes are folders. Writing renames, so that readers see whole objects only.
+
+    Files and pieces are on the disk before their name is there: nobody could make them again after a power cut.
+    """
 
     def __init__(self, root: str | Path) -> None:
         self._root = Path(root).resolve()
-        self._root.mkdir(parents=True, exist_ok=True)
+        self._unfinished = self._root / _UNFINISHED
+        self._unfinished.mkdir(parents=True, exist_ok=True)
 
-    def put(self, key: str, data: bytes) -> None:
+    def put(self, key: str, content: Content) -> None:
         path = self._path(key)
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=".tmp-", dir=path.parent)
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        os.replace(name, path)
+        written = self._write(content)
+        os.replace(written, path)
+        if not isinstance(content, bytes):
+            _sync_folder(path.parent)
 
     def get(self, key: str) -> bytes:
         try:
@@ -29,17 +36,69 @@ class Directory:
         except (FileNotFoundError, IsADirectoryError):
             raise ObjectMissing(key) from None
 
-    def list(self, prefix: str) -> Iterator[str]:
-        below = self._root / prefix.rpartition("/")[0]
-        names = (path.relative_to(self._root).as_posix() for path in below.rglob("*") if path.is_file())
-        return iter(sorted(name for name in names if name.startswith(prefix) and "/.tmp-" not in f"/{name}"))
+    def read(self, key: str) -> Iterator[bytes]:
+        path = self._path(key)
+        if not path.is_file():
+            raise ObjectMissing(key)
+        return pieces(path)
+
+    def list(self, prefix: str, after: str = "") -> Iterator[str]:
+        return _keys(self._root, "", prefix, after)
 
     def delete(self, keys: Iterable[str]) -> None:
         for key in keys:
             self._path(key).unlink(missing_ok=True)
+
+    def discard_unfinished(self, age_s: float) -> int:
+        begun = time.time() - age_s
+        old = [path for path in self._unfinished.iterdir() if path.stat().st_mtime < begun]
+        for path in old:
+            path.unlink(missing_ok=True)
+        return len(old)
+
+    def _write(self, content: Content) -> str:
+        """Return the name of a file that holds the content and is nobody's object yet."""
+        handle, name = tempfile.mkstemp(dir=self._unfinished)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                if isinstance(content, bytes):
+                    file.write(content)
+                else:
+                    file.writelines(pieces(content))
+                    file.flush()
+                    os.fsync(file.fileno())
+        except BaseException:
+            os.unlink(name)
+            raise
+        return name
 
     def _path(self, key: str) -> Path:
         path = (self._root / key).resolve()
         if not path.is_relative_to(self._root) or path == self._root:
             raise ValueError(f"object key {key!r} leaves the store")
         return path
+
+
+def _keys(folder: Path, above: str, prefix: str, after: str) -> Iterator[str]:
+    """Yield keys in the order of their text; folders that cannot hold one are not opened."""
+    for name in sorted(f"{entry.name}/" if entry.is_dir() else entry.name for entry in os.scandir(folder)):
+        key = above + name
+        if key == _UNFINISHED:
+            continue
+        if name.endswith("/"):
+            if _may_hold(key, prefix, after):
+                yield from _keys(folder / name, key, prefix, after)
+        elif key.startswith(prefix) and key > after:
+            yield key
+
+
+def _may_hold(folder: str, prefix: str, after: str) -> bool:
+    return (folder.startswith(prefix) or prefix.startswith(folder)) and (folder > after or after.startswith(folder))
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

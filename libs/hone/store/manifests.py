@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from hone.store.objects import Objects
@@ -13,15 +14,23 @@ class DigestMismatch(ValueError):
     """An object's bytes are not those that its manifest names."""
 
 
-def put_files(objects: Objects, prefix: str, files: Mapping[str, bytes]) -> dict[str, dict[str, Any]]:
+def put_files(objects: Objects, prefix: str, files: Mapping[str, bytes | Path]) -> dict[str, dict[str, Any]]:
     """Store each file under `prefix/name`; return its entry {key, sha256, bytes} by name."""
     return {name: put_file(objects, f"{prefix}/{name}", data) for name, data in sorted(files.items())}
 
 
-def put_file(objects: Objects, key: str, data: bytes) -> dict[str, Any]:
-    """Store one file and return its entry {key, sha256, bytes}."""
-    objects.put(key, data)
-    return {"key": key, "sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)}
+def put_file(objects: Objects, key: str, content: bytes | Path) -> dict[str, Any]:
+    """Store one file, by its bytes or where it lies, and return its entry {key, sha256, bytes}."""
+    objects.put(key, content)
+    if isinstance(content, Path):
+        return {"key": key, "sha256": file_digest(content), "bytes": content.stat().st_size}
+    return {"key": key, "sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
+
+
+def file_digest(path: Path) -> str:
+    """Return a file's sha256, without holding it."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def get_files(objects: Objects, manifest: Manifest) -> dict[str, bytes]:

@@ -1,8 +1,15 @@
 """The object store's interface: bytes under keys, in a directory or an S3 bucket."""
 
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Protocol
 from urllib.parse import urlsplit
+
+PIECE_BYTES = 2**20
+"""What is held of a large object at a time."""
+
+Content = bytes | Path | Iterator[bytes]
+"""What can be stored: bytes, or a file and pieces of bytes that are never held whole."""
 
 
 class ObjectMissing(KeyError):
@@ -19,17 +26,33 @@ class Objects(Protocol):
     Methods block (asyncio callers use a thread) and raise StoreAway when there is no answer.
     """
 
-    def put(self, key: str, data: bytes) -> None:
-        """Store `data` durably under `key`."""
+    def put(self, key: str, content: Content) -> None:
+        """Store `content` durably under `key`. If a file or a piece cannot be read, nothing is stored."""
 
     def get(self, key: str) -> bytes:
         """Return the bytes under `key`. Raises ObjectMissing."""
 
-    def list(self, prefix: str) -> Iterator[str]:
-        """Yield every key that starts with `prefix`, sorted."""
+    def read(self, key: str) -> Iterator[bytes]:
+        """Return the bytes under `key` in pieces. Raises ObjectMissing at once."""
+
+    def list(self, prefix: str, after: str = "") -> Iterator[str]:
+        """Yield every key that starts with `prefix` and is greater than `after`, in order, as far as it is asked."""
 
     def delete(self, keys: Iterable[str]) -> None:
         """Remove these keys; absent ones are fine."""
+
+    def discard_unfinished(self, age_s: float) -> int:
+        """Remove what writers who began so long ago and were killed left of objects; return of how many."""
+
+
+def pieces(content: Path | Iterator[bytes]) -> Iterator[bytes]:
+    """Yield a file in pieces, or the pieces."""
+    if not isinstance(content, Path):
+        yield from content
+        return
+    with content.open("rb") as file:
+        while piece := file.read(PIECE_BYTES):
+            yield piece
 
 
 def connect(url: str) -> Objects:

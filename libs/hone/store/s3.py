@@ -1,17 +1,22 @@
 """Objects in an S3 bucket, on any server that speaks S3."""
 
 import hashlib
+import os
+import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from io import BytesIO
+from datetime import UTC, datetime, timedelta
+from io import BufferedRandom, BufferedReader, BytesIO
+from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import urllib3
 from minio import Minio
 from minio.deleteobjects import DeleteObject
 from minio.error import InvalidResponseError, S3Error, ServerError
+from urllib3.response import BaseHTTPResponse
 
-from hone.store.objects import ObjectMissing, StoreAway
+from hone.store.objects import PIECE_BYTES, Content, ObjectMissing, StoreAway
 
 _DIGEST = "sha256"  # our own metadata: servers differ in which checksums they check
 _REFUSALS = {"SignatureDoesNotMatch", "InvalidAccessKeyId", "AccessDenied"}
@@ -45,10 +50,13 @@ class Bucket:
             secret_key=unquote(parts.password or ""), secure=parts.scheme == "s3s", http_client=_http())
         return cls(client, name)
 
-    def put(self, key: str, data: bytes) -> None:
-        digest = hashlib.sha256(data).hexdigest()
-        with _translated(key):
-            self._client.put_object(self._name, key, BytesIO(data), len(data), metadata={_DIGEST: digest})
+    def put(self, key: str, content: Content) -> None:
+        with _opened(content) as file, _translated(key):
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+            length = file.seek(0, os.SEEK_END)
+            file.seek(0)
+            self._client.put_object(
+                self._name, key, file, length, metadata={_DIGEST: digest}, num_parallel_uploads=1)
 
     def get(self, key: str) -> bytes:
         """Return the bytes under `key`. Raises ObjectMissing, and ObjectCorrupt when they are not what was put."""
@@ -63,16 +71,63 @@ class Bucket:
             raise ObjectCorrupt(f"{key}: the bytes do not have the stored sha256 {digest}")
         return data
 
-    def list(self, prefix: str) -> Iterator[str]:
+    def read(self, key: str) -> Iterator[bytes]:
+        """Return the bytes in pieces. Raises ObjectMissing, and ObjectCorrupt after the last when they were changed."""
+        with _translated(key):
+            response = self._client.get_object(self._name, key)
+        return _checked(key, response)
+
+    def list(self, prefix: str, after: str = "") -> Iterator[str]:
         with _translated(prefix):
-            found = self._client.list_objects(self._name, prefix=prefix, recursive=True)
-            return iter(sorted(item.object_name for item in found if item.object_name))
+            for item in self._client.list_objects(self._name, prefix=prefix, recursive=True, start_after=after or None):
+                if item.object_name:
+                    yield item.object_name
 
     def delete(self, keys: Iterable[str]) -> None:
         with _translated(self._name):
             failures = list(self._client.remove_objects(self._name, (DeleteObject(key) for key in keys)))
         if failures:
             raise StoreAway(f"{self._name}: {failures[0].name} was not deleted: {failures[0].message}")
+
+
+    def discard_unfinished(self, age_s: float) -> int:
+        begun = datetime.now(UTC) - timedelta(seconds=age_s)
+        with _translated(self._name):
+            # What the client library offers for this is not public: whole uploads are all that it lists.
+            listed = self._client._list_multipart_uploads(self._name).uploads
+            old = [upload for upload in listed if upload.initiated_time and upload.initiated_time < begun]
+            for upload in old:
+                self._client._abort_multipart_upload(self._name, upload.object_name, upload.upload_id or "")
+        return len(old)
+
+
+@contextmanager
+def _opened(content: Content) -> Iterator[BytesIO | BufferedReader | BufferedRandom]:
+    """Give the content as a file at its beginning; pieces are laid down in one first, as their digest goes ahead."""
+    if isinstance(content, bytes):
+        yield BytesIO(content)
+    elif isinstance(content, Path):
+        with content.open("rb") as file:
+            yield file
+    else:
+        with tempfile.TemporaryFile() as laid_down:
+            laid_down.writelines(content)
+            laid_down.seek(0)
+            yield laid_down
+
+
+def _checked(key: str, response: BaseHTTPResponse) -> Iterator[bytes]:
+    digest, stored = hashlib.sha256(), response.headers.get(f"x-amz-meta-{_DIGEST}")
+    try:
+        with _translated(key):
+            for piece in response.stream(PIECE_BYTES):
+                digest.update(piece)
+                yield piece
+    finally:
+        response.close()
+        response.release_conn()
+    if stored and digest.hexdigest() != stored:
+        raise ObjectCorrupt(f"{key}: the bytes do not have the stored sha256 {stored}")
 
 
 def _ensure(client: Minio, bucket: str) -> None:

@@ -5,11 +5,15 @@ from importlib.resources import files
 from typing import LiteralString
 
 
+def named(text: str) -> dict[str, str]:
+    """Return the statements of a `.sql` file by their names."""
+    blocks = (block.partition("\n") for block in text.split("-- name: ")[1:])
+    return {name.strip(): body.strip() for name, _, body in blocks}
+
+
 @cache
 def _statements(flow: str) -> dict[str, str]:
-    text = files("hone.store").joinpath("queries", f"{flow}.sql").read_text()
-    named = (block.partition("\n") for block in text.split("-- name: ")[1:])
-    return {name.strip(): body.strip() for name, _, body in named}
+    return named(files("hone.store").joinpath("queries", f"{flow}.sql").read_text())
 
 
 def statement(name: str) -> LiteralString:

@@ -6,6 +6,7 @@ from base64 import b64decode, b64encode
 
 from hone.trajectory.records import Call, Step, Turn, VersionSpan
 
+_DIGITS = b"01" + bytes(254)
 _write = json.JSONEncoder(separators=(",", ":")).encode
 
 
@@ -23,7 +24,7 @@ def encode(turn: Turn) -> bytes:
     logp = struct.pack(f"<{len(call.logp_sample)}f", *call.logp_sample)
     fields = {
         **call.__dict__, "logp_sample": b64encode(logp).decode(),
-        "train_mask": "".join("01"[trained] for trained in call.train_mask),
+        "train_mask": bytes(call.train_mask).translate(_DIGITS).decode(),
         "versions": [(span.version_id, span.tokens) for span in call.versions],
         "steps": [step.__dict__ for step in turn.steps],
     }

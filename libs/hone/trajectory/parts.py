@@ -4,6 +4,7 @@ import io
 import json
 from collections.abc import Callable, Sequence
 from functools import cache
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ SCHEMA = pa.schema([
     ("ended", pa.string()),
 ])
 
+_write = json.JSONEncoder().encode
 _JSON = {"task", "item", "sampling", "said"}  # free objects, kept as text
 
 
@@ -38,7 +40,9 @@ def encode(trajectories: list[Trajectory]) -> bytes:
     """Return one Parquet file with a row for each trajectory, in order."""
     calls, steps = [one.calls for one in trajectories], [one.steps for one in trajectories]
     sink = io.BytesIO()
-    pq.write_table(_table(trajectories, _nested(calls, _CALL), _nested(steps, _STEP)), sink, compression="zstd")
+    table = _table(trajectories, _nested(calls, _CALL), _nested(steps, _STEP))
+    # Tokens hardly repeat in a way that dictionaries or bounds of pages help with: without them parts are smaller.
+    pq.write_table(table, sink, compression="zstd", use_dictionary=False, write_statistics=False)
     return sink.getvalue()
 
 
@@ -67,7 +71,7 @@ def _nested(lists: Sequence[Sequence[object]], struct: pa.StructType) -> pa.Arra
 
 
 def _column(records: Sequence[object], field: pa.Field) -> pa.Array:
-    values = [getattr(record, field.name) for record in records]
+    values = list(map(attrgetter(field.name), records))
     if field.name == "versions":
         return _nested(values, field.type.value_type)
     return pa.array(_texts(values) if field.name in _JSON else values, field.type)
@@ -76,7 +80,7 @@ def _column(records: Sequence[object], field: pa.Field) -> pa.Array:
 def _texts(values: Sequence[object]) -> list[str]:
     """Return each object as JSON, made once where records share it."""
     shared = {id(value): value for value in values}
-    texts = {key: json.dumps(value) for key, value in shared.items()}
+    texts = {key: _write(value) for key, value in shared.items()}
     return [texts[id(value)] for value in values]
 
 

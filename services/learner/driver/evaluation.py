@@ -8,13 +8,15 @@ from services.learner.driver.peers import Task
 from services.learner.driver.requests import eval_series, next_request, request_groups
 
 
-def request_evaluation(database: Database, lease: Lease, step: int, version_id: str, tasks: list[Task]) -> None:
+def request_evaluation(
+    database: Database, lease: Lease, step: int, version_id: str, tasks: list[Task], traceparent: str | None = None
+) -> None:
     """Request one answer to each held-out task in each series from the version after `step`."""
     with fenced(database, lease) as transaction:
         first = next_request(transaction, lease, "eval")
         for place, (series, sampling) in enumerate(eval_series(lease).items()):
             request_groups(transaction, lease, "eval", first + place * len(tasks), step, version_id, tasks,
-                           [1] * len(tasks), sampling, series)
+                           [1] * len(tasks), sampling, series, traceparent)
 
 
 def record_evaluation(database: Database, lease: Lease, step: int) -> dict[str, float]:

@@ -9,6 +9,7 @@ import grpc
 from psycopg import InterfaceError, OperationalError
 
 from hone.queues.hints import Hints
+from hone.rpc import errors
 from hone.spec.settings import Settings
 from hone.store import objects
 from hone.store.database import Database
@@ -17,6 +18,7 @@ from hone.store.objects import StoreAway
 from hone.telemetry import logs
 from services.learner.driver import lease as leases
 from services.learner.driver.lease import LeaseLost
+from services.learner.driver.orphans import Orphans
 from services.learner.driver.peers import Peers
 from services.learner.driver.run import Run
 
@@ -32,6 +34,7 @@ class Driver:
         self._settings, self._owner = settings, owner
         self._database = Database(settings.database_url)
         self._objects = objects.connect(settings.objects_url)
+        self._orphans = Orphans(self._database, self._objects, settings)
         self._hints, self._peers = Hints(settings), Peers(settings)
         self._listener = Listener(settings.database_url, "runs", "groups", "steps", "versions")
         self._runs: dict[str, Run] = {}
@@ -43,7 +46,8 @@ class Driver:
 
     def run(self) -> None:
         """Take the predecessor's leases over, then move, lease and wait in turn until stopped."""
-        threading.Thread(target=self._keep_leases, daemon=True).start()
+        for work in (self._keep_leases, self._collect_orphans):
+            threading.Thread(target=work, daemon=True).start()
         self._survive(self._forget_predecessor)
         while not self._stop.is_set():
             self._survive(self._turn)
@@ -60,11 +64,15 @@ class Driver:
 
     def _move(self, run: Run) -> None:
         try:
-            while not self._stop.is_set() and run.advance():
-                pass
+            self._advance(run)
         except LeaseLost:
             log.info("no longer hold %s", run.lease.run_id)
             self._runs.pop(run.lease.run_id, None)
+
+    def _advance(self, run: Run) -> None:
+        try:
+            while not self._stop.is_set() and run.advance():
+                pass
         except grpc.RpcError as error:
             self._answer_rpc_error(run, error)
         except (LookupError, ValueError) as problem:
@@ -72,11 +80,11 @@ class Driver:
             run.fail(str(problem))
 
     def _answer_rpc_error(self, run: Run, error: grpc.RpcError) -> None:
-        code, details = error.code(), error.details() or str(error)
+        code, details = error.code(), errors.reason(error)
         if code not in _PASSING:
             run.fail(details)
             return
-        log.warning("run %s waits: %s", run.lease.run_id, details)
+        log.warning("run %s waits: %s", run.lease.run_id, error.details())
         run.explain(f"a service that does not answer: {code.name}: {details}")
         self._stop.wait(self._settings.sweep_s)
 
@@ -93,13 +101,17 @@ class Driver:
         with self._database.transaction() as transaction:
             transaction.run("driver.forget_predecessor", owner=self._owner)
 
-    def _survive(self, work: Callable[[], None]) -> None:
+    def _survive(self, work: Callable[[], object]) -> None:
         """Do `work`; while Postgres or the object store is away say so and come back after a while."""
         try:
             work()
         except (OperationalError, InterfaceError, StoreAway, PermissionError) as away:
             log.warning("waiting: %s", str(away).strip())
             self._stop.wait(self._settings.sweep_s)
+
+    def _collect_orphans(self) -> None:
+        while not self._stop.wait(self._settings.orphan_sweep_s):
+            self._survive(self._orphans.sweep)
 
     def _keep_leases(self) -> None:
         while not self._stop.wait(self._settings.lease_s / 3):

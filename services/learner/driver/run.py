@@ -12,13 +12,14 @@ from hone.spec.run import Slot
 from hone.spec.settings import Settings
 from hone.store.database import Database, Transaction
 from hone.store.objects import Objects
+from hone.telemetry import tracing
 from hone.trajectory.plan import StepPlan
 from services.learner.driver import operations
 from services.learner.driver.engine_clock import EngineClock
 from services.learner.driver.evaluation import record_evaluation, request_evaluation
 from services.learner.driver.lease import Lease, fenced
 from services.learner.driver.pacing import Pace, expiry
-from services.learner.driver.peers import Peers
+from services.learner.driver.peers import Peers, Task
 from services.learner.driver.planning import choose, rollout_plan, supervised_plan
 from services.learner.driver.requests import eval_due, next_request, request_groups, train_sampling
 from services.learner.driver.supervised import Supervised
@@ -46,6 +47,7 @@ class Run:
         self._traces = StepTraces(database, lease, settings.trace_steps)
         self._seen, self._seen_at, self._hinted_at = "", time.monotonic(), 0.0
         self._told: str | None = None
+        self._allocated: dict[tuple[int, int], list[int]] = {}  # of the next request, by its first place and count
 
     def advance(self) -> bool:
         """Do the first thing that applies, in this order; False when all that is left is to wait.
@@ -112,8 +114,11 @@ class Run:
     def _request_evaluation(self, now: View) -> bool:
         if now.version_id is None or not self._evaluation_pending(now) or now.open("eval", now.committed).total:
             return False
-        request_evaluation(self._database, self.lease, now.committed, now.version_id, self._tasks.held_out)
-        self._hint(2 * len(self._tasks.held_out))
+        traceparent = self._traces.of_evaluation(now.committed)
+        with tracing.under(traceparent), tracing.span("request", step=now.committed):
+            request_evaluation(self._database, self.lease, now.committed, now.version_id, self._tasks.held_out,
+                               traceparent)
+            self._hint(2 * len(self._tasks.held_out))
         return True
 
     def _record_evaluation(self, now: View) -> bool:
@@ -122,6 +127,7 @@ class Run:
             return False
         record_evaluation(self._database, self.lease, now.committed)
         self._evaluated.add(now.committed)
+        self._traces.report_evaluation(now.committed)
         return True
 
     def _expire(self, now: View) -> bool:
@@ -185,29 +191,38 @@ class Run:
         self._tell(self._situation(now))
         if not self._supervises and now.committed + 1 + self._pace.max_staleness < self._spec.steps:
             with self._traces.place(self._next_place // self._spec.batch.prompts + 1):
-                self._tasks.prepare(self._next_place, self._spec.batch.prompts)
+                self._prepare(now)
         return False
 
     # Parts of the above -------------------------------------------------------------------------------------------
 
-    def _request(self, now: View, count: int) -> None:
-        with self._traces.within(now.committed + 1, "request", groups=count):
-            self._request_groups_of(now.committed + 1, now.version_id, count)
+    def _prepare(self, now: View) -> None:
+        """Have at hand what the next request needs: its tasks, and their rollouts once this step's outcomes are in."""
+        first, count = self._next_place, self._spec.batch.prompts
+        tasks = self._tasks.prepare(first, count)
+        if now.planned > now.committed and not self._pace.runs_ahead and (first, count) not in self._allocated:
+            self._allocated = {(first, count): self._allocation(tasks)}
 
-    def _request_groups_of(self, step: int, version_id: str | None, count: int) -> None:
-        first = self._next_place
-        del self._next_place  # known again once these are surely in
-        tasks = self._tasks.train(first, count)
+    def _allocation(self, tasks: list[Task]) -> list[int]:
+        """Return how many rollouts each task gets."""
         slot = Slot.model_validate(self._slots["allocation"])
-        rollouts = self._peers.allocate(self.lease.run_id, slot, [task.content_hash for task in tasks],
-                                        count * self._spec.batch.samples)
-        pinned = None if self._pace.runs_ahead else version_id
-        with fenced(self._database, self.lease) as transaction:
-            request_groups(transaction, self.lease, "train", first, step, pinned, tasks, rollouts,
-                           train_sampling(self.lease), traceparent=self._traces.of(step))
-        self._next_place = first + count
-        reach("groups.row-hint")
-        self._hint(count)
+        return self._peers.allocate(self.lease.run_id, slot, [task.content_hash for task in tasks],
+                                    len(tasks) * self._spec.batch.samples)
+
+    def _request(self, now: View, count: int) -> None:
+        step, first = now.committed + 1, self._next_place
+        del self._next_place  # known again once these are surely in
+        with self._traces.place(step):
+            tasks = self._tasks.train(first, count)
+            rollouts = self._allocated.pop((first, count), None) or self._allocation(tasks)
+        pinned = None if self._pace.runs_ahead else now.version_id
+        with self._traces.within(step, "request", groups=count):
+            with fenced(self._database, self.lease) as transaction:
+                request_groups(transaction, self.lease, "train", first, step, pinned, tasks, rollouts,
+                               train_sampling(self.lease), traceparent=self._traces.of(step))
+            self._next_place = first + count
+            reach("groups.row-hint")
+            self._hint(count)
 
     def _pace_metrics(self, transaction: Transaction) -> dict[str, float]:
         """Return how many groups have expired so far, and how long engines had nothing to do since the last plan."""

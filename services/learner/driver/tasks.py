@@ -35,10 +35,11 @@ class Tasks:
         self._database, self._objects, self._peers, self._lease = database, objects, peers, lease
         self._prepared: dict[tuple[int, int], list[Task]] = {}
 
-    def prepare(self, first: int, count: int) -> None:
-        """Have the tasks at hand that `train` will be asked for."""
+    def prepare(self, first: int, count: int) -> list[Task]:
+        """Have the tasks at hand that `train` will be asked for, and return them."""
         if (first, count) not in self._prepared:
             self._prepared = {(first, count): self._drawn(first, count)}
+        return self._prepared[first, count]
 
     def train(self, first: int, count: int) -> list[Task]:
         """Return the training tasks at places `first … first+count-1`."""

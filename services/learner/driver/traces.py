@@ -1,4 +1,4 @@
-"""Which steps of a run are traced, and the span of each: from its first group's request to its commit."""
+"""Which steps and evaluations of a run are traced, and the span of each: from its first group's request to its end."""
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -41,6 +41,20 @@ class StepTraces:
         with self.place(n), tracing.span(name, step=n, **attributes):
             yield
 
+    def of_evaluation(self, n: int) -> str | None:
+        """Return the traceparent of the evaluation after step `n`; None where neither that is traced nor `n` is 0."""
+        return tracing.child(self._root, _evaluation(n)) if self._root and (n == 0 or traced(n, self._every)) else None
+
+    def report_evaluation(self, n: int) -> None:
+        """Report the evaluation after step `n`, which has been recorded, if it is traced."""
+        if self._root is None or self.of_evaluation(n) is None:
+            return
+        with self._database.transaction() as transaction:
+            row = transaction.one("driver.evaluation_times", run_id=self._lease.run_id, n=n)
+        if row is not None:
+            tracing.report("evaluation", self._root, _evaluation(n), row["requested_at"], row["recorded_at"], step=n,
+                           run_id=self._lease.run_id, model_id=self._lease.model_id, groups=row["groups"])
+
     def report(self, committed: int) -> None:
         """Report the steps that were committed since the last look; the first look reports none."""
         first, self._reported = self._reported, committed
@@ -60,3 +74,7 @@ class StepTraces:
 
 def _key(n: int) -> str:
     return f"step {n}"
+
+
+def _evaluation(n: int) -> str:
+    return f"evaluation {n}"

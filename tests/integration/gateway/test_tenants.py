@@ -83,6 +83,22 @@ def test_the_database_itself_refuses_the_gateways_role(postgres: TestDatabase, s
                                [seeded.run.id])
 
 
+def test_the_gateways_role_sees_its_tenants_keys_and_writes_none(
+    postgres: TestDatabase, tenant: str, other_tenant: str,
+) -> None:
+    with Connection.connect(postgres.gateway_url) as connection:
+        holder = connection.execute("SELECT tenant_id FROM key_holder(%s)", [keys.digest(tenant)]).fetchone()
+        assert holder is not None
+        connection.execute("SELECT set_config('hone.tenant', %s, false)", holder)
+        assert connection.execute("SELECT id FROM tenants").fetchall() == [holder]
+        assert connection.execute("SELECT DISTINCT tenant_id FROM api_keys").fetchall() == [holder]
+        assert connection.execute("SELECT * FROM api_keys WHERE hash = %s", [keys.digest(other_tenant)]).rowcount == 0
+        for written in ("UPDATE api_keys SET revoked_at = NULL", "UPDATE tenants SET max_running_groups = 1000000",
+                        "DELETE FROM engines", "DELETE FROM group_transitions", "UPDATE versions SET state = 'live'"):
+            with pytest.raises(errors.InsufficientPrivilege), connection.transaction():
+                connection.execute(written.encode())
+
+
 def test_a_revoked_key_is_refused(gateway: Gateway, database: Database) -> None:
     key = keys.create(database, "short-lived")
     with gateway.client(key.secret) as client:

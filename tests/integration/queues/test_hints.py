@@ -83,7 +83,7 @@ async def test_a_hint_wakes_a_worker(broker_settings: Settings, run: Run) -> Non
 @pytest.mark.usefixtures("worker")
 async def test_purging_every_message_costs_only_time(
         broker_settings: Settings, connection: Any, run: Run) -> None:  # noqa: F811
-    await asyncio.sleep(1)  # what woke the worker for its first group has found nothing more by now
+    await asyncio.sleep(3)  # what woke the worker for its first group has found nothing more by now
     run.request(2, first=1)
     await asyncio.sleep(0.5)
     assert run.states().count("ready") == 1  # nobody told the worker

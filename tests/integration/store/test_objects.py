@@ -1,14 +1,19 @@
 """The contract of an object store: the same tests on a directory and on a real S3 bucket."""
 
 import secrets
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
+from typing import cast
 
 import pytest
 from minio import Minio
 
 from hone.store.directory import Directory
-from hone.store.objects import ObjectMissing, Objects, StoreAway, connect
+from hone.store.objects import PIECE_BYTES, ObjectMissing, Objects, StoreAway, connect
 from hone.store.s3 import Bucket, ObjectCorrupt, StoreRefused
 from tests.servers.s3 import Server
 
@@ -70,6 +75,69 @@ def test_deletes_these_keys_and_minds_no_absent_one(objects: Objects) -> None:
     objects.delete(["a", "never", "b"])
     objects.delete([])
     assert list(objects.list("")) == ["c"]
+
+
+def test_a_file_and_pieces_are_stored_and_read_in_pieces(objects: Objects, tmp_path: Path) -> None:
+    data = bytes(range(256)) * (6 * 2**12 + 1)  # more than one part of an upload
+    (tmp_path / "file").write_bytes(data)
+    objects.put("file", tmp_path / "file")
+    objects.put("pieces", (data[begin : begin + 2**20] for begin in range(0, len(data), 2**20)))
+    objects.put("nothing", iter(()))
+    for key, wanted in (("file", data), ("pieces", data), ("nothing", b"")):
+        assert objects.get(key) == wanted
+        assert b"".join(objects.read(key)) == wanted
+    assert max(map(len, objects.read("file"))) <= PIECE_BYTES
+    with pytest.raises(ObjectMissing, match="absent"):
+        objects.read("absent")
+
+
+def test_pieces_that_break_off_leave_nothing(objects: Objects, tmp_path: Path) -> None:
+    def broken() -> Iterator[bytes]:
+        yield b"x" * (6 * 2**20)
+        raise ConnectionError("the sender is gone")
+
+    with pytest.raises(ConnectionError, match="the sender is gone"):
+        objects.put("models/m/part", broken())
+    with pytest.raises(FileNotFoundError):
+        objects.put("models/m/file", tmp_path / "absent")
+    assert list(objects.list("")) == []
+    assert objects.discard_unfinished(0) == 0
+
+
+def test_what_a_killed_writer_left_goes_once_it_is_old(objects: Objects) -> None:
+    _leave_unfinished(objects)
+    assert list(objects.list("")) == []
+    assert objects.discard_unfinished(60) == 0
+    time.sleep(1.1)  # servers tell whole seconds
+    assert objects.discard_unfinished(1) == 1
+    assert objects.discard_unfinished(0) == 0
+
+
+def _leave_unfinished(objects: Objects) -> None:
+    """Leave what remains of a large object whose writer is killed."""
+    if isinstance(objects, Bucket):
+        objects._client._create_multipart_upload(objects._name, "models/m/large", {})
+    else:
+        code = ("import sys, os; from pathlib import Path; from hone.store.directory import Directory\n"
+                "def halves():\n    yield b'half'\n    os.kill(os.getpid(), 9)\n"
+                "Directory(sys.argv[1]).put('models/m/large', halves())")
+        root = cast(Directory, objects)._root
+        assert subprocess.run([sys.executable, "-c", code, root], check=False).returncode == -9
+
+
+@pytest.mark.parametrize(("prefix", "after", "expected"), [
+    ("", "a", ["b/c", "b/d/e", "b/f", "b0"]),
+    ("b", "b/d/e", ["b/f", "b0"]),
+    ("b/", "b/c", ["b/d/e", "b/f"]),
+    ("b/", "b/d/", ["b/d/e", "b/f"]),
+    ("b/", "b/e", ["b/f"]),
+    ("b/", "c", []),
+    ("b/", "a", ["b/c", "b/d/e", "b/f"]),
+])
+def test_lists_go_on_after_a_key(objects: Objects, prefix: str, after: str, expected: list[str]) -> None:
+    for key in ("a", "b/f", "b/d/e", "b0", "b/c"):
+        objects.put(key, b"1")
+    assert list(objects.list(prefix, after)) == expected
 
 
 def test_opens_a_bucket_that_exists(s3: Server) -> None:

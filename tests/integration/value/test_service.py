@@ -34,10 +34,19 @@ def graded(run: Run, number: int, task_hash: str, values: list[float | None], st
            purpose: str = "train") -> int:
     group = run.groups(number, task_hash=task_hash, state=state, purpose=purpose)[0]
     for index, score in reversed(list(enumerate(values))):
-        run.do("INSERT INTO grades (tenant_id, run_id, group_id, index, grader_hash, status, value)"
-               " VALUES (%s, %s, %s, %s, 'hash', %s, %s)", run.tenant_id, run.id, group, index,
-               "infra_error" if score is None else "ok", score)
+        status = "infra_error" if score is None else "ok"
+        run.do("INSERT INTO trajectories (group_id, index, tenant_id, run_id, part, row, prompt_tokens,"
+               " completion_tokens, finish_reason, status, score) VALUES (%s, %s, %s, %s, 'part', 0, 1, 1, 'stop', %s,"
+               " %s)", group, index, run.tenant_id, run.id, status, score)
+        grade(run, group, index, status, score)
     return group
+
+
+def grade(run: Run, group: int, index: int, status: str, score: float | None, grader: str = "hash",
+          regrade_no: int = 0) -> None:
+    run.do("INSERT INTO grades (tenant_id, run_id, group_id, index, grader_hash, status, value, regrade_no)"
+           " VALUES (%s, %s, %s, %s, %s, %s, %s, %s)", run.tenant_id, run.id, group, index, grader, status, score,
+           regrade_no)
 
 
 def step(run: Run, n: int, groups: list[int], state: str = "committed") -> None:
@@ -56,6 +65,15 @@ def test_a_baseline_is_the_running_mean_of_what_was_trained_on(value: Any, run: 
     assert baselines(value, run, 1, "a", "b") == [("a", None, 0), ("b", None, 0)]
     assert baselines(value, run, 2, "a", "b") == [("a", 0.25, 4), ("b", 1.0, 2)]
     assert baselines(value, run, 3, "b", "a", "c") == [("b", 1.0, 2), ("a", 3 / 7, 7), ("c", None, 0)]
+
+
+def test_a_sample_counts_once_however_many_graders_looked_at_it(value: Any, run: Run) -> None:
+    group = graded(run, 0, "a", [1.0, 0.0, None])
+    for index in range(3):
+        grade(run, group, index, "ok", 0.5, grader="another")
+        grade(run, group, index, "ok", 0.75, regrade_no=1)
+    step(run, 1, [group])
+    assert baselines(value, run, 2, "a") == [("a", 0.5, 2)]
 
 
 def test_only_used_training_groups_of_committed_steps_count(value: Any, run: Run, postgres_owner_url: str) -> None:
@@ -113,4 +131,4 @@ def test_it_dies_at_its_crash_point_and_loads_no_torch(postgres_url: str, tmp_pa
         assert "torch" not in Path(f"/proc/{service.process.pid}/maps").read_text()
         with pytest.raises(grpc.RpcError):
             ValueServiceStub(service.channel).AllocateRollouts(asked, timeout=5)
-        assert service.process.wait(5) == -signal.SIGKILL
+        assert service.process.wait(60) == -signal.SIGKILL

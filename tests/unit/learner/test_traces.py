@@ -24,9 +24,10 @@ class Rows:
         yield self
 
     def one(self, name: str, run_id: str, n: int) -> dict[str, Any]:
-        assert (name, run_id) == ("driver.step_times", "run_1")
+        ended = {"driver.step_times": "committed_at", "driver.evaluation_times": "recorded_at"}[name]
+        assert run_id == "run_1"
         began = BEGAN + timedelta(seconds=n)
-        return {"requested_at": began, "committed_at": began + timedelta(seconds=1), "groups": 16}
+        return {"requested_at": began, ended: began + timedelta(seconds=1), "groups": 16}
 
 
 def traces(every: int, traceparent: str | None = PARENT) -> StepTraces:
@@ -72,3 +73,18 @@ def test_who_takes_a_run_over_tells_what_is_committed_from_then_on(spans: InMemo
     told.report(7)
     told.report(8)
     assert [dict(span.attributes or {})["step"] for span in spans.get_finished_spans()] == [8]
+
+
+def test_evaluations_of_the_base_and_after_traced_steps_are_reported_beside_the_steps(
+    spans: InMemorySpanExporter,
+) -> None:
+    told = traces(0)
+    assert [n for n in range(9) if told.of_evaluation(n)] == [0, 1, 2, 3]
+    named = [told.of_evaluation(n) for n in (0, 2)]
+    assert told.of(2) not in named
+    for n in (0, 2, 7):
+        told.report_evaluation(n)
+    found = [span for span in spans.get_finished_spans() if span.name == "evaluation"]
+    assert [dict(span.attributes or {})["step"] for span in found] == [0, 2]
+    assert all(f"{span.context.span_id:016x}" in str(place) for span, place in zip(found, named, strict=True))
+    assert all(span.parent is not None and f"{span.parent.span_id:016x}" in PARENT for span in found)

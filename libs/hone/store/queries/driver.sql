@@ -9,7 +9,7 @@ UPDATE runs SET lease_owner = %(owner)s, lease_epoch = lease_epoch + 1,
 WHERE id = (
     SELECT id FROM runs
     WHERE state IN ('queued', 'running', 'paused') AND (lease_expires IS NULL OR lease_expires <= now())
-    ORDER BY created_at, id LIMIT 1 FOR UPDATE SKIP LOCKED)
+    ORDER BY created_at, id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED)
 RETURNING id, tenant_id, spec, policy_model_id, lease_epoch, traceparent
 
 -- name: renew_lease
@@ -18,7 +18,7 @@ WHERE id = %(run_id)s AND lease_epoch = %(epoch)s AND state IN ('running', 'paus
 
 -- name: fence
 SELECT id FROM runs
-WHERE id = %(run_id)s AND lease_epoch = %(epoch)s AND state IN ('running', 'paused') FOR UPDATE
+WHERE id = %(run_id)s AND lease_epoch = %(epoch)s AND state IN ('running', 'paused') FOR NO KEY UPDATE
 
 -- name: overview
 SELECT r.desired, r.state, r.waiting_for, r.deadline <= now() AS past_deadline, last.committed, last.planned,
@@ -81,6 +81,11 @@ VALUES (%(run_id)s, %(tenant_id)s, %(n)s, %(epoch)s, %(plan)s, %(group_ids)s, %(
 SELECT coalesce((SELECT min(g.created_at) FROM groups g WHERE g.id = ANY (s.group_ids)), s.planned_at) AS requested_at,
     s.committed_at, cardinality(s.group_ids) AS groups
 FROM steps s WHERE s.run_id = %(run_id)s AND s.n = %(n)s AND s.state = 'committed'
+
+-- name: evaluation_times
+SELECT min(created_at) AS requested_at, max(ended_at) AS recorded_at, count(*) AS groups
+FROM groups WHERE run_id = %(run_id)s AND purpose = 'eval' AND step = %(n)s AND state = 'used'
+HAVING count(*) > 0
 
 -- name: drop_groups
 UPDATE groups SET state = 'dropped', reason = %(reason)s, ended_at = now()

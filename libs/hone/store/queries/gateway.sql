@@ -137,7 +137,7 @@ WHERE o.kind = 'export' AND r.id = %(run_id)s AND (%(after)s::text IS NULL OR o.
 ORDER BY o.id DESC LIMIT %(limit)s
 
 -- name: lock_lane
-SELECT next_seq FROM models WHERE id = %(model_id)s FOR UPDATE
+SELECT next_seq FROM models WHERE id = %(model_id)s FOR NO KEY UPDATE
 
 -- name: next_seq
 UPDATE models SET next_seq = next_seq + 1 WHERE id = %(model_id)s RETURNING next_seq - 1 AS seq
@@ -200,26 +200,20 @@ FROM engine_models e JOIN models m ON m.id = e.model_id
 LEFT JOIN runs r ON r.policy_model_id = m.id LEFT JOIN versions v ON v.id = e.version_id
 ORDER BY e.engine_id, e.loaded_at DESC NULLS LAST
 
--- name: usage_by_run
-SELECT used.id, r.name, used.amounts FROM (
-    SELECT run_id AS id, jsonb_object_agg(kind, amount) AS amounts FROM (
-        SELECT run_id, kind, sum(amount) AS amount FROM usage
+-- name: usage
+SELECT used.id, coalesce(r.name, k.name) AS name, used.amounts FROM (
+    SELECT id, jsonb_object_agg(kind, amount) AS amounts FROM (
+        SELECT CASE %(by)s WHEN 'run' THEN run_id ELSE key_id END AS id, kind, sum(amount) AS amount FROM usage
         WHERE (%(since)s::timestamptz IS NULL OR created_at >= %(since)s)
           AND (%(until)s::timestamptz IS NULL OR created_at < %(until)s)
           AND (%(run_id)s::text IS NULL OR run_id = %(run_id)s)
-        GROUP BY run_id, kind) sums GROUP BY run_id) used
-LEFT JOIN runs r ON r.id = used.id ORDER BY used.id
-
--- name: usage_by_key
-SELECT used.id, k.name, used.amounts FROM (
-    SELECT key_id AS id, jsonb_object_agg(kind, amount) AS amounts FROM (
-        SELECT key_id, kind, sum(amount) AS amount FROM usage
-        WHERE (%(since)s::timestamptz IS NULL OR created_at >= %(since)s)
-          AND (%(until)s::timestamptz IS NULL OR created_at < %(until)s)
-          AND (%(run_id)s::text IS NULL OR run_id = %(run_id)s)
-        GROUP BY key_id, kind) sums GROUP BY key_id) used
-LEFT JOIN api_keys k ON k.id = used.id AND k.tenant_id = current_setting('hone.tenant') ORDER BY used.id
+        GROUP BY 1, kind) sums GROUP BY id) used
+LEFT JOIN runs r ON r.id = used.id LEFT JOIN api_keys k ON k.id = used.id ORDER BY used.id
 
 -- name: engines
-SELECT id, address, kind, started_at, extract(epoch FROM now() - heartbeat_at)::double precision AS age_s
+SELECT id, kind, started_at, load, extract(epoch FROM now() - heartbeat_at)::double precision AS age_s
 FROM engines ORDER BY id
+
+-- name: engine_addresses
+-- Where to ask an engine how it is; no tenant is told.
+SELECT id, address FROM engines WHERE heartbeat_at > now() - make_interval(secs => %(fresh_s)s) ORDER BY id

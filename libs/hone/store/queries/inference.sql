@@ -10,7 +10,7 @@ UPDATE engine_models SET version_id = NULL, refused_version_id = NULL, refused_r
 WHERE engine_id = %(id)s
 
 -- name: beat
-UPDATE engines SET heartbeat_at = now() WHERE id = %(id)s
+UPDATE engines SET heartbeat_at = now(), load = %(load)s WHERE id = %(id)s
 
 -- name: leave
 DELETE FROM engines WHERE id = %(id)s

@@ -19,4 +19,4 @@ UPDATE api_keys SET revoked_at = coalesce(revoked_at, now())
 WHERE id = %(key)s OR prefix = %(key)s
 
 -- name: holder
-SELECT id, tenant_id FROM api_keys WHERE hash = %(hash)s AND revoked_at IS NULL
+SELECT id, tenant_id FROM key_holder(%(hash)s)

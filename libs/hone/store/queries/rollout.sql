@@ -16,7 +16,7 @@ mine AS (
     SELECT g.id FROM groups g JOIN line USING (id) JOIN tenants t ON t.id = g.tenant_id
     WHERE line.turn <= t.max_running_groups AND g.state = 'requested'
         AND (g.claim_expires IS NULL OR g.claim_expires <= now())
-    ORDER BY line.turn, g.id LIMIT %(count)s FOR UPDATE OF g SKIP LOCKED)
+    ORDER BY line.turn, g.id LIMIT %(count)s FOR NO KEY UPDATE OF g SKIP LOCKED)
 UPDATE groups g SET attempt = g.attempt + 1, claim_owner = %(owner)s, reason = NULL,
     claim_expires = now() + make_interval(secs => %(lease_s)s),
     begun = coalesce(g.begun, (
@@ -36,7 +36,7 @@ UPDATE groups g SET claim_expires = now() + make_interval(secs => %(lease_s)s)
 FROM (
     SELECT g.id FROM groups g
     JOIN unnest(%(group_ids)s::bigint[], %(attempts)s::bigint[]) AS held (id, attempt) USING (id, attempt)
-    WHERE g.state = 'requested' ORDER BY g.id FOR UPDATE OF g) AS mine
+    WHERE g.state = 'requested' ORDER BY g.id FOR NO KEY UPDATE OF g) AS mine
 WHERE g.id = mine.id
 RETURNING g.id
 
@@ -80,7 +80,7 @@ FROM (
     FROM groups g
     JOIN unnest(%(group_ids)s::bigint[], %(attempts)s::bigint[], %(versions)s::jsonb[])
         AS held (id, attempt, versions) USING (id, attempt)
-    WHERE g.state = 'requested' ORDER BY g.id FOR UPDATE OF g) AS mine
+    WHERE g.state = 'requested' ORDER BY g.id FOR NO KEY UPDATE OF g) AS mine
 WHERE g.id = mine.id
 RETURNING g.id
 

@@ -9,7 +9,7 @@ WHERE id = (
     WHERE (m.lease_expires IS NULL OR m.lease_expires <= now())
         AND EXISTS (SELECT FROM operations o WHERE o.model_id = m.id AND o.state = 'queued')
     ORDER BY (SELECT min(o.created_at) FROM operations o WHERE o.model_id = m.id AND o.state = 'queued')
-    LIMIT 1 FOR UPDATE OF m SKIP LOCKED)
+    LIMIT 1 FOR NO KEY UPDATE OF m SKIP LOCKED)
 RETURNING id, tenant_id, config, snapshot_seq, snapshot, lease_epoch
 
 -- name: renew_lease
@@ -20,7 +20,7 @@ WHERE id = %(model_id)s AND lease_epoch = %(epoch)s
 UPDATE models SET lease_expires = now() WHERE id = %(model_id)s AND lease_epoch = %(epoch)s
 
 -- name: fence
-SELECT id FROM models WHERE id = %(model_id)s AND lease_epoch = %(epoch)s FOR UPDATE
+SELECT id FROM models WHERE id = %(model_id)s AND lease_epoch = %(epoch)s FOR NO KEY UPDATE
 
 -- name: base_files
 SELECT coalesce(a.manifest, v.manifest) AS manifest FROM models m
@@ -33,11 +33,15 @@ SELECT id, seq, kind, payload, payload_sha FROM operations
 WHERE model_id = %(model_id)s AND state = 'done' AND seq > %(after_seq)s AND kind <> 'export' ORDER BY seq
 
 -- name: queued
+-- What is committed next: up to the first save or export.
 SELECT id, seq, kind, payload, payload_sha, (
     SELECT s.traceparent FROM steps s
     WHERE s.run_id = payload ->> 'run_id' AND s.n = (payload ->> 'step')::integer) AS traceparent
 FROM operations
-WHERE model_id = %(model_id)s AND state = 'queued' ORDER BY seq LIMIT 16
+WHERE model_id = %(model_id)s AND state = 'queued' AND seq <= (
+    SELECT min(seq) FROM operations
+    WHERE model_id = %(model_id)s AND state = 'queued' AND kind IN ('save', 'export'))
+ORDER BY seq
 
 -- name: step_plan
 -- The version is the one that the step trains.
@@ -50,7 +54,8 @@ INSERT INTO versions (id, tenant_id, model_id, seq, number, parent_id, manifest)
 VALUES (%(id)s, %(tenant_id)s, %(model_id)s, %(seq)s, %(number)s, %(parent_id)s, %(manifest)s)
 
 -- name: version_at
-SELECT id, number, manifest FROM versions WHERE model_id = %(model_id)s AND seq = %(seq)s AND state = 'live'
+SELECT id, number, manifest, weights_deleted_at FROM versions
+WHERE model_id = %(model_id)s AND seq = %(seq)s AND state = 'live'
 
 -- name: version_by_id
 SELECT id, number, manifest, weights_deleted_at FROM versions WHERE model_id = %(model_id)s AND id = %(version_id)s

@@ -1,0 +1,130 @@
+"""Every GET of the gateway, as its own OpenAPI document lists them, asked by another tenant: nothing leaks."""
+
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import httpx
+import pytest
+from psycopg import Connection
+
+from hone.client import Client
+from tests.integration.gateway import seed
+from tests.integration.gateway.conftest import Gateway
+from tests.integration.gateway.seed import Seeded
+from tests.servers.postgres import TestDatabase
+
+ADDRESS = "engine-host.internal:4711"
+CATALOGS = {"/v1/environments", "/v1/algorithms", "/v1/algorithms/{name}", "/v1/graders", "/openapi.json", "/healthz",
+            "/docs", "/", "/favicon.ico"}
+"""What is the same for everybody."""
+
+
+@dataclass(frozen=True)
+class Owned:
+    """What the first tenant has, by the parameter that names it in a path; and what nobody else may read."""
+
+    named: dict[str, str]
+    telling: list[str]
+
+    def path(self, template: str, named: dict[str, str] | None = None) -> str:
+        """Return the path with this tenant's ids, or with `named` ones."""
+        values = named or self.named
+        kind = template.split("/")[2] if template.count("/") > 1 else ""
+        return template.format(**{**values, "name": values.get(f"{kind}.name", "")})
+
+
+@pytest.fixture(scope="module")
+def owned(hone: Client, seeded: Seeded, gateway: Gateway, postgres: TestDatabase) -> Owned:
+    export = hone.create_export(seeded.run.id)
+    seed.finish_export(postgres.owner_url, gateway.objects, export.id, {"config.json": b"{}"})
+    dataset = hone.upload_dataset("confidential-rows", b'{"prompt": "a", "completion": "b"}\n')
+    with Connection.connect(postgres.owner_url) as connection:
+        _engine(connection, seeded)
+        keys = connection.execute("SELECT k.id, k.prefix FROM api_keys k JOIN runs r ON r.key_id = k.id").fetchone()
+    assert keys is not None
+    named = {"run_id": seeded.run.id, "group_id": str(seeded.groups[0]), "index": "1", "export_id": export.id,
+             "models.name": hone.model("toy").id, "datasets.name": dataset.name, "exports.name": "config.json"}
+    return Owned(named, [seeded.run.id, seeded.run.model_id, *seeded.versions, export.id, dataset.name, dataset.id,
+                         named["models.name"], *keys, ADDRESS, "only for its owner", "answer 1_%"])
+
+
+def _engine(connection: Connection, seeded: Seeded) -> None:
+    connection.execute(
+        "INSERT INTO engines (id, address, kind, load) VALUES ('inference-7', %s, 'native', 0.25)", [ADDRESS])
+    connection.execute(
+        "INSERT INTO engine_models (engine_id, model_id, version_id, refused_version_id, refused_reason,"
+        " generated_tokens) VALUES ('inference-7', %s, %s, %s, 'only for its owner', 12)",
+        [seeded.run.model_id, seeded.versions[1], seeded.versions[2]])
+
+
+@pytest.fixture(scope="module")
+def templates(gateway: Gateway) -> list[str]:
+    with gateway.http() as http:
+        paths = http.get("/openapi.json").json()["paths"]
+    return [path for path, methods in paths.items() if "get" in methods and path not in CATALOGS]
+
+
+@pytest.fixture(scope="module")
+def own(gateway: Gateway, tenant: str) -> Iterator[httpx.Client]:
+    with gateway.http(tenant) as http:
+        yield http
+
+
+@pytest.fixture(scope="module")
+def foreign(gateway: Gateway, other_tenant: str) -> Iterator[httpx.Client]:
+    with gateway.http(other_tenant) as http:
+        yield http
+
+
+def test_every_path_with_an_id_is_as_unknown_as_with_a_made_up_one(
+    templates: list[str], owned: Owned, own: httpx.Client, foreign: httpx.Client,
+) -> None:
+    with_ids = [template for template in templates if "{" in template]
+    assert {"/v1/runs/{run_id}/events", "/v1/exports/{export_id}/archive", "/v1/datasets/{name}"} <= set(with_ids)
+    made_up = {**{name: f"x{secrets.token_hex(4)}" for name in owned.named}, "group_id": "987654", "index": "3"}
+    for template in with_ids:
+        mine = own.get(owned.path(template))
+        said, unknown = foreign.get(owned.path(template)), foreign.get(owned.path(template, made_up))
+        assert (said.status_code, unknown.status_code) == (404, 404), template
+        assert _words(said, owned.named) == _words(unknown, made_up), template
+        assert mine.status_code == 200 or _words(mine, owned.named) != _words(said, owned.named), template
+
+
+def _words(answer: httpx.Response, named: dict[str, str]) -> str:
+    words = str(answer.json()["detail"])
+    for value in sorted(named.values(), key=len, reverse=True):
+        words = words.replace(value, "ID")
+    return words
+
+
+def test_a_stream_of_events_begins_for_its_tenant_alone(
+    owned: Owned, own: httpx.Client, foreign: httpx.Client,
+) -> None:
+    streamed, path = {"Accept": "text/event-stream"}, f"/v1/runs/{owned.named['run_id']}/events"
+    with own.stream("GET", path, headers=streamed) as answer:
+        assert answer.status_code == 200
+    assert foreign.get(path, headers=streamed).status_code == 404
+
+
+def test_what_lists_without_an_id_tells_nothing_of_others(
+    templates: list[str], owned: Owned, own: httpx.Client, foreign: httpx.Client,
+) -> None:
+    lists = [template for template in templates if "{" not in template]
+    assert {"/v1/engines", "/v1/graders/activity", "/v1/usage", "/metrics", "/v1/health"} <= set(lists)
+    run_id = owned.named["run_id"]
+    for path in [*lists, "/v1/usage?by=key", f"/v1/usage?run_id={run_id}", f"/v1/runs?like={run_id}"]:
+        answer = foreign.get(path)
+        assert answer.status_code == 200, path
+        assert [word for word in owned.telling if word in answer.text] == [], path
+    told = "".join(own.get(path).text for path in [*lists, "/v1/usage?by=key"])
+    assert {owned.named["run_id"], "only for its owner"} <= {word for word in owned.telling if word in told}
+    assert ADDRESS not in told
+
+
+@pytest.mark.usefixtures("owned")
+def test_an_engine_tells_everybody_that_it_lives_and_its_load(own: httpx.Client, foreign: httpx.Client) -> None:
+    for http, held in ((own, 1), (foreign, 0)):
+        [engine] = http.get("/v1/engines").json()["data"]
+        assert (engine["id"], engine["load"], len(engine["models"])) == ("inference-7", 0.25, held)
+        assert engine.keys() == {"id", "kind", "age_s", "load", "started_at", "models"}
