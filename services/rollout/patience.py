@@ -8,6 +8,7 @@ from typing import NoReturn, TypeVar
 import grpc
 from psycopg import OperationalError
 
+from hone.rpc import errors
 from hone.spec.settings import Settings
 from hone.store.database import AsyncDatabase
 from hone.store.objects import ObjectMissing
@@ -18,6 +19,7 @@ Answer = TypeVar("Answer")
 Told = tuple[Claim, str | None]
 _log = logging.getLogger(__name__)
 FIRST_PAUSE_S = 0.1
+_ABOUT_AN_ITEM = (grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.FAILED_PRECONDITION, grpc.StatusCode.NOT_FOUND)
 
 
 class Unavailable(Exception):
@@ -100,12 +102,12 @@ class Patience:
 
 
 def describe(error: BaseException) -> str:
-    """Return an error in one line: a gRPC status as CODE: details."""
+    """Return an error in one line, for whoever the group is: a gRPC status as CODE: details."""
     if isinstance(error, grpc.aio.AioRpcError):
-        return f"{error.code().name}: {error.details()}"
+        return f"{error.code().name}: {errors.reason(error)}"
     return f"{type(error).__name__}: {error}".splitlines()[0]
 
 
 def invalid(error: Exception) -> bool:
     """Whether a batch was refused for what stood in it, so that its other items deserve a call without that one."""
-    return isinstance(error, grpc.aio.AioRpcError) and error.code() == grpc.StatusCode.INVALID_ARGUMENT
+    return isinstance(error, grpc.aio.AioRpcError) and error.code() in _ABOUT_AN_ITEM

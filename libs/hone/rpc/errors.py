@@ -1,9 +1,13 @@
 """One flat family of errors for gRPC borders; each has one status, and bad input names field, found and expected."""
 
+import re
+
 import grpc
 from google.protobuf.any_pb2 import Any
 from google.rpc import error_details_pb2, status_pb2
 from grpc_status import rpc_status
+
+_ADDRESS = re.compile(r"\b(?:ipv4|ipv6|unix|dns):\S+\s?")
 
 
 class RpcError(Exception):
@@ -46,12 +50,6 @@ class Diverged(RpcError):
     code = grpc.StatusCode.DATA_LOSS
 
 
-class Exhausted(RpcError):
-    """A limit is reached."""
-
-    code = grpc.StatusCode.RESOURCE_EXHAUSTED
-
-
 def status(error: RpcError) -> status_pb2.Status:
     """Return the rich status of an error, with a BadRequest detail when it names a field."""
     rich = status_pb2.Status(code=error.code.value[0], message=str(error))
@@ -61,6 +59,11 @@ def status(error: RpcError) -> status_pb2.Status:
         detail.Pack(error_details_pb2.BadRequest(field_violations=[violation]))
         rich.details.append(detail)
     return rich
+
+
+def reason(error: grpc.RpcError) -> str:
+    """Return what a failed call says, without addresses: a tenant may read it, and is told of no machine."""
+    return _ADDRESS.sub("", error.details() or str(error))
 
 
 async def abort(context: "grpc.aio.ServicerContext[object, object]", error: RpcError) -> None:

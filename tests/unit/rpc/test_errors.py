@@ -1,0 +1,20 @@
+"""What a failed call says to a tenant."""
+
+from typing import Any
+
+import grpc
+import pytest
+
+from hone.api import inference_pb2 as pb
+from hone.api.inference_pb2_grpc import InferenceServiceStub
+from hone.rpc import errors
+
+
+def test_a_reason_names_no_address() -> None:
+    engine: Any = InferenceServiceStub(grpc.insecure_channel("127.0.0.1:1"))
+    with pytest.raises(grpc.RpcError) as failed:
+        engine.ListVersions(pb.ListVersionsRequest(), timeout=5)
+    said = str(failed.value.details())
+    assert "127.0.0.1" in said
+    assert "127.0.0.1" not in errors.reason(failed.value)
+    assert "refused" in errors.reason(failed.value)
