@@ -12,16 +12,18 @@ from psycopg.types.json import Jsonb
 from pydantic import AfterValidator, StringConstraints
 
 from hone import ids
-from hone.client.resources import Resource
+from hone.client.resources import Page, Resource
 from hone.spec.problems import Problem
 from hone.store.database import AsyncTransaction, Row
-from hone.store.manifests import put_file
+from hone.store.manifests import file_digest, put_file
 from hone.store.objects import Objects
-from services.gateway.errors import Conflict
+from services.gateway.errors import Conflict, NotFound
 from services.gateway.idempotency import Answer, once
+from services.gateway.parameters import Shown, page
 from services.gateway.tenancy import Session
 
 Kind = Literal["base_model", "dataset"]
+_CALLED: dict[Kind, str] = {"base_model": "model", "dataset": "dataset"}
 _RESERVED = ("art_", "run_", "ver_")
 
 
@@ -79,6 +81,24 @@ async def register(
     return answer
 
 
+async def listed(
+    session: Session, kind: Kind, shown: Callable[[Row], Shown], limit: int, after: str | None,
+) -> Page[Shown]:
+    """Return a page of artifacts of a kind, newest first."""
+    async with session.transaction() as transaction:
+        rows = await transaction.all("gateway.artifacts", kind=kind, after=after, limit=limit + 1)
+    return page([shown(row) for row in rows], limit, "id")
+
+
+async def found(session: Session, kind: Kind, name: str) -> Row:
+    """Return the row of an artifact by its name or id. Raises NotFound."""
+    async with session.transaction() as transaction:
+        row = await transaction.one("gateway.artifact", kind=kind, name=name)
+    if row is None:
+        raise NotFound(f"There is no {_CALLED[kind]} {name}.")
+    return row
+
+
 async def _known(transaction: AsyncTransaction, upload: Upload, content: str) -> Row | None:
     row = await transaction.one("gateway.artifact", kind=upload.kind, name=upload.name)
     if row is not None and row["hash"] != content:
@@ -88,15 +108,10 @@ async def _known(transaction: AsyncTransaction, upload: Upload, content: str) ->
 
 
 def _content_hash(upload: Upload) -> str:
-    digests = {name: _digest(upload.directory / name) for name in upload.names}
+    digests = {name: file_digest(upload.directory / name) for name in upload.names}
     return hashlib.sha256(json.dumps(digests, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def _put(objects: Objects, artifact_id: str, upload: Upload) -> dict[str, Any]:
-    return {name: put_file(objects, f"artifacts/{artifact_id}/{name}", (upload.directory / name).read_bytes())
+    return {name: put_file(objects, f"artifacts/{artifact_id}/{name}", upload.directory / name)
             for name in sorted(upload.names)}

@@ -13,9 +13,9 @@ from hone.spec.problems import Invalid, Problem
 from hone.store.database import Row
 from services.gateway import artifacts, dataset_rows
 from services.gateway.dataset_rows import Report
-from services.gateway.errors import NotFound, Unusable
+from services.gateway.errors import Unusable
 from services.gateway.idempotency import Key, fingerprint
-from services.gateway.parameters import After, Id, Limit, Store, page
+from services.gateway.parameters import After, Id, Limit, Store
 from services.gateway.tenancy import Caller
 from services.gateway.uploads import received
 
@@ -70,19 +70,13 @@ def _placed(row: int, problem: Problem) -> Problem:
 @router.get("")
 async def listed(caller: Caller, limit: Limit = 50, after: After = None) -> Page[Dataset]:
     """List datasets, newest first."""
-    async with caller.transaction() as transaction:
-        rows = await transaction.all("gateway.artifacts", kind="dataset", after=after, limit=limit + 1)
-    return page([resource(row) for row in rows], limit, "id")
+    return await artifacts.listed(caller, "dataset", resource, limit, after)
 
 
 @router.get("/{name:path}")
 async def one(name: Id, caller: Caller) -> Dataset:
     """Return one dataset by name or id, with the report of its rows."""
-    async with caller.transaction() as transaction:
-        row = await transaction.one("gateway.artifact", kind="dataset", name=name)
-    if row is None:
-        raise NotFound(f"There is no dataset {name}.")
-    return resource(row)
+    return resource(await artifacts.found(caller, "dataset", name))
 
 
 def resource(row: Row) -> Dataset:

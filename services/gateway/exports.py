@@ -2,13 +2,13 @@
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator
+from collections.abc import Iterator
 from typing import Any
 
 from fastapi import APIRouter, Request
 from psycopg.types.json import Jsonb
 from pydantic import BaseModel, ConfigDict, Field
-from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.responses import JSONResponse, StreamingResponse
 
 from hone import ids
 from hone.client.resources import Export, Page
@@ -117,15 +117,16 @@ async def one(export_id: Id, caller: Caller) -> Export:
         return resource(await _row(transaction, export_id))
 
 
-@router.get("/v1/exports/{export_id}/files/{name}", response_class=Response)
-async def file(export_id: Id, name: Id, caller: Caller, objects: Store) -> Response:
+@router.get("/v1/exports/{export_id}/files/{name}", response_class=StreamingResponse)
+async def file(export_id: Id, name: Id, caller: Caller, objects: Store) -> StreamingResponse:
     """Download one file of an export."""
     files = await _files(caller, export_id)
     if name not in files:
         raise NotFound(f"Export {export_id} has no file {name}; it has {', '.join(sorted(files))}.")
-    data = await asyncio.to_thread(objects.get, files[name]["key"])
-    return Response(data, media_type="application/octet-stream", headers={
-        "ETag": f'"{files[name]["sha256"]}"', "Content-Disposition": f'attachment; filename="{name}"'})
+    content = await asyncio.to_thread(objects.read, files[name]["key"])
+    return StreamingResponse(content, media_type="application/octet-stream", headers={
+        "ETag": f'"{files[name]["sha256"]}"', "Content-Length": str(files[name]["bytes"]),
+        "Content-Disposition": f'attachment; filename="{name}"'})
 
 
 @router.get("/v1/exports/{export_id}/archive", response_class=StreamingResponse)
@@ -137,11 +138,9 @@ async def archive(export_id: Id, caller: Caller, objects: Store) -> StreamingRes
         "Content-Length": str(tarballs.size([entry["bytes"] for entry in files.values()]))})
 
 
-async def _archive(objects: Objects, export_id: str, files: dict[str, Any]) -> AsyncIterator[bytes]:
+def _archive(objects: Objects, export_id: str, files: dict[str, Any]) -> Iterator[bytes]:
     for name, entry in sorted(files.items()):
-        data = await asyncio.to_thread(objects.get, entry["key"])
-        for chunk in tarballs.member(f"{export_id}/{name}", data):
-            yield chunk
+        yield from tarballs.member(f"{export_id}/{name}", entry["bytes"], objects.read(entry["key"]))
     yield tarballs.END
 
 

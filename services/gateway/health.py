@@ -1,6 +1,7 @@
 """/v1/health: every service as the gateway sees it. /healthz: this process alone, without a key."""
 
 import asyncio
+import logging
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -18,6 +19,7 @@ from services.gateway.parameters import Config, Store
 from services.gateway.tenancy import Caller, Session
 
 router = APIRouter(tags=["health"])
+_log = logging.getLogger(__name__)
 
 TIMEOUT_S = 3.0
 _REMEMBERED_LEASES = 6
@@ -49,6 +51,10 @@ async def health(caller: Caller, settings: Config, objects: Store) -> Health:
 Check = Callable[[], Awaitable[str]]
 
 
+class NotWell(Exception):
+    """A service is not well; the message is for whoever asks, of any tenant."""
+
+
 async def _timed(name: str, check: Check) -> ServiceHealth:
     started = time.monotonic()
     try:
@@ -56,8 +62,11 @@ async def _timed(name: str, check: Check) -> ServiceHealth:
             ok, detail = True, await check()
     except TimeoutError:
         ok, detail = False, f"no answer within {TIMEOUT_S:.0f} s"
-    except Exception as error:  # whatever a service's absence raises here is the answer
-        ok, detail = False, f"{type(error).__name__}: {error}"[:300]
+    except NotWell as error:
+        ok, detail = False, str(error)
+    except Exception as error:  # whatever a service's absence raises; its words may hold addresses, so the log has them
+        _log.warning("%s is not well: %s", name, error)
+        ok, detail = False, f"does not answer: {type(error).__name__}"
     return ServiceHealth(name=name, ok=ok, detail=detail, ms=round(1000 * (time.monotonic() - started), 1))
 
 
@@ -89,21 +98,21 @@ def _grpc_check(address: str) -> Check:
             try:
                 answer = await stub.Check(health_pb2.HealthCheckRequest(), timeout=TIMEOUT_S)
             except grpc.aio.AioRpcError as error:
-                raise ConnectionError(f"{address} is {error.code().name}") from None
+                _log.warning("%s is not well: %s", address, error.details())
+                raise NotWell(error.code().name) from None
         if answer.status != health_pb2.HealthCheckResponse.SERVING:
-            raise ConnectionError(f"{address} is {health_pb2.HealthCheckResponse.ServingStatus.Name(answer.status)}")
-        return f"serving at {address}"
+            raise NotWell(health_pb2.HealthCheckResponse.ServingStatus.Name(answer.status))
+        return "serving"
 
     return check
 
 
 async def _engines(session: Session, settings: Settings) -> dict[str, Check]:
     async with session.transaction() as transaction:
-        rows = await transaction.all("gateway.engines")
-    current = [row for row in rows if row["age_s"] < _REMEMBERED_LEASES * settings.lease_s]
-    if not current:
+        rows = await transaction.all("gateway.engine_addresses", fresh_s=_REMEMBERED_LEASES * settings.lease_s)
+    if not rows:
         return {"inference": _grpc_check(settings.inference_address)}
-    return {f"inference {row['id']}": _grpc_check(row["address"]) for row in current}
+    return {f"inference {row['id']}": _grpc_check(row["address"]) for row in rows}
 
 
 async def _workers(session: Session, settings: Settings) -> dict[str, Check]:
@@ -118,11 +127,11 @@ async def _workers(session: Session, settings: Settings) -> dict[str, Check]:
 def _heartbeat_check(age_s: float, lease_s: float) -> Check:
     async def check() -> str:
         if age_s > lease_s:
-            raise ConnectionError(f"silent for {age_s:.0f} s")
+            raise NotWell(f"silent for {age_s:.0f} s")
         return f"reported {age_s:.1f} s ago"
 
     return check
 
 
 async def _absent() -> str:
-    raise ConnectionError("none has reported")
+    raise NotWell("none has reported")

@@ -16,9 +16,8 @@ from hone.client.resources import Model, Page
 from hone.spec.problems import Invalid, Problem, found, from_validation
 from hone.store.database import Row
 from services.gateway import artifacts, model_files
-from services.gateway.errors import NotFound
 from services.gateway.idempotency import Key, fingerprint
-from services.gateway.parameters import After, Id, Limit, Store, page
+from services.gateway.parameters import After, Id, Limit, Store
 from services.gateway.tenancy import Caller
 from services.gateway.uploads import received
 
@@ -122,19 +121,13 @@ def _directory(text: str, root: Path | None) -> Path:
 @router.get("")
 async def listed(caller: Caller, limit: Limit = 50, after: After = None) -> Page[Model]:
     """List registered models, newest first."""
-    async with caller.transaction() as transaction:
-        rows = await transaction.all("gateway.artifacts", kind="base_model", after=after, limit=limit + 1)
-    return page([resource(row) for row in rows], limit, "id")
+    return await artifacts.listed(caller, "base_model", resource, limit, after)
 
 
 @router.get("/{name:path}")
 async def one(name: Id, caller: Caller) -> Model:
     """Return one model by name or id."""
-    async with caller.transaction() as transaction:
-        row = await transaction.one("gateway.artifact", kind="base_model", name=name)
-    if row is None:
-        raise NotFound(f"There is no model {name}.")
-    return resource(row)
+    return resource(await artifacts.found(caller, "base_model", name))
 
 
 def resource(row: Row) -> Model:

@@ -8,13 +8,13 @@ END = bytes(2 * _BLOCK)
 """What closes an archive."""
 
 
-def member(name: str, data: bytes) -> Iterator[bytes]:
-    """Yield one file: header, content, padding."""
+def member(name: str, length: int, content: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield one file of `length` bytes: header, content, padding."""
     header = tarfile.TarInfo(name)
-    header.size, header.mode = len(data), 0o644
+    header.size, header.mode = length, 0o644
     yield header.tobuf(tarfile.USTAR_FORMAT)
-    yield data
-    yield bytes(-len(data) % _BLOCK)
+    yield from content
+    yield bytes(-length % _BLOCK)
 
 
 def size(lengths: Iterable[int]) -> int:

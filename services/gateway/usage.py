@@ -1,6 +1,5 @@
 """/v1/usage: tokens, seconds and grades by run or key."""
 
-from datetime import datetime
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query
@@ -20,12 +19,6 @@ async def usage(
     since: Moment = None, until: Moment = None, run_id: Annotated[str | None, Query(pattern=r"^\w+$")] = None,
 ) -> Page[Usage]:
     """Sum what was used, by run or by key."""
-    return await _sums(caller, by, since, until, run_id)
-
-
-async def _sums(
-    session: Caller, by: str, since: datetime | None, until: datetime | None, run_id: str | None,
-) -> Page[Usage]:
-    async with session.transaction() as transaction:
-        rows = await transaction.all(f"gateway.usage_by_{by}", since=since, until=until, run_id=run_id)
+    async with caller.transaction() as transaction:
+        rows = await transaction.all("gateway.usage", by=by, since=since, until=until, run_id=run_id)
     return Page(data=[Usage.model_validate(row) for row in rows])

@@ -197,6 +197,15 @@ class Client:
         """Download one file of an export. Raises Conflict while it is not done."""
         return self._transport.request("GET", f"/v1/exports/{export_id}/files/{name}").content
 
+    def export_pieces(self, export_id: str, name: str | None = None) -> Iterator[bytes]:
+        """Yield one file of an export, or without a name all of them as a tar archive, in pieces that are not repeated.
+
+        Raises Conflict while it is not done.
+        """
+        path = f"/v1/exports/{export_id}/{'archive' if name is None else f'files/{name}'}"
+        with self._transport.pieces(path) as pieces:
+            yield from pieces
+
     def export_archive(self, export_id: str) -> bytes:
         """Download all files of an export as a tar archive."""
         return self._transport.request("GET", f"/v1/exports/{export_id}/archive").content

@@ -257,12 +257,15 @@ class EngineModel(Resource):
 
 
 class Engine(Resource):
-    """An inference engine: `age_s` seconds since it last reported."""
+    """An inference engine, which serves every tenant; its `models` are those of the caller's that it holds.
+
+    `age_s` is how long ago it last reported, `load` the share of the time before that in which it computed.
+    """
 
     id: str
-    address: str
     kind: str
     age_s: float
+    load: float | None = None
     started_at: datetime
     models: list[EngineModel] = []
 

@@ -12,6 +12,7 @@ from hone.client import errors
 ATTEMPTS = 6
 """Times a request is made before its failure is the caller's, unless the client says otherwise."""
 
+_SILENCE_S, _PIECE_BYTES = 60.0, 2**20
 _RETRIED = {429, 502, 503, 504}
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 0.2, 5.0
 
@@ -58,6 +59,15 @@ class Transport:
                 response.read()
                 raise errors.from_response(response)
             yield response
+
+    @contextmanager
+    def pieces(self, path: str) -> Iterator[Iterator[bytes]]:
+        """Open a body that is not held whole. Raises HoneError, also where it breaks off."""
+        try:
+            with self.streamed(path, {}, _SILENCE_S) as response:
+                yield response.iter_bytes(_PIECE_BYTES)
+        except httpx.TransportError as error:
+            raise errors.unreachable(self.base_url, error) from error
 
     def wait(self, failures: int, asked: str = "") -> None:
         """Wait before the next attempt: as long as the gateway asked, or twice as long each time."""

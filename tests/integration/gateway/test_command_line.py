@@ -96,6 +96,26 @@ def test_keys(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "there is no key" in typed("keys", "revoke", "key_unknown", code=1).stderr
 
 
+def test_a_key_of_another_tenant_sees_what_is_its_tenants(
+    gateway: Gateway, hone: Client, base: str, postgres: TestDatabase, monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
+) -> None:
+    hone.create_run(seed.spec(base))
+    secret = typed("keys", "create", "laptop", "--tenant", "research").stdout.strip()
+    again = typed("keys", "create", "--tenant=research", "desk").stdout.strip()
+    with gateway.client(secret) as client, gateway.client(again) as second:
+        assert client.runs().data == []
+        client.upload_dataset("shared", b'{"prompt": "a", "completion": "b"}\n')
+        assert [one.name for one in second.datasets().data] == ["shared"]
+    assert typed("keys", "list").stdout.count("research") == 2
+    assert "--tenant" in typed("keys", "create", "--help").stdout
+    with Connection.connect(postgres.owner_url) as connection:
+        found = connection.execute("SELECT count(*) FROM tenants WHERE name = 'research'").fetchone()
+    assert found == (1,)
+    monkeypatch.delenv("HONE_DATABASE_URL")
+    told = typed("keys", "list", "--state", str(tmp_path / "absent"), code=1).stderr
+    assert f"there is no stack in {tmp_path / 'absent'}" in told.replace("\n", " ")
+
+
 def test_health_fails_when_something_is_away() -> None:
     told = typed("health", code=1).stdout
     assert "postgres" in told

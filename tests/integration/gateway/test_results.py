@@ -52,7 +52,7 @@ class TestExports:
         listener.wait(0)
         export = hone.create_export(seeded.run.id)
         assert (export.state, export.version_id, export.run_id) == ("queued", seeded.versions[2], seeded.run.id)
-        assert listener.wait(5) == {"operations"}
+        assert listener.wait(60) == {"operations"}
         with pytest.raises(client_errors.Conflict, match="is queued"):
             hone.export_archive(export.id)
         files = {"config.json": b"{}", "model.safetensors": bytes(range(256)) * 3}

@@ -22,7 +22,7 @@ def test_a_created_run_has_its_rows_and_wakes_drivers(hone: Client, base: str, p
     listener.wait(0)
     run = hone.create_run(seed.spec(base, seed=7))
     assert (run.state, run.desired, run.step, run.steps) == ("queued", "run", 0, 3)
-    assert listener.wait(5) == {"runs"}
+    assert listener.wait(60) == {"runs"}
     with Connection.connect(postgres.owner_url) as connection:
         row = connection.execute(
             "SELECT r.spec, r.spec_sha, m.config, a.name, m.base_version_id, r.key_id, r.deadline - r.created_at"
@@ -167,7 +167,7 @@ class TestEvents:
 
         thread = threading.Thread(target=follow)
         thread.start()
-        assert first.wait(10)
+        assert first.wait(60)
         hone.pause(run.id)
         seed.set_state(postgres.owner_url, run.id, "succeeded")
         thread.join(10)

@@ -126,9 +126,9 @@ def test_it_ends_soon_although_somebody_follows(
                     begun.set()
 
         threading.Thread(target=_until_broken, args=[follow], daemon=True).start()
-        assert begun.wait(10)
+        assert begun.wait(60)
         child.send_signal(signal.SIGTERM)
-        assert child.wait(5) in {0, -signal.SIGTERM}
+        assert child.wait(60) in {0, -signal.SIGTERM}
 
 
 def _until_broken(follow: threading.Thread | object) -> None:
@@ -150,7 +150,7 @@ def test_killed_between_commit_and_answer_the_repeated_request_makes_no_second_r
         child, url = _start(children, {**settings, "HONE_CRASH_DIR": str(crash)})
         with pytest.raises(httpx.TransportError):
             httpx.post(f"{url}/v1/runs", json=seed.spec(base), headers=headers)
-        assert child.wait(10) == -signal.SIGKILL
+        assert child.wait(60) == -signal.SIGKILL
         _, url = _start(children, settings)
         answer = httpx.post(f"{url}/v1/runs", json=seed.spec(base), headers=headers, timeout=30)
     assert answer.status_code == 201

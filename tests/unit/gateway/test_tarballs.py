@@ -12,7 +12,8 @@ from services.gateway import tarballs
 def test_streamed_archives(lengths: list[int]) -> None:
     files = {f"folder/{place}": bytes(range(256)) * (length // 256) + bytes(length % 256)
              for place, length in enumerate(lengths)}
-    archive = b"".join(chunk for name, data in files.items() for chunk in tarballs.member(name, data)) + tarballs.END
+    members = (tarballs.member(name, len(data), iter([data])) for name, data in files.items())
+    archive = b"".join(chunk for member in members for chunk in member) + tarballs.END
     assert len(archive) == tarballs.size(lengths)
     with tarfile.open(fileobj=io.BytesIO(archive), mode="r:") as tar:
         assert {one.name: (tar.extractfile(one) or io.BytesIO()).read() for one in tar.getmembers()} == files
