@@ -14,6 +14,7 @@ from hone.client import HoneError
 from hone.client.errors import Unauthenticated
 from services.console import (
     datasets,
+    downloads,
     graders,
     layout,
     metrics,
@@ -84,6 +85,14 @@ def _register(sessions: Sessions) -> None:
     @pages.get("/healthz")
     def alive() -> dict[str, bool]:
         return {"ok": True}
+
+    @pages.get("/exports/{export_id}/archive")
+    async def archive(request: Request, export_id: str) -> Response:
+        return await downloads.answer(request, sessions, export_id)
+
+    @pages.get("/exports/{export_id}/files/{name}")
+    async def file(request: Request, export_id: str, name: str) -> Response:
+        return await downloads.answer(request, sessions, export_id, name)
 
     @pages.post("/sign-out")
     def leave(request: Request) -> Response:

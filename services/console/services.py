@@ -51,11 +51,15 @@ def _engine(one: Engine) -> Markup:
     silent = one.age_s > _SILENT_S
     title = join([tag("span", one.id, class_="strong mono"), parts.chip("silent", "bad") if silent else
                   parts.chip("reports", "good")], " ")
-    said = join([one.kind, one.address, f"reported {formats.duration(one.age_s)} ago",
+    said = join([one.kind, _load(one), f"reported {formats.duration(one.age_s)} ago",
                  join(["started ", parts.moment(one.started_at)])], " · ")
     models = parts.table(_COLUMNS, [_cells(held) for held in one.models]) if one.models else parts.empty(
         "Holds none of your models", "An engine takes a run's policy when its first samples are asked for.")
     return tag("div", tag("p", title), tag("p", said, class_="note"), models, class_="engine")
+
+
+def _load(one: Engine) -> str:
+    return "load unknown" if one.load is None else f"computes {one.load:.0%} of the time"
 
 
 _COLUMNS = (Column("Run"), Column("Version"), Column("Samples", RIGHT), Column("Tokens", RIGHT),

@@ -4,8 +4,8 @@ from nicegui import ui
 from starlette.requests import Request
 
 from hone.client.resources import Checkpoint, Export
-from services.console import formats, parts
-from services.console.markup import Markup, join
+from services.console import downloads, formats, parts
+from services.console.markup import Markup, details, join, link, tag
 from services.console.parts import RIGHT, Column
 from services.console.run_header import RunHeader
 from services.console.view import View, html
@@ -74,6 +74,11 @@ def _exports(found: list[Export], numbers: dict[str, int]) -> Markup:
         _files(one), parts.moment(one.created_at)] for one in found]))
 
 
-def _files(export: Export) -> str:
+def _files(export: Export) -> Markup:
+    if not export.files:
+        return Markup(formats.ABSENT)
     total = sum(one.bytes for one in export.files.values())
-    return f"{len(export.files)}, {formats.size(total)}" if export.files else formats.ABSENT
+    whole = link("Download all", downloads.archive(export.id), download=f"{export.id}.tar")
+    single = [tag("div", link(name, downloads.file(export.id, name), download=name), f" {formats.size(one.bytes)}")
+              for name, one in sorted(export.files.items())]
+    return join([whole, details(f"{len(export.files)} files, {formats.size(total)}", join(single))])

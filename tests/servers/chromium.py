@@ -118,6 +118,10 @@ class Browser:
         self._seen += [one for one in fresh if one["method"] in (_ASKED, _HEARD)]
         return self._seen
 
+    def save_to(self, directory: Path) -> None:
+        """Have downloads written there, without asking."""
+        self._command("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(directory))
+
     def cookies(self) -> list[dict[str, Any]]:
         return self._driver.get_cookies()
 

@@ -227,7 +227,8 @@ def _plan(connection: Connection, run: Run, group: int) -> None:
 
 
 def _engines(connection: Connection, run: Run) -> None:
-    connection.execute("INSERT INTO engines (id, address, kind) VALUES ('inference-0', '127.0.0.1:9', 'native')")
+    connection.execute(
+        "INSERT INTO engines (id, address, kind, load) VALUES ('inference-0', '127.0.0.1:9', 'native', 0.62)")
     connection.execute(
         "INSERT INTO engine_models (engine_id, model_id, version_id, loads, generated_tokens, generated_samples,"
         " computed_s, loaded_at) SELECT 'inference-0', %s, id, 97, 173952, 24832, 61.5, now() FROM versions"

@@ -1,6 +1,9 @@
 """What a person does: signs in, looks for something, steers a run, works without a mouse."""
 
+import tarfile
 from functools import partial
+from io import BytesIO
+from pathlib import Path
 
 import httpx
 import pytest
@@ -10,7 +13,10 @@ from hone.client import Client
 from tests.integration.console import rows
 from tests.integration.console.conftest import kept_picture, sign_in
 from tests.integration.console.rows import World
+from tests.integration.gateway import seed
+from tests.integration.gateway.conftest import Gateway
 from tests.servers.chromium import Browser
+from tests.servers.postgres import TestDatabase
 
 
 @pytest.mark.usefixtures("world")
@@ -89,6 +95,40 @@ def test_cancelling_is_asked_about_first(signed_in: Browser, hone: Client, world
     signed_in.button("Keep it running").click()
     signed_in.wait(lambda: "Cancel this run?" not in signed_in.text())
     assert hone.run(world.fresh.id).desired == "run"
+
+
+def test_an_export_is_downloaded_whole_and_by_file(
+    signed_in: Browser, hone: Client, world: World, postgres: TestDatabase, gateway: Gateway, tmp_path: Path,
+    browser: Browser, other_tenant: str,
+) -> None:
+    export = hone.create_export(world.running.id)
+    files = {"config.json": b"{}", "model.safetensors": bytes(range(256)) * 12288}
+    seed.finish_export(postgres.owner_url, gateway.objects, export.id, files)
+    signed_in.save_to(tmp_path)
+    signed_in.open(f"/runs/{world.running.id}/versions", "Download all")
+    kept_picture(signed_in, "exports")
+    signed_in.find("a[download$='.tar']").click()
+    saved = tmp_path / f"{export.id}.tar"
+    signed_in.wait(saved.exists, lambda: f"no {saved.name} in {[one.name for one in tmp_path.iterdir()]}")
+    with tarfile.open(saved) as archive:
+        members = {Path(name).name: archive.extractfile(name) or BytesIO() for name in archive.getnames()}
+        assert {name: member.read() for name, member in members.items()} == files
+    signed_in.find("summary").click()
+    signed_in.find("a[download='model.safetensors']").click()
+    single = tmp_path / "model.safetensors"
+    signed_in.wait(single.exists)
+    assert single.read_bytes() == files["model.safetensors"]
+    _refused_to_others(browser, export.id, other_tenant)
+
+
+def _refused_to_others(browser: Browser, export_id: str, other_tenant: str) -> None:
+    """A browser that is not signed in is sent to sign in; another tenant's is told that there is no such export."""
+    place = f"{browser.url}/exports/{export_id}/archive"
+    assert httpx.get(place, cookies={}).headers["location"].startswith("/sign-in")
+    browser.forget()
+    sign_in(browser, other_tenant, "/runs", "No runs yet")
+    answer = httpx.get(place, cookies={one["name"]: one["value"] for one in browser.cookies()})
+    assert (answer.status_code, answer.text) == (404, f"There is no export {export_id}.")
 
 
 def test_runs_are_searched(signed_in: Browser) -> None:
