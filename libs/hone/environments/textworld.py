@@ -1,7 +1,7 @@
 """TextWorld games from seeds: rooms, things and a quest, played by typing commands until the quest is done.
 
-Games and their logic are TextWorld's own; it is imported when needed (`pip install 'hone[textworld]'`). Its prose needs
-a compiler that no package brings, so places are described here, from the game's facts.
+Games and their logic are TextWorld's own; it is imported when needed (`pip install 'hone-rl[textworld]'`). Its prose
+needs a compiler that no package brings, so places are described here, from the game's facts.
 """
 
 from collections import defaultdict
@@ -207,5 +207,5 @@ def _generator() -> Any:
         from textworld import generator
     except ImportError as error:
         raise WrongParams("environment", "textworld", "an environment whose package is installed here: "
-                          "pip install 'hone[textworld]'") from error
+                          "pip install 'hone-rl[textworld]'") from error
     return generator

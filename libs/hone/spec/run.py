@@ -75,7 +75,7 @@ class SamplingSpec(Strict):
     """How training samples are drawn."""
 
     max_tokens: int = Field(256, ge=1, description="Completion tokens at most.")
-    temperature: float = Field(1.0, gt=0, description="Divides the logits.")
+    temperature: float = Field(1.0, ge=1e-3, description="Divides the logits.")
     top_p: float = Field(1.0, gt=0, le=1, description="Nucleus mass kept.")
     top_k: int = Field(0, ge=0, description="Likeliest tokens kept; 0 keeps all.")
     stop: list[str] = Field(default_factory=list, description="Texts that end a completion.")

@@ -2,14 +2,16 @@
 
 from functools import cache
 from pathlib import Path
+from typing import Literal, Self
 
-from pydantic import Field, field_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic_settings import SettingsConfigDict
 
 from hone.spec import destinations
+from hone.spec.vllm_settings import VllmSettings
 
 
-class Settings(BaseSettings):
+class Settings(VllmSettings):
     """Read from `HONE_*` variables; `hone up` writes them for the embedded stack."""
 
     model_config = SettingsConfigDict(env_prefix="HONE_", extra="ignore", frozen=True)
@@ -19,7 +21,9 @@ class Settings(BaseSettings):
         "", description="Postgres URL of the gateway's role, which sees one tenant at a time.")
     objects_url: str = Field("", description="file:///directory or s3://key:secret@host:port/bucket (s3s:// for TLS).")
     broker_url: str = Field("", description="kombu URL: amqp://…, or filesystem:///directory for the embedded broker.")
-    broker_poll_s: float = Field(0.01, gt=0, description="Polling interval of a broker that has to be polled, seconds.")
+    broker_poll_s: float = Field(
+        0.01, gt=0, description="Pause before a broker in a folder is looked at again, seconds, where messages lie "
+        "that nobody had time for or the system does not tell of new ones.")
 
     gateway_address: str = Field("127.0.0.1:8470", description="host:port the gateway listens on.")
     inference_address: str = Field(
@@ -36,22 +40,43 @@ class Settings(BaseSettings):
         "predecessor's leases over.")
     lease_s: float = Field(10.0, gt=0, description="Seconds after which an unrenewed lease or claim is anybody's.")
     sweep_s: float = Field(1.0, gt=0, description="Seconds between looks at the rows that need no notification.")
+    orphan_sweep_s: float = Field(
+        60.0, gt=0, description="Seconds between two looks for objects that no row names.")
+    orphan_grace_s: float = Field(
+        86400.0, gt=0, description="Seconds after which an object that no row names is removed: longer than any "
+        "upload, and than two leases.")
     rpc_timeout_s: float = Field(60.0, gt=0, description="Deadline of a gRPC call that names no other, seconds.")
     claim_groups: int = Field(64, ge=1, description="Groups a rollout worker claims at a time.")
     rollout_threads: int = Field(2, ge=1, description="Claims a rollout worker works on at the same time.")
 
+    engine: Literal["native", "vllm"] = Field(
+        "native", description="What generates and scores: this project's own engine, or vLLM (docs/engines.md).")
     engine_slots: int = Field(
-        256, ge=1, description="Sequences the native engine decodes at a time.")
+        256, ge=1, description="Sequences an engine decodes at a time.")
     engine_threads: int = Field(
-        1, ge=1, description="Threads the native engine computes with; more pay only on cores that are idle.")
+        1, ge=1, description="Threads an engine computes with; more pay only on cores that are idle.")
     engine_max_tokens: int = Field(
-        512, ge=16, description="Positions of a sequence, prompt included, in the native engine's cache.")
+        512, ge=16, description="Positions of a sequence, prompt included, in an engine's cache.")
+    probe_tolerance: float = Field(
+        1e-3, gt=0, description="Largest difference, nats, of any log-prob of the probe between a float32 engine and "
+        "the trainer; a version beyond it is not served.")
+    probe_tolerance_half: float = Field(
+        0.15, gt=0, description="The like for engines of two-byte floats, of the mean.")
     engine_stall_s: float = Field(
         120.0, gt=0, description="Seconds one engine step may last; after that the process ends and is started again.")
     trainer_tokens: int = Field(
         4096, ge=1, description="Token budget of one micro-batch; part of what makes equal bits.")
     trainer_threads: int = Field(
         1, ge=1, description="Micro-batches a trainer computes side by side; changes no bit.")
+    trainer_ranks: int = Field(
+        1, ge=1, description="Processes that train a model together, each with its part of the weights; part of what "
+        "makes equal bits (docs/ranks.md).")
+    trainer_device: Literal["cpu", "cuda"] = Field(
+        "cpu", description="Where a trainer computes: cpu, several ranks over gloo, or cuda, a GPU for each rank, over "
+        "NCCL.")
+    trainer_stall_s: float = Field(
+        300.0, gt=0, description="Seconds that one exchange between ranks may take; after that they end and are "
+        "started again.")
     grader_processes: int = Field(1, ge=1, description="Processes that run symbolic graders.")
     model_root: Path | None = Field(
         None, description="Models are registered by path only from below this directory; without it, from anywhere "
@@ -74,11 +99,26 @@ class Settings(BaseSettings):
 
     crash_dir: Path | None = Field(None, description="Directory that arms crash points; for tests.")
 
+    @field_validator("trainer_ranks", "trainer_device")
+    @classmethod
+    def _one_way_side_by_side(cls, chosen: int | str, info: ValidationInfo) -> int | str:
+        if chosen not in (1, "cpu") and info.data.get("trainer_threads", 1) > 1:
+            raise ValueError(f"found {chosen} beside trainer_threads {info.data['trainer_threads']}, expected "
+                             "trainer_threads 1: each rank computes one micro-batch at a time")
+        return chosen
+
     @field_validator("sinks")
     @classmethod
     def _can_be_parsed(cls, sinks: str) -> str:
         destinations.parse(sinks)
         return sinks
+
+    @model_validator(mode="after")
+    def _grace_outlasts_leases(self) -> Self:
+        if self.orphan_grace_s <= 2 * self.lease_s:
+            raise ValueError(f"orphan_grace_s: found {self.orphan_grace_s:g}, expected more than two leases of "
+                             f"lease_s, {self.lease_s:g} s: a commit may be under way for so long")
+        return self
 
 
 @cache

@@ -50,8 +50,8 @@ FAMILIES = (
            "generated_samples", ("engine", "model"), counts=True),
     Family("hone_engine_computed_seconds", "How long an engine computed for a model.", "engine_models", "computed_s",
            ("engine", "model"), counts=True),
-    Family("hone_worker_heartbeat_age_seconds", "Since a trainer or rollout worker last reported.", "workers", "age_s",
-           ("kind", "worker")),
+    Family("hone_worker_heartbeat_age_seconds", "Since a trainer, rollout worker or sinks process last reported.",
+           "workers", "age_s", ("kind", "worker")),
 )
 STATEMENTS = tuple(dict.fromkeys(f"gauges.{family.statement}" for family in FAMILIES))
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 
-from prometheus_client import REGISTRY, Counter, Histogram, start_http_server
+from prometheus_client import REGISTRY, Counter, Gauge, Histogram, start_http_server
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
@@ -22,8 +22,15 @@ GROUPS_READY = Counter("hone_groups_ready", "Groups that this rollout worker mad
 GROUPS_FAILED = Counter("hone_groups_failed", "Attempts at a group that failed in this rollout worker.")
 CLAIMS_LOST = Counter("hone_claims_lost", "Claims that this rollout worker lost to their expiry.")
 UNITS_COMMITTED = Counter("hone_units_committed", "Units of operations that this trainer committed.")
+ORPHANS_COLLECTED = Counter("hone_orphans_collected", "Objects that no row named and this driver removed.")
+VERSIONS_TAKEN_OVER = Counter(
+    "hone_versions_taken_over", "Versions that this engine was offered, by what it took until the probe agreed.",
+    ("model", "action"))
+PROBE_GAP = Gauge(
+    "hone_probe_gap_nats", "Difference of this engine's log-probs of the probe from the trainer's, of the version it "
+    "was offered last.", ("model", "statistic"))
 PROCESS_METRICS = (RPC_SECONDS, HTTP_SECONDS, HINTS_SENT, HINTS_LOST, HINTS_RECEIVED, GROUPS_CLAIMED, GROUPS_READY,
-                   GROUPS_FAILED, CLAIMS_LOST, UNITS_COMMITTED)
+                   GROUPS_FAILED, CLAIMS_LOST, UNITS_COMMITTED, ORPHANS_COLLECTED, VERSIONS_TAKEN_OVER, PROBE_GAP)
 
 _serving = False
 

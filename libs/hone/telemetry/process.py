@@ -1,5 +1,8 @@
 """What every process says of itself: logs always, traces and metrics where the settings name a place for them."""
 
+import atexit
+import os
+import sys
 from typing import Protocol
 
 from hone.telemetry import logs, metrics, tracing
@@ -22,3 +25,17 @@ def begin(service: str, chosen: Chosen) -> None:
     tracing.configure(chosen.otlp_endpoint, service, chosen.process_name or service)
     if chosen.metrics_address:
         metrics.serve(chosen.metrics_address)
+
+
+def skip_tidying() -> None:
+    """Let this process end without the interpreter's tidying, for which some libraries take seconds.
+
+    What registers with atexit later, as `begin` does, is still done.
+    """
+    atexit.register(_leave)
+
+
+def _leave() -> None:
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(int(hasattr(sys, "last_value")))  # there is one where an error ended the program

@@ -179,7 +179,7 @@ def test_a_kill_at_a_crash_point_loses_nothing(
     with running("reward", HONE_DATABASE_URL=postgres_url, HONE_CRASH_DIR=str(tmp_path)) as doomed:
         with pytest.raises(grpc.RpcError):
             RewardServiceStub(doomed.channel).Grade(request(run, group, ["5", "6"]), timeout=5)
-        assert doomed.process.wait(5) == -signal.SIGKILL
+        assert doomed.process.wait(60) == -signal.SIGKILL
     before = [row["id"] for row in rows(run)]
     assert len(before) == kept
     grades = reward.Grade(request(run, group, ["5", "6"])).grades

@@ -113,7 +113,7 @@ def test_it_dies_at_its_crash_point(tmp_path: Path) -> None:
     with running("simulation", HONE_CRASH_DIR=str(tmp_path)) as doomed:
         with pytest.raises(grpc.RpcError):
             SimulationServiceStub(doomed.channel).Reset(ResetRequest(tasks=[TASK]), timeout=5)
-        assert doomed.process.wait(5) == -signal.SIGKILL
+        assert doomed.process.wait(60) == -signal.SIGKILL
 
 
 QUERY = '{"tool": "query", "arguments": {"sql": "DELETE FROM items"}}'

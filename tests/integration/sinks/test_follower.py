@@ -175,7 +175,7 @@ def test_a_process_killed_between_writing_and_forgetting_doubles_nothing(
         with database.transaction() as transaction:
             assert "sinks-0" in {row["id"] for row in transaction.all("workers.all") if row["kind"] == "sinks"}
         again.terminate()
-        assert again.wait(10) == 0
+        assert again.wait(60) == 0
     finally:
         again.kill()
         again.wait()

@@ -30,7 +30,7 @@ async def test_what_was_started_is_finished_and_what_was_not_is_left_out() -> No
 
     def slow() -> None:
         started.set()
-        go_on.wait(10)
+        go_on.wait(60)
         made.append("slow")
 
     calls = [asyncio.create_task(maker.made(slow)), asyncio.create_task(maker.made(lambda: made.append("never")))]
