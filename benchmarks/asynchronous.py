@@ -1,6 +1,6 @@
 """What running ahead brings when grading is slow: the same run synchronous and asynchronous, to the same target.
 
-    python -m benchmarks.asynchronous [--seeds N] [--steps N] [--out FILE]
+    python -m benchmarks.asynchronous [--ahead VERSIONS] [--seeds N] [--steps N] [--out FILE]
 
 Every grade takes half a second, and one task in ten is a straggler whose grades take two. Both modes have the same
 base, tasks, batch, loss (with truncated importance sampling) and services, one after the other on one stack.
@@ -23,16 +23,16 @@ from hone.client import Client
 GRADER = {"type": "slowed", "grader": {"type": "exact"}, "seconds": 0.5, "straggler_every": 10,
           "straggler_seconds": 2.0}
 WORKLOAD = replace(WORKLOADS["short"], name="slow_grader", steps=90, engines=1)
-MODES = {"synchronous": 0, "asynchronous": 4}
-"""Largest staleness of each mode."""
+MODES = ("synchronous", "asynchronous")
+AHEAD = 1
 HELD_OUT = 512
 
 
-def train(client: Client, workload: Workload, mode: str, seed: int) -> dict[str, Any]:
+def train(client: Client, workload: Workload, mode: str, ahead: int, seed: int) -> dict[str, Any]:
     """Run the workload in a mode and return its summary, final accuracy, staleness, and what was idle."""
-    name = f"{mode}-{seed}"
-    spec = stack_run.spec(workload, "start", name, seed, skip=True)
-    spec |= {"grader": GRADER, "max_staleness": MODES[mode], "eval": {"prompts": HELD_OUT, "every": workload.steps}}
+    name, bound = f"{mode}-{seed}", ahead if mode == "asynchronous" else 0
+    spec = stack_run.spec(replace(workload, max_staleness=bound), "start", name, seed, skip=True)
+    spec |= {"grader": GRADER, "eval": {"prompts": HELD_OUT, "every": workload.steps}}
     spec["algorithm"] |= {"correction": {"name": "tis"}}
     run = stack_run.wait_for_end(client, client.create_run(spec).id)
     record = stack_run.read_record(client, run, Record("Hone", mode, seed))
@@ -61,6 +61,7 @@ def compare(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
 def main() -> None:
     """Run every seed in both modes and write one JSON."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--ahead", type=int, default=AHEAD, help="largest staleness of the asynchronous run")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--steps", type=int, help="fewer steps, for a smoke run")
     parser.add_argument("--out", type=Path, default=RESULTS / "asynchronous.json")
@@ -69,7 +70,7 @@ def main() -> None:
     checkpoint = checkpoints.prepare(workload.start)
     with stack_run.scratch() as scratch, stack_run.stack(scratch / "state", workload) as (_, client):
         client.register_model("start", checkpoint)
-        runs = [train(client, workload, mode, seed) for seed in range(told.seeds) for mode in MODES]
+        runs = [train(client, workload, mode, told.ahead, seed) for seed in range(told.seeds) for mode in MODES]
     store(told.out, {**began, "runs": runs, **compare(runs)})
 
 

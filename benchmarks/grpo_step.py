@@ -4,8 +4,10 @@
 
 TRL runs once in each of its layouts, and the fastest counts. Hone has two engines with one thread each and a trainer
 with two; in synchronous training engines and trainer never compute at the same time, so that no more than two threads
-do. It runs once with groups of zero advantage left out of
-the update (the default: the update is the same) and once with all of them in it, as TRL has them.
+do. Then it runs ahead: one engine and one trainer of a thread each compute at the same time, on rollouts up to two
+versions old. Either way once with groups of zero advantage left out of the update (the default: the update is the
+same) and once with all of them in it, as TRL has them. TRL's vLLM mode is tried in vLLM's environment: its figures
+are another layout's, or else the command and its error are kept (`make trl-vllm` installs TRL there).
 """
 
 import argparse
@@ -21,7 +23,9 @@ from benchmarks import checkpoints, figures, stack_run
 from benchmarks.machine import provenance
 from benchmarks.records import Record, summary
 from benchmarks.results import RESULTS, store
-from benchmarks.workloads import WORKLOADS, Layout, Workload, shortened
+from benchmarks.workloads import WORKLOADS, Layout, Workload, running_ahead, shortened
+
+VLLM_PYTHON = Path(".venv-vllm/bin/python")
 
 
 def run_trl(workload: Workload, checkpoint: Path, layout: Layout, seed: int) -> Record:
@@ -29,11 +33,22 @@ def run_trl(workload: Workload, checkpoint: Path, layout: Layout, seed: int) -> 
     with tempfile.TemporaryDirectory() as scratch:
         out = Path(scratch, "record.json")
         subprocess.run(
-            [*_launcher(layout), "-m", "benchmarks.peers.trl_grpo", "--setting", workload.name,
-             "--checkpoint", str(checkpoint), "--threads", str(layout.threads), "--rows", str(layout.rows),
-             "--steps", str(workload.steps), "--seed", str(seed), "--out", str(out)],
+            [*_launcher(layout), *_training(workload, checkpoint, layout, seed), "--out", str(out)],
             check=True, env=_environment(layout), stdout=sys.stderr)
         return Record(**json.loads(out.read_text()))
+
+
+def try_trl_with_vllm(workload: Workload, checkpoint: Path, seed: int) -> Record | dict[str, str]:
+    """Train with TRL on vLLM in the latter's environment; return what it wrote, or the command and its last words."""
+    layout = workload.layouts[0]
+    with tempfile.TemporaryDirectory() as scratch:
+        out = Path(scratch, "record.json")
+        command = [str(VLLM_PYTHON), *_training(workload, checkpoint, layout, seed), "--vllm"]
+        ended = subprocess.run([*command, "--out", str(out)], env=_environment(layout), stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT, text=True, check=False)
+        if ended.returncode == 0:
+            return Record(**json.loads(out.read_text()))
+        return {"command": " ".join(command), "error": ended.stdout.strip().splitlines()[-1].removeprefix("[rank0]: ")}
 
 
 def run_hone(workload: Workload, checkpoint: Path, seed: int) -> list[Record]:
@@ -47,13 +62,17 @@ def compare(workload: Workload, trl: list[Record], hone: list[Record]) -> dict[s
     """Return every summary, the fastest TRL layout, and how many times as long as Hone it takes."""
     told = {"trl": [summary(one, workload) for one in trl], "hone": [summary(one, workload) for one in hone]}
     best = min(range(len(trl)), key=lambda place: told["trl"][place]["step_s"])
-    skipping, everything = told["hone"]
     return {
         "setting": workload.name, "best_trl": best, **told,
-        "ratio": figures.ratio(told["trl"][best]["step_s"], skipping["step_s"]),
-        "ratio_without_skipping": figures.ratio(told["trl"][best]["step_s"], everything["step_s"]),
+        "ratios": {one["trainer"]: figures.ratio(told["trl"][best]["step_s"], one["step_s"]) for one in told["hone"]},
         "largest_curve_gap": figures.largest_gap(hone[0].rewards, trl[best].rewards, workload.window),
     }
+
+
+def _training(workload: Workload, checkpoint: Path, layout: Layout, seed: int) -> list[str]:
+    return ["-m", "benchmarks.peers.trl_grpo", "--setting", workload.name, "--checkpoint", str(checkpoint),
+            "--threads", str(layout.threads), "--rows", str(layout.rows), "--steps", str(workload.steps),
+            "--seed", str(seed)]
 
 
 def _launcher(layout: Layout) -> list[str]:
@@ -78,9 +97,13 @@ def main() -> None:
     told = parser.parse_args()
     began, workload = provenance(), shortened(WORKLOADS[told.setting], told.steps)
     checkpoint = checkpoints.prepare(workload.start)
-    hone = run_hone(workload, checkpoint, told.seed)
+    layouts = (workload, running_ahead(workload))
+    hone = [record for layout in layouts for record in run_hone(layout, checkpoint, told.seed)]
     trl = [run_trl(workload, checkpoint, layout, told.seed) for layout in workload.layouts]
-    result = {**began, **compare(workload, trl, hone), "raw": [one.as_json() for one in (*trl, *hone)]}
+    with_vllm = try_trl_with_vllm(workload, checkpoint, told.seed)
+    failed = {} if isinstance(with_vllm, Record) else {"trl_with_vllm": with_vllm}
+    trl += [with_vllm] if isinstance(with_vllm, Record) else []
+    result = {**began, **compare(workload, trl, hone), **failed, "raw": [one.as_json() for one in (*trl, *hone)]}
     store(told.out or RESULTS / f"grpo_step_{workload.name}.json", result)
 
 

@@ -2,8 +2,8 @@
 
     python -m benchmarks.recovery [--out FILE]
 
-Runs the acceptance tests that kill processes, on every back end and of episodes of several turns, and collects what
-they print.
+Runs the acceptance tests that kill processes, on every back end, of episodes of several turns, of a trainer of two
+ranks and of the vLLM engine (`make vllm`), and collects what they print.
 """
 
 import argparse
@@ -17,7 +17,8 @@ from typing import Any
 from benchmarks.machine import provenance
 from benchmarks.results import RESULTS, store
 
-SUITES = ("tests/acceptance/test_kills.py", "tests/acceptance/test_turns.py")
+SUITES = ("tests/acceptance/test_kills.py", "tests/acceptance/test_turns.py", "tests/acceptance/test_ranks.py",
+          "tests/with_vllm/test_runs.py")
 _TOLD = re.compile(r"seconds to the next steps on (?P<backend>\w+): (?P<kinds>\{.*\})$", re.MULTILINE)
 
 

@@ -38,8 +38,8 @@ from hone.store.notifications import Listener
 from hone.trajectory.tokens import Tokenizer
 from services.inference.native import ladder
 from services.inference.native.engine import Engine, Version
-from services.inference.native.requests import NoiseKey, Request, Sampling
 from services.inference.native.weights import fuse
+from services.inference.requests import NoiseKey, Request, Sampling
 
 PROMPT = [4 + place for place in range(16)]
 LENGTHS = (1, 64)

@@ -42,21 +42,24 @@ def stack(state: Path, workload: Workload) -> Iterator[tuple[Stack, Client]]:
 
 
 def spec(workload: Workload, model: str, name: str, seed: int, skip: bool) -> dict[str, Any]:
-    """Return the run spec of a workload: token mean, clipping 0.2 / 0.28, (r - mean) / (std + 1e-4), no KL term."""
+    """Return the run spec of a workload: token mean, clipping 0.2 / 0.28, (r - mean) / (std + 1e-4), no KL term.
+
+    Runs that run ahead correct by truncated importance sampling.
+    """
     return {
         "name": name, "seed": seed, "model": {"base": model},
         "task": {"environment": workload.environment, "params": workload.params},
         "algorithm": {
             "preset": "grpo", "skip_zero_advantage": skip,
             "advantage": {"name": "grpo", "params": {"eps": 1e-4}},
-            "correction": {"name": "none"},
+            "correction": {"name": "tis" if workload.max_staleness else "none"},
             "loss": {"name": "clip_higher", "params": {"low": 0.2, "high": 0.28}},
             "aggregation": {"name": "token-mean"},
         },
         "sampling": {"max_tokens": workload.max_tokens, "temperature": 1.0},
         "batch": {"prompts": workload.prompts, "samples": workload.samples},
         "optimizer": {"lr": workload.lr, "beta1": 0.9, "beta2": 0.95, "weight_decay": 0.0, "clip_norm": 1.0},
-        "steps": workload.steps, "eval": None, "snapshot_every": 10,
+        "steps": workload.steps, "eval": None, "snapshot_every": 10, "max_staleness": workload.max_staleness,
     }
 
 
@@ -71,10 +74,15 @@ def wait_for_end(client: Client, run_id: str, poll_s: float = 0.5) -> Run:
 
 def train(client: Client, workload: Workload, model: str, seed: int, skip: bool) -> Record:
     """Run a workload on the stack and return what its rows say of each step."""
-    layout = f"engines {workload.engines} x 1 thread, then trainer 1 x {workload.trainer_threads} threads"
-    name = f"{workload.name}-{'skipping' if skip else 'all'}"
+    name = f"{workload.name}-{workload.max_staleness}-{'skipping' if skip else 'all'}"
     run = wait_for_end(client, client.create_run(spec(workload, model, name, seed, skip)).id)
-    return read_record(client, run, Record("Hone" if skip else "Hone, no skipping", layout, seed))
+    trainer = ("Hone, running ahead" if workload.max_staleness else "Hone") + ("" if skip else ", no skipping")
+    return read_record(client, run, Record(trainer, _layout(workload), seed))
+
+
+def _layout(workload: Workload) -> str:
+    engines, threads = f"engines {workload.engines} x 1 thread", f"trainer 1 x {workload.trainer_threads} threads"
+    return f"{engines}, {'beside' if workload.max_staleness else 'then'} {threads}"
 
 
 def read_record(client: Client, run: Run, record: Record) -> Record:

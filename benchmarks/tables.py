@@ -22,7 +22,10 @@ def grpo_step(results: Sequence[Result]) -> str:
             "s to target", "tokens, mean (max)", "groups without signal")
     table = markdown(head, (row for result in results for row in _step_rows(result)))
     gaps = (f"{result['setting']} {result['largest_curve_gap']:.3f}" for result in results)
-    return f"{table}\n\nLargest difference between the reward curves, means over 10 steps: {', '.join(gaps)}."
+    told = [table, f"Largest difference between the reward curves, means over 10 steps: {', '.join(gaps)}."]
+    failed = [result["trl_with_vllm"] for result in results if "trl_with_vllm" in result]
+    told += [f"TRL's vLLM mode does not run here: `{one['command']}` ends with `{one['error']}`." for one in failed[:1]]
+    return "\n\n".join(told)
 
 
 def _step_rows(result: Result) -> Iterable[Sequence[str]]:
@@ -47,6 +50,18 @@ def _generation_rows(setting: str, told: Result) -> Iterable[Sequence[str]]:
         alone = side["engine"] == "native" and side["layout"] == "1 x 1 threads"
         yield (setting, side["engine"], side["layout"], f"{side['tokens_per_s']:.0f}",
                f"{side['native_over_this']:.2f}", percent(told["share_of_bound"]) if alone else "")
+
+
+def vllm(results: Sequence[Result]) -> str:
+    """Useful tokens a second of each engine in each layout; the ratios are of the best layouts."""
+    head = ("setting", "engine", "dtype", "layout", "tokens/s")
+    rows = [(name, side["engine"], side["dtype"], side["layout"], f"{side['tokens_per_s']:.0f}")
+            for result in results for name, told in result["settings"].items() for side in told["sides"]]
+    best = markdown(
+        ("setting", "native / vLLM float32", "native / vLLM bfloat16"),
+        [(name, *(f"{told['native_over_vllm'][dtype]:.2f}" for dtype in ("float32", "bfloat16")))
+         for result in results for name, told in result["settings"].items()])
+    return f"{markdown(head, rows)}\n\n{best}"
 
 
 def overhead(results: Sequence[Result]) -> str:
@@ -145,6 +160,14 @@ def serving(results: Sequence[Result]) -> str:
     return f"{markdown(head, rows)}\n\n{second}"
 
 
+def ingest(results: Sequence[Result]) -> str:
+    """Groups a second of each side, and what share of that ours makes."""
+    [told] = results
+    return markdown(("writers", "groups/s", "Hone / this"), (
+        (f"{told['writers']} x {side}", f"{rate:.0f}", f"{told['hone_over_this'][side]:.2f}")
+        for side, rate in told["groups_per_s"].items()))
+
+
 def _quantiles(told: Mapping[str, float]) -> str:
     return f"{told['p50']:.2f} ({told['p99']:.2f})"
 
@@ -153,9 +176,11 @@ TABLES: Mapping[str, Table] = {
     "grpo_step": Table(("grpo_step_short", "grpo_step_variable"),
                        "python -m benchmarks.grpo_step --setting short|variable", grpo_step),
     "generation": Table(("generation",), "python -m benchmarks.generation", generation),
+    "vllm": Table(("vllm",), "make vllm && python -m benchmarks.vllm", vllm),
     "asynchronous": Table(("asynchronous",), "python -m benchmarks.asynchronous", asynchronous),
     "overhead": Table(("overhead",), "python -m benchmarks.overhead", overhead),
     "serving": Table(("serving",), "python -m benchmarks.serving", serving),
+    "ingest": Table(("ingest",), "python -m benchmarks.ingest", ingest),
     "recovery": Table(("recovery",), "python -m benchmarks.recovery", recovery),
     "memory": Table(("memory",), "python -m benchmarks.memory", memory),
 }

@@ -6,6 +6,9 @@ from typing import Any
 from hone.environments import streams
 from hone.environments.contract import Task
 
+AHEAD = 2
+"""How many versions old a rollout of an asynchronous run may be."""
+
 
 @dataclass(frozen=True)
 class Layout:
@@ -38,6 +41,7 @@ class Workload:
     warm_up: int = 5
     engines: int = 1                # Hone's, one thread each
     trainer_threads: int = 1        # Hone's
+    max_staleness: int = 0          # Hone's
 
     @property
     def rows(self) -> int:
@@ -59,6 +63,11 @@ WORKLOADS = {
         lr=3e-5, target=None, warm_up=3, engines=2, trainer_threads=2,
         layouts=(Layout(1, 2, 256), Layout(1, 2, 64), Layout(2, 1, 128))),
 }
+
+
+def running_ahead(workload: Workload) -> Workload:
+    """Return the workload asynchronous: one engine and one trainer of a thread each compute at the same time."""
+    return replace(workload, engines=1, trainer_threads=1, max_staleness=AHEAD)
 
 
 def shortened(workload: Workload, steps: int | None) -> Workload:

@@ -61,22 +61,22 @@ class StepClock(TrainerCallback):
         self._ended = now
 
 
-def train(workload: Workload, checkpoint: Path, layout: Layout, seed: int) -> Record:
-    """Train on this process's share of the layout and return what was measured."""
+def train(workload: Workload, checkpoint: Path, layout: Layout, seed: int, vllm: bool) -> Record:
+    """Train on this process's share of the layout and return what was measured; `vllm`: sample in its vLLM mode."""
     began = time.perf_counter()
     torch.set_num_threads(layout.threads)
-    record = Record("TRL", str(layout), seed)
+    record = Record("TRL with vLLM" if vllm else "TRL", str(layout), seed)
     clock = StepClock(record, workload.prompts)
     with tempfile.TemporaryDirectory() as scratch:
         clock.trainer = trainer = TimedTrainer(
-            model=str(checkpoint), reward_funcs=_reward(workload), args=_config(workload, layout, seed, scratch),
+            model=str(checkpoint), reward_funcs=_reward(workload), args=_config(workload, layout, seed, vllm, scratch),
             train_dataset=_prompts(workload, seed), callbacks=[clock])
         record.setup_s = time.perf_counter() - began
         trainer.train()
     return record
 
 
-def _config(workload: Workload, layout: Layout, seed: int, scratch: str) -> GRPOConfig:
+def _config(workload: Workload, layout: Layout, seed: int, vllm: bool, scratch: str) -> GRPOConfig:
     micro_batches = workload.rows // (layout.rows * layout.processes)
     return GRPOConfig(
         output_dir=scratch, seed=seed, max_steps=workload.steps, report_to="none", disable_tqdm=True,
@@ -86,7 +86,7 @@ def _config(workload: Workload, layout: Layout, seed: int, scratch: str) -> GRPO
         num_generations=workload.samples, max_completion_length=workload.max_tokens, temperature=1.0,
         beta=0.0, loss_type="dapo", epsilon=0.2, epsilon_high=0.28, scale_rewards="group", num_iterations=1,
         learning_rate=workload.lr, lr_scheduler_type="constant", adam_beta1=0.9, adam_beta2=0.95, weight_decay=0.0,
-        max_grad_norm=1.0)
+        max_grad_norm=1.0, use_vllm=vllm, vllm_mode="colocate")  # its server mode asks for a CUDA device
 
 
 def _prompts(workload: Workload, seed: int) -> Dataset:
@@ -110,12 +110,14 @@ def main() -> None:
     parser.add_argument("--checkpoint", type=Path, required=True)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rows", type=int, default=256, help="rows of a micro-batch, in each process")
+    parser.add_argument("--vllm", action="store_true", help="sample with vLLM in this process; needs it installed")
     parser.add_argument("--steps", type=int)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, required=True)
     told = parser.parse_args()
     layout = Layout(int(os.environ.get("WORLD_SIZE", "1")), told.threads, told.rows)
-    record = train(shortened(WORKLOADS[told.setting], told.steps), told.checkpoint, layout, told.seed)
+    record = train(shortened(WORKLOADS[told.setting], told.steps), told.checkpoint, layout, told.seed,
+                   told.vllm)
     if os.environ.get("RANK", "0") == "0":
         told.out.write_text(json.dumps(record.as_json()))
 
