@@ -22,7 +22,9 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from xdist.remote import Producer
 
+from tests import distribution
 from tests.servers import postgres as postgres_servers
 from tests.servers import rabbitmq as rabbitmq_servers
 from tests.servers import s3 as s3_servers
@@ -33,6 +35,14 @@ settings.load_profile("fixed")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--require-servers", action="store_true", help="fail where a server is not installed")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    distribution.longest_first(items)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> distribution.ByStack:
+    return distribution.ByStack(config, log)
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,7 @@ from typing import Any
 import psycopg
 
 from hone import crashpoints
-from tests.acceptance.scene import Scene, wait_for
+from tests.acceptance.scene import Late, Scene, wait_for
 
 RECOVERY_S = 60.0
 
@@ -29,6 +29,14 @@ _HOLDERS = {
     "rollout": "SELECT claim_owner FROM groups WHERE run_id = %s AND state = 'requested' "
                "AND claim_expires > now() LIMIT 1",
 }
+
+_HELD = {
+    "driver": "SELECT count(*) FROM runs WHERE id = %s AND lease_owner = %s",
+    "trainer": "SELECT count(*) FROM models m JOIN runs r ON r.policy_model_id = m.id "
+               "WHERE r.id = %s AND m.lease_owner = %s",
+    "rollout": "SELECT count(*) FROM groups WHERE run_id = %s AND claim_owner = %s AND state = 'requested'",
+}
+"""What a stopped holder keeps, expired or not, until another takes it."""
 
 _NOTHING_LEFT = ("ready.after",)
 """Points where the dead held nothing any more: its groups are ready, so nobody claims them again."""
@@ -62,20 +70,41 @@ class Havoc:
         died = self.scene.stack.kill(name)
         self._recovered(kind, died, None, before)
 
+    def kill_process(self, name: str, kind: str, pid: int) -> None:
+        """Kill a process of which a service of this kind consists, and see the whole service started again."""
+        before = self._room()
+        supervised = {one.pid for one in self.scene.stack.status() if one.name.startswith(kind)}
+        os.kill(pid, signal.SIGKILL)
+        began = time.monotonic()
+        wait_for(f"a step after the death of {name}", lambda: self._progress() > before + 1, RECOVERY_S)
+        wait_for(f"another {kind}", lambda: not supervised & set(self.scene.stack.pids().values()), RECOVERY_S)
+        self._note(name, began)
+
     def freeze(self, kind: str) -> None:
         """Stop the holder of a lease until another has it, then let it wake up late."""
         before = self._room()
-        counter = self._counter(kind)
-        holder = wait_for(f"a holder of the {kind} lease", lambda: self._holder(kind), RECOVERY_S)
-        pid = self.scene.stack.kill(holder, signal.SIGSTOP)
         began = time.monotonic()
+        pid = self._frozen_past_its_lease(kind)
         try:
-            wait_for(f"another {kind} to take over", lambda: self._counter(kind) > counter, RECOVERY_S)
             wait_for("a step without the frozen holder", lambda: self.scene.committed(self.run_id) > before, RECOVERY_S)
             self._note(f"{kind} frozen", began)
         finally:
             os.kill(pid, signal.SIGCONT)
         wait_for("a step with the holder awake", lambda: self.scene.committed(self.run_id) > before + 1, RECOVERY_S)
+
+    def _frozen_past_its_lease(self, kind: str) -> int:
+        """Return the pid of a stopped process whose lease another took; one that let go before it stood is let on."""
+        until = time.monotonic() + RECOVERY_S
+        while time.monotonic() < until:
+            counter = self._counter(kind)
+            holder = wait_for(f"a holder of the {kind} lease", lambda: self._holder(kind), RECOVERY_S)
+            pid = self.scene.stack.kill(holder, signal.SIGSTOP)
+            wait_for(f"another {kind} to take over from {holder}",
+                     lambda: self._counter(kind) > counter or not self._holds(holder, kind), RECOVERY_S)
+            if self._counter(kind) > counter:
+                return pid
+            os.kill(pid, signal.SIGCONT)
+        raise Late(f"no {kind} stood still with its lease within {RECOVERY_S:.0f} s")
 
     def random_kills(self, seed: int, count: int) -> list[str]:
         """Kill `count` processes, drawn with their moments by `seed`; return their names."""
@@ -126,6 +155,9 @@ class Havoc:
         found = self.scene.rows(_HOLDERS[kind], self.run_id)  # type: ignore[arg-type]
         return str(next(iter(found[0].values()))) if found else None
 
+    def _holds(self, holder: str, kind: str) -> bool:
+        return bool(self.scene.one(_HELD[kind], self.run_id, holder))  # type: ignore[arg-type]
+
     def _counter(self, kind: str) -> int:
         return int(self.scene.one(_COUNTERS[kind], self.run_id)) if kind in _COUNTERS else 0  # type: ignore[arg-type]
 
@@ -141,5 +173,6 @@ class Havoc:
 
 
 def points() -> list[tuple[str, str]]:
-    """Return every (kind, crash point) that a managed run passes in each of its steps."""
-    return [(kind, point) for kind, found in crashpoints.POINTS.items() for point in found if kind != "gateway"]
+    """Return every (kind, crash point) that a managed run passes in each step, where a sink gets metrics."""
+    walked = {**crashpoints.POINTS, **crashpoints.SINK_POINTS}
+    return [(kind, point) for kind, found in walked.items() for point in found if kind != "gateway"]

@@ -1,6 +1,14 @@
 """What is true of a finished run whatever happened to it: promise 1, read from rows."""
 
-from tests.acceptance.scene import Scene
+from collections import Counter
+from pathlib import Path
+
+from tensorboard.backend.event_processing.event_file_loader import LegacyEventFileLoader
+
+from hone.store import objects
+from tests.acceptance.scene import Scene, wait_for
+
+WRITTEN = ("artifacts/", "models/", "runs/")
 
 
 def check(scene: Scene, run_id: str, steps: int, prompts: int) -> None:
@@ -43,3 +51,31 @@ def _check_samples(scene: Scene, run_id: str) -> None:
     assert scene.rows(
         "SELECT t.group_id, t.index FROM trajectories t LEFT JOIN grades r USING (group_id, index) "
         "WHERE t.run_id = %s GROUP BY t.group_id, t.index HAVING count(r.*) <> 1", run_id) == []
+
+
+def check_store(scene: Scene, timeout_s: float) -> None:
+    """Raise AssertionError unless the object store comes to hold exactly what rows name: no orphan, and nothing less.
+
+    Of a version whose weights were let go, those are not counted.
+    """
+    store = objects.connect(scene.stack.record().objects_url)
+
+    def stored() -> set[str]:
+        return {key for prefix in WRITTEN for key in store.list(prefix)}
+
+    named = {row["key"] for row in scene.rows(
+        "SELECT DISTINCT key FROM named_keys((SELECT array_agg(id) FROM (SELECT id FROM runs UNION "
+        "SELECT id FROM models UNION SELECT id FROM artifacts) AS every)) AS key")}
+    wait_for("every orphan to be collected", lambda: stored() <= named, timeout_s)
+    assert named - stored() == set()
+
+
+def check_sink(scene: Scene, directory: Path, run_id: str) -> None:
+    """Raise AssertionError unless TensorBoard's files come to hold every metric of the run, each point once."""
+    wait_for("every metric to be sent", lambda: not scene.rows(
+        "SELECT FROM unsent_points WHERE run_id = %s LIMIT 1", run_id), 30)
+    files = sorted(directory.glob(f"*-{run_id}/events.out.tfevents.*"))
+    events = (event for file in files for event in LegacyEventFileLoader(str(file)).Load())
+    found = Counter((value.tag, event.step) for event in events for value in event.summary.value)
+    rows = scene.rows("SELECT name, step FROM metrics WHERE run_id = %s", run_id)
+    assert found == Counter((row["name"], row["step"]) for row in rows)

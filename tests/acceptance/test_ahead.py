@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance import invariants, toy
+from tests.acceptance import backends, invariants, toy
 from tests.acceptance.havoc import Havoc
 from tests.acceptance.scene import Scene, open_scene
 
@@ -17,11 +17,21 @@ STEPS, PROMPTS, BOUND, LEASE_S = 80, 16, 3, 4.0
 SLOW = {"type": "slowed", "grader": {"type": "exact"}, "seconds": 0.2}
 
 
+on_both = pytest.mark.parametrize("scene", backends.NAMES, indirect=True)
+on_one = pytest.mark.parametrize("scene", ["embedded"], indirect=True)  # runs so long that once must do
+
+
 @pytest.fixture(scope="module")
-def scene(shared_directory: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
-    settings, counts = {"sweep_s": 0.5, "lease_s": LEASE_S}, {"inference": 2, "rollout": 2}
-    opened = open_scene(shared_directory / "ahead", settings, counts)
-    opened.client.upload_model("base", toy.write_base(tmp_path_factory.mktemp("base"), steps=90, careless=0.5))
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return toy.write_base(tmp_path_factory.mktemp("base"), steps=90, careless=0.5)
+
+
+@pytest.fixture(scope="module")
+def scene(request: pytest.FixtureRequest, shared_directory: Path, base: Path) -> Iterator[Scene]:
+    backend = backends.choose(request.param, request.getfixturevalue)
+    settings = {"sweep_s": 0.5, "lease_s": LEASE_S, **backend.settings}
+    opened = open_scene(shared_directory / f"ahead-{backend.name}", settings, {"inference": 2, "rollout": 2})
+    opened.client.upload_model("base", base)
     yield opened
     opened.stack.stop()
 
@@ -37,6 +47,7 @@ def values(scene: Scene, run_id: str, name: str) -> list[float]:
     return [value for _, value in scene.client.metrics(run_id).series[name]]
 
 
+@on_one
 def test_rollouts_run_ahead_within_their_bound_and_teach(scene: Scene) -> None:
     prompts = 2 * PROMPTS
     changes: dict[str, Any] = {"max_staleness": BOUND, "batch": {"prompts": prompts, "samples": 8}}
@@ -53,6 +64,7 @@ def test_rollouts_run_ahead_within_their_bound_and_teach(scene: Scene) -> None:
         assert values(scene, run.id, name)
 
 
+@on_both
 def test_what_is_trained_on_is_as_stale_as_the_metric_says(scene: Scene) -> None:
     run = scene.client.create_run(toy.spec("told", "base", 12, grader=SLOW, max_staleness=BOUND, eval=None))
     scene.finished(run.id)
@@ -62,6 +74,7 @@ def test_what_is_trained_on_is_as_stale_as_the_metric_says(scene: Scene) -> None
     assert [row["stalest"] for row in rows] == values(scene, run.id, "staleness/max")
 
 
+@on_both
 def test_a_group_that_never_ends_is_waited_for_then_expires_and_training_goes_on(scene: Scene) -> None:
     grader = {**SLOW, "straggler_every": 40, "straggler_seconds": 3600}
     run = scene.client.create_run(toy.spec(
@@ -76,6 +89,7 @@ def test_a_group_that_never_ends_is_waited_for_then_expires_and_training_goes_on
     assert longest_pause(scene, run.id) > 2.0, "the step before the bound waited for it"
 
 
+@on_one
 def test_kills_lose_and_double_nothing(scene: Scene) -> None:
     steps = 160
     run = scene.client.create_run(toy.spec("killed", "base", steps, grader=SLOW, max_staleness=BOUND, eval=None))

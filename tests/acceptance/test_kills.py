@@ -17,6 +17,7 @@ from tests.acceptance.scene import Scene, open_scene
 STEPS, PROMPTS, LEASE_S = 420, 8, 2.0
 COUNTS = {"driver": 2, "trainer": 2, "rollout": 2}
 SEED = 20260
+GRACE_S = 15.0
 RANDOM_KILLS = 20
 
 
@@ -28,7 +29,9 @@ def backend(request: pytest.FixtureRequest) -> Backend:
 @pytest.fixture(scope="module")
 def scene(backend: Backend, shared_directory: Path) -> Iterator[Scene]:
     state = shared_directory / f"kills-{backend.name}"
-    opened = open_scene(state, {"lease_s": LEASE_S, "sweep_s": 0.5, **backend.settings}, COUNTS)
+    settings = {"lease_s": LEASE_S, "sweep_s": 0.5, "orphan_sweep_s": 2, "orphan_grace_s": GRACE_S,
+                "sinks": f"tensorboard://{state}/tensorboard"}
+    opened = open_scene(state, {**settings, **backend.settings}, COUNTS)
     yield opened
     opened.stack.stop()
 
@@ -66,3 +69,6 @@ def test_nothing_is_lost_and_the_weights_are_equal_bit_for_bit(
     invariants.check(scene, undisturbed.id, STEPS, PROMPTS)
     invariants.check(scene, disturbed.id, STEPS, PROMPTS)
     assert scene.weights(disturbed.id) == scene.weights(undisturbed.id)
+    invariants.check_store(scene, 3 * GRACE_S)
+    for run in (undisturbed, disturbed):
+        invariants.check_sink(scene, scene.stack.state / "tensorboard", run.id)

@@ -15,6 +15,7 @@ from tests.servers import collector as collectors
 from tests.servers.collector import Collector, Span
 
 STEPS, TRACED, PROMPTS = 5, [1, 2, 3], 16
+HELD_OUT = 2 * 32  # groups of the base's evaluation: each held-out prompt greedily and sampled
 SERVER, CLIENT, CONSUMER = 2, 3, 5  # opentelemetry.proto.trace.v1.Span.SpanKind
 SLOW = {"type": "slowed", "grader": {"type": "exact"}, "seconds": 1.0}  # leaves time to kill between two steps
 ROUTES = ("POST /v1/runs",)  # our client sends no span of its own
@@ -47,6 +48,10 @@ class Trace:
     def named(self, service: str, name: str) -> list[Span]:
         return [span for span in self.spans if (span.service, span.name) == (service, name)]
 
+    def below(self, top: str, service: str, name: str) -> list[Span]:
+        """Return those of a name that have `top` above them."""
+        return [span for span in self.named(service, name) if top in self.chain(span)]
+
     def chain(self, span: Span) -> list[str]:
         """Return `service name` of a span and of all above it, up to the root."""
         found = [f"{span.service} {span.name}"]
@@ -60,7 +65,7 @@ class Trace:
         service, _, name = chain[0].partition(" ")
         found = self.named(service, name)
         assert found, chain[0]
-        kinds = {" < ".join(self.chain(span)) for span in found if chain[1] in self.chain(span)}
+        kinds = {" < ".join(self.chain(span)) for span in found if {chain[1], chain[-2]} <= set(self.chain(span))}
         assert kinds == {" < ".join(chain)}
 
 
@@ -88,7 +93,8 @@ def whole(trace: Trace) -> bool:
     sides = Counter((span.name, span.kind) for span in trace.spans if "/" in span.name)
     paired = all(sides[name, CLIENT] == sides[name, SERVER] for name, _ in list(sides) if name not in ROUTES)
     return (steps == [TRACED] * 3 and paired and all(span.parent_id in ids for span in trace.spans)
-            and len(trace.named("rollout", "group")) == PROMPTS * len(TRACED))
+            and len(trace.named("rollout", "group")) == PROMPTS * len(TRACED) + HELD_OUT
+            and len(trace.named("driver", "evaluation")) == 1)
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +110,7 @@ def trace(scene: Scene, collector: Collector, run_id: str) -> Trace:
 
 
 STEP = ("driver step", "gateway POST /v1/runs")
-GROUP = ("rollout group", *STEP)
+EVALUATION = ("driver evaluation", "gateway POST /v1/runs")
 
 
 def test_one_trace_has_every_service(trace: Trace) -> None:
@@ -122,7 +128,8 @@ def test_from_the_request_to_the_gradient(trace: Trace) -> None:
 
 
 def test_from_the_request_through_the_queue(trace: Trace) -> None:
-    trace.check("rollout claim", "driver request", *STEP)
+    for top in (STEP, EVALUATION):
+        trace.check("rollout claim", "driver request", *top)
     assert {span.kind for span in trace.named("rollout", "claim")} == {CONSUMER}
     trace.check("driver plan", *STEP)
 
@@ -135,8 +142,9 @@ def test_from_the_request_through_the_queue(trace: Trace) -> None:
 def test_from_the_request_through_a_rollout_to_whom_it_asks(
     part: str, service: str, method: str, trace: Trace,
 ) -> None:
-    assert len(trace.named("rollout", part)) == PROMPTS * len(TRACED)
-    trace.check(f"{service} {method}", f"rollout {method}", f"rollout {part}", *GROUP)
+    for top, groups in ((STEP, PROMPTS * len(TRACED)), (EVALUATION, HELD_OUT)):
+        assert len(trace.below(top[0], "rollout", part)) == groups
+        trace.check(f"{service} {method}", f"rollout {method}", f"rollout {part}", "rollout group", *top)
     linked = [span_id for span in trace.named("rollout", method) for span_id in (span.parent_id, *span.links)]
     assert sorted(linked) == sorted(span.span_id for span in trace.named("rollout", part))
 
@@ -144,7 +152,7 @@ def test_from_the_request_through_a_rollout_to_whom_it_asks(
 def test_the_driver_asks_for_tasks_and_budgets(trace: Trace) -> None:
     draw, allocate = "SimulationService/DrawTasks", "ValueService/AllocateRollouts"
     trace.check(f"simulation {draw}", f"driver {draw}", *STEP)
-    trace.check(f"value {allocate}", f"driver {allocate}", "driver request", *STEP)
+    trace.check(f"value {allocate}", f"driver {allocate}", *STEP)
 
 
 def test_a_step_lasts_from_its_first_group_to_its_commit(trace: Trace) -> None:
@@ -158,8 +166,10 @@ def test_a_step_lasts_from_its_first_group_to_its_commit(trace: Trace) -> None:
 def test_other_steps_are_not_traced_and_other_requests_that_write_have_traces_of_their_own(
     trace: Trace, collector: Collector,
 ) -> None:
-    assert {span.attributes["step"] for span in trace.spans if "step" in span.attributes} == set(TRACED)
-    assert len(trace.named("rollout", "group")) == PROMPTS * len(TRACED)
+    assert {span.attributes["step"] for span in trace.spans if "step" in span.attributes} == {0, *TRACED}
+    assert len(trace.below("driver step", "rollout", "group")) == PROMPTS * len(TRACED)
+    (evaluation,) = trace.named("driver", "evaluation")
+    assert (evaluation.attributes["step"], evaluation.attributes["groups"]) == (0, HELD_OUT)
     others = {span.name for span in collector.everything() if span.trace_id != trace.spans[0].trace_id}
     assert "POST /v1/models" in others
     assert not [name for name in others if name.startswith("GET")]

@@ -14,8 +14,8 @@ from tests.acceptance import databases, invariants
 from tests.acceptance.havoc import Havoc
 from tests.acceptance.scene import Scene, open_scene
 
-STEPS, PROMPTS, LEASE_S = 50, 8, 4.0
-KILLED_STEPS, RANDOM_KILLS = 40, 5
+STEPS, LEARNED_PROMPTS = 80, 16
+KILLED_STEPS, PROMPTS, RANDOM_KILLS, LEASE_S = 40, 8, 5, 4.0
 
 
 @pytest.fixture(scope="module")
@@ -27,11 +27,12 @@ def scene(shared_directory: Path, tmp_path_factory: pytest.TempPathFactory) -> I
 
 
 def test_a_run_with_tools_raises_its_reward_and_stores_each_call_and_step(scene: Scene) -> None:
-    run = scene.client.create_run(databases.spec("tools", STEPS))
-    scene.finished(run.id)
+    run = scene.client.create_run(databases.spec("tools", STEPS, batch={"prompts": LEARNED_PROMPTS, "samples": 8}))
+    scene.finished(run.id, timeout_s=450)
     series = {name: [value for _, value in found] for name, found in scene.client.metrics(run.id).series.items()}
     print(f"\nreward {fmean(series['reward/mean'][:8]):.3f} -> {fmean(series['reward/mean'][-8:]):.3f}, "
           f"held out {series['eval/sampled']}")
+    # The path depends on the machine's roundings: over seeds 0.49 and 0.43 are the least that was seen.
     assert fmean(series["reward/mean"][-8:]) >= fmean(series["reward/mean"][:8]) + 0.2
     assert series["eval/sampled"][-1] >= series["eval/sampled"][0] + 0.2
     assert max(series["gap/mean"]) < 1e-4, "the trained rows are not what was sampled"

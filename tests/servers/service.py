@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from google.rpc import error_details_pb2
 from grpc_status import rpc_status
 
 from hone.rpc.client import blocking_channel
-from hone.stack import ports
+from hone.stack import interpreters, ports
 
 
 @dataclass(frozen=True)
@@ -28,18 +27,19 @@ class Service:
 def running(name: str, **variables: str) -> Iterator[Service]:
     """Run `python -m services.<name>`, with `HONE_*` and other variables on top of this environment.
 
-    Ends it by SIGTERM, unless the test did, and sees that it goes within 5 seconds.
+    Ends it by SIGTERM, unless the test did, and sees that it goes.
     """
     address = f"127.0.0.1:{ports.pick(1)[0]}"
     environ = {**os.environ, f"HONE_{name.upper()}_ADDRESS": address, **variables}
-    process = subprocess.Popen([sys.executable, "-m", f"services.{name}"], env=environ, stderr=subprocess.DEVNULL)
+    command = [interpreters.python(name, environ), "-m", f"services.{name}"]
+    process = subprocess.Popen(command, env=environ, stderr=subprocess.DEVNULL)
     try:
         with blocking_channel(address) as channel:
             grpc.channel_ready_future(channel).result(60)
             yield Service(process, channel)
         if process.poll() is None:
             process.terminate()
-            process.wait(5)
+            process.wait(60)
     finally:
         process.kill()
         process.wait()

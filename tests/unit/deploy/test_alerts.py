@@ -23,13 +23,15 @@ def promtool(need: Callable[[str | None], None]) -> str:
     return str(found)
 
 
+ENDS = {"histogram": ("_bucket", "_count", "_sum"), "counter": ("_total",), "gauge": ("",)}
+
+
 def exported() -> set[str]:
     """Return the name of every series that is told."""
     named = {family.name + ("_total" if family.counts else "") for family in gauges.FAMILIES}
     for metric in metrics.PROCESS_METRICS:
         for family in metric.describe():
-            ends = ("_bucket", "_count", "_sum") if family.type == "histogram" else ("_total",)
-            named |= {family.name + end for end in ends}
+            named |= {family.name + end for end in ENDS[family.type]}
     return named
 
 
