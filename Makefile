@@ -1,7 +1,10 @@
 ## make demo    train a small model through the whole stack and watch it improve (DEMO="--seed 2" for its options)
-## make test    all that is checked: style, types, structure, unit, integration and acceptance tests
-## make bench   measure every figure of the README here (half an hour on a quiet machine) and render its tables
+## make test    all that is checked but for vLLM and containers: style, types, structure, unit, integration and acceptance tests
+## make vllm    build vLLM's own environment, .venv-vllm (3 minutes, 4 GB); then HONE_ENGINE=vllm make demo
+## make vllm-test   the same, and test the vLLM engine in it
+## make bench   measure every figure of the README here (an hour and a half on a quiet machine) and render its tables
 ## make deps    what tests use from the system's packages: RabbitMQ, Ceph's object gateway, promtool, Chromium
+## make trl-vllm   add TRL to vLLM's environment, for the comparison with its vLLM mode
 ## make compose-test   bring deploy/docker-compose.yml up with stand-in images and train the toy run through it (minutes)
 ## make proto   write the code in libs/hone/api again after a change in proto/
 ## make structure   print the table of file and function lengths
@@ -13,15 +16,17 @@ SHELL := bash
 
 PYTHON ?= $(firstword $(foreach name,python3.11 python3,$(shell command -v $(name))))
 VENV   ?= .venv
+VLLM   ?= .venv-vllm
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 TORCH  := $(shell sed -n 's/.*"\(torch==[^"]*\)".*/\1/p' pyproject.toml)
 PYTEST := $(BIN)/python -m pytest
+ABREAST := -n 2 --dist loadscope --no-loadscope-reorder
 BUF    := .cache/buf
 
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test lint types unit integration acceptance compose-test bench deps proto lint-proto structure clean help
+.PHONY: demo test lint types unit integration acceptance vllm vllm-test trl-vllm compose-test bench deps proto lint-proto structure clean help
 
 help:
 	@sed -n 's/^## //p' Makefile
@@ -42,19 +47,34 @@ types: $(VENV)/.installed-test
 	$(BIN)/mypy checks benchmarks tests
 
 unit integration acceptance: $(VENV)/.installed-test
-	$(PYTEST) tests/$@ --durations=10 $(PYTEST_OPTIONS)
+	$(PYTEST) tests/$@ $(ABREAST) --durations=10 $(PYTEST_OPTIONS)
+
+vllm: $(VLLM)/.installed
+
+# The engine's own tests run in its environment; those of the contract and of runs in ours, on processes of its.
+vllm-test: $(VENV)/.installed-test $(VLLM)/.installed
+	$(VLLM)/bin/python -m pytest tests/vllm --durations=5 $(PYTEST_OPTIONS)
+	HONE_ENGINE=vllm HONE_VLLM_PYTHON=$(VLLM)/bin/python $(PYTEST) tests/integration/inference tests/with_vllm \
+		--durations=5 $(PYTEST_OPTIONS)
+
+trl-vllm: $(VLLM)/.installed
+	$(VLLM)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[bench]'
 
 compose-test: $(VENV)/.installed-test
 	deploy/test.sh $(BIN)/python .cache/compose
 
 bench: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks.generation
+	$(MAKE) vllm && $(BIN)/python -m benchmarks.vllm
+	$(MAKE) trl-vllm
 	$(BIN)/python -m benchmarks.grpo_step --setting short
 	$(BIN)/python -m benchmarks.grpo_step --setting variable
 	$(BIN)/python -m benchmarks.asynchronous
 	$(BIN)/python -m benchmarks.serving
+	$(BIN)/python -m benchmarks.ingest
 	$(BIN)/python -m benchmarks.overhead
 	$(BIN)/python -m benchmarks.memory
+	$(BIN)/python -m benchmarks.recovery
 	$(BIN)/python -m benchmarks.render
 
 structure: $(VENV)/.installed-test
@@ -80,6 +100,19 @@ $(VENV)/.installed-bench: pyproject.toml
 $(VENV)/.installed-test: pyproject.toml
 	@$(call create)
 	@$(call install,train$(COMMA)dev$(COMMA)textworld$(COMMA)tensorboard$(COMMA)mlflow$(COMMA)wandb$(MOTO))
+
+# vLLM pins torch and transformers, so it has an environment of its own; what torch and vLLM are is in pyproject.toml.
+# The CPU build asks for three libraries that exist for CUDA alone and break every import; text models need none.
+$(VLLM)/.installed: pyproject.toml
+	@begin=$$SECONDS; \
+	$(PYTHON) -m venv $(VLLM); \
+	pip="$(VLLM)/bin/python -m pip --disable-pip-version-check --quiet"; \
+	echo "installing $(TORCH) in $(VLLM) ..."; $$pip install '$(TORCH)'; \
+	echo "installing vLLM and Hone in $(VLLM) ..."; $$pip install -e '.[vllm,test]'; \
+	$$pip uninstall --yes torchvision torchaudio torchcodec; \
+	$(VLLM)/bin/python -c 'import services.inference.vllm.kind' > $(VLLM)/import.log 2>&1 \
+		|| { cat $(VLLM)/import.log; echo "vLLM is installed but cannot be imported" >&2; exit 1; }; \
+	touch $@; echo "installed in $$((SECONDS - begin)) s"
 
 COMMA := ,
 # The S3 server of the tests: Ceph's where it is installed, otherwise moto's.
@@ -117,4 +150,4 @@ deps:
 	$$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $${missing[@]} > /dev/null
 
 clean:
-	rm -rf $(VENV) .cache .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf $(VENV) $(VLLM) .cache .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

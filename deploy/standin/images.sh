@@ -36,7 +36,7 @@ certificates() {
 
 torch() {
   local context=$cache/torch requirement
-  requirement=$(sed -n 's/^train = \["\(torch==[^"]*\)".*/\1/p' "$here/../../pyproject.toml")
+  requirement=$(sed -n 's/.*"\(torch==[^"]*\)".*/\1/p' "$here/../../pyproject.toml")
   mkdir -p "$context"
   compgen -G "$context/torch-*.whl" > /dev/null \
     || "$python" -m pip download --quiet --no-deps --dest "$context" "$requirement"
