@@ -60,7 +60,7 @@ class Crew:
     def do(self, order: Order, work: Callable[[], Result]) -> Result:
         """Have the others do what is ordered, and do it here as `work`.
 
-        What every rank alike could not do raises here as it would alone. Raises RanksLost when they differ.
+        What no rank could do raises here as it would alone. Raises RanksLost when some could.
         """
         self._tell(order)
         return self._together(work)
@@ -112,10 +112,13 @@ class Crew:
         return result
 
     def _compare(self, said: str) -> None:
-        """Hear how the others fared. Raises RanksLost unless all fared alike: they no longer stand at one place."""
+        """Hear how the others fared. Raises RanksLost where some could and some could not: they stand apart."""
         heard = [words.decode() for words in self.ranks.exchanged(said.encode())]
+        told = "; ".join(f"rank {rank}: {words or 'done'}" for rank, words in enumerate(heard))
+        if len({bool(words) for words in heard}) > 1:
+            raise RanksLost(told)
         if len(set(heard)) > 1:
-            raise RanksLost("; ".join(f"rank {rank}: {words or 'done'}" for rank, words in enumerate(heard)))
+            log.warning("no rank could, each for a reason of its own: %s", told)
 
 
 class Led:

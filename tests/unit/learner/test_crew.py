@@ -105,6 +105,15 @@ def test_what_every_rank_refuses_alike_is_the_plans_fault():
         led.forward_backward(made, samples[1:], [])
 
 
+def test_what_no_rank_could_do_fails_once_even_if_each_says_why_in_its_own_words():
+    made, samples = random_step()
+    ranks = Two()
+    led = Crew(ranks).learner(Start.first(FILES), OPTIMIZER, 100)
+    ranks.other = b"MemoryError: tried to allocate 3 bytes"
+    with pytest.raises(RejectedPlan):
+        led.forward_backward(made, samples[1:], [])
+
+
 def test_a_rank_that_could_not_ends_all():
     ranks = Two()
     led = Crew(ranks).learner(Start.first(FILES), OPTIMIZER, 100)
