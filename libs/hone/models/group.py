@@ -36,7 +36,9 @@ class Group(Ranks):
         self._mesh = mesh
         # Apart from the tensors' exchanges, so that a rank that failed amid those can still say so.
         self._words = dist.new_group(backend="gloo", timeout=timedelta(seconds=stall_s))
-        self._orders = dist.new_group(backend="gloo", timeout=timedelta(seconds=_ORDER_S))
+        # Rank 0 waits as well, until the others take an order: one that hangs before that is lost as any other is.
+        patience_s = stall_s if self.rank == 0 else _ORDER_S
+        self._orders = dist.new_group(backend="gloo", timeout=timedelta(seconds=patience_s))
 
     @classmethod
     def join(cls, kind: str, stall_s: float) -> "Group":

@@ -1,14 +1,17 @@
-"""`python -m tests.integration.learner.ranked play|ask DIRECTORY STALL_S`, under torchrun: what two ranks do in tests.
+"""`python -m tests.integration.learner.ranked play|ask|rest DIRECTORY STALL_S`, under torchrun: what ranks do in tests.
 
 play    every case; its figures and files lie in a folder of its name below DIRECTORY, where rank 0 writes them
 ask     log-probabilities, again and again until a rank is lost; DIRECTORY/begun says that it has begun
+rest    the same, and rank 1 stands still before it takes its fourth order
 """
 
 import json
 import os
+import signal
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any, cast
 
@@ -17,6 +20,7 @@ from torch.distributed.tensor import DTensor
 
 from hone.models import toy
 from hone.models.adapter import Lora
+from hone.models.ranks import Ranks
 from hone.trajectory import parts
 from hone.trajectory.plan import StepPlan
 from services.learner.trainer.crew import Crew, Led, planned
@@ -144,9 +148,22 @@ def play_all(crew: Crew, directory: Path) -> None:
 
 def ask(crew: Crew, directory: Path) -> None:
     """Ask until a rank is lost."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # torchrun ends it when the other died: let it say why first
     learner = crew.learner(start(CASES["ragged"]), OPTIMIZER, 40)
     while learner.logprobs(SEQUENCES):
         (directory / "begun").touch()
+
+
+def stand_still(ranks: Ranks, orders: int) -> None:
+    """Let this rank stop between two orders: before it takes the one after so many."""
+    take, taken = ranks.told, count()
+
+    def told(message: bytes) -> bytes:
+        if next(taken) == orders:
+            os.kill(os.getpid(), signal.SIGSTOP)
+        return take(message)
+
+    ranks.told = told  # type: ignore[method-assign]
 
 
 def main() -> None:
@@ -157,9 +174,11 @@ def main() -> None:
     work, directory, crew = sys.argv[1], Path(sys.argv[2]), Crew(Group.join("cpu", float(sys.argv[3])))
     if crew.ranks.rank:
         (directory / "pid").write_text(str(os.getpid()))
+        if work == "rest":
+            stand_still(crew.ranks, 3)
         crew.follow()
     else:
-        {"play": play_all, "ask": ask}[work](crew, directory)
+        {"play": play_all, "ask": ask, "rest": ask}[work](crew, directory)
         crew.end()
 
 

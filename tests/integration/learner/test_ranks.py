@@ -126,8 +126,15 @@ def test_what_no_rank_can_do_is_refused_and_they_go_on(played: Path) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
 def test_a_rank_that_dies_or_hangs_ends_the_other(tmp_path: Path, number: int) -> None:
-    with torchrun("ask", tmp_path / "two", 2) as process:
+    with torchrun("ask", tmp_path / "two", 15) as process:
         wait_for("both ranks at work", (tmp_path / "two" / "begun").exists, 120)
         os.kill(int((tmp_path / "two" / "pid").read_text()), number)
+        assert process.stdout is not None
+        assert any("RanksLost" in line for line in process.stdout), "rank 0 says what ended it"
+
+
+@pytest.mark.timeout(120)
+def test_a_rank_that_hangs_between_two_orders_ends_the_other(tmp_path: Path) -> None:
+    with torchrun("rest", tmp_path / "two", 15) as process:
         assert process.stdout is not None
         assert any("RanksLost" in line for line in process.stdout), "rank 0 says what ended it"
