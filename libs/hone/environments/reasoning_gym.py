@@ -1,6 +1,8 @@
 """Any task of the reasoning-gym package, by its name and its own configuration. The package is imported when needed."""
 
+import ast
 import random
+import re
 import sys
 from dataclasses import fields
 from functools import lru_cache
@@ -15,6 +17,14 @@ _OURS = frozenset({"seed", "size"})
 HASH_ORDERED = frozenset(
     {"isomorphic_strings", "knight_swap", "polynomial_multiplication", "ransom_note", "word_ladder"})
 """Tasks that walk over Python sets of text: equal seeds give equal questions only under PYTHONHASHSEED=0."""
+_EVALUATED = frozenset({"binary_matrix", "n_queens", "spiral_matrix", "string_insertion"})
+"""Tasks whose verifiers call eval with what a policy wrote. Literals are all that an answer needs to be."""
+_PARSED = frozenset(
+    {"countdown", "intermediate_integration", "polynomial_multiplication", "puzzle24", "simple_integration"})
+"""Tasks whose verifiers let sympy parse what a policy wrote, which runs it as Python. Only formulas get there."""
+_FORMULA = re.compile(
+    r"(?:\d|\b(?:[^\W\d_]|Abs|exp|ln|log|pi|sqrt|a?(?:cos|sin|tan)h?)\b|[\s+\-*/^!().,])*", re.ASCII)
+_UNREADABLE = "("
 
 
 class ReasoningGymParams(Params):
@@ -30,6 +40,7 @@ class ReasoningGym(Asks):
 
     summary = "Any reasoning-gym task by name and configuration, judged by its own verifier."
     params = ReasoningGymParams
+    foreign = True
 
     def messages(self, params: ReasoningGymParams, seed: int, item: Row | None) -> list[Message]:
         return [{"role": "user", "content": entry(params, seed)["question"]}]
@@ -52,6 +63,10 @@ def entry(params: ReasoningGymParams, seed: int) -> dict[str, Any]:
 def score(params: ReasoningGymParams, seed: int, answer: str) -> float:
     """Return what the task's own verifier gives an answer. Raises WrongParams."""
     dataset, made = _generated(_Key(params), seed)
+    if params.task in _EVALUATED:
+        vars(sys.modules[type(dataset).__module__])["eval"] = ast.literal_eval
+    elif params.task in _PARSED and not _FORMULA.fullmatch(answer):
+        answer = _UNREADABLE
     return float(dataset.score_answer(answer, made))
 
 
@@ -84,7 +99,7 @@ def _generated(key: _Key, seed: int) -> tuple[Any, dict[str, Any]]:
     try:
         dataset = dataset_class(config_class(seed=seed, size=1, **given))
         return dataset, dataset[0]
-    except (AssertionError, ValueError, TypeError) as error:
+    except (ArithmeticError, AssertionError, LookupError, TypeError, ValueError) as error:
         raise WrongParams("params", key.params.model_dump(), f"what {key.params.task} takes: {error}") from error
     finally:
         random.setstate(before)

@@ -1,5 +1,6 @@
 """A reasoning-gym task's own verifier decides."""
 
+import os
 from typing import Any
 
 import pytest
@@ -45,3 +46,25 @@ def test_a_required_tag_that_is_missing_is_no_answer() -> None:
 def test_a_row_that_names_no_task_is_our_fault(item: dict[str, Any]) -> None:
     result = grade(item, "7")
     assert (result.status, result.score) == (Status.INVALID_SPEC, None)
+
+
+RUN = "__import__('os').environ.setdefault('HONE_ESCAPED', 'yes')"
+
+
+@pytest.mark.parametrize("task", ["binary_matrix", "n_queens", "spiral_matrix", "string_insertion", "countdown",
+                                  "puzzle24", "polynomial_multiplication", "simple_integration",
+                                  "intermediate_integration"])
+def test_no_verifier_runs_what_a_policy_wrote(task: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HONE_ESCAPED", raising=False)
+    monkeypatch.setattr("hone.environments.reasoning_gym.HASH_ORDERED", frozenset())
+    item = episode(make("reasoning_gym", {"task": task}, 3)).reset().item
+    for answer in (RUN, f"[{RUN}]", f"1 + ({RUN} == 'x')", "oracle_answer.split()"):
+        assert (grade(item, answer).score or 0.0) <= 0.05
+    assert "HONE_ESCAPED" not in os.environ
+    if item["answer"]:
+        assert grade(item, item["answer"]).score == 1.0
+
+
+def test_a_literal_answer_is_still_read() -> None:
+    item = episode(make("reasoning_gym", {"task": "spiral_matrix"}, 3)).reset().item
+    assert (grade(item, str(item["answer"].split())).score or 0.0) > 0
