@@ -138,6 +138,10 @@ class Environment(Protocol):
     def columns(self) -> frozenset[str] | None:
         """What a dataset's rows need besides their prompt to be tasks here; None: it makes all its tasks."""
 
+    @property
+    def foreign(self) -> bool:
+        """Whether somebody else's code makes the questions: what it does with a spec's parameters is tried apart."""
+
     def messages(self, params: Any, seed: int, item: Row | None) -> list[Message]:
         """Return what the policy is asked first. Raises WrongParams."""
 

@@ -22,6 +22,7 @@ class Asks(ABC):
 
     harness = "chat"
     columns: frozenset[str] | None = None
+    foreign = False
 
     @abstractmethod
     def messages(self, params: Any, seed: int, item: Row | None) -> list[Message]:

@@ -48,6 +48,7 @@ class TextWorld:
     params = TextWorldParams
     harness = "chat"
     columns = None
+    foreign = True
 
     def messages(self, params: TextWorldParams, seed: int, item: Row | None) -> list[Message]:
         return self.episode(params, seed, item).reset().messages

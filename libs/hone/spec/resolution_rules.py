@@ -7,9 +7,8 @@ from pydantic import BaseModel, ValidationError
 
 from hone.algorithms import presets
 from hone.algorithms.slots import SLOTS, SlotError
-from hone.environments import ENVIRONMENTS
+from hone.environments import ENVIRONMENTS, trial
 from hone.environments.contract import WrongParams
-from hone.environments.reasoning_gym import HASH_ORDERED
 from hone.graders import specs
 from hone.harnesses import HARNESSES
 from hone.spec.problems import Invalid, Problem, found, from_validation, one_of
@@ -114,11 +113,13 @@ def _source(source: TaskSource, at: str) -> list[Problem]:
     if source.dataset is not None and environment.columns is None:
         return [Problem(f"{at}.dataset", found(source.dataset), f"none: environment {name} makes its own tasks")]
     problems = _validated(environment.params, source.params, f"{at}.params")
-    # These are drawn under a fixed hash seed, which the simulation service runs with and a shell does not.
-    if problems or source.dataset is not None or source.params.get("task") in HASH_ORDERED:
+    if problems or source.dataset is not None:
         return problems
     try:
-        environment.messages(environment.params.model_validate(source.params), 0, None)
+        if environment.foreign:
+            trial.tried(name, source.params)
+        else:
+            environment.messages(environment.params.model_validate(source.params), 0, None)
     except WrongParams as error:
         return [Problem(f"{at}.{error.field}", found(error.found), error.expected)]
     return []

@@ -1,0 +1,58 @@
+"""A first question, made in a process of its own: what a foreign generator does with given parameters is bounded there.
+
+`python -m hone.environments.trial NAME` reads parameters as JSON and prints what is wrong with them, or null.
+"""
+
+import json
+import os
+import resource
+import subprocess
+import sys
+from functools import lru_cache
+from typing import Any
+
+from hone.environments import ENVIRONMENTS
+from hone.environments.contract import WrongParams
+
+LONGEST_S, MOST_BYTES = 20, 4 * 2**30
+_FIXED = {"PYTHONHASHSEED": "0", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+"""What questions are drawn under everywhere."""
+
+
+def tried(environment: str, params: dict[str, Any]) -> None:
+    """Draw a question. Raises WrongParams when none comes, or takes more than LONGEST_S seconds or MOST_BYTES."""
+    _tried(environment, json.dumps(params, sort_keys=True))
+
+
+@lru_cache(maxsize=1024)
+def _tried(environment: str, params: str) -> None:
+    command = [sys.executable, "-m", "hone.environments.trial", environment]
+    bounds = f"what makes a question within {LONGEST_S} s and {MOST_BYTES // 2**30} GiB"
+    try:
+        answer = subprocess.run(command, input=params, capture_output=True, text=True, timeout=LONGEST_S,
+                                env={**os.environ, **_FIXED}, check=False)
+    except subprocess.TimeoutExpired:
+        raise WrongParams("params", json.loads(params), bounds) from None
+    if answer.returncode:
+        ended = answer.stderr.strip().rpartition("\n")[2] or f"exit status {answer.returncode}"
+        raise WrongParams("params", json.loads(params), f"{bounds} ({ended})")
+    if problem := json.loads(answer.stdout.splitlines()[-1]):
+        raise WrongParams(*problem)
+
+
+def _problem(environment: str, params: dict[str, Any]) -> tuple[str, object, str] | None:
+    asks = ENVIRONMENTS[environment]
+    try:
+        asks.messages(asks.params.model_validate(params), 0, None)
+    except WrongParams as error:
+        return error.field, error.found, error.expected
+    return None
+
+
+def main() -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
+    print(json.dumps(_problem(sys.argv[1], json.load(sys.stdin))))
+
+
+if __name__ == "__main__":
+    main()
