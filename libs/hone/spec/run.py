@@ -4,6 +4,11 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+MOST = 2**31 - 1
+"""The largest count: a row's and a message's integer hold no more."""
+LONGEST_S = 1e8
+"""The longest time that can be asked for, three years: a day that far away is still a date."""
+
 
 class Strict(BaseModel):
     """Unknown keys are errors, values never change after validation."""
@@ -64,9 +69,10 @@ class TaskSource(Strict):
 class EvalSpec(Strict):
     """Held-out evaluation: tasks that training never draws."""
 
-    prompts: int = Field(256, ge=1, description="Held-out prompts, disjoint from training by content hash.")
+    prompts: int = Field(
+        256, ge=1, le=65_536, description="Held-out prompts, disjoint from training by content hash.")
     every: int = Field(
-        25, ge=1, description="Steps between evaluations; the base and the last step are always evaluated.")
+        25, ge=1, le=MOST, description="Steps between evaluations; the base and the last step are always evaluated.")
     seed: int = Field(1_000_003, ge=0, lt=2**31, description="Seed of the held-out draw.")
     source: TaskSource | None = Field(None, description="Where held-out tasks come from; default: the training source.")
 
@@ -74,18 +80,18 @@ class EvalSpec(Strict):
 class SamplingSpec(Strict):
     """How training samples are drawn."""
 
-    max_tokens: int = Field(256, ge=1, description="Completion tokens at most.")
+    max_tokens: int = Field(256, ge=1, le=MOST, description="Completion tokens at most.")
     temperature: float = Field(1.0, ge=1e-3, description="Divides the logits.")
     top_p: float = Field(1.0, gt=0, le=1, description="Nucleus mass kept.")
-    top_k: int = Field(0, ge=0, description="Likeliest tokens kept; 0 keeps all.")
-    stop: list[str] = Field(default_factory=list, description="Texts that end a completion.")
+    top_k: int = Field(0, ge=0, le=MOST, description="Likeliest tokens kept; 0 keeps all.")
+    stop: list[str] = Field(default_factory=list, max_length=64, description="Texts that end a completion.")
 
 
 class BatchSpec(Strict):
     """Size of a step."""
 
-    prompts: int = Field(32, ge=1, description="Groups per step (rows per step when supervised).")
-    samples: int = Field(8, ge=1, description="Rollouts per group.")
+    prompts: int = Field(32, ge=1, le=65_536, description="Groups per step (rows per step when supervised).")
+    samples: int = Field(8, ge=1, le=4096, description="Rollouts per group.")
 
 
 class OptimizerSpec(Strict):
@@ -143,18 +149,22 @@ class RunSpec(Strict):
     sampling: SamplingSpec = Field(default_factory=SamplingSpec)
     batch: BatchSpec = Field(default_factory=BatchSpec)
     optimizer: OptimizerSpec = Field(default_factory=OptimizerSpec)
-    steps: Annotated[int, Field(ge=1, description="Training steps.")]
+    steps: Annotated[int, Field(ge=1, le=MOST, description="Training steps.")]
     eval: EvalSpec | None = Field(default_factory=EvalSpec, description="null: no evaluation.")
     max_staleness: int = Field(
         0, ge=0, le=64, description="Versions rollouts may run ahead; 0 is synchronous and deterministic.")
     group_deadline_s: float = Field(
-        600, gt=0, description="With max_staleness above 0: seconds after which a group that is not ready is given up.")
-    snapshot_every: int = Field(1, ge=1, description="Steps between optimizer snapshots.")
-    keep_versions: int = Field(4, ge=1, description="Newest versions whose weights are kept, besides checkpoints.")
-    checkpoint_every: int = Field(0, ge=0, description="Steps between versions kept for good; 0 keeps the last only.")
+        600, gt=0, le=LONGEST_S,
+        description="With max_staleness above 0: seconds after which a group that is not ready is given up.")
+    snapshot_every: int = Field(1, ge=1, le=MOST, description="Steps between optimizer snapshots.")
+    keep_versions: int = Field(
+        4, ge=1, le=MOST, description="Newest versions whose weights are kept, besides checkpoints.")
+    checkpoint_every: int = Field(
+        0, ge=0, le=MOST, description="Steps between versions kept for good; 0 keeps the last only.")
     gap_alarm_nats: float = Field(
         0.01, gt=0, description="Mean trainer-sampler gap, nats a token, above which an alarm is raised.")
-    deadline_s: float = Field(86_400, gt=0, description="Seconds after which the run fails with its reason.")
+    deadline_s: float = Field(
+        86_400, gt=0, le=LONGEST_S, description="Seconds after which the run fails with its reason.")
 
     @model_validator(mode="before")
     @classmethod

@@ -4,8 +4,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from pydantic import ValidationError
+
 from hone.spec.run import RunSpec
-from hone.store.database import Database, Transaction
+from hone.store.database import Database, Row, Transaction
 
 
 class LeaseLost(RuntimeError):
@@ -25,14 +27,32 @@ class Lease:
 
 
 def acquire(database: Database, owner: str, lease_s: float) -> Lease | None:
-    """Lease the oldest open run that nobody holds, or return None when there is none."""
+    """Lease the oldest open run that nobody holds, or return None when there is none.
+
+    One whose stored spec is not understood, written by another release say, fails here.
+    """
     with database.transaction() as transaction:
         row = transaction.one("driver.lease_run", owner=owner, lease_s=lease_s)
     if row is None:
         return None
-    spec = RunSpec.model_validate(row["spec"])
+    try:
+        spec = RunSpec.model_validate(row["spec"])
+    except ValidationError as error:
+        _fail(database, row, f"the spec is not understood: {error}")
+        return None
     return Lease(row["id"], row["tenant_id"], row["policy_model_id"], spec, row["lease_epoch"],
                  row["traceparent"])
+
+
+def _fail(database: Database, row: Row, reason: str) -> None:
+    run = {"run_id": row["id"]}
+    with database.transaction() as transaction:
+        transaction.run("driver.drop_open_groups", **run, reason="failed")
+        transaction.run("driver.cancel_steps", **run)
+        transaction.run("driver.cancel_operations", model_id=row["policy_model_id"], reason="the run failed")
+        transaction.run("driver.set_state", **run, epoch=row["lease_epoch"], state="failed", reason=reason)
+        transaction.run("driver.record_event", **run, tenant_id=row["tenant_id"], kind="failed", step=None,
+                        message=reason, data="{}")
 
 
 def renew(database: Database, lease: Lease, lease_s: float) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 import grpc
-from psycopg import InterfaceError, OperationalError
+from psycopg import DataError, InterfaceError, OperationalError
 
 from hone.queues.hints import Hints
 from hone.rpc import errors
@@ -75,7 +75,7 @@ class Driver:
                 pass
         except grpc.RpcError as error:
             self._answer_rpc_error(run, error)
-        except (LookupError, ValueError) as problem:
+        except (LookupError, ValueError, DataError) as problem:
             log.exception("run %s fails", run.lease.run_id)
             run.fail(str(problem))
 

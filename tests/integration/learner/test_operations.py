@@ -116,3 +116,35 @@ def plan(database: Database, lease: leases.Lease, run: RunRows) -> int:
     """Append an operation under the driver's fence, as a plan does; return its place."""
     with leases.fenced(database, lease) as transaction:
         return int(append(transaction, run.tenant_id, run.model_id, [("d", "save", {"number": 0})])[0]["seq"])
+
+
+def test_an_export_that_nobody_finished_in_time_keeps_nothing_waiting(
+    database: Database, postgres_owner_url: str
+) -> None:
+    run = add_run(postgres_owner_url)
+    with database.transaction() as transaction:
+        append(transaction, run.tenant_id, run.model_id, [("e", "export", {"version_id": "ver"}),
+                                                          ("s", "save", {"number": 0})])
+    with psycopg.connect(postgres_owner_url) as connection:
+        connection.execute("UPDATE operations SET deadline = now() WHERE model_id = %s AND kind = 'export'",
+                           [run.model_id])
+    with database.transaction() as transaction:
+        assert [row["kind"] for row in transaction.all("trainer.queued", model_id=run.model_id)] == ["export"]
+        transaction.run("trainer.expire_exports", model_id=run.model_id)
+        assert [row["kind"] for row in transaction.all("trainer.queued", model_id=run.model_id)] == ["save"]
+
+
+def test_a_run_whose_spec_is_not_understood_fails_and_holds_nobody_up(
+    database: Database, postgres_owner_url: str
+) -> None:
+    run = add_run(postgres_owner_url)
+    with psycopg.connect(postgres_owner_url) as connection:
+        connection.execute("UPDATE runs SET spec = spec || '{\"steps\": 3000000000}' WHERE id = %s", [run.run_id])
+    assert leases.acquire(database, OWNER_A, lease_s=60) is None
+    with psycopg.connect(postgres_owner_url) as connection:
+        row = connection.execute("SELECT state, reason FROM runs WHERE id = %s", [run.run_id]).fetchone()
+        events = connection.execute("SELECT kind FROM events WHERE run_id = %s", [run.run_id]).fetchall()
+    assert row is not None
+    assert row[0] == "failed"
+    assert "steps" in row[1]
+    assert events == [("failed",)]

@@ -167,6 +167,37 @@ def test_an_absent_file_is_a_problem_like_any(tmp_path: Path) -> None:
         read(tmp_path / "absent.yaml")
 
 
+@pytest.mark.parametrize(("changes", "field", "expected"), [
+    ({"steps": 3_000_000_000}, "steps", "less than or equal to 2147483647"),
+    ({"deadline_s": 1e12}, "deadline_s", "less than or equal to 100000000"),
+    ({"max_staleness": 1, "group_deadline_s": 1e13}, "group_deadline_s", "less than or equal to 100000000"),
+    ({"batch": {"prompts": 10**9}}, "batch.prompts", "less than or equal to 65536"),
+    ({"batch": {"samples": 10**9}}, "batch.samples", "less than or equal to 4096"),
+    ({"sampling": {"top_k": 2**31}}, "sampling.top_k", "less than or equal to 2147483647"),
+    ({"sampling": {"stop": ["x"] * 65}}, "sampling.stop", "at most 64 items"),
+])
+def test_no_number_is_larger_than_rows_and_messages_hold(changes: dict[str, Any], field: str, expected: str) -> None:
+    (problem,) = _problems({**BASE, **changes}) or []
+    assert problem.field == field
+    assert expected in problem.expected
+
+
+@pytest.mark.parametrize("params", [
+    {"task": "count_primes", "max_n": 10**10}, {"task": "simple_integration", "operators": []}])
+def test_what_a_foreign_generator_cannot_bear_is_refused_and_hurts_nobody(params: dict[str, Any]) -> None:
+    (problem,) = _problems({**BASE, "task": {"environment": "reasoning_gym", "params": params}}) or []
+    assert problem.field == "task.params"
+    assert "within 20 s and 4 GiB" in problem.expected or "Cannot choose from an empty sequence" in problem.expected
+
+
+def test_endless_nesting_is_refused() -> None:
+    nested: Any = 1
+    for _ in range(600):
+        nested = [nested]
+    (problem,) = _problems({**BASE, "grader": {"type": "exact", "x": nested}}) or []
+    assert problem.found == "values nested more than 50 deep"
+
+
 TEXT = st.text("abc\0\ud800é", max_size=4)
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-3, 3) | st.floats() | TEXT,
