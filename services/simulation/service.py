@@ -1,6 +1,7 @@
 """The Simulation service: tasks are drawn, episodes reset and stepped. It keeps nothing that cannot be recreated."""
 
 import json
+import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -18,6 +19,8 @@ from services.simulation.maker import Maker
 from services.simulation.sessions import Session, Sessions
 
 MAX_TASKS = 65_536
+_LONGEST_REFUSAL = 1000
+_log = logging.getLogger(__name__)
 SPLITS: dict[int, Split] = {simulation_pb2.SPLIT_TRAIN: "train", simulation_pb2.SPLIT_HELD_OUT: "held_out"}
 
 
@@ -125,6 +128,9 @@ def _outcome(session: Session | None, one: simulation_pb2.StepRequest) -> simula
         return simulation_pb2.StepOutcome(taken=messages.transition(session.step(one.index, one.action)))
     except (InvalidField, Refused) as error:
         return simulation_pb2.StepOutcome(refused=str(error))
+    except Exception as error:  # one session's trouble is not its neighbours'
+        _log.exception("step %d of session %s", one.index, one.session_id)
+        return simulation_pb2.StepOutcome(refused=ascii(error)[:_LONGEST_REFUSAL])
 
 
 def _snapshot(session: Session) -> simulation_pb2.SnapshotResponse:

@@ -23,12 +23,17 @@ from hone.environments.tools import Tool, ToolError, tool_call, use
 _STEPS_PER_QUERY = 2_000_000
 _HANDLER_EVERY = 10_000
 _PAGES = 4_096
-_LIMITS = {sqlite3.SQLITE_LIMIT_ATTACHED: 0, sqlite3.SQLITE_LIMIT_LENGTH: 100_000,
+_LIMITS = {sqlite3.SQLITE_LIMIT_ATTACHED: 0, sqlite3.SQLITE_LIMIT_LENGTH: 100_000, sqlite3.SQLITE_LIMIT_COLUMN: 100,
            sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 100}
 _PRAGMAS = {"table_info", "table_xinfo", "table_list", "index_list", "index_info", "foreign_key_list"}
 _RANDOM = {"random", "randomblob", "load_extension"}
-_TEXT = 2_000
-"""Characters of a result that the policy is shown."""
+_FILES = {sqlite3.SQLITE_ATTACH, sqlite3.SQLITE_DETACH, sqlite3.SQLITE_CREATE_TEMP_INDEX,
+          sqlite3.SQLITE_CREATE_TEMP_TABLE, sqlite3.SQLITE_CREATE_TEMP_TRIGGER, sqlite3.SQLITE_CREATE_TEMP_VIEW}
+"""Statements that open a file; a temporary table's would be bounded by nothing."""
+_HEAP_BYTES = 2**28
+"""What SQLite takes at most, of all episodes of this process at a time."""
+_TEXT, _ROWS = 2_000, 200
+"""Characters and rows of a result that the policy is shown."""
 
 _KINDS = "abcd"
 _QUESTIONS = {
@@ -75,6 +80,7 @@ class Sqlite:
     params = SqliteParams
     harness = "tool_loop"
     columns = frozenset({"database", "answer"})
+    foreign = False
 
     def messages(self, params: SqliteParams, seed: int, item: Row | None) -> list[Message]:
         return [{"role": "user", "content": _asked(params, seed, item).question + "\n"}]
@@ -141,14 +147,16 @@ class SqliteEpisode:
     def _query(self, arguments: Query) -> str:
         connection = _opened(self._state.database)
         try:
-            rows = connection.execute(arguments.sql).fetchmany(200)
+            said = _shown(connection.execute(arguments.sql))
             connection.commit()
             self._state.database = _bytes(connection)
+        except MemoryError as error:
+            raise ToolError("out of memory") from error
         except (sqlite3.Error, sqlite3.Warning, OverflowError, UnicodeError) as error:
             raise ToolError(str(error)) from error
         finally:
             connection.close()
-        return "\n".join("|".join(map(_cell, row)) for row in rows)[:_TEXT]
+        return said
 
     def _seen(self, said: list[Message]) -> Observation:
         item = {"question": self._asked.question, "answer": self._asked.answer, "verified": self.verify()}
@@ -206,7 +214,8 @@ def _opened(database: bytes) -> sqlite3.Connection:
         left -= 1
         return int(left <= 0)
 
-    connection.execute(f"PRAGMA max_page_count = {_PAGES}")
+    for pragma in (f"max_page_count = {_PAGES}", f"hard_heap_limit = {_HEAP_BYTES}", "temp_store = MEMORY"):
+        connection.execute(f"PRAGMA {pragma}")
     connection.set_progress_handler(tick, _HANDLER_EVERY)
     connection.set_authorizer(_authorized)
     for limit, value in _LIMITS.items():
@@ -216,7 +225,7 @@ def _opened(database: bytes) -> sqlite3.Connection:
 
 def _authorized(action: int, first: str | None, second: str | None, *_: str | None) -> int:
     refused = (
-        action in (sqlite3.SQLITE_ATTACH, sqlite3.SQLITE_DETACH)
+        action in _FILES
         or (action == sqlite3.SQLITE_PRAGMA and first not in _PRAGMAS)
         or (action == sqlite3.SQLITE_FUNCTION and second in _RANDOM))
     return sqlite3.SQLITE_DENY if refused else sqlite3.SQLITE_OK
@@ -225,6 +234,18 @@ def _authorized(action: int, first: str | None, second: str | None, *_: str | No
 def _bytes(connection: sqlite3.Connection) -> bytes:
     connection.set_authorizer(None)
     return bytes(connection.serialize())
+
+
+def _shown(rows: sqlite3.Cursor) -> str:
+    """Return rows as text, read only as far as they are shown."""
+    lines, length = list[str](), 0
+    for row in rows:
+        lines.append("|".join(map(_cell, row)))
+        length += len(lines[-1]) + 1
+        if length > _TEXT or len(lines) == _ROWS:
+            break
+    rows.close()
+    return "\n".join(lines)[:_TEXT]
 
 
 def _cell(value: object) -> str:

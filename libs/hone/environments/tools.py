@@ -50,7 +50,7 @@ def tool_call(action: str) -> ToolCall | None:
     """Return the call that an action is; None when it is plain text."""
     try:
         given = json.loads(action)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     if not isinstance(given, dict) or set(given) != {"tool", "arguments"} or not isinstance(given["arguments"], dict):
         return None

@@ -72,5 +72,5 @@ def _shown(value: Any) -> str:
 def _parsed(output_text: str) -> Any:
     try:
         return json.loads(output_text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise NoAnswer(f"sample_parse_error: the output is no JSON ({error})") from error

@@ -63,7 +63,8 @@ def _read(text: str) -> ToolCall:
     try:
         given = json.loads(text)
         name, arguments = given["name"], given.get("arguments", {})
-    except (ValueError, TypeError, KeyError, AttributeError):
+        name.encode()  # half of a surrogate pair is no name, and goes through no message
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return ToolCall(None, {"text": text})
     if not isinstance(name, str) or not isinstance(arguments, dict):
         return ToolCall(None, {"text": text})

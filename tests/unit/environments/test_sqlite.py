@@ -69,6 +69,9 @@ def test_a_wrong_answer_scores_zero_and_an_episode_without_one_too() -> None:
     (query("SELECT random()"), "not authorized"),
     (query("PRAGMA max_page_count = 1000000000"), "not authorized"),
     (query("SELECT zeroblob(10000000)"), "too big"),
+    (query("CREATE TEMP TABLE u AS SELECT zeroblob(99000) FROM t"), "not authorized"),
+    (query("CREATE TEMP VIEW u AS SELECT 1"), "not authorized"),
+    (query(f"SELECT {', '.join(['1'] * 101)}"), "too many columns"),
 ])
 def test_what_a_query_may_not_do_is_told_and_ends_nothing(action: str, words: str) -> None:
     one = begun(ROW)
@@ -83,6 +86,14 @@ def test_no_file_can_be_reached(sql: str, tmp_path: Path) -> None:
     taken = one.step(query(sql.format(path=tmp_path / "out.db")))
     assert not taken.valid
     assert list(tmp_path.iterdir()) == []
+
+
+def test_rows_are_read_only_as_far_as_they_are_shown() -> None:
+    endless = ("WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) "
+               "SELECT n, printf('%.*c', {width}, 'a') FROM c")
+    wide, narrow = (said(begun(ROW), query(endless.format(width=width))) for width in (90_000, 1))
+    assert (len(wide), wide[:4]) == (2_001, "1|aa")
+    assert narrow.splitlines()[-1] == "200|a"
 
 
 def test_a_change_is_the_episodes_own_and_changes_its_state() -> None:
@@ -105,3 +116,8 @@ def test_a_tool_is_described_as_functions_are() -> None:
     assert tool["function"]["name"] == "query"
     assert tool["function"]["parameters"]["required"] == ["sql"]
     assert json.dumps(tool)
+
+
+def test_an_answer_of_endless_brackets_is_an_answer() -> None:
+    taken = begun(ROW).step("[" * 5000)
+    assert (taken.done, taken.valid) == (True, True)

@@ -41,7 +41,8 @@ def test_several_calls_are_several_actions_in_order() -> None:
 
 
 @pytest.mark.parametrize("inside", ["", "{", "[]", '"query"', '{"arguments": {}}', '{"name": 3}',
-                                    '{"name": "query", "arguments": []}'])
+                                    '{"name": "query", "arguments": []}', "[" * 5000,
+                                    '{"name": "\\ud83d", "arguments": {}}'])
 def test_a_call_that_cannot_be_read_is_an_action_that_says_so(inside: str) -> None:
     assert calls(TAGGED, f"<tool_call>{inside}</tool_call>") == [(None, {"text": inside})]
 
