@@ -53,9 +53,10 @@ class Start:
 
     @property
     def single_turn(self) -> bool:
-        """Whether the policy's first answer is its last, so that nobody need tell the environment."""
+        """Whether the policy's first answer is its last and the environment has no part in judging it."""
         seen = self.session.observation
-        return seen.turns_left == 1 and not seen.HasField("ask")
+        judges = "verified" in json.loads(seen.item_json or "{}")
+        return seen.turns_left == 1 and not seen.HasField("ask") and not judges
 
     def question(self) -> Question:
         """Return what the first call of every sample is asked."""
@@ -132,7 +133,7 @@ class Groups:
 
 
 def _answer(episode: Episode) -> Answer:
-    last = episode.calls[-1]
+    last = episode.answered or episode.calls[-1]
     truncated = last.finish_reason == "length" or episode.ended != "done"
     return Answer(episode.index, episode.item_json, last.text, truncated)
 

@@ -10,7 +10,7 @@ from hone.store.database import AsyncDatabase, AsyncTransaction
 from hone.store.objects import Objects
 from hone.telemetry import metrics, tracing
 from hone.trajectory import parts
-from hone.trajectory.records import Trajectory
+from hone.trajectory.records import Call, Trajectory
 from services.rollout.group import Graded
 from services.rollout.patience import Patience
 
@@ -66,18 +66,25 @@ def _versions(graded: Graded) -> list[str]:
     return sorted({span.version_id for call in calls for span in call.versions})
 
 
+def _of_policy(trajectory: Trajectory) -> list[Call]:
+    """Return the policy's calls; where it made none, everybody's."""
+    return [call for call in trajectory.calls if call.role == "policy"] or trajectory.calls
+
+
 async def _describe(
     transaction: AsyncTransaction, tenant_id: str, run_id: str, part: str, stored: list[tuple[int, Trajectory]]
 ) -> None:
     trajectories = [trajectory for _, trajectory in stored]
     completions = [sum(len(call.completion_ids) for call in one.calls) for one in trajectories]
     prompts = [sum(len(call.prompt_ids) for call in one.calls) for one in trajectories]
+    last = [_of_policy(one)[-1] for one in trajectories]
     await transaction.run(
         "rollout.index_trajectories", tenant_id=tenant_id, run_id=run_id, part=part, rows=[row for row, _ in stored],
         group_ids=[one.group_id for one in trajectories], indices=[one.index for one in trajectories],
-        prompt_tokens=prompts, completion_tokens=completions,
-        finish_reasons=[one.calls[-1].finish_reason for one in trajectories],
+        prompt_tokens=prompts,
+        completion_tokens=[sum(len(call.completion_ids) for call in _of_policy(one)) for one in trajectories],
+        finish_reasons=[call.finish_reason for call in last],
         statuses=[one.status for one in trajectories], scores=[one.score for one in trajectories],
-        previews=[one.calls[-1].text[:PREVIEW].replace("\0", "") for one in trajectories])
+        previews=[call.text[:PREVIEW].replace("\0", "") for call in last])
     await transaction.run("usage.add", run_id=run_id, kinds=["prompt_tokens", "completion_tokens"],
                           amounts=[float(sum(prompts)), float(sum(completions))])

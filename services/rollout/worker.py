@@ -177,6 +177,9 @@ class Worker:
         _log.error("groups failed", exc_info=error, extra={"fields": {"group_ids": [claim.id for claim in claims]}})
         try:
             async with self._database.transaction() as transaction:
+                await transaction.run(
+                    "rollout.explain", group_ids=[claim.id for claim in claims],
+                    attempts=[claim.attempt for claim in claims], reasons=[describe(error)] * len(claims))
                 for claim in claims:
                     await transaction.run(
                         "rollout.record_event", tenant_id=claim.tenant_id, run_id=claim.run_id, kind="rollout.failed",

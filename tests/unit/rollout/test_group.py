@@ -4,10 +4,14 @@ from typing import Any
 
 import pytest
 
-from hone.api import reward_pb2, trajectory_pb2
+from hone.api import reward_pb2, simulation_pb2, trajectory_pb2
+from hone.trajectory.records import Call, VersionSpan
 from services.rollout.claims import Claim
+from services.rollout.episodes import Episode
+from services.rollout.group import Start, _answer, _trajectory
 from services.rollout.reward import STATUSES, grader_json, score
 from services.rollout.sampling import FINISH_REASONS, cut, sampling
+from services.rollout.storing import _of_policy
 
 
 def claim(**fields: Any) -> Claim:
@@ -63,3 +67,28 @@ def test_a_masked_grade_has_no_score_and_zero_is_one() -> None:
 
 def test_finish_reasons_are_the_stored_words() -> None:
     assert set(FINISH_REASONS.values()) == {"stop", "length", "abort"}
+
+
+@pytest.mark.parametrize(("observation", "single"), [
+    ({"turns_left": 1, "item_json": '{"answer": "a"}'}, True), ({"turns_left": 1}, True), ({"turns_left": 2}, False),
+    ({"turns_left": 1, "item_json": '{"answer": "a", "verified": 0.0}'}, False),
+    ({"turns_left": 1, "ask": {"role": "user"}}, False),
+])
+def test_an_environment_that_scores_itself_sees_the_answer_even_if_it_is_the_only_one(
+    observation: dict[str, Any], single: bool
+) -> None:
+    session = simulation_pb2.Session(observation=simulation_pb2.Observation(**observation))
+    assert Start(claim(), None, session, 0).single_turn is single  # type: ignore[arg-type]
+
+
+def test_the_policys_last_answer_is_graded_and_listed_though_somebody_else_spoke_last() -> None:
+    calls = [made_call("policy", "a"), made_call("user", "sold")]
+    episode = Episode(claim(), 0, None, None, simulation_pb2.Session(), [], "{}",  # type: ignore[arg-type]
+                      calls=calls, ended="done")
+    assert _answer(episode).text == "a"
+    assert [call.text for call in _of_policy(_trajectory(episode, None))] == ["a"]
+
+
+def made_call(role: str, text: str) -> Call:
+    return Call(index=0, role=role, prompt_ids=[1], completion_ids=[2], logp_sample=[-1.0], finish_reason="stop",
+                text=text, versions=[VersionSpan("ver", 1)], train_mask=[True], engine="e")
