@@ -1,12 +1,14 @@
 """Objects as files of a directory."""
 
+import math
 import os
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from hone.store.objects import Content, ObjectMissing, pieces
+from hone.store.objects import Content, ObjectMissing, StoreAway, pieces
 
 _UNFINISHED = ".unfinished/"
 
@@ -14,7 +16,7 @@ _UNFINISHED = ".unfinished/"
 class Directory:
     """Objects below `root`; a key's slashes are folders. Writing renames, so that readers see whole objects only.
 
-    Files and pieces are on the disk before their name is there: nobody could make them again after a power cut.
+    Content is on the disk before its name is there: rows that name it outlive a power cut, and so must it.
     """
 
     def __init__(self, root: str | Path) -> None:
@@ -24,17 +26,21 @@ class Directory:
 
     def put(self, key: str, content: Content) -> None:
         path = self._path(key)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        written = self._write(content)
-        os.replace(written, path)
-        if not isinstance(content, bytes):
+        if isinstance(content, Path):
+            content.stat()  # what cannot be read is its caller's trouble, not the store's
+        with _translated(key):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            written = self._write(content)
+            os.replace(written, path)
             _sync_folder(path.parent)
 
     def get(self, key: str) -> bytes:
-        try:
-            return self._path(key).read_bytes()
-        except (FileNotFoundError, IsADirectoryError):
-            raise ObjectMissing(key) from None
+        path = self._path(key)
+        with _translated(key):
+            try:
+                return path.read_bytes()
+            except (FileNotFoundError, IsADirectoryError):
+                raise ObjectMissing(key) from None
 
     def read(self, key: str) -> Iterator[bytes]:
         path = self._path(key)
@@ -51,7 +57,7 @@ class Directory:
 
     def discard_unfinished(self, age_s: float) -> int:
         begun = time.time() - age_s
-        old = [path for path in self._unfinished.iterdir() if path.stat().st_mtime < begun]
+        old = [path for path in self._unfinished.iterdir() if _modified(path) < begun]
         for path in old:
             path.unlink(missing_ok=True)
         return len(old)
@@ -61,12 +67,9 @@ class Directory:
         handle, name = tempfile.mkstemp(dir=self._unfinished)
         try:
             with os.fdopen(handle, "wb") as file:
-                if isinstance(content, bytes):
-                    file.write(content)
-                else:
-                    file.writelines(pieces(content))
-                    file.flush()
-                    os.fsync(file.fileno())
+                file.writelines([content] if isinstance(content, bytes) else pieces(content))
+                file.flush()
+                os.fsync(file.fileno())
         except BaseException:
             os.unlink(name)
             raise
@@ -94,6 +97,24 @@ def _keys(folder: Path, above: str, prefix: str, after: str) -> Iterator[str]:
 
 def _may_hold(folder: str, prefix: str, after: str) -> bool:
     return (folder.startswith(prefix) or prefix.startswith(folder)) and (folder > after or after.startswith(folder))
+
+
+@contextmanager
+def _translated(key: str) -> Iterator[None]:
+    """Say of a disk that is full, gone or broken that the store is away, as it may be back."""
+    try:
+        yield
+    except ObjectMissing:
+        raise
+    except OSError as error:
+        raise StoreAway(f"{key}: {error}") from error
+
+
+def _modified(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except FileNotFoundError:
+        return math.inf  # it has become an object meanwhile
 
 
 def _sync_folder(folder: Path) -> None:

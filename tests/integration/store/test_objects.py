@@ -178,3 +178,14 @@ def test_a_url_that_names_no_bucket_is_refused(url: str) -> None:
 def test_a_directory_keeps_its_keys_inside(tmp_path: Path, key: str) -> None:
     with pytest.raises(ValueError, match="leaves the store"):
         Directory(tmp_path).put(key, b"1")
+
+
+def test_a_disk_in_trouble_is_a_store_that_is_away(tmp_path: Path) -> None:
+    store = Directory(tmp_path)
+    (tmp_path / "folder").write_bytes(b"no folder")
+    with pytest.raises(StoreAway, match="folder/key"):
+        store.put("folder/key", b"1")
+    with pytest.raises(StoreAway, match="folder/key"):
+        store.get("folder/key")
+    store.put("other", b"1")
+    assert store.get("other") == b"1"
