@@ -8,12 +8,16 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from hone.spec.problems import Problem
 from services.gateway.errors import BodyTooLarge
 
+DOCUMENT_BYTES = 2**20
 LINGER_S = 2.0
 """Seconds an early answer waits for a client that is still sending; closing at once would reset its connection."""
 
 
 class BodyLimit:
-    """Refuses a body by its announced length before a byte of it is read, or as soon as more has come."""
+    """Refuses a body by its announced length before a byte of it is read, or as soon as more has come.
+
+    Files come as multipart forms, up to `limit` bytes; anything else is a document that is held and looked through.
+    """
 
     def __init__(self, app: ASGIApp, limit: int) -> None:
         self._app, self._limit = app, limit
@@ -21,23 +25,26 @@ class BodyLimit:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
-        announced = _announced(Headers(scope=scope))
-        if announced > self._limit:
-            raise self._refusal(f"{announced} bytes")
+        headers = Headers(scope=scope)
+        announced, files = _announced(headers), headers.get("content-type", "").startswith("multipart/form-data")
+        limit = self._limit if files else min(self._limit, DOCUMENT_BYTES)
+        if announced > limit:
+            raise _refusal(f"{announced} bytes", limit)
         read = 0
 
         async def counted() -> Message:
             nonlocal read
             message = await receive()
             read += len(message.get("body", b""))
-            if read > self._limit:
-                raise self._refusal(f"more than {self._limit} bytes")
+            if read > limit:
+                raise _refusal(f"more than {limit} bytes", limit)
             return message
 
         return await self._app(scope, counted, send)
 
-    def _refusal(self, size: str) -> BodyTooLarge:
-        return BodyTooLarge(problems=[Problem("body", size, f"at most {self._limit} bytes")])
+
+def _refusal(size: str, limit: int) -> BodyTooLarge:
+    return BodyTooLarge(problems=[Problem("body", size, f"at most {limit} bytes")])
 
 
 class Linger:

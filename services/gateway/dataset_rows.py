@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from hone.spec.problems import Problem, found, unstorable
@@ -19,7 +20,7 @@ class Report:
 
     rows: int = 0
     bad: int = 0
-    problems: list[tuple[int, Problem]] = field(default_factory=list)
+    problems: list[tuple[int, Problem]] = field(default_factory=list)  # the first of them
     columns: Counter[str] = field(default_factory=Counter)
 
     @property
@@ -27,7 +28,7 @@ class Report:
         return self.rows - self.bad
 
     def as_json(self) -> dict[str, Any]:
-        shown = [{"row": row, **problem.as_json()} for row, problem in self.problems[:_SHOWN]]
+        shown = [{"row": row, **problem.as_json()} for row, problem in self.problems]
         return {"rows": self.rows, "good": self.good, "bad": self.bad, "problems": shown}
 
 
@@ -41,7 +42,7 @@ def check(lines: Iterable[bytes]) -> tuple[list[bytes], Report]:
         row, problems = _row(line.removeprefix(b"\xef\xbb\xbf") if report.rows == 1 else line)
         if problems:
             report.bad += 1
-            report.problems += [(report.rows, problem) for problem in problems]
+            report.problems += [(report.rows, problem) for problem in problems[:_SHOWN - len(report.problems)]]
             continue
         report.columns.update(row.keys())
         good.append(json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
@@ -73,7 +74,8 @@ def _prompt(row: dict[str, Any]) -> list[Problem]:
 def _messages(messages: Any) -> list[Problem]:
     if not isinstance(messages, list) or not messages:
         return [Problem("messages", found(messages), "a list of messages that is not empty")]
-    return [problem for place, message in enumerate(messages) for problem in _message(message, f"messages[{place}]")]
+    wrong = (problem for place, message in enumerate(messages) for problem in _message(message, f"messages[{place}]"))
+    return list(islice(wrong, _SHOWN))
 
 
 def _message(message: Any, at: str) -> list[Problem]:

@@ -55,12 +55,12 @@ def _check(uploaded: Path, directory: Path) -> Report:
 
 def _refuse(report: Report, allow_bad_rows: bool) -> None:
     if not report.good:
-        problems = [_placed(row, problem) for row, problem in report.problems[:100]]
+        problems = [_placed(row, problem) for row, problem in report.problems]
         raise Invalid(problems or [Problem("file", "no rows", "at least one row")])
     if report.bad and not allow_bad_rows:
         raise Unusable(
             f"{report.bad} of {report.rows} rows are bad; allow_bad_rows would store the other {report.good}.",
-            [_placed(row, problem) for row, problem in report.problems[:100]], extra={"report": report.as_json()})
+            [_placed(row, problem) for row, problem in report.problems], extra={"report": report.as_json()})
 
 
 def _placed(row: int, problem: Problem) -> Problem:

@@ -69,7 +69,8 @@ async def _stream(session: Session, run_id: str, start: int, poll_s: float) -> A
         state, rows = await _look(session, run_id, max(start, max(sent) - _OVERLAP), _BATCH)
         fresh = [Event.model_validate(row) for row in rows if row["id"] not in sent]
         for event in fresh:
-            yield f"id: {event.id}\nevent: {event.kind}\ndata: {event.model_dump_json()}\n\n"
+            data = json.dumps(event.model_dump(mode="json"))  # ASCII: some readers end lines where Unicode does
+            yield f"id: {event.id}\nevent: {event.kind}\ndata: {data}\n\n"
         sent |= {event.id for event in fresh}
         if state in ENDED and not fresh:
             yield f"event: end\ndata: {json.dumps({'state': state})}\n\n"

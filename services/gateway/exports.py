@@ -34,7 +34,8 @@ class NewExport(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    version_id: str | None = Field(None, description="A version of the run's policy; default: the newest stored one.")
+    version_id: str | None = Field(
+        None, pattern=r"^\w{1,100}$", description="A version of the run's policy; default: the newest stored one.")
 
 
 @router.post("/v1/runs/{run_id}/exports", status_code=202, response_model=Export)

@@ -51,8 +51,8 @@ def inspect(directory: Path) -> ModelFiles:
 
     Raises Invalid, naming file or field, when something is missing, is not supported, or does not fit together.
     """
-    present = {path.name for path in directory.iterdir() if path.is_file()}
     try:
+        present = {path.name for path in directory.iterdir() if path.is_file()}
         config = _json_file(directory, "config.json")
         parsed = _architecture(config)
         weights = _weight_files(directory, present)
@@ -63,6 +63,8 @@ def inspect(directory: Path) -> ModelFiles:
         raise Invalid([Problem(f"config.json: {error.field}", found(error.found), error.expected)]) from None
     except BadCheckpoint as error:
         raise Invalid([Problem(error.subject, str(error.found), error.expected)]) from None
+    except OSError as error:
+        raise Invalid([Problem(str(error.filename), str(error.strerror), "a file that the gateway may read")]) from None
     names = sorted(present & ({"config.json", "tokenizer.json", *_OTHERS} | set(weights)))
     return ModelFiles(_facts(parsed, tensors), names, sorted(present - set(names)))
 

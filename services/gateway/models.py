@@ -1,6 +1,7 @@
 """/v1/models: base models, from a directory of the gateway's machine or as an upload."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
@@ -87,7 +88,7 @@ async def _offered(request: Request) -> AsyncIterator[tuple[str, Path]]:
 async def _json(request: Request) -> Any:
     try:
         return await request.json()
-    except ValueError:
+    except (ValueError, RecursionError):
         raise Invalid([Problem("body", "text that is no JSON", "a JSON object or a multipart form")]) from None
 
 
@@ -113,7 +114,7 @@ def _directory(text: str, root: Path | None) -> Path:
     if not usable or (root is not None and not directory.resolve().is_relative_to(root.resolve())):
         below = "" if root is None else f", below {root}"
         raise Invalid([Problem("directory", found(text), f"an absolute path on the gateway's machine{below}")])
-    if not directory.is_dir():
+    if not os.path.isdir(directory):  # which raises nothing where it may not look
         raise Invalid([Problem("directory", found(text), "a directory on the gateway's machine")])
     return directory.resolve()
 

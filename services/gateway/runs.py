@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Query, Request
 from psycopg.types.json import Jsonb
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, StringConstraints
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse
 
@@ -14,7 +14,7 @@ from hone.client.resources import Checkpoint, Desired, Metrics, Page, Run, RunSt
 from hone.crashpoints import reach
 from hone.spec.problems import Invalid
 from hone.spec.resolution import as_json, canonical, resolve
-from hone.spec.run import RunSpec
+from hone.spec.run import MOST, RunSpec
 from hone.spec.settings import Settings
 from hone.store.database import AsyncTransaction, Row
 from hone.telemetry import tracing
@@ -26,6 +26,8 @@ from services.gateway.references import Base
 from services.gateway.tenancy import Caller, Session
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"])
+
+Series = Annotated[str, StringConstraints(max_length=200, pattern=r"^[^\x00]+$")]
 
 EXAMPLES = {
     "rl": example({
@@ -174,8 +176,8 @@ async def _want(session: Session, run_id: str, desired: Desired) -> Run:
 @router.get("/{run_id}/metrics")
 async def metrics(
     run_id: Id, caller: Caller,
-    names: Annotated[list[str] | None, Query(description="Only these series; all when absent.")] = None,
-    after_step: Annotated[int, Query(description="Only steps after this one.")] = -1,
+    names: Annotated[list[Series] | None, Query(description="Only these series; all when absent.")] = None,
+    after_step: Annotated[int, Query(ge=-1, le=MOST, description="Only steps after this one.")] = -1,
 ) -> Metrics:
     """Return series of metrics by step."""
     async with caller.transaction() as transaction:
@@ -185,9 +187,9 @@ async def metrics(
 
 
 @router.get("/{run_id}/checkpoints")
-async def checkpoints(run_id: Id, caller: Caller, limit: Limit = 50, after: int | None = None) -> Page[Checkpoint]:
+async def checkpoints(run_id: Id, caller: Caller, limit: Limit = 50, after: After = None) -> Page[Checkpoint]:
     """List the versions of the run's policy, newest first; number n follows step n, 0 is the base."""
     async with caller.transaction() as transaction:
         run = await _row(transaction, run_id)
         rows = await transaction.all("gateway.checkpoints", model_id=run["model_id"], after=after, limit=limit + 1)
-    return page([Checkpoint.model_validate(row) for row in rows], limit, "number")
+    return page([Checkpoint.model_validate(row) for row in rows], limit, "id")

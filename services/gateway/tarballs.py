@@ -12,7 +12,7 @@ def member(name: str, length: int, content: Iterable[bytes]) -> Iterator[bytes]:
     """Yield one file of `length` bytes: header, content, padding."""
     header = tarfile.TarInfo(name)
     header.size, header.mode = length, 0o644
-    yield header.tobuf(tarfile.USTAR_FORMAT)
+    yield header.tobuf(tarfile.GNU_FORMAT)  # takes 8 GiB and more
     yield from content
     yield bytes(-length % _BLOCK)
 

@@ -8,9 +8,10 @@ from pathlib import Path, PurePosixPath
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
 
-from hone.spec.problems import Invalid, Problem
+from hone.spec.problems import Invalid, Problem, found
 
 _CHUNK_BYTES = 2**20
+_LONGEST_NAME = 255  # bytes, of Linux's file systems
 
 
 @asynccontextmanager
@@ -28,8 +29,8 @@ async def received(files: Iterable[UploadFile]) -> AsyncIterator[Path]:
 
 def _name(file: UploadFile) -> str:
     name = PurePosixPath((file.filename or "").replace("\\", "/")).name
-    if not name or name in {".", ".."} or "\0" in name:
-        raise Invalid([Problem("files", f"a file called {file.filename!r}", "a file name")])
+    if not name or name in {".", ".."} or "\0" in name or len(name.encode(errors="replace")) > _LONGEST_NAME:
+        raise Invalid([Problem("files", f"a file called {found(file.filename)}", "a file name")])
     return name
 
 

@@ -43,6 +43,8 @@ def _parse(header: bytes, name: str) -> dict[str, Any]:
 
 def check(architecture: Architecture, found: Mapping[str, tuple[int, ...]]) -> None:
     """Compare tensor shapes with what the architecture needs. Raises BadCheckpoint naming the first difference."""
+    if architecture.layers > len(found):  # before the names of all are made
+        raise BadCheckpoint("config.json: num_hidden_layers", architecture.layers, f"at most the {len(found)} tensors")
     expected = architecture.shapes()
     for name, shape in expected.items():
         if name not in found:

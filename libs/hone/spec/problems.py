@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 _NOTHING = "nothing"
-_LONGEST = 200
+_LONGEST, _DEEPEST = 200, 50
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,8 @@ def found(value: object) -> str:
         text = json.dumps(value, ensure_ascii=True)
     except (TypeError, ValueError):
         text = repr(value)
+    except RecursionError:
+        text = f"a {type(value).__name__} nested too deep to be shown"
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}… ({len(text)} characters)"
 
 
@@ -105,13 +107,16 @@ def _inner_model(annotation: Any) -> type[BaseModel] | None:
     return next((model for model in inner if model is not None), None)
 
 
-def unstorable(value: object, at: str = "") -> list[Problem]:
-    """Find text that neither Postgres nor UTF-8 can hold (NUL, lone surrogates), and numbers that are not finite."""
+def unstorable(value: object, at: str = "", depth: int = 0) -> list[Problem]:
+    """Find what rows cannot hold: NUL and lone surrogates in text, numbers that are not finite, endless nesting."""
+    if depth > _DEEPEST:
+        return [Problem(ascii(at)[1:-1][:_LONGEST], f"values nested more than {_DEEPEST} deep", "fewer levels")]
     if isinstance(value, Mapping):
         inner = ((key, item, f"{at}.{key}" if at else str(key)) for key, item in value.items())
-        return [one for key, item, where in inner for one in [*_bad_text(str(key), where), *unstorable(item, where)]]
+        return [one for key, item, where in inner
+                for one in [*_bad_text(str(key), where), *unstorable(item, where, depth + 1)]]
     if isinstance(value, list):
-        return [one for place, item in enumerate(value) for one in unstorable(item, f"{at}[{place}]")]
+        return [one for place, item in enumerate(value) for one in unstorable(item, f"{at}[{place}]", depth + 1)]
     if isinstance(value, float) and not math.isfinite(value):
         return [Problem(ascii(at)[1:-1], str(value), "a finite number")]
     return _bad_text(value, at) if isinstance(value, str) else []

@@ -132,3 +132,12 @@ def lane(url: str, model_id: str) -> list[int]:
     with Connection.connect(url) as connection:
         return [seq for (seq,) in connection.execute(
             "SELECT seq FROM operations WHERE model_id = %s ORDER BY seq", [model_id])]
+
+
+def add_abandoned(url: str, like: str, id: str) -> None:
+    """Insert a version that was replaced by the version `like`."""
+    with Connection.connect(url) as connection:
+        connection.execute(
+            "INSERT INTO versions (id, tenant_id, model_id, seq, number, state, manifest) "
+            "SELECT %s, tenant_id, model_id, seq, number, 'abandoned', manifest FROM versions WHERE id = %s",
+            [id, like])

@@ -140,6 +140,14 @@ class TestProgress:
             (number, seeded.versions[number], True) for number in (2, 1, 0)]
         assert listed[0].weights_sha256 == f"{2:064x}"
 
+    def test_versions_of_one_number_are_all_listed(
+        self, hone: Client, seeded: Seeded, postgres: TestDatabase
+    ) -> None:
+        for place in range(2):
+            seed.add_abandoned(postgres.owner_url, seeded.versions[1], f"{seeded.versions[1]}x{place}")
+        listed = [one.id for one in every(hone.checkpoints, run_id=seeded.run.id, limit=1)]
+        assert len(listed) == len(set(listed)) == 5
+
     def test_usage_is_summed_by_run_and_key(self, hone: Client, seeded: Seeded) -> None:
         by_run = {one.id: one for one in hone.usage("run")}
         assert by_run[seeded.run.id].amounts == {"completion_tokens": 300.0}

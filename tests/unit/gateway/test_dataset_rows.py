@@ -59,3 +59,8 @@ def test_a_byte_order_mark_is_no_mistake() -> None:
 def test_a_report_shows_a_hundred_problems_at_most() -> None:
     report = check([b"{"] * 150)[1].as_json()
     assert (report["bad"], len(report["problems"])) == (150, 100)
+
+
+def test_no_more_problems_are_kept_than_are_shown() -> None:
+    _, report = check([b"x", b'{"messages": [' + b", ".join([b"0"] * 5000) + b'], "answer": "b"}', b"x"])
+    assert (report.bad, len(report.problems)) == (3, 100)

@@ -8,6 +8,12 @@ import pytest
 from services.gateway import tarballs
 
 
+def test_a_file_may_be_larger_than_8_gib() -> None:
+    header = next(tarballs.member("folder/model.safetensors", 9 * 2**30, iter([])))
+    assert len(header) == tarfile.BLOCKSIZE
+    assert tarfile.TarInfo.frombuf(header, "utf-8", "strict").size == 9 * 2**30
+
+
 @pytest.mark.parametrize("lengths", [[], [0], [1], [511, 512, 513], [100_000]])
 def test_streamed_archives(lengths: list[int]) -> None:
     files = {f"folder/{place}": bytes(range(256)) * (length // 256) + bytes(length % 256)

@@ -70,3 +70,9 @@ def test_other_architectures_are_refused_by_name() -> None:
     config = {**json.loads(toy.files()["config.json"]), "architectures": ["MambaForCausalLM"]}
     with pytest.raises(Unsupported, match=r"architectures: found \['MambaForCausalLM'\], expected one of Qwen3"):
         Checkpoint.from_files({**toy.files(), "config.json": json.dumps(config).encode()})
+
+
+def test_a_configuration_of_endless_layers_is_refused_before_their_names_are_made() -> None:
+    config = json.loads(toy.files()["config.json"]) | {"num_hidden_layers": 10**9}
+    with pytest.raises(BadCheckpoint, match=r"num_hidden_layers: found 1000000000, expected at most the \d+ tensors"):
+        Checkpoint.from_files({**toy.files(), "config.json": json.dumps(config).encode()})

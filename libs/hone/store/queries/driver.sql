@@ -169,7 +169,7 @@ UPDATE runs SET state = %(state)s, reason = %(reason)s, waiting_for = NULL,
 WHERE id = %(run_id)s AND lease_epoch = %(epoch)s
 
 -- name: dataset_artifact
-SELECT id, manifest FROM artifacts WHERE tenant_id = %(tenant_id)s AND kind = 'dataset' AND name = %(name)s
+SELECT id, manifest FROM artifacts WHERE tenant_id = %(tenant_id)s AND kind = 'dataset' AND (id = %(name)s OR name = %(name)s)
 
 -- name: base_manifest
 SELECT coalesce(a.manifest, v.manifest) AS manifest FROM models m

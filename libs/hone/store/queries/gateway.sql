@@ -103,7 +103,8 @@ GROUP BY name ORDER BY name
 SELECT id, number, state, weights_deleted_at IS NULL AS stored, parent_id,
        manifest ->> 'weights_sha256' AS weights_sha256, created_at
 FROM versions
-WHERE model_id = %(model_id)s AND (%(after)s::integer IS NULL OR number < %(after)s)
+WHERE model_id = %(model_id)s AND (%(after)s::text IS NULL
+    OR (number, id) < (SELECT last.number, last.id FROM versions last WHERE last.id = %(after)s))
 ORDER BY number DESC, id DESC LIMIT %(limit)s
 
 -- name: version
@@ -118,21 +119,26 @@ WHERE v.model_id = %(model_id)s AND v.state = 'live' AND v.weights_deleted_at IS
 ORDER BY v.number DESC LIMIT 1
 
 -- name: exports_of_version
-SELECT o.id, o.model_id, o.payload ->> 'version_id' AS version_id, o.state, o.reason, o.result, o.created_at,
-       o.finished_at, (SELECT r.id FROM runs r WHERE r.policy_model_id = o.model_id) AS run_id
-FROM operations o
+SELECT o.id, o.model_id, o.payload ->> 'version_id' AS version_id, o.result, o.created_at, o.finished_at,
+       CASE WHEN late THEN 'failed' ELSE o.state END AS state,
+       CASE WHEN late THEN 'no trainer finished it within its deadline' ELSE o.reason END AS reason, (SELECT r.id FROM runs r WHERE r.policy_model_id = o.model_id) AS run_id
+FROM operations o, LATERAL (SELECT o.state = 'queued' AND o.deadline <= now() AS late) due
 WHERE o.kind = 'export' AND o.model_id = %(model_id)s AND o.payload ->> 'version_id' = %(version_id)s
 ORDER BY o.seq DESC
 
 -- name: export
-SELECT o.id, o.model_id, o.payload ->> 'version_id' AS version_id, o.state, o.reason, o.result, o.created_at,
-       o.finished_at, (SELECT r.id FROM runs r WHERE r.policy_model_id = o.model_id) AS run_id
-FROM operations o WHERE o.kind = 'export' AND o.id = %(export_id)s
+SELECT o.id, o.model_id, o.payload ->> 'version_id' AS version_id, o.result, o.created_at, o.finished_at,
+       CASE WHEN late THEN 'failed' ELSE o.state END AS state,
+       CASE WHEN late THEN 'no trainer finished it within its deadline' ELSE o.reason END AS reason, (SELECT r.id FROM runs r WHERE r.policy_model_id = o.model_id) AS run_id
+FROM operations o, LATERAL (SELECT o.state = 'queued' AND o.deadline <= now() AS late) due
+WHERE o.kind = 'export' AND o.id = %(export_id)s
 
 -- name: exports
-SELECT o.id, o.model_id, o.payload ->> 'version_id' AS version_id, o.state, o.reason, o.result, o.created_at,
-       o.finished_at, r.id AS run_id
-FROM operations o JOIN runs r ON r.policy_model_id = o.model_id
+SELECT o.id, o.model_id, o.payload ->> 'version_id' AS version_id, o.result, o.created_at, o.finished_at,
+       CASE WHEN late THEN 'failed' ELSE o.state END AS state,
+       CASE WHEN late THEN 'no trainer finished it within its deadline' ELSE o.reason END AS reason, r.id AS run_id
+FROM operations o JOIN runs r ON r.policy_model_id = o.model_id,
+     LATERAL (SELECT o.state = 'queued' AND o.deadline <= now() AS late) due
 WHERE o.kind = 'export' AND r.id = %(run_id)s AND (%(after)s::text IS NULL OR o.id < %(after)s)
 ORDER BY o.id DESC LIMIT %(limit)s
 
