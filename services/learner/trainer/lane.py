@@ -162,6 +162,7 @@ class Lane:
 
     def _queued(self) -> list[Row]:
         with self._database.transaction() as transaction:
+            transaction.run("trainer.expire_exports", model_id=self.lease.model_id)
             return transaction.all("trainer.queued", model_id=self.lease.model_id)
 
     def _fail(self, unit: list[Row], problem: Exception) -> None:

@@ -32,6 +32,12 @@ WHERE m.id = %(model_id)s
 SELECT id, seq, kind, payload, payload_sha FROM operations
 WHERE model_id = %(model_id)s AND state = 'done' AND seq > %(after_seq)s AND kind <> 'export' ORDER BY seq
 
+-- name: expire_exports
+-- One that nobody finished in time keeps nobody else's operations waiting.
+UPDATE operations SET state = 'failed', error_category = 'server', reason = 'no trainer finished it within its deadline',
+    finished_at = now()
+WHERE model_id = %(model_id)s AND kind = 'export' AND state = 'queued' AND deadline <= now()
+
 -- name: queued
 -- What is committed next: up to the first save or export.
 SELECT id, seq, kind, payload, payload_sha, (
