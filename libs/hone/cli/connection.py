@@ -20,12 +20,14 @@ def state() -> Path:
 
 
 def client() -> Client:
-    """Return the SDK for the configured gateway. Raises Unconfigured."""
+    """Return the SDK for the configured gateway; a stack's own key is sent to that stack alone. Raises Unconfigured."""
     url, key = os.environ.get("HONE_URL"), os.environ.get("HONE_API_KEY")
-    if not url or not key:
-        found_url, found_key = _from_stack()
-        url, key = url or found_url, key or found_key
-    return Client(url, key)
+    if url and key:
+        return Client(url, key)
+    found_url, found_key = _from_stack()
+    if url and url.rstrip("/") != found_url:
+        raise Unconfigured(f"set HONE_API_KEY too, a key of the gateway at {url}: the stack in {state()} is another")
+    return Client(found_url, key or found_key)
 
 
 def _from_stack() -> tuple[str, str]:

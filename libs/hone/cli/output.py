@@ -17,7 +17,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON, one object a lin
 
 def say(text: str) -> None:
     """Print a line as it is."""
-    Console(soft_wrap=True, highlight=False).print(text, markup=False)
+    Console(soft_wrap=True, highlight=False, markup=False, emoji=False).print(text)
 
 
 def rows(items: Iterable[BaseModel], columns: Sequence[str], as_json: bool) -> None:
@@ -34,7 +34,7 @@ def table(columns: Sequence[str], lines: Iterable[Sequence[str]]) -> None:
     shown = Table(*columns, box=None, pad_edge=False, header_style="bold")
     for line in lines:
         shown.add_row(*line)
-    Console(width=_WIDEST).print(shown)
+    Console(width=_WIDEST, markup=False, emoji=False).print(shown)
 
 
 def one(item: BaseModel, as_json: bool) -> None:

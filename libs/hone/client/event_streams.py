@@ -22,8 +22,10 @@ def follow(transport: Transport, path: str, after: int = 0) -> Iterator[Event]:
     while True:
         try:
             for event in _connection(transport, path, after):
-                failures, after = 0, max(after, event.id)
-                yield event
+                failures = 0
+                if event is not None:
+                    after = max(after, event.id)
+                    yield event
             return
         except httpx.TransportError as error:
             failures += 1
@@ -36,10 +38,14 @@ def follow(transport: Transport, path: str, after: int = 0) -> Iterator[Event]:
         transport.wait(failures)
 
 
-def _connection(transport: Transport, path: str, after: int) -> Iterator[Event]:
-    """Yield the events of one connection. Raises httpx.TransportError when it closes before the run's end."""
+def _connection(transport: Transport, path: str, after: int) -> Iterator[Event | None]:
+    """Yield None once the gateway has answered, then the events of one connection.
+
+    Raises httpx.TransportError when it closes before the run's end.
+    """
     headers = {"Accept": "text/event-stream", "Last-Event-ID": str(after)}
     with transport.streamed(path, headers, _SILENCE_S) as response:
+        yield None
         for kind, data in parse(response.iter_lines()):
             if kind == "end":
                 return

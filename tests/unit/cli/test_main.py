@@ -72,4 +72,17 @@ def test_the_address_of_the_running_stack_is_found(monkeypatch: pytest.MonkeyPat
     (tmp_path / ".hone" / "stack.json").write_text(json.dumps(record))
     assert connection.client()._transport.base_url == "http://127.0.0.1:1"
     monkeypatch.setenv("HONE_URL", "http://elsewhere")
+    with pytest.raises(connection.Unconfigured, match="set HONE_API_KEY too"):  # the stack's own is not sent there
+        connection.client()
+    monkeypatch.setenv("HONE_API_KEY", "tml-theirs")
     assert connection.client()._transport.base_url == "http://elsewhere"
+
+
+def test_what_users_wrote_is_shown_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    from hone.cli import output
+
+    output.say('{"text": "a:b:c :100: [/INST]"}')
+    output.table(["text"], [["a [b] c [/INST] :100:"]])
+    shown = capsys.readouterr().out
+    assert '{"text": "a:b:c :100: [/INST]"}' in shown
+    assert "a [b] c [/INST] :100:" in shown
