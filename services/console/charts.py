@@ -21,7 +21,7 @@ class Curves:
         self._view, self._run = view, run
         self._siblings: list[RunSummary] = []
         self._values: dict[str, Values] = {}
-        self._read_at: dict[str, int] = {}
+        self._read_at: dict[str, tuple[int, str]] = {}
 
     async def load(self, run: RunSummary, names: Iterable[str] = ()) -> None:
         """Read what is new of the run and its siblings. Raises HoneError."""
@@ -30,9 +30,10 @@ class Curves:
         self._run, others = run, [one for one in page.data if one.id != run.id][:MOST_SIBLINGS]
         self._siblings = sorted(others, key=lambda one: (one.seed or 0, one.id))
         for one in (run, *self._siblings):
-            if self._read_at.get(one.id) != one.step or one.state == "running":
+            at = (one.step, one.state)  # the last evaluation comes with the state that ends the run
+            if self._read_at.get(one.id) != at or one.state == "running":
                 found = await ask(hone.metrics, one.id, wanted)
-                self._values[one.id], self._read_at[one.id] = found.series, one.step
+                self._values[one.id], self._read_at[one.id] = found.series, at
 
     def names(self) -> list[str]:
         """Return the metrics that the run has."""

@@ -63,9 +63,11 @@ class _Samples:
         await self._append()
 
     async def _append(self) -> None:
-        page = await self._view.ask(
-            self._view.hone.trajectories, self._run_id, _PAGE, self._next, **self._filters())
-        self._rows, self._next = [*self._rows, *page.data], page.next
+        rows, after = self._rows, self._next
+        page = await self._view.ask(self._view.hone.trajectories, self._run_id, _PAGE, after, **self._filters())
+        if rows is not self._rows:
+            return  # asked twice, or narrowed meanwhile
+        self._rows, self._next = [*rows, *page.data], page.next
         self._listed.set_content(self._table())
         self._more.set_visibility(page.next is not None)
 

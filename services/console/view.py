@@ -37,9 +37,14 @@ class View:
     async def ask(self, call: Callable[Given, Answer], *args: Given.args, **kwargs: Given.kwargs) -> Answer:
         """Make a call of the SDK beside the event loop. Raises HoneError, also after a sign-out elsewhere."""
         if not self.session.open:
-            raise Unauthenticated({"status": 401, "title": "Signed out", "detail": "This session was signed out."})
+            raise _signed_out()
         self.session.use()
-        return await asyncio.to_thread(call, *args, **kwargs)
+        try:
+            return await asyncio.to_thread(call, *args, **kwargs)
+        except RuntimeError:
+            if self.session.open:
+                raise
+            raise _signed_out() from None  # meanwhile, and its client is closed
 
     def live(self, update: Callable[[], Awaitable[object]], every_s: float = REFRESH_S) -> ui.timer:
         """Call `update` again and again while the page is open; what fails is said, and what was shown stays."""
@@ -58,3 +63,7 @@ class View:
             self._notice.set_content(tag("div", error.detail or str(error), class_="notice", role="status"))
         else:
             self._notice.set_content("")
+
+
+def _signed_out() -> Unauthenticated:
+    return Unauthenticated({"status": 401, "title": "Signed out", "detail": "This session was signed out."})
