@@ -3,6 +3,7 @@
 import logging
 import threading
 from collections.abc import Sequence
+from itertools import groupby
 
 from psycopg import InterfaceError, OperationalError
 
@@ -40,16 +41,30 @@ class Follower:
         self._database.close()
 
     def advance(self) -> bool:
-        """Send one batch of unsent points; False when there is none, or another process sends. Raises SinkAway."""
+        """Send one batch of unsent points; False when there is none, or another process sends.
+
+        Raises SinkAway once the runs that it did not keep from it are sent.
+        """
         points = self._unsent()
         if not points:
             self._end_runs()
             return False
-        self._sink.write(points)
-        self._open.update(point.run_id for point in points)
-        reach("sink.written")
-        self._forget(points)
+        troubles = [trouble for _, of_run in groupby(points, key=lambda point: point.run_id)
+                    if (trouble := self._send(list(of_run))) is not None]
+        if troubles:
+            raise troubles[0]
         return True
+
+    def _send(self, of_run: list[Point]) -> SinkAway | None:
+        """Write one run's points and forget them; return what kept them from being written."""
+        try:
+            self._sink.write(of_run)
+        except SinkAway as away:
+            return away
+        self._open.add(of_run[0].run_id)
+        reach("sink.written")
+        self._forget(of_run)
+        return None
 
     def _unsent(self) -> list[Point]:
         with self._database.transaction() as transaction:

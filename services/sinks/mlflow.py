@@ -49,8 +49,12 @@ class Mlflow:
         if run_id not in self._runs:
             self._runs[run_id] = self._opened(points[0])
         metrics = [Metric(point.name, point.value, int(1000 * point.at), point.step) for point in points]
-        for first in range(0, len(metrics), _BATCH):
-            self._client.log_batch(self._runs[run_id], metrics=metrics[first:first + _BATCH])
+        try:
+            for first in range(0, len(metrics), _BATCH):
+                self._client.log_batch(self._runs[run_id], metrics=metrics[first:first + _BATCH])
+        except self._failures:
+            del self._runs[run_id]  # somebody may have deleted it there: look for it again
+            raise
 
     def _opened(self, point: Point) -> str:
         """Return the MLflow run of a run: the one that carries its id, else a new one."""

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -20,17 +21,19 @@ Record = Callable[[RunRows, int], None]
 
 
 class Memory:
-    """A sink that keeps what it is given, and is away as often as told."""
+    """A sink that keeps what it is given, and is away as often as told, or for one run."""
 
-    def __init__(self, failures: int = 0) -> None:
+    def __init__(self, failures: int = 0, never: str = "") -> None:
         self.points: list[Point] = []
         self.ended: list[tuple[str, str]] = []
-        self.failures = failures
+        self.failures, self.never = failures, never
 
     def write(self, points: Sequence[Point]) -> None:
         if self.failures:
             self.failures -= 1
             raise SinkAway("not now")
+        if any(point.run_id == self.never for point in points):
+            raise SinkAway("not this run")
         self.points.extend(points)
 
     def end(self, run_id: str, state: str) -> None:
@@ -108,6 +111,30 @@ def test_a_point_that_was_not_taken_is_offered_again_and_each_sink_has_its_own(
     drained(follower)
     assert len([point for point in sink.points if point.run_id == run.run_id]) == 2
     assert len([row for row in unsent(database, "memory:b") if row["run_id"] == run.run_id]) == 2
+
+
+def test_a_run_that_a_sink_does_not_take_keeps_no_other_from_it(
+    postgres_url: str, postgres_owner_url: str, database: Database, run: RunRows, record: Record
+) -> None:
+    other = add_run(postgres_owner_url)
+    register(database, ["memory:a"])
+    sink = Memory(never=run.run_id)
+    follower = Follower(postgres_url, "memory:a", sink, sweep_s=0.1)
+    for step in (1, 2):
+        record(run, step)
+        record(other, step)
+        with pytest.raises(SinkAway, match="not this run"):
+            follower.advance()
+    assert sorted(point.step for point in sink.points if point.run_id == other.run_id) == [1, 1, 2, 2]
+    assert {row["run_id"] for row in unsent(database, "memory:a")} >= {run.run_id}
+    ended(follower)
+
+
+def ended(follower: Follower) -> None:
+    """Let go of the sink."""
+    stop = threading.Event()
+    stop.set()
+    follower.run(stop)
 
 
 def test_of_two_followers_of_a_sink_one_sends(
