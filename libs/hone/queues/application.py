@@ -20,6 +20,7 @@ def create(settings: Settings) -> Celery:
         broker_connection_timeout=CONNECT_TIMEOUT_S,
         broker_connection_retry_on_startup=True,
         broker_connection_max_retries=None,
+        broker_channel_error_retry=True,  # RabbitMQ closes that of a worker that was busy for half an hour
         broker_heartbeat=10,
         task_queues=[ROLLOUTS],
         task_default_queue=ROLLOUTS.name,
