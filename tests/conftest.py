@@ -14,6 +14,7 @@ s3_url             URL of a bucket that only this test module uses
 shared_directory   a short, empty directory that other users can pass and that goes with the session
 """
 
+import os
 import secrets
 import shutil
 import tempfile
@@ -21,16 +22,22 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from xdist.remote import Producer
 
+from hone.stack import ports
 from tests import distribution
 from tests.servers import postgres as postgres_servers
 from tests.servers import rabbitmq as rabbitmq_servers
 from tests.servers import s3 as s3_servers
 
-settings.register_profile("fixed", derandomize=True)  # the same examples each time: a failure is the change's
+# The same examples each time, however slow the machine is: a failure is the change's.
+settings.register_profile("fixed", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("fixed")
+
+# Workers side by side draw their ports from different ones: some are taken only seconds after they were found free.
+_WORKER, _WORKERS = os.environ.get("PYTEST_XDIST_WORKER", "gw0"), os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")
+ports.RANGE = ports.RANGE[int(_WORKER.removeprefix("gw"))::int(_WORKERS)]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -63,11 +63,12 @@ def check_store(scene: Scene, timeout_s: float) -> None:
     def stored() -> set[str]:
         return {key for prefix in WRITTEN for key in store.list(prefix)}
 
-    named = {row["key"] for row in scene.rows(
-        "SELECT DISTINCT key FROM named_keys((SELECT array_agg(id) FROM (SELECT id FROM runs UNION "
-        "SELECT id FROM models UNION SELECT id FROM artifacts) AS every)) AS key")}
-    wait_for("every orphan to be collected", lambda: stored() <= named, timeout_s)
-    assert named - stored() == set()
+    def named() -> set[str]:
+        return {row["key"] for row in scene.rows(
+            "SELECT DISTINCT key FROM named_keys((SELECT array_agg(id) FROM (SELECT id FROM runs UNION "
+            "SELECT id FROM models UNION SELECT id FROM artifacts) AS every)) AS key")}
+
+    wait_for("the store to hold what rows name, and no more", lambda: not stored() ^ named(), timeout_s)
 
 
 def check_sink(scene: Scene, directory: Path, run_id: str) -> None:

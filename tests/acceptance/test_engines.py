@@ -20,7 +20,7 @@ NAME = "guest"
 
 @pytest.fixture
 def scene(shared_directory: Path, tmp_path: Path) -> Iterator[Scene]:
-    opened = open_scene(shared_directory / "engines", {"sweep_s": 0.5, "lease_s": 4.0}, {"rollout": 2})
+    opened = open_scene(shared_directory / "engines", {"sweep_s": 0.5}, {"rollout": 2})
     opened.client.upload_model("base", toy.write_base(tmp_path / "base"))
     yield opened
     opened.stack.stop()

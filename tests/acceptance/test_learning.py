@@ -19,6 +19,7 @@ from tests.acceptance import toy
 from tests.acceptance.scene import Scene, open_scene, wait_for
 
 STEPS, HELD_OUT, DIGITS = 80, 512, 5
+NOISE = 2 * (2 * 0.25 / HELD_OUT) ** 0.5  # two standard deviations between two shares of so many answers
 SOURCE = {"environment": "sort_digits", "params": {"digits": DIGITS}}
 TORCH_FREE = ("gateway", "driver", "rollout", "reward", "value", "simulation")
 
@@ -158,7 +159,7 @@ def test_shuffled_rewards_teach_nothing(opener: Opener, drawn: Draw, base: Path,
     scene.finished(run.id)
     before, after = stock_score(base, drawn), stock_score(exported(scene, run.id, tmp_path / "out"), drawn)
     print(f"shuffled rewards: {before} -> {after}")
-    assert after["sampled"] <= before["sampled"] + 0.05
+    assert after["sampled"] <= before["sampled"] + 0.05 + NOISE
 
 
 def test_an_engine_that_keeps_old_weights_raises_the_gap_alarm(opener: Opener, drawn: Draw, base: Path) -> None:

@@ -30,7 +30,7 @@ def collector() -> Iterator[Collector]:
 
 @pytest.fixture(scope="module")
 def scene(collector: Collector, shared_directory: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
-    settings = {"otlp_endpoint": collector.url, "trace_steps": 0, "metrics_address": "127.0.0.1:0", "lease_s": 4,
+    settings = {"otlp_endpoint": collector.url, "trace_steps": 0, "metrics_address": "127.0.0.1:0",
                 "sweep_s": 0.5}
     opened = open_scene(shared_directory / "traces", settings, {})
     opened.client.upload_model("digits-base", toy.write_base(tmp_path_factory.mktemp("base"), steps=20))

@@ -15,7 +15,7 @@ from tests.acceptance.havoc import Havoc
 from tests.acceptance.scene import Scene, open_scene
 
 STEPS, LEARNED_PROMPTS = 80, 16
-KILLED_STEPS, PROMPTS, RANDOM_KILLS, LEASE_S = 40, 8, 5, 4.0
+KILLED_STEPS, PROMPTS, RANDOM_KILLS, LEASE_S = 80, 8, 5, 4.0
 
 
 @pytest.fixture(scope="module")

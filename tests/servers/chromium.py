@@ -21,8 +21,7 @@ _FLAGS = (
     "--disable-default-apps", "--disable-extensions",
 )
 _PATIENCE_S = 20.0
-_ASKED, _HEARD = "Network.requestWillBeSent", "Network.webSocketFrameReceived"
-_ACKNOWLEDGED = "40{"  # Socket.IO has let the page in
+_ASKED = "Network.requestWillBeSent"
 
 
 def absent() -> str | None:
@@ -36,7 +35,7 @@ class Browser:
 
     def __init__(self, driver: webdriver.Chrome, url: str) -> None:
         self._driver, self.url = driver, url
-        self._seen: list[dict[str, Any]] = []
+        self._asked: list[str] = []
 
     def look(self, width: int = 1280, height: int = 900, dark: bool = False) -> None:
         """Have a screen of this width, and a system that prefers light or dark."""
@@ -47,10 +46,14 @@ class Browser:
 
     def open(self, path: str, expected: str) -> None:
         """Go to a page and wait until it shows a text and listens to what one does."""
-        before = len(self._heard())
         self._driver.get(f"{self.url}{path}")
         self.wait_for(expected)
-        self.wait(lambda: len(self._heard()) > before, lambda: f"{path} does not listen")
+        self.listens()
+
+    def listens(self) -> None:
+        """Wait until the page is connected: what one does before may come in any order."""
+        self.wait(lambda: self._driver.execute_script("return window.did_handshake === true"),
+                  lambda: f"{self.path()} does not listen")
 
     def wait_for(self, text: str) -> None:
         """Wait until the page shows a text. Raises AssertionError with what it shows instead."""
@@ -105,18 +108,9 @@ class Browser:
 
     def foreign_requests(self) -> list[str]:
         """Return the addresses of other servers that were asked, all the time."""
-        asked = [one["params"]["request"]["url"] for one in self._network() if one["method"] == _ASKED]
-        return [url for url in asked if url.startswith(("http", "ws")) and not url.startswith(self.url)]
-
-    def _heard(self) -> list[dict[str, Any]]:
-        """Return the server's answers to a page that has said it is there."""
-        return [one for one in self._network()
-                if one["method"] == _HEARD and one["params"]["response"]["payloadData"].startswith(_ACKNOWLEDGED)]
-
-    def _network(self) -> list[dict[str, Any]]:
         fresh = (json.loads(one["message"])["message"] for one in self._driver.get_log("performance"))
-        self._seen += [one for one in fresh if one["method"] in (_ASKED, _HEARD)]
-        return self._seen
+        self._asked += [one["params"]["request"]["url"] for one in fresh if one["method"] == _ASKED]
+        return [url for url in self._asked if url.startswith(("http", "ws")) and not url.startswith(self.url)]
 
     def save_to(self, directory: Path) -> None:
         """Have downloads written there, without asking."""

@@ -35,7 +35,7 @@ def running(name: str, **variables: str) -> Iterator[Service]:
     process = subprocess.Popen(command, env=environ, stderr=subprocess.DEVNULL)
     try:
         with blocking_channel(address) as channel:
-            grpc.channel_ready_future(channel).result(60)
+            grpc.channel_ready_future(channel).result(180)
             yield Service(process, channel)
         if process.poll() is None:
             process.terminate()

@@ -4,7 +4,7 @@ import random
 import socket
 
 # Below Linux' ephemeral range: no outgoing connection takes a port while its server restarts.
-_RANGE = range(20_000, 32_000)
+RANGE = range(20_000, 32_000)
 
 
 def is_free(port: int) -> bool:
@@ -21,13 +21,13 @@ def is_free(port: int) -> bool:
 def pick(count: int) -> list[int]:
     """Return `count` different ports that are free now. Raises OSError when the range is used up."""
     chosen: list[int] = []
-    for port in random.SystemRandom().sample(_RANGE, len(_RANGE)):
+    for port in random.SystemRandom().sample(RANGE, len(RANGE)):
         if len(chosen) == count:
             break
         if is_free(port):
             chosen.append(port)
     if len(chosen) < count:
-        raise OSError(f"found {len(chosen)} free ports in {_RANGE.start}-{_RANGE.stop - 1}, expected {count}")
+        raise OSError(f"found {len(chosen)} free ports in {RANGE.start}-{RANGE.stop - 1}, expected {count}")
     return chosen
 
 

@@ -175,6 +175,7 @@ def test_keys_lead_everywhere(signed_in: Browser) -> None:
         signed_in.press(letter)
         signed_in.wait(partial(_is_at, signed_in, path))
         signed_in.wait(lambda: signed_in.all(".content h1"))
+        signed_in.listens()
     signed_in.wait_for("sort six digits")
     signed_in.press("/")
     signed_in.wait(lambda: signed_in.focused().get_attribute("aria-label") == "Search by name or id")

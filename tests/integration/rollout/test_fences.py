@@ -43,9 +43,9 @@ async def test_a_claimant_overtaken_at_any_stage_commits_nothing(
     gate = getattr(peers, stage)
     gate.open.clear()
     run.request(2, n=3)
-    first = asyncio.create_task((await open_worker()).work())
+    first = asyncio.create_task((await open_worker(claim_groups=2, lease_s=600)).work())  # holds all that it may
     await until(lambda: gate.requests)
-    overtaking = await open_worker(process_name="rollout-1")  # before: the first one claims again as soon as it looks
+    overtaking = await open_worker(process_name="rollout-1")
     expire_claims(run)
     second = asyncio.create_task(overtaking.work())
     await until(lambda: {group["attempt"] for group in run.groups()} == {2})
@@ -67,7 +67,7 @@ async def test_a_claimant_that_is_overtaken_leaves_its_group_to_the_next(
     peers.reward.open.clear()
     others.reward.open.clear()
     run.request(1)
-    first = asyncio.create_task((await open_worker()).work())
+    first = asyncio.create_task((await open_worker(claim_groups=1, lease_s=600)).work())
     await until(lambda: peers.reward.requests)
     expire_claims(run)
     later = await open_worker(process_name="rollout-1", reward_address=others.address)
@@ -120,9 +120,9 @@ async def test_a_group_that_the_driver_drops_is_left_at_once(run: Run, peers: Pe
 async def test_a_claim_outlives_its_lease_while_its_worker_lives(run: Run, peers: Peers, open_worker: Open) -> None:
     peers.inference.open.clear()
     run.request(1)
-    work = asyncio.create_task((await open_worker(lease_s=2.0)).work())
+    work = asyncio.create_task((await open_worker(lease_s=4.0)).work())
     await until(lambda: peers.inference.requests)
-    await asyncio.sleep(4.5)
+    await asyncio.sleep(9)
     await (await open_worker(process_name="rollout-1")).work()
     assert [(group["attempt"], group["claim_owner"]) for group in run.groups()] == [(1, "rollout-0")]
     peers.inference.open.set()

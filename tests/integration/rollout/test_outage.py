@@ -40,7 +40,7 @@ async def test_a_wave_outlives_its_database(
     gate = getattr(peers, stage)
     gate.open.clear()
     run.request(2, n=3)
-    work = asyncio.create_task((await open_worker()).work())
+    work = asyncio.create_task((await open_worker(lease_s=60)).work())
     while not gate.requests:
         await asyncio.sleep(0.02)
     own_server.children.stop("postgres", signal.SIGQUIT)

@@ -22,7 +22,7 @@ async def test_without_an_engine_groups_wait_and_say_so(run: Run, peers: Peers, 
     run.request(2)
     work = asyncio.create_task((await open_worker()).work())
     await until_reason(run, "waiting for inference: Unavailable: no engine has reported in the last 2.6 s")
-    register_engine(run.url, "engine-0", peers.address)
+    register_engine(run.url, "engine-0", peers.address, age_s=-3600)
     await work
     assert [(group["state"], group["reason"]) for group in run.groups()] == [("ready", None)] * 2
 
@@ -59,7 +59,7 @@ async def test_what_ran_on_a_silent_engine_runs_on_another(run: Run, peers: Peer
     run.request(3)
     work = asyncio.create_task((await open_worker(sweep_s=0.1)).work())
     await peers.inference.started.wait()
-    register_engine(run.url, "engine-1", other.address)
+    register_engine(run.url, "engine-1", other.address, age_s=-3600)
     register_engine(run.url, "engine-0", peers.address, age_s=60)
     await asyncio.wait_for(work, 30)
     assert run.states() == ["ready"] * 3
@@ -70,7 +70,7 @@ async def test_what_ran_on_a_silent_engine_runs_on_another(run: Run, peers: Peer
 async def test_two_engines_share_the_work(run: Run, peers: Peers, open_worker: Open) -> None:
     other = Peers()
     await other.start()
-    register_engine(run.url, "engine-1", other.address)
+    register_engine(run.url, "engine-1", other.address, age_s=-3600)
     run.request(6, n=2)
     await (await open_worker()).work()
     assert (len(peers.inference.requests), len(other.inference.requests)) == (3, 3)

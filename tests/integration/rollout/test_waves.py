@@ -16,7 +16,7 @@ from tests.integration.rollout.rows import Run, every, one
 async def test_a_claimed_wave_is_ready_with_a_part_that_decodes(
         run: Run, open_worker: Open, settings: Settings) -> None:
     ids = run.request(6, n=4)
-    await (await open_worker()).work()
+    await (await open_worker(sweep_s=30)).work()  # one wave, however slow
     groups = run.groups()
     assert [group["state"] for group in groups] == ["ready"] * 6
     assert len({part for group in groups for part in group["parts"]}) == 1
@@ -38,7 +38,7 @@ async def test_a_claimed_wave_is_ready_with_a_part_that_decodes(
 
 async def test_rows_of_the_index_point_into_the_part(run: Run, open_worker: Open, settings: Settings) -> None:
     run.request(2, n=3)
-    await (await open_worker()).work()
+    await (await open_worker(sweep_s=30)).work()  # one wave, however slow
     rows = every(run.url, "SELECT * FROM trajectories WHERE run_id = %(id)s ORDER BY group_id, index", id=run.run_id)
     stored = parts.decode(objects.connect(settings.objects_url).get(rows[0]["part"]))
     assert [(stored[row["row"]].group_id, stored[row["row"]].index) for row in rows] == [

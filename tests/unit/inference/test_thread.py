@@ -19,10 +19,11 @@ def thread() -> EngineThread:
     return started
 
 
-def test_a_step_that_never_ends_ends_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    def leave(code: int) -> None:
-        raise Ended(code)
+def leave(code: int) -> None:
+    raise Ended(code)
 
+
+def test_a_step_that_never_ends_ends_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
     async def stuck() -> None:
         working, free = thread(), threading.Event()
         working.post(free.wait)
@@ -37,14 +38,20 @@ def test_a_step_that_never_ends_ends_the_process(monkeypatch: pytest.MonkeyPatch
         asyncio.run(asyncio.wait_for(stuck(), 10))
 
 
-def test_a_thread_that_waits_or_comes_back_in_time_is_left_alone() -> None:
+def test_a_thread_that_waits_or_comes_back_in_time_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     async def busy() -> None:
-        working = thread()
+        working, done = thread(), threading.Event()
         for _ in range(30):  # one after the other without a pause, each short
             working.post(lambda: threading.Event().wait(0.03))
+        working.post(done.set)
         with pytest.raises(TimeoutError):
-            await asyncio.wait_for(process.end_when_stuck(working, 0.3), 1.5)
-        assert working.busy_s == 0
+            await asyncio.wait_for(process.end_when_stuck(working, 0.5), 1.5)
+        assert await asyncio.to_thread(done.wait, 30)
+        async with asyncio.timeout(10):
+            while working.busy_s:
+                await asyncio.sleep(0.01)
         working.stop()
+
+    monkeypatch.setattr("os._exit", leave)
 
     asyncio.run(busy())
