@@ -81,7 +81,7 @@ class Settings(VllmSettings):
     model_root: Path | None = Field(
         None, description="Models are registered by path only from below this directory; without it, from anywhere "
         "the gateway may read.")
-    max_body_mb: int = Field(64, ge=1, description="Largest upload the gateway reads, MiB; of JSON it reads one at most.")
+    max_body_mb: int = Field(64, ge=1, description="Largest upload the gateway reads, MiB; of JSON it reads one.")
 
     otlp_endpoint: str = Field(
         "", description="Base URL of a collector that takes traces by OTLP over HTTP (http://127.0.0.1:4318); without "
