@@ -73,11 +73,11 @@ def settings(rows: int, longest: int) -> list[Setting]:
     return [Setting("equal", prompts(rows), [longest // 4] * rows), Setting("variable", shared, lengths)]
 
 
-def native(checkpoint: Path) -> Callable[[Setting], None]:
+def native(checkpoint: Path, dtype: torch.dtype = torch.float32) -> Callable[[Setting], None]:
     """Return a function that runs a setting on the native engine."""
     read = Checkpoint.from_directory(checkpoint)
-    shapes = ladder.measure(read.architecture, ROWS, _POSITIONS)
-    engine = Engine(read.architecture, shapes, ROWS, Version("v0", fuse(read), Tokenizer(read.files)))
+    shapes = ladder.measure(read.architecture, ROWS, _POSITIONS, dtype)
+    engine = Engine(read.architecture, shapes, ROWS, Version("v0", fuse(read, dtype), Tokenizer(read.files)))
 
     def run(setting: Setting) -> None:
         for number, (prompt, length) in enumerate(zip(setting.prompts, setting.lengths, strict=True)):

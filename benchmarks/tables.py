@@ -58,7 +58,7 @@ def vllm(results: Sequence[Result]) -> str:
     rows = [(name, side["engine"], side["dtype"], side["layout"], f"{side['tokens_per_s']:.0f}")
             for result in results for name, told in result["settings"].items() for side in told["sides"]]
     best = markdown(
-        ("setting", "native / vLLM float32", "native / vLLM bfloat16"),
+        ("setting", "native / vLLM in float32", "native / vLLM in bfloat16"),
         [(name, *(f"{told['native_over_vllm'][dtype]:.2f}" for dtype in ("float32", "bfloat16")))
          for result in results for name, told in result["settings"].items()])
     return f"{markdown(head, rows)}\n\n{best}"

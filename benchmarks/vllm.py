@@ -4,7 +4,7 @@
 
 Three settings: 256 answers of 64 tokens; lengths as reinforcement learning meets them (exponential, mean 48, at most
 256; eight samples a prompt); 256 answers of 6 tokens. Sampling at temperature 1 with log-probs on both sides; lengths
-are forced. vLLM runs inside the measured process, compiled by inductor unless --eager, in float32 and in bfloat16.
+are forced. vLLM runs inside the measured process, compiled by inductor unless --eager. Both in float32 and in bfloat16.
 Every side runs with one thread and with two: two threads of one process, or two processes that share the prompts.
 """
 
@@ -17,8 +17,11 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
+
+import torch
 
 from benchmarks import checkpoints, figures, generation
 from benchmarks.crews import Crew
@@ -27,6 +30,7 @@ from benchmarks.machine import provenance
 from benchmarks.results import RESULTS, store
 
 PYTHON = Path(".venv-vllm/bin/python")
+DTYPES = ("float32", "bfloat16")
 LAYOUTS = ((1, 1), (1, 2), (2, 1))
 """Processes, and threads of each."""
 _SHORT = 6
@@ -105,12 +109,13 @@ class Side:
     def started(self, checkpoint: Path, eager: bool) -> AbstractContextManager[Timed]:
         """Return its processes as a context."""
         if self.engine == "native":
-            return Crew(generation.native, checkpoint, self.processes, self.threads)
+            made = partial(generation.native, dtype=getattr(torch, self.dtype))
+            return Crew(made, checkpoint, self.processes, self.threads)
         return peers(checkpoint, self.dtype, self.processes, self.threads, eager)
 
 
 SIDES = [Side(engine, dtype, *layout)
-         for engine, dtype in (("native", "float32"), ("vLLM", "float32"), ("vLLM", "bfloat16")) for layout in LAYOUTS]
+         for engine in ("native", "vLLM") for dtype in DTYPES for layout in LAYOUTS]
 
 
 def settings(rows: int, longest: int) -> list[Setting]:
@@ -141,8 +146,7 @@ def told(setting: Setting, taken: Sequence[Sequence[float]]) -> dict[str, Any]:
     sides = [{"engine": side.engine, "dtype": side.dtype, "layout": f"{side.processes} x {side.threads} threads",
               "tokens_per_s": rate} for side, rate in zip(SIDES, rates, strict=True)]
     return {"useful_tokens": setting.useful, "sides": sides,
-            "native_over_vllm": {dtype: figures.ratio(best["native", "float32"], best["vLLM", dtype])
-                                 for dtype in ("float32", "bfloat16")}}
+            "native_over_vllm": {dtype: figures.ratio(best["native", dtype], best["vLLM", dtype]) for dtype in DTYPES}}
 
 
 def installed() -> dict[str, str]:

@@ -13,6 +13,7 @@ from enum import Enum
 from typing import Literal, Protocol, TypeVar
 
 from hone.models.probe import Gap, Probe
+from hone.spec.settings import Settings
 
 _log = logging.getLogger(__name__)
 
@@ -36,6 +37,13 @@ class Tolerance:
 
     limit: float
     of: Literal["largest", "mean"] = "largest"
+
+    @classmethod
+    def of_arithmetic(cls, settings: Settings) -> "Tolerance":
+        """Return that of engines in the settings' arithmetic."""
+        if settings.engine_dtype == "float32":
+            return cls(settings.probe_tolerance)
+        return cls(settings.probe_tolerance_half, "mean")
 
     def holds(self, gap: Gap) -> bool:
         return self.measured(gap) <= self.limit

@@ -13,9 +13,6 @@ class VllmSettings(BaseSettings):
     vllm_python: Path = Field(
         Path(".venv-vllm/bin/python"), description="Python of vLLM's own environment, which `make vllm` builds; "
         "relative paths are looked for from the directory that `hone up` is run in.")
-    vllm_dtype: Literal["float32", "bfloat16", "float16"] = Field(
-        "float32", description="Arithmetic and weights of the engine. Two bytes halve memory and time on a GPU, and "
-        "widen the trainer-sampler gap to about 0.02 nats a token.")
     vllm_cache_mb: int = Field(
         256, ge=1, description="Keys and values on a CPU, MiB, of each model (or base with its adapters) that is held.")
     vllm_block_tokens: Literal[16, 32] = Field(

@@ -1,6 +1,7 @@
 """The forward pass over cached keys and values, for one new token a sequence or a chunk of a prompt.
 
-Products are oneDNN's; what lies between them is `kernels`. A chunk's attention is a product too, over whole tensors.
+Products are oneDNN's; what lies between them is `kernels`, in float32. A chunk's attention is a product too, over whole
+tensors.
 """
 
 from dataclasses import dataclass
@@ -44,7 +45,7 @@ class Decoder:
         hidden = self._weights.embedding[ids]
         for number, layer in enumerate(self._weights.layers):
             hidden = layer.out.times_plus(self._attended(cache, number, layer, hidden, step), hidden)
-            normed = self._normed(hidden)
+            normed = self._normed(hidden).to(layer.gate.dtype)
             hidden = layer.down.times_plus(layer.up.times_by(normed, layer.gate.silu_times(normed)), hidden)
         return hidden
 

@@ -145,7 +145,8 @@ class Engine:
 
     def rebuild(self, version: Version) -> None:
         """Make weights and decoder anew from the version's checkpoint."""
-        weights = version.weights if version.checkpoint is None else fuse(version.checkpoint)
+        weights = version.weights if version.checkpoint is None else (
+            fuse(version.checkpoint, version.weights.dtype))
         self._decoder = Decoder(self.architecture, weights, self.positions)
 
     def gap(self, probe: Probe) -> Gap:

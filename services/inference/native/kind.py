@@ -8,36 +8,46 @@ from services.inference.engines import Source
 from services.inference.native import ladder
 from services.inference.native.engine import Engine, Version
 from services.inference.native.ladder import Ladder
+from services.inference.native.matrix import takes_bfloat16
 from services.inference.native.weights import fuse
 from services.inference.takeover import Tolerance, take_over
 
 
 class Kind:
-    """Makes engines of this project's own: float32, bit-equal repeats, CPU."""
+    """Makes engines of this project's own: float32 or bfloat16, bit-equal repeats, CPU."""
 
     name = "native"
 
     def __init__(self, settings: Settings) -> None:
+        """Raises ValueError for an arithmetic that this processor, or this engine, does not have."""
         torch.set_num_threads(settings.engine_threads)
-        self._settings = settings
+        self._settings, self._dtype = settings, _dtype(settings.engine_dtype)
         self._ladders: dict[Architecture, Ladder] = {}
 
     def build(self) -> dict[str, str]:
-        return {"torch": torch.__version__}
+        return {"torch": torch.__version__, "dtype": self._settings.engine_dtype}
 
     def prepared(self, source: Source) -> Version:
         """Return a version with an adapter merged in, fused. Raises BadCheckpoint, NotFinite."""
         checkpoint = source.merged()
-        return Version(source.id, fuse(checkpoint), source.tokenizer, source.probe, checkpoint)
+        return Version(source.id, fuse(checkpoint, self._dtype), source.tokenizer, source.probe, checkpoint)
 
     def explored(self, architecture: Architecture) -> None:
         """Measure which shapes are safe, once for an architecture."""
         if architecture not in self._ladders:
             self._ladders[architecture] = ladder.measure(
-                architecture, self._settings.engine_slots, self._settings.engine_max_tokens)
+                architecture, self._settings.engine_slots, self._settings.engine_max_tokens, self._dtype)
 
     def engine(self, version: Version, architecture: Architecture) -> Engine:
-        tolerance = Tolerance(self._settings.probe_tolerance)
-        made = Engine(architecture, self._ladders[architecture], self._settings.engine_slots, version, tolerance)
+        made = Engine(architecture, self._ladders[architecture], self._settings.engine_slots, version,
+                      Tolerance.of_arithmetic(self._settings))
         made.verdicts.append(take_over(made, version, None))
         return made
+
+
+def _dtype(name: str) -> torch.dtype:
+    if name == "float16" or (name == "bfloat16" and not takes_bfloat16()):
+        known = "float32 or bfloat16" if takes_bfloat16() else "float32 on this processor"
+        raise ValueError(f"HONE_ENGINE_DTYPE: found {name}, expected {known} for the native engine")
+    made: torch.dtype = getattr(torch, name)
+    return made

@@ -47,13 +47,15 @@ def candidates(slots: int, positions: int) -> Ladder:
     return Ladder((*ALONE, *counts), rounded(positions, CHUNK))
 
 
-def measure(architecture: Architecture, slots: int, positions: int) -> Ladder:
+def measure(
+    architecture: Architecture, slots: int, positions: int, dtype: torch.dtype = torch.float32
+) -> Ladder:
     """Return the numbers of rows that give rows equal to the bit on this machine, with this number of threads."""
     tried = candidates(slots, positions)
     block = replace(architecture, layers=1)
     with torch.inference_mode(), torch.random.fork_rng():
         torch.manual_seed(0)
-        return replace(tried, rows=_safe_rows(Decoder(block, _random(block), CHUNK), block, tried.rows))
+        return replace(tried, rows=_safe_rows(Decoder(block, _random(block, dtype), CHUNK), block, tried.rows))
 
 
 def _safe_rows(decoder: Decoder, block: Architecture, tried: tuple[int, ...]) -> tuple[int, ...]:
@@ -78,10 +80,10 @@ def _filled(block: Architecture, slots: int) -> Cache:
     return cache
 
 
-def _random(block: Architecture) -> Weights:
-    def normal(rows: int, columns: int, bias: bool = False) -> Matrix:
+def _random(block: Architecture, dtype: torch.dtype) -> Weights:
+    def normal(rows: int, columns: int, bias: bool = False, dtype: torch.dtype = dtype) -> Matrix:
         weight = torch.randn(columns, rows).mul_(rows ** -0.5)
-        return Matrix(weight, torch.randn(columns) if bias else None)
+        return Matrix(weight, torch.randn(columns) if bias else None, dtype)
 
     head_norm = torch.rand(block.heads + block.kv_heads if block.qk_norm else 0, block.head_dim).numpy()
     layer = Layer(
@@ -90,4 +92,5 @@ def _random(block: Architecture) -> Weights:
         up=normal(block.hidden, block.ffn), down=normal(block.ffn, block.hidden),
     )
     padded = rounded(block.vocab_size, VOCABULARY_MULTIPLE)
-    return Weights(torch.randn(block.vocab_size, block.hidden), [layer], normal(block.hidden, padded, bias=True))
+    logits = normal(block.hidden, padded, bias=True, dtype=torch.float32)
+    return Weights(torch.randn(block.vocab_size, block.hidden), [layer], logits)

@@ -1,7 +1,7 @@
-"""A checkpoint rearranged for decoding: fused, packed, norms folded in. float32.
+"""A checkpoint rearranged for decoding: fused, packed, norms folded in; blocks in float32 or bfloat16.
 
 What is folded changes roundings, not the function: input norms go into the matrices behind them and the attention
-scale into the queries.
+scale into the queries. The logits' product stays float32: rounding logits would be most of what bfloat16 costs.
 """
 
 from dataclasses import dataclass
@@ -38,11 +38,16 @@ class Weights:
 
     embedding: Tensor  # [vocab, hidden]
     layers: list[Layer]
-    logits: Matrix  # hidden → vocab padded, final norm folded in; padding comes out as -inf
+    logits: Matrix  # hidden → vocab padded, final norm folded in; padding comes out as -inf; float32
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """What the blocks' products compute in."""
+        return self.layers[0].qkv.dtype
 
 
-def fuse(checkpoint: Checkpoint) -> Weights:
-    """Return `checkpoint` for decoding. Raises NotFinite naming the first tensor that is not finite."""
+def fuse(checkpoint: Checkpoint, dtype: torch.dtype = torch.float32) -> Weights:
+    """Return `checkpoint` for decoding in `dtype`. Raises NotFinite naming the first tensor that is not finite."""
     finite.check(checkpoint.tensors)
     architecture = checkpoint.architecture
     tensors = {name: tensor.to(torch.float32) for name, tensor in checkpoint.tensors.items()}
@@ -53,22 +58,26 @@ def fuse(checkpoint: Checkpoint) -> Weights:
     logits[:architecture.vocab_size] = output * tensors["model.norm.weight"]
     bias = torch.zeros(padded)
     bias[architecture.vocab_size:] = -torch.inf
-    layers = [_layer(architecture, tensors, f"model.layers.{number}.") for number in range(architecture.layers)]
+    layers = [_layer(architecture, tensors, f"model.layers.{number}.", dtype)
+              for number in range(architecture.layers)]
     return Weights(embedding.contiguous(), layers, Matrix(logits, bias))
 
 
-def _layer(architecture: Architecture, tensors: dict[str, Tensor], prefix: str) -> Layer:
+def _layer(architecture: Architecture, tensors: dict[str, Tensor], prefix: str, dtype: torch.dtype) -> Layer:
     def tensor(name: str) -> Tensor:
         return tensors[prefix + name]
 
+    def matrix(weight: Tensor, bias: Tensor | None = None) -> Matrix:
+        return Matrix(weight, bias, dtype)
+
     attention_norm, ffn_norm = tensor("input_layernorm.weight"), tensor("post_attention_layernorm.weight")
     return Layer(
-        qkv=Matrix(_qkv(architecture, tensors, prefix, "weight") * attention_norm,
+        qkv=matrix(_qkv(architecture, tensors, prefix, "weight") * attention_norm,
                    _qkv(architecture, tensors, prefix, "bias") if architecture.qkv_bias else None),
         head_norm=_head_norm(architecture, tensors, prefix),
-        out=Matrix(tensor("self_attn.o_proj.weight")),
-        gate=Matrix(tensor("mlp.gate_proj.weight") * ffn_norm), up=Matrix(tensor("mlp.up_proj.weight") * ffn_norm),
-        down=Matrix(tensor("mlp.down_proj.weight")),
+        out=matrix(tensor("self_attn.o_proj.weight")),
+        gate=matrix(tensor("mlp.gate_proj.weight") * ffn_norm), up=matrix(tensor("mlp.up_proj.weight") * ffn_norm),
+        down=matrix(tensor("mlp.down_proj.weight")),
     )
 
 

@@ -32,11 +32,10 @@ class Kind:
         transfer.register()
         self._settings = settings
         self._bases: dict[str, Core] = {}
-        self._tolerance = (Tolerance(settings.probe_tolerance) if settings.vllm_dtype == "float32"
-                           else Tolerance(settings.probe_tolerance_half, "mean"))
+        self._tolerance = Tolerance.of_arithmetic(settings)
 
     def build(self) -> dict[str, str]:
-        return {"vllm": vllm.__version__, "torch": torch.__version__, "dtype": self._settings.vllm_dtype}
+        return {"vllm": vllm.__version__, "torch": torch.__version__, "dtype": self._settings.engine_dtype}
 
     def prepared(self, source: Source) -> Version:
         """Return a version whose weights are finite and fit. Raises NotFinite, BadCheckpoint."""

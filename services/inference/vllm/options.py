@@ -48,7 +48,7 @@ def _hide_from_vllm(library: Any) -> None:
 def arguments(settings: Settings, directory: Path, adapters: bool) -> dict[str, Any]:
     """Return the keyword arguments of vLLM's EngineArgs for the model in `directory`."""
     given: dict[str, Any] = {
-        "model": str(directory), "skip_tokenizer_init": True, "dtype": settings.vllm_dtype, "seed": 0,
+        "model": str(directory), "skip_tokenizer_init": True, "dtype": settings.engine_dtype, "seed": 0,
         "max_model_len": settings.engine_max_tokens, "max_num_seqs": settings.engine_slots,
         "enforce_eager": settings.vllm_eager, "enable_prefix_caching": True, "block_size": settings.vllm_block_tokens,
         "logprobs_mode": "processed_logprobs", "max_logprobs": -1, "disable_log_stats": True,

@@ -66,21 +66,22 @@ def tokenizer() -> Tokenizer:
     return Tokenizer(toy.files())
 
 
-def version(id: str, model: PreTrainedModel) -> Version:
+def version(id: str, model: PreTrainedModel, dtype: torch.dtype = torch.float32) -> Version:
     """Return a stock model as a version to be served."""
-    return Version(id, fuse(checkpoint(model)), tokenizer())
+    return Version(id, fuse(checkpoint(model), dtype), tokenizer())
 
 
 @cache
-def measured(family: str, slots: int = SLOTS) -> ladder.Ladder:
+def measured(family: str, slots: int = SLOTS, dtype: torch.dtype = torch.float32) -> ladder.Ladder:
     """Return the safe shapes of a family's small model."""
-    return ladder.measure(checkpoint(stock(family)).architecture, slots, POSITIONS)
+    return ladder.measure(checkpoint(stock(family)).architecture, slots, POSITIONS, dtype)
 
 
-def engine(family: str = "qwen3", slots: int = SLOTS, seed: int = 0) -> Engine:
+def engine(family: str = "qwen3", slots: int = SLOTS, seed: int = 0, dtype: torch.dtype = torch.float32) -> Engine:
     """Return an engine serving version `v0` of a small random model."""
     model = stock(family, seed)
-    return Engine(checkpoint(model).architecture, measured(family, slots), slots, version("v0", model))
+    shapes = measured(family, slots, dtype)
+    return Engine(checkpoint(model).architecture, shapes, slots, version("v0", model, dtype))
 
 
 def request(name: str, prompt: Iterable[int], n: int = 1, **sampling: Any) -> Request:

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from services.inference.native import matrix
-from services.inference.native.matrix import Matrix
+from services.inference.native.matrix import Matrix, takes_bfloat16
 
 SHAPES = ((16, 32), (96, 40), (256, 513))
 
@@ -36,6 +36,28 @@ def test_every_product_equals_its_formula(inner: int, outer: int, with_bias: boo
 def test_a_bias_of_minus_infinity_comes_out_as_it_is() -> None:
     bias = torch.tensor([0.0, -torch.inf])
     assert Matrix(torch.ones(2, 4), bias).times(torch.ones(3, 4)).tolist() == [[4.0, -torch.inf]] * 3
+
+
+@pytest.mark.usefixtures("packed")
+@pytest.mark.parametrize(("inner", "outer"), SHAPES)
+@pytest.mark.parametrize("with_bias", [True, False])
+def test_in_bfloat16_every_product_equals_its_formula_up_to_its_roundings(
+    inner: int, outer: int, with_bias: bool
+) -> None:
+    if matrix._PACKED and not takes_bfloat16():
+        pytest.skip("oneDNN has no bfloat16 on this processor")
+    torch.manual_seed(0)
+    half = torch.bfloat16
+    weight, rows, other = torch.randn(outer, inner).to(half), torch.randn(7, inner).to(half), torch.randn(7, outer)
+    bias = torch.randn(outer).to(half) if with_bias else None
+    made = Matrix(weight, bias, half)
+    plain = rows.double() @ weight.double().t() + (0 if bias is None else bias.double())
+    found = {"times": made.times(rows.float()), "plus": made.times_plus(rows.float(), other.clone())}
+    assert {one.dtype for one in found.values()} == {torch.float32}
+    for one, wanted in ((found["times"], plain), (found["plus"] - other, plain),
+                        (made.silu_times(rows), plain * torch.sigmoid(plain)),
+                        (made.times_by(rows, other.to(half)), plain * other.to(half).double())):
+        torch.testing.assert_close(one.double(), wanted, rtol=1e-2, atol=1e-2)
 
 
 @pytest.mark.parametrize(("inner", "outer"), SHAPES)

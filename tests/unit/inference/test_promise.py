@@ -5,7 +5,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
+from services.inference.native.matrix import takes_bfloat16
 from services.inference.requests import Completion, Request
 from tests.unit.inference.engines import engine, request, run
 
@@ -38,6 +40,17 @@ def test_any_order_and_any_neighbours_give_equal_bits(alone: dict[str, Exact], s
     random.Random(seed).shuffle(requests)
     together = run(engine("qwen2"), *requests)
     assert {name: exact(completions) for name, completions in together.items()} == alone
+
+
+def test_in_bfloat16_too_any_order_and_any_neighbours_give_equal_bits() -> None:
+    if not takes_bfloat16():
+        pytest.skip("oneDNN has no bfloat16 on this processor")
+    requests = some_requests()
+    first = {one.request_id: exact(run(engine("qwen2", dtype=torch.bfloat16), one)[one.request_id])
+             for one in requests}
+    random.Random(4).shuffle(requests)
+    together = run(engine("qwen2", dtype=torch.bfloat16), *requests)
+    assert {name: exact(completions) for name, completions in together.items()} == first
 
 
 def test_arriving_in_the_middle_gives_equal_bits(alone: dict[str, Exact]) -> None:

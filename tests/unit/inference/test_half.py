@@ -1,0 +1,51 @@
+"""The native engine in bfloat16: what it computes is near what it should be, and what it cannot do is said."""
+
+import pytest
+import torch
+
+from hone.models import probe
+from hone.models.policy import Policy
+from hone.spec.settings import Settings
+from services.inference.native.kind import Kind
+from services.inference.native.matrix import takes_bfloat16
+from services.inference.scoring import Item
+from services.inference.takeover import Tolerance
+from tests.unit.inference.engines import checkpoint, engine, request, run, stock
+
+NEEDED = pytest.mark.skipif(not takes_bfloat16(), reason="oneDNN has no bfloat16 on this processor")
+
+
+@NEEDED
+@pytest.mark.parametrize("family", ["qwen3", "qwen2", "llama"])
+def test_log_probs_are_near_those_of_float32_and_not_equal(family: str) -> None:
+    served = engine(family, dtype=torch.bfloat16)
+    (made,) = run(served, request("a", [5, 9, 3], max_tokens=40))["a"]
+    item = Item((5, 9, 3), tuple(made.ids))
+    (exact,) = engine(family).score([item], 1.0)
+    (again,) = served.score([item], 1.0)
+    gaps = (torch.tensor(made.logp) - torch.tensor(exact.logp)).abs()
+    assert 0 < gaps.mean() < 0.05
+    torch.testing.assert_close(torch.tensor(made.logp), torch.tensor(again.logp), rtol=0, atol=0.1)
+
+
+@NEEDED
+def test_the_probe_holds_within_the_tolerance_of_two_byte_floats() -> None:
+    tolerance = Tolerance.of_arithmetic(Settings(engine_dtype="bfloat16"))
+    made = checkpoint(stock("qwen3"))
+    gap = engine(dtype=torch.bfloat16).gap(probe.expected(Policy(made.architecture, made.tensors)))
+    assert (tolerance.of, tolerance.holds(gap)) == ("mean", True)
+    other = checkpoint(stock("qwen3", seed=1))
+    assert not tolerance.holds(
+        engine(dtype=torch.bfloat16).gap(probe.expected(Policy(other.architecture, other.tensors))))
+
+
+@pytest.mark.parametrize(("dtype", "takes", "words"), [
+    ("float16", True, "found float16, expected float32 or bfloat16"),
+    ("bfloat16", False, "found bfloat16, expected float32 on this processor"),
+])
+def test_an_arithmetic_that_is_not_there_is_refused_by_name(
+    dtype: str, takes: bool, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("services.inference.native.kind.takes_bfloat16", lambda: takes)
+    with pytest.raises(ValueError, match=f"HONE_ENGINE_DTYPE: {words}"):
+        Kind(Settings(engine_dtype=dtype))  # type: ignore[arg-type]
