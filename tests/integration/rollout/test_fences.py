@@ -86,8 +86,8 @@ async def test_calls_that_an_earlier_attempt_journaled_are_not_made_again(
         run: Run, peers: Peers, open_worker: Open) -> None:
     peers.reward.open.clear()
     run.request(2, n=3)
-    first = asyncio.create_task((await open_worker()).work())
-    await until(lambda: peers.reward.requests)
+    first = asyncio.create_task((await open_worker(claim_groups=2, lease_s=600)).work())
+    await until(lambda: one(run.url, "SELECT count(*) AS n FROM journal")["n"] == 6)
     expire_claims(run)
     peers.reward.open.set()
     await (await open_worker(process_name="rollout-1")).work()
