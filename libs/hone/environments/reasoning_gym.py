@@ -63,9 +63,13 @@ def entry(params: ReasoningGymParams, seed: int) -> dict[str, Any]:
 def score(params: ReasoningGymParams, seed: int, answer: str) -> float:
     """Return what the task's own verifier gives an answer. Raises WrongParams."""
     dataset, made = _generated(_Key(params), seed)
-    if params.task in _EVALUATED:
+    task = params.task
+    if task == "composite":
+        task = made["metadata"]["source_dataset"]
+        dataset = dataset.datasets[task]
+    if task in _EVALUATED:
         vars(sys.modules[type(dataset).__module__])["eval"] = ast.literal_eval
-    elif params.task in _PARSED and not _FORMULA.fullmatch(answer):
+    elif task in _PARSED and not _FORMULA.fullmatch(answer):
         answer = _UNREADABLE
     return float(dataset.score_answer(answer, made))
 

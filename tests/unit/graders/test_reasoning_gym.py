@@ -65,6 +65,16 @@ def test_no_verifier_runs_what_a_policy_wrote(task: str, monkeypatch: pytest.Mon
         assert grade(item, item["answer"]).score == 1.0
 
 
+@pytest.mark.parametrize("task", ["spiral_matrix", "countdown"])
+def test_nor_does_a_mixture_of_tasks(task: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HONE_ESCAPED", raising=False)
+    mixture = {"task": "composite", "datasets": [{"name": task, "weight": 1.0, "config": {}}]}
+    item = episode(make("reasoning_gym", mixture, 3)).reset().item
+    assert (grade(item, RUN).score or 0.0) <= 0.05
+    assert "HONE_ESCAPED" not in os.environ
+    assert grade(item, item["answer"]).score == 1.0
+
+
 def test_a_literal_answer_is_still_read() -> None:
     item = episode(make("reasoning_gym", {"task": "spiral_matrix"}, 3)).reset().item
     assert (grade(item, str(item["answer"].split())).score or 0.0) > 0
