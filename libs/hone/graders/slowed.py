@@ -9,18 +9,17 @@ from hone.environments.hashing import digest
 from hone.graders.contract import Grader, GraderParams, Item
 from hone.graders.results import Result
 
-LONGEST_S = 45
-"""Less than the shortest deadline of a call that grades; a wait that outlasts it would begin again and again."""
-
 
 class SlowedParams(GraderParams):
     """Whose grades come late, and how late."""
 
     type: Literal["slowed"]
     grader: dict[str, Any] = Field(description="The grader that decides; one that needs no process of its own.")
-    seconds: float = Field(0.5, ge=0, le=LONGEST_S, description="Wait before each grade.")
+    seconds: float = Field(0.5, ge=0, le=3600, description="Wait before each grade.")
     straggler_every: int = Field(0, ge=0, description="About one task in so many is a straggler; 0: none is.")
-    straggler_seconds: float = Field(5.0, ge=0, le=LONGEST_S, description="Wait before each grade of a straggler.")
+    straggler_seconds: float = Field(
+        5.0, ge=0, le=3600, description="Wait before each grade of a straggler. Longer than a call may last "
+        "(HONE_RPC_TIMEOUT_S), it begins again at each: such a group is never graded.")
 
 
 def grade(item: Item, output_text: str, params: SlowedParams) -> Result:
