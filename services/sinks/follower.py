@@ -25,6 +25,7 @@ class Follower:
         self._listener = Listener(database_url, "metrics")
         self._name, self._sink, self._sweep_s = name, sink, sweep_s
         self._open: set[str] = set()
+        self._troubles: dict[str, SinkAway] = {}  # of runs that are left out for now
         self._failures = 0
 
     def run(self, stop: threading.Event) -> None:
@@ -43,17 +44,20 @@ class Follower:
     def advance(self) -> bool:
         """Send one batch of unsent points; False when there is none, or another process sends.
 
-        Raises SinkAway once the runs that it did not keep from it are sent.
+        A run that the sink does not take is left out until the others are sent. Raises SinkAway then.
         """
         points = self._unsent()
-        if not points:
-            self._end_runs()
-            return False
-        troubles = [trouble for _, of_run in groupby(points, key=lambda point: point.run_id)
-                    if (trouble := self._send(list(of_run))) is not None]
-        if troubles:
-            raise troubles[0]
-        return True
+        for run_id, of_run in groupby(points, key=lambda point: point.run_id):
+            if (trouble := self._send(list(of_run))) is not None:
+                self._troubles[run_id] = trouble
+        if points:
+            return True
+        self._end_runs()
+        if self._troubles:
+            _, trouble = self._troubles.popitem()
+            self._troubles.clear()
+            raise trouble
+        return False
 
     def _send(self, of_run: list[Point]) -> SinkAway | None:
         """Write one run's points and forget them; return what kept them from being written."""
@@ -71,7 +75,8 @@ class Follower:
             held = transaction.one("sinks.hold", sink=self._name)
             if held is None or not held["held"]:
                 return []
-            return [Point(**row) for row in transaction.all("sinks.unsent", sink=self._name, limit=_BATCH)]
+            return [Point(**row) for row in transaction.all(
+                "sinks.unsent", sink=self._name, without=list(self._troubles), limit=_BATCH)]
 
     def _forget(self, points: Sequence[Point]) -> None:
         with self._database.transaction() as transaction:

@@ -27,7 +27,8 @@ class TensorBoard:
             for run_id, of_run in groupby(points, key=lambda point: point.run_id):
                 self._write_run(run_id, list(of_run))
         except OSError as error:
-            self._runs.clear()
+            for point in points:
+                self._runs.pop(point.run_id, None)
             raise SinkAway(f"{self._directory}: {error}") from error
 
     def end(self, run_id: str, state: str) -> None:

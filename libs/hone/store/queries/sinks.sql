@@ -27,7 +27,8 @@ SELECT u.run_id, r.name AS run_name, u.step, u.name, m.value, extract(epoch FROM
 FROM unsent_points u
 JOIN metrics m ON m.run_id = u.run_id AND m.name = u.name AND m.step = u.step
 JOIN runs r ON r.id = u.run_id
-WHERE u.sink = %(sink)s ORDER BY u.run_id, u.step, u.name LIMIT %(limit)s
+WHERE u.sink = %(sink)s AND NOT u.run_id = ANY (%(without)s::text[])
+ORDER BY u.run_id, u.step, u.name LIMIT %(limit)s
 
 -- name: forget
 DELETE FROM unsent_points u
