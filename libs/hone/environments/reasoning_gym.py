@@ -1,6 +1,7 @@
 """Any task of the reasoning-gym package, by its name and its own configuration. The package is imported when needed."""
 
 import ast
+import builtins
 import random
 import re
 import sys
@@ -23,7 +24,8 @@ _PARSED = frozenset(
     {"countdown", "intermediate_integration", "polynomial_multiplication", "puzzle24", "simple_integration"})
 """Tasks whose verifiers let sympy parse what a policy wrote, which runs it as Python. Only formulas get there."""
 _FORMULA = re.compile(
-    r"(?:\d|\b(?:[^\W\d_]|Abs|exp|ln|log|pi|sqrt|a?(?:cos|sin|tan)h?)\b|[\s+\-*/^!().,])*", re.ASCII)
+    r"(?:\d+(?:[eE][+-]?\d+)?|\b(?:[^\W\d_]|Abs|exp|ln|log|pi|sqrt|a?(?:cos|sin|tan)h?)\b|[\s+\-*/^!().,])*", re.ASCII)
+_OWN_NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9]*")
 _UNREADABLE = "("
 
 
@@ -69,9 +71,17 @@ def score(params: ReasoningGymParams, seed: int, answer: str) -> float:
         dataset = dataset.datasets[task]
     if task in _EVALUATED:
         vars(sys.modules[type(dataset).__module__])["eval"] = ast.literal_eval
-    elif task in _PARSED and not _FORMULA.fullmatch(answer):
+    elif task in _PARSED and not _is_formula(answer, made["metadata"]):
         answer = _UNREADABLE
     return float(dataset.score_answer(answer, made))
+
+
+def _is_formula(answer: str, metadata: dict[str, Any]) -> bool:
+    """Whether an answer is made of numbers, operators, functions and variables: single letters, or the task's own."""
+    given = {*metadata.get("variables", ()), metadata.get("variable", "")}
+    own = {name for name in given if _OWN_NAME.fullmatch(name) and not hasattr(builtins, name)}
+    read = re.sub(r"\b[^\W\d]\w*", lambda found: "x" if found[0] in own else found[0], answer)
+    return _FORMULA.fullmatch(read) is not None
 
 
 class _Key:

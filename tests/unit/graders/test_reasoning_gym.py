@@ -75,6 +75,15 @@ def test_nor_does_a_mixture_of_tasks(task: str, monkeypatch: pytest.MonkeyPatch)
     assert grade(item, item["answer"]).score == 1.0
 
 
+def test_a_tasks_own_variables_and_exponents_are_formulas() -> None:
+    params = {"task": "simple_integration", "symbols": ["theta"]}
+    item = episode(make("reasoning_gym", params, 3)).reset().item
+    assert "theta" in item["answer"]
+    assert grade(item, item["answer"]).score == 1.0
+    assert grade(item, f"{item['answer']} + 1e-05 - 1e-05").score == 1.0
+    assert grade(item, f"{item['answer']} + gamma.__class__").score == 0.0
+
+
 def test_a_literal_answer_is_still_read() -> None:
     item = episode(make("reasoning_gym", {"task": "spiral_matrix"}, 3)).reset().item
     assert (grade(item, str(item["answer"].split())).score or 0.0) > 0
