@@ -8,6 +8,7 @@ import os
 import resource
 import subprocess
 import sys
+import threading
 from functools import lru_cache
 from typing import Any
 
@@ -15,6 +16,8 @@ from hone.environments import ENVIRONMENTS
 from hone.environments.contract import WrongParams
 
 LONGEST_S, MOST_BYTES = 20, 4 * 2**30
+_ROOM = threading.BoundedSemaphore(2)
+"""Trials of this process that go on at a time."""
 _FIXED = {"PYTHONHASHSEED": "0", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 """What questions are drawn under everywhere."""
 
@@ -29,8 +32,9 @@ def _tried(environment: str, params: str) -> None:
     command = [sys.executable, "-m", "hone.environments.trial", environment]
     bounds = f"what makes a question within {LONGEST_S} s and {MOST_BYTES // 2**30} GiB"
     try:
-        answer = subprocess.run(command, input=params, capture_output=True, text=True, timeout=LONGEST_S,
-                                env={**os.environ, **_FIXED}, check=False)
+        with _ROOM:
+            answer = subprocess.run(command, input=params, capture_output=True, text=True, timeout=LONGEST_S,
+                                    env={**os.environ, **_FIXED}, check=False)
     except subprocess.TimeoutExpired:
         raise WrongParams("params", json.loads(params), bounds) from None
     if answer.returncode:
@@ -51,6 +55,7 @@ def _problem(environment: str, params: dict[str, Any]) -> tuple[str, object, str
 
 def main() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
+    resource.setrlimit(resource.RLIMIT_CPU, (LONGEST_S, LONGEST_S))  # ends it even if nobody waits any more
     print(json.dumps(_problem(sys.argv[1], json.load(sys.stdin))))
 
 
