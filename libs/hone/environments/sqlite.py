@@ -23,7 +23,7 @@ from hone.environments.tools import Tool, ToolError, tool_call, use
 _STEPS_PER_QUERY = 2_000_000
 _HANDLER_EVERY = 10_000
 _PAGES = 4_096
-_LIMITS = {sqlite3.SQLITE_LIMIT_ATTACHED: 0, sqlite3.SQLITE_LIMIT_LENGTH: 100_000, sqlite3.SQLITE_LIMIT_COLUMN: 100,
+_LIMITS = {sqlite3.SQLITE_LIMIT_ATTACHED: 0, sqlite3.SQLITE_LIMIT_LENGTH: 100_000, sqlite3.SQLITE_LIMIT_COLUMN: 500,
            sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 100}
 _PRAGMAS = {"table_info", "table_xinfo", "table_list", "index_list", "index_info", "foreign_key_list"}
 _RANDOM = {"random", "randomblob", "load_extension"}
@@ -196,7 +196,7 @@ def _made(script: str) -> bytes:
     try:
         connection.executescript(script)
         return _bytes(connection)
-    except sqlite3.Error as error:
+    except (sqlite3.Error, MemoryError) as error:
         raise WrongParams("item.database", script[:200], f"an SQL script ({error})") from error
     finally:
         connection.close()

@@ -71,7 +71,7 @@ def test_a_wrong_answer_scores_zero_and_an_episode_without_one_too() -> None:
     (query("SELECT zeroblob(10000000)"), "too big"),
     (query("CREATE TEMP TABLE u AS SELECT zeroblob(99000) FROM t"), "not authorized"),
     (query("CREATE TEMP VIEW u AS SELECT 1"), "not authorized"),
-    (query(f"SELECT {', '.join(['1'] * 101)}"), "too many columns"),
+    (query(f"SELECT {', '.join(['1'] * 501)}"), "too many columns"),
 ])
 def test_what_a_query_may_not_do_is_told_and_ends_nothing(action: str, words: str) -> None:
     one = begun(ROW)
