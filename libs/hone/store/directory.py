@@ -49,17 +49,20 @@ class Directory:
         return pieces(path)
 
     def list(self, prefix: str, after: str = "") -> Iterator[str]:
-        return _keys(self._root, "", prefix, after)
+        with _translated(prefix):
+            yield from _keys(self._root, "", prefix, after)
 
     def delete(self, keys: Iterable[str]) -> None:
         for key in keys:
-            self._path(key).unlink(missing_ok=True)
+            with _translated(key):
+                self._path(key).unlink(missing_ok=True)
 
     def discard_unfinished(self, age_s: float) -> int:
         begun = time.time() - age_s
-        old = [path for path in self._unfinished.iterdir() if _modified(path) < begun]
-        for path in old:
-            path.unlink(missing_ok=True)
+        with _translated(_UNFINISHED):
+            old = [path for path in self._unfinished.iterdir() if _modified(path) < begun]
+            for path in old:
+                path.unlink(missing_ok=True)
         return len(old)
 
     def _write(self, content: Content) -> str:

@@ -68,6 +68,8 @@ class Driver:
         except LeaseLost:
             log.info("no longer hold %s", run.lease.run_id)
             self._runs.pop(run.lease.run_id, None)
+        except StoreAway as away:  # it may be this run's objects alone: the others go on
+            log.warning("run %s waits: %s", run.lease.run_id, away)
 
     def _advance(self, run: Run) -> None:
         try:

@@ -30,6 +30,7 @@ def export(database: Database, objects: Objects, lease: Lease, operation: Row) -
             transaction.run("trainer.fail_operation", id=operation["id"], category="server", reason=str(problem))
         return
     with fenced(database, lease) as transaction:
+        transaction.run("trainer.expire_exports", model_id=lease.model_id)  # what was said to have failed has
         if not transaction.run("trainer.finish_operations", ids=[operation["id"]], result=json.dumps(result)):
             raise StaleUnit(f"export {operation['id']} is no longer queued")
 

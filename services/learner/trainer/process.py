@@ -10,6 +10,7 @@ from hone.spec.settings import Settings
 from hone.store import objects
 from hone.store.database import Database
 from hone.store.notifications import Listener
+from hone.store.objects import StoreAway
 from services.learner.trainer import lease as leases
 from services.learner.trainer.commit import StaleUnit
 from services.learner.trainer.crew import Crew
@@ -67,6 +68,9 @@ class Trainer:
             self._lanes.pop(lane.lease.model_id, None)
         except StaleUnit as stale:
             log.warning("%s", stale)
+        except StoreAway as away:  # it may be this model's objects alone: the others go on
+            log.warning("%s waits: %s", lane.lease.model_id, away)
+            return False
         return True
 
     def _lease_another(self) -> bool:
