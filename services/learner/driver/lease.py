@@ -15,14 +15,20 @@ class LeaseLost(RuntimeError):
 
 
 @dataclass(frozen=True)
-class Lease:
+class Held:
     """A run, and the epoch that every write of its holder names."""
 
     run_id: str
     tenant_id: str
     model_id: str
-    spec: RunSpec
     epoch: int
+
+
+@dataclass(frozen=True)
+class Lease(Held):
+    """A run that is held, and what it is to do."""
+
+    spec: RunSpec
     traceparent: str | None = None  # of the request that made the run
 
 
@@ -40,19 +46,26 @@ def acquire(database: Database, owner: str, lease_s: float) -> Lease | None:
     except ValidationError as error:
         _fail(database, row, f"the spec is not understood: {error}")
         return None
-    return Lease(row["id"], row["tenant_id"], row["policy_model_id"], spec, row["lease_epoch"],
-                 row["traceparent"])
+    return Lease(row["id"], row["tenant_id"], row["policy_model_id"], row["lease_epoch"], spec, row["traceparent"])
 
 
 def _fail(database: Database, row: Row, reason: str) -> None:
-    run = {"run_id": row["id"]}
     with database.transaction() as transaction:
-        transaction.run("driver.drop_open_groups", **run, reason="failed")
-        transaction.run("driver.cancel_steps", **run)
-        transaction.run("driver.cancel_operations", model_id=row["policy_model_id"], reason="the run failed")
-        transaction.run("driver.set_state", **run, epoch=row["lease_epoch"], state="failed", reason=reason)
-        transaction.run("driver.record_event", **run, tenant_id=row["tenant_id"], kind="failed", step=None,
-                        message=reason, data="{}")
+        close(transaction, Held(row["id"], row["tenant_id"], row["policy_model_id"], row["lease_epoch"]), "failed",
+              reason, "failed")
+
+
+def close(transaction: Transaction, held: Held, state: str, reason: str | None, dropped: str) -> None:
+    """End a run in `state`: what it still waits for is given up, groups with the reason `dropped`."""
+    run = {"run_id": held.run_id}
+    transaction.run("driver.drop_open_groups", **run, reason=dropped)
+    transaction.run("driver.forget_journal", **run)
+    transaction.run("driver.cancel_steps", **run)
+    transaction.run("driver.cancel_operations", model_id=held.model_id, reason=f"the run {state}")
+    transaction.run("driver.record_event", **run, tenant_id=held.tenant_id, kind=state, step=None,
+                    message=reason or f"run {state}", data="{}")
+    transaction.run("driver.set_state", **run, epoch=held.epoch, state=state, reason=reason)
+    transaction.run("driver.notify", channel="runs", payload=held.run_id)
 
 
 def renew(database: Database, lease: Lease, lease_s: float) -> None:

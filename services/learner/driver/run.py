@@ -1,6 +1,5 @@
 """One run, as the driver moves it on: the training loop, told as the things that may come next."""
 
-import json
 import time
 from functools import cached_property
 from typing import Any
@@ -17,7 +16,7 @@ from hone.trajectory.plan import StepPlan
 from services.learner.driver import operations
 from services.learner.driver.engine_clock import EngineClock
 from services.learner.driver.evaluation import record_evaluation, request_evaluation
-from services.learner.driver.lease import Lease, fenced
+from services.learner.driver.lease import Lease, close, fenced
 from services.learner.driver.pacing import Pace, expiry
 from services.learner.driver.peers import Peers, Task
 from services.learner.driver.planning import choose, rollout_plan, supervised_plan
@@ -245,16 +244,8 @@ class Run:
         reach("step.row-hint")
 
     def _close(self, state: str, reason: str | None, dropped: str) -> None:
-        lease = self.lease
-        with fenced(self._database, lease) as transaction:
-            transaction.run("driver.drop_open_groups", run_id=lease.run_id, reason=dropped)
-            transaction.run("driver.forget_journal", run_id=lease.run_id)
-            transaction.run("driver.cancel_steps", run_id=lease.run_id)
-            transaction.run("driver.cancel_operations", model_id=lease.model_id, reason=f"the run {state}")
-            transaction.run("driver.record_event", tenant_id=lease.tenant_id, run_id=lease.run_id, kind=state,
-                            step=None, message=reason or f"run {state}", data=json.dumps({}))
-            transaction.run("driver.set_state", run_id=lease.run_id, epoch=lease.epoch, state=state, reason=reason)
-            transaction.run("driver.notify", channel="runs", payload=lease.run_id)
+        with fenced(self._database, self.lease) as transaction:
+            close(transaction, self.lease, state, reason, dropped)
 
     def _tell(self, situation: str) -> None:
         """Explain a situation that lasts, and take the explanation back once it has changed."""

@@ -60,7 +60,7 @@ class Scene:
 
     def tasks(self, **spec: Any) -> Tasks:
         raw = {"name": "x", "model": {"base": "b"}, "steps": 1, "task": {"dataset": "rows"}, "seed": 3, **spec}
-        lease = Lease("run_1", "ten_1", "mdl_1", resolve(raw), 1)
+        lease = Lease("run_1", "ten_1", "mdl_1", 1, resolve(raw))
         return Tasks(cast(Database, self._shelf), self._store, cast(Peers, self.simulation), lease)
 
 

@@ -31,7 +31,7 @@ class Rows:
 
 
 def traces(every: int, traceparent: str | None = PARENT) -> StepTraces:
-    lease = Lease("run_1", "ten_1", "mdl_1", cast(Any, None), 1, traceparent)
+    lease = Lease("run_1", "ten_1", "mdl_1", 1, cast(Any, None), traceparent)
     return StepTraces(cast(Database, Rows()), lease, every)
 
 
