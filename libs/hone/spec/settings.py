@@ -52,9 +52,8 @@ class Settings(VllmSettings):
     engine: Literal["native", "vllm"] = Field(
         "native", description="What generates and scores: this project's own engine, or vLLM (docs/engines.md).")
     engine_dtype: Literal["float32", "bfloat16", "float16"] = Field(
-        "float32", description="Arithmetic and weights of an engine; float16 is vLLM's alone. Two bytes take half the "
-        "memory and, on a processor or GPU with instructions for them, about half the time; they widen the "
-        "trainer-sampler gap to about 0.02 nats a token.")
+        "float32", description="Arithmetic and weights of an engine; float16 is vLLM's alone. Two bytes take less "
+        "memory and, with instructions for them, less time, and widen the trainer-sampler gap: set gap_alarm_nats.")
     engine_slots: int = Field(
         256, ge=1, description="Sequences an engine decodes at a time.")
     engine_threads: int = Field(
@@ -116,6 +115,12 @@ class Settings(VllmSettings):
     def _can_be_parsed(cls, sinks: str) -> str:
         destinations.parse(sinks)
         return sinks
+
+    @model_validator(mode="after")
+    def _engine_has_the_arithmetic(self) -> Self:
+        if (self.engine, self.engine_dtype) == ("native", "float16"):
+            raise ValueError("engine_dtype: found float16, expected float32 or bfloat16 for the native engine")
+        return self
 
     @model_validator(mode="after")
     def _grace_outlasts_leases(self) -> Self:

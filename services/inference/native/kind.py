@@ -46,8 +46,7 @@ class Kind:
 
 
 def _dtype(name: str) -> torch.dtype:
-    if name == "float16" or (name == "bfloat16" and not takes_bfloat16()):
-        known = "float32 or bfloat16" if takes_bfloat16() else "float32 on this processor"
-        raise ValueError(f"HONE_ENGINE_DTYPE: found {name}, expected {known} for the native engine")
+    if name == "bfloat16" and not takes_bfloat16():
+        raise ValueError("HONE_ENGINE_DTYPE: found bfloat16, expected float32: this processor has no other for us")
     made: torch.dtype = getattr(torch, name)
     return made
