@@ -26,8 +26,8 @@ class BodyLimit:
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
         headers = Headers(scope=scope)
-        announced, files = _announced(headers), headers.get("content-type", "").startswith("multipart/form-data")
-        limit = self._limit if files else min(self._limit, DOCUMENT_BYTES)
+        announced, kind = _announced(headers), headers.get("content-type", "").lower()
+        limit = self._limit if kind.startswith("multipart/form-data") else min(self._limit, DOCUMENT_BYTES)
         if announced > limit:
             raise _refusal(f"{announced} bytes", limit)
         read = 0

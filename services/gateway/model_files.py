@@ -59,13 +59,15 @@ def inspect(directory: Path) -> ModelFiles:
         tensors = _tensors(directory, weights)
         checkpoint_header.check(parsed, {name: tensor.shape for name, tensor in tensors.items()})
         _check_tokenizer(directory, present, config, parsed)
+        names = sorted(present & ({"config.json", "tokenizer.json", *_OTHERS} | set(weights)))
+        for name in names:
+            (directory / name).open("rb").close()
     except Unsupported as error:
         raise Invalid([Problem(f"config.json: {error.field}", found(error.found), error.expected)]) from None
     except BadCheckpoint as error:
         raise Invalid([Problem(error.subject, str(error.found), error.expected)]) from None
     except OSError as error:
         raise Invalid([Problem(str(error.filename), str(error.strerror), "a file that the gateway may read")]) from None
-    names = sorted(present & ({"config.json", "tokenizer.json", *_OTHERS} | set(weights)))
     return ModelFiles(_facts(parsed, tensors), names, sorted(present - set(names)))
 
 

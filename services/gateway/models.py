@@ -75,7 +75,7 @@ def _sha(request: Request, name: str, content: str) -> bytes:
 
 @asynccontextmanager
 async def _offered(request: Request) -> AsyncIterator[tuple[str, Path]]:
-    if request.headers.get("content-type", "").startswith("multipart/form-data"):
+    if request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
         async with request.form() as form:
             name, files = _form(form)
             async with received(files) as directory:
