@@ -107,7 +107,7 @@ def test_a_point_that_was_not_taken_is_offered_again_and_each_sink_has_its_own(
     sink = Memory(failures=1)
     follower = Follower(postgres_url, "memory:a", sink, sweep_s=0.1)
     with pytest.raises(SinkAway):
-        follower.advance()
+        drained(follower)
     drained(follower)
     assert len([point for point in sink.points if point.run_id == run.run_id]) == 2
     assert len([row for row in unsent(database, "memory:b") if row["run_id"] == run.run_id]) == 2
