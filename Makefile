@@ -86,7 +86,7 @@ proto: $(VENV)/.installed-test
 # buf comes from npm; without npm the contracts are still generated and compared, but not held to buf's style.
 lint-proto:
 	@if ! command -v npm > /dev/null; then echo "skipped: buf lint (npm is not installed)"; exit; fi; \
-	test -x $(BUF)/node_modules/.bin/buf || npm install --silent --no-audit --no-fund --prefix $(BUF) @bufbuild/buf@1.75.0; \
+	test -x $(BUF)/node_modules/.bin/buf || npm install --loglevel error --no-audit --no-fund --prefix $(BUF) @bufbuild/buf@1.75.0; \
 	cd proto && ../$(BUF)/node_modules/.bin/buf lint && ../$(BUF)/node_modules/.bin/buf format --diff --exit-code
 
 $(VENV)/.installed-train: pyproject.toml
