@@ -4,7 +4,7 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,16 +21,22 @@ STEPS = 2
 
 
 @pytest.fixture(scope="module")
-def modules() -> Path:
+def modules(need: Callable[[str | None], None]) -> Path:
     """The folder with the Node packages, installed there at the first time."""
     for program in ("node", "npm"):
-        if shutil.which(program) is None:
-            pytest.skip(f"{program} is not installed, so no foreign client can be run")
+        need(None if shutil.which(program) else f"{program} is not installed, so no foreign client can be run")
     found = MODULES / "node_modules"
     if not (found / "@grpc" / "proto-loader").exists():
-        subprocess.run(["npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", str(MODULES), *PACKAGES],
-                       check=True, timeout=300)
+        need(_install())
     return found
+
+
+def _install() -> str | None:
+    """Return why the packages cannot be had."""
+    ended = subprocess.run(
+        ["npm", "install", "--loglevel", "error", "--no-audit", "--no-fund", "--prefix", str(MODULES), *PACKAGES],
+        check=False, timeout=300, capture_output=True, text=True)
+    return f"npm cannot install grpc-js: {ended.stderr.strip()}" if ended.returncode else None
 
 
 @pytest.fixture(scope="module")
