@@ -7,6 +7,7 @@ there. Without the variable a point costs one comparison.
 
 import os
 import signal
+import threading
 from pathlib import Path
 
 _DIRECTORY = os.environ.get("HONE_CRASH_DIR")
@@ -43,4 +44,5 @@ def _die_if_armed(directory: Path, point: str) -> None:
         note = (directory / point).rename(hit / f"{point}.{os.getpid()}")
     except FileNotFoundError:
         return
-    os.kill(os.getpid(), signal.Signals[note.read_text().strip() or "SIGKILL"])
+    # To this thread: of one to the process another thread may take notice first, while this one goes on for a while.
+    signal.pthread_kill(threading.get_ident(), signal.Signals[note.read_text().strip() or "SIGKILL"])
