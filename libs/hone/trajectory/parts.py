@@ -2,8 +2,9 @@
 
 import io
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from itertools import pairwise
 from operator import attrgetter
 from typing import Any
 
@@ -34,6 +35,7 @@ SCHEMA = pa.schema([
 
 _write = json.JSONEncoder().encode
 _JSON = {"task", "item", "sampling", "said"}  # free objects, kept as text
+_RECORDS: dict[str, Callable[..., Any]] = {"calls": Call, "steps": Step, "versions": VersionSpan}
 
 
 def encode(trajectories: list[Trajectory]) -> bytes:
@@ -51,8 +53,9 @@ def decode(data: bytes) -> list[Trajectory]:
 
     Objects that were written equal come back as one object.
     """
-    read = cache(json.loads)
-    return [_trajectory(row, read) for row in pq.read_table(io.BytesIO(data), schema=SCHEMA).to_pylist()]
+    table = pq.ParquetFile(pa.BufferReader(data)).read(use_threads=False).cast(SCHEMA)
+    columns = {field.name: table.column(field.name).combine_chunks() for field in SCHEMA}
+    return _records(Trajectory, columns, cache(json.loads))
 
 
 def _table(trajectories: list[Trajectory], calls: pa.Array, steps: pa.Array) -> pa.Table:
@@ -84,14 +87,21 @@ def _texts(values: Sequence[object]) -> list[str]:
     return [texts[id(value)] for value in values]
 
 
-def _trajectory(row: dict[str, Any], read: Callable[[str], Any]) -> Trajectory:
-    row["task"], row["item"] = read(row["task"]), read(row["item"])
-    row["calls"] = [_call(call, read) for call in row["calls"]]
-    row["steps"] = [Step(**{**step, "said": read(step["said"])}) for step in row["steps"]]
-    return Trajectory(**row)
+def _records(record: Callable[..., Any], columns: Mapping[str, pa.Array], read: Callable[[str], Any]) -> list[Any]:
+    values = [_values(name, column, read) for name, column in columns.items()]
+    return [record(**dict(zip(columns, row, strict=True))) for row in zip(*values, strict=True)]
 
 
-def _call(call: dict[str, Any], read: Callable[[str], Any]) -> Call:
-    call["versions"] = [VersionSpan(**span) for span in call["versions"]]
-    call["sampling"] = read(call["sampling"])
-    return Call(**call)
+def _values(name: str, column: pa.Array, read: Callable[[str], Any]) -> list[Any]:
+    """Return a column's values; lists are cut out of their flat values, which are read at once."""
+    if name in _JSON:
+        return [read(text) for text in column.to_pylist()]
+    if not pa.types.is_list(column.type) or column.null_count:
+        values: list[Any] = column.to_pylist()
+        return values
+    if name in _RECORDS:
+        fields = dict(zip((field.name for field in column.values.type), column.values.flatten(), strict=True))
+        flat = _records(_RECORDS[name], fields, read)
+    else:
+        flat = column.values.to_numpy(zero_copy_only=False).tolist()
+    return [flat[start:end] for start, end in pairwise(column.offsets.to_pylist())]
