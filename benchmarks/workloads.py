@@ -42,6 +42,7 @@ class Workload:
     engines: int = 1                # Hone's, one thread each
     trainer_threads: int = 1        # Hone's
     max_staleness: int = 0          # Hone's
+    threads_ahead: int = 1          # Hone's trainer, where it computes beside an engine
 
     @property
     def rows(self) -> int:
@@ -60,14 +61,14 @@ WORKLOADS = {
         layouts=(Layout(1, 1, 256), Layout(1, 2, 256), Layout(2, 1, 128))),
     "variable": Workload(
         name="variable", start="random_digits", environment="even_digits", params={}, max_tokens=256, steps=16,
-        lr=3e-5, target=None, warm_up=3, engines=2, trainer_threads=2,
+        lr=3e-5, target=None, warm_up=3, engines=2, trainer_threads=2, threads_ahead=2,
         layouts=(Layout(1, 2, 256), Layout(1, 2, 64), Layout(2, 1, 128))),
 }
 
 
 def running_ahead(workload: Workload) -> Workload:
-    """Return the workload asynchronous: one engine and one trainer of a thread each compute at the same time."""
-    return replace(workload, engines=1, trainer_threads=1, max_staleness=AHEAD)
+    """Return the workload asynchronous: one engine of a thread and one trainer compute at the same time."""
+    return replace(workload, engines=1, trainer_threads=workload.threads_ahead, max_staleness=AHEAD)
 
 
 def shortened(workload: Workload, steps: int | None) -> Workload:
