@@ -5,9 +5,10 @@
 TRL runs once in each of its layouts, and the fastest counts. Hone has two engines with one thread each and a trainer
 with two; in synchronous training engines and trainer never compute at the same time, so that no more than two threads
 do. Then it runs ahead: one engine and one trainer compute at the same time, on rollouts up to two versions old. Both
-have one thread at short; at variable the trainer has two, for what the engine leaves of the two cores. Either way once with groups of zero advantage left out of the update (the default: the update is the
-same) and once with all of them in it, as TRL has them. TRL's vLLM mode is tried in vLLM's environment: its figures
-are another layout's, or else the command and its error are kept (`make trl-vllm` installs TRL there).
+have one thread at short; at variable the trainer has two, for what the engine leaves of the two cores. Either way once
+with groups of zero advantage left out of the update (the default: the update is the same) and once with all of them in
+it, as TRL has them. TRL's vLLM mode is tried in vLLM's environment: its figures are another layout's, or else the
+command and its error are kept (`make trl-vllm` installs TRL there).
 """
 
 import argparse

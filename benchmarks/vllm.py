@@ -4,8 +4,9 @@
 
 Four settings: 256 answers of 64 tokens to as many prompts; lengths as reinforcement learning meets them (exponential,
 mean 48, at most 256; eight samples a prompt); 256 answers of 6 tokens, eight samples a prompt; the same to prompts that
-are all different. Prompts have 16 tokens. Sampling at temperature 1 with log-probs on both sides; lengths are forced. vLLM runs inside the measured process, compiled by inductor unless --eager. Both in float32 and in bfloat16.
-Every side runs with one thread and with two: two threads of one process, or two processes that share the prompts.
+are all different. Prompts have 16 tokens. Sampling at temperature 1 with log-probs on both sides; lengths are forced.
+vLLM runs inside the measured process, compiled by inductor unless --eager. Both in float32 and in bfloat16. Every side
+runs with one thread and with two: two threads of one process, or two processes that share the prompts.
 """
 
 import argparse
