@@ -2,10 +2,11 @@
 
     make vllm && python -m benchmarks.vllm [--repetitions N] [--smoke] [--eager] [--out FILE]
 
-Three settings: 256 answers of 64 tokens; lengths as reinforcement learning meets them (exponential, mean 48, at most
-256; eight samples a prompt); 256 answers of 6 tokens. Sampling at temperature 1 with log-probs on both sides; lengths
-are forced. vLLM runs inside the measured process, compiled by inductor unless --eager. Both in float32 and in bfloat16.
-Every side runs with one thread and with two: two threads of one process, or two processes that share the prompts.
+Four settings: 256 answers of 64 tokens to as many prompts; lengths as reinforcement learning meets them (exponential,
+mean 48, at most 256; eight samples a prompt); 256 answers of 6 tokens, eight samples a prompt; the same to prompts that
+are all different. Prompts have 16 tokens. Sampling at temperature 1 with log-probs on both sides; lengths are forced.
+vLLM runs inside the measured process, compiled by inductor unless --eager. Both in float32 and in bfloat16. Every side
+runs with one thread and with two: two threads of one process, or two processes that share the prompts.
 """
 
 import argparse
@@ -119,10 +120,12 @@ SIDES = [Side(engine, dtype, *layout)
 
 
 def settings(rows: int, longest: int) -> list[Setting]:
-    """Return the three settings for `rows` answers of at most `longest` tokens."""
+    """Return the four settings for `rows` answers of at most `longest` tokens."""
     source = random.Random(1)
-    short = [source.choices(range(4, 512), k=16) for _ in range(rows)]
-    return [*generation.settings(rows, longest), Setting("short", short, [_SHORT] * rows)]
+    prompts = [source.choices(range(4, 512), k=16) for _ in range(rows)]
+    shared = [prompt for prompt in prompts[:rows // 8] for _ in range(8)]
+    return [*generation.settings(rows, longest), Setting("short", shared, [_SHORT] * rows),
+            Setting("short, all different", prompts, [_SHORT] * rows)]
 
 
 def measure(side: Side, asked: Sequence[Setting], checkpoint: Path, repetitions: int, eager: bool
