@@ -16,7 +16,10 @@ from hone.algorithms.method import Method, Metrics, Params, State
 
 @dataclass(frozen=True)
 class AggregationInputs:
-    """Trained tokens of each counted trajectory [B], at least 1 each, and the run's longest completion in tokens."""
+    """Tokens of each counted trajectory that are averaged [B], and the run's longest completion in tokens.
+
+    A trajectory that counts and has none of them, as in a track of its own, weighs nothing and stays in B.
+    """
 
     tokens: Ints
     max_tokens: int
@@ -30,12 +33,12 @@ class Horizon(Params):
 
 def token_mean(inputs: AggregationInputs, params: Params, state: State) -> tuple[Floats, State, Metrics]:
     """w_i = 1 / sum_j tokens_j."""
-    return np.full(len(inputs.tokens), 1 / inputs.tokens.sum()), state, {}
+    return np.full(len(inputs.tokens), 1 / max(1, inputs.tokens.sum())), state, {}
 
 
 def seq_mean_token_mean(inputs: AggregationInputs, params: Params, state: State) -> tuple[Floats, State, Metrics]:
     """w_i = 1 / (B tokens_i)."""
-    return 1 / (len(inputs.tokens) * inputs.tokens), state, {}
+    return 1 / (len(inputs.tokens) * np.maximum(inputs.tokens, 1)), state, {}
 
 
 def seq_mean_token_sum(inputs: AggregationInputs, params: Params, state: State) -> tuple[Floats, State, Metrics]:

@@ -6,7 +6,7 @@ plans a step can read and check every slot without it.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
@@ -22,8 +22,15 @@ class Params(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    old_policy: ClassVar[Literal["trainer", "sampler"]] = "trainer"
+    """Of a correction: whose log-probabilities losses take for the old policy's."""
+
     def needs(self) -> frozenset[str]:
-        """Name what the method reads beyond `logp`: `logp_ref`, `entropy` (with its gradient)."""
+        """Name what the method reads beyond what every method of its slot has.
+
+        A forward tells `logp_old`, `logp_ref`, `entropy` and `expected` (sum of p^2 (log p + entropy)); trajectories
+        tell `turns`, `components` and `spans`; other models tell `logp_teacher`, `support` and `values`.
+        """
         return frozenset()
 
 

@@ -11,7 +11,8 @@ from hone.algorithms.allocation import ALLOCATIONS
 from hone.algorithms.corrections import CORRECTIONS
 from hone.algorithms.filters import FILTERS
 from hone.algorithms.losses import LOSSES
-from hone.algorithms.method import Params
+from hone.algorithms.method import Method, Params
+from hone.algorithms.modulations import MODULATIONS
 from hone.algorithms.regularizers import REGULARIZERS
 from hone.algorithms.rewards import REWARDS
 from hone.algorithms.schedules import SCHEDULES
@@ -28,26 +29,24 @@ class SlotError(ValueError):
 BUILDERS: Mapping[str, type[Params]] = {"rollouts": Params, "dataset": Params}
 """S0. rollouts: the groups' trajectories; dataset: rows with a demonstrated completion, in order."""
 
-MODULATIONS: Mapping[str, type[Params]] = {"none": Params}
-"""S5."""
 
-
-def _params(methods: Mapping[str, Any]) -> Mapping[str, type[Params]]:
-    return {name: method.params for name, method in methods.items()}
-
+METHODS: Mapping[str, Mapping[str, Method[Any, Any]]] = {
+    "allocation": ALLOCATIONS,
+    "filter": FILTERS,
+    "reward": REWARDS,
+    "advantage": ADVANTAGES,
+    "modulation": MODULATIONS,
+    "correction": CORRECTIONS,
+    "loss": LOSSES,
+    "aggregation": AGGREGATIONS,
+    "regularizers": REGULARIZERS,
+    "schedule": SCHEDULES,
+}
+"""Slot -> name -> method."""
 
 SLOTS: Mapping[str, Mapping[str, type[Params]]] = {
     "builder": BUILDERS,
-    "allocation": _params(ALLOCATIONS),
-    "filter": _params(FILTERS),
-    "reward": _params(REWARDS),
-    "advantage": _params(ADVANTAGES),
-    "modulation": MODULATIONS,
-    "correction": _params(CORRECTIONS),
-    "loss": _params(LOSSES),
-    "aggregation": _params(AGGREGATIONS),
-    "regularizers": _params(REGULARIZERS),
-    "schedule": _params(SCHEDULES),
+    **{slot: {name: method.params for name, method in methods.items()} for slot, methods in METHODS.items()},
 }
 """Slot -> method -> the type of its parameters."""
 
@@ -75,8 +74,13 @@ def _translated(error: ValidationError, field: str, params: type[Params]) -> Slo
     return SlotError(place, first["input"], first["msg"].removeprefix("Value error, expected "))
 
 
+def old_policy(slots: Mapping[str, Any]) -> str:
+    """Return whose log-probabilities are logp_old: the `trainer`'s, or in bypass mode the `sampler`'s."""
+    return SLOTS["correction"][slots["correction"]["name"]].old_policy
+
+
 def needs(slots: Mapping[str, Any], slot: str) -> frozenset[str]:
-    """Name what the filling of one slot of a resolved algorithm reads beyond `logp`: `logp_ref`, `entropy`."""
+    """Name what the filling of one slot of a resolved algorithm reads beyond `logp`, as `Params.needs` names it."""
     fillings = slots[slot] if slot == "regularizers" else [slots[slot]]
     wanted = [SLOTS[slot][filling["name"]].model_validate(filling["params"]).needs() for filling in fillings]
     return frozenset().union(*wanted)

@@ -8,8 +8,8 @@ own. A trajectory stays one vote in every statistic, however many rows it packs 
 """
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from hone.trajectory.plan import GroupPlan, StepPlan
 from hone.trajectory.records import Call, Trajectory
+from hone.trajectory.turns import Turns, turns
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
@@ -52,6 +53,8 @@ class Batch:
     group: Ints  # [B], equal numbers share the prompt; ascending
     baseline: Floats  # [B], NaN where there is none
     tokens: Ints  # [B], trained tokens
+    components: dict[str, Floats]  # [B] each, parts of the raw reward by name; NaN: the sample has no such part
+    turns: Turns
     version: list[str]  # of each trajectory, [B]: what sampled it; empty where several did
     masked_samples: int  # left out: no reward, or cut off where the plan drops those
     rejected_rows: int  # left out: a reward or log-probability that is no finite number
@@ -68,6 +71,7 @@ class _Sample:
     group: int
     reward: float | None
     baseline: float
+    components: Mapping[str, float] = field(default_factory=dict)
 
 
 def pack(plan: StepPlan, trajectories: Sequence[Trajectory]) -> Batch:
@@ -88,6 +92,8 @@ def pack(plan: StepPlan, trajectories: Sequence[Trajectory]) -> Batch:
         group=np.array([sample.group for sample, _ in counted], np.int64),
         baseline=np.array([sample.baseline for sample, _ in counted], np.float64),
         tokens=np.array([sum(len(row.trained) for row in found) for _, found in counted], np.int64),
+        components=_components([sample.components for sample, _ in counted]),
+        turns=turns([sample.trajectory for sample, _ in counted]),
         version=[_version(sample.trajectory) for sample, _ in counted],
         masked_samples=len(samples) - len(valid),
         rejected_rows=len(valid) - len(finite),
@@ -101,7 +107,8 @@ def sequences(ids: Sequence[Sequence[int]]) -> Batch:
     return Batch(
         rows=[[row] for row in found], keys=[(place, 0) for place in range(count)], reward=np.zeros(count),
         group=np.arange(count), baseline=np.full(count, math.nan),
-        tokens=np.array([len(row.trained) for row in found], np.int64), version=[""] * count,
+        tokens=np.array([len(row.trained) for row in found], np.int64), components={}, turns=turns([]),
+        version=[""] * count,
         masked_samples=0, rejected_rows=0,
     )
 
@@ -158,8 +165,14 @@ def _rollouts(groups: Sequence[GroupPlan], trajectories: Sequence[Trajectory]) -
         if sorted(samples) != list(range(len(plan.rewards))):
             raise Unpackable(f"group {plan.group_id}: found samples {sorted(samples)}, expected {len(plan.rewards)}")
         baseline = math.nan if plan.baseline is None else plan.baseline
-        for index, reward in enumerate(plan.rewards):
-            yield _Sample(samples[index], place, reward, baseline)
+        components = plan.components or [{}] * len(plan.rewards)
+        for index, (reward, parts) in enumerate(zip(plan.rewards, components, strict=True)):
+            yield _Sample(samples[index], place, reward, baseline, parts)
+
+
+def _components(parts: Sequence[Mapping[str, float]]) -> dict[str, Floats]:
+    names = sorted({name for one in parts for name in one})
+    return {name: np.array([one.get(name, math.nan) for one in parts], np.float64) for name in names}
 
 
 def _masked(sample: _Sample, plan: StepPlan) -> bool:

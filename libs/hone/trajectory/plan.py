@@ -16,6 +16,7 @@ class GroupPlan(BaseModel):
     parts: list[str] = []  # object keys of the parts that hold its trajectories; other parts may hold stale copies
     grade_ids: list[int | None]
     rewards: list[float | None]  # after S3; null masks the sample
+    components: list[dict[str, float]] = []  # parts of each raw reward by name, where the estimator wants them
     baseline: float | None = None  # running mean of the task's earlier outcomes, where the estimator wants one
 
 
@@ -25,6 +26,7 @@ class StepPlan(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     n: int
+    steps: int = 1  # of the run
     builder: str  # rollouts: rows are the groups' trajectories; dataset: every row of the parts, in order
     parts: list[str]  # object keys of Parquet parts that hold the rows
     groups: list[GroupPlan]

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from hone.algorithms.advantages import ADVANTAGES
 from hone.algorithms.advantages.inputs import AdvantageInputs
+from hone.algorithms.method import State
 from tests.oracles import advantages as oracle
 
 GROUP_RELATIVE = ["grpo", "dr_grpo", "rloo"]
@@ -85,12 +86,12 @@ def test_rloo_compares_a_single_sample_with_the_prompts_running_mean(baseline, e
 
 
 def test_reinforce_compares_with_earlier_batches_only():
-    first, state, _ = ADVANTAGES["reinforce"](inputs([1, 0]), {"baseline": "running_mean"}, {})
-    second, state, _ = ADVANTAGES["reinforce"](inputs([1, 1]), {"baseline": "running_mean"}, state)
-    third, _, _ = ADVANTAGES["reinforce"](inputs([0]), {"baseline": "running_mean"}, state)
-    assert first.tolist() == [1, 0]
-    assert second.tolist() == [0.5, 0.5]
-    assert third.tolist() == [-0.75]
+    estimated: list[float] = []
+    state: State = {}
+    for rewards in ([1, 0], [1, 1], [0]):
+        values, state, _ = ADVANTAGES["reinforce"](inputs(rewards), {"baseline": "running_mean"}, state)
+        estimated += list(values)
+    assert estimated == [1, 0, 0.5, 0.5, -0.75]
 
 
 def test_every_token_counts_one_without_an_estimator():

@@ -11,10 +11,14 @@ from hone.algorithms.corrections import CORRECTIONS
 from hone.algorithms.corrections.inputs import CorrectionInputs
 from hone.algorithms.losses import LOSSES
 from hone.algorithms.losses.inputs import LossInputs
-from hone.algorithms.regularizers import REGULARIZERS, RegularizerInputs, estimate_kl
+from hone.algorithms.regularizers import REGULARIZERS
+from hone.algorithms.regularizers.inputs import RegularizerInputs
+from hone.algorithms.regularizers.kl import estimate_kl
 from tests.oracles import losses as oracle
 
 F64, F32 = torch.float64, torch.float32
+ELSEWHERE = {"gspo", "cispo", "sapo", "maspo"}
+"""Losses with tables of their own: parts of them are constants for the gradient."""
 
 
 def loss(name, logp, old, advantage, **params):
@@ -66,12 +70,12 @@ def test_losses_agree_with_the_oracle(dtype, tolerance, seed):
         "dual_clip": oracle.dual_clip(logp, old, advantage),
         "reinforce": -advantage * logp, "mle": -logp,
     }
-    assert expected.keys() == LOSSES.keys()
+    assert expected.keys() == LOSSES.keys() - ELSEWHERE
     for name, values in expected.items():
         np.testing.assert_allclose(loss(name, *given)[0].numpy(), values, rtol=tolerance, atol=tolerance)
 
 
-@pytest.mark.parametrize("name", sorted(LOSSES))
+@pytest.mark.parametrize("name", sorted(LOSSES.keys() - ELSEWHERE))
 def test_gradients_match_finite_differences(name):
     random = np.random.default_rng(5)
     logp = torch.tensor(random.normal(-2, 0.6, 60), dtype=F64, requires_grad=True)

@@ -7,8 +7,10 @@ import pytest
 
 from hone.algorithms.allocation import ALLOCATIONS, AllocationInputs
 from hone.algorithms.filters import FILTERS
-from hone.algorithms.presets import PRESETS, resolve
-from hone.algorithms.rewards import REWARDS, RewardInputs
+from hone.algorithms.filters.inputs import FilterInputs
+from hone.algorithms.presets import PRESETS, filled, resolve
+from hone.algorithms.rewards import REWARDS
+from hone.algorithms.rewards.inputs import RewardInputs
 from hone.algorithms.schedules import SCHEDULES
 from hone.algorithms.schedules.inputs import Progress
 from hone.algorithms.slots import SLOTS, SlotError, needs
@@ -17,8 +19,7 @@ from hone.spec.run import AlgorithmSpec
 
 @pytest.mark.parametrize("preset", sorted(PRESETS))
 def test_presets_fill_every_slot_with_every_default(preset):
-    slots = resolve(AlgorithmSpec(preset=preset))
-    assert slots.pop("skip_zero_advantage") is True
+    slots = filled(AlgorithmSpec(preset=preset))
     assert slots.keys() == SLOTS.keys() - {"schedule"}
     for slot, filling in slots.items():
         if slot != "regularizers":
@@ -49,7 +50,7 @@ def test_a_regularizer_without_coefficient_needs_nothing():
 
 
 @pytest.mark.parametrize(("spec", "field", "found", "expected"), [
-    ({"preset": "ppo"}, "algorithm.preset", "ppo", "one of grpo"),
+    ({"preset": "pppo"}, "algorithm.preset", "pppo", "one of grpo"),
     ({"loss": {"name": "clip"}}, "algorithm.loss.name", "clip", "one of ppo_clip"),
     ({"loss": {"name": "ppo_clip", "params": {"lo": 1}}}, "algorithm.loss.params.lo", 1, "known: low, high"),
     ({"loss": {"name": "ppo_clip", "params": {"low": "x"}}}, "algorithm.loss.params.low", "x", "number"),
@@ -97,8 +98,8 @@ def test_rewards_that_are_no_finite_number_are_rejected_and_counted(name):
     ([1, None], False), ([None, None], False), ([0, None, 1], True), ([], False),
 ])
 def test_dynamic_sampling_keeps_groups_with_signal(rewards, kept):
-    assert FILTERS["dynamic_sampling"]([rewards], {}, {})[0] == [kept]
-    assert FILTERS["none"]([rewards], {}, {})[0] == [True]
+    assert FILTERS["dynamic_sampling"](FilterInputs([rewards]), {}, {})[0] == [kept]
+    assert FILTERS["none"](FilterInputs([rewards]), {}, {})[0] == [True]
 
 
 @pytest.mark.parametrize(("prompts", "budget", "expected"), [(4, 8, [2, 2, 2, 2]), (3, 8, [3, 3, 2]), (2, 1, [1, 0])])

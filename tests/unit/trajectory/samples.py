@@ -1,11 +1,12 @@
 """Small trajectories and plans for packing and training tests."""
 
 import random
+from dataclasses import replace
 
 from hone.algorithms.presets import resolve
 from hone.spec.run import AlgorithmSpec
 from hone.trajectory.plan import GroupPlan, StepPlan
-from hone.trajectory.records import Call, Trajectory, VersionSpan
+from hone.trajectory.records import Call, Step, Trajectory, VersionSpan
 
 
 def call(prompt, completion, index=0, **changes):
@@ -43,3 +44,34 @@ def random_step(groups=6, samples=4, vocabulary=32, seed=0, longest_prompt=9, lo
             logp = [-3.0 - draw.random() for _ in completion]
             trajectories.append(trajectory(group, index, call(prompt, completion, logp_sample=logp)))
     return plan(rewards, algorithm), trajectories
+
+
+def step_of(index, taken_by, said, reward=0.0, effect=True):
+    """An environment's transition: `taken_by` is the call that took it."""
+    return Step(index=index, call=taken_by, action="act", said=[{"role": "user", "content": said}],
+                observation_hash=said, state_hash=said, valid=True, effect=effect, reward=reward)
+
+
+def random_episodes(groups=4, samples=4, vocabulary=32, seed=0, algorithm=None, components=("exec", "fmt")):
+    """A plan and trajectories of one to three turns, with rewards of turns, and parts of the outcome by name."""
+    draw = random.Random(seed)
+    trajectories, rewards, parts = [], {}, {}
+    for group in range(groups):
+        rewards[group] = [float(draw.random() < 0.5) for _ in range(samples)]
+        parts[group] = [{name: draw.random() for name in components} for _ in range(samples)]
+        opening = [draw.randrange(vocabulary) for _ in range(draw.randint(1, 5))]
+        trajectories += [_random_episode(draw, group, index, opening, vocabulary) for index in range(samples)]
+    step = plan(rewards, algorithm, steps=10)
+    groups_with_parts = [one.model_copy(update={"components": parts[one.group_id]}) for one in step.groups]
+    return step.model_copy(update={"groups": groups_with_parts}), trajectories
+
+
+def _random_episode(draw, group, index, opening, vocabulary):
+    calls, steps, text = [], [], list(opening)
+    for turn in range(draw.randint(1, 3)):
+        completion = [draw.randrange(vocabulary) for _ in range(draw.randint(1, 6))]
+        calls.append(call(text, completion, turn, logp_sample=[-3.0 - draw.random() for _ in completion]))
+        steps.append(step_of(turn, turn, draw.choice("ab"), -float(draw.random() < 0.3)))
+        text = [*text, *completion, *(draw.randrange(vocabulary) for _ in range(2))]
+    made = trajectory(group, index, *calls)
+    return replace(made, steps=steps, task_hash=f"task {group}")

@@ -4,17 +4,25 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from hone.algorithms.advantages.aopd import AopdParams, aopd
 from hone.algorithms.advantages.dr_grpo import dr_grpo
+from hone.algorithms.advantages.dual_track import DualTrackParams, dual_track
+from hone.algorithms.advantages.gae import GaeParams, gae
+from hone.algorithms.advantages.gdpo import GdpoParams, gdpo
+from hone.algorithms.advantages.gigpo import GigpoParams, gigpo
 from hone.algorithms.advantages.grpo import GrpoParams, grpo
-from hone.algorithms.advantages.inputs import AdvantageInputs, Floats
+from hone.algorithms.advantages.heavyskill import HeavyskillParams, heavyskill
+from hone.algorithms.advantages.hian import HianParams, hian
+from hone.algorithms.advantages.inputs import AdvantageInputs, Estimate, Floats
+from hone.algorithms.advantages.memocr import MemocrParams, memocr
+from hone.algorithms.advantages.opd import OpdParams, opd
+from hone.algorithms.advantages.rdpo import RdpoParams, rdpo
 from hone.algorithms.advantages.reinforce import ReinforceParams, reinforce
-from hone.algorithms.advantages.reinforce_pp import (
-    ReinforcePpParams,
-    WhitenParams,
-    reinforce_pp,
-    reinforce_pp_baseline,
-)
+from hone.algorithms.advantages.reinforce_pp import ReinforcePpParams, WhitenParams, reinforce_pp, reinforce_pp_baseline
 from hone.algorithms.advantages.rloo import rloo
+from hone.algorithms.advantages.scope import ScopeParams, scope
+from hone.algorithms.advantages.skill1 import Skill1Params, skill1
+from hone.algorithms.advantages.step_pooled import StepPooledParams, step_pooled
 from hone.algorithms.method import Method, Metrics, Params, State
 
 
@@ -23,7 +31,7 @@ def none(inputs: AdvantageInputs, params: Params, state: State) -> tuple[Floats,
     return np.ones(int(inputs.tokens.sum())), state, {}
 
 
-ADVANTAGES: Mapping[str, Method[AdvantageInputs, Floats]] = {
+ADVANTAGES: Mapping[str, Method[AdvantageInputs, Estimate]] = {
     "none": Method(none),
     "grpo": Method(grpo, GrpoParams),
     "dr_grpo": Method(dr_grpo),
@@ -31,4 +39,17 @@ ADVANTAGES: Mapping[str, Method[AdvantageInputs, Floats]] = {
     "reinforce": Method(reinforce, ReinforceParams),
     "reinforce_pp": Method(reinforce_pp, ReinforcePpParams),
     "reinforce_pp_baseline": Method(reinforce_pp_baseline, WhitenParams),
+    "gae": Method(gae, GaeParams),
+    "gdpo": Method(gdpo, GdpoParams),
+    "gigpo": Method(gigpo, GigpoParams),
+    "step_pooled": Method(step_pooled, StepPooledParams),
+    "hian": Method(hian, HianParams),
+    "dual_track": Method(dual_track, DualTrackParams),
+    "skill1": Method(skill1, Skill1Params),
+    "memocr": Method(memocr, MemocrParams),
+    "heavyskill": Method(heavyskill, HeavyskillParams),
+    "rdpo": Method(rdpo, RdpoParams),
+    "opd": Method(opd, OpdParams),
+    "aopd": Method(aopd, AopdParams),
+    "scope": Method(scope, ScopeParams),
 }

@@ -5,7 +5,8 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from hone.algorithms.advantages.inputs import AdvantageInputs, Floats, broadcast, group_metrics, members, varies
+from hone.algorithms.advantages.inputs import AdvantageInputs, Floats
+from hone.algorithms.advantages.statistics import broadcast, group_metrics, members, z_score
 from hone.algorithms.method import Metrics, Params, State
 
 
@@ -22,8 +23,6 @@ def grpo(inputs: AdvantageInputs, params: GrpoParams, state: State) -> tuple[Flo
     advantage = np.zeros_like(inputs.reward)
     for rows in members(inputs.group):
         reward = inputs.reward[rows]
-        if varies(reward):
-            advantage[rows] = (reward - reward.mean()) / (reward.std(ddof=params.std_ddof) + params.eps)
-        elif len(rows) == 1 and params.single_sample == "reward":
-            advantage[rows] = reward
+        single = len(rows) == 1 and params.single_sample == "reward"
+        advantage[rows] = reward if single else z_score(reward, params.std_ddof, params.eps)
     return broadcast(advantage, inputs.tokens), state, group_metrics(inputs)

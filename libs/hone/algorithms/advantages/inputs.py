@@ -1,57 +1,52 @@
-"""What estimators read, and the statistics they share. numpy, float64.
+"""What estimators read. numpy, float64.
 
 One entry per trajectory that counts: samples with a null reward, rejected rows and rows without a trained token are
 left out by the caller. Tokens are the trained ones only, trajectory after trajectory, so nothing here knows of masks.
 """
 
-from dataclasses import dataclass
-from typing import TypeAlias
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hone.algorithms.method import Metrics
+from hone.trajectory.turns import Turns
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
-
-TOLERANCE = 1e-8
-"""Rewards whose max - min is at most this carry no signal: their advantage is exactly 0."""
+Flags: TypeAlias = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
 class AdvantageInputs:
-    """B trajectories of a step with M trained tokens in all."""
+    """B trajectories of a step with M trained tokens in all; what has a default is there where the params need it."""
 
     reward: Floats  # [B], after S3
     group: Ints  # [B], equal numbers share the prompt
     tokens: Ints  # [B], trained tokens of each, at least 1; sums to M
     baseline: Floats  # [B], mean of the prompt's earlier outcomes; NaN where there are none
-    kl: Floats | None = None  # [M], logp_old - logp_ref, where the params need logp_ref
+    kl: Floats | None = None  # [M], logp_old - logp_ref
+    logp_old: Floats | None = None  # [M], nats
+    logp_teacher: Floats | None = None  # [M], nats; -inf where the teacher cannot say the token
+    values: Floats | None = None  # [M], of the critic, before the token
+    components: Mapping[str, Floats] = field(default_factory=dict)  # [B] each, raw rewards by name; NaN: not active
+    spans: Mapping[str, Flags] = field(default_factory=dict)  # [M] each, tokens inside the span of that name
+    turns: Turns | None = None
+    step: int = 0  # steps of the run before this one
+    steps: int = 1  # of the run
 
 
-def members(group: Ints) -> list[Ints]:
-    """Return the places of each group's trajectories, groups in order of first appearance."""
-    _, first, inverse = np.unique(group, return_index=True, return_inverse=True)
-    return [np.flatnonzero(inverse == number) for number in np.argsort(first)]
+@dataclass(frozen=True)
+class Track:
+    """A part of the loss that is averaged over tokens of its own."""
+
+    name: str
+    advantage: Floats  # [M]
+    counts: Flags  # [M], the tokens it is averaged over; elsewhere the advantage counts for nothing
+    weight: float = 1.0
+    loss: Literal["policy", "reinforce"] = "policy"  # policy: what S7 is filled with; reinforce: -A logp
 
 
-def varies(values: Floats) -> bool:
-    """Return whether `values` differ by more than the tolerance."""
-    return bool(np.ptp(values) > TOLERANCE)
-
-
-def broadcast(values: Floats, tokens: Ints) -> Floats:
-    """Return `values` [B] repeated over each trajectory's tokens, [M]."""
-    return np.repeat(values, tokens)
-
-
-def group_metrics(inputs: AdvantageInputs) -> Metrics:
-    """Count groups, those without variance and those with a single valid sample."""
-    groups = members(inputs.group)
-    flat = sum(len(rows) > 1 and not varies(inputs.reward[rows]) for rows in groups)
-    return {
-        "groups": float(len(groups)),
-        "zero_variance_groups": float(flat),
-        "single_sample_groups": float(sum(len(rows) == 1 for rows in groups)),
-    }
+Estimate: TypeAlias = Floats | list[Track]
+"""One advantage for each trained token, [M], or several tracks with theirs."""

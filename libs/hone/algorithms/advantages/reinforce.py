@@ -4,7 +4,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from hone.algorithms.advantages.inputs import AdvantageInputs, Floats, broadcast
+from hone.algorithms.advantages.inputs import AdvantageInputs, Floats
+from hone.algorithms.advantages.statistics import broadcast
 from hone.algorithms.method import Metrics, Params, State
 
 

@@ -5,17 +5,9 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from hone.algorithms.advantages.inputs import (
-    AdvantageInputs,
-    Floats,
-    broadcast,
-    group_metrics,
-    members,
-    varies,
-)
+from hone.algorithms.advantages.inputs import AdvantageInputs, Floats
+from hone.algorithms.advantages.statistics import broadcast, discounted_sums, group_metrics, members, varies, whitened
 from hone.algorithms.method import Metrics, Params, State
-
-_EPS = 1e-8
 
 
 class WhitenParams(Params):
@@ -43,8 +35,8 @@ def reinforce_pp(inputs: AdvantageInputs, params: ReinforcePpParams, state: Stat
     rewards = np.zeros(int(inputs.tokens.sum())) if inputs.kl is None else -params.beta * inputs.kl
     ends = np.cumsum(inputs.tokens)
     rewards[ends - 1] += inputs.reward
-    returns = np.concatenate([_returns(part, params.gamma) for part in np.split(rewards, ends[:-1])])
-    return _whiten(returns, params.ddof), state, {"mean_return": float(returns.mean())}
+    returns = discounted_sums(rewards, inputs.tokens, params.gamma)
+    return whitened(returns, params.ddof), state, {"mean_return": float(returns.mean())}
 
 
 def reinforce_pp_baseline(inputs: AdvantageInputs, params: WhitenParams, state: State) -> tuple[Floats, State, Metrics]:
@@ -58,22 +50,6 @@ def reinforce_pp_baseline(inputs: AdvantageInputs, params: WhitenParams, state: 
         reward = inputs.reward[rows]
         if varies(reward):
             centred[rows], flat[rows] = reward - reward.mean(), False
-    advantage = _whiten(broadcast(centred, inputs.tokens), params.ddof)
+    advantage = whitened(broadcast(centred, inputs.tokens), params.ddof)
     advantage[np.repeat(flat, inputs.tokens)] = 0.0
     return advantage, state, group_metrics(inputs)
-
-
-def _returns(rewards: Floats, gamma: float) -> Floats:
-    returns = np.empty_like(rewards)
-    ahead = 0.0
-    for place in range(len(rewards) - 1, -1, -1):
-        ahead = returns[place] = rewards[place] + gamma * ahead
-    return returns
-
-
-def _whiten(values: Floats, ddof: int) -> Floats:
-    if len(values) <= ddof or not varies(values):
-        return np.zeros_like(values)
-    whitened: Floats = (values - values.mean()) / np.sqrt(values.var(ddof=ddof) + _EPS)
-    return whitened
-

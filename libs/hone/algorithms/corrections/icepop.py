@@ -10,7 +10,10 @@ if TYPE_CHECKING:
 
 
 def icepop(inputs: CorrectionInputs, params: Band, state: State) -> "tuple[Tensor, State, Metrics]":
-    """w_t if low <= w_t <= high, else 0."""
+    """w_t if low <= w_t <= high, else 0.
+
+    With `normalize` divided by their mean over the step.
+    """
     ratio = exp(inputs.log_ratio())
     kept = (ratio >= params.low) & (ratio <= params.high)
-    return ratio * kept, state, {"popped_fraction": float((~kept).float().mean())}
+    return ratio * kept / inputs.mean, state, {"popped_fraction": float((~kept).float().mean())}

@@ -20,6 +20,7 @@ class CorrectionInputs:
     logp_sample: "Tensor"
     trajectory: "Tensor"  # int64 [M], place of the token's trajectory, below `trajectories`
     trajectories: int
+    mean: float = 1.0  # of the weights over the whole step, where they are to be divided by it
 
     def log_ratio(self) -> "Tensor":
         """log w_t = logp_old_t - logp_sample_t, [M], not clamped."""
@@ -39,7 +40,18 @@ class CorrectionInputs:
         return self.sums() / tokens[self.trajectory]
 
 
-class Band(Params):
+class Weights(Params):
+    """What is done to all weights of a step alike."""
+
+    normalize: bool = Field(False, description="Divide by the mean weight over the step's trained tokens, so that it "
+                            "is 1; costs a forward over the step before the update.")
+
+    def needs(self) -> frozenset[str]:
+        """The trainer's log-probabilities of the whole step, to normalize."""
+        return frozenset({"logp_old"}) if self.normalize else frozenset()
+
+
+class Band(Weights):
     """Ratios that are trusted."""
 
     low: float = Field(0.5, ge=0, description="Smallest ratio kept.")

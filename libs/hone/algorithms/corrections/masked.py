@@ -18,7 +18,10 @@ class MaskedParams(Band):
 
 
 def masked(inputs: CorrectionInputs, params: MaskedParams, state: State) -> "tuple[Tensor, State, Metrics]":
-    """1 if low <= s <= high, else 0; s the geometric mean (or product) of the trajectory's w_t."""
+    """1 if low <= s <= high, else 0; s the geometric mean (or product) of the trajectory's w_t.
+
+    With `normalize` divided by their mean over the step.
+    """
     ratio = exp(inputs.means() if params.ratio == "mean" else inputs.sums())
     kept = ((ratio >= params.low) & (ratio <= params.high)).float()
-    return kept, state, {"masked_fraction": float(1 - kept.mean())}
+    return kept / inputs.mean, state, {"masked_fraction": float(1 - kept.mean())}

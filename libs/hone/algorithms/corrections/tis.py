@@ -4,14 +4,14 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
-from hone.algorithms.corrections.inputs import CorrectionInputs, exp
-from hone.algorithms.method import Metrics, Params, State
+from hone.algorithms.corrections.inputs import CorrectionInputs, Weights, exp
+from hone.algorithms.method import Metrics, State
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 
-class TisParams(Params):
+class TisParams(Weights):
     """Where the weight is cut."""
 
     level: Literal["token", "sequence"] = Field("token", description="sequence: product over the trajectory.")
@@ -19,9 +19,12 @@ class TisParams(Params):
 
 
 def tis(inputs: CorrectionInputs, params: TisParams, state: State) -> "tuple[Tensor, State, Metrics]":
-    """token: min(w_t, C); sequence: min(prod_t w_t, C), w_t = exp(logp_old_t - logp_sample_t)."""
+    """token: min(w_t, C); sequence: min(prod_t w_t, C); w_t = exp(logp_old_t - logp_sample_t).
+
+    With `normalize` divided by their mean over the step.
+    """
     ratio = exp(inputs.sums() if params.level == "sequence" else inputs.log_ratio())
-    weight = ratio.clamp(max=params.cap)
+    weight = ratio.clamp(max=params.cap) / inputs.mean
     return weight, state, {
         "weight_mean": float(weight.mean()),
         "weight_max": float(weight.max()),

@@ -17,6 +17,10 @@ class ClipParams(Params):
     low: float = Field(0.2, ge=0, lt=1, description="Ratios below 1 - low stop the gradient of negative advantages.")
     high: float = Field(0.2, ge=0, description="Ratios above 1 + high stop the gradient of positive advantages.")
 
+    def token_band(self) -> tuple[float, float]:
+        """Return how far below and above 1 a token's own ratio may move."""
+        return self.low, self.high
+
 
 class ClipHigherParams(ClipParams):
     """More room upwards, so that unlikely tokens can grow."""

@@ -1,27 +1,17 @@
-"""S9: what else? Terms added to the per-token loss, with their coefficient, aggregated as the loss is."""
+"""Distance to the frozen reference, by one of four estimators."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
-from hone.algorithms.method import Method, Metrics, Params, State
+from hone.algorithms.method import Metrics, Params, State
+from hone.algorithms.regularizers.inputs import RegularizerInputs
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 _MAX_LOG_RATIO = 20.0
 _MAX_K3 = 10.0
-
-
-@dataclass(frozen=True)
-class RegularizerInputs:
-    """Trained tokens of a micro-batch, float32 [M]; the last two only where the params need them."""
-
-    logp: "Tensor"
-    logp_ref: "Tensor | None" = None  # frozen reference
-    entropy: "Tensor | None" = None  # of the whole distribution at the token, nats, with gradient
 
 
 class KlParams(Params):
@@ -33,16 +23,6 @@ class KlParams(Params):
     def needs(self) -> frozenset[str]:
         """The reference's log-probabilities, unless switched off."""
         return frozenset({"logp_ref"}) if self.coefficient else frozenset()
-
-
-class EntropyParams(Params):
-    """Keeps the policy from narrowing."""
-
-    coefficient: float = Field(0.0, description="Factor of the entropy, taken off the loss; 0 switches it off.")
-
-    def needs(self) -> frozenset[str]:
-        """The entropy's gradient, unless switched off."""
-        return frozenset({"entropy"}) if self.coefficient else frozenset()
 
 
 def kl(inputs: RegularizerInputs, params: KlParams, state: State) -> "tuple[Tensor, State, Metrics]":
@@ -67,16 +47,3 @@ def estimate_kl(d: "Tensor", estimator: str) -> "Tensor":
         return half_square
     k3 = (d.exp() - 1 - d).clamp(-_MAX_K3, _MAX_K3)
     return k3 if estimator == "k3" else half_square + (k3 - half_square).detach()
-
-
-def entropy(inputs: RegularizerInputs, params: EntropyParams, state: State) -> "tuple[Tensor, State, Metrics]":
-    """-coefficient * H. Raises ValueError without entropy."""
-    if inputs.entropy is None:
-        raise ValueError("entropy: found none, expected the entropy with its gradient")
-    return -params.coefficient * inputs.entropy, state, {}
-
-
-REGULARIZERS: "Mapping[str, Method[RegularizerInputs, Tensor]]" = {
-    "kl": Method(kl, KlParams),
-    "entropy": Method(entropy, EntropyParams),
-}

@@ -1,0 +1,39 @@
+"""Asymmetric on-policy distillation, AOPD, arXiv 2605.06387 (reconstruction): the tokens that are reinforced.
+
+The other tokens, region N, get no advantage: there the regularizer `local_divergence` imitates the teacher.
+"""
+
+import numpy as np
+from pydantic import Field
+
+from hone.algorithms.advantages.grpo import GrpoParams, grpo
+from hone.algorithms.advantages.inputs import AdvantageInputs, Floats
+from hone.algorithms.advantages.opd import TeacherParams, logprobs
+from hone.algorithms.method import Metrics, State
+
+
+class AopdParams(TeacherParams):
+    """Where reinforcement ends and imitation begins."""
+
+    kappa: float = Field(0.0, ge=-1000, le=1000, description="Nats; tokens of a larger advantage are reinforced.")
+    cap: float | None = Field(5.0, gt=0, description="A_max, nats, of a reinforced token; null: none.")
+    mix_outcome: bool = Field(False, description="Add GRPO's advantage of the reward before the split.")
+    outcome_weight: float = Field(1.0, ge=0, description="a, factor of that advantage.")
+
+
+def aopd(inputs: AdvantageInputs, params: AopdParams, state: State) -> tuple[Floats, State, Metrics]:
+    """A_t = min(D_t, cap) where D_t > kappa, else 0; D_t = logp_teacher_t - logp_old_t [+ outcome_weight GRPO_t].
+
+    A token that the teacher cannot say has D = -inf and gets 0. Raises ValueError without either log-probability.
+    """
+    teacher, old = logprobs(inputs)
+    gap = teacher - old
+    if params.mix_outcome:
+        gap = gap + params.outcome_weight * grpo(inputs, GrpoParams(), {})[0]
+    reinforced = gap > params.kappa
+    advantage = np.where(reinforced, np.minimum(gap, np.inf if params.cap is None else params.cap), 0.0)
+    return advantage, state, {
+        "reinforced_fraction": float(reinforced.mean()),
+        "reinforced_mean": float(advantage.sum() / max(1, reinforced.sum())),
+        "gap_min": float(gap.min(where=np.isfinite(gap), initial=0.0)),
+    }

@@ -1,0 +1,52 @@
+"""Dual-Track GRPO of TRUST-SQL, arXiv 2603.16448; meant for `clip_higher` and `seq-mean-token-mean`."""
+
+import numpy as np
+from pydantic import Field
+
+from hone.algorithms.advantages.inputs import AdvantageInputs, Floats, Track
+from hone.algorithms.advantages.statistics import broadcast, group_metrics, group_z_score
+from hone.algorithms.method import Metrics, Params, State
+
+
+class DualTrackParams(Params):
+    """How much the schema counts, and when it is paid."""
+
+    schema_weight: float = Field(0.25, ge=0, description="lambda, the weight of the schema track's loss.")
+    gated: bool = Field(True, description="Pay the schema's reward only where the query's result is right (exec = 1).")
+    bound: float = Field(10.0, gt=0, description="Advantages are clamped to +- this.")
+    eps: float = Field(1e-6, gt=0, description="Added to the standard deviation.")
+
+    def needs(self) -> frozenset[str]:
+        """The rewards exec, fmt and schema, and the span schema: the tokens before the propose boundary."""
+        return frozenset({"components", "spans"})
+
+
+def dual_track(inputs: AdvantageInputs, params: DualTrackParams, state: State) -> tuple[list[Track], State, Metrics]:
+    """full: z(exec + fmt) on all tokens; schema: z(1[exec = 1] schema) inside the span, weight lambda.
+
+    z(x) = clamp((x - mean) / (population std + eps), -10, 10) over the group's rows whose rewards are numbers; 0 for
+    the other rows, where fewer than two are left and where nothing differs. Raises KeyError without components, span.
+    """
+    full = inputs.components["exec"] + inputs.components["fmt"]
+    schema = _paid(inputs.components["exec"], inputs.components["schema"], params.gated)
+    inside = inputs.spans["schema"]
+    tracks = [
+        Track("full", _advantage(full, inputs, params), np.ones_like(inside)),
+        Track("schema", np.where(inside, _advantage(schema, inputs, params), 0.0), inside, params.schema_weight),
+    ]
+    return tracks, state, {**group_metrics(inputs), "full_reward": _mean(full), "schema_reward": _mean(schema)}
+
+
+def _paid(executed: Floats, schema: Floats, gated: bool) -> Floats:
+    paid = np.where(executed == 1, schema, 0.0) if gated else schema
+    return np.where(np.isnan(executed), np.nan, paid)
+
+
+def _advantage(reward: Floats, inputs: AdvantageInputs, params: DualTrackParams) -> Floats:
+    scores = group_z_score(reward, inputs.group, 0, params.eps).clip(-params.bound, params.bound)
+    return broadcast(scores, inputs.tokens)
+
+
+def _mean(reward: Floats) -> float:
+    known = reward[np.isfinite(reward)]
+    return float(known.sum() / max(1, len(known)))

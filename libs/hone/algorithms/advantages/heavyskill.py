@@ -1,0 +1,74 @@
+"""RL of HeavySkill, arXiv 2605.02396; a reconstruction: only the outline of its training is known."""
+
+from typing import Literal
+
+import numpy as np
+from pydantic import Field
+
+from hone.algorithms.advantages.inputs import AdvantageInputs, Floats, Ints, Track
+from hone.algorithms.advantages.statistics import group_z_score, members, varies
+from hone.algorithms.method import Metrics, Params, State
+from hone.trajectory.turns import Turns
+
+_KINDS = ("attempt", "deliberate")
+
+
+class HeavyskillParams(Params):
+    """Which stages are trained, and who is compared with whom."""
+
+    mode: Literal["deliberate", "joint"] = Field("deliberate", description="joint: attempts are trained as well.")
+    attempt_weight: float = Field(1.0, ge=0, description="c_par, the weight of the attempts' loss in mode joint.")
+    group_key: Literal["group", "observation"] = Field(
+        "group", description="Sequences compared with each other: those of one prompt, or those that saw one text.")
+    eps: float = Field(1e-6, gt=0, description="Added to the standard deviation.")
+
+    def needs(self) -> frozenset[str]:
+        """Turns of the kinds attempt and deliberate."""
+        return frozenset({"turns", "kinds"})
+
+
+def heavyskill(inputs: AdvantageInputs, params: HeavyskillParams, state: State) -> tuple[list[Track], State, Metrics]:
+    """A = (r - mean) / (population std + eps) among the deliberations of a key; in mode joint also among its attempts.
+
+    A turn is one sequence with r = its own reward, plus the outcome where it is its trajectory's last: attempts may
+    stand before their deliberation or be trajectories of their own. A turn whose r is NaN or that has no trained token
+    counts nowhere. Exactly 0 where no r differs. Raises ValueError without turns or for another kind.
+    """
+    turns = _checked(inputs.turns)
+    reward, key = _rewards(inputs, turns), _keys(inputs, turns, params)
+    stages = {"deliberate": 1.0} | ({"attempt": params.attempt_weight} if params.mode == "joint" else {})
+    tracks: list[Track] = []
+    metrics: Metrics = {}
+    for kind, weight in stages.items():
+        own = np.array([each == kind for each in turns.kind], dtype=bool) & np.isfinite(reward) & (turns.tokens > 0)
+        scores = np.zeros(len(own))
+        scores[own] = group_z_score(reward[own], key[own], 0, params.eps)
+        tracks.append(Track(kind, np.repeat(scores, turns.tokens), np.repeat(own, turns.tokens), weight))
+        metrics |= _metrics(kind, reward[own], key[own])
+    return tracks, state, metrics
+
+
+def _checked(turns: Turns | None) -> Turns:
+    if turns is None:
+        raise ValueError("turns: found none, expected the trajectories' turns")
+    if unknown := set(turns.kind) - set(_KINDS):
+        raise ValueError(f"turns.kind: found {', '.join(sorted(unknown))}, expected one of {', '.join(_KINDS)}")
+    return turns
+
+
+def _rewards(inputs: AdvantageInputs, turns: Turns) -> Floats:
+    last = np.append(turns.trajectory[1:] != turns.trajectory[:-1], True)
+    return turns.reward + np.where(last, inputs.reward[turns.trajectory], 0.0)
+
+
+def _keys(inputs: AdvantageInputs, turns: Turns, params: HeavyskillParams) -> Ints:
+    return turns.observation if params.group_key == "observation" else inputs.group[turns.trajectory]
+
+
+def _metrics(kind: str, reward: Floats, key: Ints) -> Metrics:
+    groups = members(key)
+    return {
+        f"{kind}_groups": float(len(groups)),
+        f"{kind}_zero_variance_groups": float(sum(not varies(reward[places]) for places in groups)),
+        f"{kind}_reward": float(reward.sum() / max(1, len(reward))),
+    }

@@ -1,0 +1,176 @@
+"""RDPO, reward-decorrelated policy optimization, arXiv 2605.13641.
+
+A reconstruction: the paper names the two stages, their order and their properties; the formulas of both are ours.
+"""
+
+import json
+from collections.abc import Mapping
+from statistics import NormalDist
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from hone.algorithms.advantages.inputs import AdvantageInputs, Floats, Ints
+from hone.algorithms.advantages.rdpo_dimensions import (
+    LARGEST,
+    Bucket,
+    Dimensions,
+    bucket_metrics,
+    correlation_metrics,
+    dimension_metrics,
+    read,
+)
+from hone.algorithms.advantages.statistics import broadcast, varies
+from hone.algorithms.method import Metrics, Params, State
+
+_DEAD = 1e-10
+"""Mean square of a dimension's scores below which it has no direction to whiten."""
+
+_SMALLEST = 1e-8
+"""Nothing is divided by less: a reference range, the batch's RMS."""
+
+
+class RdpoParams(Params):
+    """How each reward dimension is scored inside its group, and how dimensions are decorrelated over the batch."""
+
+    weights: dict[str, Annotated[float, Field(ge=0, le=1e6)]] = Field(
+        default_factory=dict, description="Factor of each component by name; 1 where not named.")
+    omega: float = Field(0.5, ge=0, le=1, description="Share of the magnitude score; the rest is the rank's.")
+    rank: Literal["uniform", "gauss"] = Field("uniform", description="Rank score: 2u - 1, or the normal quantile of u.")
+    reference: dict[str, Annotated[float, Field(gt=0, le=LARGEST)]] = Field(
+        default_factory=dict, description="Fixed reference range by component, in its unit; others use a running one.")
+    decay: float = Field(0.99, ge=0, le=1, description="What is left of a running reference range after one step.")
+    shrinkage: float = Field(0.05, ge=0, le=1, description="Share taken off the covariance's off-diagonal (lambda).")
+    few_shrinkage: float = Field(0.3, ge=0, le=1, description="Least shrinkage of a bucket with few rows.")
+    few_rows: int = Field(10, ge=0, description="Rows for each dimension below which a bucket has few.")
+    eps: float = Field(1e-3, ge=1e-12, le=1, description="Share of the mean variance added to the diagonal.")
+    rho: float = Field(0.0, ge=0, lt=1, description="Weight of earlier steps' covariance; 0.9 for small batches.")
+    min_rows: int = Field(4, ge=0, description="Rows for each dimension below which a bucket is not whitened.")
+    min_groups: int = Field(2, ge=1, description="Groups below which a bucket is not whitened.")
+    rescale: Literal["none", "batch_rms"] = Field("batch_rms", description="batch_rms: RMS of A over the batch is 1.")
+
+    def needs(self) -> frozenset[str]:
+        """Every component's raw reward."""
+        return frozenset({"components"})
+
+
+def rdpo(inputs: AdvantageInputs, params: RdpoParams, state: State) -> tuple[Floats, State, Metrics]:
+    """A_i = sum_k w_k y_ik / sqrt(sum_k w_k^2), y_i = W z_i over the group's active dimensions; then A / RMS(A).
+
+    z: `quantile_scores` of each component inside its group, D_ref,k = max(median range, decay * previous D_ref,k).
+    W: `whitening` of C_bar = rho C_bar_prev + (1 - rho) Z'Z / n over the rows of one active set, or diag(1 / RMS)
+    where rows, groups or dimensions are few. A component that is NaN in some rows of a group scores 0 there. A row
+    with an infinite one has A = 0 and counts nowhere. RMS(A) is over the groups in which some dimension varies.
+    State: {d_ref: by component, c_bar: by active set}. Raises ValueError without components.
+    """
+    table = read(inputs)
+    running = _running_references(table, params.decay, state.get("d_ref", {}))
+    references = {**running, **params.reference}
+    scores = _scores(table, references, params)
+    buckets = _buckets(table, scores, params, state.get("c_bar", {}))
+    whitened, advantage = np.where(np.isnan(scores), np.nan, 0.0), np.zeros_like(inputs.reward)
+    for bucket in buckets:
+        part = scores[np.ix_(bucket.rows, bucket.live)]
+        whitened[np.ix_(bucket.rows, bucket.live)] = part @ bucket.matrix
+        advantage[bucket.rows] = part @ bucket.weights
+    if params.rescale == "batch_rms":
+        advantage = advantage / _scale(advantage, table.varied())
+    metrics = {**dimension_metrics(table, scores, references), **bucket_metrics(table.names, buckets),
+               **correlation_metrics(table, scores, whitened, advantage)}
+    return broadcast(advantage, inputs.tokens), _carried(running, buckets, state), metrics
+
+
+def quantile_scores(rewards: Floats, reference: float, params: RdpoParams) -> Floats:
+    """Stage 1: z = m ((1 - omega) q + omega v) over the rewards [G] of one group in one dimension.
+
+    q_j = 2 u_j - 1 with the mid-rank u_j = (#{r < r_j} + #{r = r_j} / 2) / G; v_j = (r_j - mean) / D, D = max - min;
+    m = min(1, D / max(reference, 1e-8)). Exactly 0 where the rewards do not vary.
+    """
+    if not varies(rewards):
+        return np.zeros_like(rewards)
+    below, equal = rewards[:, None] > rewards, rewards[:, None] == rewards
+    ranks = _rank_scores((below.sum(axis=1) + equal.sum(axis=1) / 2) / len(rewards), params.rank)
+    extent = np.ptp(rewards)
+    spread = min(1.0, extent / max(reference, _SMALLEST))
+    scores: Floats = spread * ((1 - params.omega) * ranks + params.omega * (rewards - rewards.mean()) / extent)
+    return scores
+
+
+def whitening(covariance: Floats, shrinkage: float, eps: float) -> Floats:
+    """Stage 2: W = U diag(e^-1/2) U' of C_l = (1 - l) C + l diag(C) + eps (tr C / |S|) I = U diag(e) U'."""
+    diagonal = np.diag(covariance)
+    regular = (1 - shrinkage) * covariance + np.diag(shrinkage * diagonal + eps * diagonal.mean())
+    values, vectors = np.linalg.eigh(regular)
+    root: Floats = vectors / np.sqrt(values) @ vectors.T
+    return root
+
+
+def _running_references(table: Dimensions, decay: float, earlier: Mapping[str, float]) -> dict[str, float]:
+    medians = {name: float(np.median(extents[extents > 0])) if (extents > 0).any() else 0.0
+               for name, extents in zip(table.names, table.ranges.T, strict=True)}
+    return {name: max(medians.get(name, 0.0), decay * earlier.get(name, 0.0)) for name in {**earlier, **medians}}
+
+
+def _rank_scores(quantiles: Floats, rank: str) -> Floats:
+    if rank == "uniform":
+        return 2 * quantiles - 1
+    normal = np.array([NormalDist().inv_cdf(u) for u in quantiles])
+    centred: Floats = normal - normal.mean()
+    return centred
+
+
+def _scores(table: Dimensions, references: Mapping[str, float], params: RdpoParams) -> Floats:
+    scores = np.full_like(table.rewards, np.nan)
+    for rows, extents in zip(table.groups, table.ranges, strict=True):
+        for k in np.flatnonzero(~np.isnan(extents)):
+            present = rows[~np.isnan(table.rewards[rows, k])]
+            scores[rows, k] = 0.0
+            scores[present, k] = quantile_scores(table.rewards[present, k], references[table.names[k]], params)
+    return scores
+
+
+def _buckets(table: Dimensions, scores: Floats, params: RdpoParams, earlier: Mapping[str, Any]) -> list[Bucket]:
+    groups: dict[tuple[int, ...], list[Ints]] = {}
+    for rows, extents in zip(table.groups, table.ranges, strict=True):
+        groups.setdefault(tuple(np.flatnonzero(~np.isnan(extents)).tolist()), []).append(rows)
+    return [_bucket(table, scores, np.array(active), found, params, earlier)
+            for active, found in groups.items() if active]
+
+
+def _bucket(
+    table: Dimensions, scores: Floats, active: Ints, groups: list[Ints], params: RdpoParams, earlier: Mapping[str, Any]
+) -> Bucket:
+    rows = np.concatenate(groups)
+    live = active[(scores[np.ix_(rows, active)] ** 2).mean(axis=0) >= _DEAD]
+    part, names = scores[np.ix_(rows, live)], [table.names[k] for k in live]
+    weights = _unit([params.weights.get(name, 1.0) for name in names])
+    covariance = part.T @ part / len(rows)
+    if len(live) < 2 or len(rows) < params.min_rows * len(live) or len(groups) < params.min_groups:
+        matrix = np.diag(1 / np.sqrt(np.diag(covariance)))
+        return Bucket(rows, live, matrix, matrix @ weights)
+    key = json.dumps([[table.names[k] for k in active], names])
+    if key in earlier:
+        covariance = params.rho * np.array(earlier[key]) + (1 - params.rho) * covariance
+    few = len(rows) < params.few_rows * len(live)
+    shrinkage = max(params.shrinkage, params.few_shrinkage) if few else params.shrinkage
+    matrix = whitening(covariance, shrinkage, params.eps)
+    return Bucket(rows, live, matrix, matrix @ weights, {key: covariance.tolist()})
+
+
+def _unit(weights: list[float]) -> Floats:
+    # Divided by the largest first: the square of a tiny weight would be 0.
+    largest = max(weights, default=0.0)
+    scaled = np.array(weights) / largest if largest else np.zeros(len(weights))
+    unit: Floats = scaled / np.sqrt((scaled ** 2).sum() or 1.0)
+    return unit
+
+
+def _scale(advantage: Floats, varied: list[Ints]) -> float:
+    rms = float(np.sqrt((advantage[np.concatenate(varied)] ** 2).mean())) if varied else 0.0
+    return rms if rms > _SMALLEST else 1.0
+
+
+def _carried(running: dict[str, float], buckets: list[Bucket], state: State) -> State:
+    covariances = {key: covariance for bucket in buckets for key, covariance in bucket.covariance.items()}
+    return {"d_ref": running, "c_bar": {**state.get("c_bar", {}), **covariances}}

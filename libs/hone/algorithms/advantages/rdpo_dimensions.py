@@ -1,0 +1,111 @@
+"""Reward dimensions of a batch as RDPO (arXiv 2605.13641, reconstruction) reads them, and what it reports of them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+
+import numpy as np
+
+from hone.algorithms.advantages.inputs import AdvantageInputs, Flags, Floats, Ints
+from hone.algorithms.advantages.statistics import members, varies
+from hone.algorithms.method import Metrics
+
+LARGEST = 1e100
+"""A reward beyond it counts as infinite: squares of what is left are finite."""
+
+
+@dataclass(frozen=True)
+class Dimensions:
+    """Raw rewards [B, K]; NaN: not active, missing, or of a rejected row, which is in no group."""
+
+    names: list[str]
+    rewards: Floats
+    groups: list[Ints]
+    ranges: Floats  # [groups, K]: max - min, 0 where a dimension does not vary, NaN where it is not active
+
+    def varied(self) -> list[Ints]:
+        """Return the rows of each group in which some dimension varies."""
+        return [rows for rows, extents in zip(self.groups, self.ranges, strict=True) if (extents > 0).any()]
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """The rows of one active set, what of it lives, its matrix W, and the effective weights W w / |w|."""
+
+    rows: Ints
+    live: Ints
+    matrix: Floats
+    weights: Floats
+    covariance: dict[str, list[list[float]]] = field(default_factory=dict)  # C_bar by key; {} where not whitened
+
+
+def read(inputs: AdvantageInputs) -> Dimensions:
+    """Return the components as a table, names in order. Raises ValueError without components."""
+    if not inputs.components:
+        raise ValueError("components: found none, expected each reward dimension by name")
+    names = sorted(inputs.components)
+    rewards = np.column_stack([inputs.components[name] for name in names])
+    sound: Flags = ~np.any(np.abs(rewards) > LARGEST, axis=1)
+    groups = [rows[sound[rows]] for rows in members(inputs.group) if sound[rows].any()]
+    ranges = [_range(rewards[rows, k]) for rows in groups for k in range(len(names))]
+    return Dimensions(
+        names, np.where(sound[:, None], rewards, np.nan), groups, np.array(ranges).reshape(len(groups), len(names)))
+
+
+def dimension_metrics(table: Dimensions, scores: Floats, references: Mapping[str, float]) -> Metrics:
+    """By component: RMS of z, share of degenerate groups, reference range; and rows and rewards left out."""
+    metrics = {
+        "rejected_rows": float(len(table.rewards) - sum(map(len, table.groups))),
+        "missing_rewards": float((np.isnan(table.rewards) & ~np.isnan(scores)).sum()),
+    }
+    for k, name in enumerate(table.names):
+        active = table.ranges[~np.isnan(table.ranges[:, k]), k]
+        metrics[f"z_rms_{name}"] = float(np.sqrt(_mean(scores[~np.isnan(scores[:, k]), k] ** 2)))
+        metrics[f"degenerate_{name}"] = _mean((active == 0).astype(np.float64))
+        metrics[f"d_ref_{name}"] = references[name]
+    return metrics
+
+
+def bucket_metrics(names: list[str], buckets: Sequence[Bucket]) -> Metrics:
+    """Smallest eigenvalue of what a W inverts; effective weights, the smallest over active sets; negative ones."""
+    smallest = [1 / np.linalg.norm(bucket.matrix, 2) ** 2 for bucket in buckets if len(bucket.live)]
+    weights: dict[str, float] = {}
+    for bucket in buckets:
+        for k, weight in zip(bucket.live, bucket.weights.tolist(), strict=True):
+            weights[names[k]] = min(weight, weights.get(names[k], weight))
+    negative = sum(int((bucket.weights < 0).sum()) for bucket in buckets)
+    return {
+        "smallest_eigenvalue": float(min(smallest, default=0.0)), "negative_weights": float(negative),
+        **{f"effective_weight_{name}": weight for name, weight in weights.items()},
+    }
+
+
+def correlation_metrics(table: Dimensions, scores: Floats, whitened: Floats, advantage: Floats) -> Metrics:
+    """Correlation of every two components before and after whitening, and of A with each raw reward."""
+    metrics: Metrics = {}
+    for a, b in combinations(range(len(table.names)), 2):
+        pair = f"{table.names[a]}_{table.names[b]}"
+        metrics[f"correlation_before_{pair}"] = _correlation(scores[:, a], scores[:, b])
+        metrics[f"correlation_after_{pair}"] = _correlation(whitened[:, a], whitened[:, b])
+    for k, name in enumerate(table.names):
+        metrics[f"correlation_advantage_{name}"] = _correlation(advantage, table.rewards[:, k])
+    return metrics
+
+
+def _range(values: Floats) -> float:
+    present = values[~np.isnan(values)]
+    if not len(present):
+        return np.nan
+    return float(np.ptp(present)) if varies(present) else 0.0
+
+
+def _mean(values: Floats) -> float:
+    return float(values.mean()) if len(values) else 0.0
+
+
+def _correlation(first: Floats, second: Floats) -> float:
+    both = ~(np.isnan(first) | np.isnan(second))
+    first, second = first[both], second[both]
+    if len(first) < 2 or not varies(first) or not varies(second):
+        return 0.0
+    return float(np.corrcoef(first, second)[0, 1])

@@ -1,0 +1,80 @@
+"""SCOPE, arXiv 2604.10688: correct trajectories teach themselves, wrong ones follow the teacher."""
+
+from typing import Literal
+
+import numpy as np
+from pydantic import Field
+
+from hone.algorithms.advantages.inputs import AdvantageInputs, Flags, Floats, Ints, Track
+from hone.algorithms.advantages.opd import OpdParams, logprobs
+from hone.algorithms.advantages.statistics import broadcast, members
+from hone.algorithms.method import Metrics, State
+
+_LOWEST_MEAN = -8.0
+
+
+class ScopeParams(OpdParams):
+    """How trajectories of a group share the weight of their path."""
+
+    tau: float = Field(1.0, ge=1e-3, le=1e6, description="Temperature of both paths' weights; large: all weigh 1.")
+    threshold: float = Field(0.0, ge=-1e6, le=1e6, description="Rewards above it are correct.")
+    student_sign: Literal[1, -1] = Field(1, description="1: the less confident correct trajectory weighs more.")
+    teacher_sign: Literal[1, -1] = Field(1, description="1: what surprises the teacher less weighs more.")
+    legacy_denominator: bool = Field(False, description="Average the teacher path over all tokens, not the wrong ones.")
+
+
+def scope(inputs: AdvantageInputs, params: ScopeParams, state: State) -> tuple[list[Track], State, Metrics]:
+    """Student path, on correct i: loss -W_i logp. Teacher path, on wrong i: A = Q_i (logp_teacher - logp_old).
+
+    W_i = |set| softmax(-student_sign mean logp_old_i / tau) over the group's correct trajectories; Q_i = |set|
+    softmax(teacher_sign mean logp_teacher_i / tau) over its wrong ones; means of at least -8 nats. The advantage reads
+    logp_teacher of at least `floor`. A path without a token counts none. Raises ValueError without a log-probability.
+    """
+    teacher, old = logprobs(inputs)
+    correct = inputs.reward > params.threshold
+    weights = _weights(inputs, params, correct)
+    own: Flags = np.repeat(correct, inputs.tokens)
+    taught = ~own
+    weight = broadcast(weights, inputs.tokens)
+    gap = np.maximum(teacher, params.floor) - old
+    counts = np.ones_like(taught) if params.legacy_denominator else taught
+    return [
+        Track("student_path", np.where(own, weight, 0.0), own, loss="reinforce"),
+        Track("teacher_path", np.where(taught, weight * gap, 0.0), counts),
+    ], state, _metrics(inputs.group, weights, correct)
+
+
+def _weights(inputs: AdvantageInputs, params: ScopeParams, correct: Flags) -> Floats:
+    teacher, old = logprobs(inputs)
+    student = -params.student_sign * _means(old, inputs.tokens)
+    signed = np.where(correct, student, params.teacher_sign * _means(teacher, inputs.tokens))
+    weights = np.zeros_like(inputs.reward)
+    for rows in _sets(inputs.group, correct):
+        weights[rows] = len(rows) * _softmax(signed[rows] / params.tau)
+    return weights
+
+
+def _means(logp: Floats, tokens: Ints) -> Floats:
+    means: Floats = np.add.reduceat(logp, np.cumsum(tokens) - tokens) / tokens
+    return np.maximum(means, _LOWEST_MEAN)
+
+
+def _sets(group: Ints, correct: Flags) -> list[Ints]:
+    halves = [rows[correct[rows] == outcome] for rows in members(group) for outcome in (True, False)]
+    return [rows for rows in halves if len(rows)]
+
+
+def _softmax(values: Floats) -> Floats:
+    powers = np.exp(values - values.max())
+    weights: Floats = powers / powers.sum()
+    return weights
+
+
+def _metrics(group: Ints, weights: Floats, correct: Flags) -> Metrics:
+    effective = [len(rows) ** 2 / float((weights[rows] ** 2).sum()) for rows in _sets(group, correct)]
+    return {
+        "correct_fraction": float(correct.mean()),
+        "student_weight_max": float(weights.max(where=correct, initial=0.0)),
+        "teacher_weight_max": float(weights.max(where=~correct, initial=0.0)),
+        "effective_set_size": sum(effective) / len(effective),
+    }

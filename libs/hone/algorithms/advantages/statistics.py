@@ -1,0 +1,79 @@
+"""The statistics that estimators share. numpy, float64; exactly 0 wherever nothing differs."""
+
+import numpy as np
+
+from hone.algorithms.advantages.inputs import AdvantageInputs, Floats, Ints
+from hone.algorithms.method import Metrics
+
+TOLERANCE = 1e-8
+"""Rewards whose max - min is at most this carry no signal: their advantage is exactly 0."""
+
+_EPS = 1e-8
+
+
+def members(group: Ints) -> list[Ints]:
+    """Return the places of each group's trajectories, groups in order of first appearance."""
+    if not len(group):
+        return []
+    order = np.argsort(group, kind="stable")
+    return sorted(np.split(order, np.flatnonzero(np.diff(group[order])) + 1), key=lambda places: int(places[0]))
+
+
+def varies(values: Floats) -> bool:
+    """Return whether `values` differ by more than the tolerance."""
+    return bool(np.ptp(values) > TOLERANCE)
+
+
+def broadcast(values: Floats, tokens: Ints) -> Floats:
+    """Return `values` [B] repeated over each trajectory's tokens, [M]."""
+    return np.repeat(values, tokens)
+
+
+def z_score(values: Floats, ddof: int, eps: float) -> Floats:
+    """Return (x - mean) / (std + eps) among the values that are numbers; 0 elsewhere and where they do not vary."""
+    scores, known = np.zeros_like(values), ~np.isnan(values)
+    among = values[known]
+    if len(among) > 1 and varies(among):
+        scores[known] = (among - among.mean()) / (among.std(ddof=ddof) + eps)
+    return scores
+
+
+def group_z_score(values: Floats, group: Ints, ddof: int, eps: float) -> Floats:
+    """Return the z-score of each value among those with its group number."""
+    scores = np.zeros_like(values)
+    for places in members(group):
+        scores[places] = z_score(values[places], ddof, eps)
+    return scores
+
+
+def whitened(values: Floats, ddof: int) -> Floats:
+    """Return (x - m) / sqrt(v + 1e-8) over all `values`; exactly 0 where they do not vary."""
+    if len(values) <= ddof or not varies(values):
+        return np.zeros_like(values)
+    scaled: Floats = (values - values.mean()) / np.sqrt(values.var(ddof=ddof) + _EPS)
+    return scaled
+
+
+def discounted_sums(values: Floats, lengths: Ints, factor: float) -> Floats:
+    """Return y_t = x_t + factor y_{t+1} for x = `values`, [M], within runs of these `lengths`, which sum to M.
+
+    Each pass doubles how many terms a sum has, so passes grow with the logarithm of the longest run.
+    """
+    sums = np.array(values, np.float64)
+    left = np.repeat(np.cumsum(lengths), lengths) - np.arange(len(sums))
+    reach = 1
+    while reach < lengths.max(initial=0):
+        sums[:-reach] += np.where(left[:-reach] > reach, factor**reach * sums[reach:], 0.0)
+        reach *= 2
+    return sums
+
+
+def group_metrics(inputs: AdvantageInputs) -> Metrics:
+    """Count groups, those without variance and those with a single valid sample."""
+    groups = members(inputs.group)
+    flat = sum(len(rows) > 1 and not varies(inputs.reward[rows]) for rows in groups)
+    return {
+        "groups": float(len(groups)),
+        "zero_variance_groups": float(flat),
+        "single_sample_groups": float(sum(len(rows) == 1 for rows in groups)),
+    }

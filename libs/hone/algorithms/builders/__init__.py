@@ -1,0 +1,1 @@
+"""S0: what becomes training data? Pure functions on recorded trajectories."""

@@ -1,0 +1,26 @@
+"""Dynamic sampling of DAPO, arXiv 2503.14476: groups without signal do not count."""
+
+from collections.abc import Sequence
+
+from pydantic import Field
+
+from hone.algorithms.filters.inputs import FilterInputs
+from hone.algorithms.method import Metrics, Params, State
+
+
+class DynamicSampling(Params):
+    """What counts as signal, and how long to look for it."""
+
+    tolerance: float = Field(1e-8, ge=0, description="Largest max - min of a group without signal.")
+    max_rounds: int = Field(10, ge=0, description="Extra rounds of generation before a step trains on what is there.")
+
+
+def dynamic_sampling(inputs: FilterInputs, params: DynamicSampling, state: State) -> tuple[list[bool], State, Metrics]:
+    """keep = (max_i R_i - min_i R_i > tolerance), over the group's valid samples; fewer than two never vary."""
+    kept = [_spread(rewards) > params.tolerance for rewards in inputs.rewards]
+    return kept, state, {"filtered_groups": float(len(kept) - sum(kept))}
+
+
+def _spread(rewards: Sequence[float | None]) -> float:
+    valid = [reward for reward in rewards if reward is not None]
+    return max(valid) - min(valid) if valid else 0.0

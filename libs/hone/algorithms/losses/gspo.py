@@ -1,0 +1,38 @@
+"""GSPO, arXiv 2507.18071; a sequence is a trajectory. Meant for the aggregation `seq-mean-token-mean`."""
+
+import math
+from typing import TYPE_CHECKING
+
+from pydantic import Field
+
+from hone.algorithms.losses.clip import ClipParams, ratio_metrics
+from hone.algorithms.losses.inputs import MAX_LOG_RATIO, LossInputs
+from hone.algorithms.method import Metrics, State
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class GspoParams(ClipParams):
+    """The band of a sequence's ratio: narrow, because a mean over many tokens hardly moves."""
+
+    low: float = Field(3e-4, ge=0, lt=1, description="Ratios below 1 - low stop the gradient of negative advantages.")
+    high: float = Field(4e-4, ge=0, description="Ratios above 1 + high stop the gradient of positive advantages.")
+
+    def token_band(self) -> tuple[float, float]:
+        """No bounds: the band is the sequence's."""
+        return 1.0, math.inf
+
+
+def gspo(inputs: LossInputs, params: GspoParams, state: State) -> "tuple[Tensor, State, Metrics]":
+    """-min(s A, clip(s, 1 - low, 1 + high) A), s = sg(s_i) exp(logp - sg(logp)).
+
+    s_i = exp(clamp(mean over the trajectory of logp - logp_old, -20, 20)). Every token of a trajectory has to be in
+    the inputs. A token's gradient is -s_i A inside the band; the mean over the trajectory supplies 1 / tokens.
+    """
+    mean = inputs.trajectory_means((inputs.logp - inputs.logp_old).detach())
+    # The sum is the mean in value and logp in gradient, so that the clamp stops both.
+    ratio = (mean + (inputs.logp - inputs.logp.detach())).clamp(-MAX_LOG_RATIO, MAX_LOG_RATIO).exp()
+    free = ratio * inputs.advantage
+    clipped = ratio.clamp(1 - params.low, 1 + params.high) * inputs.advantage
+    return -free.minimum(clipped), state, ratio_metrics(ratio, clipped < free)

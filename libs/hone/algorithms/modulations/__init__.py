@@ -1,0 +1,24 @@
+"""S5: which tokens? Factors on the advantages of a whole step, all of them constants for the gradient."""
+
+from collections.abc import Mapping
+
+from hone.algorithms.advantages.inputs import Floats
+from hone.algorithms.method import Method, Metrics, Params, State
+from hone.algorithms.modulations.dynamo import DynamoParams, dynamo
+from hone.algorithms.modulations.inputs import ModulationInputs
+from hone.algorithms.modulations.sdar import RlsdParams, SdarModulationParams, rlsd, sdar
+from hone.algorithms.modulations.step_credit import StepCreditParams, step_credit
+
+
+def none(inputs: ModulationInputs, params: Params, state: State) -> tuple[Floats, State, Metrics]:
+    """The advantage of S4 as it is."""
+    return inputs.advantage, state, {}
+
+
+MODULATIONS: Mapping[str, Method[ModulationInputs, Floats]] = {
+    "none": Method(none),
+    "dynamo": Method(dynamo, DynamoParams),
+    "step_credit": Method(step_credit, StepCreditParams),
+    "sdar": Method(sdar, SdarModulationParams),
+    "rlsd": Method(rlsd, RlsdParams),
+}

@@ -1,0 +1,90 @@
+"""DynaMO, arXiv 2602.19208, part 2: more for confident right tokens, less for tokens that would swing the entropy."""
+
+from typing import Literal
+
+import numpy as np
+from pydantic import Field
+
+from hone.algorithms.advantages.inputs import Floats
+from hone.algorithms.advantages.statistics import broadcast, varies
+from hone.algorithms.losses.inputs import MAX_LOG_RATIO
+from hone.algorithms.method import Metrics, Params, State
+from hone.algorithms.modulations.inputs import ModulationInputs
+
+
+class DynamoParams(Params):
+    """Two factors; alpha_c = 0 switches the first off, floor = 1 the second."""
+
+    alpha_c: float = Field(0.2, ge=0, description="Largest gain of a positive advantage, at the smallest entropy.")
+    floor: float = Field(0.6, ge=0, le=1, description="l: the factor that ever larger swings approach.")
+    kappa: float = Field(50.0, ge=0, le=500, description="How sharply the factor falls, per unit of x.")
+    tau: float = Field(0.99, ge=0, le=1, description="x, a share of the step's largest swing, at half of the fall.")
+    mode: Literal["exact", "row_mean"] = Field(
+        "exact", description="E[p Lam]: over the vocabulary, or the trajectory's mean as in the released code.")
+    xi_norm: Literal["max", "p99"] = Field(
+        "max", description="What swings are measured by: the step's largest or its 99th percentile.")
+
+    def needs(self) -> frozenset[str]:
+        """Entropies and the old policy; the sum over the vocabulary only where it is exact."""
+        return frozenset({"entropy", "logp_old"} | ({"expected"} if self.mode == "exact" else set()))
+
+
+def dynamo(inputs: ModulationInputs, params: DynamoParams, state: State) -> tuple[Floats, State, Metrics]:
+    """A b_comp b_stab, [M].
+
+    b_comp = 1 + alpha_c (H_max - H) / (H_max - H_min) where A > 0, else 1, over the tokens of the step.
+    b_stab = l + (1 - l) / (1 + exp(kappa (x - tau))), x = |dH| / max |dH| (or its 99th percentile, at most 1).
+    Raises ValueError when what `needs` names is missing.
+    """
+    entropy = _given(inputs.entropy, "entropy")
+    swing = np.abs(_entropy_change(inputs, params.mode, entropy))
+    gain, damping = _compensation(inputs.advantage, entropy, params.alpha_c), _stabilisation(swing, params)
+    return inputs.advantage * gain * damping, state, {
+        "compensation_mean": _mean(gain),
+        "stabilisation_mean": _mean(damping),
+        "swing_mean": _mean(swing),
+        "swing_max": float(swing.max(initial=0.0)),
+    }
+
+
+def _compensation(advantage: Floats, entropy: Floats, alpha_c: float) -> Floats:
+    if not entropy.size or not varies(entropy):
+        return np.ones_like(advantage)
+    confidence = (entropy.max() - entropy) / np.ptp(entropy)
+    return np.where(advantage > 0, 1 + alpha_c * confidence, 1.0)
+
+
+def _entropy_change(inputs: ModulationInputs, mode: str, entropy: Floats) -> Floats:
+    """dH = -xi (p Lam - E[p Lam]), Lam = log p + H, xi = I_clip rho A: to first order, in nats, [M]."""
+    logp, logp_old = _given(inputs.logp, "logp"), _given(inputs.logp_old, "logp_old")
+    product = np.exp(logp) * (logp + entropy)
+    mean = _given(inputs.expected, "expected") if mode == "exact" else _trajectory_means(product, inputs)
+    ratio = np.exp(np.clip(logp - logp_old, -MAX_LOG_RATIO, MAX_LOG_RATIO))
+    flows = np.where(inputs.advantage > 0, ratio <= 1 + inputs.clip_high, ratio >= 1 - inputs.clip_low)
+    change: Floats = -(flows * ratio * inputs.advantage) * (product - mean)
+    return change
+
+
+def _trajectory_means(values: Floats, inputs: ModulationInputs) -> Floats:
+    rows = np.repeat(np.arange(len(inputs.tokens)), inputs.tokens)
+    sums = np.bincount(rows, weights=values, minlength=len(inputs.tokens))
+    return broadcast(sums / np.maximum(inputs.tokens, 1), inputs.tokens)
+
+
+def _stabilisation(swing: Floats, params: DynamoParams) -> Floats:
+    if not swing.any():
+        return np.ones_like(swing)
+    scale = swing.max() if params.xi_norm == "max" else np.percentile(swing, 99)
+    share = np.divide(swing, scale, out=np.sign(swing), where=swing < scale)
+    damping: Floats = params.floor + (1 - params.floor) / (1 + np.exp(params.kappa * (share - params.tau)))
+    return damping
+
+
+def _mean(values: Floats) -> float:
+    return float(values.mean()) if values.size else 0.0
+
+
+def _given(values: Floats | None, name: str) -> Floats:
+    if values is None:
+        raise ValueError(f"{name}: found none, expected one value for each trained token")
+    return values

@@ -1,0 +1,37 @@
+"""Step credit, our extension of V-tableR1, arXiv 2604.20755: the paper's critic scores steps, its reward does not."""
+
+import numpy as np
+from pydantic import Field
+
+from hone.algorithms.advantages.inputs import Floats
+from hone.algorithms.method import Metrics, Params, State
+from hone.algorithms.modulations.inputs import ModulationInputs
+
+
+class StepCreditParams(Params):
+    """How much a step's own score moves its tokens' advantage."""
+
+    c: float = Field(0.0, ge=0, le=1, description="Factor of the score's distance from its mean; 0 switches it off.")
+
+    def needs(self) -> frozenset[str]:
+        """Which tokens belong to which scored step, unless switched off."""
+        return frozenset({"spans"}) if self.c else frozenset()
+
+
+def step_credit(inputs: ModulationInputs, params: StepCreditParams, state: State) -> tuple[Floats, State, Metrics]:
+    """A_t (1 + c (s_j - mean s)) for the tokens t of step j, mean over the trajectory's steps; A_t outside every step.
+
+    Steps without a trained token are not in the mean. Raises ValueError without segment and score, unless c = 0.
+    """
+    factor = np.ones_like(inputs.advantage)
+    if params.c:
+        if inputs.segment is None or inputs.score is None:
+            raise ValueError("segment, score: found none, expected the scored steps of each trajectory")
+        ends = np.cumsum(inputs.tokens)
+        for start, end in zip(ends - inputs.tokens, ends, strict=True):
+            segment = inputs.segment[start:end]
+            inside = segment >= 0
+            if inside.any():
+                mean = inputs.score[np.unique(segment[inside])].mean()
+                factor[start:end][inside] += params.c * (inputs.score[segment[inside]] - mean)
+    return inputs.advantage * factor, state, {"factor_max": float(factor.max(initial=1.0))}

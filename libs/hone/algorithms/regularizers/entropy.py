@@ -1,0 +1,28 @@
+"""Entropy bonus: keeps the policy from narrowing."""
+
+from typing import TYPE_CHECKING
+
+from pydantic import Field
+
+from hone.algorithms.method import Metrics, Params, State
+from hone.algorithms.regularizers.inputs import RegularizerInputs
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class EntropyParams(Params):
+    """Keeps the policy from narrowing."""
+
+    coefficient: float = Field(0.0, description="Factor of the entropy, taken off the loss; 0 switches it off.")
+
+    def needs(self) -> frozenset[str]:
+        """The entropy's gradient, unless switched off."""
+        return frozenset({"entropy"}) if self.coefficient else frozenset()
+
+
+def entropy(inputs: RegularizerInputs, params: EntropyParams, state: State) -> "tuple[Tensor, State, Metrics]":
+    """-coefficient * H. Raises ValueError without entropy."""
+    if inputs.entropy is None:
+        raise ValueError("entropy: found none, expected the entropy with its gradient")
+    return -params.coefficient * inputs.entropy, state, {}

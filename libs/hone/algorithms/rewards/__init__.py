@@ -1,0 +1,16 @@
+"""S3: what is the reward? Rows whose raw reward is no finite number are rejected here, and counted."""
+
+from collections.abc import Mapping
+
+from hone.algorithms.method import Method, Metrics, Params, State
+from hone.algorithms.rewards.inputs import RewardInputs, Rewards, reject
+from hone.algorithms.rewards.overlong import Overlong, overlong
+
+
+def none(inputs: RewardInputs, params: Params, state: State) -> tuple[Rewards, State, Metrics]:
+    """The task reward as it is."""
+    rewards, rejected = reject(inputs.rewards)
+    return rewards, state, {"rejected_rewards": float(rejected)}
+
+
+REWARDS: Mapping[str, Method[RewardInputs, Rewards]] = {"none": Method(none), "overlong": Method(overlong, Overlong)}

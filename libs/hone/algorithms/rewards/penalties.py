@@ -1,0 +1,115 @@
+"""HIPIF's rule penalties, arXiv 2606.10507: the process reward of a step from what was recorded of it.
+
+The sizes and how names are matched are a reconstruction.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from pydantic import Field
+
+from hone.algorithms.advantages.inputs import Floats
+from hone.algorithms.method import Params
+
+_COUNTER = re.compile(r"\bstep\s*:?\s*\d+(\s*(/|of)\s*\d+)?")
+_CONSUMED = "\0"  # stands where a name was: neither a letter nor a space, so no other name can reach across it
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of an episode. Raises ValueError when an output that could not be parsed names or folds a subgoal."""
+
+    action: str | None  # as written; None: the output could not be parsed
+    observation: str  # after the action
+    executable: bool = True
+    effect: bool = True  # False: the environment's answer is an error, or that nothing changed
+    subgoal: str | None = None  # the one that this step named; None: it kept the one it had
+    folded: bool = False  # it judged the subgoal before its own finished
+
+    def __post_init__(self) -> None:
+        if self.action is None and (self.subgoal is not None or self.folded):
+            raise ValueError("action: found none beside a subgoal, expected no subgoal of an output without a parse")
+
+
+class PenaltyParams(Params):
+    """What a penalty costs."""
+
+    size: float = Field(0.1, ge=0, lt=0.25, description="Taken off for each rule that fires; 1 is success's reward.")
+
+
+def process_rewards(
+    steps: Sequence[Step], lexicon: Iterable[str], present: Iterable[str], succeeded: bool, params: PenaltyParams
+) -> dict[str, Floats]:
+    """Return each rule's part of r^proc by its name, -size where it fires and else 0, [T] each, for the T steps.
+
+    `lexicon`: every name that the environment can use; `present`: those of this instance.
+    """
+    pairs = [None if step.action is None else (step.action, step.observation) for step in steps]
+    known, there = frozenset(lexicon), frozenset(present)
+    fired = {
+        "grounding": [step.subgoal is not None and ungrounded(step.subgoal, known, there) for step in steps],
+        "false_finish": false_finishes([step.effect for step in steps], [step.folded for step in steps], succeeded),
+        "loop": loops(pairs, [step.subgoal is not None for step in steps]),
+        "format": [malformed(step.action, step.executable) for step in steps],
+    }
+    return {rule: np.where(np.array(flags, np.bool_), -params.size, 0.0) for rule, flags in fired.items()}
+
+
+def ungrounded(subgoal: str, lexicon: Iterable[str], present: Iterable[str]) -> bool:
+    """Return whether a subgoal names something of the lexicon that is not present.
+
+    Whole words, whatever their case and trailing number; the longest names first, and what they matched is gone.
+    """
+    there = {_bare(name) for name in present}
+    names = {_bare(name) for name in lexicon} - {""}
+    return any(name not in there for name in _named(subgoal.lower(), names))
+
+
+def _bare(name: str) -> str:
+    return " ".join(name.lower().rstrip("0123456789 ").split())
+
+
+def _named(text: str, names: Iterable[str]) -> list[str]:
+    found = []
+    for name in sorted(names, key=lambda name: (-len(name), name)):
+        words = r"\s+".join(map(re.escape, name.split()))
+        text, count = re.subn(rf"(?<!\w){words}(?:\s*\d+)?(?!\w)", _CONSUMED, text)
+        if count:
+            found.append(name)
+    return found
+
+
+def loops(pairs: Sequence[tuple[str, str] | None], starts: Sequence[bool]) -> list[bool]:
+    """Return for each step whether its (action, observation after it) already occurred inside the same subgoal.
+
+    None: an output that could not be parsed, never a loop; `starts`: the step named a new subgoal, which is its own.
+    """
+    fired, seen = [], set[tuple[str, str]]()
+    for pair, start in zip(pairs, starts, strict=True):
+        if start:
+            seen = set()
+        told = set() if pair is None else {(pair[0], normal_form(pair[1]))}
+        fired.append(bool(told & seen))
+        seen |= told
+    return fired
+
+
+def normal_form(observation: str) -> str:
+    """Return the text in lower case without step counters ("step 3 of 10"), spaces collapsed."""
+    return " ".join(_COUNTER.sub("", observation.lower()).split())
+
+
+def false_finishes(effects: Sequence[bool], folded: Sequence[bool], succeeded: bool) -> list[bool]:
+    """Return for each step whether it folded a subgoal on an answer without effect, in an episode that succeeded.
+
+    `effects`: of each step's own action; a step judges the answer to the step before it.
+    """
+    answers = [True, *effects][:len(effects)]
+    return [succeeded and fold and not effect for fold, effect in zip(folded, answers, strict=True)]
+
+
+def malformed(action: str | None, executable: bool) -> bool:
+    """Return whether an output could not be parsed (no action), or its action cannot be executed."""
+    return action is None or not executable

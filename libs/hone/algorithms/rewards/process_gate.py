@@ -1,0 +1,89 @@
+"""Process gate of V-tableR1, arXiv 2604.20755: rule rewards times a critic's process score. The gate's form is ours.
+
+Pure functions on recorded scores: no critic is called here.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from pydantic import Field
+
+from hone.algorithms.method import Metrics, Params, State
+from hone.algorithms.rewards.inputs import Rewards
+
+Reduction = Literal["mean", "min", "geometric_mean"]
+
+
+@dataclass(frozen=True)
+class GateInputs:
+    """Samples of a step in order: rule rewards in {0, 1} and the critic's score of each reasoning step in [0, 1]."""
+
+    accuracy: Rewards  # None masks the sample
+    format: Rewards  # None masks the sample
+    steps: list[Sequence[float] | None]  # None: the critic did not answer, or was not asked
+
+
+class GateParams(Params):
+    """Reconstruction: the paper says that the score gates, not how."""
+
+    mode: Literal["gate", "threshold", "additive"] = Field("gate", description="How T enters the reward.")
+    reduction: Reduction = Field("mean", description="T from the scores of a chain's steps.")
+    accuracy_weight: float = Field(0.9, ge=0, le=1e6, description="Factor of the accuracy reward.")
+    format_weight: float = Field(0.1, ge=0, le=1e6, description="Factor of the format reward.")
+    threshold: float = Field(0.5, ge=0, le=1, description="tau of `threshold`: T from which the gate is open.")
+    process_weight: float = Field(1.0, ge=0, le=1e6, description="Factor of T in `additive`.")
+
+
+def process_gate(inputs: GateInputs, params: GateParams, state: State) -> tuple[Rewards, State, Metrics]:
+    """R = T (w_acc R_acc + w_fmt R_fmt); T = 1 from tau on (threshold), or added with w_p instead (additive).
+
+    None, never T = 0, where the critic was needed and has no score in [0, 1] for every step: a timeout.
+    """
+    rewards = [_gated(*sample, params) for sample in zip(inputs.accuracy, inputs.format, inputs.steps, strict=True)]
+    scores = [score for steps in inputs.steps if (score := _score(steps, params.reduction)) is not None]
+    return rewards, state, {
+        "masked_samples": float(sum(reward is None for reward in rewards)),
+        "process_score": sum(scores) / max(1, len(scores)),
+    }
+
+
+def process_score(steps: Sequence[float], reduction: Reduction) -> float:
+    """T = mean, min or geometric mean of s_1 ... s_m; 0 for a chain with no parsable step."""
+    if not steps:
+        return 0.0
+    if reduction == "geometric_mean":
+        return math.exp(sum(map(math.log, steps)) / len(steps)) if min(steps) > 0 else 0.0
+    return min(steps) if reduction == "min" else sum(steps) / len(steps)
+
+
+def needs_critic(accuracy: float, form: float, params: GateParams) -> bool:
+    """Return whether the reward depends on T: with both rule rewards 0 it is 0 anyway, unless T is added."""
+    return params.mode == "additive" or bool(_rules(accuracy, form, params))
+
+
+def _gated(
+    accuracy: float | None, form: float | None, steps: Sequence[float] | None, params: GateParams
+) -> float | None:
+    if accuracy is None or form is None or not math.isfinite(accuracy + form):
+        return None
+    rules = _rules(accuracy, form, params)
+    if not needs_critic(accuracy, form, params):
+        return 0.0
+    score = _score(steps, params.reduction)
+    if score is None:
+        return None
+    if params.mode == "additive":
+        return rules + params.process_weight * score
+    return rules if params.mode == "threshold" and score >= params.threshold else score * rules
+
+
+def _score(steps: Sequence[float] | None, reduction: Reduction) -> float | None:
+    if steps is None or not all(0 <= step <= 1 for step in steps):
+        return None
+    return process_score(steps, reduction)
+
+
+def _rules(accuracy: float, form: float, params: GateParams) -> float:
+    return params.accuracy_weight * accuracy + params.format_weight * form

@@ -1,0 +1,95 @@
+r"""Self-verify's verdicts, arXiv 2602.07594: a judge ends with a boxed Yes or No about an answer of its own.
+
+The vote at test time is a reconstruction: the paper names it, its formula is ours.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from pydantic import Field
+
+from hone.algorithms.method import Metrics, State
+from hone.algorithms.rewards.inputs import RewardInputs, Rewards
+from hone.algorithms.rewards.overlong import Overlong, overlong
+from hone.graders.answers import last_boxed
+
+Label: TypeAlias = Literal["Yes", "No"]
+
+_TAIL = 300
+_TEXT = re.compile(r"\\text\s*\{([^{}]*)\}")
+_LABELS: Mapping[str, Label] = {"yes": "Yes", "no": "No"}
+
+
+@dataclass(frozen=True)
+class VerdictInputs:
+    """Verification rollouts of a step in order."""
+
+    texts: Sequence[str | None]  # None: lost through our own fault; masks the sample
+    labels: Sequence[Label]  # what the verdict should be
+    rhos: Sequence[float]  # pass rate of the source prompt, in [0, 1]
+    lengths: Sequence[int]  # completion tokens
+
+
+class VerdictParams(Overlong):
+    """The overlong term belongs to the run that only verifies (weight 1); it is off elsewhere."""
+
+    cap: float = Field(0.5, ge=0, le=1, description="Largest reward of a right verdict; below it, the pass rate is.")
+    max_length: int = Field(10240, ge=1, description="Tokens at which the whole overlong penalty applies.")
+    buffer: int = Field(512, ge=1, description="Tokens before max_length over which the penalty grows.")
+    weight: float = Field(0.0, ge=0, description="Factor of the penalty; 0 switches it off.")
+
+
+def boxed_answer(text: str) -> str | None:
+    r"""Return the last box of the last 300 characters without \text{}, $, outer blanks and a final period, or None."""
+    box = last_boxed(text[-_TAIL:])
+    return None if box is None else _TEXT.sub(r"\1", box).replace("$", "").strip().removesuffix(".").rstrip()
+
+
+def parse_verdict(text: str) -> Label | None:
+    """Return the boxed verdict, in whatever case; anything but yes or no is unparsable: None."""
+    return _LABELS.get((boxed_answer(text) or "").lower())
+
+
+def verdict_reward(inputs: VerdictInputs, params: VerdictParams, state: State) -> tuple[Rewards, State, Metrics]:
+    """R = 1[verdict = label] min(rho, cap) + weight min(0, -(length - (max_length - buffer)) / buffer).
+
+    rho is constant inside a group, so an advantage divided by the group's standard deviation does not see it.
+    Raises ValueError when the lists differ in length.
+    """
+    rows = list(zip(inputs.texts, inputs.labels, inputs.rhos, strict=True))
+    raw = [None if text is None else (parse_verdict(text) == label) * min(rho, params.cap) for text, label, rho in rows]
+    told = RewardInputs(raw, list(inputs.lengths), [False] * len(raw))
+    shaped, state, metrics = overlong(told, params, state)
+    return shaped, state, {**metrics, **_verdict_metrics(inputs)}
+
+
+def _verdict_metrics(inputs: VerdictInputs) -> Metrics:
+    verdicts = [(parse_verdict(text), label)
+                for text, label in zip(inputs.texts, inputs.labels, strict=True) if text is not None]
+    count = max(1, len(verdicts))
+    return {
+        "verdict_accuracy": sum(verdict == label for verdict, label in verdicts) / count,
+        "unparsable_verdicts": sum(verdict is None for verdict, _ in verdicts) / count,
+    }
+
+
+def vote_scores(
+    answers: Sequence[str | None], verdicts: Mapping[str, Sequence[Label | None]]
+) -> dict[str, float]:
+    """score(a) = count(a) * mean over its M verdicts of 1[Yes], distinct answers in the order seen.
+
+    An answer of None is no answer. An unparsable verdict is a No, and so is having none.
+    """
+    counts = Counter(answer for answer in answers if answer is not None)
+    judged = {answer: verdicts.get(answer, ()) for answer in counts}
+    return {answer: count * sum(verdict == "Yes" for verdict in judged[answer]) / max(1, len(judged[answer]))
+            for answer, count in counts.items()}
+
+
+def vote(answers: Sequence[str | None], verdicts: Mapping[str, Sequence[Label | None]]) -> str | None:
+    """argmax_a score(a); a tie goes to the higher count, then to the answer seen first. None without an answer."""
+    scores = vote_scores(answers, verdicts)
+    return max(scores, key=lambda answer: (scores[answer], answers.count(answer)), default=None)

@@ -1,0 +1,37 @@
+"""SCOPE over rows b with outcomes, groups and ragged lists of log-probabilities; weights from perplexities."""
+
+import math
+
+
+def _powers(rows: list[list[float]], exponent: float) -> list[float]:
+    perplexities = [math.exp(-max(sum(row) / len(row), -8.0)) for row in rows]
+    return [ppl**exponent for ppl in perplexities]
+
+
+def weights(
+    outcome: list[float], group: list[int], student: list[list[float]], teacher: list[list[float]],
+    tau: float = 1.0, student_sign: int = 1, teacher_sign: int = 1, threshold: float = 0.0,
+) -> list[float]:
+    """W of correct rows, Q of wrong ones."""
+    out = [0.0] * len(outcome)
+    for number in set(group):
+        for correct in (True, False):
+            rows = [b for b in range(len(group)) if group[b] == number and (outcome[b] > threshold) == correct]
+            chosen = [student[b] if correct else teacher[b] for b in rows]
+            powers = _powers(chosen, student_sign / tau if correct else -teacher_sign / tau)
+            for b, power in zip(rows, powers, strict=True):
+                out[b] = len(rows) * power / sum(powers)
+    return out
+
+
+def losses(
+    outcome: list[float], weight: list[float], student: list[list[float]], teacher: list[list[float]], legacy: bool
+) -> tuple[float, float]:
+    """L_c and L_w at ratio 1."""
+    correct = [b for b in range(len(outcome)) if outcome[b] > 0]
+    wrong = [b for b in range(len(outcome)) if outcome[b] <= 0]
+    right_tokens, wrong_tokens = (sum(len(student[b]) for b in rows) for rows in (correct, wrong))
+    own = sum(weight[b] * -s for b in correct for s in student[b])
+    taught = -sum(weight[b] * (t - s) for b in wrong for s, t in zip(student[b], teacher[b], strict=True))
+    denominator = right_tokens + wrong_tokens if legacy else wrong_tokens
+    return own / right_tokens if correct else 0.0, taught / denominator if wrong else 0.0
