@@ -68,29 +68,29 @@ class Policy(nn.Module):
             name: self.get_parameter(name) for name in architecture.shapes()}
 
     def forward(
-        self, batch: MicroBatch, temperature: float = 1.0, *, entropy_gradient: bool = False, adapted: bool = True
-    ) -> tuple[Tensor, Tensor]:
+        self, batch: MicroBatch, temperature: float = 1.0, *, entropy_gradient: bool = False, adapted: bool = True,
+        expected: bool = False,
+    ) -> tuple[Tensor, ...]:
         """Return log-probability and entropy (nats) at the batch's trained tokens, float32 [M] each.
 
-        Both are of the distribution softmax(logits / temperature). The entropy carries a gradient only if asked for.
+        All are of the distribution softmax(logits / temperature). The entropy carries a gradient only if asked for.
+        With `expected` there is a third without gradient, the sum over the vocabulary of p^2 (log p + entropy).
         Without `adapted` they are the base's.
         """
         states = self.model(self._tiled(batch.ids), self._shared(batch, adapted))
         hidden = states.index_select(0, self._tiled(batch.predicting))
-        logp, entropy = self._predicted(hidden, self._tiled(batch.targets), temperature, entropy_gradient)
-        return logp[:len(batch.targets)], entropy[:len(batch.targets)]
+        found = self._predicted(hidden, self._tiled(batch.targets), temperature, entropy_gradient, expected)
+        return tuple(values[:len(batch.targets)] for values in found)
 
-    def _predicted(
-        self, hidden: Tensor, targets: Tensor, temperature: float, entropy_gradient: bool
-    ) -> tuple[Tensor, Tensor]:
+    def _predicted(self, hidden: Tensor, targets: Tensor, *asked: Any) -> tuple[Tensor, ...]:
         rows = max(1, _LOGITS_AT_ONCE // self.architecture.vocab_size)
         if len(targets) <= rows:
-            return _head(hidden, self._output, targets, temperature, entropy_gradient)
+            return _head(hidden, self._output, targets, *asked)
         parts = [
-            checkpoint(_head, part, self._output, target, temperature, entropy_gradient, use_reentrant=False)
+            checkpoint(_head, part, self._output, target, *asked, use_reentrant=False)
             for part, target in zip(torch.split(hidden, rows), torch.split(targets, rows), strict=True)
         ]
-        return torch.cat([logp for logp, _ in parts]), torch.cat([entropy for _, entropy in parts])
+        return tuple(torch.cat(values) for values in zip(*parts, strict=True))
 
     @property
     def _output(self) -> Tensor:
@@ -129,9 +129,13 @@ class Policy(nn.Module):
 
 
 def _head(
-    hidden: Tensor, weight: Tensor, targets: Tensor, temperature: float, entropy_gradient: bool
-) -> tuple[Tensor, Tensor]:
+    hidden: Tensor, weight: Tensor, targets: Tensor, temperature: float, entropy_gradient: bool, expected: bool
+) -> tuple[Tensor, ...]:
     logp = torch.log_softmax(linear(hidden, weight) / temperature, dim=-1)
     with torch.set_grad_enabled(entropy_gradient and torch.is_grad_enabled()):
         entropy = -(logp.exp() * logp).sum(dim=-1)
-    return logp.gather(1, targets[:, None]).squeeze(1).clone(), entropy  # FSDP2 hooks onto no view
+    told = logp.gather(1, targets[:, None]).squeeze(1).clone(), entropy  # FSDP2 hooks onto no view
+    if not expected:
+        return told
+    plain = logp.detach()
+    return *told, (plain.exp().square() * (plain + entropy.detach()[:, None])).sum(dim=-1)

@@ -35,8 +35,13 @@ from hone.trajectory.microbatches import MicroBatch, cut, nothing
 from hone.trajectory.packing import Batch, Flags, Floats, Unpackable, pack, sequences
 from hone.trajectory.plan import StepPlan
 from hone.trajectory.records import Trajectory
-from services.learner.trainer.loss import Signals, Tally, estimate, gap, share
+from services.learner.trainer.loss import gap, share
+from services.learner.trainer.signals import Known, Signals, estimate
 from services.learner.trainer.snapshot import MOMENTS, Snapshot, Start
+from services.learner.trainer.tally import Tally
+
+_FORWARD = frozenset({"logp_ref", "logp_old", "entropy", "expected"})
+"""What slots may need that a forward over the batch tells."""
 
 Seen = tuple[Tensor, Tensor, Tensor | None]
 """Log-probability, entropy, and log-probability of the reference where it is needed, [M] each."""
@@ -104,7 +109,7 @@ class Learner:
         if not batch.rows:
             return metrics
         self._keep_reference(plan)
-        signals = estimate(batch, plan, self._kl(batch, plan), self._states)
+        signals = self._estimated(batch, plan)
         return {**metrics, **_counts(batch, signals), **self._run(batch, signals, plan, version_id)}
 
     def optim_step(self, lr: float, clip_norm: float) -> Metrics:
@@ -145,15 +150,17 @@ class Learner:
 
     def _log_probabilities(self, batch: Batch, temperature: float) -> Floats:
         """Return the log-probability of a batch's trained tokens under the present weights, [M]."""
-        return self._looked(batch, lambda micro: self._policy(micro, temperature)[0])
+        return self._looked(batch, lambda micro: {"logp": self._policy(micro, temperature)[0]})["logp"]
 
-    def _looked(self, batch: Batch, look: Callable[[MicroBatch], Tensor]) -> Floats:
-        """Return what `look` says of each trained token, [M] of a micro-batch, for the whole batch, [M]."""
-        found = np.zeros(int(batch.tokens.sum()))
+    def _looked(self, batch: Batch, look: Callable[[MicroBatch], Mapping[str, Tensor]]) -> dict[str, Floats]:
+        """Return what `look` says by name of each trained token, [M] of a micro-batch, for the whole batch, [M]."""
+        found: dict[str, Floats] = {}
         with torch.no_grad():
             for micro in chain.from_iterable(self._rounds(batch, np.ones(len(batch.rows), np.bool_))):
-                found[micro.token] = look(micro).cpu().numpy()
-        return self._ranks.sum(found)
+                for name, values in look(micro).items():
+                    whole = found.setdefault(name, np.zeros(int(batch.tokens.sum())))
+                    whole[micro.token] = values.cpu().numpy()
+        return {name: self._ranks.sum(values) for name, values in found.items()}
 
     def _rounds(self, batch: Batch, kept: Flags) -> Iterator[list[MicroBatch]]:
         """Yield what this rank computes side by side; where only others still have something, nothing to train."""
@@ -193,12 +200,24 @@ class Learner:
             raise RejectedPlan("logp_ref: the first step of a model must use the reference for a later one to have it")
         self._reference = self._whole_policy(self._policy.trained)
 
-    def _kl(self, batch: Batch, plan: StepPlan) -> Floats | None:
-        """Return logp_old - logp_ref of every trained token, [M], where the advantage needs it."""
-        if "logp_ref" not in needs(plan.slots, "advantage"):
-            return None
-        return self._looked(
-            batch, lambda micro: self._policy(micro, plan.temperature)[0] - self._logp_ref(micro, plan))
+    def _estimated(self, batch: Batch, plan: StepPlan) -> Signals:
+        try:
+            return estimate(batch, plan, self._known(batch, plan), self._states)
+        except (ValueError, KeyError) as problem:
+            raise RejectedPlan(f"algorithm.advantage {plan.slots['advantage']['name']}: {problem}") from problem
+
+    def _known(self, batch: Batch, plan: StepPlan) -> Known:
+        """Return what S4 to S6 need of the whole batch before the step, by name, [M] each."""
+        wanted = frozenset().union(*(needs(plan.slots, slot) for slot in ("advantage", "modulation", "correction")))
+        wanted &= _FORWARD
+        return self._looked(batch, partial(self._told, plan, wanted)) if wanted else {}
+
+    def _told(self, plan: StepPlan, wanted: frozenset[str], micro: MicroBatch) -> dict[str, Tensor]:
+        seen = self._policy(micro, plan.temperature, expected="expected" in wanted)
+        told = dict(zip(("logp_old", "entropy", "expected"), seen, strict=False))
+        if "logp_ref" in wanted:
+            told["logp_ref"] = self._logp_ref(micro, plan)
+        return told
 
     def _logp_ref(self, micro: MicroBatch, plan: StepPlan) -> Tensor:
         with torch.no_grad():
@@ -272,7 +291,7 @@ def _adamw(parameters: Mapping[str, Tensor], spec: OptimizerSpec) -> torch.optim
 
 
 def _needs(plan: StepPlan) -> frozenset[str]:
-    return needs(plan.slots, "advantage") | needs(plan.slots, "regularizers")
+    return needs(plan.slots, "advantage") | needs(plan.slots, "modulation") | needs(plan.slots, "regularizers")
 
 
 def _counts(batch: Batch, signals: Signals) -> Metrics:

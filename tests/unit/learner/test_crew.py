@@ -20,9 +20,9 @@ from hone.trajectory.microbatches import nothing
 from services.learner.trainer import launch
 from services.learner.trainer.crew import Crew, planned
 from services.learner.trainer.learner import Learner, RejectedPlan
-from services.learner.trainer.loss import Tally
 from services.learner.trainer.orders import Order
 from services.learner.trainer.snapshot import Start
+from services.learner.trainer.tally import Tally
 from tests.unit.trajectory.samples import plan, random_step
 
 FILES = toy.files(0, hidden=32, heads=2, head_dim=16, ffn=64)

@@ -1,0 +1,67 @@
+"""Any advantage with any loss, aggregation, correction and modulation: it runs, and no cut of the step changes it."""
+
+import itertools
+import math
+
+import pytest
+import torch
+
+from hone.algorithms.presets import EXCLUDED, PRESETS, resolve, unmet
+from hone.algorithms.slots import METHODS, SlotError
+from hone.spec.run import AlgorithmSpec
+from tests.unit.learner.test_learner import gradient
+from tests.unit.trajectory.samples import random_episodes
+
+
+def runs(slot, name):
+    """Tell whether a run can have what the method needs."""
+    try:
+        resolve(AlgorithmSpec.model_validate({slot: [{"name": name}] if slot == "regularizers" else {"name": name}}))
+    except SlotError as refused:
+        return refused.field != f"algorithm.{slot}" or "which no run has yet" not in refused.expected
+    return True
+
+
+def names(slot):
+    return [name for name in METHODS[slot] if name not in ("none", "mle") and runs(slot, name)]
+
+
+ROTATING = [itertools.cycle(names(slot)) for slot in ("aggregation", "correction", "modulation")]
+PAIRS = [(advantage, loss, *map(next, ROTATING)) for advantage in names("advantage") for loss in names("loss")]
+
+
+@pytest.mark.parametrize(("advantage", "loss", "aggregation", "correction", "modulation"), PAIRS)
+def test_a_composition_gives_the_same_gradient_however_the_step_is_cut(
+    advantage, loss, aggregation, correction, modulation
+):
+    slots = {"advantage": advantage, "loss": loss, "aggregation": aggregation, "correction": correction,
+             "modulation": modulation}
+    step = random_episodes(algorithm={slot: {"name": name} for slot, name in slots.items()})
+    (whole, at_once), (cut, parts) = gradient(step), gradient(step, token_budget=40)
+    for name, tensor in at_once.items():
+        torch.testing.assert_close(parts[name], tensor, atol=2e-6, rtol=1e-4, msg=name)
+    assert all(map(math.isfinite, whole.values()))
+    assert cut["loss"] == pytest.approx(whole["loss"], rel=1e-4, abs=1e-6)
+    assert whole["forward_tokens"] > 0
+
+
+@pytest.mark.parametrize(("slot", "method", "other", "excluded", "why"), EXCLUDED)
+def test_an_excluded_pair_is_refused_by_name(slot, method, other, excluded, why):
+    chosen = {"advantage": {"name": "none"}} if method == "mle" else {}
+    chosen |= {slot: {"name": method}, other: {"name": excluded}}
+    spec = {name: [filling] if name == "regularizers" else filling for name, filling in chosen.items()}
+    with pytest.raises(SlotError) as refused:
+        resolve(AlgorithmSpec.model_validate(spec))
+    assert (refused.value.field, refused.value.found, why in refused.value.expected) == (
+        f"algorithm.{other}", excluded, True)
+
+
+@pytest.mark.parametrize("name", sorted(PRESETS))
+def test_a_preset_runs_or_says_what_it_needs(name):
+    needed = unmet(name)
+    if needed is None:
+        assert resolve(AlgorithmSpec(preset=name))["advantage"]["name"] in METHODS["advantage"]
+        return
+    assert needed.startswith("needs: a ") or needed.startswith("needs: rules")
+    with pytest.raises(SlotError, match="which no run has yet"):
+        resolve(AlgorithmSpec(preset=name))
