@@ -80,5 +80,6 @@ def _within(group: GroupPlan, name: str, params: dict[str, Any]) -> list[float]:
         np.array([group.rewards[place] for place in counted], np.float64), np.zeros(size, np.int64),
         np.ones(size, np.int64), np.full(size, baseline))
     values, _, _ = ADVANTAGES[name](inputs, params, {})
+    assert not isinstance(values, list), "what is estimated within a group has no tracks"
     found = dict(zip(counted, values.tolist(), strict=True))
     return [found.get(place, 0.0) for place in range(len(group.rewards))]

@@ -16,7 +16,7 @@ from hone.spec.run import RunSpec, Slot, TaskSource
 
 Slots = dict[str, Any]
 
-_NEED_PEERS = {"grpo", "dr_grpo", "reinforce_pp_baseline"}
+_NEED_PEERS = {"grpo", "dr_grpo", "reinforce_pp_baseline", "gdpo", "rdpo", "gigpo", "step_pooled"}
 """Advantages that compare a sample with the others of its group."""
 
 
@@ -151,9 +151,9 @@ def _peers(spec: RunSpec, slots: Slots) -> list[Problem]:
 
 
 def _spread(spec: RunSpec, slots: Slots) -> list[Problem]:
-    if spec.batch.samples > 1 or slots["filter"]["name"] != "dynamic_sampling":
+    if spec.batch.samples > 1 or slots["filter"]["name"] == "none":
         return []
-    return [Problem("algorithm.filter", "dynamic_sampling with batch.samples 1",
+    return [Problem("algorithm.filter", f"{slots['filter']['name']} with batch.samples 1",
                     "batch.samples of at least 2: one sample never varies")]
 
 

@@ -6,7 +6,9 @@ from itertools import groupby
 from typing import Any
 
 from hone.algorithms.filters import FILTERS
-from hone.algorithms.rewards import REWARDS, RewardInputs
+from hone.algorithms.filters.inputs import FilterInputs
+from hone.algorithms.rewards import REWARDS
+from hone.algorithms.rewards.inputs import RewardInputs
 from hone.algorithms.schedules import SCHEDULES
 from hone.algorithms.schedules.inputs import Progress
 from hone.spec.run import RunSpec
@@ -33,11 +35,16 @@ def choose(samples: list[Row], slots: Mapping[str, Any], prompts: int) -> Choice
     """Apply S2 to the groups of `samples` (rows in request order); the step uses the first `prompts` that count."""
     groups = [list(rows) for _, rows in groupby(samples, key=lambda row: row["group_id"])]
     slot = slots["filter"]
-    raw = [[row["score"] for row in group] for group in groups]
-    counts, _, metrics = FILTERS[slot["name"]](raw, slot["params"], {})
+    rewards = [[row["score"] for row in group] for group in groups]
+    candidates = FilterInputs(rewards, [_mean_length(group) for group in groups])
+    counts, _, metrics = FILTERS[slot["name"]](candidates, slot["params"], {})
     kept = [group for group, counted in zip(groups, counts, strict=True) if counted]
     filtered = [group for group, counted in zip(groups, counts, strict=True) if not counted]
     return Choice(kept[:prompts], filtered, metrics)
+
+
+def _mean_length(group: list[Row]) -> float:
+    return float(sum(row["completion_tokens"] for row in group)) / len(group)
 
 
 def learning_rate(spec: RunSpec, n: int) -> float:
@@ -56,7 +63,7 @@ def rollout_plan(
     known = baselines([group[0]["task_hash"] for group in choice.kept]) if needs_baseline(slots) else {}
     by_place = iter(rewards)
     plan = StepPlan(
-        n=n, builder="rollouts", parts=sorted({row["part"] for row in samples}),
+        n=n, steps=spec.steps, builder="rollouts", parts=sorted({row["part"] for row in samples}),
         groups=[_group_plan(group, [next(by_place) for _ in group], known) for group in choice.kept],
         slots=dict(slots), lr=learning_rate(spec, n), clip_norm=spec.optimizer.clip_norm,
         temperature=spec.sampling.temperature, max_tokens=spec.sampling.max_tokens,
@@ -64,10 +71,16 @@ def rollout_plan(
     return plan, {**choice.metrics, **reward_metrics, **_data_metrics(samples), **_staleness_metrics(n, choice.kept)}
 
 
+def with_components(samples: list[Row], found: list[Row]) -> list[Row]:
+    """Return the samples with the parts of their rewards by name, as `found` has them by group and index."""
+    parts = {(row["group_id"], row["index"]): row["components"] for row in found}
+    return [{**row, "components": parts.get((row["group_id"], row["index"]), {})} for row in samples]
+
+
 def supervised_plan(spec: RunSpec, slots: Mapping[str, Any], n: int, part: str) -> StepPlan:
     """Return the plan of step `n` over every row of one part."""
     return StepPlan(
-        n=n, builder="dataset", parts=[part], groups=[], slots=dict(slots), lr=learning_rate(spec, n),
+        n=n, steps=spec.steps, builder="dataset", parts=[part], groups=[], slots=dict(slots), lr=learning_rate(spec, n),
         clip_norm=spec.optimizer.clip_norm, temperature=1.0, max_tokens=spec.sampling.max_tokens,
         gap_alarm_nats=spec.gap_alarm_nats)
 
@@ -90,7 +103,8 @@ def _group_plan(group: list[Row], rewards: list[float | None], baselines: dict[s
     return GroupPlan(
         group_id=head["group_id"], request_no=head["request_no"], task_hash=head["task_hash"],
         parts=sorted({row["part"] for row in group}),
-        grade_ids=[row["grade_id"] for row in group], rewards=rewards, baseline=baselines.get(head["task_hash"]))
+        grade_ids=[row["grade_id"] for row in group], rewards=rewards, baseline=baselines.get(head["task_hash"]),
+        components=[row["components"] for row in group] if "components" in head else [])
 
 
 def _staleness_metrics(n: int, groups: list[list[Row]]) -> dict[str, float]:

@@ -5,6 +5,7 @@ from functools import cached_property
 from typing import Any
 
 from hone.algorithms import presets
+from hone.algorithms.slots import needs
 from hone.crashpoints import reach
 from hone.queues.hints import Hints
 from hone.spec.run import Slot
@@ -19,7 +20,7 @@ from services.learner.driver.evaluation import record_evaluation, request_evalua
 from services.learner.driver.lease import Lease, close, fenced
 from services.learner.driver.pacing import Pace, expiry
 from services.learner.driver.peers import Peers, Task
-from services.learner.driver.planning import choose, rollout_plan, supervised_plan
+from services.learner.driver.planning import choose, rollout_plan, supervised_plan, with_components
 from services.learner.driver.requests import eval_due, next_request, request_groups, train_sampling
 from services.learner.driver.supervised import Supervised
 from services.learner.driver.tasks import Tasks
@@ -156,6 +157,9 @@ class Run:
             return False
         with self._database.transaction() as transaction:
             samples = transaction.all("driver.ready_samples", run_id=self.lease.run_id, purpose="train", step=step)
+            if "components" in needs(self._slots, "advantage"):
+                samples = with_components(samples, transaction.all(
+                    "driver.reward_components", group_ids=sorted({row["group_id"] for row in samples})))
         choice = choose(samples, self._slots, self._spec.batch.prompts)
         missing = self._spec.batch.prompts - len(choice.kept)
         if missing > 0 and now.train.requested:

@@ -73,6 +73,15 @@ WHERE g.run_id = %(run_id)s AND g.purpose = %(purpose)s AND g.state = 'ready' AN
         SELECT FROM steps s WHERE s.run_id = g.run_id AND s.state = 'planned' AND g.id = ANY (s.group_ids))
 ORDER BY g.oldest, g.request_no, t.index
 
+-- name: reward_components
+-- The parts of each sample's newest grade by name.
+SELECT group_id, index, jsonb_object_agg(component, value) AS components
+FROM (
+    SELECT DISTINCT ON (group_id, index, component) group_id, index, component, value FROM grades
+    WHERE group_id = ANY (%(group_ids)s::bigint[]) AND level = 'trajectory' AND component <> '' AND value IS NOT NULL
+    ORDER BY group_id, index, component, regrade_no DESC) newest
+GROUP BY group_id, index
+
 -- name: plan_step
 INSERT INTO steps (run_id, tenant_id, n, epoch, plan, group_ids, dropped_ids, traceparent)
 VALUES (%(run_id)s, %(tenant_id)s, %(n)s, %(epoch)s, %(plan)s, %(group_ids)s, %(dropped_ids)s, %(traceparent)s)
