@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 import typer
 
-from hone.cli import api_keys, catalogs, demo, deployment, exports, inputs, runs, services, specs, stack
+from hone.cli import api_keys, catalogs, demo, deployment, exports, inputs, plan, runs, services, specs, stack
 from hone.cli.failures import Commands
 
 COMMANDS: Mapping[str, list[Callable[..., None]]] = {
@@ -22,5 +22,6 @@ for panel, commands in COMMANDS.items():
 app.add_typer(runs.app, name="runs", rich_help_panel="Training")
 app.add_typer(inputs.models, name="models", rich_help_panel="Training")
 app.add_typer(inputs.data, name="data", rich_help_panel="Training")
+app.add_typer(plan.app, name="plan", rich_help_panel="Training")
 app.add_typer(catalogs.algorithms, name="algorithms", rich_help_panel="Looking around")
 app.add_typer(api_keys.app, name="keys", rich_help_panel="This machine")

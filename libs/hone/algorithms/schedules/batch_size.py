@@ -1,0 +1,202 @@
+"""Batch-size schedules by the functional scaling law, arXiv 2602.14208: rows of an optimizer step by rows consumed.
+
+A schedule is a function of the rows consumed, never of a step count, so a run resumes anywhere. The size of a batch is
+that of the stage that holds the rows consumed at its start; only the end of the budget cuts a batch. The rows are
+prompt groups; with dynamic sampling the kept ones. At a switch the learning rate and the optimizer's state stay.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from pydantic import Field, field_validator, model_validator
+
+from hone.algorithms.method import Method, Metrics, Params, State
+from hone.spec.problems import Invalid, Problem
+
+_NO_RATE = 0.01
+
+
+@dataclass(frozen=True)
+class Consumption:
+    """Where a run stands in its budget."""
+
+    consumed: int  # rows so far
+    budget: int  # rows of the whole run; may differ from call to call
+    unique: int | None = None  # rows of the data; None: endless
+    rate: float = 1.0  # factor of the peak learning rate at this step
+
+
+class Stage(Params):
+    """A size and where it ends."""
+
+    until: int = Field(ge=0, description="Rows consumed at which the stage ends.")
+    rows: int = Field(ge=1, description="Rows of a batch that starts before that.")
+
+
+class BatchSizeParams(Params):
+    """What every schedule can say of itself."""
+
+    def sizes(self) -> list[int]:
+        """Return the rows of its batches, ascending."""
+        raise NotImplementedError
+
+
+class ConstantParams(BatchSizeParams):
+    """One size."""
+
+    rows: int = Field(512, ge=1, description="Rows of every batch.")
+
+    def sizes(self) -> list[int]:
+        """B."""
+        return [self.rows]
+
+
+class StagesParams(BatchSizeParams):
+    """Sizes one after another."""
+
+    stages: list[Stage] = Field(min_length=1, description="In order; the last one holds to the end of the budget.")
+
+    @field_validator("stages")
+    @classmethod
+    def _growing(cls, stages: list[Stage]) -> list[Stage]:
+        if any(after.until <= before.until or after.rows < before.rows for before, after in pairwise(stages)):
+            raise ValueError("expected stages whose `until` rises and whose `rows` never fall")
+        return stages
+
+    def sizes(self) -> list[int]:
+        """B_j of every stage."""
+        return [stage.rows for stage in self.stages]
+
+
+class GrowthParams(BatchSizeParams):
+    """Two sizes, the second larger."""
+
+    small: int = Field(512, ge=1, description="B_1, rows of a batch at the beginning.")
+    large: int | None = Field(None, ge=2, description="B_2, rows of a batch at most; null: twice `small`.")
+
+    @model_validator(mode="after")
+    def _ordered(self) -> "GrowthParams":
+        if self.largest() <= self.small:
+            raise ValueError(f"expected large above small ({self.small})")
+        return self
+
+    def largest(self) -> int:
+        """B_2, rows."""
+        return self.large or 2 * self.small
+
+    def sizes(self) -> list[int]:
+        """B_1 and B_2."""
+        return [self.small, self.largest()]
+
+
+class LateSwitchParams(GrowthParams):
+    """When the one switch comes."""
+
+    fraction: float = Field(0.8, ge=0, le=1, description="Share of the budget consumed at the switch.")
+
+
+class FslParams(GrowthParams):
+    """Growth by powers of two along the law's kernel."""
+
+    beta: float = Field(2.0, gt=1, description="Capacity: the task's eigenvalues fall as j^-beta.")
+    eta: float = Field(0.05, gt=0, description="Intrinsic time of one optimizer step.")
+    growth: float = Field(0.2, ge=0, le=1, description="Share of the budget, at its end, in batches above `small`.")
+
+    def sizes(self) -> list[int]:
+        """B_j = B_1 2^j <= B_2."""
+        levels = (self.largest() // self.small).bit_length()
+        return [self.small * 2**level for level in range(levels)]
+
+
+def constant(inputs: Consumption, params: ConstantParams, state: State) -> tuple[int, State, Metrics]:
+    """B."""
+    return _next(inputs, [Stage(until=inputs.budget, rows=params.rows)], state)
+
+
+def stages(inputs: Consumption, params: StagesParams, state: State) -> tuple[int, State, Metrics]:
+    """B_j while consumed < until_j, for the smallest such j; the last B after that."""
+    return _next(inputs, params.stages, state)
+
+
+def late_switch(inputs: Consumption, params: LateSwitchParams, state: State) -> tuple[int, State, Metrics]:
+    """B_1 while consumed < fraction D, rounded half up; then B_2."""
+    switch = half_up(params.fraction * inputs.budget)
+    return _next(inputs, two_stages(switch, inputs.budget, params.small, params.largest()), state)
+
+
+def fsl(inputs: Consumption, params: FslParams, state: State) -> tuple[int, State, Metrics]:
+    """B(t) ~ sqrt(K(T - t)) in powers of two: B_j = B_1 2^j <= B_2 from the remaining intrinsic time u_j on.
+
+    u_j = max(0, U 2^(-(j - 1) / (1 - 1 / (2 beta))) - 1), and U such that the levels j >= 1 have growth D rows.
+    """
+    return _next(inputs, fsl_stages(inputs.budget, params), state)
+
+
+def fsl_stages(budget: int, params: FslParams) -> list[Stage]:
+    """Return the stages of `fsl`: level j >= 1 has B_j (u_j - u_{j+1}) / eta rows, level 0 the rest.
+
+    U is the smallest of the solutions for the first 1, 2, ... levels alone: what such a part of the levels has is
+    linear in U, and what all have is the largest of those. Computed for U - 1, which may be tiny.
+    """
+    sizes = params.sizes()
+    grown = np.array(sizes[1:], np.float64)
+    if not len(grown):
+        return [Stage(until=budget, rows=params.small)]
+    shares = 2.0 ** (-np.arange(len(grown)) / (1 - 1 / (2 * params.beta)))
+    steps = np.diff(grown, prepend=0.0)
+    solutions = (params.eta * params.growth * budget + (steps * (1 - shares)).cumsum()) / (steps * shares).cumsum()
+    remaining = np.maximum(0.0, solutions.min() * shares - (1 - shares))
+    lengths = grown * -np.diff(remaining, append=0.0) / params.eta
+    left = [params.growth * budget, *lengths[::-1].cumsum()[::-1][1:]]
+    ends = [*(half_up(budget - rows) for rows in left), budget]
+    return _nonempty([Stage(until=end, rows=rows) for end, rows in zip(ends, sizes, strict=True)])
+
+
+def two_stages(switch: int, budget: int, small: int, large: int) -> list[Stage]:
+    """Return B_1 until `switch` rows, in [0, budget], then B_2; one stage where the other would be empty."""
+    return _nonempty([Stage(until=switch, rows=small), Stage(until=budget, rows=large)])
+
+
+def half_up(value: float) -> int:
+    """Round, halves upwards."""
+    return math.floor(value + 0.5)
+
+
+def refuse_uneven(params: BatchSizeParams, micro_batch: int) -> None:
+    """Raise hone.spec.problems.Invalid when a size of the schedule is not a whole number of micro-batches, in rows."""
+    problems = [Problem("rows", str(size), f"a multiple of the micro-batch ({micro_batch} rows)")
+                for size in params.sizes() if size % micro_batch]
+    if problems:
+        raise Invalid(problems)
+
+
+def _nonempty(planned: Sequence[Stage]) -> list[Stage]:
+    begins = [0, *(stage.until for stage in planned)]
+    return [stage for begin, stage in zip(begins, planned, strict=False) if stage.until > begin] or [planned[-1]]
+
+
+def _next(inputs: Consumption, planned: Sequence[Stage], state: State) -> tuple[int, State, Metrics]:
+    """Return the rows of the next batch, 0 after the budget.
+
+    Metrics: `rows` before the cut, the stage's place, and two warnings: the data is seen more than once, so the law
+    does not hold; the learning rate is nearly 0, so a switch has no effect.
+    """
+    place = next((place for place, stage in enumerate(planned) if inputs.consumed < stage.until), len(planned) - 1)
+    rows = planned[place].rows
+    return max(0, min(rows, inputs.budget - inputs.consumed)), state, {
+        "rows": float(rows),
+        "stage": float(place),
+        "second_pass": float(inputs.unique is not None and inputs.budget > inputs.unique),
+        "rate_decayed": float(inputs.rate <= _NO_RATE),
+    }
+
+
+BATCH_SIZES: Mapping[str, Method[Consumption, int]] = {
+    "constant": Method(constant, ConstantParams),
+    "stages": Method(stages, StagesParams),
+    "late_switch": Method(late_switch, LateSwitchParams),
+    "fsl": Method(fsl, FslParams),
+}
