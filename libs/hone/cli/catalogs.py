@@ -1,6 +1,8 @@
 """`hone environments`, `hone algorithms`: what a spec may name. Without a server."""
 
-from typing import Annotated
+from itertools import groupby
+from textwrap import indent
+from typing import Annotated, Any
 
 import typer
 import yaml
@@ -21,23 +23,41 @@ def environments(json: Json = False) -> None:
         return
     for environment in found:
         say(f"{environment.name}: {environment.summary}")
-        for name, schema in environment.params_schema.get("properties", {}).items():
-            said = f"default {schema['default']}" if "default" in schema else "required"
-            say(f"    {name} ({said}): {schema.get('description', '')}")
+        _say_parameters(environment.params_schema)
 
 
 @algorithms.command("list")
 def listed(json: Json = False) -> None:
-    """List presets with the method of each slot."""
-    for preset in catalog.algorithms():
-        methods = (f"{slot}={filling['name']}" for slot, filling in preset.slots.items() if isinstance(filling, dict))
-        say(preset.model_dump_json() if json else f"{preset.name:<22} {' '.join(methods)}")
+    """List presets with the method of each slot, then the methods that may fill each."""
+    presets, methods = catalog.algorithms(), catalog.methods()
+    if json:
+        rows([*presets, *methods], (), as_json=True)
+        return
+    for preset in presets:
+        filled = (f"{slot}={filling['name']}" for slot, filling in preset.slots.items() if isinstance(filling, dict))
+        say(f"{preset.name:<22} {' '.join(filled)}{f'  ({preset.unmet})' if preset.unmet else ''}")
+    for slot, known in groupby(methods, key=lambda method: method.slot):
+        say(f"\n{slot}")
+        for method in known:
+            say(f"    {method.name:<24} {method.formula.splitlines()[0]}")
 
 
 @algorithms.command()
-def show(name: Annotated[str, typer.Argument(help="A preset's name.")]) -> None:
-    """Show one preset with every parameter."""
+def show(name: Annotated[str, typer.Argument(help="A preset's or a method's name.")]) -> None:
+    """Show a preset with every parameter, and every method of that name with its source, formula and parameters."""
     presets = {preset.name: preset for preset in catalog.algorithms()}
-    if name not in presets:
-        raise Invalid([Problem("name", name, one_of(name, presets))])
-    say(yaml.safe_dump(presets[name].slots, sort_keys=False).rstrip())
+    methods = [method for method in catalog.methods() if method.name == name]
+    if name not in presets and not methods:
+        raise Invalid([Problem("name", name, one_of(name, {*presets, *(one.name for one in catalog.methods())}))])
+    if name in presets:
+        say(f"preset {name}")
+        say(yaml.safe_dump(presets[name].slots, sort_keys=False).rstrip())
+    for method in methods:
+        say(f"{method.slot} {method.name}: {method.source}\n{indent(method.formula, '    ')}")
+        _say_parameters(method.params_schema)
+
+
+def _say_parameters(params: dict[str, Any]) -> None:
+    for name, schema in params.get("properties", {}).items():
+        said = f"default {schema['default']}" if "default" in schema else "required"
+        say(f"    {name} ({said}): {schema.get('description', '')}")

@@ -1,10 +1,11 @@
-"""What a spec may name: environments with their parameters, presets with their slots, graders."""
+"""What a spec may name: environments with their parameters, presets with their slots, their methods, graders."""
 
 import inspect
 import sys
 
 from hone.algorithms import presets
-from hone.client.resources import Algorithm, Environment, Grader
+from hone.algorithms.slots import METHODS
+from hone.client.resources import Algorithm, Environment, Grader, SlotMethod
 from hone.environments import ENVIRONMENTS
 from hone.graders import GRADERS
 from hone.spec.run import AlgorithmSpec
@@ -18,9 +19,16 @@ def environments() -> list[Environment]:
 
 
 def algorithms() -> list[Algorithm]:
-    """Return every preset, resolved."""
-    specs = {name: AlgorithmSpec.model_validate({"preset": name}) for name in presets.PRESETS}
-    return [Algorithm(name=name, slots=presets.resolve(spec)) for name, spec in specs.items()]
+    """Return every preset with its slots, and what it needs that no run has yet."""
+    return [Algorithm(name=name, slots=presets.filled(AlgorithmSpec(preset=name)), unmet=presets.unmet(name))
+            for name in presets.PRESETS]
+
+
+def methods() -> list[SlotMethod]:
+    """Return every method of every slot with what its code says of it: source, formula, parameters."""
+    return [SlotMethod(slot=slot, name=name, source=_summary(method.function.__module__),
+                       formula=inspect.getdoc(method.function) or "", params_schema=method.params.model_json_schema())
+            for slot, known in METHODS.items() for name, method in known.items()]
 
 
 def graders() -> list[Grader]:

@@ -303,7 +303,18 @@ class Environment(Resource):
 
 
 class Algorithm(Resource):
-    """A preset: which method fills each slot, with which parameters."""
+    """A preset: which method fills each slot, with which parameters; `unmet` is why it cannot be run yet."""
 
     name: str
     slots: dict[str, Any]
+    unmet: str | None = None
+
+
+class SlotMethod(Resource):
+    """What may fill a slot: where it comes from, what it computes, and its parameters."""
+
+    slot: str
+    name: str
+    source: str
+    formula: str
+    params_schema: dict[str, Any]
