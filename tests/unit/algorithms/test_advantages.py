@@ -90,7 +90,7 @@ def test_reinforce_compares_with_earlier_batches_only():
     state: State = {}
     for rewards in ([1, 0], [1, 1], [0]):
         values, state, _ = ADVANTAGES["reinforce"](inputs(rewards), {"baseline": "running_mean"}, state)
-        estimated += list(values)
+        estimated += np.asarray(values).tolist()
     assert estimated == [1, 0, 0.5, 0.5, -0.75]
 
 
