@@ -50,7 +50,7 @@ def show(name: Annotated[str, typer.Argument(help="A preset's or a method's name
     if name not in presets and not methods:
         raise Invalid([Problem("name", name, one_of(name, {*presets, *(one.name for one in catalog.methods())}))])
     if name in presets:
-        say(f"preset {name}")
+        say(f"preset {name}{f' ({presets[name].unmet})' if presets[name].unmet else ''}")
         say(yaml.safe_dump(presets[name].slots, sort_keys=False).rstrip())
     for method in methods:
         say(f"{method.slot} {method.name}: {method.source}\n{indent(method.formula, '    ')}")

@@ -3,7 +3,17 @@
 from collections.abc import Mapping
 from typing import Any
 
-from hone.graders import character_share, environment, exact, math, numeric, reasoning_gym, slowed, string_check
+from hone.graders import (
+    character_share,
+    environment,
+    exact,
+    math,
+    numeric,
+    reasoning_gym,
+    slowed,
+    string_check,
+    weighted,
+)
 from hone.graders.contract import Grader
 
 GRADERS: Mapping[str, Grader[Any]] = {
@@ -15,4 +25,5 @@ GRADERS: Mapping[str, Grader[Any]] = {
     "character_share": character_share.GRADER,
     "environment": environment.GRADER,
     "slowed": slowed.GRADER,
+    "weighted": weighted.GRADER,
 }

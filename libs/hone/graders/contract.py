@@ -34,7 +34,8 @@ class Grader(Generic[P]):
     `grade` may raise NoAnswer and InvalidSpec. A pooled one runs in a process that is killed when it hangs; there
     `prepare` runs first, outside of the time limit: it imports what is heavy and proves itself on a known case.
     One that does not read the output grades empty ones too.
-    `wait_s` says how many seconds pass before a grade, `inner` which other grader's JSON the parameters hold.
+    `wait_s` says how many seconds pass before a grade, `inner` which other graders' JSON the parameters hold, by where
+    it stands.
     """
 
     params: type[P]
@@ -45,4 +46,4 @@ class Grader(Generic[P]):
     low: float = 0.0
     high: float = 1.0
     wait_s: Callable[[Item, P], float] | None = None
-    inner: Callable[[P], dict[str, Any]] | None = None
+    inner: Callable[[P], dict[str, dict[str, Any]]] | None = None

@@ -36,4 +36,4 @@ def wait_s(item: Item, params: SlowedParams) -> float:
     return params.straggler_seconds if straggles else params.seconds
 
 
-GRADER = Grader(SlowedParams, grade, wait_s=wait_s, inner=lambda params: params.grader)
+GRADER = Grader(SlowedParams, grade, wait_s=wait_s, inner=lambda params: {"grader": params.grader})

@@ -51,7 +51,8 @@ def checked(given: Mapping[str, Any], at: str = "") -> Spec:
     except ValidationError as error:
         raise Invalid(from_validation(error, grader.params, at)) from error
     if grader.inner is not None:
-        _check_inner(grader.inner(params), f"{at}.grader" if at else "grader")
+        for place, inside in grader.inner(params).items():
+            _check_inner(inside, f"{at}.{place}" if at else place)
     return Spec(grader, params, canonical(given))
 
 

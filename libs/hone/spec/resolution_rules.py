@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from hone.algorithms import presets
-from hone.algorithms.slots import SLOTS, SlotError
+from hone.algorithms.slots import SLOTS, SlotError, needs
 from hone.environments import ENVIRONMENTS, trial
 from hone.environments.contract import WrongParams
 from hone.graders import specs
@@ -150,6 +150,13 @@ def _peers(spec: RunSpec, slots: Slots) -> list[Problem]:
                     f"at least 2, because advantage {name} compares the samples of a group")]
 
 
+def _parts(spec: RunSpec, slots: Slots) -> list[Problem]:
+    if "components" not in needs(slots, "advantage") or (spec.grader or {}).get("type") == "weighted":
+        return []
+    return [Problem("grader", found(spec.grader), "a grader of type weighted, because advantage "
+                    f"{slots['advantage']['name']} reads the parts of a reward")]
+
+
 def _spread(spec: RunSpec, slots: Slots) -> list[Problem]:
     if spec.batch.samples > 1 or slots["filter"]["name"] == "none":
         return []
@@ -173,5 +180,5 @@ def _completions(spec: RunSpec, slots: Slots) -> list[Problem]:
     return problems
 
 
-RULES: tuple[Callable[[RunSpec, Slots], list[Problem]], ...] = (_peers, _spread, _completions)
+RULES: tuple[Callable[[RunSpec, Slots], list[Problem]], ...] = (_peers, _parts, _spread, _completions)
 """Every rule about what goes together."""

@@ -63,6 +63,21 @@ def test_catalogs_need_no_server() -> None:
     assert "did you mean grpo?" in hone("algorithms", "show", "grop").stderr
 
 
+def test_a_method_is_shown_with_its_source_its_formula_and_its_parameters() -> None:
+    shown = hone("algorithms", "show", "maspo").stdout
+    assert "preset maspo" in shown
+    assert "loss maspo: MASPO" in shown
+    assert "arXiv 2602.17550" in shown
+    assert "alpha (default 0.3)" in shown
+
+
+def test_a_preset_that_no_run_can_have_yet_says_what_it_needs() -> None:
+    listed = {line.split()[0]: line for line in hone("algorithms", "list").stdout.splitlines() if "builder=" in line}
+    assert "(needs: a critic, which no run has yet)" in listed["ppo"]
+    assert "needs" not in listed["gspo"]
+    assert "needs: a harness that folds" in hone("algorithms", "show", "hipif").stdout
+
+
 def test_the_address_of_the_running_stack_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     from hone.cli import connection
 

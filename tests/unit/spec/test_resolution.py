@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hone.algorithms.presets import PRESETS
+from hone.algorithms.presets import PRESETS, unmet
 from hone.spec.problems import Invalid, Problem
 from hone.spec.resolution import as_json, canonical, parse, read, resolve
 from hone.spec.run import RunSpec
@@ -16,8 +16,9 @@ from hone.spec.run import RunSpec
 BASE: dict[str, Any] = {"name": "sort", "model": {"base": "toy"}, "steps": 3, "task": {"environment": "sort_digits"}}
 SFT = {**BASE, "algorithm": "sft", "task": {"dataset": "rows"}}
 
+PARTS = {"grader": {"type": "weighted", "parts": {"right": {"grader": {"type": "exact"}}}}}
 GOOD = [
-    BASE, SFT, *({**BASE, "algorithm": name} for name in PRESETS if name != "sft"),
+    BASE, SFT, *({**BASE, **PARTS, "algorithm": name} for name in PRESETS if name != "sft" and unmet(name) is None),
     {**BASE, "algorithm": {"preset": "grpo", "loss": {"name": "clip_higher"}, "regularizers": []}},
     {**BASE, "optimizer": {"lr": 1, "schedule": "linear"}}, {**BASE, "eval": None},
     {**BASE, "task": {"environment": "reasoning_gym", "params": {"task": "leg_counting"}}},
@@ -85,6 +86,11 @@ BAD: list[tuple[dict[str, Any], list[tuple[str, str, str]]]] = [
     ({**BASE, "batch": {"samples": 1}}, [("batch.samples", "1", "at least 2, because advantage grpo")]),
     ({**BASE, "algorithm": {"preset": "rloo", "filter": {"name": "dynamic_sampling"}}, "batch": {"samples": 1}},
      [("algorithm.filter", "dynamic_sampling with batch.samples 1", "one sample never varies")]),
+    ({**BASE, "algorithm": "gdpo"}, [("grader", "nothing", "a grader of type weighted")]),
+    ({**BASE, "algorithm": "rdpo", "grader": {"type": "exact"}}, [("grader", '{"type": "exact"}', "a grader of type weighted")]),
+    ({**BASE, "algorithm": "gigpo", "batch": {"samples": 1}}, [("batch.samples", "1", "at least 2")]),
+    ({**BASE, "algorithm": "ppo"}, [("algorithm.advantage", '"gae"', "needs: a critic")]),
+    ({**BASE, "algorithm": "hipif"}, [("algorithm.preset", '"hipif"', "needs: a harness that folds")]),
     ({**BASE, "algorithm": "sft"}, [("task.dataset", "nothing", "supervised")]),
     ({**SFT, "batch": {"samples": 8}}, [("batch.samples", "8", "1, because the run is supervised")]),
     ({**SFT, "eval": {}}, [("eval.source", "nothing", "or eval: null")]),
