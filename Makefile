@@ -2,6 +2,7 @@
 ## make test    all that is checked but for vLLM and containers: style, types, structure, unit, integration and acceptance tests
 ## make vllm    build vLLM's own environment, .venv-vllm (3 minutes, 4 GB); then HONE_ENGINE=vllm make demo
 ## make vllm-test   the same, and test the vLLM engine in it
+## make bench-methods   run the methods' behavioural experiments and write docs/experiments.md
 ## make bench   measure every figure of the README here (an hour and a half on a quiet machine) and render its tables
 ## make deps    what tests use from the system's packages: RabbitMQ, Ceph's object gateway, promtool, Chromium
 ## make trl-vllm   add TRL to vLLM's environment, for the comparison with its vLLM mode
@@ -26,7 +27,7 @@ BUF    := .cache/buf
 
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test lint types unit integration acceptance vllm vllm-test trl-vllm compose-test bench deps proto lint-proto structure clean help
+.PHONY: demo test lint types unit integration acceptance vllm vllm-test trl-vllm compose-test bench bench-methods deps proto lint-proto structure clean help
 
 help:
 	@sed -n 's/^## //p' Makefile
@@ -133,6 +134,10 @@ echo "installing $(TORCH) ..."; $(PIP) '$(TORCH)'; \
 echo "installing Hone and its libraries ($(1)) ..."; $(PIP) -e '.[$(1)]'; \
 touch $@; echo "installed in $$((SECONDS - begin)) s"
 endef
+
+bench-methods: $(VENV)/.installed-bench
+	$(BIN)/python -m benchmarks.methods
+	$(BIN)/python -m benchmarks.methods.report
 
 # As root, or where sudo asks for no password. Elsewhere it says what the tests will do without.
 deps:

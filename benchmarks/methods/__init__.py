@@ -1,0 +1,43 @@
+"""Behavioural experiments, by the name of the method: one visible dict."""
+
+from collections.abc import Mapping
+
+from benchmarks.methods.answers import SCOPE, SCOPE_TEACHER
+from benchmarks.methods.bandits import CLIP_HIGHER, MASPO
+from benchmarks.methods.bits import RDPO
+from benchmarks.methods.deliberation import HEAVYSKILL
+from benchmarks.methods.dialogues import HIAN, HIAN_RAMP
+from benchmarks.methods.distillation import AOPD
+from benchmarks.methods.experiment import Experiment
+from benchmarks.methods.hinted_turns import SDAR
+from benchmarks.methods.judging import SELF_VERIFY
+from benchmarks.methods.lessons import EXPERIENCE
+from benchmarks.methods.memory_layout import MEMOCR
+from benchmarks.methods.protocol import DUAL_TRACK
+from benchmarks.methods.regression import BATCH_SIZE
+from benchmarks.methods.skill_calls import SELSKILL
+from benchmarks.methods.skill_chains import SIRI
+from benchmarks.methods.skill_library import SKILL1
+from benchmarks.methods.tables import PGPO
+
+EXPERIMENTS: Mapping[str, Experiment] = {
+    "clip_higher": CLIP_HIGHER,
+    "maspo": MASPO,
+    "rdpo": RDPO,
+    "hian": HIAN,
+    "hian_ramp": HIAN_RAMP,
+    "dual_track": DUAL_TRACK,
+    "pgpo": PGPO,
+    "batch_size": BATCH_SIZE,
+    "aopd": AOPD,
+    "scope": SCOPE,
+    "scope_teacher": SCOPE_TEACHER,
+    "sdar": SDAR,
+    "skill1": SKILL1,
+    "self_verify": SELF_VERIFY,
+    "selskill": SELSKILL,
+    "siri": SIRI,
+    "experience": EXPERIENCE,
+    "memocr": MEMOCR,
+    "heavyskill": HEAVYSKILL,
+}
