@@ -31,7 +31,7 @@ def broadcast(values: Floats, tokens: Ints) -> Floats:
 
 def z_score(values: Floats, ddof: int, eps: float) -> Floats:
     """Return (x - mean) / (std + eps) among the values that are numbers; 0 elsewhere and where they do not vary."""
-    scores, known = np.zeros_like(values), ~np.isnan(values)
+    scores, known = np.zeros(len(values)), ~np.isnan(values)
     among = values[known]
     if len(among) > 1 and varies(among):
         scores[known] = (among - among.mean()) / (among.std(ddof=ddof) + eps)
@@ -40,7 +40,7 @@ def z_score(values: Floats, ddof: int, eps: float) -> Floats:
 
 def group_z_score(values: Floats, group: Ints, ddof: int, eps: float) -> Floats:
     """Return the z-score of each value among those with its group number."""
-    scores = np.zeros_like(values)
+    scores = np.zeros(len(values))
     for places in members(group):
         scores[places] = z_score(values[places], ddof, eps)
     return scores
@@ -49,7 +49,7 @@ def group_z_score(values: Floats, group: Ints, ddof: int, eps: float) -> Floats:
 def whitened(values: Floats, ddof: int) -> Floats:
     """Return (x - m) / sqrt(v + 1e-8) over all `values`; exactly 0 where they do not vary."""
     if len(values) <= ddof or not varies(values):
-        return np.zeros_like(values)
+        return np.zeros(len(values))
     scaled: Floats = (values - values.mean()) / np.sqrt(values.var(ddof=ddof) + _EPS)
     return scaled
 
