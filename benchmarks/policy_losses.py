@@ -1,0 +1,114 @@
+"""Policy losses against TRL's on the same log-probabilities: equal values and gradients, and the time of both.
+
+    python -m benchmarks.policy_losses [--repetitions N] [--out FILE]
+
+About 64 thousand tokens of 512 completions, of one length, then of lengths as reinforcement learning meets them
+(exponential, at most 512). TRL's trainer code runs on padded rows, Hone's slots on flat tokens; both forward and
+backward, with the metrics that each tells, one thread.
+"""
+
+import argparse
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from benchmarks import figures
+from benchmarks.machine import provenance
+from benchmarks.peers import trl_losses
+from benchmarks.peers.trl_losses import Padded
+from benchmarks.results import RESULTS, store
+from hone.algorithms.aggregations import AGGREGATIONS, AggregationInputs
+from hone.algorithms.losses import LOSSES
+from hone.algorithms.losses.inputs import LossInputs
+
+ROWS, MEAN, LONGEST = 512, 128, 512
+FILLINGS = {
+    "grpo": ("ppo_clip", "seq-mean-token-mean"), "dapo": ("clip_higher", "token-mean"),
+    "gspo": ("gspo", "seq-mean-token-mean"), "cispo": ("cispo", "token-mean"), "sapo": ("sapo", "seq-mean-token-mean"),
+}
+"""TRL's kind -> our loss and aggregation."""
+
+
+@dataclass(frozen=True)
+class Flat:
+    """The same completions without padding."""
+
+    logp: Tensor  # [M]
+    old: Tensor  # [M]
+    advantage: Tensor  # [M]
+    trajectory: Tensor  # [M]
+    lengths: np.ndarray[Any, np.dtype[np.int64]]  # [B]
+
+
+def drawn(lengths: np.ndarray[Any, np.dtype[np.int64]]) -> tuple[Padded, Flat]:
+    """Return completions of these lengths in both layouts; log-probabilities are leaves."""
+    generator = torch.Generator().manual_seed(0)
+    mask = (torch.arange(int(lengths.max())) < torch.from_numpy(lengths)[:, None]).float()
+    old = -2 + 0.6 * torch.randn(mask.shape, generator=generator)
+    logp = old + 0.2 * torch.randn(mask.shape, generator=generator)
+    advantage, own = torch.randn(len(lengths), generator=generator), mask.bool()
+    trajectory = torch.arange(len(lengths))[:, None].expand_as(mask)[own]
+    return (Padded(logp.clone().requires_grad_(), old, advantage, mask),
+            Flat(logp[own].clone().requires_grad_(), old[own], advantage[trajectory], trajectory, lengths))
+
+
+def ours(kind: str, given: Flat) -> Tensor:
+    """Return the loss of the slots that stand for TRL's kind."""
+    loss, aggregation = FILLINGS[kind]
+    scale, _, _ = AGGREGATIONS[aggregation](AggregationInputs(given.lengths, LONGEST), {}, {})
+    inputs = LossInputs(given.logp, given.old, given.advantage, given.trajectory, len(given.lengths))
+    per_token, _, _ = LOSSES[loss](inputs, {}, {})
+    return (torch.from_numpy(scale).float()[given.trajectory] * per_token).sum()
+
+
+def compared(kind: str, padded: Padded, flat: Flat, repetitions: int) -> dict[str, Any]:
+    """Return how far values and gradients are apart, and both sides' median seconds."""
+    theirs = _both(lambda: trl_losses.loss(kind, padded), padded.logp, repetitions)
+    mine = _both(lambda: ours(kind, flat), flat.logp, repetitions)
+    gradient, scale = theirs["gradient"][padded.mask.bool()], float(mine["gradient"].abs().max())
+    return {
+        "value": mine["value"], "value_gap": abs(mine["value"] - theirs["value"]),
+        "gradient_gap": float((mine["gradient"] - gradient).abs().max()) / scale,
+        "trl_s": theirs["seconds"], "hone_s": mine["seconds"],
+        "times": figures.ratio(theirs["seconds"], mine["seconds"]),
+    }
+
+
+def _both(loss: Callable[[], Tensor], leaf: Tensor, repetitions: int) -> dict[str, Any]:
+    """Return value, gradient and median seconds of forward and backward, after one to warm up."""
+    taken = []
+    for _ in range(repetitions + 1):
+        began = time.perf_counter()
+        value = loss()
+        gradient, = torch.autograd.grad(value, leaf)
+        taken.append(time.perf_counter() - began)
+    return {"value": float(value.detach()), "gradient": gradient, "seconds": statistics.median(taken[1:])}
+
+
+def main() -> None:
+    """Compare every kind at equal and at variable lengths and store what came out."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repetitions", type=int, default=20)
+    parser.add_argument("--out", type=Path, default=RESULTS / "policy_losses.json")
+    told = parser.parse_args()
+    torch.set_num_threads(1)
+    began = provenance()
+    variable = np.minimum(1 + np.random.default_rng(0).exponential(MEAN, ROWS).astype(np.int64), LONGEST)
+    settings = {"equal": np.full(ROWS, MEAN), "variable": variable}
+    measured = {}
+    for name, lengths in settings.items():
+        padded, flat = drawn(lengths)
+        kinds = {kind: compared(kind, padded, flat, told.repetitions) for kind in FILLINGS}
+        measured[name] = {"tokens": int(lengths.sum()), "kinds": kinds}
+    store(told.out, {**began, "settings": measured})
+
+
+if __name__ == "__main__":
+    main()
