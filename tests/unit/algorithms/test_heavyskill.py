@@ -146,7 +146,7 @@ def test_no_variance_is_exactly_zero(rewards):
 
 
 def test_needs_and_refusals():
-    assert HeavyskillParams().needs() == {"turns"}
+    assert HeavyskillParams().needs() == {"turns", "kinds"}
     with pytest.raises(ValueError, match="found vote, expected one of attempt, deliberate"):
         tracks(sequences("vote", (1, 0)))
     bare = AdvantageInputs(np.ones(1), np.zeros(1, np.int64), np.ones(1, np.int64), np.full(1, np.nan))

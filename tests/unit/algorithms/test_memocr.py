@@ -116,7 +116,7 @@ def test_metrics():
 
 
 def test_needs_and_refusals():
-    assert MemocrParams().needs() == {"turns", "components"}
+    assert MemocrParams().needs() == {"turns", "components", "kinds"}
     with pytest.raises(ValueError, match="found read, expected one of draft"):
         advantage([(0, {"std": 1}, [("read", 1)])])
     bare = AdvantageInputs(np.ones(1), np.zeros(1, np.int64), np.ones(1, np.int64), np.full(1, np.nan))

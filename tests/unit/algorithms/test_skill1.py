@@ -156,7 +156,7 @@ def test_perfect_ranks_are_counted():
 
 
 def test_needs_and_refusals():
-    assert Skill1Params().needs() == {"turns", "components"}
+    assert Skill1Params().needs() == {"turns", "components", "kinds"}
     with pytest.raises(ValueError, match="found dream, expected one of query"):
         tracks([(0, 1, 1, 1, [("dream", 1)])])
     bare = AdvantageInputs(np.ones(1), np.zeros(1, np.int64), np.ones(1, np.int64), np.full(1, np.nan))
