@@ -32,6 +32,8 @@ OPTIMIZER = {"lr": 1e-3, "weight_decay": 0.01}
 SMALL: dict[str, Any] = {"hidden": 32, "heads": 2, "head_dim": 16, "ffn": 64}
 KL = {"regularizers": [{"name": "kl", "params": {"coefficient": 0.1}}]}
 TOKEN_KL = {"preset": "reinforce_pp", "advantage": {"name": "reinforce_pp", "params": {"beta": 0.1}}}
+DYNAMO = {"preset": "dynamo", "correction": {"name": "tis", "params": {"normalize": True}}}
+BYPASS = {"preset": "gspo", "correction": {"name": "bypass"}}
 LORA = Lora(2, 4.0, ("q_proj", "down_proj"))
 SEQUENCES = [[1, 2, 3, 4, 5], [6, 7], [8, 9, 10]]
 
@@ -56,6 +58,9 @@ CASES = {
     "every group skipped": Case(flat=7),
     "kl": Case(KL),
     "token kl": Case(TOKEN_KL),
+    "a forward before the step": Case(DYNAMO),
+    "sequences, from the sampler on": Case(BYPASS),
+    "turns": Case({"preset": "gigpo"}),
     "adapter": Case(KL, lora=LORA),
     "untied, shared keys": Case(model={"tied": False, "kv_heads": 1}),
 }
