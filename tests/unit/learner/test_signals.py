@@ -8,9 +8,10 @@ from hone.algorithms.advantages import ADVANTAGES
 from hone.algorithms.advantages.inputs import Track
 from hone.algorithms.method import Method
 from hone.trajectory.packing import pack
+from services.learner.trainer.learner import Learner
 from services.learner.trainer.signals import estimate
-from tests.unit.learner.test_learner import assert_equal_gradients, gradient, learner
-from tests.unit.trajectory.samples import call, plan, random_step, trajectory
+from tests.unit.learner.test_learner import OPTIMIZER, assert_equal_gradients, gradient, learner
+from tests.unit.trajectory.samples import call, plan, random_episodes, random_step, trajectory
 
 
 def two_tracks(inputs, _, state):
@@ -83,3 +84,17 @@ def test_in_bypass_mode_the_ratio_of_the_loss_compares_with_the_sampler():
     assert decoupled["loss/ratio_mean"] == pytest.approx(1.0)
     assert told["loss/ratio_mean"] == pytest.approx(decoupled["correction/weight_mean"], rel=0.5)
     assert abs(told["loss/ratio_mean"] - 1) > 0.01
+
+
+@pytest.mark.parametrize("advantage", ["rdpo", "hian"])
+def test_what_estimators_carry_from_step_to_step_survives_an_interrupt(advantage):
+    algorithm = {"advantage": {"name": advantage}}
+    steps = [random_episodes(seed=seed, algorithm=algorithm) for seed in range(4)]
+    straight, stopped = learner(), learner()
+    for place, step in enumerate(steps):
+        for trained in (straight, stopped):
+            trained.forward_backward(*step)
+            trained.optim_step(1e-3, 1.0)
+        stopped = Learner.restore(stopped.snapshot(), OPTIMIZER, token_budget=10_000)
+        assert stopped.snapshot() == straight.snapshot(), place
+    assert straight._states["advantage"]
