@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -19,11 +19,15 @@ class Part(BaseModel):
     weight: float = Field(1.0, gt=0, le=1e6, description="What it counts against the others.")
 
 
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,64}$")]
+"""Of a part; the whole's is empty where grades are stored."""
+
+
 class WeightedParams(GraderParams):
     """Parts of the reward by name."""
 
     type: Literal["weighted"]
-    parts: dict[str, Part] = Field(min_length=1, max_length=64, description="Graders by the name of their part.")
+    parts: dict[Name, Part] = Field(min_length=1, max_length=64, description="Graders by the name of their part.")
 
 
 def grade(item: Item, output_text: str, params: WeightedParams) -> Result:

@@ -45,7 +45,9 @@ def test_a_part_that_could_not_tell_masks_the_sample_and_is_named() -> None:
 
 
 @pytest.mark.parametrize(("parts", "problem"), [
-    ({}, "parts: found "), ({"a": {"grader": {"type": "exactt"}}}, "parts.a.grader.type: found \"exactt\""),
+    ({}, "parts: found "), ({"": {"grader": RIGHT}}, "parts"), ({"a\0": {"grader": RIGHT}}, "parts"),
+    ({"a" * 65: {"grader": RIGHT}}, "parts"),
+    ({"a": {"grader": {"type": "exactt"}}}, "parts.a.grader.type: found \"exactt\""),
     ({"a": {"grader": RIGHT, "weight": 0.0}}, "parts.a.weight: found 0.0"),
     ({"a": {"grader": {"type": "weighted", "parts": BOTH}}}, "expected a grader that runs where it is called"),
     ({"a": {"grader": {"type": "math"}}}, "expected a grader that runs where it is called"),
