@@ -6,6 +6,7 @@ prompt groups; with dynamic sampling the kept ones. At a switch the learning rat
 """
 
 import math
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -39,9 +40,9 @@ class Stage(Params):
 class BatchSizeParams(Params):
     """What every schedule can say of itself."""
 
+    @abstractmethod
     def sizes(self) -> list[int]:
         """Return the rows of its batches, ascending."""
-        raise NotImplementedError
 
 
 class ConstantParams(BatchSizeParams):
