@@ -97,7 +97,7 @@ def read_record(client: Client, run: Run, record: Record) -> Record:
     record.step_s = [(after - before).total_seconds() for before, after in pairwise(commits)]
     record.rewards, record.mean_tokens = series["reward/mean"], series["completion/mean_tokens"]
     record.max_tokens = series["completion/max_tokens"]
-    record.idle_groups = series["zero_variance_groups"]
+    record.idle_groups = series["advantage/zero_variance_groups"]
     record.phases = {phase: series[name] for phase, name in PHASES.items() if name in series}
     return record
 

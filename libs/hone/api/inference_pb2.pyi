@@ -72,16 +72,18 @@ class GenerateBatchResponse(_message.Message):
     def __init__(self, responses: _Optional[_Iterable[_Union[GenerateResponse, _Mapping]]] = ...) -> None: ...
 
 class ScoreRequest(_message.Message):
-    __slots__ = ("model_id", "version_id", "items", "temperature")
+    __slots__ = ("model_id", "version_id", "items", "temperature", "top_k")
     MODEL_ID_FIELD_NUMBER: _ClassVar[int]
     VERSION_ID_FIELD_NUMBER: _ClassVar[int]
     ITEMS_FIELD_NUMBER: _ClassVar[int]
     TEMPERATURE_FIELD_NUMBER: _ClassVar[int]
+    TOP_K_FIELD_NUMBER: _ClassVar[int]
     model_id: str
     version_id: str
     items: _containers.RepeatedCompositeFieldContainer[ScoreItem]
     temperature: float
-    def __init__(self, model_id: _Optional[str] = ..., version_id: _Optional[str] = ..., items: _Optional[_Iterable[_Union[ScoreItem, _Mapping]]] = ..., temperature: _Optional[float] = ...) -> None: ...
+    top_k: int
+    def __init__(self, model_id: _Optional[str] = ..., version_id: _Optional[str] = ..., items: _Optional[_Iterable[_Union[ScoreItem, _Mapping]]] = ..., temperature: _Optional[float] = ..., top_k: _Optional[int] = ...) -> None: ...
 
 class ScoreItem(_message.Message):
     __slots__ = ("context_ids", "ids")
@@ -100,12 +102,16 @@ class ScoreResponse(_message.Message):
     def __init__(self, version_id: _Optional[str] = ..., items: _Optional[_Iterable[_Union[ScoredItem, _Mapping]]] = ...) -> None: ...
 
 class ScoredItem(_message.Message):
-    __slots__ = ("logp", "entropy")
+    __slots__ = ("logp", "entropy", "top_ids", "top_logp")
     LOGP_FIELD_NUMBER: _ClassVar[int]
     ENTROPY_FIELD_NUMBER: _ClassVar[int]
+    TOP_IDS_FIELD_NUMBER: _ClassVar[int]
+    TOP_LOGP_FIELD_NUMBER: _ClassVar[int]
     logp: _containers.RepeatedScalarFieldContainer[float]
     entropy: _containers.RepeatedScalarFieldContainer[float]
-    def __init__(self, logp: _Optional[_Iterable[float]] = ..., entropy: _Optional[_Iterable[float]] = ...) -> None: ...
+    top_ids: _containers.RepeatedScalarFieldContainer[int]
+    top_logp: _containers.RepeatedScalarFieldContainer[float]
+    def __init__(self, logp: _Optional[_Iterable[float]] = ..., entropy: _Optional[_Iterable[float]] = ..., top_ids: _Optional[_Iterable[int]] = ..., top_logp: _Optional[_Iterable[float]] = ...) -> None: ...
 
 class ListVersionsRequest(_message.Message):
     __slots__ = ()

@@ -3,8 +3,9 @@
 import json
 import struct
 from base64 import b64decode, b64encode
+from typing import Any
 
-from hone.trajectory.records import Call, Step, Turn, VersionSpan
+from hone.trajectory.records import Call, Context, Scored, Step, Turn, VersionSpan
 
 _DIGITS = b"01" + bytes(254)
 _write = json.JSONEncoder(separators=(",", ":")).encode
@@ -21,25 +22,44 @@ class JournalError(ValueError):
 def encode(turn: Turn) -> bytes:
     """Return a turn as JSON. Log-probs are base64 of little-endian float32, as exact as the wire and half the size."""
     call = turn.call
-    logp = struct.pack(f"<{len(call.logp_sample)}f", *call.logp_sample)
     fields = {
-        **call.__dict__, "logp_sample": b64encode(logp).decode(),
+        **call.__dict__, "logp_sample": _packed(call.logp_sample),
         "train_mask": bytes(call.train_mask).translate(_DIGITS).decode(),
         "versions": [(span.version_id, span.tokens) for span in call.versions],
+        "contexts": [context.__dict__ for context in call.contexts],
+        "scored": [_scored_fields(scored) for scored in call.scored],
         "steps": [step.__dict__ for step in turn.steps],
     }
     return _write(fields).encode()
 
 
 def decode(body: bytes) -> Turn:
-    """Return the turn that `encode` wrote. Raises JournalError."""
+    """Return the turn that `encode` wrote, now or before its records had all their fields. Raises JournalError."""
     try:
         fields = json.loads(body)
-        logp = b64decode(fields["logp_sample"])
-        fields["logp_sample"] = list(struct.unpack(f"<{len(logp) // 4}f", logp))
+        fields["logp_sample"] = _unpacked(fields["logp_sample"])
         fields["train_mask"] = [trained == "1" for trained in fields["train_mask"]]
         fields["versions"] = [VersionSpan(*span) for span in fields["versions"]]
+        fields["contexts"] = [Context(**context) for context in fields.get("contexts", [])]
+        fields["scored"] = [_scored(scored) for scored in fields.get("scored", [])]
         steps = [Step(**step) for step in fields.pop("steps")]
         return Turn(Call(**fields), steps)
     except (ValueError, TypeError, KeyError, struct.error) as error:
         raise JournalError(str(error), body) from error
+
+
+def _scored_fields(scored: Scored) -> dict[str, Any]:
+    return {**scored.__dict__, "logp": _packed(scored.logp), "top_logp": _packed(scored.top_logp)}
+
+
+def _scored(fields: dict[str, Any]) -> Scored:
+    return Scored(**{**fields, "logp": _unpacked(fields["logp"]), "top_logp": _unpacked(fields["top_logp"])})
+
+
+def _packed(logp: list[float]) -> str:
+    return b64encode(struct.pack(f"<{len(logp)}f", *logp)).decode()
+
+
+def _unpacked(text: str) -> list[float]:
+    data = b64decode(text)
+    return list(struct.unpack(f"<{len(data) // 4}f", data))

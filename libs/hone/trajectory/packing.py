@@ -179,7 +179,7 @@ def _masked(sample: _Sample, plan: StepPlan) -> bool:
     if sample.reward is None:
         return True
     cut_off = any(call.finish_reason == "length" for call in sample.trajectory.calls if call.role == "policy")
-    return plan.loss_mask_truncated == "drop" and cut_off
+    return plan.slots.get("truncated") == "drop" and cut_off
 
 
 def _finite(sample: _Sample, *, sampled: bool) -> bool:

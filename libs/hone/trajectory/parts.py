@@ -1,10 +1,14 @@
-"""Parquet parts: finished trajectories of one wave in one object, readable by DuckDB and pandas as they are."""
+"""Parquet parts: finished trajectories of one wave in one object, readable by DuckDB and pandas as they are.
+
+A part stays readable when records grow: what it lacks has the default that the record has for it.
+"""
 
 import io
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import MISSING, Field, fields
 from functools import cache
-from itertools import pairwise
+from itertools import pairwise, repeat, starmap
 from operator import attrgetter
 from typing import Any
 
@@ -12,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from hone.trajectory.records import Call, Step, Trajectory, VersionSpan
+from hone.trajectory.records import Call, Context, Scored, Step, Trajectory, VersionSpan
 
 _CALL = pa.struct([
     ("index", pa.int32()), ("prompt_ids", pa.list_(pa.int32())), ("completion_ids", pa.list_(pa.int32())),
@@ -20,6 +24,11 @@ _CALL = pa.struct([
     ("versions", pa.list_(pa.struct([("version_id", pa.string()), ("tokens", pa.int32())]))),
     ("text", pa.string()), ("train_mask", pa.list_(pa.bool_())), ("role", pa.string()), ("kind", pa.string()),
     ("turn", pa.int32()), ("sampling", pa.string()), ("engine", pa.string()), ("kv_on_update", pa.string()),
+    ("contexts", pa.list_(pa.struct([
+        ("name", pa.string()), ("prompt_ids", pa.list_(pa.int32())), ("source", pa.string())]))),
+    ("scored", pa.list_(pa.struct([
+        ("name", pa.string()), ("version_id", pa.string()), ("logp", pa.list_(pa.float32())),
+        ("top_ids", pa.list_(pa.int32())), ("top_logp", pa.list_(pa.float32()))]))),
 ])
 _STEP = pa.struct([
     ("index", pa.int32()), ("call", pa.int32()), ("action", pa.string()), ("said", pa.string()),
@@ -35,7 +44,8 @@ SCHEMA = pa.schema([
 
 _write = json.JSONEncoder().encode
 _JSON = {"task", "item", "sampling", "said"}  # free objects, kept as text
-_RECORDS: dict[str, Callable[..., Any]] = {"calls": Call, "steps": Step, "versions": VersionSpan}
+_RECORDS: dict[str, type[Any]] = {
+    "calls": Call, "steps": Step, "versions": VersionSpan, "contexts": Context, "scored": Scored}
 
 
 def encode(trajectories: list[Trajectory]) -> bytes:
@@ -49,13 +59,14 @@ def encode(trajectories: list[Trajectory]) -> bytes:
 
 
 def decode(data: bytes) -> list[Trajectory]:
-    """Return the trajectories of a part, in order. Raises pyarrow.ArrowInvalid when `data` is no Parquet file.
+    """Return the trajectories of a part, in order. Raises ValueError when `data` is no part.
 
     Objects that were written equal come back as one object.
     """
-    table = pq.ParquetFile(pa.BufferReader(data)).read(use_threads=False).cast(SCHEMA)
-    columns = {field.name: table.column(field.name).combine_chunks() for field in SCHEMA}
-    return _records(Trajectory, columns, cache(json.loads))
+    table = pq.ParquetFile(pa.BufferReader(data)).read(use_threads=False)
+    table = table.cast(pa.schema(_within(SCHEMA, table.schema)))
+    columns = {name: table.column(name).combine_chunks() for name in table.column_names}
+    return _records(Trajectory, columns, table.num_rows, cache(json.loads))
 
 
 def _table(trajectories: list[Trajectory], calls: pa.Array, steps: pa.Array) -> pa.Table:
@@ -75,7 +86,7 @@ def _nested(lists: Sequence[Sequence[object]], struct: pa.StructType) -> pa.Arra
 
 def _column(records: Sequence[object], field: pa.Field) -> pa.Array:
     values = list(map(attrgetter(field.name), records))
-    if field.name == "versions":
+    if field.name in _RECORDS:
         return _nested(values, field.type.value_type)
     return pa.array(_texts(values) if field.name in _JSON else values, field.type)
 
@@ -87,9 +98,36 @@ def _texts(values: Sequence[object]) -> list[str]:
     return [texts[id(value)] for value in values]
 
 
-def _records(record: Callable[..., Any], columns: Mapping[str, pa.Array], read: Callable[[str], Any]) -> list[Any]:
-    values = [_values(name, column, read) for name, column in columns.items()]
-    return [record(**dict(zip(columns, row, strict=True))) for row in zip(*values, strict=True)]
+def _within(wanted: Iterable[pa.Field], found: Iterable[pa.Field]) -> list[pa.Field]:
+    """Return the fields that are wanted without those that are not found, at any depth: a cast would make them null."""
+    held = {field.name: field.type for field in found}
+    return [field.with_type(_type_within(field.type, held[field.name])) for field in wanted if field.name in held]
+
+
+def _type_within(wanted: pa.DataType, found: pa.DataType) -> pa.DataType:
+    if pa.types.is_list(wanted) and pa.types.is_list(found):
+        return pa.list_(_type_within(wanted.value_type, found.value_type))
+    if pa.types.is_struct(wanted) and pa.types.is_struct(found):
+        return pa.struct(_within(wanted, found))
+    return wanted
+
+
+def _records(
+    record: type[Any], columns: Mapping[str, pa.Array], rows: int, read: Callable[[str], Any]
+) -> list[Any]:
+    """Return a record for each of so many rows of columns by name."""
+    values = [_values(one.name, columns[one.name], read) if one.name in columns else _defaults(record, one, rows)
+              for one in fields(record)]
+    return list(starmap(record, zip(*values, strict=True)))
+
+
+def _defaults(record: type[Any], lacking: Field[Any], rows: int) -> Iterable[Any]:
+    """Return what a record has by default for a field that the part lacks. Raises ValueError when it has nothing."""
+    if lacking.default_factory is not MISSING:
+        return [lacking.default_factory() for _ in range(rows)]
+    if lacking.default is MISSING:
+        raise ValueError(f"part: found no {lacking.name} of a {record.__name__}, expected one: it has no default")
+    return repeat(lacking.default, rows)
 
 
 def _values(name: str, column: pa.Array, read: Callable[[str], Any]) -> list[Any]:
@@ -100,8 +138,9 @@ def _values(name: str, column: pa.Array, read: Callable[[str], Any]) -> list[Any
         values: list[Any] = column.to_pylist()
         return values
     if name in _RECORDS:
-        fields = dict(zip((field.name for field in column.values.type), column.values.flatten(), strict=True))
-        flat = _records(_RECORDS[name], fields, read)
+        structs = column.values
+        inner = dict(zip((field.name for field in structs.type), structs.flatten(), strict=True))
+        flat = _records(_RECORDS[name], inner, len(structs), read)
     else:
         flat = column.values.to_numpy(zero_copy_only=False).tolist()
     return [flat[start:end] for start, end in pairwise(column.offsets.to_pylist())]

@@ -13,6 +13,26 @@ class VersionSpan:
 
 
 @dataclass(frozen=True)
+class Context:
+    """Another prompt under which a call's completion is scored or trained."""
+
+    name: str
+    prompt_ids: list[int]
+    source: str  # sha256 of the text that was put in
+
+
+@dataclass(frozen=True)
+class Scored:
+    """What another model says of a call's completion, at temperature 1."""
+
+    name: str  # its role
+    version_id: str
+    logp: list[float]  # nats, one for each id
+    top_ids: list[int] = field(default_factory=list)  # the K likeliest ids at each place, place after place
+    top_logp: list[float] = field(default_factory=list)  # theirs, nats
+
+
+@dataclass(frozen=True)
 class Call:
     """One model call with its exact prompt."""
 
@@ -30,6 +50,8 @@ class Call:
     sampling: dict[str, Any] = field(default_factory=dict)
     engine: str = ""
     kv_on_update: str = "keep"
+    contexts: list[Context] = field(default_factory=list)
+    scored: list[Scored] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

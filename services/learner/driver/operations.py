@@ -8,6 +8,7 @@ from typing import Any
 
 from hone import ids
 from hone.store.database import Row, Transaction
+from hone.trajectory.plan import StepPlan
 
 OPERATION_DEADLINE_S = 86_400.0
 
@@ -69,13 +70,13 @@ def _insert(transaction: Transaction, named: dict[str, str], bodies: dict[str, _
         deadline_s=OPERATION_DEADLINE_S, **named)
 
 
-def step_operations(run_id: str, n: int, lr: float, clip_norm: float) -> list[tuple[str, str, dict[str, Any]]]:
-    """Return the operations of a managed step: its gradient, its update, and the save that publishes it."""
-    return [
-        (f"step/{n}/forward_backward", "forward_backward", {"run_id": run_id, "step": n}),
-        (f"step/{n}/optim_step", "optim_step", {"lr": lr, "clip_norm": clip_norm}),
-        (f"step/{n}/save", "save", {"run_id": run_id, "step": n, "number": n}),
-    ]
+def step_operations(run_id: str, plan: StepPlan) -> list[tuple[str, str, dict[str, Any]]]:
+    """Return the operations of a managed step: gradient and optimizer step of each update, and the save at the end."""
+    n = plan.n
+    updates = [operation for update in range(plan.updates) for operation in (
+        (f"step/{n}/forward_backward/{update}", "forward_backward", {"run_id": run_id, "step": n, "update": update}),
+        (f"step/{n}/optim_step/{update}", "optim_step", {"lr": plan.lr, "clip_norm": plan.clip_norm}))]
+    return [*updates, (f"step/{n}/save", "save", {"run_id": run_id, "step": n, "number": n})]
 
 
 def base_operation(run_id: str) -> list[tuple[str, str, dict[str, Any]]]:

@@ -1,12 +1,13 @@
 """From graded samples to the plan of a step: filter (S2), reward processing (S3) and learning rate (S10)."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Any
+from typing import Any, Literal
 
 from hone.algorithms.filters import FILTERS
 from hone.algorithms.filters.inputs import FilterInputs
+from hone.algorithms.method import State
 from hone.algorithms.rewards import REWARDS
 from hone.algorithms.rewards.inputs import RewardInputs
 from hone.algorithms.schedules import SCHEDULES
@@ -24,6 +25,7 @@ class Choice:
     kept: list[list[Row]]
     filtered: list[list[Row]]
     metrics: dict[str, float]
+    state: State = field(default_factory=dict)  # of the filter
 
     @property
     def filtered_ids(self) -> list[int]:
@@ -31,16 +33,19 @@ class Choice:
         return [group[0]["group_id"] for group in self.filtered]
 
 
-def choose(samples: list[Row], slots: Mapping[str, Any], prompts: int) -> Choice:
-    """Apply S2 to the groups of `samples` (rows in request order); the step uses the first `prompts` that count."""
+def choose(samples: list[Row], slots: Mapping[str, Any], prompts: int, states: Mapping[str, State]) -> Choice:
+    """Apply S2 to the groups of `samples` (rows in request order); the step uses the first `prompts` that count.
+
+    `states` are the slots' after the step before.
+    """
     groups = [list(rows) for _, rows in groupby(samples, key=lambda row: row["group_id"])]
     slot = slots["filter"]
     rewards = [[row["score"] for row in group] for group in groups]
     candidates = FilterInputs(rewards, [_mean_length(group) for group in groups])
-    counts, _, metrics = FILTERS[slot["name"]](candidates, slot["params"], {})
+    counts, state, metrics = FILTERS[slot["name"]](candidates, slot["params"], states.get("filter", {}))
     kept = [group for group, counted in zip(groups, counts, strict=True) if counted]
     filtered = [group for group, counted in zip(groups, counts, strict=True) if not counted]
-    return Choice(kept[:prompts], filtered, metrics)
+    return Choice(kept[:prompts], filtered, metrics, state)
 
 
 def _mean_length(group: list[Row]) -> float:
@@ -67,8 +72,15 @@ def rollout_plan(
         groups=[_group_plan(group, [next(by_place) for _ in group], known) for group in choice.kept],
         slots=dict(slots), lr=learning_rate(spec, n), clip_norm=spec.optimizer.clip_norm,
         temperature=spec.sampling.temperature, max_tokens=spec.sampling.max_tokens,
-        gap_alarm_nats=spec.gap_alarm_nats)
+        minibatches=spec.batch.minibatches, epochs=spec.batch.epochs, teacher=_teacher(spec),
+        top_k=spec.contexts.top_k, state={"filter": choice.state}, gap_alarm_nats=spec.gap_alarm_nats)
     return plan, {**choice.metrics, **reward_metrics, **_data_metrics(samples), **_staleness_metrics(n, choice.kept)}
+
+
+def _teacher(spec: RunSpec) -> Literal["", "model", "context"]:
+    if spec.roles.teacher is not None:
+        return "model"
+    return "context" if spec.contexts.privileged else ""
 
 
 def with_components(samples: list[Row], found: list[Row]) -> list[Row]:

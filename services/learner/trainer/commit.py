@@ -4,8 +4,12 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
+from hone.algorithms.method import Metrics
 from hone.store.database import Row, Transaction
 from services.learner.trainer.lease import Lease
+
+_ADDED = ("_s", "_tokens")
+"""Endings of what adds up over a step's updates."""
 
 
 class StaleUnit(RuntimeError):
@@ -24,6 +28,22 @@ class Outcome:
     metrics: dict[str, float] = field(default_factory=dict)
     usage: dict[str, float] = field(default_factory=dict)
     alarms: list[str] = field(default_factory=list)
+    _times: dict[str, int] = field(default_factory=dict)  # that each metric was told
+
+    def add(self, metrics: Metrics) -> None:
+        """Take in the metrics of one operation: over a unit's updates counts and seconds add up, others are means.
+
+        Of what ends in `max` the largest counts.
+        """
+        for name, value in metrics.items():
+            known, times = self.metrics.get(name, value), self._times.get(name, 0)
+            if name.endswith("max"):
+                self.metrics[name] = max(known, value)
+            elif name.endswith(_ADDED):
+                self.metrics[name] = value + (known if times else 0.0)
+            else:
+                self.metrics[name] = known + (value - known) / (times + 1)
+            self._times[name] = times + 1
 
 
 def commit(transaction: Transaction, lease: Lease, operations: list[Row], outcome: Outcome) -> None:

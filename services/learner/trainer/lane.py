@@ -98,27 +98,26 @@ class Lane:
             began = time.perf_counter()
             with tracing.span(operation["kind"], seq=operation["seq"]):
                 _EXECUTORS[operation["kind"]](self, learner, operation["payload"], outcome)
-            outcome.metrics[f"trainer/{operation['kind']}_s"] = time.perf_counter() - began
+            outcome.add({f"trainer/{operation['kind']}_s": time.perf_counter() - began})
         outcome.usage["trainer_s"] = sum(v for k, v in outcome.metrics.items() if k.startswith("trainer/"))
         return outcome
 
     def _forward_backward(self, learner: Led, payload: dict[str, Any], outcome: Outcome) -> None:
-        began = time.perf_counter()
+        began, update = time.perf_counter(), payload.get("update", 0)
         plan, version_id = self._step(payload["run_id"], payload["step"])
-        stored = [self._objects.get(key) for key in plan.parts]
-        trajectories = planned(plan, stored)
-        outcome.metrics["storage/read_s"] = time.perf_counter() - began
-        metrics = learner.forward_backward(plan, trajectories, stored, version_id)
-        outcome.metrics.update(metrics)
-        outcome.usage["trained_tokens"] = metrics["trained_tokens"]
+        stored = [] if update else [self._objects.get(key) for key in plan.parts]
+        trajectories = [] if update else planned(plan, stored)
+        outcome.add({"storage/read_s": time.perf_counter() - began})
+        metrics = learner.forward_backward(plan, trajectories, stored, version_id, update)
+        outcome.add(metrics)
+        outcome.usage["trained_tokens"] = outcome.metrics["trained_tokens"]
         gap = metrics.get("gap/mean", 0.0)
         if gap > plan.gap_alarm_nats:
             outcome.alarms.append(f"trainer-sampler gap {gap:.4f} nats a token is above {plan.gap_alarm_nats}: the "
                                   "engine does not sample from the weights being trained")
 
     def _optim_step(self, learner: Led, payload: dict[str, Any], outcome: Outcome) -> None:
-        outcome.metrics.update(learner.optim_step(payload["lr"], payload["clip_norm"]))
-        outcome.metrics["lr"] = payload["lr"]
+        outcome.add({**learner.optim_step(payload["lr"], payload["clip_norm"]), "lr": payload["lr"]})
 
     def _save(self, _: Led, payload: dict[str, Any], outcome: Outcome) -> None:
         outcome.number, outcome.step = payload["number"], payload.get("step")

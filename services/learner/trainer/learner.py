@@ -14,10 +14,9 @@ computes its share of the micro-batches, and all return the same figures; files 
 for any number of ranks up to rounding.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
-from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -31,28 +30,34 @@ from hone.models.checkpoint import weights_bytes
 from hone.models.policy import Adapter, Policy
 from hone.models.ranks import ALONE, Ranks
 from hone.spec.run import OptimizerSpec
-from hone.trajectory.microbatches import MicroBatch, cut, nothing
-from hone.trajectory.packing import Batch, Flags, Floats, Unpackable, pack, sequences
+from hone.trajectory.microbatches import MicroBatch
+from hone.trajectory.packing import Batch, Floats, Unpackable, pack, sequences
 from hone.trajectory.plan import StepPlan
 from hone.trajectory.records import Trajectory
-from services.learner.trainer.loss import gap, share
-from services.learner.trainer.signals import Known, Signals, estimate
+from services.learner.trainer.forward import Forward
+from services.learner.trainer.loss import Seen, gap, share
+from services.learner.trainer.prior import Prior, needed
+from services.learner.trainer.signals import Signals, estimate
 from services.learner.trainer.snapshot import MOMENTS, Snapshot, Start
 from services.learner.trainer.tally import Tally
-
-_FORWARD = frozenset({"logp_ref", "logp_old", "entropy", "expected"})
-"""What slots may need that a forward over the batch tells."""
-
-Seen = tuple[Tensor, Tensor, Tensor | None]
-"""Log-probability, entropy, and log-probability of the reference where it is needed, [M] each."""
 
 
 class RejectedPlan(ValueError):
     """The step cannot be trained as planned, and trying again will not change that."""
 
 
+@dataclass(frozen=True)
+class _Step:
+    """A step that is under way: its updates share what was fixed before the first."""
+
+    plan: StepPlan
+    batch: Batch
+    signals: Signals | None  # None: nothing of it counts
+    metrics: Metrics
+
+
 class Learner:
-    """Trains one model; holds nothing but what `snapshot` writes."""
+    """Trains one model; between two steps it holds nothing but what `snapshot` writes."""
 
     def __init__(
         self, start: Start, optimizer: Mapping[str, Any], token_budget: int, threads: int = 1, ranks: Ranks = ALONE,
@@ -63,9 +68,9 @@ class Learner:
         are computed side by side. Raises Unsupported, or pydantic.ValidationError for a bad `optimizer`.
         """
         snapshot = start.snapshot
-        self._ranks, self._side_by_side = ranks, 1 if ranks.divided else threads
-        self._threads = ThreadPoolExecutor(threads, "micro-batch")
-        self._config, self.architecture, self._token_budget = snapshot.config, snapshot.architecture, token_budget
+        self._ranks, self._forward = ranks, Forward(token_budget, threads, ranks)
+        self._config, self.architecture = snapshot.config, snapshot.architecture
+        self._step: _Step | None = None
         self._lora = snapshot.lora
         beside = None if snapshot.lora is None else Adapter(snapshot.lora, snapshot.weights)
         self._policy = Policy(self.architecture, start.base or snapshot.weights, beside, ranks)
@@ -95,22 +100,24 @@ class Learner:
         return cls(Start.again(files, base), optimizer, token_budget, threads)
 
     def forward_backward(
-        self, plan: StepPlan, trajectories: Sequence[Trajectory], version_id: str | None = None
+        self, plan: StepPlan, trajectories: Sequence[Trajectory], version_id: str | None = None, update: int = 0,
     ) -> Metrics:
-        """Add the gradient of the step's loss and return its figures.
+        """Add the gradient of the step's loss, or of its part that `update` is of, and return its figures.
 
-        `version_id` names the present weights: the trainer-sampler gap is that of samples drawn from them alone; with
-        None any sample of one version counts.
-        Raises RejectedPlan when plan and trajectories do not fit, or a reference is asked for after the first update.
+        Advantages and the log-probabilities that ratios compare with are those before update 0. `version_id` names the
+        weights before it: the trainer-sampler gap is that of samples drawn from them alone; with None any sample of
+        one version counts.
+        Raises RejectedPlan when plan and trajectories do not fit, an update comes without those before it, or a
+        reference is asked for after the first update of the model.
         """
-        batch = self._packed(plan, trajectories)
-        metrics = {"masked_samples": float(batch.masked_samples), "rejected_rows": float(batch.rejected_rows),
-                   "trained_tokens": float(batch.tokens.sum())}
-        if not batch.rows:
-            return metrics
-        self._keep_reference(plan)
-        signals = self._estimated(batch, plan)
-        return {**metrics, **_counts(batch, signals), **self._run(batch, signals, plan, version_id)}
+        if update == 0:
+            self._step = self._begun(plan, trajectories)
+        step = self._step
+        if step is None or step.plan.n != plan.n:
+            raise RejectedPlan(f"update {update} of step {plan.n}: found no update of the step before it")
+        figures = {} if step.signals is None else self._run(step, step.signals, version_id, update)
+        self._step = None if update + 1 == plan.updates else step
+        return {**step.metrics, **figures} if update == 0 else figures
 
     def optim_step(self, lr: float, clip_norm: float) -> Metrics:
         """Apply AdamW at rate `lr` to the gradient, scaled down to norm `clip_norm` where it is larger, and clear it.
@@ -132,7 +139,12 @@ class Learner:
         return weights_bytes(self._ranks.whole(self._policy.trained))
 
     def snapshot(self) -> dict[str, bytes]:
-        """Return files from which `restore` goes on exactly, gradients in hand included."""
+        """Return files from which `restore` goes on exactly, gradients in hand included.
+
+        Raises RuntimeError between the updates of a step: what they share is kept nowhere.
+        """
+        if self._step is not None:
+            raise RuntimeError(f"snapshot: found step {self._step.plan.n} under way, expected its last update first")
         trained, whole = self._policy.trained, self._ranks.whole
         moments = {kind: whole({name: self._optimizer.state[parameter][kind] for name, parameter in trained.items()})
                    for kind in MOMENTS} if self._updates else {}
@@ -150,24 +162,7 @@ class Learner:
 
     def _log_probabilities(self, batch: Batch, temperature: float) -> Floats:
         """Return the log-probability of a batch's trained tokens under the present weights, [M]."""
-        return self._looked(batch, lambda micro: {"logp": self._policy(micro, temperature)[0]})["logp"]
-
-    def _looked(self, batch: Batch, look: Callable[[MicroBatch], Mapping[str, Tensor]]) -> dict[str, Floats]:
-        """Return what `look` says by name of each trained token, [M] of a micro-batch, for the whole batch, [M]."""
-        found: dict[str, Floats] = {}
-        with torch.no_grad():
-            for micro in chain.from_iterable(self._rounds(batch, np.ones(len(batch.rows), np.bool_))):
-                for name, values in look(micro).items():
-                    whole = found.setdefault(name, np.zeros(int(batch.tokens.sum())))
-                    whole[micro.token] = values.cpu().numpy()
-        return {name: self._ranks.sum(values) for name, values in found.items()}
-
-    def _rounds(self, batch: Batch, kept: Flags) -> Iterator[list[MicroBatch]]:
-        """Yield what this rank computes side by side; where only others still have something, nothing to train."""
-        rank, size = self._ranks.rank, self._ranks.size
-        waiting = cut(batch, kept, self._token_budget, size)
-        while together := list(islice(waiting, self._side_by_side * size)):
-            yield together[rank::size] or [nothing()]
+        return self._forward.told(batch, lambda micro: {"logp": self._policy(micro, temperature)[0]})["logp"]
 
     def _clip(self, clip_norm: float) -> float:
         """Scale the gradient down to norm `clip_norm` where it is larger and return the norm that it had."""
@@ -194,83 +189,67 @@ class Learner:
 
         An adapter's reference is the base, which is there at any time.
         """
-        if self._lora is not None or self._reference is not None or "logp_ref" not in _needs(plan):
+        if self._lora is not None or self._reference is not None or "logp_ref" not in needed(plan):
             return
         if self._updates:
             raise RejectedPlan("logp_ref: the first step of a model must use the reference for a later one to have it")
         self._reference = self._whole_policy(self._policy.trained)
 
-    def _estimated(self, batch: Batch, plan: StepPlan) -> Signals:
+    def _begun(self, plan: StepPlan, trajectories: Sequence[Trajectory]) -> _Step:
+        """Fix what every update of the step shares."""
+        batch = self._packed(plan, trajectories)
+        metrics = {"masked_samples": float(batch.masked_samples), "rejected_rows": float(batch.rejected_rows),
+                   "trained_tokens": 0.0}
+        if not batch.rows:
+            return _Step(plan, batch, None, metrics)
+        self._keep_reference(plan)
+        signals = self._estimated(plan, batch, trajectories)
+        return _Step(plan, batch, signals, {**metrics, **_counts(batch, signals)})
+
+    def _estimated(self, plan: StepPlan, batch: Batch, trajectories: Sequence[Trajectory]) -> Signals:
+        prior = Prior(self._forward, self._policy, self._logp_ref)
         try:
-            return estimate(batch, plan, self._known(batch, plan), self._states)
+            return estimate(batch, plan, prior.known(plan, batch, trajectories), self._states)
+        except Unpackable as problem:
+            raise RejectedPlan(str(problem)) from problem
         except (ValueError, KeyError) as problem:
             raise RejectedPlan(f"algorithm.advantage {plan.slots['advantage']['name']}: {problem}") from problem
 
-    def _known(self, batch: Batch, plan: StepPlan) -> Known:
-        """Return what S4 to S6 need of the whole batch before the step, by name, [M] each."""
-        wanted = frozenset().union(*(needs(plan.slots, slot) for slot in ("advantage", "modulation", "correction")))
-        wanted &= _FORWARD
-        return self._looked(batch, partial(self._told, plan, wanted)) if wanted else {}
-
-    def _told(self, plan: StepPlan, wanted: frozenset[str], micro: MicroBatch) -> dict[str, Tensor]:
-        seen = self._policy(micro, plan.temperature, expected="expected" in wanted)
-        told = dict(zip(("logp_old", "entropy", "expected"), seen, strict=False))
-        if "logp_ref" in wanted:
-            told["logp_ref"] = self._logp_ref(micro, plan)
-        return told
-
-    def _logp_ref(self, micro: MicroBatch, plan: StepPlan) -> Tensor:
+    def _logp_ref(self, micro: MicroBatch, temperature: float) -> Tensor:
         with torch.no_grad():
-            logp: Tensor = (self._reference or self._policy)(micro, plan.temperature, adapted=False)[0]
+            logp: Tensor = (self._reference or self._policy)(micro, temperature, adapted=False)[0]
         return logp
 
-    def _run(self, batch: Batch, signals: Signals, plan: StepPlan, version_id: str | None) -> Metrics:
-        """Forward and backward through the kept trajectories, some micro-batches side by side.
+    def _run(self, step: _Step, signals: Signals, version_id: str | None, update: int) -> Metrics:
+        """Forward and backward through an update's kept trajectories, some micro-batches side by side.
 
         Their shares of the loss are taken and their gradients added in order, so that the number of threads changes
         no bit.
         """
-        tally = Tally()
+        plan, batch, tally = step.plan, step.batch, Tally()
+        mine = signals.part == update % plan.minibatches
         comparable = np.array([one == (version_id or one) != "" for one in batch.version], np.bool_)
-        for together in self._rounds(batch, signals.kept):
+        for together in self._forward.rounds(batch, signals.kept & mine):
             parts = []
-            for micro, seen in zip(together, self._each(partial(self._look, plan), together), strict=True):
-                parts.append(share(micro, *seen, signals, plan, self._states, tally))
+            looks = self._forward.each(partial(self._look, plan, signals), together)
+            for micro, seen in zip(together, looks, strict=True):
+                parts.append(share(micro, seen, signals, plan, self._states, tally))
                 if len(micro.targets):
-                    self._tell(tally, micro, seen, comparable, plan)
-            self._backward(parts)
+                    _tell(tally, micro, seen)
+                    if plan.builder != "dataset" and update == 0:
+                        tally.add(*gap(micro, seen.logp, comparable))
+            self._forward.backward(parts, self._policy.trained)
             tally.loss = sum((float(part.detach()) for part in parts), tally.loss)
-        return Tally.joined(self._ranks.exchanged(tally.as_bytes())).figures()
+        figures = Tally.joined(self._ranks.exchanged(tally.as_bytes())).figures()
+        return {**figures, "trained_tokens": float(batch.tokens[mine].sum())}
 
-    def _each(self, work: Callable[[MicroBatch], Seen], items: list[MicroBatch]) -> Iterable[Seen]:
-        return map(work, items) if self._side_by_side == 1 else self._threads.map(work, items)
-
-    def _look(self, plan: StepPlan, micro: MicroBatch) -> Seen:
+    def _look(self, plan: StepPlan, signals: Signals, micro: MicroBatch) -> Seen:
         wanted = needs(plan.slots, "regularizers")
-        logp, entropy = self._policy(micro, plan.temperature, entropy_gradient="entropy" in wanted)
-        return logp, entropy, self._logp_ref(micro, plan) if "logp_ref" in wanted else None
-
-    def _backward(self, parts: list[Tensor]) -> None:
-        """Add the gradients of parts of the loss, in their order."""
-        if self._side_by_side == 1:
-            torch.autograd.backward(parts)  # which several ranks sum as it goes
-            return
-        for gradient in self._threads.map(self._gradient, parts):
-            self._add(gradient)
-
-    def _gradient(self, part: Tensor) -> tuple[Tensor, ...]:
-        return torch.autograd.grad(part, list(self._policy.trained.values()))
-
-    def _add(self, gradient: tuple[Tensor, ...]) -> None:
-        for parameter, more in zip(self._policy.trained.values(), gradient, strict=True):
-            parameter.grad = more.contiguous() if parameter.grad is None else parameter.grad.add_(more)
-
-    def _tell(self, tally: Tally, micro: MicroBatch, seen: Seen, comparable: Flags, plan: StepPlan) -> None:
-        logp, entropy, _ = seen
-        tally.forward_tokens += len(micro.ids)
-        tally.add({"entropy": float(entropy.detach().mean())}, len(logp))
-        if plan.builder != "dataset":
-            tally.add(*gap(micro, logp, comparable))
+        ids = signals.teaching.top_ids[micro.token] if signals.teaching and "support" in wanted else None
+        logp, entropy, *likeliest = self._policy(
+            micro, plan.temperature, entropy_gradient="entropy" in wanted, support=ids)
+        ref = self._logp_ref(micro, plan.temperature) if "logp_ref" in wanted else None
+        return Seen(logp, entropy, ref, (likeliest[0], likeliest[1]) if likeliest else None)
 
     def _resume(self, snapshot: Snapshot) -> None:
         for name, parameter in self._policy.trained.items():
@@ -290,11 +269,14 @@ def _adamw(parameters: Mapping[str, Tensor], spec: OptimizerSpec) -> torch.optim
     return torch.optim.AdamW(groups, lr=spec.lr, betas=(spec.beta1, spec.beta2), eps=spec.eps, fused=True)
 
 
-def _needs(plan: StepPlan) -> frozenset[str]:
-    return needs(plan.slots, "advantage") | needs(plan.slots, "modulation") | needs(plan.slots, "regularizers")
+def _tell(tally: Tally, micro: MicroBatch, seen: Seen) -> None:
+    tally.forward_tokens += len(micro.ids)
+    tally.add({"entropy": float(seen.entropy.detach().mean())}, len(seen.logp))
 
 
 def _counts(batch: Batch, signals: Signals) -> Metrics:
     groups, kept = np.unique(batch.group), np.unique(batch.group[signals.kept])
+    responses = sum(len(row.response) for rows in batch.rows for row in rows)
     return {**signals.metrics, "trajectories": float(len(batch.rows)),
-            "skipped_trajectories": float((~signals.kept).sum()), "skipped_groups": float(len(groups) - len(kept))}
+            "skipped_trajectories": float((~signals.kept).sum()), "skipped_groups": float(len(groups) - len(kept)),
+            "trained/mask_share": 1 - float(batch.tokens.sum()) / responses}

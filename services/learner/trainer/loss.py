@@ -1,6 +1,7 @@
 """Phase B: a micro-batch's share of the step's loss. Shares add up to the same loss however the step is cut."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,39 +14,86 @@ from hone.algorithms.losses import LOSSES
 from hone.algorithms.losses.inputs import LossInputs
 from hone.algorithms.method import Metrics, State
 from hone.algorithms.regularizers import REGULARIZERS
-from hone.algorithms.regularizers.inputs import RegularizerInputs
-from hone.algorithms.slots import old_policy
+from hone.algorithms.regularizers.inputs import RegularizerInputs, Support
+from hone.algorithms.slots import needs, old_policy
 from hone.trajectory.microbatches import MicroBatch
 from hone.trajectory.packing import Flags
 from hone.trajectory.plan import StepPlan
-from services.learner.trainer.signals import Signals, Term
+from services.learner.trainer.signals import Signals, Teaching, Term
 from services.learner.trainer.tally import Tally
 
 
+@dataclass(frozen=True)
+class Seen:
+    """What a forward told of a micro-batch's M trained tokens, float32 [M]; the first two have a gradient."""
+
+    logp: Tensor
+    entropy: Tensor
+    logp_ref: Tensor | None = None
+    likeliest: tuple[Tensor, Tensor] | None = None  # [M, K] and [M] with gradient: the teacher's ids, and all others
+
+
 def share(
-    micro: MicroBatch, logp: Tensor, entropy: Tensor, logp_ref: Tensor | None, signals: Signals, plan: StepPlan,
-    states: dict[str, State], tally: Tally,
+    micro: MicroBatch, seen: Seen, signals: Signals, plan: StepPlan, states: dict[str, State], tally: Tally,
 ) -> Tensor:
     """Return a micro-batch's share of the loss (S6, S7, S9, weighted by S8) and tally its figures.
 
-    logp, entropy: float32 [M] with gradient; logp_ref [M] where a regularizer needs it. The batch is on-policy for
-    its one update: logp_old is logp without gradient, or in bypass mode what the sampler said. A micro-batch that
-    trains nothing has a share of 0, which still reaches every parameter.
+    In a step of one update the batch is on-policy: logp_old is logp without gradient. In bypass mode it is what the
+    sampler said. A micro-batch that trains nothing has a share of 0, which still reaches every parameter.
     """
+    logp = seen.logp
     if not len(logp):
         return logp.sum()
     sampled, trajectory = _on(logp, micro.logp_sample).float(), _on(logp, micro.trajectory)
-    old = sampled if old_policy(plan.slots) == "sampler" else logp.detach()
+    before = _before(logp, micro, signals)
+    old = sampled if old_policy(plan.slots) == "sampler" else before
     weight = _apply(CORRECTIONS, "correction", plan.slots["correction"],
-                    CorrectionInputs(logp.detach(), sampled, trajectory, len(signals.scale), signals.mean_weight),
+                    CorrectionInputs(before, sampled, trajectory, signals.trajectories, signals.mean_weight),
                     states, tally)
-    inputs = LossInputs(logp, old, logp, trajectory, len(signals.scale))
+    inputs = LossInputs(logp, old, logp, trajectory, signals.trajectories)
     policy = [_part(term, micro, inputs, weight, plan, states, tally, alone=len(signals.terms) == 1)
               for term in signals.terms]
-    scale, seen = signals.scale.to(logp.device)[trajectory], RegularizerInputs(logp, logp_ref, entropy, old)
-    others = [(scale * _apply(REGULARIZERS, f"{slot['name']}.{place}", slot, seen, states, tally)).sum()
-              for place, slot in enumerate(plan.slots["regularizers"])]
+    if plan.updates > 1 or old is sampled:
+        tally.spread("loss/ratio", inputs.ratio().detach())
+    others = _regularizers(micro, seen, old, signals, plan, states, tally)
     return torch.stack([*policy, *others]).sum()
+
+
+def _before(logp: Tensor, micro: MicroBatch, signals: Signals) -> Tensor:
+    """Return the trainer's log-probabilities before the step's first update."""
+    return logp.detach() if signals.logp_old is None else _taken(signals.logp_old, micro, logp)
+
+
+def _regularizers(
+    micro: MicroBatch, seen: Seen, old: Tensor, signals: Signals, plan: StepPlan, states: dict[str, State],
+    tally: Tally,
+) -> list[Tensor]:
+    """Return each regularizer's share; one that reads a teacher is averaged over the tokens that it speaks of."""
+    teaching = signals.teaching
+    inputs = RegularizerInputs(seen.logp, seen.logp_ref, seen.entropy, old)
+    if teaching is not None:
+        inputs = replace(
+            inputs, logp_teacher=_taken(teaching.logp, micro, old), known=_taken(teaching.known, micro, old),
+            support=_support(micro, seen, teaching))
+    shares = []
+    for place, slot in enumerate(plan.slots["regularizers"]):
+        alone = {"regularizers": [slot]}
+        taught = teaching is not None and needs(alone, "regularizers") & {"logp_teacher", "support"}
+        scale = _taken(teaching.scale if teaching is not None and taught else signals.scale, micro, old)
+        shares.append((scale * _apply(REGULARIZERS, f"regularizers/{slot['name']}.{place}", slot, inputs, states, tally)
+                       ).sum())
+    return shares
+
+
+def _support(micro: MicroBatch, seen: Seen, teaching: Teaching) -> Support | None:
+    if seen.likeliest is None:
+        return None
+    return Support(_taken(teaching.top_logp, micro, seen.logp), *seen.likeliest)
+
+
+def _taken(values: Tensor, micro: MicroBatch, like: Tensor) -> Tensor:
+    """Return a micro-batch's tokens of the step's, where `like` is."""
+    return values[_on(values, micro.token)].to(like.device)
 
 
 def _part(
@@ -53,8 +101,7 @@ def _part(
     tally: Tally, *, alone: bool,
 ) -> Tensor:
     """Return one term's share: its policy loss over its own tokens, weighted by S6 and S8."""
-    token = _on(weight, micro.token)
-    scale, advantage, before = (values.to(weight.device)[token]
+    scale, advantage, before = (_taken(values, micro, weight)
                                 for values in (term.scale, term.advantage, term.unmodulated))
     own = slice(None) if alone else scale.nonzero().squeeze(1)
     mine = LossInputs(inputs.logp[own], inputs.logp_old[own], advantage[own],

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,11 +20,28 @@ from hone.algorithms.method import Metrics, State
 from hone.algorithms.modulations import MODULATIONS
 from hone.algorithms.modulations.inputs import ModulationInputs
 from hone.algorithms.slots import needs
-from hone.trajectory.packing import Batch, Flags, Floats
+from hone.trajectory.packing import Batch, Flags, Floats, Ints
 from hone.trajectory.plan import StepPlan
+from hone.trajectory.teaching import Taught
 
-Known = Mapping[str, Floats]
-"""What a forward over the whole batch told of its trained tokens, [M] each, by the names that `needs` uses."""
+
+@dataclass(frozen=True)
+class Known:
+    """What was found out of a step's M trained tokens before its first update, float64 [M]; None: no slot reads it."""
+
+    logp_old: Floats | None = None
+    logp_ref: Floats | None = None
+    entropy: Floats | None = None
+    expected: Floats | None = None
+    values: Floats | None = None
+    taught: Taught | None = None
+
+    @cached_property
+    def logp_teacher(self) -> Floats | None:
+        """The teacher's word; where it has none, the policy's own, so that there is no gap between them."""
+        if self.taught is None or self.logp_old is None:
+            return None
+        return np.where(self.taught.known, self.taught.logp, self.logp_old)
 
 
 @dataclass(frozen=True)
@@ -38,35 +56,71 @@ class Term:
 
 
 @dataclass(frozen=True)
+class Teaching:
+    """A teacher's word as regularizers read it: [M] and [M, K]."""
+
+    logp: Tensor  # float32 [M]
+    known: Tensor  # bool [M]
+    top_ids: Ints  # [M, K]
+    top_logp: Tensor  # float32 [M, K]
+    scale: Tensor  # float32 [M], weight of a token in a mean over those that the teacher speaks of
+
+
+@dataclass(frozen=True)
 class Signals:
     """What phase A fixes for a step of B trajectories and M trained tokens."""
 
+    trajectories: int  # B
+    part: Ints  # [B], which of the step's parts a trajectory belongs to
     terms: list[Term]
-    scale: Tensor  # float32 [B], weight of each of a trajectory's tokens in what regularizes
+    scale: Tensor  # float32 [M], weight of each token in what regularizes
     kept: Flags  # [B], False where the gradient is provably zero
     mean_weight: float  # of S6 over the step, where it is to be 1
     metrics: Metrics
+    logp_old: Tensor | None = None  # float32 [M], where the step has several updates
+    teaching: Teaching | None = None
 
 
 def estimate(batch: Batch, plan: StepPlan, known: Known, states: dict[str, State]) -> Signals:
-    """Apply S4, S5 and S8 to a batch that is not empty; `known` has what the fillings of S4 and S5 need.
+    """Apply S4, S5 and S8 to a batch that is not empty; `known` has what the slots need.
 
-    The slots' new state replaces the old in `states`.
+    Statistics are the whole step's, denominators those of each of its parts. The slots' new state replaces the old in
+    `states`.
     """
-    estimated, metrics = _apply(ADVANTAGES, "advantage", plan, _advantage_inputs(batch, plan, known), states)
-    tracks = _tracks(estimated, batch)
+    estimated, metrics = _apply(ADVANTAGES, "advantage", plan, advantage_inputs(batch, plan, known), states)
+    tracks, part = _tracks(estimated, batch), _parts(batch.group, plan.minibatches)
     modulated, told = _modulated(tracks, batch, plan, known, states)
-    terms = [_term(track, before, batch, plan) for before, track in zip(tracks, modulated, strict=True)]
-    scale = _scale(batch.tokens, plan)
-    return Signals(terms, torch.from_numpy(scale).float(), _kept(terms, batch, plan.slots),
-                   _mean_weight(batch, plan, known), {**metrics, **told})
+    terms = [_term(track, before, batch, part, plan) for before, track in zip(tracks, modulated, strict=True)]
+    every, moving = np.ones(int(batch.tokens.sum()), np.bool_), _moving(terms, batch)
+    metrics = {**metrics, "zero_share": float((~moving).mean())}
+    return Signals(
+        len(batch.tokens), part, terms, _tensor(_scale(every, batch, part, plan)), _kept(moving, plan.slots),
+        _mean_weight(batch, plan, known), _named("advantage", metrics) | told,
+        _tensor(known.logp_old) if plan.updates > 1 and known.logp_old is not None else None,
+        None if known.taught is None else _teaching(known.taught, batch, part, plan))
 
 
-def _advantage_inputs(batch: Batch, plan: StepPlan, known: Known) -> AdvantageInputs:
-    kl = known["logp_old"] - known["logp_ref"] if "logp_ref" in known else None
+def advantage_inputs(batch: Batch, plan: StepPlan, known: Known) -> AdvantageInputs:
+    """Return what S4 reads of a batch."""
+    old, ref = known.logp_old, known.logp_ref
     return AdvantageInputs(
-        batch.reward, batch.group, batch.tokens, batch.baseline, kl, logp_old=known.get("logp_old"),
+        batch.reward, batch.group, batch.tokens, batch.baseline, None if old is None or ref is None else old - ref,
+        logp_old=old, logp_teacher=known.logp_teacher, values=known.values,
         components=batch.components, turns=batch.turns, step=plan.n - 1, steps=plan.steps)
+
+
+def _parts(group: Ints, parts: int) -> Ints:
+    """Deal groups out in order to `parts` parts of equally many, up to one; [B]."""
+    groups, places = np.unique(group, return_inverse=True)
+    return places * parts // max(1, len(groups))
+
+
+def _named(slot: str, metrics: Metrics) -> Metrics:
+    return {f"{slot}/{name}": value for name, value in metrics.items()}
+
+
+def _tensor(values: Floats) -> Tensor:
+    return torch.from_numpy(values).float()
 
 
 def _apply(
@@ -94,7 +148,7 @@ def _modulated(
         if track.loss == "policy":
             inputs = _modulation_inputs(track, batch, plan, known)
             advantage, metrics = _apply(MODULATIONS, "modulation", plan, inputs, states)
-        told |= {f"modulation/{name}": value for name, value in metrics.items()}
+        told |= _named("modulation", metrics)
         advantages.append(advantage)
     return [replace(track, advantage=new) for track, new in zip(tracks, advantages, strict=True)], told
 
@@ -102,8 +156,9 @@ def _modulated(
 def _modulation_inputs(track: Track, batch: Batch, plan: StepPlan, known: Known) -> ModulationInputs:
     low, high = _band(plan)
     return ModulationInputs(
-        track.advantage, batch.tokens, known.get("logp_old"), known.get("logp_old"), known.get("entropy"),
-        known.get("expected"), step=plan.n - 1, clip_low=low, clip_high=high)
+        track.advantage, batch.tokens, known.logp_old, known.logp_old, known.entropy, known.expected,
+        known.logp_teacher, None if known.taught is None else known.taught.known, step=plan.n - 1, clip_low=low,
+        clip_high=high)
 
 
 def _band(plan: StepPlan) -> tuple[float, float]:
@@ -112,36 +167,49 @@ def _band(plan: StepPlan) -> tuple[float, float]:
     return params.token_band() if isinstance(params, ClipParams) else (1.0, np.inf)
 
 
-def _term(before: Track, track: Track, batch: Batch, plan: StepPlan) -> Term:
-    tokens = np.add.reduceat(track.counts.astype(np.int64), batch.offsets)
-    weights = np.repeat(_scale(tokens, plan), batch.tokens) * track.counts * track.weight
-    advantage, unmodulated, scale = (
-        torch.from_numpy(values).float() for values in (track.advantage, before.advantage, weights))
-    return Term(track.name, advantage, unmodulated, scale, None if track.loss == "policy" else track.loss)
+def _term(before: Track, track: Track, batch: Batch, part: Ints, plan: StepPlan) -> Term:
+    scale = _scale(track.counts, batch, part, plan) * track.weight
+    return Term(track.name, _tensor(track.advantage), _tensor(before.advantage), _tensor(scale),
+                None if track.loss == "policy" else track.loss)
 
 
-def _scale(tokens: Any, plan: StepPlan) -> Floats:
+def _teaching(taught: Taught, batch: Batch, part: Ints, plan: StepPlan) -> Teaching:
+    return Teaching(
+        _tensor(taught.logp), torch.from_numpy(taught.known), taught.top_ids, _tensor(taught.top_logp),
+        _tensor(_scale(taught.known, batch, part, plan)))
+
+
+def _scale(counts: Flags, batch: Batch, part: Ints, plan: StepPlan) -> Floats:
+    """Return the weight of each token [M] in S8's mean over those that count, taken over each part by itself."""
     filling = plan.slots["aggregation"]
-    scale, _, _ = AGGREGATIONS[filling["name"]](AggregationInputs(tokens, plan.max_tokens), filling["params"], {})
-    return scale
+    tokens, weights = np.add.reduceat(counts.astype(np.int64), batch.offsets), np.zeros(len(batch.tokens))
+    for mine in (part == number for number in np.unique(part)):
+        inputs = AggregationInputs(tokens[mine], plan.max_tokens)
+        weights[mine], _, _ = AGGREGATIONS[filling["name"]](inputs, filling["params"], {})
+    return np.repeat(weights, batch.tokens) * counts
 
 
 def _mean_weight(batch: Batch, plan: StepPlan, known: Known) -> float:
     """Return the mean weight of S6 over the trained tokens where it is to be divided by; 1 where nothing is left."""
-    if "logp_old" not in needs(plan.slots, "correction"):
+    if known.logp_old is None or "logp_old" not in needs(plan.slots, "correction"):
         return 1.0
     filling = plan.slots["correction"]
     sampled = [logp for rows in batch.rows for row in rows for logp in row.logp_sample]
     trajectory = np.repeat(np.arange(len(batch.tokens)), batch.tokens)
-    inputs = CorrectionInputs(torch.from_numpy(known["logp_old"]), torch.tensor(sampled, dtype=torch.float64),
+    inputs = CorrectionInputs(torch.from_numpy(known.logp_old), torch.tensor(sampled, dtype=torch.float64),
                               torch.from_numpy(trajectory), len(batch.tokens))
     weight, _, _ = CORRECTIONS[filling["name"]](inputs, filling["params"], {})
     return float(weight.mean()) or 1.0
 
 
-def _kept(terms: Iterable[Term], batch: Batch, slots: Mapping[str, Any]) -> Flags:
-    """A trajectory whose advantages are all exactly 0 has no gradient unless a regularizer gives it one."""
-    if not slots.get("skip_zero_advantage", True) or needs(slots, "regularizers") or slots["loss"]["name"] == "mle":
-        return np.ones(len(batch.tokens), np.bool_)
+def _moving(terms: Iterable[Term], batch: Batch) -> Flags:
+    """Return which trajectories have an advantage that is not exactly 0, [B]."""
     moving = sum(np.asarray(term.advantage * term.scale != 0) for term in terms)
     return np.logical_or.reduceat(np.asarray(moving, np.bool_), batch.offsets)
+
+
+def _kept(moving: Flags, slots: Mapping[str, Any]) -> Flags:
+    """A trajectory whose advantages are all exactly 0 has no gradient unless a regularizer gives it one."""
+    if not slots.get("skip_zero_advantage", True) or needs(slots, "regularizers") or slots["loss"]["name"] == "mle":
+        return np.ones(len(moving), np.bool_)
+    return moving

@@ -4,7 +4,13 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+import numpy as np
+from torch import Tensor
+
 from hone.algorithms.method import Metrics
+
+_SHARES = (5, 50, 95)
+"""Percent of the values that lie below the quantiles that are told."""
 
 
 @dataclass
@@ -16,22 +22,26 @@ class Tally:
     _sums: dict[str, float] = field(default_factory=dict)
     _weights: dict[str, float] = field(default_factory=dict)
     _largest: dict[str, float] = field(default_factory=dict)
+    _spread: dict[str, list[float]] = field(default_factory=dict)
 
     def as_bytes(self) -> bytes:
         """Return it as JSON, for other ranks."""
-        return json.dumps([self.loss, self.forward_tokens, self._sums, self._weights, self._largest]).encode()
+        told = [self.loss, self.forward_tokens, self._sums, self._weights, self._largest, self._spread]
+        return json.dumps(told).encode()
 
     @classmethod
     def joined(cls, told: Iterable[bytes]) -> "Tally":
         """Return the tally of all micro-batches from those of every rank, as `as_bytes` wrote them."""
         whole = cls()
-        for loss, tokens, sums, weights, largest in map(json.loads, told):
+        for loss, tokens, sums, weights, largest, spread in map(json.loads, told):
             whole.loss, whole.forward_tokens = whole.loss + loss, whole.forward_tokens + tokens
             for name, weight in weights.items():
                 whole._sums[name] = whole._sums.get(name, 0.0) + sums[name]
                 whole._weights[name] = whole._weights.get(name, 0.0) + weight
             for name, value in largest.items():
                 whole._largest[name] = max(value, whole._largest.get(name, value))
+            for name, values in spread.items():
+                whole._spread.setdefault(name, []).extend(values)
         return whole
 
     def add(self, metrics: Metrics, tokens: int) -> None:
@@ -43,7 +53,13 @@ class Tally:
                 self._sums[name] = self._sums.get(name, 0.0) + value * tokens
                 self._weights[name] = self._weights.get(name, 0.0) + tokens
 
+    def spread(self, name: str, values: Tensor) -> None:
+        """Take in each of a micro-batch's values [M], of which quantiles are told."""
+        self._spread.setdefault(name, []).extend(values.tolist())
+
     def figures(self) -> Metrics:
-        """Return every sum, mean and largest value by name."""
+        """Return every sum, mean, largest value and quantile by name."""
         means = {name: total / self._weights[name] for name, total in self._sums.items()}
-        return {"loss": self.loss, "forward_tokens": float(self.forward_tokens), **means, **self._largest}
+        quantiles = {f"{name}_p{share:02d}": float(np.percentile(values, share))
+                     for name, values in self._spread.items() for share in _SHARES}
+        return {"loss": self.loss, "forward_tokens": float(self.forward_tokens), **means, **self._largest, **quantiles}

@@ -22,7 +22,7 @@ from tests.integration.learner import ranked
 from tests.integration.learner.ranked import CASES
 
 EXACT = {"trajectories", "trained_tokens", "masked_samples", "rejected_rows", "skipped_groups", "skipped_trajectories",
-         "forward_tokens", "zero_variance_groups"}
+         "forward_tokens", "advantage/zero_variance_groups"}
 
 
 @contextmanager

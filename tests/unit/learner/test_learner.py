@@ -117,7 +117,7 @@ def test_skipping_groups_without_gradient_changes_nothing_but_the_work():
     skipped, skipped_gradient = gradient(half_without_variance({}))
     computed, computed_gradient = gradient(half_without_variance({"skip_zero_advantage": False}))
     assert (skipped["skipped_groups"], computed["skipped_groups"]) == (3, 0)
-    assert skipped["zero_variance_groups"] == 3
+    assert skipped["advantage/zero_variance_groups"] == 3
     assert skipped["forward_tokens"] < computed["forward_tokens"]
     assert skipped["trained_tokens"] == computed["trained_tokens"]
     assert_equal_gradients(skipped_gradient, computed_gradient)

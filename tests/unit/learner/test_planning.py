@@ -6,6 +6,7 @@ import pytest
 
 from hone.algorithms import presets
 from hone.spec.run import AlgorithmSpec, RunSpec
+from services.learner.driver.operations import step_operations
 from services.learner.driver.planning import choose, learning_rate, rollout_plan, supervised_plan
 
 
@@ -29,21 +30,40 @@ GROUPS = [sample(101, 0, 1.0), sample(101, 1, 0.0), sample(102, 0, 1.0), sample(
 
 
 def test_without_a_filter_every_group_counts_even_one_without_signal() -> None:
-    choice = choose(GROUPS, slots(preset="grpo"), prompts=2)
+    choice = choose(GROUPS, slots(preset="grpo"), prompts=2, states={})
     assert [group[0]["group_id"] for group in choice.kept] == [101, 102]
     assert choice.filtered_ids == []
 
 
 def test_dynamic_sampling_removes_groups_without_signal_and_names_them() -> None:
-    choice = choose(GROUPS, slots(preset="dapo"), prompts=2)
+    choice = choose(GROUPS, slots(preset="dapo"), prompts=2, states={})
     assert [group[0]["group_id"] for group in choice.kept] == [101]
     assert choice.filtered_ids == [102]
+
+
+def test_a_filter_goes_on_from_the_step_before_and_the_plan_keeps_its_state() -> None:
+    chosen = slots(filter={"name": "length_band", "params": {"memory": 0.5}})
+    choice = choose(GROUPS, chosen, 2, {"filter": {"keep_rate": 0.8}})
+    assert choice.state == {"keep_rate": 0.5 * 0.8 + 0.5 * 0.5}
+    plan, _ = rollout_plan(spec(), chosen, 2, choice, lambda _: {})
+    assert plan.state == {"filter": choice.state}
+
+
+@pytest.mark.parametrize(("changes", "expected"), [
+    ({}, ""), ({"roles": {"teacher": {"model": "run_t"}}}, "model"),
+    ({"contexts": {"privileged": [{"text": "hint"}], "top_k": 4}}, "context")])
+def test_a_plan_says_whose_word_is_read_and_how_often_it_updates(changes: dict[str, Any], expected: str) -> None:
+    made = spec(**changes, batch={"prompts": 2, "samples": 2, "minibatches": 2, "epochs": 3})
+    plan, _ = rollout_plan(made, slots(), 1, choose(GROUPS, slots(), 2, {}), lambda _: {})
+    assert (plan.teacher, plan.top_k, plan.updates) == (expected, 4 if expected == "context" else 0, 6)
+    kinds = [kind for _, kind, _ in step_operations("run_a", plan)]
+    assert kinds == ["forward_backward", "optim_step"] * 6 + ["save"]
 
 
 def test_plan_names_grades_rewards_and_parts_in_request_order() -> None:
     samples = [*GROUPS[:2], sample(102, 0, None, status="infra_error"), GROUPS[3]]
     chosen = slots(preset="grpo")
-    plan, metrics = rollout_plan(spec(), chosen, 3, choose(samples, chosen, 2), lambda _: pytest.fail("not asked"))
+    plan, metrics = rollout_plan(spec(), chosen, 3, choose(samples, chosen, 2, {}), lambda _: pytest.fail("not asked"))
     assert [group.group_id for group in plan.groups] == [101, 102]
     assert plan.groups[1].rewards == [None, 1.0]
     assert plan.groups[1].grade_ids == [1020, 1021]
@@ -55,7 +75,7 @@ def test_plan_names_grades_rewards_and_parts_in_request_order() -> None:
 
 def test_rloo_gets_the_running_means_of_its_prompts() -> None:
     chosen = slots(preset="rloo")
-    plan, _ = rollout_plan(spec(), chosen, 1, choose(GROUPS, chosen, 2), lambda hashes: {hashes[0]: 0.25})
+    plan, _ = rollout_plan(spec(), chosen, 1, choose(GROUPS, chosen, 2, {}), lambda hashes: {hashes[0]: 0.25})
     assert [group.baseline for group in plan.groups] == [0.25, None]
 
 

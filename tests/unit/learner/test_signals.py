@@ -9,7 +9,7 @@ from hone.algorithms.advantages.inputs import Track
 from hone.algorithms.method import Method
 from hone.trajectory.packing import pack
 from services.learner.trainer.learner import Learner
-from services.learner.trainer.signals import estimate
+from services.learner.trainer.signals import Known, estimate
 from tests.unit.learner.test_learner import OPTIMIZER, assert_equal_gradients, gradient, learner
 from tests.unit.trajectory.samples import call, plan, random_episodes, random_step, trajectory
 
@@ -37,7 +37,7 @@ def tracks(monkeypatch):
 def test_a_track_is_averaged_over_its_own_tokens(aggregation, whole, first):
     step = plan({0: [1.0, 0.0]}, {"aggregation": {"name": aggregation}})
     batch = pack(step, [trajectory(0, 0, call([1], [2, 3])), trajectory(0, 1, call([1], [2, 3, 4, 5]))])
-    everywhere, alone = estimate(batch, step, {}, {}).terms
+    everywhere, alone = estimate(batch, step, Known(), {}).terms
     np.testing.assert_allclose(everywhere.scale, whole)
     np.testing.assert_allclose(alone.scale, first)
     assert (everywhere.loss, alone.loss) == (None, "reinforce")

@@ -162,3 +162,26 @@ def test_entropy_has_no_gradient_unless_asked_for():
     [micro] = cut(pack(*random_step(groups=1)), np.ones(4, np.bool_), 1000)
     assert not toy_policy()(micro)[1].requires_grad
     assert toy_policy()(micro, entropy_gradient=True)[1].requires_grad
+
+
+@pytest.mark.parametrize("rows", [1 << 24, 64])
+def test_chosen_ids_and_the_rest_are_the_whole_distribution(monkeypatch, rows):
+    monkeypatch.setattr(policy, "_LOGITS_AT_ONCE", rows)
+    trained, step = toy_policy(), pack(*random_step())
+    [micro] = cut(step, np.ones(len(step.rows), np.bool_), 10_000)
+    with torch.no_grad():
+        _, _, ids, logp = trained(micro, top_k=5)
+        told, _, likeliest, rest = trained(micro, support=ids.numpy())
+    torch.testing.assert_close(likeliest, logp)
+    assert (logp[:, :-1] >= logp[:, 1:]).all()
+    torch.testing.assert_close(likeliest.exp().sum(-1) + rest.exp(), torch.ones(len(told)))
+
+
+def test_all_ids_leave_no_rest_and_a_gradient_that_is_a_number():
+    trained, step = toy_policy(), pack(*random_step())
+    [micro] = cut(step, np.ones(len(step.rows), np.bool_), 10_000)
+    size = trained.architecture.vocab_size
+    _, _, logp, rest = trained(micro, support=np.tile(np.arange(size), (len(micro.targets), 1)))
+    assert rest.isneginf().all()
+    logp.sum().backward()
+    assert all(torch.isfinite(tensor.grad).all() for tensor in trained.trained.values())

@@ -1,12 +1,13 @@
 """Small trajectories and plans for packing and training tests."""
 
+import math
 import random
 from dataclasses import replace
 
 from hone.algorithms.presets import resolve
 from hone.spec.run import AlgorithmSpec
 from hone.trajectory.plan import GroupPlan, StepPlan
-from hone.trajectory.records import Call, Step, Trajectory, VersionSpan
+from hone.trajectory.records import Call, Context, Scored, Step, Trajectory, VersionSpan
 
 
 def call(prompt, completion, index=0, **changes):
@@ -75,3 +76,25 @@ def _random_episode(draw, group, index, opening, vocabulary):
         text = [*text, *completion, *(draw.randrange(vocabulary) for _ in range(2))]
     made = trajectory(group, index, *calls)
     return replace(made, steps=steps, task_hash=f"task {group}")
+
+
+def with_teacher(trajectories, vocabulary=32, top_k=3, seed=0):
+    """The same trajectories with a teacher's word on each of the policy's calls but every seventh."""
+    draw = random.Random(seed)
+
+    def word(one):
+        count = len(one.completion_ids)
+        ids = [identity for _ in range(count) for identity in draw.sample(range(vocabulary), top_k)]
+        logp = [math.log(share / 10) for _ in range(count) for share in range(top_k, 0, -1)]
+        return Scored("teacher", "ver_t", [-4 * draw.random() for _ in range(count)], ids, logp)
+
+    return [replace(one, calls=[
+        each if draw.random() < 1 / 7 else replace(each, scored=[word(each)]) for each in one.calls])
+        for one in trajectories]
+
+
+def with_context(trajectories, text=(7, 8), left_out=()):
+    """The same trajectories with `text` before each prompt as a privileged context, but for these (group, index)."""
+    return [one if (one.group_id, one.index) in left_out else replace(one, calls=[
+        replace(each, contexts=[Context("privileged", [*text, *each.prompt_ids], "hash")]) for each in one.calls])
+        for one in trajectories]

@@ -81,7 +81,7 @@ def test_rewards_that_are_no_finite_number_are_rejected_and_counted(reward):
 @pytest.mark.parametrize(("rule", "kept"), [("keep", 2), ("drop", 1)])
 def test_truncated_rows_are_kept_or_dropped_as_the_plan_says(rule, kept):
     samples = [trajectory(0, 0, call([1], [2], finish_reason="length")), trajectory(0, 1, call([1], [3]))]
-    batch = pack(plan({0: [1.0, 0.0]}, loss_mask_truncated=rule), samples)
+    batch = pack(plan({0: [1.0, 0.0]}, {"truncated": rule}), samples)
     assert len(batch.rows) == kept
     assert batch.masked_samples == 2 - kept
 

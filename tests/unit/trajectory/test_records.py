@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from hone.trajectory import parts
-from hone.trajectory.records import Call, Step, Trajectory, VersionSpan
+from hone.trajectory.records import Call, Context, Scored, Step, Trajectory, VersionSpan
 
 CALL = parts.SCHEMA.field("calls").type.value_type
 STORED = {
@@ -14,6 +14,8 @@ STORED = {
     Call: [field.name for field in CALL],
     Step: [field.name for field in parts.SCHEMA.field("steps").type.value_type],
     VersionSpan: [field.name for field in CALL.field("versions").type.value_type],
+    Context: [field.name for field in CALL.field("contexts").type.value_type],
+    Scored: [field.name for field in CALL.field("scored").type.value_type],
 }
 
 

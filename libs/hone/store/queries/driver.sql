@@ -10,7 +10,7 @@ WHERE id = (
     SELECT id FROM runs
     WHERE state IN ('queued', 'running', 'paused') AND (lease_expires IS NULL OR lease_expires <= now())
     ORDER BY created_at, id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED)
-RETURNING id, tenant_id, spec, policy_model_id, lease_epoch, traceparent
+RETURNING id, tenant_id, spec, policy_model_id, roles, lease_epoch, traceparent
 
 -- name: renew_lease
 UPDATE runs SET lease_expires = now() + make_interval(secs => %(lease_s)s)
@@ -24,9 +24,14 @@ WHERE id = %(run_id)s AND lease_epoch = %(epoch)s AND state IN ('running', 'paus
 SELECT r.desired, r.state, r.waiting_for, r.deadline <= now() AS past_deadline, last.committed, last.planned,
     (SELECT id FROM versions v
         WHERE v.model_id = r.policy_model_id AND v.number = last.committed AND v.state = 'live') AS version_id,
+    ARRAY(SELECT role FROM jsonb_each_text(r.roles) AS named (role, model_id) WHERE NOT EXISTS (
+        SELECT FROM versions v WHERE v.model_id = named.model_id AND v.number = 0 AND v.state = 'live')
+        ORDER BY role) AS unpublished,
     coalesce(
         (SELECT reason FROM operations o WHERE o.model_id = r.policy_model_id AND o.state = 'failed'
             AND o.kind <> 'export' ORDER BY seq LIMIT 1),
+        (SELECT format('the %%s''s model: %%s', role, o.reason) FROM jsonb_each_text(r.roles) AS named (role, model_id)
+            JOIN operations o USING (model_id) WHERE o.state = 'failed' ORDER BY role, seq LIMIT 1),
         (SELECT format('%%s group %%s: %%s', purpose, request_no, refused) FROM groups g
             WHERE g.run_id = r.id AND g.state = 'requested' AND g.refused IS NOT NULL ORDER BY g.id LIMIT 1)) AS failure
 FROM runs r, LATERAL (
@@ -48,10 +53,15 @@ FROM groups g WHERE run_id = %(run_id)s AND state IN ('requested', 'ready') GROU
 -- name: next_request
 SELECT coalesce(max(request_no) + 1, 0) AS request_no FROM groups WHERE run_id = %(run_id)s AND purpose = %(purpose)s
 
+-- name: next_place
+-- The first of the run's own tasks that no group has: each is asked once, to be trained on or only to be judged.
+SELECT count(*) AS place FROM groups
+WHERE run_id = %(run_id)s AND purpose IN ('train', 'probe') AND kind = 'generate'
+
 -- name: request_groups
-INSERT INTO groups (tenant_id, run_id, purpose, request_no, step, series, task, task_hash, n, sampling, grader,
+INSERT INTO groups (tenant_id, run_id, purpose, kind, request_no, step, series, task, task_hash, n, sampling, grader,
                     model_id, version_id, deadline, traceparent)
-SELECT %(tenant_id)s, %(run_id)s, %(purpose)s, g.request_no, %(step)s, %(series)s, g.task, g.task_hash, g.n,
+SELECT %(tenant_id)s, %(run_id)s, %(purpose)s, %(kind)s, g.request_no, %(step)s, %(series)s, g.task, g.task_hash, g.n,
     %(sampling)s, %(grader)s, %(model_id)s, %(version_id)s,
     least(r.deadline, now() + make_interval(secs => %(deadline_s)s)), %(traceparent)s
 FROM unnest(%(request_nos)s::int[], %(tasks)s::jsonb[], %(task_hashes)s::text[], %(ns)s::int[])
@@ -82,9 +92,38 @@ FROM (
     ORDER BY group_id, index, component, regrade_no DESC) newest
 GROUP BY group_id, index
 
+-- name: extracted
+-- The answers that graders read out of samples, where they told.
+SELECT id, extracted FROM grades WHERE id = ANY (%(grade_ids)s::bigint[]) AND extracted IS NOT NULL
+
+-- name: newest_collection
+SELECT version, state FROM collections WHERE run_id = %(run_id)s AND name = %(name)s ORDER BY version DESC LIMIT 1
+
+-- name: add_collection
+INSERT INTO collections (run_id, tenant_id, name, version, state)
+VALUES (%(run_id)s, %(tenant_id)s, %(name)s, %(version)s, %(state)s)
+
+-- name: add_items
+INSERT INTO collection_items (run_id, tenant_id, name, version, place, body)
+SELECT %(run_id)s, %(tenant_id)s, %(name)s, %(version)s, i.place - 1, i.body
+FROM unnest(%(bodies)s::jsonb[]) WITH ORDINALITY AS i (body, place)
+
+-- name: items
+-- In the order asked for; one that is asked for twice comes twice.
+SELECT i.version, i.place, i.body
+FROM unnest(%(versions)s::int[], %(places)s::int[]) WITH ORDINALITY AS wanted (version, place, turn)
+JOIN collection_items i ON i.run_id = %(run_id)s AND i.name = %(name)s
+    AND i.version = wanted.version AND i.place = wanted.place
+ORDER BY wanted.turn
+
 -- name: plan_step
 INSERT INTO steps (run_id, tenant_id, n, epoch, plan, group_ids, dropped_ids, traceparent)
 VALUES (%(run_id)s, %(tenant_id)s, %(n)s, %(epoch)s, %(plan)s, %(group_ids)s, %(dropped_ids)s, %(traceparent)s)
+
+-- name: slot_states
+-- After the last step, up to this one, that trained the run's own tasks.
+SELECT plan -> 'state' AS states FROM steps
+WHERE run_id = %(run_id)s AND n <= %(n)s AND coalesce(plan ->> 'kind', 'generate') = 'generate' ORDER BY n DESC LIMIT 1
 
 -- name: step_times
 SELECT coalesce((SELECT min(g.created_at) FROM groups g WHERE g.id = ANY (s.group_ids)), s.planned_at) AS requested_at,
@@ -149,7 +188,9 @@ WHERE tenant_id = %(tenant_id)s AND id = %(id)s
 
 -- name: cancel_operations
 UPDATE operations SET state = 'failed', error_category = 'user', reason = %(reason)s, finished_at = now()
-WHERE model_id = %(model_id)s AND state = 'queued' AND kind <> 'export'
+WHERE state = 'queued' AND kind <> 'export' AND model_id IN (
+    SELECT r.policy_model_id FROM runs r WHERE r.id = %(run_id)s
+    UNION ALL SELECT role.value FROM runs r, jsonb_each_text(r.roles) role WHERE r.id = %(run_id)s)
 
 -- name: cancel_steps
 UPDATE steps SET state = 'cancelled' WHERE run_id = %(run_id)s AND state = 'planned'

@@ -1,0 +1,59 @@
+"""A decoder that reads micro-batches: what the policy and the critic are made of."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from hone.models.adapter import Lora
+from hone.models.architecture import Architecture
+from hone.models.blocks import Decoder, Shared
+from hone.models.ranks import Ranks
+from hone.trajectory.microbatches import Bucket, MicroBatch
+from hone.trajectory.packing import Ints
+
+_TILE = 64
+"""Tokens come in multiples of it: kernels are made for a shape when it first comes, and so few shapes come."""
+
+
+class PackedDecoder(nn.Module):
+    """A decoder's parameters, without values at first, and how it reads the tokens of a micro-batch."""
+
+    def __init__(self, architecture: Architecture, lora: Lora | None, ranks: Ranks) -> None:
+        super().__init__()
+        self.architecture, self._device = architecture, ranks.device
+        self.model = Decoder(architecture, lora)
+
+    def _fill(self, tensors: Mapping[str, Tensor], ranks: Ranks) -> None:
+        for name, tensor in tensors.items():
+            place, leaf = name.rsplit(".", 1)
+            ranks.fill(self.get_submodule(place), leaf, tensor)
+
+    def _predicting(self, batch: MicroBatch, adapted: bool) -> Tensor:
+        """Return the state that predicts each trained token, [M, hidden], filled up to whole tiles."""
+        states: Tensor = self.model(self._tiled(batch.ids), self._shared(batch, adapted))
+        return states.index_select(0, self._tiled(batch.predicting))
+
+    def _shared(self, batch: MicroBatch, adapted: bool) -> Shared:
+        size = self.architecture.head_dim
+        exponents = torch.arange(0, size, 2, dtype=torch.int64, device=self._device).float() / size
+        angles = self._tiled(batch.positions).float()[:, None] * (1.0 / self.architecture.rope_theta**exponents)
+        return Shared(angles.cos(), angles.sin(), [self._bucket(bucket) for bucket in batch.buckets],
+                      self._tiled(batch.restore), adapted)
+
+    def _bucket(self, bucket: Bucket) -> tuple[Tensor, Tensor, Tensor | None]:
+        mask = None
+        if bucket.visible is not None:
+            visible = self._tensor(bucket.visible)
+            mask = torch.zeros(visible.shape, device=self._device).masked_fill_(~visible, -torch.inf)
+            mask = mask if mask.dim() == 2 else mask[:, None]
+        return self._tensor(bucket.queries), self._tensor(bucket.keys), mask
+
+    def _tiled(self, array: Ints) -> Tensor:
+        """Return an array of a micro-batch filled up with zeros: places and tokens that are real and read by nobody."""
+        return self._tensor(np.pad(array, [(0, -len(array) % _TILE), *[(0, 0)] * (array.ndim - 1)]))
+
+    def _tensor(self, array: Any) -> Tensor:
+        return torch.from_numpy(array).to(self._device)

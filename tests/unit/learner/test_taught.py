@@ -1,0 +1,82 @@
+"""Teachers in a step's gradient: stored words, the policy under another context, and tokens without either."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from hone.trajectory.microbatches import cut
+from hone.trajectory.packing import pack
+from hone.trajectory.teaching import elsewhere
+from services.learner.trainer.learner import RejectedPlan
+from tests.unit.learner.test_learner import assert_equal_gradients, gradient, learner
+from tests.unit.trajectory.samples import random_episodes, with_context, with_teacher
+
+OPD = {"preset": "opd", "correction": {"name": "none"}}
+SDAR = {"advantage": {"name": "none"}, "aggregation": {"name": "token-mean"}, "correction": {"name": "none"},
+        "regularizers": [{"name": "sdar", "params": {"coefficient": 0.5}}]}
+SOFT = {"regularizers": [{"name": "context_distillation", "params": {}}]}
+
+
+def step(algorithm, teacher, seed=6, **changes):
+    made, trajectories = random_episodes(seed=seed, algorithm=algorithm)
+    trajectories = with_teacher(trajectories) if teacher == "model" else with_context(trajectories, left_out={(1, 1)})
+    return made.model_copy(update={"teacher": teacher, **changes}), trajectories
+
+
+def logp(trained, batch):
+    [micro] = cut(batch, np.ones(len(batch.rows), np.bool_), 10_000)
+    order = torch.from_numpy(np.argsort(micro.token))
+    return trained._policy(micro)[0][order]
+
+
+@pytest.mark.parametrize(("algorithm", "teacher", "changes"), [
+    (OPD, "model", {}), (OPD, "context", {}), (SDAR, "model", {}), (SDAR, "context", {}),
+    ({"preset": "aopd"}, "model", {}), ({"preset": "aopd"}, "context", {"top_k": 4}),
+    ({"preset": "aopd"}, "model", {"epochs": 2}), ({"preset": "scope"}, "model", {}),
+    ({"preset": "rlsd"}, "context", {}), (SOFT, "context", {"top_k": 32}),
+])
+def test_no_cut_of_the_step_changes_what_a_teacher_moves(algorithm, teacher, changes):
+    whole, at_once = gradient(step(algorithm, teacher, **changes))
+    parts = gradient(step(algorithm, teacher, **changes), token_budget=40)[1]
+    for name, tensor in at_once.items():
+        torch.testing.assert_close(parts[name], tensor, atol=2e-6, rtol=1e-4, msg=name)
+    assert all(map(math.isfinite, whole.values()))
+    assert any(tensor.abs().max() > 0 for tensor in at_once.values())
+
+
+def test_the_privileged_self_endorses_tokens_as_a_forward_under_its_prompts_says():
+    plan, trajectories = step(SDAR, "context")
+    found = gradient((plan, trajectories))[1]
+    trained, batch = learner(), pack(plan, trajectories)
+    moved, known = elsewhere(batch, trajectories, "privileged")
+    with torch.no_grad():
+        teacher = logp(trained, moved)
+    student, spoken = logp(trained, batch), torch.from_numpy(known)
+    gate = torch.sigmoid(5 * (teacher - student.detach()))
+    loss = -student.mean() + 0.5 * (gate * (teacher - student))[spoken].sum() / spoken.sum()
+    loss.backward()
+    assert 0 < known.mean() < 1
+    assert_equal_gradients(found, {name: tensor.grad for name, tensor in trained._policy.trained.items()})
+
+
+def test_a_context_that_tells_all_ids_is_the_whole_distribution():
+    figures, moved = gradient(step({**SOFT, "advantage": {"name": "none"}}, "context", top_k=32))
+    assert figures["regularizers/context_distillation.0/mean"] > 0
+    assert all(torch.isfinite(tensor).all() for tensor in moved.values())
+
+
+def test_a_token_without_a_word_has_no_gap():
+    plan, trajectories = step(OPD, "context")
+    alone = [one for one in trajectories if (one.group_id, one.index) == (1, 1)]
+    groups = [group.model_copy(update={"rewards": group.rewards[:1], "grade_ids": [1], "components": []})
+              for group in plan.groups if group.group_id == 1]
+    only = plan.model_copy(update={"groups": groups})
+    figures, _ = gradient((only, [type(one)(**{**one.__dict__, "index": 0}) for one in alone]))
+    assert (figures["skipped_trajectories"], figures["advantage/zero_share"]) == (1, 1)
+
+
+def test_a_method_that_reads_a_teacher_is_refused_without_one():
+    with pytest.raises(RejectedPlan, match="teacher: found none"):
+        gradient(random_episodes(algorithm=OPD))
