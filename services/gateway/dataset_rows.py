@@ -12,6 +12,7 @@ from hone.spec.problems import Problem, found, unstorable
 ROLES = ("system", "user", "assistant", "tool")
 _SHOWN = 100
 _PROMPTS = ("prompt", "messages")
+_COMPLETIONS = ("completion", "chosen", "rejected")
 
 
 @dataclass
@@ -91,8 +92,11 @@ def _message(message: Any, at: str) -> list[Problem]:
 
 def _answers(row: dict[str, Any]) -> list[Problem]:
     problems = []
-    if "completion" in row and (not isinstance(row["completion"], str) or not row["completion"]):
-        problems.append(Problem("completion", found(row["completion"]), "a text that is not empty"))
+    for name in (each for each in _COMPLETIONS if each in row):
+        if not isinstance(row[name], str) or not row[name]:
+            problems.append(Problem(name, found(row[name]), "a text that is not empty"))
+    if "chosen" in row and row["chosen"] == row.get("rejected"):
+        problems.append(Problem("rejected", found(row["rejected"]), "another text than chosen"))
     if "answer" in row and (isinstance(row["answer"], bool) or not isinstance(row["answer"], str | int | float)):
         problems.append(Problem("answer", found(row["answer"]), "a text or a number"))
     if not row.keys() - set(_PROMPTS):

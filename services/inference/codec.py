@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from hone.api import inference_pb2, trajectory_pb2
 from hone.rpc.errors import InvalidField
 from services.inference.requests import Completion, FinishReason, KvOnUpdate, NoiseKey, Request, Sampling
-from services.inference.scoring import Item
+from services.inference.scoring import Item, Scored
 
 MOST_SAMPLES = 4096
 LEAST_TEMPERATURE = 1e-3
 """Logits divided by less may become infinite; 0 stands for the likeliest token."""
+LARGEST_TOP_K = 64
+"""Likeliest ids told at a place by scores."""
 _KV = {
     inference_pb2.KV_ON_UPDATE_UNSPECIFIED: KvOnUpdate.KEEP, inference_pb2.KV_ON_UPDATE_KEEP: KvOnUpdate.KEEP,
     inference_pb2.KV_ON_UPDATE_RECOMPUTE: KvOnUpdate.RECOMPUTE,
@@ -46,6 +48,7 @@ def items(message: inference_pb2.ScoreRequest, positions: int) -> list[Item]:
     """Return what is to be scored. Raises InvalidField."""
     _expect(bool(message.model_id), "model_id", message.model_id, "the id of a model")
     _expect_temperature("temperature", message.temperature)
+    _expect(0 <= message.top_k <= LARGEST_TOP_K, "top_k", message.top_k, f"0 to {LARGEST_TOP_K}")
     for number, item in enumerate(message.items):
         length = len(item.context_ids) + len(item.ids)
         _expect(bool(item.context_ids), f"items[{number}].context_ids", [], "at least one id")
@@ -58,6 +61,17 @@ def check_ids(field: str, ids: Sequence[int], vocabulary: int) -> None:
     if ids and not (min(ids) >= 0 and max(ids) < vocabulary):
         wrong = next(id for id in ids if not 0 <= id < vocabulary)
         raise InvalidField(field, wrong, f"ids from 0 to {vocabulary - 1}")
+
+
+def check_top_k(top_k: int, vocabulary: int) -> None:
+    """Refuse to tell more ids than there are. Raises InvalidField."""
+    _expect(top_k <= vocabulary, "top_k", top_k, f"at most {vocabulary}: the vocabulary")
+
+
+def scored(found: Scored) -> inference_pb2.ScoredItem:
+    """Return what is said of one item as a message."""
+    return inference_pb2.ScoredItem(
+        logp=found.logp, entropy=found.entropy, top_ids=found.top_ids, top_logp=found.top_logp)
 
 
 def completion(made: Completion) -> trajectory_pb2.Completion:

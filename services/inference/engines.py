@@ -71,8 +71,11 @@ class Engine(Protocol):
     def abort(self, request: Request) -> int:
         """End a request; what it made is in the next step's answers. Returns how many sequences were ended."""
 
-    def score(self, items: list[Item], temperature: float) -> list[Scored]:
-        """Return log-probs and entropies of at most scoring.BATCH items. Raises hone.rpc.errors.Refused."""
+    def score(self, items: list[Item], temperature: float, top_k: int = 0) -> list[Scored]:
+        """Return log-probs, entropies and likeliest ids of at most scoring.BATCH items.
+
+        Raises hone.rpc.errors.Refused.
+        """
 
     def step(self) -> list[Answer]:
         """Take new weights over, make one token for every running sequence, return what ended."""

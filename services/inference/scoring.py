@@ -1,7 +1,10 @@
 """What is asked when ids are to be scored, what comes back, and how much of it is computed at a time."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
 
 BATCH = 16
 _BATCH_IDS = 2048
@@ -18,10 +21,33 @@ class Item:
 
 @dataclass(frozen=True)
 class Scored:
-    """Log-prob of each id and entropy in nats of the distribution it was scored under."""
+    """Log-prob of each id and entropy in nats of the distribution it was scored under, and its likeliest ids."""
 
-    logp: list[float]
-    entropy: list[float]
+    logp: list[float] = field(default_factory=list)
+    entropy: list[float] = field(default_factory=list)
+    top_ids: list[int] = field(default_factory=list)  # the top_k likeliest, likeliest first, place after place
+    top_logp: list[float] = field(default_factory=list)  # theirs
+
+    def extend(self, later: "Scored") -> None:
+        """Add what is said of the ids that follow."""
+        self.logp.extend(later.logp)
+        self.entropy.extend(later.entropy)
+        self.top_ids.extend(later.top_ids)
+        self.top_logp.extend(later.top_logp)
+
+
+def likeliest(logp: NDArray[np.float32], top_k: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Return the `top_k` likeliest ids of each row of log-probs [rows, vocabulary], and theirs: [rows, top_k] each.
+
+    Likeliest first; of equal ones the lower id. `top_k` is at most the vocabulary.
+    """
+    if not top_k:
+        return np.empty((len(logp), 0), np.int64), logp[:, :0]
+    # The bits of floats that are not negative are ordered as they are: with the id below them nothing is tied.
+    keys = (np.abs(logp).view(np.int32).astype(np.int64) << 32) | np.arange(logp.shape[1])
+    first = np.sort(np.partition(keys, top_k - 1, axis=1)[:, :top_k], axis=1)
+    ids = first & 0xFFFFFFFF
+    return ids, np.take_along_axis(logp, ids, axis=1)
 
 
 def batches(items: list[Item]) -> Iterator[list[Item]]:

@@ -82,11 +82,11 @@ class Inference(inference_pb2_grpc.InferenceServiceServicer):
         """Score all items under one version."""
         items = codec.items(request, self._settings.engine_max_tokens)
         async with self._residents.at(request.model_id, request.version_id, self._time_left(context)) as engine:
+            codec.check_top_k(request.top_k, engine.architecture.vocab_size)
             for number, item in enumerate(items):
                 codec.check_ids(f"items[{number}]", item.context_ids + item.ids, engine.architecture.vocab_size)
             version_id, scored = await self._score(engine, items, request)
-        messages = [pb.ScoredItem(logp=one.logp, entropy=one.entropy) for one in scored]
-        return pb.ScoreResponse(version_id=version_id, items=messages)
+        return pb.ScoreResponse(version_id=version_id, items=map(codec.scored, scored))
 
     async def ListVersions(self, request: pb.ListVersionsRequest, context: Any) -> pb.ListVersionsResponse:
         """Say which models are resident."""
@@ -129,8 +129,8 @@ class Inference(inference_pb2_grpc.InferenceServiceServicer):
         try:
             scored: list[Scored] = []
             for batch in scoring.batches(items):
-                scored += await self._thread.call(
-                    lambda batch=batch: engine.score(batch, request.temperature or 1.0))  # type: ignore[misc]
+                scored += await self._thread.call(lambda batch=batch: engine.score(  # type: ignore[misc]
+                    batch, request.temperature or 1.0, request.top_k))
             return version_id, scored
         finally:
             self._thread.post(lambda: _let_go(engine))

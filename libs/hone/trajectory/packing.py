@@ -8,7 +8,7 @@ own. A trajectory stays one vote in every statistic, however many rows it packs 
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -49,7 +49,7 @@ class Batch:
 
     rows: list[list[Row]]  # of each trajectory, in call order
     keys: list[tuple[int, int]]  # (request_no, index) of each trajectory
-    reward: Floats  # [B], 0 for demonstrations
+    reward: Floats  # [B], 0 for demonstrations; 1 for what is preferred in a pair, else 0
     group: Ints  # [B], equal numbers share the prompt; ascending
     baseline: Floats  # [B], NaN where there is none
     tokens: Ints  # [B], trained tokens
@@ -75,14 +75,14 @@ class _Sample:
 
 
 def pack(plan: StepPlan, trajectories: Sequence[Trajectory]) -> Batch:
-    """Return the step's rows; the order of `trajectories` matters only for builder `dataset`.
+    """Return the step's rows; the order of `trajectories` matters only where they are no rollouts.
 
     Raises Unpackable when a planned group's trajectories are missing, doubled or not as many as its rewards, or a row
     has an empty prompt.
     """
-    samples = list(_demonstrations(trajectories) if plan.builder == "dataset" else _rollouts(plan.groups, trajectories))
+    samples = list(_rollouts(plan.groups, trajectories) if plan.sampled else _GIVEN[plan.builder](trajectories))
     valid = [sample for sample in samples if not _masked(sample, plan)]
-    finite = [sample for sample in valid if _finite(sample, sampled=plan.builder != "dataset")]
+    finite = [sample for sample in valid if _finite(sample, sampled=plan.sampled)]
     packed = [(sample, rows(sample.trajectory)) for sample in finite]
     counted = [(sample, found) for sample, found in packed if found]
     return Batch(
@@ -151,6 +151,17 @@ def _row(calls: list[Call]) -> Row:
 def _demonstrations(trajectories: Sequence[Trajectory]) -> Iterable[_Sample]:
     for place, trajectory in enumerate(trajectories):
         yield _Sample(trajectory, place, 0.0, math.nan)
+
+
+def _pairs(trajectories: Sequence[Trajectory]) -> Iterable[_Sample]:
+    """A pair is a group of two: the chosen side has index 0."""
+    for trajectory in trajectories:
+        yield _Sample(trajectory, trajectory.request_no, 1.0 - trajectory.index, math.nan)
+
+
+_GIVEN: Mapping[str, Callable[[Sequence[Trajectory]], Iterable[_Sample]]] = {
+    "dataset": _demonstrations, "pairs": _pairs}
+"""How builders without rollouts read the rows of their parts."""
 
 
 def _rollouts(groups: Sequence[GroupPlan], trajectories: Sequence[Trajectory]) -> Iterable[_Sample]:

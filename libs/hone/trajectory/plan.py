@@ -56,6 +56,11 @@ class StepPlan(BaseModel):
     state: dict[str, Any] = {}  # outputs and state of S0-S3 and S10
 
     @property
+    def sampled(self) -> bool:
+        """Whether the rows are the groups' trajectories; else they are whatever the parts hold."""
+        return self.builder not in ("dataset", "pairs")
+
+    @property
     def updates(self) -> int:
         """Updates that the step makes."""
         return self.minibatches * self.epochs
@@ -65,7 +70,7 @@ _OF_THE_RUN = ("lr", "trainer/", "storage/", "engine/", "groups/")
 """Metrics, or beginnings of their names, that are told of every step alike."""
 
 
-def named(kind: str, metrics: Mapping[str, float]) -> dict[str, float]:
+def by_kind(kind: str, metrics: Mapping[str, float]) -> dict[str, float]:
     """Return a step's metrics by the names under which they are recorded: each kind of task has curves of its own."""
     prefix = "" if kind == "generate" else f"{kind}/"
     return {name if name.startswith(_OF_THE_RUN) else prefix + name: value for name, value in metrics.items()}

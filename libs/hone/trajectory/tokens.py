@@ -34,6 +34,11 @@ class Tokenizer:
         self.stop_ids = _stop_ids(self._vocabulary, self._config, files)
 
     @property
+    def templated(self) -> bool:
+        """Whether messages go through a chat template; otherwise their contents are joined."""
+        return self._template is not None
+
+    @property
     def eos_id(self) -> int:
         """The id that ends a completion in training data: the tokenizer's own end, else the model's first one."""
         own = self._vocabulary.token_to_id(_text(self._config.get("eos_token")))

@@ -1,7 +1,7 @@
 """Turns: the policy calls of a step's trajectories, as estimators that credit each of them read them. numpy only."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ class Turns:
     reward: NDArray[np.float64]  # [T], the turn's own (rules, penalties), without the outcome
     observation: NDArray[np.int64]  # [T], equal numbers: the policy saw the same text before it
     kind: tuple[str, ...]  # [T], what the call was for
+    rules: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)  # [T] each, unweighted parts of `reward`
 
 
 def turns(trajectories: Sequence[Trajectory]) -> Turns:

@@ -97,11 +97,11 @@ class Engine:
         self._ended += ended
         return len(ended)
 
-    def score(self, items: list[Item], temperature: float) -> list[Scored]:
-        """Return log-probs and entropies of at most `BATCH` items under the present version."""
+    def score(self, items: list[Item], temperature: float, top_k: int = 0) -> list[Scored]:
+        """Return log-probs, entropies and likeliest ids of at most `BATCH` items under the present version."""
         with torch.inference_mode():
             scratch = Cache(self.architecture, BATCH, CHUNK)
-            return scoring.score(self._decoder, scratch, self._ladder, items, temperature)
+            return scoring.score(self._decoder, scratch, self._ladder, items, temperature, top_k)
 
     def rest(self) -> None:
         """Nothing to give back."""

@@ -114,11 +114,14 @@ class Engine:
             self._end(sequence, FinishReason.ABORT)
         return len(ended)
 
-    def score(self, items: list[Item], temperature: float) -> list[Scored]:
-        """Return log-probs and entropies under the present version. Raises Refused for a large vocabulary."""
+    def score(self, items: list[Item], temperature: float, top_k: int = 0) -> list[Scored]:
+        """Return log-probs, entropies and likeliest ids under the present version.
+
+        Raises Refused for a large vocabulary.
+        """
         asked = scoring.questions(items, self.architecture.vocab_size)
         answers = self._core.answers(asked, self._salt, self._lora)
-        return scoring.scores(items, answers, self.architecture.vocab_size, temperature)
+        return scoring.scores(items, answers, self.architecture.vocab_size, temperature, top_k)
 
     def step(self) -> list[Answer]:
         """Take new weights over, make one token for every running sequence, return what ended."""

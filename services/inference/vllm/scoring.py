@@ -9,7 +9,7 @@ from vllm.sampling_params import RequestOutputKind, SamplingParams
 
 from hone.models.probe import Gap, Probe
 from hone.rpc.errors import Refused
-from services.inference.scoring import Item, Scored
+from services.inference.scoring import Item, Scored, likeliest
 
 LARGEST_VOCABULARY = 4096
 """Entropies need every log-prob of a vocabulary as a Python number: vLLM hands out no other."""
@@ -25,9 +25,11 @@ def questions(items: list[Item], vocabulary: int) -> Asked:
     return [([*item.context_ids, *item.ids], _once(prompt_logprobs=-1)) for item in items]
 
 
-def scores(items: list[Item], answers: list[RequestOutput], vocabulary: int, temperature: float) -> list[Scored]:
+def scores(
+    items: list[Item], answers: list[RequestOutput], vocabulary: int, temperature: float, top_k: int
+) -> list[Scored]:
     """Return the scores of items from the answers to their questions."""
-    return [_scored(item, answer, vocabulary, temperature) for item, answer in zip(items, answers, strict=True)]
+    return [_scored(item, answer, vocabulary, temperature, top_k) for item, answer in zip(items, answers, strict=True)]
 
 
 def probing(probe: Probe) -> Asked:
@@ -55,12 +57,15 @@ def _once(**asked: Any) -> SamplingParams:
                           output_kind=RequestOutputKind.FINAL_ONLY, **asked)
 
 
-def _scored(item: Item, answer: RequestOutput, vocabulary: int, temperature: float) -> Scored:
+def _scored(item: Item, answer: RequestOutput, vocabulary: int, temperature: float, top_k: int) -> Scored:
     first, ids = len(item.context_ids), np.array(item.ids, np.int64)
-    logits = np.stack([_row(answer, first + place, vocabulary) for place in range(len(ids))]) / temperature
+    rows = [_row(answer, first + place, vocabulary) for place in range(len(ids))]
+    logits = np.array(rows).reshape(len(ids), vocabulary) / temperature
     logp = logits - np.logaddexp.reduce(logits, axis=1, keepdims=True)
     entropy = -(np.exp(logp) * np.where(np.isfinite(logp), logp, 0.0)).sum(axis=1)
-    return Scored(logp[np.arange(len(ids)), ids].tolist(), entropy.tolist())
+    top_ids, top_logp = likeliest(logp.astype(np.float32), top_k)
+    return Scored(logp[np.arange(len(ids)), ids].tolist(), entropy.tolist(),
+                  top_ids.ravel().tolist(), top_logp.ravel().tolist())
 
 
 def _row(answer: RequestOutput, place: int, vocabulary: int) -> NDArray[np.float64]:

@@ -1,8 +1,9 @@
-"""The dataset builder: rows with completions become a Parquet part like any wave's, with nothing sampled."""
+"""The builders of given completions: rows become a Parquet part like any wave's, with nothing sampled."""
 
 from typing import Any
 
 from hone import ids
+from hone.spec.resolution import builder_of
 from hone.store import manifests
 from hone.store.database import Database
 from hone.store.objects import Objects
@@ -22,10 +23,16 @@ class Supervised:
     def store_part(self, rows: list[dict[str, Any]], first: int) -> str:
         """Store the rows at places `first …` as one part; return its key."""
         tokenizer = self._loaded_tokenizer()
-        data = parts.encode([_trajectory(row, first + place, tokenizer) for place, row in enumerate(rows)])
+        data = parts.encode([made for place, row in enumerate(rows)
+                             for made in self._trajectories(row, first + place, tokenizer)])
         key = f"runs/{self._lease.run_id}/parts/{ids.new('part')}.parquet"
         self._objects.put(key, data)
         return key
+
+    def _trajectories(self, row: dict[str, Any], place: int, tokenizer: Tokenizer) -> list[Trajectory]:
+        """Return a row's completion, or its chosen and its rejected one."""
+        given = ("chosen", "rejected") if builder_of(self._lease.spec) == "pairs" else ("completion",)
+        return [_trajectory(row, row[name], place, index, tokenizer) for index, name in enumerate(given)]
 
     def _loaded_tokenizer(self) -> Tokenizer:
         if self._tokenizer is None:
@@ -37,12 +44,12 @@ class Supervised:
         return self._tokenizer
 
 
-def _trajectory(row: dict[str, Any], place: int, tokenizer: Tokenizer) -> Trajectory:
+def _trajectory(row: dict[str, Any], text: str, place: int, index: int, tokenizer: Tokenizer) -> Trajectory:
     messages = row.get("messages") or [{"role": "user", "content": row["prompt"]}]
-    completion = tokenizer.completion_ids(row["completion"])
+    completion = tokenizer.completion_ids(text)
     call = Call(
         index=0, prompt_ids=tokenizer.prompt_ids(messages), completion_ids=completion, logp_sample=[],
-        finish_reason="stop", versions=[], text=row["completion"], train_mask=[True] * len(completion))
+        finish_reason="stop", versions=[], text=text, train_mask=[True] * len(completion))
     return Trajectory(
-        group_id=0, index=0, request_no=place, task={}, task_hash="", item=row, calls=[call], steps=[], status="ok",
+        group_id=0, index=index, request_no=place, task={}, task_hash="", item=row, calls=[call], steps=[], status="ok",
         score=None, grade_id=None)

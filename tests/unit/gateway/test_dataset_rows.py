@@ -29,6 +29,8 @@ BAD: list[tuple[bytes, str, str]] = [
      "a text that is not empty"),
     (b'{"prompt": "a"}', "answer", "an answer, a completion, or another key that a grader reads"),
     (b'{"prompt": "a", "completion": ""}', "completion", "a text that is not empty"),
+    (b'{"prompt": "a", "chosen": "b", "rejected": 1}', "rejected", "a text that is not empty"),
+    (b'{"prompt": "a", "chosen": "b", "rejected": "b"}', "rejected", "another text than chosen"),
     (b'{"prompt": "a", "answer": ["b"]}', "answer", "a text or a number"),
     (b'{"prompt": "a", "answer": true}', "answer", "a text or a number"),
     (b'{"prompt": "a\\u0000", "answer": "b"}', "prompt", "text without NUL characters and lone surrogates"),

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from hone.algorithms.advantages.aopd import AopdParams, aopd
+from hone.algorithms.advantages.dpo import DpoParams, dpo
 from hone.algorithms.advantages.dr_grpo import dr_grpo
 from hone.algorithms.advantages.dual_track import DualTrackParams, dual_track
 from hone.algorithms.advantages.gae import GaeParams, gae
@@ -49,6 +50,7 @@ ADVANTAGES: Mapping[str, Method[AdvantageInputs, Estimate]] = {
     "memocr": Method(memocr, MemocrParams),
     "heavyskill": Method(heavyskill, HeavyskillParams),
     "rdpo": Method(rdpo, RdpoParams),
+    "dpo": Method(dpo, DpoParams),
     "opd": Method(opd, OpdParams),
     "aopd": Method(aopd, AopdParams),
     "scope": Method(scope, ScopeParams),

@@ -1,0 +1,71 @@
+"""The likeliest ids that scores tell, against the trainer's forward. Part of the contract: both engines pass it."""
+
+from functools import cache
+from typing import Any
+
+import grpc
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from hone.api import inference_pb2 as pb
+from hone.models import probe, toy
+from hone.models.checkpoint import Checkpoint
+from hone.models.policy import Policy
+from tests.integration.inference.models import Model
+from tests.servers.service import refused_field
+
+CONTEXT, IDS, TEMPERATURE, VOCABULARY = [23, 9, 6, 13], [4, 5, 30, 7, 1, 19], 0.2, 32
+NEAR = 2e-5
+
+
+@cache
+def expected() -> NDArray[np.float64]:
+    """Return every log-prob at the place of each id, [ids, vocabulary], by the trainer's forward."""
+    made = Checkpoint.from_files(toy.files(0, hidden=64, ffn=96, heads=2))
+    rows = [[*CONTEXT, *IDS[:place], id] for place in range(len(IDS)) for id in range(VOCABULARY)]
+    logp = probe.logp(Policy(made.architecture, made.tensors), rows, TEMPERATURE)
+    return np.array([row[-1] for row in logp]).reshape(len(IDS), VOCABULARY)
+
+
+def scored(engine: Any, model: Model, top_k: int, *ids: list[int]) -> list[pb.ScoredItem]:
+    """Return the scores of ids after the context."""
+    items = [pb.ScoreItem(context_ids=CONTEXT, ids=one) for one in ids]
+    request = pb.ScoreRequest(model_id=model.id, items=items, temperature=TEMPERATURE, top_k=top_k)
+    return list(engine.Score(request, timeout=60).items)
+
+
+def test_without_top_k_no_ids_are_told(engine: Any, model: Model) -> None:
+    model.publish(0)
+    (found,) = scored(engine, model, 0, IDS)
+    assert list(found.logp) == pytest.approx(expected()[range(len(IDS)), IDS], abs=NEAR)
+    assert (list(found.top_ids), list(found.top_logp)) == ([], [])
+
+
+@pytest.mark.parametrize("top_k", [1, 5, VOCABULARY])
+def test_the_likeliest_ids_are_told_at_each_place_with_their_log_probs(engine: Any, model: Model, top_k: int) -> None:
+    model.publish(0)
+    empty, *whole = scored(engine, model, top_k, [], *[IDS] * 20)
+    assert (list(empty.logp), list(empty.top_ids), list(empty.top_logp)) == ([], [], [])
+    wanted = expected()
+    order = np.argsort(-wanted, axis=1, kind="stable")
+    best = np.take_along_axis(wanted, order, axis=1)
+    clear = np.diff(best, axis=1, prepend=np.inf, append=-np.inf) < -5 * NEAR
+    sure = (clear[:, :-1] & clear[:, 1:])[:, :top_k]
+    assert sure.mean() > 0.9
+    for found in whole:
+        ids = np.array(found.top_ids).reshape(len(IDS), top_k)
+        told = np.array(found.top_logp).reshape(len(IDS), top_k)
+        assert np.array_equal(ids[sure], order[:, :top_k][sure])
+        assert np.abs(told - best[:, :top_k]).max() < NEAR
+        assert np.abs(told - np.take_along_axis(wanted, ids, axis=1)).max() < NEAR
+
+
+@pytest.mark.parametrize("top_k", [-1, VOCABULARY + 1, 65])
+def test_a_top_k_that_cannot_be_told_is_named(engine: Any, model: Model, top_k: int) -> None:
+    model.publish(0)
+    with pytest.raises(grpc.RpcError) as refused:
+        scored(engine, model, top_k, IDS)
+    named, text = refused_field(refused.value)
+    assert named == "top_k"
+    assert f"found {top_k}, expected" in text

@@ -1,0 +1,78 @@
+"""The likeliest ids at each place: of plain log-probs, of the native engine's scores, and what is refused."""
+
+import numpy as np
+import pytest
+import torch
+
+from hone.api import inference_pb2 as pb
+from hone.rpc.errors import InvalidField
+from services.inference import codec
+from services.inference.scoring import Item, likeliest
+from tests.unit.inference.engines import VOCABULARY, engine, stock
+from tests.unit.inference.test_generation import reference
+
+ITEMS = [Item((5, 9, 11), tuple(range(3, 20))), Item(tuple(range(2, 40)) * 2, (7, 8, 9)), Item((4,), (6,) * 70),
+         Item((5, 9), ())]
+
+
+@pytest.mark.parametrize("top_k", [0, 1, 3, 200])
+def test_likeliest_ids_come_first_and_of_equal_ones_the_lower(top_k: int) -> None:
+    random = np.random.default_rng(3)
+    # Whole numbers: most are tied, also where the likeliest end; and ids that cannot come, and one that must.
+    logp = -random.integers(0, 30, (50, 200)).astype(np.float32)
+    logp[random.random(logp.shape) < 0.1] = -np.inf
+    logp[7, 11] = 0.0
+    ids, told = likeliest(logp, top_k)
+    wanted = np.argsort(-logp, axis=1, kind="stable")[:, :top_k]
+    assert np.array_equal(ids, wanted)
+    assert told.dtype == np.float32
+    assert np.array_equal(told, np.take_along_axis(logp, wanted, axis=1))
+
+
+@pytest.mark.parametrize("top_k", [1, 5, VOCABULARY])
+def test_likeliest_ids_of_scores_are_those_of_stock_transformers(top_k: int) -> None:
+    for item, scored in zip(ITEMS, engine("llama").score(ITEMS, 0.7, top_k), strict=True):
+        assert len(scored.top_ids) == len(scored.top_logp) == len(item.ids) * top_k
+        if not item.ids:
+            continue
+        logp = torch.log_softmax(reference(stock("llama"), list(item.context_ids), list(item.ids)) / 0.7, -1)
+        wanted, best = logp.sort(dim=-1, descending=True)
+        ids = torch.tensor(scored.top_ids).view(-1, top_k)
+        told = torch.tensor(scored.top_logp).view(-1, top_k)
+        assert (told - logp.gather(1, ids)).abs().max() < 2e-5
+        assert (told - wanted[:, :top_k]).abs().max() < 2e-5
+        gaps = -wanted.diff(dim=-1, append=torch.full((len(wanted), 1), -torch.inf))
+        clear = torch.minimum(gaps, gaps.roll(1, -1)) > 1e-4
+        assert clear[:, :top_k].float().mean() > 0.9
+        assert torch.equal(ids[clear[:, :top_k]], best[:, :top_k][clear[:, :top_k]])
+
+
+def test_what_else_scores_tell_does_not_depend_on_the_likeliest() -> None:
+    served = engine("llama")
+    for one, other in zip(served.score(ITEMS, 0.7), served.score(ITEMS, 0.7, 4), strict=True):
+        assert (one.logp, one.entropy) == (other.logp, other.entropy)
+        assert (one.top_ids, one.top_logp) == ([], [])
+
+
+def test_the_likeliest_of_all_ids_are_the_distribution() -> None:
+    (scored,) = engine().score([Item((5, 9, 11), (7, 8))], 1.0, VOCABULARY)
+    ids = np.array(scored.top_ids).reshape(2, VOCABULARY)
+    told = np.array(scored.top_logp).reshape(2, VOCABULARY)
+    assert np.array_equal(np.sort(ids, axis=1), np.tile(np.arange(VOCABULARY), (2, 1)))
+    assert np.exp(told).sum(axis=1) == pytest.approx([1, 1], abs=1e-5)
+    assert -(np.exp(told) * told).sum(axis=1) == pytest.approx(scored.entropy, abs=1e-5)
+    assert told[ids == [[7], [8]]].tolist() == scored.logp
+
+
+@pytest.mark.parametrize("top_k", [-1, 65])
+def test_a_top_k_that_no_vocabulary_has_is_refused(top_k: int) -> None:
+    request = pb.ScoreRequest(model_id="m", top_k=top_k)
+    with pytest.raises(InvalidField, match=f"top_k: found {top_k}, expected 0 to 64"):
+        codec.items(request, 100)
+    assert codec.items(pb.ScoreRequest(model_id="m", top_k=64), 100) == []
+
+
+def test_a_top_k_beyond_the_vocabulary_is_refused() -> None:
+    codec.check_top_k(41, 41)
+    with pytest.raises(InvalidField, match="top_k: found 42, expected at most 41: the vocabulary"):
+        codec.check_top_k(42, 41)
