@@ -4,14 +4,15 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from nicegui import ui
 
+from hone.client import metric_catalog
 from hone.client.resources import RunSummary
-from services.console import curves, series
+from services.console import curves, formats, series
 from services.console.curves import Line
 from services.console.markup import Markup, join, tag
 from services.console.view import View, html
 
 MOST_SIBLINGS = len(curves.PALETTE) - 1
-Values = Mapping[str, Sequence[tuple[int, float]]]
+Values = Mapping[str, series.Points]
 
 
 class Curves:
@@ -41,7 +42,7 @@ class Curves:
 
     def lines(self, name: str) -> list[Line]:
         """Return one metric's line of each run, the run's own first."""
-        return [Line(_label(run), self._values[run.id].get(name, []), main=run.id == self._run.id)
+        return [Line(_label(run), series.shown(name, self._values[run.id].get(name, [])), main=run.id == self._run.id)
                 for run in (self._run, *self._siblings) if run.id in self._values]
 
     def legend(self) -> Markup:
@@ -52,12 +53,14 @@ class Curves:
 
 
 class Chart:
-    """One metric's chart."""
+    """One metric's chart, with its newest value and what it means."""
 
     def __init__(self, name: str, lines: Sequence[Line]) -> None:
         self._name, self._lines = name, lines
         with ui.element("figure").classes("chart"):
-            html(_caption(name), "figcaption")
+            with ui.element("figcaption"):
+                html(_named(name))
+                self._newest = html(_newest(name, lines))
             self._caption = html(tag("span", curves.spoken(series.words(name), lines)), "div").classes("unseen")
             self._chart = ui.echart(curves.options(lines)).classes("curve").props('aria-hidden="true"')
 
@@ -66,13 +69,25 @@ class Chart:
         if lines == self._lines:
             return
         self._lines = lines
+        self._newest.set_content(_newest(self._name, lines))
         self._caption.set_content(curves.spoken(series.words(self._name), lines))
         self._chart.options["series"] = curves.series(lines)
         self._chart.update()
 
 
-def _caption(name: str) -> Markup:
-    return join([tag("span", series.words(name), class_="strong"), tag("span", name, class_="mono faint")], " ")
+def _named(name: str) -> Markup:
+    title, _, meaning = metric_catalog.find(name).metric
+    tip = tag("span", meaning, class_="tip", aria_hidden="true")
+    about = tag("button", "i", tip, type="button", class_="about", aria_label=f"{title}: {meaning}") if meaning else ""
+    return join([tag("span", title, class_="strong"), about], " ")
+
+
+def _newest(name: str, lines: Sequence[Line]) -> Markup:
+    """The metric's own name, and the newest value of the page's own run."""
+    values = lines[0].points if lines else ()
+    value = tag("span", tag("strong", formats.number(values[-1][1])), f" {series.unit(name)}",
+                class_="newest") if values else ""
+    return tag("div", tag("span", name, class_="mono faint", title=name), value, class_="reading")
 
 
 def _label(run: RunSummary) -> str:

@@ -7,7 +7,7 @@ from typing import Literal
 
 from services.console.markup import Markup, join, tag
 
-Scheme = Literal["log-prob", "advantage", "plain"]
+Scheme = Literal["log-prob", "teacher", "advantage", "plain"]
 
 _UNLIKELY_NATS = 4.0
 """Log-probability, taken positive, at which the colour is full: a chance of 1.8 %."""
@@ -25,6 +25,7 @@ class Token:
     logp: float | None = None
     trained: bool = True
     advantage: float | None = None
+    teacher: float | None = None  # log-prob
 
 
 def painted(tokens: Sequence[Token], scheme: Scheme, search: str = "") -> Markup:
@@ -42,8 +43,9 @@ def _span(token: Token, scheme: Scheme, hit: bool) -> Markup:
 
 def background(token: Token, scheme: Scheme) -> str:
     """Return a token's colour: warmer the less likely; blue for better than compared, red for worse."""
-    if scheme == "log-prob" and token.logp is not None:
-        return _tint("245,140,30", -token.logp / _UNLIKELY_NATS)
+    likely = {"log-prob": token.logp, "teacher": token.teacher}.get(scheme)
+    if likely is not None:
+        return _tint("245,140,30", -likely / _UNLIKELY_NATS)
     if scheme == "advantage" and token.advantage is not None and token.trained:
         strength = abs(token.advantage) / _LARGE_ADVANTAGE
         return _tint("40,150,240" if token.advantage > 0 else "235,70,80", strength)
@@ -60,6 +62,8 @@ def described(token: Token) -> str:
     words = [f"id {token.id}"]
     if token.logp is not None:
         words.append(f"log-prob {token.logp:.3f} ({100 * math.exp(min(0.0, token.logp)):.3g} %)")
+    if token.teacher is not None:
+        words.append(f"the teacher's {token.teacher:.3f}")
     if token.advantage is not None and token.trained:
         words.append(f"advantage {token.advantage:+.3f}")
     return " · ".join([*words, *([] if token.trained else ["not trained"])])
@@ -88,9 +92,10 @@ def matches(texts: Sequence[str], search: str) -> set[int]:
 
 def legend(scheme: Scheme, note: str = "") -> Markup:
     """Return what the colours mean."""
-    if scheme == "log-prob":
-        steps = [Token(0, f" {nats} ", -nats) for nats in (0.0, 1.0, 2.0, 3.0, 4.0)]
-        words = "nats below certain: the warmer, the less likely"
+    if scheme in ("log-prob", "teacher"):
+        steps = [Token(0, f" {nats} ", -nats, teacher=-nats) for nats in (0.0, 1.0, 2.0, 3.0, 4.0)]
+        whose = " by the teacher's word" if scheme == "teacher" else ""
+        words = f"nats below certain{whose}: the warmer, the less likely"
     elif scheme == "advantage":
         steps = [Token(0, f" {value:+g} ", advantage=value) for value in (-2.0, -1.0, 0.0, 1.0, 2.0)]
         words = f"advantage{f' ({note})' if note else ''}: blue is better than compared, red is worse"

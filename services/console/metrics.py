@@ -1,11 +1,14 @@
-"""/runs/{id}/metrics: every metric of a run, grouped."""
+"""/runs/{id}/metrics: every metric of a run, by the slot of a step that it tells of."""
 
 from nicegui import ui
 from starlette.requests import Request
 
-from services.console import parts, series
+from hone.client import metric_catalog
+from hone.client.fillings import fillings
+from hone.client.resources import Run
+from services.console import parts, series, slots
 from services.console.charts import Chart, Curves
-from services.console.markup import Markup, tag
+from services.console.markup import Markup
 from services.console.run_header import RunHeader
 from services.console.view import View, html
 
@@ -15,7 +18,7 @@ _REFRESH_S = 5.0
 async def show(view: View, request: Request) -> None:
     """Show a chart for each metric and keep them current."""
     run = await view.ask(view.hone.run, request.path_params["run_id"])
-    page = _Metrics(view, RunHeader(view, run, "Metrics"), Curves(view, run))
+    page = _Metrics(view, run)
     await page.load()
     view.live(page.load, _REFRESH_S)
 
@@ -23,13 +26,15 @@ async def show(view: View, request: Request) -> None:
 class _Metrics:
     """The charts of one run, by metric."""
 
-    def __init__(self, view: View, header: RunHeader, curves: Curves) -> None:
-        self._header, self._curves = header, curves
+    def __init__(self, view: View, run: Run) -> None:
+        self._header, self._curves = RunHeader(view, run, "Metrics"), Curves(view, run)
+        self._filled = fillings(run.spec)
         self._legend = html(Markup(""))
         self._search = ui.input("Find a metric", on_change=self._draw).props(
             "outlined dense clearable debounce=150").classes("search")
         view.shortcuts.add("/", "Find a metric", lambda: self._search.run_method("focus"))
-        self._place = ui.element("div")
+        self._contents = html(Markup(""))
+        self._place = ui.element("div").classes("groups")
         self._charts: dict[str, Chart] = {}
 
     async def load(self) -> None:
@@ -39,8 +44,7 @@ class _Metrics:
         self._draw()
 
     def _draw(self) -> None:
-        wanted = (self._search.value or "").lower()
-        names = [name for name in self._curves.names() if wanted in name or wanted in series.words(name).lower()]
+        names = [name for name in self._curves.names() if series.wanted(name, self._search.value or "")]
         if set(names) != set(self._charts) or not names:
             self._build(names)
         for name, chart in self._charts.items():
@@ -48,10 +52,11 @@ class _Metrics:
 
     def _build(self, names: list[str]) -> None:
         self._place.clear()
-        self._charts = {}
+        groups, self._charts = metric_catalog.grouped(names), {}
+        self._contents.set_content(slots.contents(group for group, _ in groups) if len(groups) > 1 else Markup(""))
         with self._place:
-            for title, members in series.grouped(names).items():
-                html(tag("h2", title, class_="group"))
+            for group, members in groups:
+                html(slots.heading(group, self._filled))
                 with ui.element("div").classes("charts"):
                     self._charts |= {name: Chart(name, self._curves.lines(name)) for name in members}
             if not names:

@@ -1,54 +1,43 @@
-"""Metrics in the order in which people read them: groups, names in words, the curves of a first look."""
+"""Metrics in the order in which people read them, and the curves of a first look."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-GROUPS: dict[str, tuple[str, ...]] = {
-    "Reward": ("reward/", "reward"),
-    "Held-out evaluation": ("eval/",),
-    "Trainer-sampler gap": ("gap/", "gap_nats"),
-    "Staleness and pace": ("staleness/", "groups/", "trainer/idle_s", "engine/idle_s"),
-    "Optimization": ("loss", "grad_norm", "lr", "entropy", "clip", "ratio", "kl", "correction/", "baseline"),
-    "Groups and signal": ("groups", "zero_variance_groups", "single_sample_groups", "masked_samples", "rejected_rows",
-                          "filter"),
-    "Lengths": ("completion/", "prompt/"),
-    "Work and time": ("trainer/", "storage/", "engine/", "trained_tokens", "forward_tokens"),
-}
-"""Title -> names, or beginnings of names; the first group that fits takes a metric."""
-OTHER = "Other"
+from hone.client import metric_catalog
+from hone.client.metric_table import Group
 
 FIRST_LOOK = ("reward/mean", "eval/", "gap/mean", "staleness/mean", "entropy", "completion/mean_tokens")
 """What a run's page shows without being asked, as far as it is there."""
 
-_WORDS = {
-    "reward/mean": "Mean reward", "reward/masked": "Masked samples", "gap/mean": "Trainer-sampler gap, nats a token",
-    "gap/max": "Largest gap, nats", "staleness/mean": "Mean staleness, versions",
-    "staleness/max": "Largest staleness, versions", "completion/mean_tokens": "Mean answer, tokens",
-    "completion/max_tokens": "Longest answer, tokens", "completion/tokens": "Answers, tokens",
-    "completion/truncated": "Truncated answers, share", "grad_norm": "Gradient norm", "lr": "Learning rate",
-    "entropy": "Entropy, nats a token", "loss": "Loss", "groups/expired": "Expired groups so far",
-    "trainer/idle_s": "Trainer idle, s", "engine/idle_s": "Engines idle, s", "eval/masked": "Held-out masked samples",
-}
+Points = Sequence[tuple[int, float]]
+"""Steps and values, steps rising."""
 
 
-def grouped(names: Iterable[str]) -> dict[str, list[str]]:
-    """Return names by group, groups in reading order, none of them empty."""
-    found: dict[str, list[str]] = {title: [] for title in [*GROUPS, OTHER]}
-    known = list(_WORDS)
-    for name in sorted(names, key=lambda name: (known.index(name) if name in known else len(known), name)):
-        found[_group(name)].append(name)
-    return {title: members for title, members in found.items() if members}
+def wanted(name: str, search: str) -> bool:
+    """Tell whether a search means a metric: by its name, its title or its group's."""
+    found = metric_catalog.find(name)
+    return any(search.lower() in text.lower() for text in (name, found.metric.title, found.group.title))
 
 
-def _group(name: str) -> str:
-    exact = next((title for title, members in GROUPS.items() if name in members), None)
-    return exact or next((title for title, members in GROUPS.items() if name.startswith(members)), OTHER)
+def unit(name: str) -> str:
+    """Return what a metric is shown in: a share in percent."""
+    recorded = metric_catalog.find(name).metric.unit
+    return "%" if recorded == "share" else recorded
+
+
+def shown(name: str, points: Points) -> Points:
+    """Return steps and values in that unit."""
+    return [(step, 100 * value) for step, value in points] if unit(name) == "%" else points
 
 
 def words(name: str) -> str:
-    """Return a metric's name in words."""
-    if name.startswith("eval/") and name not in _WORDS:
-        return f"Held-out accuracy, {name.removeprefix('eval/')}"
-    return _WORDS.get(name) or name.replace("/", ": ").replace("_", " ").capitalize()
+    """Return a metric's title with its unit."""
+    title = metric_catalog.find(name).metric.title
+    return f"{title}, {unit(name)}" if unit(name) else title
+
+
+def anchor(group: Group) -> str:
+    """Return the id of a group's heading on its page."""
+    return f"metrics-{group.title.lower().replace(' ', '-')}"
 
 
 def first_look(names: Iterable[str]) -> list[str]:

@@ -65,7 +65,9 @@ class _Viewer:
         with ui.element("div").classes("filters"):
             search = ui.input("Search in calls and steps", on_change=self._searched).props(
                 "outlined dense clearable debounce=150").classes("search")
-            ui.select([*get_args(Scheme)], value=self._scheme, label="Colour", on_change=self._coloured).props(
+            taught = any(map(transcript.teachers, self._sample.calls))
+            schemes = [one for one in get_args(Scheme) if taught or one != "teacher"]
+            ui.select(schemes, value=self._scheme, label="Colour", on_change=self._coloured).props(
                 "outlined dense")
             roles = sorted({f"{call['role']}: {call['kind']}" for call in self._sample.calls})
             if len(roles) > 1:

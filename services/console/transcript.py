@@ -71,9 +71,16 @@ def _ids(call: dict[str, Any]) -> CallTokens:
 
 
 def _tokens(call: dict[str, Any], texts: CallTokens, advantage: float | None) -> list[Token]:
-    logps: Sequence[float | None] = call["logp_sample"] or [None] * len(call["completion_ids"])
-    return [Token(*values, advantage=advantage) for values in zip(
-        call["completion_ids"], texts.completion, logps, call["train_mask"], strict=True)]
+    unknown = [None] * len(call["completion_ids"])
+    logps: Sequence[float | None] = call["logp_sample"] or unknown
+    taught: Sequence[float | None] = teachers(call) or unknown
+    return [Token(id, text, logp, trained, advantage, word) for id, text, logp, trained, word in zip(
+        call["completion_ids"], texts.completion, logps, call["train_mask"], taught, strict=True)]
+
+
+def teachers(call: dict[str, Any]) -> list[float]:
+    """Return a teacher's log-probs of a call's tokens; none where it has not spoken."""
+    return next((word["logp"] for word in call.get("scored", []) if word["name"] == "teacher"), [])
 
 
 def _head(call: dict[str, Any]) -> Markup:

@@ -102,6 +102,11 @@ class Browser:
         found = self._command("Page.getLayoutMetrics")
         return float(found["cssContentSize"]["width"] - found["cssLayoutViewport"]["clientWidth"])
 
+    def top(self, selector: str) -> float:
+        """Return how many pixels below the window's upper edge an element begins."""
+        shown = self._command("Page.getLayoutMetrics")["cssLayoutViewport"]
+        return float(self.find(selector).rect["y"] - shown["pageY"])
+
     def complaints(self) -> list[str]:
         """Return what the browser's console said since the last call: errors and warnings."""
         return [one["message"] for one in self._driver.get_log("browser") if one["level"] in ("SEVERE", "WARNING")]

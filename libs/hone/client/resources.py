@@ -105,8 +105,9 @@ class RunSummary(Resource):
 
 
 class Run(RunSummary):
-    """A whole run: its resolved spec and the latest value of every metric."""
+    """A whole run: its resolved spec, the latest value of every metric, and by role the models beside its policy."""
 
+    roles: dict[str, str] = {}
     spec: dict[str, Any]
     metrics: dict[str, float] = {}
 

@@ -2,6 +2,7 @@
 
 import math
 import random
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,8 +45,12 @@ def spec(base: str, name: str, seed: int, **changes: Any) -> dict[str, Any]:
 
 def write(url: str, objects: Objects, hone: Client, base: str) -> World:
     """Write everything; runs are made through the gateway, and what became of them as services write it."""
-    family = [hone.create_run(spec(base, "sort six digits", seed)) for seed in range(3)]
-    failed = hone.create_run(spec(base, "sort six digits, hot", 0, optimizer={"lr": 0.05}))
+    algorithm = {"preset": "dapo", "builder": {"name": "self_verify"},
+                 "regularizers": [{"name": "kl", "params": {"coefficient": 0.01}}]}
+    family = [hone.create_run(spec(base, "sort six digits", seed, algorithm=algorithm)) for seed in range(3)]
+    parts_of_reward = {"type": "weighted", "parts": {"right": {"grader": {"type": "exact"}}}}
+    failed = hone.create_run(spec(base, "sort six digits, hot", 0, optimizer={"lr": 0.05}, grader=parts_of_reward,
+                                  algorithm={"preset": "rdpo"}))
     fresh = hone.create_run(spec(base, "digits by turns", 7, max_staleness=2))
     hone.create_run(spec(base, "waiting for a trainer", 1, steps=20))
     with Connection.connect(url) as connection:
@@ -113,12 +118,29 @@ def _metrics(run: Run, step: int) -> dict[str, float]:
         "gap/max": abs(noise(6e-3, 2e-3)), "staleness/mean": abs(noise(0.4, 0.1)), "staleness/max": 1.0,
         "entropy": 1.3 - 0.9 * learned + noise(0, 0.03), "completion/mean_tokens": 11.5 + noise(0, 0.4),
         "completion/truncated": max(0.0, 0.1 - 0.1 * learned), "loss": noise(0, 0.01),
-        "grad_norm": 0.4 + noise(0, 0.05),
-        "lr": 2e-4 * (1 - step / STEPS), "groups": 64.0, "zero_variance_groups": 20 + 30 * learned,
+        "grad_norm": 0.4 + noise(0, 0.05), "lr": 2e-4 * (1 - step / STEPS),
         "trainer/forward_backward_s": 0.61 + noise(0, 0.03), "trainer/idle_s": 0.2 + noise(0, 0.02),
-        "engine/idle_s": abs(noise(0.1, 0.02)), "trained_tokens": 2900.0}
+        "engine/idle_s": abs(noise(0.1, 0.02)), "trained_tokens": 2900.0 + noise(0, 90)}
     held_out = {"eval/greedy": reward + 0.02, "eval/sampled": reward - 0.01} if step % 25 == 0 or step == 1 else {}
-    return found | held_out
+    return found | _slots(learned, noise) | held_out
+
+
+def _slots(learned: float, noise: Callable[[float, float], float]) -> dict[str, float]:
+    """Return what the slots of a step tell, one metric that no release knows among it."""
+    return {
+        "filtered_groups": round(20 + 30 * learned), "rejected_rewards": 0.0,
+        "overlong_samples": round(9 - 8 * learned), "advantage/groups": 64.0,
+        "advantage/zero_share": abs(noise(0.04, 0.01)),
+        "advantage/zero_variance_groups": float(round(3 + noise(0, 1))), "skipped_groups": 0.0,
+        "correction/weight_mean": 1 + noise(0, 2e-4), "correction/weight_max": 1.4 + abs(noise(0, 0.1)),
+        "correction/truncated_fraction": abs(noise(2e-3, 5e-4)), "loss/ratio_mean": 1 + noise(0, 1e-3),
+        "loss/ratio_p05": 0.93 + noise(0, 6e-3), "loss/ratio_p50": 1 + noise(0, 1e-3),
+        "loss/ratio_p95": 1.08 + noise(0, 6e-3), "loss/clip_fraction": abs(noise(0.012, 3e-3)),
+        "trained/mask_share": 0.18 + noise(0, 0.01), "regularizers/kl.0/mean": 0.06 * learned + abs(noise(0, 2e-3)),
+        "critic/loss": 0.3 * (1 - learned) + abs(noise(0.02, 6e-3)), "critic/explained_variance": 0.8 * learned,
+        "verify/items": 64.0, "verify/reward/mean": 0.55 + 0.3 * learned + noise(0, 0.02),
+        "verify/loss/clip_fraction": abs(noise(0.01, 2e-3)), "storage/read_s": abs(noise(0.03, 4e-3)),
+        "weather/clouds": 3 + noise(0, 0.5)}
 
 
 def _events(connection: Connection, tenant: str, run: Run, last: int, state: str) -> None:

@@ -210,7 +210,8 @@ def test_kl_needs_a_reference_and_entropy_an_entropy():
 
 def test_entropy_is_taken_off():
     inputs = RegularizerInputs(torch.zeros(2), entropy=torch.tensor([1.0, 3.0]))
-    assert REGULARIZERS["entropy"](inputs, {"coefficient": 0.5}, {})[0].tolist() == [-0.5, -1.5]
+    term, _, metrics = REGULARIZERS["entropy"](inputs, {"coefficient": 0.5}, {})
+    assert (term.tolist(), metrics) == ([-0.5, -1.5], {"mean": 2.0})
 
 
 def weights(name, tokens, max_tokens=16, **params):

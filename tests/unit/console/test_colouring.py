@@ -12,6 +12,14 @@ def test_less_likely_is_warmer(logp: float, alpha: str | None) -> None:
     assert colouring.background(Token(1, "a", logp), "log-prob") == expected
 
 
+def test_a_teachers_word_is_coloured_by_itself() -> None:
+    assert colouring.background(Token(1, "a", -4.0, teacher=-2.0), "teacher") == "rgba(245,140,30,0.39)"
+    assert colouring.background(Token(1, "a", -4.0), "teacher") == ""
+    assert colouring.background(Token(1, "a", -1.0, teacher=float("-inf")), "teacher") == "rgba(245,140,30,0.78)"
+    assert "by the teacher" in colouring.legend("teacher")
+    assert "by the teacher" not in colouring.legend("log-prob")
+
+
 def test_better_is_blue_and_worse_is_red_where_it_was_trained() -> None:
     assert colouring.background(Token(1, "a", advantage=1.0), "advantage") == "rgba(40,150,240,0.39)"
     assert colouring.background(Token(1, "a", advantage=-1.0), "advantage") == "rgba(235,70,80,0.39)"
@@ -22,6 +30,8 @@ def test_better_is_blue_and_worse_is_red_where_it_was_trained() -> None:
 def test_figures_in_words() -> None:
     sampled = Token(5, "a", -0.5, advantage=0.25)
     assert colouring.described(sampled) == "id 5 · log-prob -0.500 (60.7 %) · advantage +0.250"
+    assert colouring.described(Token(5, "a", -0.5, teacher=-2.0)) == (
+        "id 5 · log-prob -0.500 (60.7 %) · the teacher's -2.000")
     assert colouring.described(Token(5, "a", trained=False)) == "id 5 · not trained"
 
 

@@ -1,17 +1,7 @@
-"""Metrics find their groups, and every metric has one."""
+"""Metrics in words, what a search means, and what a run's page begins with."""
 
+from hone.client.metric_table import LOSS
 from services.console import series
-
-
-def test_groups_in_reading_order_and_nothing_lost() -> None:
-    names = ["lr", "reward/mean", "eval/greedy", "gap/mean", "staleness/max", "groups/expired", "groups",
-             "trainer/idle_s", "trainer/export_s", "completion/tokens", "weather"]
-    found = series.grouped(names)
-    assert list(found) == ["Reward", "Held-out evaluation", "Trainer-sampler gap", "Staleness and pace", "Optimization",
-                           "Groups and signal", "Lengths", "Work and time", "Other"]
-    assert sorted(name for members in found.values() for name in members) == sorted(names)
-    assert found["Staleness and pace"] == ["staleness/max", "groups/expired", "trainer/idle_s"]
-    assert found["Groups and signal"] == ["groups"]
 
 
 def test_a_first_look_is_reward_then_evaluation() -> None:
@@ -19,6 +9,22 @@ def test_a_first_look_is_reward_then_evaluation() -> None:
     assert series.first_look(names) == ["reward/mean", "eval/greedy", "eval/sampled", "gap/mean"]
 
 
-def test_words() -> None:
+def test_words_have_their_unit() -> None:
+    assert series.words("gap/mean") == "Trainer-sampler gap, nats a token"
     assert series.words("eval/greedy") == "Held-out accuracy, greedy"
-    assert series.words("correction/weight_mean") == "Correction: weight mean"
+
+
+def test_shares_are_shown_in_percent() -> None:
+    assert series.words("loss/clip_fraction") == "Clipped tokens, %"
+    assert series.shown("loss/clip_fraction", [(1, 0.25)]) == [(1, 25.0)]
+    assert series.shown("loss", [(1, 0.25)]) == [(1, 0.25)]
+
+
+def test_a_search_means_names_titles_and_groups() -> None:
+    for search in ("loss/clip", "CLIPPED", "policy loss", ""):
+        assert series.wanted("loss/clip_fraction", search)
+    assert not series.wanted("loss/clip_fraction", "advantage")
+
+
+def test_an_anchor_has_no_spaces() -> None:
+    assert series.anchor(LOSS) == "metrics-policy-loss"

@@ -1,6 +1,6 @@
-"""RDPO, reward-decorrelated policy optimization, arXiv 2605.13641.
+"""RDPO, reward-decorrelated policy optimization, arXiv 2605.13641; a reconstruction: the formulas are ours.
 
-A reconstruction: the paper names the two stages, their order and their properties; the formulas of both are ours.
+The paper names the two stages, their order and their properties.
 """
 
 import json

@@ -25,4 +25,4 @@ def entropy(inputs: RegularizerInputs, params: EntropyParams, state: State) -> "
     """-coefficient * H. Raises ValueError without entropy."""
     if inputs.entropy is None:
         raise ValueError("entropy: found none, expected the entropy with its gradient")
-    return -params.coefficient * inputs.entropy, state, {}
+    return -params.coefficient * inputs.entropy, state, {"mean": float(inputs.entropy.detach().mean())}
