@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from hone.models import checkpoint_header
 from hone.models.architecture import Architecture
 from hone.models.checkpoint_header import BadCheckpoint
 from hone.spec.run import LoraSpec
@@ -98,11 +99,7 @@ def initial(architecture: Architecture, lora: Lora, seed: int) -> dict[str, Tens
 
 def check(architecture: Architecture, lora: Lora, tensors: Mapping[str, Tensor]) -> None:
     """Raise BadCheckpoint unless `tensors` are those of this form for this model."""
-    expected = lora.shapes(architecture)
-    found = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
-    for name in sorted(expected.keys() | found.keys()):
-        if found.get(name) != expected.get(name):
-            raise BadCheckpoint(WEIGHTS, f"{name} of shape {found.get(name)}", f"{expected.get(name)}")
+    checkpoint_header.compare(WEIGHTS, tensors, lora.shapes(architecture))
 
 
 def merged(tensors: Mapping[str, Tensor], lora: Lora, adapter: Mapping[str, Tensor],

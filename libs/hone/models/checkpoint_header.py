@@ -2,9 +2,16 @@
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from hone.models.architecture import Architecture
+
+
+class Shaped(Protocol):
+    """A tensor, of which only the shape is asked."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
 
 
 class BadCheckpoint(ValueError):
@@ -54,6 +61,14 @@ def check(architecture: Architecture, found: Mapping[str, tuple[int, ...]]) -> N
     for name in found:
         if name not in expected and not _ignored(architecture, name):
             raise BadCheckpoint(name, "a tensor of this name", f"only those of {architecture.family}")
+
+
+def compare(file: str, tensors: Mapping[str, Shaped], expected: Mapping[str, tuple[int, ...]]) -> None:
+    """Raise BadCheckpoint unless a file's tensors are exactly those that are expected, of their shapes."""
+    found = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
+    for name in sorted(expected.keys() | found.keys()):
+        if found.get(name) != expected.get(name):
+            raise BadCheckpoint(file, f"{name} of shape {found.get(name)}", f"{expected.get(name)}")
 
 
 def _ignored(architecture: Architecture, name: str) -> bool:

@@ -45,12 +45,14 @@ class Checkpoints:
 
     def restore(self, crew: Crew, token_budget: int, threads: int) -> Led:
         """Return a learner that stands at the last snapshot, or at the base weights when there is none."""
-        return crew.learner(self._start(), self._lease.config["optimizer"], token_budget, threads)
+        config = self._lease.config
+        return crew.learner(self._start(), config["optimizer"], token_budget, threads, config.get("critic"))
 
     def _start(self) -> Start:
         if self._snapshot is None:
             files = manifests.get_files(self._objects, self._base_manifest())
-            return Start.first(files, self._lora, self._lease.config["seed"])
+            config = self._lease.config
+            return Start.first(files, self._lora, config["seed"], critic=config.get("critic") is not None)
         files = manifests.get_files(self._objects, self._snapshot)
         base = None if self._lora is None else manifests.get_files(self._objects, self._base_manifest())
         return Start.again(files, base)
@@ -68,7 +70,12 @@ class Checkpoints:
         return manifests.put_file(self._objects, key, lora.config(self._lease.config["base"]))
 
     def after_commit(self, learner: Led, seq: int, number: int) -> None:
-        """Take a snapshot when one is due, then let go of weights that nothing needs any more."""
+        """Take a snapshot when one is due, then let go of weights that nothing needs any more.
+
+        Of a model that is published and never trained its base is all that a trainer goes on from.
+        """
+        if self._lease.config.get("frozen"):
+            return
         if number % self._lease.config["snapshot_every"] == 0:
             self._take_snapshot(learner, seq)
         self._retire_versions(number)

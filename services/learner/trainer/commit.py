@@ -6,6 +6,7 @@ from typing import Any
 
 from hone.algorithms.method import Metrics
 from hone.store.database import Row, Transaction
+from hone.trajectory.plan import by_kind
 from services.learner.trainer.lease import Lease
 
 _ADDED = ("_s", "_tokens")
@@ -25,6 +26,7 @@ class Outcome:
     manifest: dict[str, Any]
     run_id: str | None = None
     step: int | None = None
+    kind: str = "generate"
     metrics: dict[str, float] = field(default_factory=dict)
     usage: dict[str, float] = field(default_factory=dict)
     alarms: list[str] = field(default_factory=list)
@@ -80,7 +82,7 @@ def _commit_step(transaction: Transaction, lease: Lease, outcome: Outcome) -> No
     transaction.run("trainer.use_groups", **named)
     transaction.run(
         "driver.record_metrics", run_id=outcome.run_id, tenant_id=lease.tenant_id, step=outcome.step,
-        names=list(outcome.metrics), values=list(outcome.metrics.values()))
+        names=list(by_kind(outcome.kind, outcome.metrics)), values=list(outcome.metrics.values()))
     transaction.run("usage.add", run_id=outcome.run_id, kinds=list(outcome.usage),
                     amounts=list(outcome.usage.values()))
     for alarm in outcome.alarms:

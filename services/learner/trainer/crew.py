@@ -39,10 +39,17 @@ class Crew:
         self._numbers, self._gone = count(1), list[int]()
         self._learners: dict[int, Learner] = {}  # a follower's
 
-    def learner(self, start: Start, optimizer: Mapping[str, Any], token_budget: int, threads: int = 1) -> "Led":
-        """Return a learner that every rank carries its part of. Raises as Learner does."""
+    def learner(
+        self, start: Start, optimizer: Mapping[str, Any], token_budget: int, threads: int = 1,
+        critic: Mapping[str, Any] | None = None,
+    ) -> "Led":
+        """Return a learner that every rank carries its part of; `critic` is a CriticSpec as JSON.
+
+        Raises as Learner does.
+        """
         number = next(self._numbers)
-        settings: dict[str, Any] = {"optimizer": dict(optimizer), "token_budget": token_budget, "threads": threads}
+        settings: dict[str, Any] = {"optimizer": dict(optimizer), "token_budget": token_budget, "threads": threads,
+                                    "critic": None if critic is None else dict(critic)}
         order = Order(_MAKE, number, {"outline": start.snapshot.outline(), **settings})
         made = self.do(order, partial(Learner, start, ranks=self.ranks, **settings))
         led = Led(self, number, made)
@@ -90,7 +97,9 @@ class Crew:
         learner = self._learners[order.learner]
         if order.name == "forward_backward":
             plan = StepPlan.model_validate(order.arguments["plan"])
-            learner.forward_backward(plan, planned(plan, order.blobs), order.arguments["version_id"])
+            update = order.arguments["update"]
+            trajectories = [] if update else planned(plan, order.blobs)
+            learner.forward_backward(plan, trajectories, order.arguments["version_id"], update)
         else:
             _METHODS[order.name](learner, **order.arguments)
 
@@ -130,11 +139,15 @@ class Led:
 
     def forward_backward(
         self, plan: StepPlan, trajectories: Sequence[Trajectory], stored: Sequence[bytes],
-        version_id: str | None = None,
+        version_id: str | None = None, update: int = 0,
     ) -> Metrics:
-        """Do what Learner.forward_backward does; the others read the trajectories from the plan's parts, `stored`."""
-        order = Order("forward_backward", self._number, {"plan": plan, "version_id": version_id}, list(stored))
-        return self._crew.do(order, partial(self._learner.forward_backward, plan, trajectories, version_id))
+        """Do what Learner.forward_backward does; the others read the trajectories from the plan's parts, `stored`.
+
+        Only update 0 takes trajectories.
+        """
+        arguments = {"plan": plan, "version_id": version_id, "update": update}
+        order = Order("forward_backward", self._number, arguments, list(stored))
+        return self._crew.do(order, partial(self._learner.forward_backward, plan, trajectories, version_id, update))
 
     def optim_step(self, lr: float, clip_norm: float) -> Metrics:
         """Do what Learner.optim_step does."""
@@ -175,7 +188,7 @@ def planned(plan: StepPlan, stored: Sequence[bytes]) -> list[Trajectory]:
 
 def _taken(plan: StepPlan, part: str, trajectories: list[Trajectory]) -> list[Trajectory]:
     """Return those of a part's trajectories that the plan takes: it may hold other groups, or stale copies."""
-    if plan.builder == "dataset":
+    if not plan.sampled:
         return trajectories
     groups = {group.group_id for group in plan.groups if part in group.parts}
     return [trajectory for trajectory in trajectories if trajectory.group_id in groups]

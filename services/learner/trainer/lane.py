@@ -105,6 +105,7 @@ class Lane:
     def _forward_backward(self, learner: Led, payload: dict[str, Any], outcome: Outcome) -> None:
         began, update = time.perf_counter(), payload.get("update", 0)
         plan, version_id = self._step(payload["run_id"], payload["step"])
+        outcome.kind = plan.kind
         stored = [] if update else [self._objects.get(key) for key in plan.parts]
         trajectories = [] if update else planned(plan, stored)
         outcome.add({"storage/read_s": time.perf_counter() - began})

@@ -15,7 +15,7 @@ for any number of ranks up to rounding.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -34,11 +34,13 @@ from hone.trajectory.microbatches import MicroBatch
 from hone.trajectory.packing import Batch, Floats, Unpackable, pack, sequences
 from hone.trajectory.plan import StepPlan
 from hone.trajectory.records import Trajectory
+from services.learner.trainer.critic import Aims, TrainedCritic
 from services.learner.trainer.forward import Forward
 from services.learner.trainer.loss import Seen, gap, share
+from services.learner.trainer.optimizer import Optimizer
 from services.learner.trainer.prior import Prior, needed
-from services.learner.trainer.signals import Signals, estimate
-from services.learner.trainer.snapshot import MOMENTS, Snapshot, Start
+from services.learner.trainer.signals import Known, Signals, estimate
+from services.learner.trainer.snapshot import Snapshot, Start
 from services.learner.trainer.tally import Tally
 
 
@@ -54,6 +56,7 @@ class _Step:
     batch: Batch
     signals: Signals | None  # None: nothing of it counts
     metrics: Metrics
+    aims: Aims | None = None  # of the critic, where its values were read
 
 
 class Learner:
@@ -61,11 +64,13 @@ class Learner:
 
     def __init__(
         self, start: Start, optimizer: Mapping[str, Any], token_budget: int, threads: int = 1, ranks: Ranks = ALONE,
+        critic: Mapping[str, Any] | None = None,
     ) -> None:
         """Stand where `start` was taken; each of several ranks computes one micro-batch at a time.
 
-        `optimizer` is an OptimizerSpec as JSON; `token_budget` bounds a micro-batch's input tokens, of which `threads`
-        are computed side by side. Raises Unsupported, or pydantic.ValidationError for a bad `optimizer`.
+        `optimizer` is an OptimizerSpec as JSON, `critic` a CriticSpec where there is one; `token_budget` bounds a
+        micro-batch's input tokens, of which `threads` are computed side by side. Raises Unsupported, or
+        pydantic.ValidationError for bad settings.
         """
         snapshot = start.snapshot
         self._ranks, self._forward = ranks, Forward(token_budget, threads, ranks)
@@ -76,28 +81,30 @@ class Learner:
         self._policy = Policy(self.architecture, start.base or snapshot.weights, beside, ranks)
         self._reference = self._whole_policy(snapshot.reference) if snapshot.reference else None
         self._states: dict[str, State] = dict(snapshot.states)
-        self._updates = snapshot.updates
-        self._optimizer = _adamw(self._policy.trained, OptimizerSpec.model_validate(optimizer))
-        self._resume(snapshot)
+        spec = OptimizerSpec.model_validate(optimizer)
+        self._optimizer = Optimizer(self._policy.trained, spec, ranks, snapshot.policy)
+        self._critic = None if critic is None or snapshot.critic is None else TrainedCritic(
+            snapshot.critic, self.architecture, critic, self._forward)
 
     @classmethod
     def create(
         cls, files: Mapping[str, bytes], optimizer: Mapping[str, Any], *, token_budget: int, threads: int = 1,
-        lora: Lora | None = None, seed: int = 0,
+        lora: Lora | None = None, seed: int = 0, critic: Mapping[str, Any] | None = None,
     ) -> "Learner":
         """Start alone from a model directory's files, as `Start.first` does."""
-        return cls(Start.first(files, lora, seed), optimizer, token_budget, threads)
+        start = Start.first(files, lora, seed, critic=critic is not None)
+        return cls(start, optimizer, token_budget, threads, critic=critic)
 
     @classmethod
     def restore(
         cls, files: Mapping[str, bytes], optimizer: Mapping[str, Any], *, token_budget: int, threads: int = 1,
-        base: Mapping[str, bytes] | None = None,
+        base: Mapping[str, bytes] | None = None, critic: Mapping[str, Any] | None = None,
     ) -> "Learner":
         """Go on alone from what `snapshot` returned, exactly; an adapter's needs the files of its `base`.
 
         Raises BadCheckpoint when a file is missing or broken.
         """
-        return cls(Start.again(files, base), optimizer, token_budget, threads)
+        return cls(Start.again(files, base), optimizer, token_budget, threads, critic=critic)
 
     def forward_backward(
         self, plan: StepPlan, trajectories: Sequence[Trajectory], version_id: str | None = None, update: int = 0,
@@ -122,17 +129,19 @@ class Learner:
     def optim_step(self, lr: float, clip_norm: float) -> Metrics:
         """Apply AdamW at rate `lr` to the gradient, scaled down to norm `clip_norm` where it is larger, and clear it.
 
-        A parameter without gradient counts as having a zero one. Raises RejectedPlan when the norm is not finite.
+        A critic is updated by the same call, as its own spec says. A parameter without gradient counts as having a
+        zero one. Raises RejectedPlan, with nothing applied, when a norm is not finite.
         """
-        norm = self._clip(clip_norm)
-        if not np.isfinite(norm):
-            raise RejectedPlan(f"gradient norm: found {norm}, expected a finite number")
-        for group in self._optimizer.param_groups:
-            group["lr"] = lr
-        self._optimizer.step()
-        self._optimizer.zero_grad(set_to_none=True)
-        self._updates += 1
-        return {"grad_norm": norm}
+        norms = {"grad_norm": self._optimizer.clip(clip_norm)}
+        if self._critic is not None:
+            norms["critic/grad_norm"] = self._critic.clip()
+        for name, norm in norms.items():
+            if not np.isfinite(norm):
+                raise RejectedPlan(f"{name}: found {norm}, expected a finite number")
+        self._optimizer.step(lr)
+        if self._critic is not None:
+            self._critic.step()
+        return norms
 
     def weights(self) -> bytes:
         """Return the float32 weights that are trained as a safetensors file; equal weights give equal bytes."""
@@ -145,14 +154,11 @@ class Learner:
         """
         if self._step is not None:
             raise RuntimeError(f"snapshot: found step {self._step.plan.n} under way, expected its last update first")
-        trained, whole = self._policy.trained, self._ranks.whole
-        moments = {kind: whole({name: self._optimizer.state[parameter][kind] for name, parameter in trained.items()})
-                   for kind in MOMENTS} if self._updates else {}
-        gradients = whole({name: parameter.grad for name, parameter in trained.items() if parameter.grad is not None})
-        reference = None if self._reference is None else whole(self._reference.trained)
-        return Snapshot(
-            self._config, whole(trained), self._lora, self._updates, moments, gradients, reference, dict(self._states),
-        ).files()
+        policy = self._optimizer.trained()
+        reference = None if self._reference is None else self._ranks.whole(self._reference.trained)
+        critic = None if self._critic is None else self._critic.trained()
+        return Snapshot(self._config, policy.weights, self._lora, policy.updates, policy.moments, policy.gradients,
+                        reference, dict(self._states), critic).files()
 
     def logprobs(self, ids: Sequence[Sequence[int]]) -> list[list[float]]:
         """Return the log-probability (nats, temperature 1) of every token but the first of sequences of 2 or more."""
@@ -163,17 +169,6 @@ class Learner:
     def _log_probabilities(self, batch: Batch, temperature: float) -> Floats:
         """Return the log-probability of a batch's trained tokens under the present weights, [M]."""
         return self._forward.told(batch, lambda micro: {"logp": self._policy(micro, temperature)[0]})["logp"]
-
-    def _clip(self, clip_norm: float) -> float:
-        """Scale the gradient down to norm `clip_norm` where it is larger and return the norm that it had."""
-        parameters = list(self._policy.trained.values())
-        for parameter in parameters:
-            if parameter.grad is None:
-                parameter.grad = torch.zeros_like(parameter)
-        gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
-        norm = self._ranks.single(torch.nn.utils.get_total_norm(gradients))
-        torch.nn.utils.clip_grads_with_norm_(parameters, clip_norm, norm)
-        return float(norm)
 
     def _whole_policy(self, weights: Mapping[str, Tensor]) -> Policy:
         return Policy(self.architecture, weights, ranks=self._ranks)
@@ -191,7 +186,7 @@ class Learner:
         """
         if self._lora is not None or self._reference is not None or "logp_ref" not in needed(plan):
             return
-        if self._updates:
+        if self._optimizer.updates:
             raise RejectedPlan("logp_ref: the first step of a model must use the reference for a later one to have it")
         self._reference = self._whole_policy(self._policy.trained)
 
@@ -203,13 +198,20 @@ class Learner:
         if not batch.rows:
             return _Step(plan, batch, None, metrics)
         self._keep_reference(plan)
-        signals = self._estimated(plan, batch, trajectories)
-        return _Step(plan, batch, signals, {**metrics, **_counts(batch, signals)})
+        known, signals = self._estimated(plan, batch, trajectories)
+        aims = None if known.values is None else Aims.of(plan, batch, known)
+        told = {} if aims is None else aims.figures()
+        return _Step(plan, batch, signals, {**metrics, **_counts(batch, signals), **told}, aims)
 
-    def _estimated(self, plan: StepPlan, batch: Batch, trajectories: Sequence[Trajectory]) -> Signals:
+    def _estimated(
+        self, plan: StepPlan, batch: Batch, trajectories: Sequence[Trajectory],
+    ) -> tuple[Known, Signals]:
         prior = Prior(self._forward, self._policy, self._logp_ref)
         try:
-            return estimate(batch, plan, prior.known(plan, batch, trajectories), self._states)
+            known = prior.known(plan, batch, trajectories)
+            if self._critic is not None and "values" in needed(plan):
+                known = replace(known, values=self._critic.values(batch))
+            return known, estimate(batch, plan, known, self._states)
         except Unpackable as problem:
             raise RejectedPlan(str(problem)) from problem
         except (ValueError, KeyError) as problem:
@@ -236,10 +238,12 @@ class Learner:
                 parts.append(share(micro, seen, signals, plan, self._states, tally))
                 if len(micro.targets):
                     _tell(tally, micro, seen)
-                    if plan.builder != "dataset" and update == 0:
+                    if plan.sampled and update == 0:
                         tally.add(*gap(micro, seen.logp, comparable))
             self._forward.backward(parts, self._policy.trained)
             tally.loss = sum((float(part.detach()) for part in parts), tally.loss)
+        if self._critic is not None and step.aims is not None:
+            self._critic.learn(batch, mine, step.aims, signals.scale, tally)
         figures = Tally.joined(self._ranks.exchanged(tally.as_bytes())).figures()
         return {**figures, "trained_tokens": float(batch.tokens[mine].sum())}
 
@@ -250,23 +254,6 @@ class Learner:
             micro, plan.temperature, entropy_gradient="entropy" in wanted, support=ids)
         ref = self._logp_ref(micro, plan.temperature) if "logp_ref" in wanted else None
         return Seen(logp, entropy, ref, (likeliest[0], likeliest[1]) if likeliest else None)
-
-    def _resume(self, snapshot: Snapshot) -> None:
-        for name, parameter in self._policy.trained.items():
-            if name in snapshot.gradients:
-                parameter.grad = self._ranks.spread(snapshot.gradients[name], parameter)
-            if snapshot.updates:
-                self._optimizer.state[parameter] = {
-                    "step": torch.tensor(float(snapshot.updates), device=self._ranks.device),
-                    **{kind: self._ranks.spread(snapshot.optimizer[kind][name], parameter) for kind in MOMENTS}}
-
-
-def _adamw(parameters: Mapping[str, Tensor], spec: OptimizerSpec) -> torch.optim.AdamW:
-    """Weight decay acts on matrices; norms and biases have none."""
-    matrices = [parameter for parameter in parameters.values() if parameter.dim() > 1]
-    vectors = [parameter for parameter in parameters.values() if parameter.dim() == 1]
-    groups = [{"params": matrices, "weight_decay": spec.weight_decay}, {"params": vectors, "weight_decay": 0.0}]
-    return torch.optim.AdamW(groups, lr=spec.lr, betas=(spec.beta1, spec.beta2), eps=spec.eps, fused=True)
 
 
 def _tell(tally: Tally, micro: MicroBatch, seen: Seen) -> None:

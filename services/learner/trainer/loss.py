@@ -80,8 +80,9 @@ def _regularizers(
         alone = {"regularizers": [slot]}
         taught = teaching is not None and needs(alone, "regularizers") & {"logp_teacher", "support"}
         scale = _taken(teaching.scale if teaching is not None and taught else signals.scale, micro, old)
-        shares.append((scale * _apply(REGULARIZERS, f"regularizers/{slot['name']}.{place}", slot, inputs, states, tally)
-                       ).sum())
+        name = f"regularizers/{slot['name']}.{place}"
+        shares.append(tally.share(f"{name}/term", (scale * _apply(
+            REGULARIZERS, name, slot, inputs, states, tally)).sum()))
     return shares
 
 
@@ -110,7 +111,8 @@ def _part(
         return inputs.logp.sum() * 0
     filling = plan.slots["loss"] if term.loss is None else {"name": term.loss, "params": {}}
     name = "loss" if alone else f"loss/{term.name}"
-    return (scale[own] * weight[own] * _apply(LOSSES, name, filling, mine, states, tally)).sum()
+    part = (scale[own] * weight[own] * _apply(LOSSES, name, filling, mine, states, tally)).sum()
+    return tally.share(f"{name}/term", part)
 
 
 def _apply(

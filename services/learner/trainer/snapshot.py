@@ -8,19 +8,54 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from hone.models import adapter, architecture
+from hone.models import adapter, architecture, checkpoint_header
 from hone.models.adapter import Lora
 from hone.models.checkpoint import WEIGHTS, Checkpoint, read_weights, weights_bytes
 from hone.models.checkpoint_header import BadCheckpoint
+from hone.models.critic import Critic
 
 _CONFIG = "config.json"
 _OPTIMIZER = "optimizer.safetensors"
 _REFERENCE = "reference.safetensors"
+_CRITIC = "critic.safetensors"
+_CRITIC_OPTIMIZER = "critic_optimizer.safetensors"
 _STATE = "learner.json"
 
 
 MOMENTS = ("exp_avg", "exp_avg_sq")
 """What AdamW keeps of each parameter."""
+
+
+@dataclass(frozen=True)
+class Trained:
+    """Weights in training by name, and how far their optimizer came."""
+
+    weights: dict[str, Tensor]
+    updates: int = 0  # optimizer steps taken
+    moments: dict[str, dict[str, Tensor]] = field(default_factory=dict)  # exp_avg, exp_avg_sq -> parameter -> tensor
+    gradients: dict[str, Tensor] = field(default_factory=dict)  # accumulated and not yet applied
+
+    def optimizer_file(self) -> bytes:
+        """Return moments and gradients as a safetensors file."""
+        moments = {f"{kind}.{name}": tensor for kind, named in self.moments.items() for name, tensor in named.items()}
+        return weights_bytes({**moments, **{f"gradient.{name}": tensor for name, tensor in self.gradients.items()}})
+
+    @classmethod
+    def read(cls, weights: dict[str, Tensor], updates: int, optimizer_file: bytes) -> "Trained":
+        """Return what `optimizer_file` was written of. Raises BadCheckpoint when that is no safetensors file."""
+        named = _by_kind(read_weights(optimizer_file))
+        return cls(weights, updates, gradients=named.pop("gradient", {}), moments=named)
+
+    def outline(self) -> dict[str, Any]:
+        """Return everything but the tensors as JSON."""
+        return {"updates": self.updates, "gradients": list(self.gradients)}
+
+    @classmethod
+    def from_outline(cls, outline: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]]) -> "Trained":
+        """Return what an outline is of, with tensors of these shapes that have no values."""
+        weights = without_values(shapes)
+        moments = dict.fromkeys(MOMENTS, weights) if outline["updates"] else {}
+        return cls(weights, outline["updates"], moments, {name: weights[name] for name in outline["gradients"]})
 
 
 @dataclass(frozen=True)
@@ -35,17 +70,24 @@ class Snapshot:
     gradients: dict[str, Tensor] = field(default_factory=dict)  # accumulated and not yet applied
     reference: dict[str, Tensor] | None = None  # weights before the first update, where a slot compares with them
     states: dict[str, Any] = field(default_factory=dict)  # of the slots
+    critic: Trained | None = None  # trained beside the policy, where there is one
+
+    @property
+    def policy(self) -> Trained:
+        """What is trained of the policy."""
+        return Trained(self.weights, self.updates, self.optimizer, self.gradients)
 
     def files(self) -> dict[str, bytes]:
         """Return the files by name; equal snapshots give equal bytes."""
-        moments = {f"{kind}.{name}": tensor for kind, named in self.optimizer.items() for name, tensor in named.items()}
-        gradients = {f"gradient.{name}": tensor for name, tensor in self.gradients.items()}
-        state = {"updates": self.updates, "states": self.states}
+        state: dict[str, Any] = {"updates": self.updates, "states": self.states}
         files = {
             _CONFIG: json.dumps(self.config, indent=2, sort_keys=True).encode(),
-            _OPTIMIZER: weights_bytes({**moments, **gradients}),
-            _STATE: json.dumps(state, sort_keys=True).encode(),
+            _OPTIMIZER: self.policy.optimizer_file(),
         }
+        if self.critic is not None:
+            state["critic_updates"] = self.critic.updates
+            files |= {_CRITIC: weights_bytes(self.critic.weights), _CRITIC_OPTIMIZER: self.critic.optimizer_file()}
+        files[_STATE] = json.dumps(state, sort_keys=True).encode()
         if self.lora is None:
             files[WEIGHTS] = weights_bytes(self.weights)
         else:
@@ -56,33 +98,31 @@ class Snapshot:
     def from_files(cls, files: Mapping[str, bytes]) -> "Snapshot":
         """Read what `files` wrote. Raises BadCheckpoint naming a missing or broken file."""
         adapted = adapter.WEIGHTS in files
-        owned = (adapter.WEIGHTS, adapter.CONFIG) if adapted else (WEIGHTS,)
-        for name in (_CONFIG, *owned, _OPTIMIZER, _STATE):
-            if name not in files:
-                raise BadCheckpoint(name, f"files {sorted(files)}", "a snapshot's files")
+        _require(files, _CONFIG, *((adapter.WEIGHTS, adapter.CONFIG) if adapted else (WEIGHTS,)), _OPTIMIZER, _STATE)
         lora = adapter.Lora.from_config(files[adapter.CONFIG]) if adapted else None
         config, weights = _whole(files) if lora is None else _adapter(files, lora)
-        state, named = json.loads(files[_STATE]), _by_kind(read_weights(files[_OPTIMIZER]))
-        gradients = named.pop("gradient", {})
+        state = json.loads(files[_STATE])
+        policy = Trained.read(weights, state["updates"], files[_OPTIMIZER])
         reference = read_weights(files[_REFERENCE]) if _REFERENCE in files else None
-        return cls(config, weights, lora, state["updates"], named, gradients, reference, state["states"])
+        return cls(config, weights, lora, policy.updates, policy.moments, policy.gradients, reference, state["states"],
+                   _critic(files, config, state["critic_updates"]) if "critic_updates" in state else None)
 
     def outline(self) -> dict[str, Any]:
         """Return everything but the tensors as JSON, for ranks that get their part of those from rank 0."""
         lora = None if self.lora is None else [self.lora.rank, self.lora.alpha, list(self.lora.targets)]
-        return {"config": self.config, "lora": lora, "updates": self.updates, "gradients": list(self.gradients),
-                "reference": self.reference is not None, "states": self.states}
+        return {"config": self.config, "lora": lora, "policy": self.policy.outline(),
+                "reference": self.reference is not None, "states": self.states,
+                "critic": None if self.critic is None else self.critic.outline()}
 
     @classmethod
     def from_outline(cls, outline: Mapping[str, Any]) -> "Snapshot":
         """Return the snapshot that an outline is of, with tensors that have a shape and no values."""
         shape, lora = architecture.parse(outline["config"]), outline["lora"]
         form = None if lora is None else Lora(lora[0], lora[1], tuple(lora[2]))
-        weights = without_values(shape.shapes() if form is None else form.shapes(shape))
-        moments = dict.fromkeys(MOMENTS, weights) if outline["updates"] else {}
-        return cls(outline["config"], weights, form, outline["updates"], moments,
-                   {name: weights[name] for name in outline["gradients"]},
-                   weights if outline["reference"] else None, outline["states"])
+        policy = Trained.from_outline(outline["policy"], shape.shapes() if form is None else form.shapes(shape))
+        beside = outline["critic"] and Trained.from_outline(outline["critic"], Critic.shapes(shape))
+        return cls(outline["config"], policy.weights, form, policy.updates, policy.moments, policy.gradients,
+                   policy.weights if outline["reference"] else None, outline["states"], beside)
 
     @property
     def architecture(self) -> architecture.Architecture:
@@ -98,16 +138,20 @@ class Start:
     base: Mapping[str, Tensor] | None = None
 
     @classmethod
-    def first(cls, files: Mapping[str, bytes], lora: Lora | None = None, seed: int = 0) -> "Start":
+    def first(
+        cls, files: Mapping[str, bytes], lora: Lora | None = None, seed: int = 0, *, critic: bool = False,
+    ) -> "Start":
         """Begin with a model directory's files; with `lora`, with an adapter whose first values `seed` draws.
 
-        Raises BadCheckpoint or Unsupported when the files are no usable model.
+        A critic begins with the model's own weights too. Raises BadCheckpoint or Unsupported when the files are no
+        usable model.
         """
         checkpoint = Checkpoint.from_files(files)
+        config, tensors, shape = checkpoint.config, checkpoint.tensors, checkpoint.architecture
+        beside = Trained(Critic.initial(shape, tensors)) if critic else None
         if lora is None:
-            return cls(Snapshot(checkpoint.config, checkpoint.tensors))
-        drawn = adapter.initial(checkpoint.architecture, lora, seed)
-        return cls(Snapshot(checkpoint.config, drawn, lora), checkpoint.tensors)
+            return cls(Snapshot(config, tensors, critic=beside))
+        return cls(Snapshot(config, adapter.initial(shape, lora, seed), lora, critic=beside), tensors)
 
     @classmethod
     def again(cls, files: Mapping[str, bytes], base: Mapping[str, bytes] | None = None) -> "Start":
@@ -136,6 +180,19 @@ def _adapter(files: Mapping[str, bytes], lora: Lora) -> tuple[dict[str, Any], di
     config, weights = json.loads(files[_CONFIG]), read_weights(files[adapter.WEIGHTS])
     adapter.check(architecture.parse(config), lora, weights)
     return config, weights
+
+
+def _critic(files: Mapping[str, bytes], config: Mapping[str, Any], updates: int) -> Trained:
+    _require(files, _CRITIC, _CRITIC_OPTIMIZER)
+    weights = read_weights(files[_CRITIC])
+    checkpoint_header.compare(_CRITIC, weights, Critic.shapes(architecture.parse(config)))
+    return Trained.read(weights, updates, files[_CRITIC_OPTIMIZER])
+
+
+def _require(files: Mapping[str, bytes], *names: str) -> None:
+    for name in names:
+        if name not in files:
+            raise BadCheckpoint(name, f"files {sorted(files)}", "a snapshot's files")
 
 
 def _by_kind(tensors: Mapping[str, Tensor]) -> dict[str, dict[str, Tensor]]:

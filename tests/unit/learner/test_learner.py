@@ -24,13 +24,13 @@ RUNNING_MEAN = {"advantage": {"name": "reinforce", "params": {"baseline": "runni
 KL = {"regularizers": [{"name": "kl", "params": {"coefficient": 0.1}}]}
 
 
-def learner(token_budget=10_000, **changes):
+def learner(token_budget=10_000, critic=None, threads=1, **changes):
     files = toy.files(0, hidden=32, heads=2, head_dim=16, ffn=64)
-    return Learner.create(files, {**OPTIMIZER, **changes}, token_budget=token_budget)
+    return Learner.create(files, {**OPTIMIZER, **changes}, token_budget=token_budget, critic=critic, threads=threads)
 
 
-def gradient(step, token_budget=10_000):
-    trained = learner(token_budget)
+def gradient(step, token_budget=10_000, critic=None):
+    trained = learner(token_budget, critic)
     metrics = trained.forward_backward(*step)
     return metrics, {name: tensor.grad for name, tensor in trained._policy.trained.items()}
 

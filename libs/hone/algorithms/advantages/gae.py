@@ -32,13 +32,21 @@ def gae(inputs: AdvantageInputs, params: GaeParams, state: State) -> tuple[Float
     """
     advantage = _recursion(inputs, params)
     targets = advantage + _values(inputs)
-    metrics = {"mean_return": float(targets.mean()), "explained_variance": _explained(targets, advantage)}
+    metrics = {"mean_return": float(targets.mean()), "explained_variance": explained(targets, advantage)}
     return whitened(advantage, params.ddof) if params.whiten else advantage, state, metrics
 
 
 def returns(inputs: AdvantageInputs, params: GaeParams) -> Floats:
     """Return A + V before whitening, [M]: what the critic learns. Raises ValueError without values."""
     return _recursion(inputs, params) + _values(inputs)
+
+
+def explained(targets: Floats, residual: Floats) -> float:
+    """Return the share of the returns' variance [M] that the critic knew, of which `residual` [M] is what it missed.
+
+    0 where the returns do not vary.
+    """
+    return float(1 - residual.var() / targets.var()) if varies(targets) else 0.0
 
 
 def _recursion(inputs: AdvantageInputs, params: GaeParams) -> Floats:
@@ -62,8 +70,3 @@ def _rewards(inputs: AdvantageInputs) -> Floats:
         trained = inputs.turns.tokens > 0
         rewards[np.cumsum(inputs.turns.tokens)[trained] - 1] += inputs.turns.reward[trained]
     return rewards
-
-
-def _explained(targets: Floats, residual: Floats) -> float:
-    """Return the share of the returns' variance that the critic knew; 0 where they do not vary."""
-    return float(1 - residual.var() / targets.var()) if varies(targets) else 0.0
