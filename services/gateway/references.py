@@ -1,28 +1,36 @@
-"""What a spec names must exist and fit: its base model, its datasets, its lengths."""
+"""What a spec names must exist and fit: its models, its datasets, its lengths."""
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from hone.environments import ENVIRONMENTS
+from hone.graders import templates
 from hone.spec.problems import Problem, found
-from hone.spec.resolution import supervised
-from hone.spec.run import RunSpec, TaskSource
+from hone.spec.resolution import builder_of, supervised
+from hone.spec.run import RunSpec, TaskSource, TeacherSpec
 from hone.spec.settings import Settings
 from hone.store.database import AsyncTransaction
-from services.gateway import graders
+from services.gateway import bases, graders
+from services.gateway.bases import Base
+
+_TEACHER = "roles.teacher.model"
 
 
 @dataclass(frozen=True)
-class Base:
-    """Where a run's policy starts: a registered model or a version, one of them."""
+class References:
+    """What a run's models start from: its policy, and by role those beside it."""
 
-    artifact_id: str | None = None
-    version_id: str | None = None
-    adapter: bool = False
+    base: Base
+    roles: Mapping[str, Base]
 
 
-async def resolve(transaction: AsyncTransaction, spec: RunSpec, settings: Settings) -> tuple[Base, list[Problem]]:
-    """Return the run's base, and every problem with what the spec names. The base means nothing if there are any."""
+async def resolve(
+    transaction: AsyncTransaction, spec: RunSpec, settings: Settings
+) -> tuple[References, list[Problem]]:
+    """Return what the spec names, and every problem with it. The references mean nothing if there are any."""
     base, problems = await _base(transaction, spec)
+    roles, unfit = await _roles(transaction, spec, base, settings)
+    problems += unfit
     problems += await _dataset(transaction, spec.task, "task", _columns(spec, spec.task, trained=True))
     if spec.eval is not None and spec.eval.source is not None:
         wanted = _columns(spec, spec.eval.source, trained=False)
@@ -30,51 +38,61 @@ async def resolve(transaction: AsyncTransaction, spec: RunSpec, settings: Settin
     if spec.sampling.max_tokens >= settings.engine_max_tokens:
         problems.append(Problem("sampling.max_tokens", str(spec.sampling.max_tokens),
                                 f"less than the engine's {settings.engine_max_tokens} positions, prompt included"))
-    return base, problems
+    return References(base or Base(), roles), problems
 
 
-async def _base(transaction: AsyncTransaction, spec: RunSpec) -> tuple[Base, list[Problem]]:
-    name = spec.model.base
-    if name.startswith("ver_"):
-        return _unadapted(spec, *await _version(transaction, name))
-    if name.startswith("run_"):
-        return _unadapted(spec, *await _finished_run(transaction, name))
-    row = await transaction.one("gateway.artifact", kind="base_model", name=name)
-    if row is None:
-        return Base(), [Problem("model.base", found(name), "a model, version or run that is here (`hone models list`)")]
-    if spec.sampling.max_tokens >= row["manifest"]["max_positions"]:
-        return Base(), [Problem("sampling.max_tokens", str(spec.sampling.max_tokens),
-                                f"less than the model's {row['manifest']['max_positions']} positions")]
-    return Base(artifact_id=row["id"]), []
+async def _base(transaction: AsyncTransaction, spec: RunSpec) -> tuple[Base | None, list[Problem]]:
+    """Return the policy's base where there is one, and what is wrong with it."""
+    base = await bases.resolve(transaction, spec.model.base, "model.base")
+    if isinstance(base, Problem):
+        return None, [base]
+    return base, list(_misfits(spec, base))
 
 
-async def _version(transaction: AsyncTransaction, version_id: str) -> tuple[Base, list[Problem]]:
-    row = await transaction.one("gateway.version", version_id=version_id)
-    if row is None:
-        return Base(), [Problem("model.base", found(version_id), "a live version (`hone runs checkpoints RUN`)")]
-    if not row["stored"]:
-        return Base(), [Problem("model.base", f"{version_id}, whose weights were removed", "a version that is kept")]
-    return Base(version_id=version_id, adapter=row["adapter"]), []
+def _misfits(spec: RunSpec, base: Base) -> Iterator[Problem]:
+    if spec.sampling.max_tokens >= base.max_positions:
+        yield Problem("sampling.max_tokens", str(spec.sampling.max_tokens),
+                      f"less than the model's {base.max_positions} positions")
+    if spec.contexts.top_k > base.vocab_size:
+        yield Problem("contexts.top_k", str(spec.contexts.top_k), f"at most the vocabulary's {base.vocab_size} ids")
+    if base.adapter and spec.model.kind == "lora":
+        yield Problem("model.base", f"{spec.model.base}, which is an adapter beside its base",
+                      "a model of whole weights; or kind: full, which merges the adapter")
 
 
-async def _finished_run(transaction: AsyncTransaction, run_id: str) -> tuple[Base, list[Problem]]:
-    run = await transaction.one("gateway.run_state", run_id=run_id)
-    if run is None:
-        return Base(), [Problem("model.base", found(run_id), "a run (`hone runs list`)")]
-    if run["state"] != "succeeded":
-        return Base(), [Problem("model.base", f"{run_id}, which is {run['state']}", "a run that succeeded")]
-    version = await transaction.one("gateway.newest_version", model_id=run["policy_model_id"])
-    if version is None:
-        return Base(), [Problem("model.base", f"{run_id}, which has no stored version", "a run with a stored version")]
-    return Base(version_id=version["id"], adapter=version["adapter"]), []
+async def _roles(
+    transaction: AsyncTransaction, spec: RunSpec, policy: Base | None, settings: Settings
+) -> tuple[dict[str, Base], list[Problem]]:
+    teacher = spec.roles.teacher
+    if teacher is None:
+        return {}, []
+    base = await bases.resolve(transaction, teacher.model, _TEACHER)
+    if isinstance(base, Problem):
+        return {}, [base]
+    unfit = [] if policy is None else list(_unfit(teacher, base, policy, settings.engine_max_tokens))
+    return {"teacher": base}, unfit
 
 
-def _unadapted(spec: RunSpec, base: Base, problems: list[Problem]) -> tuple[Base, list[Problem]]:
-    """Refuse an adapter beside an adapter: nobody could load it."""
-    if not base.adapter or spec.model.kind != "lora":
-        return base, problems
-    return base, [*problems, Problem("model.base", f"{spec.model.base}, which is an adapter beside its base",
-                                     "a model of whole weights; or kind: full, which merges the adapter")]
+def _unfit(teacher: TeacherSpec, base: Base, policy: Base, positions: int) -> Iterator[Problem]:
+    """Say why a model cannot judge what this policy writes: it reads the very ids."""
+    if base.adapter:
+        yield Problem(_TEACHER, f"{teacher.model}, which is an adapter beside its base", "a model of whole weights")
+    if base.tokenizer != policy.tokenizer:
+        yield Problem(_TEACHER, f"{teacher.model}, whose tokenizer.json is {_digest(base)}",
+                      f"a model with the policy's tokenizer, whose tokenizer.json is {_digest(policy)}")
+    elif base.vocab_size < policy.vocab_size or (teacher.top_k and base.vocab_size > policy.vocab_size):
+        than = "exactly the policy's, since likeliest ids are kept" if teacher.top_k else "at least the policy's"
+        yield Problem(_TEACHER, f"{teacher.model}, which has {base.vocab_size} ids", f"{than}: {policy.vocab_size}")
+    if teacher.top_k > policy.vocab_size:
+        yield Problem("roles.teacher.top_k", str(teacher.top_k), f"at most the vocabulary's {policy.vocab_size} ids")
+    wanted = min(positions, policy.max_positions)
+    if base.max_positions < wanted:
+        yield Problem(_TEACHER, f"{teacher.model}, which has {base.max_positions} positions",
+                      f"at least {wanted}, which the policy's texts may have")
+
+
+def _digest(base: Base) -> str:
+    return "nothing" if base.tokenizer is None else f"sha256 {base.tokenizer[:12]}…"
 
 
 async def _dataset(
@@ -94,10 +112,17 @@ async def _dataset(
 
 
 def _columns(spec: RunSpec, source: TaskSource, trained: bool) -> set[str]:
-    """Name what every row needs: completions to imitate, or what its grader reads."""
+    """Name what every row needs: completions to imitate, or what its grader and the privileged texts read."""
     if trained and supervised(spec):
-        return {"completion"}
+        return {"chosen", "rejected"} if builder_of(spec) == "pairs" else {"completion"}
+    told = _told(spec) if trained else set()
     of_environment = ENVIRONMENTS[source.kind].columns or frozenset()
     if source.environment is not None and spec.grader is None:
-        return set(of_environment)
-    return {*of_environment} | graders.columns(spec.grader or source.params.get("grader") or {"type": "exact"})
+        return {*of_environment} | told
+    graded = graders.columns(spec.grader or source.params.get("grader") or {"type": "exact"})
+    return {*of_environment} | graded | told
+
+
+def _told(spec: RunSpec) -> set[str]:
+    texts = (one.text for one in spec.contexts.privileged)
+    return {variable.split(".")[1] for text in texts for variable in templates.variables(text)}

@@ -19,10 +19,11 @@ from hone.spec.settings import Settings
 from hone.store.database import AsyncTransaction, Row
 from hone.telemetry import tracing
 from services.gateway import references
+from services.gateway.bases import Base
 from services.gateway.errors import Conflict, NotFound
 from services.gateway.idempotency import Answer, Key, fingerprint, once
 from services.gateway.parameters import After, Config, Id, Limit, example, page
-from services.gateway.references import Base
+from services.gateway.references import References
 from services.gateway.tenancy import Caller, Session
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"])
@@ -62,37 +63,50 @@ async def create(
     spec = await run_in_threadpool(resolve, raw)
     async with caller.transaction() as transaction:
         if dry_run:
-            await _base(transaction, spec, settings)
+            await _references(transaction, spec, settings)
             return JSONResponse({"spec": as_json(spec)})
 
         async def work() -> Answer:
-            return await _insert(transaction, caller, spec, await _base(transaction, spec, settings))
+            return await _insert(transaction, caller, spec, await _references(transaction, spec, settings))
 
         answer = await once(caller, transaction, key, fingerprint(request, raw), work)
     reach("run.row-answer")
     return answer.response()
 
 
-async def _base(transaction: AsyncTransaction, spec: RunSpec, settings: Settings) -> Base:
-    base, problems = await references.resolve(transaction, spec, settings)
+async def _references(transaction: AsyncTransaction, spec: RunSpec, settings: Settings) -> References:
+    named, problems = await references.resolve(transaction, spec, settings)
     if problems:
         raise Invalid(problems)
-    return base
+    return named
 
 
-async def _insert(transaction: AsyncTransaction, session: Session, spec: RunSpec, base: Base) -> Answer:
-    run_id, model_id, content = ids.new("run"), ids.new("model"), as_json(spec)
-    kept = ("seed", "optimizer", "snapshot_every", "keep_versions", "checkpoint_every")
-    config = {**{name: content[name] for name in kept}, "base": spec.model.base, "lora": content["model"]["lora"]}
-    await transaction.run(
-        "gateway.add_model", id=model_id, tenant_id=session.tenant_id, kind=spec.model.kind,
-        base_artifact_id=base.artifact_id, base_version_id=base.version_id, config=Jsonb(config))
+async def _insert(transaction: AsyncTransaction, session: Session, spec: RunSpec, named: References) -> Answer:
+    run_id, content = ids.new("run"), as_json(spec)
+    kept = ("seed", "optimizer", "critic", "snapshot_every", "keep_versions", "checkpoint_every")
+    config = {name: content[name] for name in kept}
+    policy = {**config, "base": spec.model.base, "lora": content["model"]["lora"]}
+    model_id = await _model(transaction, session, named.base, spec.model.kind, policy)
+    frozen = {**config, "critic": None, "lora": None, "frozen": True}
+    roles = {role: await _model(transaction, session, base, "full", {**frozen, "base": content["roles"][role]["model"]})
+             for role, base in named.roles.items()}
     await transaction.run(
         "gateway.add_run", id=run_id, tenant_id=session.tenant_id, key_id=session.key_id, name=spec.name,
         spec=Jsonb(content), spec_sha=hashlib.sha256(canonical(content).encode()).hexdigest(), model_id=model_id,
-        deadline_s=spec.deadline_s, traceparent=tracing.current())
+        roles=Jsonb(roles), deadline_s=spec.deadline_s, traceparent=tracing.current())
     await _tell(transaction, session, run_id, "created", f"run {spec.name} was created")
     return Answer(201, resource(await _row(transaction, run_id)).model_dump(mode="json"))
+
+
+async def _model(
+    transaction: AsyncTransaction, session: Session, base: Base, kind: str, config: dict[str, Any]
+) -> str:
+    """Add a model of a run and return its id; a `frozen` one is published as it is and never trained."""
+    model_id = ids.new("model")
+    await transaction.run(
+        "gateway.add_model", id=model_id, tenant_id=session.tenant_id, kind=kind,
+        base_artifact_id=base.artifact_id, base_version_id=base.version_id, config=Jsonb(config))
+    return model_id
 
 
 async def _tell(transaction: AsyncTransaction, session: Session, run_id: str, kind: str, message: str) -> None:

@@ -41,6 +41,8 @@ class Claim:
     begun: int | None  # without version_id: number of the oldest version that may sample it
     remaining_s: float  # to its deadline, when it was claimed
     traceparent: str | None = None  # of the step it was requested for
+    teacher: dict[str, Any] | None = None  # {model_id, version_id, top_k}: who says how likely it finds the answers
+    privileged: list[dict[str, Any]] = field(default_factory=list)  # {text, match} that the policy is told afterwards
     journaled: dict[tuple[int, int], Turn] = field(default_factory=dict, compare=False)  # by (index, call)
 
     @property

@@ -3,7 +3,8 @@
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 
 import grpc
 from psycopg import OperationalError
@@ -39,18 +40,33 @@ class Engine:
         self._stub = inference_pb2_grpc.InferenceServiceStub(self._channel)
         self._requests: Batcher[inference_pb2.GenerateRequest, inference_pb2.GenerateResponse] = Batcher(
             self._stream, split=invalid)
+        self._scores: set[Batcher[inference_pb2.ScoreRequest, inference_pb2.ScoreResponse]] = set()
 
     async def generate(self, request: inference_pb2.GenerateRequest) -> inference_pb2.GenerateResponse:
         """Return the samples of one request. Raises grpc.aio.AioRpcError, Unanswered when the engine goes away."""
-        self.sequences += request.n
+        with self._busy(request.n), tracing.span("generate", engine=self.id, samples=request.n):
+            return await self._requests.ask(request)
+
+    async def score(self, request: inference_pb2.ScoreRequest) -> inference_pb2.ScoreResponse:
+        """Return what a model says of texts. Raises grpc.aio.AioRpcError, Unanswered when the engine goes away."""
+        with self._busy(len(request.items)), tracing.span("score", engine=self.id, texts=len(request.items)):
+            alone = Batcher(self._score)  # whoever asks has texts enough for a call
+            self._scores.add(alone)
+            try:
+                return await alone.ask(request)
+            finally:
+                self._scores.discard(alone)
+
+    @contextmanager
+    def _busy(self, sequences: int) -> Iterator[None]:
+        self.sequences += sequences
         try:
-            with tracing.span("generate", engine=self.id, samples=request.n):
-                return await self._requests.ask(request)
+            yield
         except (grpc.aio.AioRpcError, Unanswered):
             self.failures += 1
             raise
         finally:
-            self.sequences -= request.n
+            self.sequences -= sequences
 
     def invite(self, model_id: str) -> None:
         """Have an engine that has room load a model that others hold, so that it can take part; asked for once."""
@@ -71,6 +87,8 @@ class Engine:
         for task in self._invited.values():
             task.cancel()
         self._requests.abandon(reason)
+        for alone in self._scores:
+            alone.abandon(reason)
         await self._channel.close(None)
 
     async def _stream(
@@ -81,6 +99,12 @@ class Engine:
         async for answer in self._stub.GenerateBatch(batch, timeout=DEADLINE_S):
             for response in answer.responses:
                 yield places[response.request_id], response
+
+    async def _score(
+        self, requests: list[inference_pb2.ScoreRequest]
+    ) -> AsyncIterator[tuple[int, inference_pb2.ScoreResponse]]:
+        for place, request in enumerate(requests):
+            yield place, await self._stub.Score(request, timeout=DEADLINE_S)
 
 
 class Engines:

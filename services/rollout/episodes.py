@@ -1,7 +1,7 @@
 """Samples that act in their environment turn by turn, until it says that the episode is over."""
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hone.api import simulation_pb2
@@ -12,6 +12,7 @@ from hone.harnesses.contract import Harness, HarnessParams
 from hone.trajectory.records import Call, Step
 from hone.trajectory.tokens import Tokenizer
 from services.rollout.claims import Claim
+from services.rollout.contexts import Contexts, Opening
 from services.rollout.patience import Patience
 from services.rollout.sampling import Question, Sampler
 from services.rollout.simulation import SessionLost, Simulation
@@ -60,6 +61,8 @@ class Episode:
     calls: list[Call] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
     ended: str = ""
+    contexts: Contexts | None = None
+    opening: Opening | None = None  # with what the policy is told besides
 
     @property
     def answered(self) -> Call | None:
@@ -76,7 +79,16 @@ class Episode:
             last = self.answered
             said = [{"role": "assistant", "content": self.tokenizer.decode(last.completion_ids)}] if last else []
             self.asked, self.heard = [*self.asked, *said, *self.heard], []
+            call = self._in_context(call, first=last is None)
         self.calls.append(call)
+
+    def _in_context(self, call: Call, first: bool) -> Call:
+        """Return the policy's call, which answers `asked`, with the other contexts that it is judged in."""
+        if self.contexts is None:
+            return call
+        if first:
+            self.opening = self.contexts.opening(self.asked, call)
+        return replace(call, contexts=self.contexts.contexts(self.opening, self.asked, call))
 
     def prompt_ids(self) -> list[int]:
         """Return what the policy is asked next."""

@@ -14,12 +14,14 @@ from hone.telemetry import tracing
 from hone.trajectory.records import Call, Trajectory
 from hone.trajectory.tokens import Tokenizer
 from services.rollout.claims import Claim
+from services.rollout.contexts import Contexts
 from services.rollout.engines import Engines
 from services.rollout.episodes import Acting, Episode, Episodes, messages
 from services.rollout.journaling import Journal
 from services.rollout.patience import Patience
 from services.rollout.reward import STATUSES, Answer, Answers, Reward, grader_json, score
 from services.rollout.sampling import Question, Sampler
+from services.rollout.scoring import Scorer
 from services.rollout.simulation import Simulation
 from services.rollout.tokenizers import Tokenizers
 
@@ -48,6 +50,11 @@ class Start:
         return Acting.of(self.claim, self.session.observation, self.positions)
 
     @cached_property
+    def contexts(self) -> Contexts | None:
+        item_json = self.session.observation.item_json
+        return Contexts.of(self.claim, item_json, self.tokenizer, self.positions) if self.claim.privileged else None
+
+    @cached_property
     def asked(self) -> list[Message]:
         return self.acting.opening(self.session.observation)
 
@@ -69,7 +76,7 @@ class Start:
     def episode(self, index: int, session: simulation_pb2.Session) -> Episode:
         """Return a sample in a session of its own."""
         return Episode(self.claim, index, self.tokenizer, self.acting, session, self.asked,
-                       session.observation.item_json)
+                       session.observation.item_json, contexts=self.contexts)
 
     def over(self, index: int, call: Call) -> Episode:
         """Return a sample whose only call has been made."""
@@ -89,9 +96,10 @@ class Groups:
         self.engines = Engines(database, settings)
         self._sampler = Sampler(self.engines, Journal(database), patience)
         self._episodes = Episodes(self._simulation, self._sampler, patience)
+        self._scorer = Scorer(self.engines, patience)
 
     async def run(self, claim: Claim) -> Graded:
-        """Start the episode, let the policy act in n samples of it, have how they ended graded.
+        """Start the episode, let the policy act in n samples of it, have the ends graded and a teacher's word on them.
 
         A call is journaled before anyone sees it, and one that an earlier attempt journaled is not made again.
         Raises LeaseLost when the group is somebody else's by now.
@@ -105,7 +113,9 @@ class Groups:
         episodes = [start.over(index, call) for index, call in enumerate(calls)] if start.single_turn else (
             await self._played(start, calls))
         sessions = {one.session.session_id: one.session for one in episodes}
-        return Graded(claim, await self._graded(start, episodes), list(sessions.values()), tracing.here())
+        grades, scored = await asyncio.gather(self._grades(start, episodes), self._scored(claim, episodes))
+        trajectories = [_trajectory(one, scored[one.index], grades.get(one.index)) for one in episodes]
+        return Graded(claim, trajectories, list(sessions.values()), tracing.here())
 
     async def forget(self, sessions: list[simulation_pb2.Session]) -> None:
         """Let the simulation service forget sessions of groups that are done."""
@@ -123,13 +133,19 @@ class Groups:
         episodes = [start.episode(index, session) for index, session in enumerate(sessions)]
         return list(await asyncio.gather(*map(self._episodes.play, episodes, calls)))
 
-    async def _graded(self, start: Start, episodes: list[Episode]) -> list[Trajectory]:
-        """Have all graded but those that could not be rebuilt: these stay without a score."""
+    async def _grades(self, start: Start, episodes: list[Episode]) -> dict[int, reward_pb2.Grade]:
+        """Have all graded, by their index, but those that could not be rebuilt: these stay without a score."""
         answers = Answers(start.claim, [_answer(episode) for episode in episodes if episode.ended != "diverged"])
         grader = grader_json(start.claim, start.session.observation.grader_json)
         grades = await self._patience.keep(start.claim, "reward", lambda: self._reward.grade(answers, grader))
-        by_index = {answer.index: grade for answer, grade in zip(answers.answers, grades, strict=True)}
-        return [_trajectory(episode, by_index.get(episode.index)) for episode in episodes]
+        return {answer.index: grade for answer, grade in zip(answers.answers, grades, strict=True)}
+
+    async def _scored(self, claim: Claim, episodes: list[Episode]) -> dict[int, list[Call]]:
+        """Return every sample's calls by its index, with a teacher's word on those that may train."""
+        judged = [episode for episode in episodes if episode.ended != "diverged"]
+        scored = await self._scorer.scored(claim, [episode.calls for episode in judged])
+        known = {episode.index: calls for episode, calls in zip(judged, scored, strict=True)}
+        return {episode.index: known.get(episode.index, episode.calls) for episode in episodes}
 
 
 def _answer(episode: Episode) -> Answer:
@@ -138,11 +154,11 @@ def _answer(episode: Episode) -> Answer:
     return Answer(episode.index, episode.item_json, last.text, truncated)
 
 
-def _trajectory(episode: Episode, grade: reward_pb2.Grade | None) -> Trajectory:
+def _trajectory(episode: Episode, calls: list[Call], grade: reward_pb2.Grade | None) -> Trajectory:
     claim = episode.claim
     return Trajectory(
         group_id=claim.id, index=episode.index, request_no=claim.request_no, task=claim.task,
-        task_hash=claim.task_hash, item=json.loads(episode.item_json or "{}"), calls=episode.calls,
+        task_hash=claim.task_hash, item=json.loads(episode.item_json or "{}"), calls=calls,
         steps=episode.steps, status="infra_error" if grade is None else STATUSES[grade.status],
         score=None if grade is None else score(grade), grade_id=None if grade is None else grade.grade_id or None,
         harness=claim.harness["name"], ended=episode.ended)

@@ -1,13 +1,24 @@
 """Every preset that says it runs does, through all services; what a step read of its rewards is what was graded."""
 
+import json
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+import torch
 
 from hone.algorithms.presets import PRESETS, unmet
 from hone.client.errors import Refused
+from hone.models.checkpoint import Checkpoint
+from hone.models.policy import Policy
+from hone.store import objects
+from hone.trajectory import parts
+from hone.trajectory.microbatches import cut
+from hone.trajectory.packing import sequences
+from hone.trajectory.records import Call
 from tests.acceptance import toy
 from tests.acceptance.scene import Scene, open_scene
 
@@ -15,7 +26,14 @@ STEPS, DIGITS = 2, 3
 PARTS = {"type": "weighted", "parts": {
     "right": {"grader": {"type": "exact"}, "weight": 3.0},
     "even": {"grader": {"type": "character_share", "wanted": "02468", "among": "0123456789"}}}}
-RUNNABLE = sorted(name for name in PRESETS if unmet(name) is None and name != "sft")  # that is test_learning's
+TEACHER = {"roles": {"teacher": {"model": "teacher"}}}
+HINT = {"contexts": {"privileged": [{"text": "{{ item.answer }}"}, {"text": "=", "match": "s1"}]}}
+SPEAKERS: dict[str, dict[str, Any]] = {
+    "opd": TEACHER, "aopd": {"roles": {"teacher": {"model": "teacher", "top_k": 4}}}, "scope": TEACHER,
+    "sdar": HINT, "rlsd": HINT}
+"""Of presets that read another model's word: whose."""
+FROM_DATASETS = {"sft", "dpo"}  # the first is test_learning's
+RUNNABLE = sorted(name for name in PRESETS if unmet(name) is None and name not in FROM_DATASETS)
 
 
 @pytest.fixture(scope="module")
@@ -23,6 +41,8 @@ def scene(shared_directory: Path, tmp_path_factory: pytest.TempPathFactory) -> I
     opened = open_scene(shared_directory / "presets", {"sweep_s": 0.2}, {})
     opened.client.upload_model("base", toy.write_base(
         tmp_path_factory.mktemp("base"), digits=DIGITS, steps=40, careless=0.5, hidden=64))
+    opened.client.upload_model("teacher", toy.write_base(
+        tmp_path_factory.mktemp("teacher"), digits=DIGITS, steps=60, seed=1, hidden=96))
     yield opened
     opened.stack.stop()
 
@@ -32,7 +52,7 @@ def spec(preset: str) -> dict[str, Any]:
     return toy.spec(preset, "base", STEPS, **{
         "task": {"environment": "sort_digits", "params": {"digits": DIGITS}}, "grader": PARTS, "eval": None,
         "algorithm": {"preset": preset, "filter": {"name": "none"}}, "batch": {"prompts": 4, "samples": 4},
-        "sampling": {"max_tokens": DIGITS + 2}})
+        "sampling": {"max_tokens": DIGITS + 2}, **SPEAKERS.get(preset, {})})
 
 
 @pytest.mark.parametrize("name", RUNNABLE)
@@ -60,7 +80,54 @@ def test_a_step_reads_the_parts_of_a_reward_as_they_were_graded(scene: Scene) ->
         assert row["value"] == pytest.approx((3 * parts["right"] + parts["even"]) / 4)
 
 
-@pytest.mark.parametrize("name", sorted(set(PRESETS) - set(RUNNABLE) - {"sft"}))
+def calls(scene: Scene, run_id: str) -> list[Call]:
+    """Return every call of a run's training groups."""
+    store = objects.connect(scene.stack.record().objects_url)
+    found = scene.rows("SELECT DISTINCT unnest(g.parts) AS part FROM groups g WHERE run_id = %s", run_id)
+    return [call for row in found for one in parts.decode(store.get(row["part"])) for call in one.calls]
+
+
+def test_a_stored_word_is_what_the_teachers_own_weights_say(scene: Scene, tmp_path: Path) -> None:
+    run = scene.client.create_run(spec("aopd"))
+    scene.finished(run.id, timeout_s=60)
+    files = toy.write_base(tmp_path / "teacher", digits=DIGITS, steps=60, seed=1, hidden=96)
+    checkpoint = Checkpoint.from_files({path.name: path.read_bytes() for path in files.iterdir()})
+    policy = Policy(checkpoint.architecture, checkpoint.tensors)
+    stored = calls(scene, run.id)
+    assert len(stored) == STEPS * 4 * 4
+    for call in stored:
+        [word] = call.scored
+        assert word.version_id == scene.one("SELECT id FROM versions WHERE model_id = %s", run.roles["teacher"])
+        logp, top_ids, top_logp = judged(policy, [*call.prompt_ids, *call.completion_ids], len(call.completion_ids))
+        torch.testing.assert_close(torch.tensor(word.logp), logp, atol=1e-3, rtol=0)
+        torch.testing.assert_close(torch.tensor(word.top_logp), top_logp.flatten(), atol=1e-3, rtol=0)
+        assert word.top_ids == top_ids.flatten().tolist()
+    assert scene.rows("SELECT 1 FROM models WHERE id = %s AND snapshot IS NOT NULL", run.roles["teacher"]) == []
+
+
+def judged(policy: Policy, ids: list[int], last: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Return the log-probs of the `last` ids, and the four likeliest ids at each of them with theirs."""
+    [micro] = cut(sequences([ids]), np.ones(1, np.bool_), 4096)
+    with torch.no_grad():
+        logp, _, top_ids, top_logp = policy(micro, top_k=4)
+    return logp[-last:], top_ids[-last:], top_logp[-last:]
+
+
+def test_pairs_of_a_dataset_are_told_apart_better_and_better(scene: Scene) -> None:
+    numbers = [f"{number * 37 % 1000:03}" for number in range(64)]
+    rows = [{"prompt": f"s{number}=", "chosen": "".join(sorted(number)), "rejected": "910"} for number in numbers]
+    scene.client.upload_dataset("preferences", "".join(json.dumps(row) + "\n" for row in rows).encode())
+    run = scene.client.create_run(toy.spec("dpo", "base", 6, **{
+        "task": {"dataset": "preferences"}, "algorithm": "dpo", "batch": {"prompts": 32}, "eval": None,
+        "optimizer": {"lr": 1e-3}}))
+    scene.finished(run.id, timeout_s=60)
+    loss = [row["value"] for row in scene.rows(
+        "SELECT value FROM metrics WHERE run_id = %s AND name = 'advantage/pair_loss' ORDER BY step", run.id)]
+    assert loss[0] == pytest.approx(math.log(2), abs=1e-6)
+    assert loss[-1] < loss[0] - 0.05
+
+
+@pytest.mark.parametrize("name", sorted(set(PRESETS) - set(RUNNABLE) - FROM_DATASETS))
 def test_a_preset_that_needs_more_is_refused_with_what_it_needs(scene: Scene, name: str) -> None:
     with pytest.raises(Refused, match=unmet(name)):
         scene.client.create_run(spec(name))

@@ -22,15 +22,16 @@ _SIZES: dict[str, Any] = {"layers": 2, "head_dim": 32}
 
 
 def write_base(
-    directory: Path, steps: int = 60, seed: int = 0, digits: int = DIGITS, careless: float = 0.0, hidden: int = 64
+    directory: Path, steps: int = 60, seed: int = 0, digits: int = DIGITS, careless: float = 0.0, hidden: int = 64,
+    taught_by: "type[Teacher] | None" = None,
 ) -> Path:
     """Write a model directory that answers some of the tasks: a random one, taught for `steps` steps.
 
-    A `careless` teacher gets one digit wrong in that share of the demonstrations.
+    A `careless` teacher gets one digit wrong in that share of the demonstrations. One of another class shows more.
     """
     files = toy.files(seed, **{**_SIZES, "hidden": hidden, "ffn": 4 * hidden, "heads": hidden // 32})
-    teacher = Teacher(Tokenizer({name: data for name, data in files.items() if name.endswith(".json")}), seed, digits,
-                      careless)
+    tokenizer = Tokenizer({name: data for name, data in files.items() if name.endswith(".json")})
+    teacher = (taught_by or Teacher)(tokenizer, seed, digits, careless)
     learner = Learner.create(files, {"lr": 3e-3}, token_budget=65536)
     for n in range(1, steps + 1):
         learner.forward_backward(supervised_plan(n), teacher.demonstrations(64 * (n - 1), 64))

@@ -25,6 +25,14 @@ class AggregationInputs:
     max_tokens: int
 
 
+class PerTurn(Params):
+    """Parameters of a method that averages over turns: its inputs' tokens and its weights are those of turns."""
+
+    def needs(self) -> frozenset[str]:
+        """Where the turns begin and end."""
+        return frozenset({"turns"})
+
+
 class Horizon(Params):
     """The constant divisor of Dr. GRPO, arXiv 2503.20783."""
 
@@ -52,9 +60,19 @@ def seq_mean_token_sum_norm(inputs: AggregationInputs, params: Horizon, state: S
     return np.full(len(inputs.tokens), 1 / (len(inputs.tokens) * horizon)), state, {}
 
 
+def turn_mean(inputs: AggregationInputs, params: PerTurn, state: State) -> tuple[Floats, State, Metrics]:
+    """w_t = 1 / (T tokens_t), T the turns of the step that have tokens; 0 for the others. DuCA, arXiv 2603.01481.
+
+    A reconstruction; `inputs.tokens` are those of each turn.
+    """
+    counted = inputs.tokens > 0
+    return np.where(counted, 1 / (max(1, counted.sum()) * np.maximum(inputs.tokens, 1)), 0.0), state, {}
+
+
 AGGREGATIONS: Mapping[str, Method[AggregationInputs, Floats]] = {
     "token-mean": Method(token_mean),
     "seq-mean-token-mean": Method(seq_mean_token_mean),
     "seq-mean-token-sum": Method(seq_mean_token_sum),
     "seq-mean-token-sum-norm": Method(seq_mean_token_sum_norm, Horizon),
+    "turn-mean": Method(turn_mean, PerTurn),
 }

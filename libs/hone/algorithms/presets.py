@@ -42,14 +42,15 @@ PRESETS: Mapping[str, Filling] = {
     "scope": {"advantage": "scope"},
     "sdar": {"regularizers": [("kl", {"coefficient": 0.01}), ("sdar", {})]},
     "rlsd": {"modulation": "rlsd"},
+    "self_verify": {"builder": "self_verify", "loss": ("dual_clip", {"low": 0.2, "high": 0.28, "floor": 10.0})},
+    "dpo": {"builder": "pairs", "advantage": "dpo", "correction": "none", "loss": "reinforce",
+            "aggregation": "seq-mean-token-sum"},
     "sft": {"builder": "dataset", "advantage": "none", "correction": "none", "loss": "mle"},
 }
 """Every preset by name; what it does not say is the base filling."""
 
 _MISSING: Mapping[str, str] = {
-    "values": "a critic",
-    "logp_teacher": "a teacher",
-    "support": "a teacher that tells its likeliest tokens",
+    "rules": "rules that are graded for each turn",
     "spans": "a harness that names spans",
     "kinds": "a harness whose calls are of its kinds",
 }
@@ -77,7 +78,12 @@ EXCLUDED: Sequence[tuple[str, str, str, str, str]] = (
 )
 """Pairs that exclude each other: slot, method, other slot, its method, why."""
 
-_DATASET_ONLY = {"filter": "none", "reward": "none", "advantage": "none", "correction": "none", "regularizers": []}
+_NO_ROLLOUTS = {"filter": "none", "reward": "none", "correction": "none"}
+_OF_ROWS: Mapping[str, Mapping[str, Any]] = {
+    "dataset": {**_NO_ROLLOUTS, "advantage": "none", "regularizers": []},
+    "pairs": {**_NO_ROLLOUTS, "advantage": "dpo", "modulation": "none", "loss": "reinforce"},
+}
+"""What builders without rollouts leave no choice of."""
 
 
 def resolve(spec: AlgorithmSpec) -> dict[str, Any]:
@@ -93,7 +99,7 @@ def resolve(spec: AlgorithmSpec) -> dict[str, Any]:
                         f"{_UNFINISHED[spec.preset]}, which no run has yet")
     resolved = filled(spec)
     _refuse_misfits(resolved)
-    return {**resolved, "skip_zero_advantage": spec.skip_zero_advantage}
+    return {**resolved, "skip_zero_advantage": spec.skip_zero_advantage, "truncated": spec.truncated}
 
 
 def filled(spec: AlgorithmSpec) -> dict[str, Any]:
@@ -121,12 +127,13 @@ def _refuse_misfits(resolved: Mapping[str, Any]) -> None:
         raise SlotError("algorithm.advantage", advantage, "'none', because loss 'mle' reads no advantage")
     _refuse_excluded(resolved)
     _refuse_unmet(resolved)
-    if resolved["builder"]["name"] == "rollouts":
-        return
-    for slot, wanted in _DATASET_ONLY.items():
+    builder = resolved["builder"]["name"]
+    if advantage == "dpo" and builder != "pairs":
+        raise SlotError("algorithm.advantage", "dpo", "builder 'pairs' with it: it compares two given completions")
+    for slot, wanted in _OF_ROWS.get(builder, {}).items():
         found = resolved[slot] if slot == "regularizers" else resolved[slot]["name"]
         if found != wanted:
-            raise SlotError(f"algorithm.{slot}", found, f"{wanted!r}, because builder 'dataset' has no rollouts")
+            raise SlotError(f"algorithm.{slot}", found, f"{wanted!r}, because builder {builder!r} has no rollouts")
 
 
 def _refuse_excluded(resolved: Mapping[str, Any]) -> None:

@@ -8,6 +8,7 @@ from pydantic import ValidationError
 from hone.algorithms.advantages import ADVANTAGES
 from hone.algorithms.aggregations import AGGREGATIONS
 from hone.algorithms.allocation import ALLOCATIONS
+from hone.algorithms.builders.self_verify import SelfVerify
 from hone.algorithms.corrections import CORRECTIONS
 from hone.algorithms.filters import FILTERS
 from hone.algorithms.losses import LOSSES
@@ -26,8 +27,14 @@ class SlotError(ValueError):
         self.field, self.found, self.expected = field, found, expected
 
 
-BUILDERS: Mapping[str, type[Params]] = {"rollouts": Params, "dataset": Params}
-"""S0. rollouts: the groups' trajectories; dataset: rows with a demonstrated completion, in order."""
+BUILDERS: Mapping[str, type[Params]] = {
+    "rollouts": Params, "dataset": Params, "pairs": Params, "self_verify": SelfVerify}
+"""S0. rollouts: the groups' trajectories; dataset: rows with a demonstrated completion, in order; pairs: rows with a
+chosen and a rejected completion; self_verify: the groups' trajectories, and in steps of their own judgements of their
+answers."""
+
+FROM_ROWS = frozenset({"dataset", "pairs"})
+"""Builders whose data nobody samples."""
 
 
 METHODS: Mapping[str, Mapping[str, Method[Any, Any]]] = {

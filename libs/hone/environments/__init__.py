@@ -7,6 +7,7 @@ from hone.environments.reasoning_gym import ReasoningGym
 from hone.environments.sort_digits import SortDigits
 from hone.environments.sqlite import Sqlite
 from hone.environments.textworld import TextWorld
+from hone.environments.verification import Verification
 
 ENVIRONMENTS: dict[str, Environment] = {
     "sort_digits": SortDigits(),
@@ -15,4 +16,5 @@ ENVIRONMENTS: dict[str, Environment] = {
     "sqlite": Sqlite(),
     "textworld": TextWorld(),
     "dataset": Dataset(),
+    "verification": Verification(),
 }

@@ -12,6 +12,7 @@ from hone.graders import (
     reasoning_gym,
     slowed,
     string_check,
+    verdict,
     weighted,
 )
 from hone.graders.contract import Grader
@@ -25,5 +26,6 @@ GRADERS: Mapping[str, Grader[Any]] = {
     "character_share": character_share.GRADER,
     "environment": environment.GRADER,
     "slowed": slowed.GRADER,
+    "verdict": verdict.GRADER,
     "weighted": weighted.GRADER,
 }

@@ -25,6 +25,12 @@ Template = Annotated[str, AfterValidator(_checked)]
 """Text with variables; an unknown one is refused with the grader."""
 
 
+def variables(template: str) -> list[str]:
+    """Return the variables of a template in order, as `item.answer`. Raises ValueError for one that is none."""
+    return [variable.strip() for variable in _VARIABLE.findall(_checked(template))]
+
+
+
 def rendered(template: str, item: dict[str, Any], output_text: str) -> str:
     """Return the template with its variables replaced; what was put in is not looked at again.
 

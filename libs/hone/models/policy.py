@@ -73,8 +73,7 @@ class Policy(PackedDecoder):
         all other ids have together [M], -inf where there is no other. With `top_k` there are the K likeliest ids
         and their log-probabilities [M, K]. Without `adapted` they are the base's.
         """
-        states = self.model(self._tiled(batch.ids), self._shared(batch, adapted))
-        hidden = states.index_select(0, self._tiled(batch.predicting))
+        hidden = self._predicting(batch, adapted)
         wanted = [self._tiled(batch.targets), *([] if support is None else [self._tiled(support)])]
         found = self._predicted(hidden, wanted, temperature, entropy_gradient, expected, top_k)
         return tuple(values[:len(batch.targets)] for values in found)

@@ -8,8 +8,11 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
+from hone.algorithms.presets import PRESETS
+from hone.algorithms.slots import FROM_ROWS
 from hone.spec.problems import Invalid, Problem, found, from_validation, unstorable
 from hone.spec.resolution_rules import check, filled, filled_harness
+from hone.spec.role_rules import filled_critic
 from hone.spec.run import AlgorithmSpec, EvalSpec, LoraSpec, ModelSpec, RunSpec
 
 Raw = dict[str, Any]
@@ -49,7 +52,8 @@ def resolve(raw: Raw) -> RunSpec:
         raise Invalid(problems)
     algorithm = AlgorithmSpec.model_validate({"preset": spec.algorithm.preset, **slots})
     return spec.model_copy(update={"algorithm": algorithm, "task": filled(spec.task), "eval": _filled_eval(spec.eval),
-                                   "harness": filled_harness(spec), "model": _filled_model(spec.model)})
+                                   "harness": filled_harness(spec), "model": _filled_model(spec.model),
+                                   "critic": filled_critic(spec, slots)})
 
 
 def _filled_eval(evaluation: EvalSpec | None) -> EvalSpec | None:
@@ -73,9 +77,14 @@ def _typed(raw: Raw) -> RunSpec:
 
 
 def supervised(spec: RunSpec) -> bool:
-    """Tell whether the run imitates a dataset's completions instead of sampling its own."""
-    builder = spec.algorithm.builder
-    return builder.name == "dataset" if builder is not None else spec.algorithm.preset == "sft"
+    """Tell whether the run learns from a dataset's completions instead of sampling its own."""
+    return builder_of(spec) in FROM_ROWS
+
+
+def builder_of(spec: RunSpec) -> str:
+    """Return the name of the run's builder, resolved or not."""
+    preset = PRESETS.get(spec.algorithm.preset, {})
+    return str(preset.get("builder", "rollouts")) if spec.algorithm.builder is None else spec.algorithm.builder.name
 
 
 def _without_rollouts(spec: RunSpec, raw: Raw) -> RunSpec:

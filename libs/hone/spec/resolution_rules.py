@@ -6,11 +6,12 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from hone.algorithms import presets
-from hone.algorithms.slots import SLOTS, SlotError, needs
+from hone.algorithms.slots import FROM_ROWS, SLOTS, SlotError, needs
 from hone.environments import ENVIRONMENTS, trial
 from hone.environments.contract import WrongParams
 from hone.graders import specs
 from hone.harnesses import HARNESSES
+from hone.spec import role_rules, verification_rules
 from hone.spec.problems import Invalid, Problem, found, from_validation, one_of
 from hone.spec.run import RunSpec, Slot, TaskSource
 
@@ -27,6 +28,7 @@ def check(spec: RunSpec) -> tuple[list[Problem], Slots]:
     problems += [problem for at, source in _sources(spec) for problem in _source(source, at)]
     problems += _harness(spec.harness)
     problems += [problem for at, grader in _graders(spec) for problem in _grader(grader, at)]
+    problems += role_rules.texts(spec)
     problems += [problem for rule in RULES for problem in rule(spec, slots)] if slots else []
     return problems, slots
 
@@ -165,7 +167,7 @@ def _spread(spec: RunSpec, slots: Slots) -> list[Problem]:
 
 
 def _completions(spec: RunSpec, slots: Slots) -> list[Problem]:
-    if slots["builder"]["name"] != "dataset":
+    if slots["builder"]["name"] not in FROM_ROWS:
         return []
     problems = []
     if spec.task.dataset is None:
@@ -180,5 +182,8 @@ def _completions(spec: RunSpec, slots: Slots) -> list[Problem]:
     return problems
 
 
-RULES: tuple[Callable[[RunSpec, Slots], list[Problem]], ...] = (_peers, _parts, _spread, _completions)
+RULES: tuple[Callable[[RunSpec, Slots], list[Problem]], ...] = (
+    _peers, _parts, _spread, _completions, role_rules.teacher, role_rules.likeliest, role_rules.temperature,
+    role_rules.critic, role_rules.updates, verification_rules.pace, verification_rules.size,
+    verification_rules.question, verification_rules.reading)
 """Every rule about what goes together."""

@@ -92,6 +92,9 @@ class BatchSpec(Strict):
 
     prompts: int = Field(32, ge=1, le=65_536, description="Groups per step (rows per step when supervised).")
     samples: int = Field(8, ge=1, le=4096, description="Rollouts per group.")
+    minibatches: int = Field(
+        1, ge=1, le=1024, description="Parts into which a step's groups are cut, each with an update of its own.")
+    epochs: int = Field(1, ge=1, le=1024, description="Times that each part is used.")
 
 
 class OptimizerSpec(Strict):
@@ -106,6 +109,50 @@ class OptimizerSpec(Strict):
     schedule: str = Field(
         "constant", description="Name of a learning-rate schedule, a key of hone.algorithms.schedules.SCHEDULES.")
     schedule_params: dict[str, float] = Field(default_factory=dict)
+
+
+class CriticSpec(Strict):
+    """The critic, where the advantage reads values: a model of its own that starts with the policy's base."""
+
+    optimizer: OptimizerSpec = Field(
+        default_factory=lambda: OptimizerSpec(lr=1e-5), description="Its own AdamW; the rate stays constant.")
+    clip: float = Field(
+        0.5, gt=0, description="How far a value may move from the one before the step's first update, in rewards.")
+
+
+class TeacherSpec(Strict):
+    """A frozen model that says how likely it finds each sampled token."""
+
+    model: str = Field(
+        min_length=1, description="Name of a registered model, a version id (ver_…), or a finished run's id (run_…); "
+        "its tokenizer is the policy's.")
+    top_k: int = Field(
+        0, ge=0, le=64, description="Likeliest ids of the teacher that are kept at each token; 0: none.")
+
+
+class RolesSpec(Strict):
+    """Models of a run beside the one that is trained."""
+
+    teacher: TeacherSpec | None = Field(None, description="Read by distillation; null: none.")
+
+
+class ContextText(Strict):
+    """A text that the policy does not see when it acts, and does when it judges its own tokens."""
+
+    text: str = Field(
+        min_length=1, max_length=20_000, description="The text; {{ item.NAME }} stands for a field of the task's item.")
+    match: str | None = Field(
+        None, min_length=1, max_length=200, description="Only for tasks whose first prompt contains this, in whatever "
+        "case; null: for all.")
+
+
+class ContextsSpec(Strict):
+    """Other prompts under which a run's completions are scored."""
+
+    privileged: list[ContextText] = Field(
+        default_factory=list, max_length=256, description="Put into the system message, those that match one after the "
+        "other; the policy that reads them is its own teacher.")
+    top_k: int = Field(0, ge=0, le=64, description="Likeliest ids that are kept at each token; 0: none.")
 
 
 class Slot(Strict):
@@ -131,6 +178,8 @@ class AlgorithmSpec(Strict):
     regularizers: list[Slot] | None = None
     skip_zero_advantage: bool = Field(
         True, description="Leave groups without gradient out of the forward; the result is the same.")
+    truncated: Literal["keep", "drop"] = Field(
+        "keep", description="Samples cut off at max_tokens: keep: like any other; drop: masked, in statistics too.")
 
 
 class RunSpec(Strict):
@@ -149,6 +198,10 @@ class RunSpec(Strict):
     sampling: SamplingSpec = Field(default_factory=SamplingSpec)
     batch: BatchSpec = Field(default_factory=BatchSpec)
     optimizer: OptimizerSpec = Field(default_factory=OptimizerSpec)
+    critic: CriticSpec | None = Field(
+        None, description="Default: one where the advantage reads values, else none.")
+    roles: RolesSpec = Field(default_factory=RolesSpec)
+    contexts: ContextsSpec = Field(default_factory=ContextsSpec)
     steps: Annotated[int, Field(ge=1, le=MOST, description="Training steps.")]
     eval: EvalSpec | None = Field(default_factory=EvalSpec, description="null: no evaluation.")
     max_staleness: int = Field(

@@ -22,7 +22,8 @@ def request_evaluation(
 def record_evaluation(database: Database, lease: Lease, step: int) -> dict[str, float]:
     """Record the accuracy of each series and end its groups; return the metrics."""
     with fenced(database, lease) as transaction:
-        samples = transaction.all("driver.ready_samples", run_id=lease.run_id, purpose="eval", step=step)
+        samples = transaction.all("driver.ready_samples", run_id=lease.run_id, purpose="eval",
+                                  kind="generate", step=step)
         metrics = accuracies(samples)
         transaction.run("driver.record_metrics", run_id=lease.run_id, tenant_id=lease.tenant_id, step=step,
                         names=list(metrics), values=list(metrics.values()))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pydantic import ValidationError
 
@@ -30,6 +30,7 @@ class Lease(Held):
 
     spec: RunSpec
     traceparent: str | None = None  # of the request that made the run
+    roles: dict[str, str] = field(default_factory=dict)  # model ids beside the policy's, by role
 
 
 def acquire(database: Database, owner: str, lease_s: float) -> Lease | None:
@@ -46,7 +47,8 @@ def acquire(database: Database, owner: str, lease_s: float) -> Lease | None:
     except ValidationError as error:
         _fail(database, row, f"the spec is not understood: {error}")
         return None
-    return Lease(row["id"], row["tenant_id"], row["policy_model_id"], row["lease_epoch"], spec, row["traceparent"])
+    return Lease(row["id"], row["tenant_id"], row["policy_model_id"], row["lease_epoch"], spec, row["traceparent"],
+                 row["roles"])
 
 
 def _fail(database: Database, row: Row, reason: str) -> None:
@@ -61,7 +63,7 @@ def close(transaction: Transaction, held: Held, state: str, reason: str | None, 
     transaction.run("driver.drop_open_groups", **run, reason=dropped)
     transaction.run("driver.forget_journal", **run)
     transaction.run("driver.cancel_steps", **run)
-    transaction.run("driver.cancel_operations", model_id=held.model_id, reason=f"the run {state}")
+    transaction.run("driver.cancel_operations", **run, reason=f"the run {state}")
     transaction.run("driver.record_event", **run, tenant_id=held.tenant_id, kind=state, step=None,
                     message=reason or f"run {state}", data="{}")
     transaction.run("driver.set_state", **run, epoch=held.epoch, state=state, reason=reason)

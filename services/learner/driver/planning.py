@@ -28,6 +28,11 @@ class Choice:
     state: State = field(default_factory=dict)  # of the filter
 
     @property
+    def samples(self) -> list[Row]:
+        """Samples that the step would use, in order."""
+        return [row for group in self.kept for row in group]
+
+    @property
     def filtered_ids(self) -> list[int]:
         """Group ids that the filter removes."""
         return [group[0]["group_id"] for group in self.filtered]
@@ -48,6 +53,11 @@ def choose(samples: list[Row], slots: Mapping[str, Any], prompts: int, states: M
     return Choice(kept[:prompts], filtered, metrics, state)
 
 
+def every_group(samples: list[Row]) -> Choice:
+    """Return all groups of `samples` as chosen: where no filter applies."""
+    return Choice([list(rows) for _, rows in groupby(samples, key=lambda row: row["group_id"])], [], {})
+
+
 def _mean_length(group: list[Row]) -> float:
     return float(sum(row["completion_tokens"] for row in group)) / len(group)
 
@@ -63,7 +73,7 @@ def rollout_plan(
     spec: RunSpec, slots: Mapping[str, Any], n: int, choice: Choice, baselines: Callable[[list[str]], dict[str, float]]
 ) -> tuple[StepPlan, dict[str, float]]:
     """Return the plan of step `n` over the chosen groups, and the metrics of its data."""
-    samples = [row for group in choice.kept for row in group]
+    samples = choice.samples
     rewards, reward_metrics = _processed_rewards(samples, slots)
     known = baselines([group[0]["task_hash"] for group in choice.kept]) if needs_baseline(slots) else {}
     by_place = iter(rewards)
@@ -92,9 +102,9 @@ def with_components(samples: list[Row], found: list[Row]) -> list[Row]:
 def supervised_plan(spec: RunSpec, slots: Mapping[str, Any], n: int, part: str) -> StepPlan:
     """Return the plan of step `n` over every row of one part."""
     return StepPlan(
-        n=n, steps=spec.steps, builder="dataset", parts=[part], groups=[], slots=dict(slots), lr=learning_rate(spec, n),
-        clip_norm=spec.optimizer.clip_norm, temperature=1.0, max_tokens=spec.sampling.max_tokens,
-        gap_alarm_nats=spec.gap_alarm_nats)
+        n=n, steps=spec.steps, builder=slots["builder"]["name"], parts=[part], groups=[], slots=dict(slots),
+        lr=learning_rate(spec, n), clip_norm=spec.optimizer.clip_norm, temperature=1.0,
+        max_tokens=spec.sampling.max_tokens, gap_alarm_nats=spec.gap_alarm_nats)
 
 
 def needs_baseline(slots: Mapping[str, Any]) -> bool:

@@ -13,18 +13,20 @@ from services.learner.driver.peers import Task
 def request_groups(
     transaction: Transaction, lease: Lease, purpose: str, first: int, step: int, version_id: str | None,
     tasks: Sequence[Task], rollouts: Sequence[int], sampling: dict[str, Any], series: str = "",
-    traceparent: str | None = None,
+    traceparent: str | None = None, kind: str = "generate",
 ) -> int:
     """Insert one requested group for each task, numbered from `first`; return how many there are now.
 
-    Without a version the newest samples, and the group's own deadline holds besides the run's.
+    Without a version the newest samples, and the group's own deadline holds besides the run's. The run's grader is for
+    its own tasks.
     """
+    grader = lease.spec.grader if kind == "generate" else None
     return transaction.run(
-        "driver.request_groups", tenant_id=lease.tenant_id, run_id=lease.run_id, purpose=purpose, step=step,
-        series=series, sampling=json.dumps(sampling), model_id=lease.model_id, version_id=version_id,
+        "driver.request_groups", tenant_id=lease.tenant_id, run_id=lease.run_id, purpose=purpose, kind=kind,
+        step=step, series=series, sampling=json.dumps(sampling), model_id=lease.model_id, version_id=version_id,
         traceparent=traceparent,
         deadline_s=lease.spec.deadline_s if version_id else lease.spec.group_deadline_s,
-        grader=None if lease.spec.grader is None else json.dumps(lease.spec.grader),
+        grader=None if grader is None else json.dumps(grader),
         request_nos=list(range(first, first + len(tasks))), tasks=[json.dumps(task.body) for task in tasks],
         task_hashes=[task.content_hash for task in tasks], ns=list(rollouts))
 
@@ -33,6 +35,12 @@ def next_request(transaction: Transaction, lease: Lease, purpose: str) -> int:
     """Return the first number of this purpose that no group has."""
     row = transaction.one("driver.next_request", run_id=lease.run_id, purpose=purpose)
     return int(row["request_no"]) if row else 0
+
+
+def next_place(transaction: Transaction, lease: Lease) -> int:
+    """Return the first place in the run's own tasks that was not asked for."""
+    row = transaction.one("driver.next_place", run_id=lease.run_id)
+    return int(row["place"]) if row else 0
 
 
 def train_sampling(lease: Lease) -> dict[str, Any]:

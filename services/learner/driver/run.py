@@ -5,26 +5,27 @@ from functools import cached_property
 from typing import Any
 
 from hone.algorithms import presets
-from hone.algorithms.slots import needs
+from hone.algorithms.slots import FROM_ROWS, needs
 from hone.crashpoints import reach
 from hone.queues.hints import Hints
 from hone.spec.run import Slot
 from hone.spec.settings import Settings
-from hone.store.database import Database, Transaction
+from hone.store.database import Database, Row, Transaction
 from hone.store.objects import Objects
 from hone.telemetry import tracing
-from hone.trajectory.plan import StepPlan
+from hone.trajectory.plan import Collected, StepPlan, by_kind
 from services.learner.driver import operations
 from services.learner.driver.engine_clock import EngineClock
 from services.learner.driver.evaluation import record_evaluation, request_evaluation
 from services.learner.driver.lease import Lease, close, fenced
 from services.learner.driver.pacing import Pace, expiry
 from services.learner.driver.peers import Peers, Task
-from services.learner.driver.planning import choose, rollout_plan, supervised_plan, with_components
-from services.learner.driver.requests import eval_due, next_request, request_groups, train_sampling
+from services.learner.driver.planning import Choice, choose, every_group, rollout_plan, supervised_plan, with_components
+from services.learner.driver.requests import eval_due, next_place, next_request, request_groups, train_sampling
 from services.learner.driver.supervised import Supervised
 from services.learner.driver.tasks import Tasks
 from services.learner.driver.traces import StepTraces
+from services.learner.driver.verification import Turn, Verification, Version, judged
 from services.learner.driver.view import View, view
 
 PLAN_AHEAD = 4  # supervised steps that may wait for the trainer: enough that it never waits for the driver
@@ -42,6 +43,7 @@ class Run:
         self._slots: dict[str, Any] = presets.resolve(lease.spec.algorithm)
         self._tasks = Tasks(database, objects, peers, lease)
         self._supervised = Supervised(database, objects, lease)
+        self._verification = Verification(database, objects, lease, self._slots["builder"])
         self._pace = Pace(lease.spec.max_staleness, lease.spec.batch.prompts, lease.spec.steps)
         self._engine_clock = EngineClock(lease.model_id, 3 * settings.sweep_s + 2)
         self._traces = StepTraces(database, lease, settings.trace_steps)
@@ -53,9 +55,10 @@ class Run:
         """Do the first thing that applies, in this order; False when all that is left is to wait.
 
         A run ends when it was cancelled, failed or is past its deadline, and rests while it is paused. It publishes
-        its base as version 0. From there: evaluate the newest version when that is due; request groups as far ahead
-        as its staleness allows; once a step's are ready, plan it and append its operations for the trainer; and finish
-        when the last step is committed and evaluated. Raises LeaseLost when the run became somebody else's.
+        its base as version 0, and each role's model. From there: evaluate the newest version when that is due; request
+        groups as far ahead as its staleness allows; once a step's are ready, plan it and append its operations for the
+        trainer (where its task is to judge the run's own answers, the same with those); and finish when the last step
+        is committed and evaluated. Raises LeaseLost when the run became somebody else's.
         """
         now = view(self._database, self.lease)
         self._traces.report(now.committed)
@@ -67,7 +70,7 @@ class Run:
             self._publish_base(now)
             or self._request_evaluation(now) or self._record_evaluation(now)
             or self._expire(now) or self._request_groups(now) or self._plan_rollouts(now) or self._plan_supervised(now)
-            or self._finish(now) or self._wait(now)
+            or self._verify(now) or self._finish(now) or self._wait(now)
         )
 
     def explain(self, reason: str | None) -> None:
@@ -103,11 +106,13 @@ class Run:
         return True
 
     def _publish_base(self, now: View) -> bool:
-        if now.version_id is not None or now.committed > 0 or self._base_appended:
+        unpublished = now.version_id is None and now.committed == 0
+        if not (unpublished or now.unpublished) or self._base_appended:
             return False
         with fenced(self._database, self.lease) as transaction:
-            operations.append(transaction, self.lease.tenant_id, self.lease.model_id,
-                              operations.base_operation(self.lease.run_id))
+            for model_id in (self.lease.model_id, *self.lease.roles.values()):
+                operations.append(transaction, self.lease.tenant_id, model_id,
+                                  operations.base_operation(self.lease.run_id))
         self._base_appended = True
         return True
 
@@ -144,7 +149,9 @@ class Run:
     def _request_groups(self, now: View) -> bool:
         missing = self._pace.room(now.committed) - now.train.total
         training = now.planned > now.committed and not self._pace.runs_ahead
-        if self._supervises or now.version_id is None or training or missing <= 0:
+        if self._supervises or now.version_id is None or now.unpublished or training or missing <= 0:
+            return False
+        if self._verification.turn(now.planned).kind != "generate":
             return False
         self._request(now, missing)
         return True
@@ -153,14 +160,17 @@ class Run:
         step = now.planned + 1
         if self._supervises or not self._pace.plannable(step, now.committed) or self._unevaluated(step - 1):
             return False
-        if self._pace.waits(step, now.train):
+        turn = self._verification.turn(now.planned)
+        if turn.kind != "generate" or now.unpublished or self._pace.waits(step, now.train):
             return False
         with self._database.transaction() as transaction:
-            samples = transaction.all("driver.ready_samples", run_id=self.lease.run_id, purpose="train", step=step)
+            samples = transaction.all("driver.ready_samples", run_id=self.lease.run_id, purpose="train",
+                                      kind="generate", step=step)
             if "components" in needs(self._slots, "advantage"):
                 samples = with_components(samples, transaction.all(
                     "driver.reward_components", group_ids=sorted({row["group_id"] for row in samples})))
-        choice = choose(samples, self._slots, self._spec.batch.prompts)
+            states = transaction.one("driver.slot_states", run_id=self.lease.run_id, n=now.planned)
+        choice = choose(samples, self._slots, self._spec.batch.prompts, states["states"] if states else {})
         missing = self._spec.batch.prompts - len(choice.kept)
         if missing > 0 and now.train.requested:
             return False
@@ -168,8 +178,8 @@ class Run:
             self._request(now, missing)
             return True
         with self._traces.within(step, "plan"):
-            plan, metrics = rollout_plan(self._spec, self._slots, step, choice, self._baselines(step))
-            self._write_plan(plan, choice.filtered_ids, metrics)
+            plan, metrics = self._planned(step, choice)
+            self._write_plan(plan, choice.filtered_ids, metrics, self._verification.collect(turn, choice.samples))
         return True
 
     def _plan_supervised(self, now: View) -> bool:
@@ -181,6 +191,12 @@ class Run:
             part = self._supervised.store_part(self._tasks.train_rows((step - 1) * size, size), (step - 1) * size)
             self._write_plan(supervised_plan(self._spec, self._slots, step, part), [], {})
         return True
+
+    def _verify(self, now: View) -> bool:
+        turn = self._verification.turn(now.planned)
+        if turn.kind == "generate" or now.version_id is None or not self._pace.plannable(turn.step, now.committed):
+            return False
+        return self._sample(now, turn) if turn.collected is None else self._judge(now, turn.collected)
 
     def _finish(self, now: View) -> bool:
         if now.committed < self._spec.steps or self._evaluation_pending(now):
@@ -212,7 +228,47 @@ class Run:
         return self._peers.allocate(self.lease.run_id, slot, [task.content_hash for task in tasks],
                                     len(tasks) * self._spec.batch.samples)
 
-    def _request(self, now: View, count: int) -> None:
+    def _sample(self, now: View, turn: Turn) -> bool:
+        """Have answers that are only judged: another batch until some are right and some wrong."""
+        groups = now.open("probe", turn.step)
+        if groups.requested or now.unpublished:
+            return False
+        choice = every_group(self._ready(turn.step, "probe", "generate"))
+        version = self._verification.collect(turn, choice.samples)
+        if version is not None and version.items:
+            self._verification.keep(version, choice.samples, self._planned(turn.step, choice)[1])
+            return True
+        self._verification.allow_more(groups.total)
+        self._request(now, self._spec.batch.prompts, "probe")
+        return True
+
+    def _judge(self, now: View, collected: Collected) -> bool:
+        """Have answers judged, and plan the step that trains the verdicts."""
+        step = now.planned + 1
+        groups = now.open("train", step)
+        if not groups.total:
+            with self._traces.within(step, "request", groups=len(collected.items)):
+                self._verification.request(step, now.version_id, collected, self._traces.of(step))
+                reach("groups.row-hint")
+                self._hint(len(collected.items))
+            return True
+        if groups.requested or self._unevaluated(now.planned):
+            return False
+        with self._traces.within(step, "plan"):
+            choice = every_group(self._ready(step, "train", "verify"))
+            plan, metrics = judged(*self._planned(step, choice), collected, choice.samples)
+            self._write_plan(plan, [], metrics)
+        return True
+
+    def _ready(self, step: int, purpose: str, kind: str) -> list[Row]:
+        with self._database.transaction() as transaction:
+            return transaction.all("driver.ready_samples", run_id=self.lease.run_id, purpose=purpose, kind=kind,
+                                   step=step)
+
+    def _planned(self, step: int, choice: Choice) -> tuple[StepPlan, dict[str, float]]:
+        return rollout_plan(self._spec, self._slots, step, choice, self._baselines(step))
+
+    def _request(self, now: View, count: int, purpose: str = "train") -> None:
         step, first = now.committed + 1, self._next_place
         del self._next_place  # known again once these are surely in
         with self._traces.place(step):
@@ -221,8 +277,9 @@ class Run:
         pinned = None if self._pace.runs_ahead else now.version_id
         with self._traces.within(step, "request", groups=count):
             with fenced(self._database, self.lease) as transaction:
-                request_groups(transaction, self.lease, "train", first, step, pinned, tasks, rollouts,
-                               train_sampling(self.lease), traceparent=self._traces.of(step))
+                request_groups(transaction, self.lease, purpose, next_request(transaction, self.lease, purpose), step,
+                               pinned, tasks, rollouts, train_sampling(self.lease),
+                               traceparent=self._traces.of(step))
             self._next_place = first + count
             reach("groups.row-hint")
             self._hint(count)
@@ -232,19 +289,25 @@ class Run:
         expired = transaction.one("driver.expired", run_id=self.lease.run_id)
         return {"groups/expired": float(expired["groups"] if expired else 0), **self._engine_clock.idle(transaction)}
 
-    def _write_plan(self, plan: StepPlan, filtered: list[int], metrics: dict[str, float]) -> None:
+    def _write_plan(
+        self, plan: StepPlan, filtered: list[int], metrics: dict[str, float], version: Version | None = None
+    ) -> None:
+        """Write a step's row and its operations, and what comes with it into the run's collection."""
         reach("step.before-row")
+        metrics = {**by_kind(plan.kind, metrics), **(version.metrics if version else {})}
         with fenced(self._database, self.lease) as transaction:
             transaction.run(
                 "driver.plan_step", run_id=self.lease.run_id, tenant_id=self.lease.tenant_id, n=plan.n,
                 epoch=self.lease.epoch, plan=plan.model_dump_json(), dropped_ids=filtered,
                 group_ids=[group.group_id for group in plan.groups], traceparent=self._traces.of(plan.n))
             transaction.run("driver.drop_groups", group_ids=filtered, reason="filtered")
+            if version is not None:
+                self._verification.store(transaction, version)
             metrics = metrics if self._supervises else metrics | self._pace_metrics(transaction)
             transaction.run("driver.record_metrics", run_id=self.lease.run_id, tenant_id=self.lease.tenant_id,
                             step=plan.n, names=list(metrics), values=list(metrics.values()))
             operations.append(transaction, self.lease.tenant_id, self.lease.model_id,
-                              operations.step_operations(self.lease.run_id, plan.n, plan.lr, plan.clip_norm))
+                              operations.step_operations(self.lease.run_id, plan))
         reach("step.row-hint")
 
     def _close(self, state: str, reason: str | None, dropped: str) -> None:
@@ -263,6 +326,8 @@ class Run:
     def _situation(self, now: View) -> str:
         if now.version_id is None:
             return "the trainer to publish the base weights"
+        if now.unpublished:
+            return f"the trainer to publish the {now.unpublished[0]}'s weights"
         for (purpose, step), count in sorted(now.counts.items()):
             if count.requested:
                 told = f"{count.ready} of {count.total} {purpose} groups of step {step} are ready"
@@ -297,7 +362,7 @@ class Run:
 
     @property
     def _supervises(self) -> bool:
-        return bool(self._slots["builder"]["name"] == "dataset")
+        return self._slots["builder"]["name"] in FROM_ROWS
 
     @cached_property
     def _most_groups(self) -> int:
@@ -313,7 +378,7 @@ class Run:
     def _next_place(self) -> int:
         """The first training task that was not asked for; under this lease nobody else asks."""
         with self._database.transaction() as transaction:
-            return next_request(transaction, self.lease, "train")
+            return next_place(transaction, self.lease)
 
     @cached_property
     def _base_appended(self) -> bool:

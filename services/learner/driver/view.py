@@ -31,6 +31,7 @@ class View:
     committed: int
     planned: int
     version_id: str | None  # of version number `committed`
+    unpublished: list[str]  # roles whose model has no version yet
     counts: dict[tuple[str, int], Count]
 
     def open(self, purpose: str, step: int) -> Count:
@@ -53,6 +54,7 @@ def view(database: Database, lease: Lease) -> View:
     return View(
         desired=run["desired"], state=run["state"], past_deadline=run["past_deadline"], failure=run["failure"],
         committed=run["committed"], planned=run["planned"], version_id=run["version_id"],
+        unpublished=run["unpublished"],
         counts={(row["purpose"], row["step"]): _count(row) for row in counts})
 
 

@@ -69,22 +69,21 @@ class Learner:
         """Stand where `start` was taken; each of several ranks computes one micro-batch at a time.
 
         `optimizer` is an OptimizerSpec as JSON, `critic` a CriticSpec where there is one; `token_budget` bounds a
-        micro-batch's input tokens, of which `threads` are computed side by side. Raises Unsupported, or
-        pydantic.ValidationError for bad settings.
+        micro-batch's input tokens, of which `threads` are computed side by side. Raises Unsupported,
+        ValueError where only one of `critic` and `start` has a critic, or pydantic.ValidationError for bad settings.
         """
         snapshot = start.snapshot
         self._ranks, self._forward = ranks, Forward(token_budget, threads, ranks)
         self._config, self.architecture = snapshot.config, snapshot.architecture
         self._step: _Step | None = None
         self._lora = snapshot.lora
-        beside = None if snapshot.lora is None else Adapter(snapshot.lora, snapshot.weights)
-        self._policy = Policy(self.architecture, start.base or snapshot.weights, beside, ranks)
+        beside = None if snapshot.lora is None else Adapter(snapshot.lora, snapshot.policy.weights)
+        self._policy = Policy(self.architecture, start.base or snapshot.policy.weights, beside, ranks)
         self._reference = self._whole_policy(snapshot.reference) if snapshot.reference else None
         self._states: dict[str, State] = dict(snapshot.states)
         spec = OptimizerSpec.model_validate(optimizer)
         self._optimizer = Optimizer(self._policy.trained, spec, ranks, snapshot.policy)
-        self._critic = None if critic is None or snapshot.critic is None else TrainedCritic(
-            snapshot.critic, self.architecture, critic, self._forward)
+        self._critic = TrainedCritic.of(snapshot, critic, self._forward)
 
     @classmethod
     def create(
@@ -137,7 +136,7 @@ class Learner:
             norms["critic/grad_norm"] = self._critic.clip()
         for name, norm in norms.items():
             if not np.isfinite(norm):
-                raise RejectedPlan(f"{name}: found {norm}, expected a finite number")
+                raise RejectedPlan(f"gradient norm: found {name} {norm}, expected a finite number")
         self._optimizer.step(lr)
         if self._critic is not None:
             self._critic.step()
@@ -154,11 +153,10 @@ class Learner:
         """
         if self._step is not None:
             raise RuntimeError(f"snapshot: found step {self._step.plan.n} under way, expected its last update first")
-        policy = self._optimizer.trained()
         reference = None if self._reference is None else self._ranks.whole(self._reference.trained)
         critic = None if self._critic is None else self._critic.trained()
-        return Snapshot(self._config, policy.weights, self._lora, policy.updates, policy.moments, policy.gradients,
-                        reference, dict(self._states), critic).files()
+        return Snapshot(
+            self._config, self._optimizer.trained(), self._lora, reference, dict(self._states), critic).files()
 
     def logprobs(self, ids: Sequence[Sequence[int]]) -> list[list[float]]:
         """Return the log-probability (nats, temperature 1) of every token but the first of sequences of 2 or more."""

@@ -182,11 +182,20 @@ def _teaching(taught: Taught, batch: Batch, part: Ints, plan: StepPlan) -> Teach
 def _scale(counts: Flags, batch: Batch, part: Ints, plan: StepPlan) -> Floats:
     """Return the weight of each token [M] in S8's mean over those that count, taken over each part by itself."""
     filling = plan.slots["aggregation"]
-    tokens, weights = np.add.reduceat(counts.astype(np.int64), batch.offsets), np.zeros(len(batch.tokens))
-    for mine in (part == number for number in np.unique(part)):
+    lengths, owner = _units(batch, plan)
+    unit = np.repeat(np.arange(len(lengths)), lengths)
+    tokens, weights = np.bincount(unit[counts], minlength=len(lengths)), np.zeros(len(lengths))
+    for mine in (part[owner] == number for number in np.unique(part)):
         inputs = AggregationInputs(tokens[mine], plan.max_tokens)
         weights[mine], _, _ = AGGREGATIONS[filling["name"]](inputs, filling["params"], {})
-    return np.repeat(weights, batch.tokens) * counts
+    return weights[unit] * counts
+
+
+def _units(batch: Batch, plan: StepPlan) -> tuple[Ints, Ints]:
+    """Return the trained tokens of each trajectory, or of each turn where S8 averages over turns, and whose it is."""
+    if "turns" in needs(plan.slots, "aggregation"):
+        return batch.turns.tokens, batch.turns.trajectory
+    return batch.tokens, np.arange(len(batch.tokens))
 
 
 def _mean_weight(batch: Batch, plan: StepPlan, known: Known) -> float:

@@ -63,23 +63,15 @@ class Snapshot:
     """Everything a learner needs to go on exactly where it stood."""
 
     config: dict[str, Any]
-    weights: dict[str, Tensor]  # what is trained: all of the model, or an adapter
+    policy: Trained  # all of the model, or an adapter
     lora: Lora | None = None  # the adapter's form
-    updates: int = 0  # optimizer steps taken
-    optimizer: dict[str, dict[str, Tensor]] = field(default_factory=dict)  # exp_avg, exp_avg_sq -> parameter -> tensor
-    gradients: dict[str, Tensor] = field(default_factory=dict)  # accumulated and not yet applied
     reference: dict[str, Tensor] | None = None  # weights before the first update, where a slot compares with them
     states: dict[str, Any] = field(default_factory=dict)  # of the slots
     critic: Trained | None = None  # trained beside the policy, where there is one
 
-    @property
-    def policy(self) -> Trained:
-        """What is trained of the policy."""
-        return Trained(self.weights, self.updates, self.optimizer, self.gradients)
-
     def files(self) -> dict[str, bytes]:
         """Return the files by name; equal snapshots give equal bytes."""
-        state: dict[str, Any] = {"updates": self.updates, "states": self.states}
+        state: dict[str, Any] = {"updates": self.policy.updates, "states": self.states}
         files = {
             _CONFIG: json.dumps(self.config, indent=2, sort_keys=True).encode(),
             _OPTIMIZER: self.policy.optimizer_file(),
@@ -89,9 +81,9 @@ class Snapshot:
             files |= {_CRITIC: weights_bytes(self.critic.weights), _CRITIC_OPTIMIZER: self.critic.optimizer_file()}
         files[_STATE] = json.dumps(state, sort_keys=True).encode()
         if self.lora is None:
-            files[WEIGHTS] = weights_bytes(self.weights)
+            files[WEIGHTS] = weights_bytes(self.policy.weights)
         else:
-            files |= {adapter.WEIGHTS: weights_bytes(self.weights), adapter.CONFIG: self.lora.config("")}
+            files |= {adapter.WEIGHTS: weights_bytes(self.policy.weights), adapter.CONFIG: self.lora.config("")}
         return files if self.reference is None else {**files, _REFERENCE: weights_bytes(self.reference)}
 
     @classmethod
@@ -104,8 +96,8 @@ class Snapshot:
         state = json.loads(files[_STATE])
         policy = Trained.read(weights, state["updates"], files[_OPTIMIZER])
         reference = read_weights(files[_REFERENCE]) if _REFERENCE in files else None
-        return cls(config, weights, lora, policy.updates, policy.moments, policy.gradients, reference, state["states"],
-                   _critic(files, config, state["critic_updates"]) if "critic_updates" in state else None)
+        critic = _critic(files, config, state["critic_updates"]) if "critic_updates" in state else None
+        return cls(config, policy, lora, reference, state["states"], critic)
 
     def outline(self) -> dict[str, Any]:
         """Return everything but the tensors as JSON, for ranks that get their part of those from rank 0."""
@@ -120,9 +112,9 @@ class Snapshot:
         shape, lora = architecture.parse(outline["config"]), outline["lora"]
         form = None if lora is None else Lora(lora[0], lora[1], tuple(lora[2]))
         policy = Trained.from_outline(outline["policy"], shape.shapes() if form is None else form.shapes(shape))
-        beside = outline["critic"] and Trained.from_outline(outline["critic"], Critic.shapes(shape))
-        return cls(outline["config"], policy.weights, form, policy.updates, policy.moments, policy.gradients,
-                   policy.weights if outline["reference"] else None, outline["states"], beside)
+        critic = outline["critic"] and Trained.from_outline(outline["critic"], Critic.shapes(shape))
+        reference = policy.weights if outline["reference"] else None
+        return cls(outline["config"], policy, form, reference, outline["states"], critic)
 
     @property
     def architecture(self) -> architecture.Architecture:
@@ -150,8 +142,8 @@ class Start:
         config, tensors, shape = checkpoint.config, checkpoint.tensors, checkpoint.architecture
         beside = Trained(Critic.initial(shape, tensors)) if critic else None
         if lora is None:
-            return cls(Snapshot(config, tensors, critic=beside))
-        return cls(Snapshot(config, adapter.initial(shape, lora, seed), lora, critic=beside), tensors)
+            return cls(Snapshot(config, Trained(tensors), critic=beside))
+        return cls(Snapshot(config, Trained(adapter.initial(shape, lora, seed)), lora, critic=beside), tensors)
 
     @classmethod
     def again(cls, files: Mapping[str, bytes], base: Mapping[str, bytes] | None = None) -> "Start":

@@ -35,8 +35,8 @@ def test_a_created_run_has_its_rows_and_wakes_drivers(hone: Client, base: str, p
     assert (artifact, version, len(sha)) == (base, None, 64)
     assert key.startswith("key_")
     assert allowed.total_seconds() == spec["deadline_s"]
-    kept = {name: spec[name] for name in ("seed", "optimizer", "snapshot_every", "keep_versions", "checkpoint_every")}
-    assert config == {**kept, "base": spec["model"]["base"], "lora": None}
+    kept = ("seed", "optimizer", "critic", "snapshot_every", "keep_versions", "checkpoint_every")
+    assert config == {**{name: spec[name] for name in kept}, "base": spec["model"]["base"], "lora": None}
     assert [event.kind for event in hone.events(run.id).data] == ["created"]
 
 

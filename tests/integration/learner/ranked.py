@@ -34,6 +34,7 @@ KL = {"regularizers": [{"name": "kl", "params": {"coefficient": 0.1}}]}
 TOKEN_KL = {"preset": "reinforce_pp", "advantage": {"name": "reinforce_pp", "params": {"beta": 0.1}}}
 DYNAMO = {"preset": "dynamo", "correction": {"name": "tis", "params": {"normalize": True}}}
 BYPASS = {"preset": "gspo", "correction": {"name": "bypass"}}
+CRITIC = {"optimizer": {"lr": 1e-3, "clip_norm": 0.5}, "clip": 0.1}
 LORA = Lora(2, 4.0, ("q_proj", "down_proj"))
 SEQUENCES = [[1, 2, 3, 4, 5], [6, 7], [8, 9, 10]]
 
@@ -48,6 +49,7 @@ class Case:
     lora: Lora | None = None
     model: Mapping[str, Any] = field(default_factory=dict)
     flat: int = 0  # groups whose samples have equal rewards
+    critic: Mapping[str, Any] | None = None
 
 
 CASES = {
@@ -62,6 +64,10 @@ CASES = {
     "sequences, from the sampler on": Case(BYPASS),
     "turns": Case({"preset": "gigpo"}),
     "adapter": Case(KL, lora=LORA),
+    "critic": Case({"preset": "ppo"}, critic=CRITIC),
+    "critic beside an adapter, fewer micro-batches than ranks": Case(
+        {"preset": "ppo"}, token_budget=10_000, groups=3, lora=LORA, critic=CRITIC),
+    "critic of what the policy skips": Case({"preset": "ppo"}, flat=7, critic=CRITIC),
     "untied, shared keys": Case(model={"tied": False, "kv_heads": 1}),
 }
 
@@ -86,7 +92,7 @@ def train(learner: Led, case: Case, numbers: range) -> list[dict[str, float]]:
 
 def start(case: Case) -> Start:
     """Return where a case begins."""
-    return Start.first(toy.files(0, **{**SMALL, **case.model}), case.lora, 3)
+    return Start.first(toy.files(0, **{**SMALL, **case.model}), case.lora, 3, critic=case.critic is not None)
 
 
 def base(case: Case) -> dict[str, bytes] | None:
@@ -97,25 +103,30 @@ def base(case: Case) -> dict[str, bytes] | None:
 def play(crew: Crew, name: str, directory: Path, handed: Path | None = None) -> None:
     """Play a case: three steps with a snapshot after the second, its gradient in hand, and one step from `handed`."""
     case = CASES[name]
-    learner = crew.learner(start(case), OPTIMIZER, case.token_budget)
+    learner = crew.learner(start(case), OPTIMIZER, case.token_budget, critic=case.critic)
     told = train(learner, case, range(2))
     plan, stored = step(case, 2)
     learner.forward_backward(plan, planned(plan, [stored]), [stored], "ver_0")
     write(directory / "snapshot", learner.snapshot())
     learner.optim_step(1e-3, 0.5)
-    files = {"weights.safetensors": learner.weights(), "told.json": json.dumps(told).encode(),
-             "logprobs.json": json.dumps(learner.logprobs(SEQUENCES)).encode()}
-    write(directory, files)
+    files = {"told.json": json.dumps(told).encode(), "logprobs.json": json.dumps(learner.logprobs(SEQUENCES)).encode()}
+    write(directory, {**files, **weights(learner)})
     if handed is not None:
-        write(directory, {"resumed.safetensors": resumed(crew, case, handed)})
+        write(directory / "resumed", resumed(crew, case, handed))
 
 
-def resumed(crew: Crew, case: Case, handed: Path) -> bytes:
+def weights(learner: Led) -> dict[str, bytes]:
+    """Return the weights of the policy, and of its critic where it has one."""
+    critic = {name: data for name, data in learner.snapshot().items() if name == "critic.safetensors"}
+    return {"weights.safetensors": learner.weights(), **critic}
+
+
+def resumed(crew: Crew, case: Case, handed: Path) -> dict[str, bytes]:
     """Return the weights after the update that a handed snapshot stands before."""
     files = {path.name: path.read_bytes() for path in handed.iterdir()}
-    learner = crew.learner(Start.again(files, base(case)), OPTIMIZER, case.token_budget)
+    learner = crew.learner(Start.again(files, base(case)), OPTIMIZER, case.token_budget, critic=case.critic)
     learner.optim_step(1e-3, 0.5)
-    return learner.weights()
+    return weights(learner)
 
 
 def write(directory: Path, files: Mapping[str, bytes]) -> None:

@@ -23,7 +23,10 @@ EOS = 2
 
 
 class Inference(inference_pb2_grpc.InferenceServiceServicer):
-    """Answers a prompt with its digits sorted, sample i turned round by i; `tokens` repeats them to that length."""
+    """Answers a prompt with its digits sorted, sample i turned round by i; `tokens` repeats them to that length.
+
+    Scores each id by itself, -id / 8 nats, and finds the ids from 0 on likeliest.
+    """
 
     def __init__(self, tokens: int | None) -> None:
         self._tokens = tokens
@@ -34,6 +37,10 @@ class Inference(inference_pb2_grpc.InferenceServiceServicer):
         self.open.set()
         self.started = asyncio.Event()
         self.version_id = "newest"  # of what it answers with where any will do
+        self.scored: list[inference_pb2.ScoreRequest] = []
+        self.scoring_error: RpcError | None = None
+        self.scoring = asyncio.Event()  # is open
+        self.scoring.set()
 
     async def GenerateBatch(
         self, request: inference_pb2.GenerateBatchRequest, context: Any
@@ -51,6 +58,14 @@ class Inference(inference_pb2_grpc.InferenceServiceServicer):
             completions = [_completion(one, wanted, index, self._tokens) for index in range(one.n)]
             yield inference_pb2.GenerateBatchResponse(responses=[inference_pb2.GenerateResponse(
                 request_id=one.request_id, completions=completions)])
+
+    async def Score(self, request: inference_pb2.ScoreRequest, context: Any) -> inference_pb2.ScoreResponse:
+        self.scored.append(request)
+        await self.scoring.wait()
+        if self.scoring_error is not None:
+            raise self.scoring_error
+        return inference_pb2.ScoreResponse(
+            version_id=request.version_id, items=[_scored(item, request.top_k) for item in request.items])
 
 
 class Simulation(simulation_pb2_grpc.SimulationServiceServicer):
@@ -132,6 +147,12 @@ def _completion(
     span = trajectory_pb2.VersionSpan(version_id=version_id, tokens=len(ids))
     return trajectory_pb2.Completion(index=index, ids=ids, logp_sample=logp, versions=[span],
                                      finish_reason=trajectory_pb2.FINISH_REASON_STOP)
+
+
+def _scored(item: inference_pb2.ScoreItem, top_k: int) -> inference_pb2.ScoredItem:
+    return inference_pb2.ScoredItem(
+        logp=[-id / 8 for id in item.ids], entropy=[0.5] * len(item.ids), top_ids=[*range(top_k)] * len(item.ids),
+        top_logp=[-1.0] * top_k * len(item.ids))
 
 
 def _session(task: trajectory_pb2.Task) -> simulation_pb2.Session:

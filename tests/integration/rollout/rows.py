@@ -50,6 +50,23 @@ class Run:
                 (version_id, number, number, self.version_id))
         return version_id
 
+    def teach(self, top_k: int, *privileged: dict[str, Any]) -> tuple[str, str]:
+        """Give the run a teacher, and texts that its policy is told afterwards; return the teacher's model and version.
+        """
+        model_id, version_id = ids.new("mod"), ids.new("ver")
+        with psycopg.connect(self.url) as connection:
+            connection.execute("INSERT INTO models (id, tenant_id, config) VALUES (%s, %s, '{}')",
+                               (model_id, self.tenant_id))
+            connection.execute(
+                "INSERT INTO versions (id, tenant_id, model_id, seq, number, manifest) VALUES (%s, %s, %s, 1, 0, '{}')",
+                (version_id, self.tenant_id, model_id))
+            connection.execute(
+                "UPDATE runs SET roles = %s, spec = spec || %s WHERE id = %s", (
+                    json.dumps({"teacher": model_id}), json.dumps({
+                        "roles": {"teacher": {"model": "large", "top_k": top_k}},
+                        "contexts": {"privileged": privileged}}), self.run_id))
+        return model_id, version_id
+
     def groups(self) -> list[dict[str, Any]]:
         return every(self.url, "SELECT * FROM groups WHERE run_id = %(run_id)s ORDER BY id", run_id=self.run_id)
 

@@ -1,5 +1,6 @@
 """HIAN against the numbers of duca.md, the oracle, and its exact properties."""
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -168,6 +169,66 @@ def test_without_turns_it_says_what_is_missing():
 
 def test_it_reads_turns():
     assert HianParams().needs() == {"turns"}
+
+
+# Each rule by itself.
+
+RULES: dict[str, list[float]] = {
+    "repetition": [0, -1, 0, 0, 0, -1, -1, 0, 0, -1], "length": [0, 0, 0, 0, -1, 0, 0, 0, 0, 0], "compliance": [0] * 10}
+
+
+def ruled(rules, sessions=EXAMPLE, **params):
+    given_inputs = inputs(sessions)
+    arrays = {name: np.array(scores, np.float64) for name, scores in rules.items()}
+    turns = dataclasses.replace(given_inputs.turns, rules=arrays)
+    return hian(dataclasses.replace(given_inputs, turns=turns), HianParams(per_rule=True, **params), {})[0]
+
+
+def test_rules_are_normalised_apart_and_averaged_by_weight():
+    """The first rule is that of example 1; one turn of ten scores -0.9 / 0.3 = -3; a rule that never fires counts."""
+    values = ruled(RULES, w_sess=0, rule_weights={"repetition": 2})
+    repeats = np.where(np.array(RULES["repetition"]) == 0, 0.816495, -1.224742)
+    lengths = np.where(np.array(RULES["length"]) == 0, 1 / 3, -3)
+    np.testing.assert_allclose(values, (2 * repeats + lengths + 0) / 4, atol=1e-5)
+
+
+def test_one_rule_alone_is_the_turns_reward():
+    alone = ruled({"repetition": RULES["repetition"]}, rule_weights={"repetition": 7})
+    np.testing.assert_allclose(alone, advantage(EXAMPLE), rtol=1e-12)
+
+
+def test_no_rules_scale_matters_to_another():
+    scaled = {**RULES, "length": [100 * each for each in RULES["length"]]}
+    np.testing.assert_allclose(ruled(scaled, eps=1e-12), ruled(RULES, eps=1e-12), atol=1e-9)
+
+
+def test_rules_without_weight_leave_the_session_alone():
+    weights = dict.fromkeys(RULES, 0)
+    assert ruled(RULES, rule_weights=weights).tolist() == advantage(EXAMPLE, w_turn=0).tolist()
+
+
+@pytest.mark.parametrize("statistics", ["group", "per_position", "batch"])
+def test_rules_agree_with_the_oracle(statistics):
+    sessions = [*EXAMPLE, (1, 2, [0, 0, 0]), (2, 1, [0, 0]), (2, 3, [0])]
+    random = np.random.default_rng(5)
+    rules = {name: np.round(random.normal(size=16), 1) for name in ("a", "b")}
+    rows = {name: np.split(scores, np.cumsum([len(turns) for _, _, turns in sessions])[:-1])
+            for name, scores in rules.items()}
+    apart = {}
+    for name in rules:
+        told = [(group, 0, [(score, 1) for score in row])
+                for (group, _, _), row in zip(sessions, rows[name], strict=True)]
+        apart[name] = np.array(oracle.hian(told, 0, 1, 0.5, statistics))
+    values = ruled(rules, sessions, w_sess=0, gamma_turn=0.5, turn_statistics=statistics, rule_weights={"b": 3})
+    np.testing.assert_allclose(values, (apart["a"] + 3 * apart["b"]) / 4, atol=1e-9)
+
+
+def test_rules_that_are_missing_or_weigh_less_than_nothing_are_refused():
+    with pytest.raises(ValueError, match=r"turns\.rules: found none"):
+        ruled({})
+    with pytest.raises(ValidationError, match="rule_weights"):
+        HianParams(rule_weights={"length": -1})
+    assert HianParams(per_rule=True).needs() == {"turns", "rules"}
 
 
 # Schedule and metrics.

@@ -13,8 +13,6 @@ from hone.algorithms.method import Method
 from hone.algorithms.rewards.verdicts import (
     VerdictInputs,
     VerdictParams,
-    boxed_answer,
-    parse_verdict,
     verdict_reward,
     vote,
     vote_scores,
@@ -33,22 +31,6 @@ def rewarded(texts, labels, rhos, lengths=None, **params):
 
 def box(text):
     return rf"So \boxed{{{text}}}"
-
-
-@pytest.mark.parametrize(("text", "verdict"), [
-    (box("Yes"), "Yes"), (box("no"), "No"), (box("YES"), "Yes"), (box(" No. "), "No"), (box(r"\text{Yes}"), "Yes"),
-    (box(r"\text{ No. }"), "No"), (box("$Yes$"), "Yes"), (box(r"$\text{No}$."), "No"), (box("Yes ."), "Yes"),
-    (box("Yes") + " or " + box("No"), "No"), (box("Yes") + "x" * 289, "Yes"), (box("Yes") + "x" * 290, None),
-    (box("Yes") + "x" * 400 + box("No"), "No"), ("Yes", None), ("", None), (box(""), None), (box("Yes, it is"), None),
-    (box("Yes.."), None), (box("correct"), None), (box(r"\textbf{Yes}"), None), (r"\boxed{Yes", None),
-])
-def test_the_last_box_of_the_last_300_characters(text, verdict):
-    assert parse_verdict(text) == verdict
-
-
-def test_an_answer_keeps_its_case():
-    assert boxed_answer(box(r" $\text{New York}$. ")) == "New York"
-    assert boxed_answer("New York") is None
 
 
 @pytest.mark.parametrize(("text", "label", "rho", "expected"), [

@@ -141,6 +141,12 @@ def test_the_questions_instruction_is_taken_off():
         assert "step by step" not in item.prompt
 
 
+def test_a_template_is_filled_once():
+    groups = [GenerationGroup(id_, "is {judged}", ["{question}", "2"], [1, 0], [True, True]) for id_ in (1, 2)]
+    prompts = {item.prompt for item in built(groups, template="{question}|{judged}|{other}")[0]}
+    assert prompts == {"is {judged}|{question}|{other}", "is {judged}|2|{other}"}
+
+
 def test_lists_of_different_length_are_refused():
     with pytest.raises(ValueError, match="zip"):
         built([GenerationGroup(id_, "", ["a"], [1, 0], [True]) for id_ in (1, 2)])

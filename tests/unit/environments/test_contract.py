@@ -19,6 +19,7 @@ TASKS = {
     "sqlite": make("sqlite", {"rows": 6}, 7),
     "textworld": make("textworld", {}, 7),
     "dataset": make("dataset", {}, 0, ROW),
+    "verification": make("verification", {}, 0, {"prompt": "2+3=6?", "label": "No", "rho": 0.5}),
 }
 SEVERAL_TURNS = {"sqlite", "textworld"}
 every_task = pytest.mark.parametrize("task", TASKS.values(), ids=TASKS)
@@ -66,7 +67,8 @@ def test_a_fork_goes_its_own_way_and_a_snapshot_leads_back(task: Task) -> None:
 @every_task
 def test_the_policy_is_not_shown_what_the_grader_sees(task: Task) -> None:
     seen = episode(task).reset()
-    assert {"answer", "verified"} & set(seen.item) or task.environment == "even_digits"  # whose grader needs none
+    known = {"answer", "label", "verified"} & set(seen.item)
+    assert known or task.environment == "even_digits"  # whose grader needs none
     assert "item" not in str(seen.messages)
     assert seen.grader["type"]
 
@@ -85,6 +87,15 @@ def test_sort_digits_asks_for_its_digits_in_order() -> None:
         prompt = seen.messages[0]["content"]
         assert (prompt[0], prompt[-1], len(prompt)) == ("s", "=", 7)
         assert seen.item == {"prompt": prompt, "answer": "".join(sorted(prompt[1:-1]))}
+
+
+@pytest.mark.parametrize(("item", "field"), [
+    (None, "dataset"), ({"label": "Yes", "rho": 0.5}, "item.prompt"), ({"prompt": ""}, "item.prompt"),
+])
+def test_a_judgement_needs_what_its_judge_is_asked(item: dict[str, Any] | None, field: str) -> None:
+    with pytest.raises(WrongParams) as wrong:
+        make("verification", {}, 0, item)
+    assert wrong.value.field == field
 
 
 def test_a_dataset_row_may_bring_its_messages() -> None:

@@ -1,12 +1,20 @@
-"""`python -m tests.unit.learner.bits THREADS`: the digest of weights after a few steps cut small."""
+"""`python -m tests.unit.learner.bits THREADS [critic]`: the digest of weights after a few steps cut small."""
 
 import hashlib
 import sys
 
+import numpy as np
 import torch
 
 from hone.models import toy
+from hone.models.checkpoint import weights_bytes
+from hone.models.ranks import ALONE
+from hone.trajectory.packing import pack
+from services.learner.trainer.critic import Aims, TrainedCritic
+from services.learner.trainer.forward import Forward
 from services.learner.trainer.learner import Learner
+from services.learner.trainer.snapshot import Start
+from services.learner.trainer.tally import Tally
 from tests.unit.trajectory.samples import random_step
 
 
@@ -20,6 +28,20 @@ def digest(threads: int) -> str:
     return hashlib.sha256(trained.weights()).hexdigest()
 
 
+def critic_digest(threads: int) -> str:
+    """Let a critic learn the rewards of three steps and return the sha256 of its weights."""
+    start = Start.first(toy.files(0, hidden=32, heads=2, head_dim=16, ffn=64), critic=True).snapshot
+    assert start.critic is not None
+    critic = TrainedCritic(start.critic, start.architecture, {"optimizer": {"lr": 1e-3}}, Forward(40, threads, ALONE))
+    for number in range(3):
+        batch = pack(*random_step(seed=number))
+        aims = Aims(np.repeat(batch.reward, batch.tokens), critic.values(batch))
+        critic.learn(batch, np.ones(len(batch.rows), np.bool_), aims, torch.ones(int(batch.tokens.sum())), Tally())
+        critic.clip()
+        critic.step()
+    return hashlib.sha256(weights_bytes(critic.trained().weights)).hexdigest()
+
+
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    print(digest(int(sys.argv[1])))
+    print((critic_digest if sys.argv[2:] == ["critic"] else digest)(int(sys.argv[1])))

@@ -149,11 +149,11 @@ def test_an_outline_says_all_but_the_values(lora, algorithm):
     start = Start.again(learner.snapshot(), None if lora is None else FILES)
     there = Start.elsewhere(json.loads(json.dumps(start.snapshot.outline())))
     ours, theirs = there.snapshot, start.snapshot
-    assert (ours.config, ours.lora, ours.updates, ours.states) == (
-        theirs.config, theirs.lora, theirs.updates, theirs.states)
-    for left, right in ((ours.weights, theirs.weights), (ours.gradients, theirs.gradients),
+    assert (ours.config, ours.lora, ours.policy.updates, ours.states) == (
+        theirs.config, theirs.lora, theirs.policy.updates, theirs.states)
+    for left, right in ((ours.policy.weights, theirs.policy.weights), (ours.policy.gradients, theirs.policy.gradients),
                         (ours.reference, theirs.reference), (there.base, start.base),
-                        *((ours.optimizer[kind], theirs.optimizer[kind]) for kind in theirs.optimizer)):
+                        *((ours.policy.moments[kind], theirs.policy.moments[kind]) for kind in theirs.policy.moments)):
         assert shapes(left) == shapes(right)
 
 

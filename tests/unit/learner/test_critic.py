@@ -35,9 +35,14 @@ def critic(token_budget=10_000, threads=1, drawn=True, trained=None, **changes):
     """A critic over the toy model; its head is drawn unless it is to be new."""
     snapshot = Start.first(FILES, critic=True).snapshot
     if drawn:
-        snapshot.critic.weights[HEAD].copy_(0.1 * torch.randn((1, 32), generator=torch.Generator().manual_seed(4)))
-    return TrainedCritic(trained or snapshot.critic, snapshot.architecture, {**SETTINGS, **changes},
+        of(snapshot).weights[HEAD].copy_(0.1 * torch.randn((1, 32), generator=torch.Generator().manual_seed(4)))
+    return TrainedCritic(trained or of(snapshot), snapshot.architecture, {**SETTINGS, **changes},
                          Forward(token_budget, threads, ALONE))
+
+
+def of(snapshot):
+    assert snapshot.critic is not None
+    return snapshot.critic
 
 
 def aims_of(batch, seed=1):
@@ -244,7 +249,7 @@ def test_an_interrupt_is_no_interrupt(before):
     straight, stopped = (train(critic(), range(before)) for _ in range(2))
     for each in (straight, stopped):
         step(each, before)
-    again = critic(trained=Snapshot.from_files(files(stopped)).critic)
+    again = critic(trained=of(Snapshot.from_files(files(stopped))))
     for each in (straight, again):
         each.clip()
         each.step()
@@ -282,17 +287,17 @@ def test_an_outline_says_all_but_the_values(updates):
     trained = train(critic(), range(updates))
     step(trained, 7)
     snapshot = Snapshot.from_files(files(trained))
-    there = Snapshot.from_outline(json.loads(json.dumps(snapshot.outline()))).critic
+    there, here = of(Snapshot.from_outline(json.loads(json.dumps(snapshot.outline())))), of(snapshot)
     assert there.updates == updates
-    for ours, theirs in ((there.weights, snapshot.critic.weights), (there.gradients, snapshot.critic.gradients),
-                         *((there.moments[kind], moments) for kind, moments in snapshot.critic.moments.items())):
+    for ours, theirs in ((there.weights, here.weights), (there.gradients, here.gradients),
+                         *((there.moments[kind], moments) for kind, moments in here.moments.items())):
         assert {name: each.shape for name, each in ours.items()} == {name: each.shape for name, each in theirs.items()}
 
 
 @pytest.mark.parametrize("lora", [None, Lora(2, 4.0, ("q_proj",))])
 def test_a_first_critic_is_the_base_with_a_head_that_says_nothing(lora):
     start, base = Start.first(FILES, lora, critic=True), Checkpoint.from_files(FILES).tensors
-    weights = dict(start.snapshot.critic.weights)
+    weights = dict(of(start.snapshot).weights)
     assert torch.equal(weights.pop(HEAD), torch.zeros(1, 32))
     assert weights.keys() == base.keys()
     assert all(torch.equal(tensor, base[name]) for name, tensor in weights.items())

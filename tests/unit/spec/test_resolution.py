@@ -17,8 +17,18 @@ BASE: dict[str, Any] = {"name": "sort", "model": {"base": "toy"}, "steps": 3, "t
 SFT = {**BASE, "algorithm": "sft", "task": {"dataset": "rows"}}
 
 PARTS = {"grader": {"type": "weighted", "parts": {"right": {"grader": {"type": "exact"}}}}}
+TEACHER = {"roles": {"teacher": {"model": "large"}}}
+LIKELIEST = {"roles": {"teacher": {"model": "large", "top_k": 8}}}
+HINT = {"contexts": {"privileged": [{"text": "It is {{ item.answer }}."}, {"text": "one", "match": "s1"}]}}
+OTHERS: dict[str, dict[str, Any]] = {
+    "opd": TEACHER, "aopd": LIKELIEST, "scope": TEACHER, "sdar": HINT, "rlsd": HINT}
 GOOD = [
-    BASE, SFT, *({**BASE, **PARTS, "algorithm": name} for name in PRESETS if name != "sft" and unmet(name) is None),
+    BASE, SFT, *({**BASE, **PARTS, **OTHERS.get(name, {}), "algorithm": name}
+                 for name in PRESETS if name not in ("sft", "dpo") and unmet(name) is None), {**SFT, "algorithm": "dpo"},
+    {**BASE, "algorithm": "ppo", "critic": {"clip": 0.25}}, {**BASE, "algorithm": "opd", **HINT},
+    {**BASE, "algorithm": "aopd", "contexts": {**HINT["contexts"], "top_k": 4}},
+    {**BASE, "batch": {"prompts": 8, "minibatches": 8, "epochs": 4}},
+    {**BASE, "task": {"dataset": "r"}, "algorithm": "sdar", "contexts": {"privileged": [{"text": "{{ item.any }}"}]}},
     {**BASE, "algorithm": {"preset": "grpo", "loss": {"name": "clip_higher"}, "regularizers": []}},
     {**BASE, "optimizer": {"lr": 1, "schedule": "linear"}}, {**BASE, "eval": None},
     {**BASE, "task": {"environment": "reasoning_gym", "params": {"task": "leg_counting"}}},
@@ -45,6 +55,13 @@ def test_defaults_are_written_out() -> None:
     assert spec["eval"]["prompts"] == 256
 
 
+def test_a_critic_is_written_out_where_values_are_read() -> None:
+    assert resolve(BASE).critic is None
+    assert as_json(resolve({**BASE, "algorithm": "ppo"}))["critic"]["clip"] == 0.5
+    assert as_json(resolve({**BASE, "algorithm": "ppo", "critic": {"optimizer": {"lr": 0.5}}}))["critic"] == {
+        "optimizer": as_json(resolve({**BASE, "optimizer": {"lr": 0.5}}))["optimizer"], "clip": 0.5}
+
+
 def test_a_supervised_run_samples_and_evaluates_nothing_unless_it_says_so() -> None:
     spec = resolve(SFT)
     assert (spec.eval, spec.batch.samples) == (None, 1)
@@ -53,7 +70,7 @@ def test_a_supervised_run_samples_and_evaluates_nothing_unless_it_says_so() -> N
 
 BAD: list[tuple[dict[str, Any], list[tuple[str, str, str]]]] = [
     ({**BASE, "stepz": 1}, [("stepz", "unknown key with value 1", "did you mean steps?")]),
-    ({**BASE, "batch": {"sampels": 2}}, [("batch.sampels", "unknown key with value 2", "one of prompts, samples")]),
+    ({**BASE, "batch": {"sampels": 2}}, [("batch.sampels", "unknown key with value 2", "did you mean samples?")]),
     ({**BASE, "eval": {"source": {"envronment": "x"}}},
      [("eval.source.envronment", 'unknown key with value "x"', "did you mean environment?")]),
     ({**BASE, "steps": "3"}, [("steps", '"3"', "a valid integer")]),
@@ -90,9 +107,43 @@ BAD: list[tuple[dict[str, Any], list[tuple[str, str, str]]]] = [
     ({**BASE, "algorithm": "rdpo", "grader": {"type": "exact"}},
      [("grader", '{"type": "exact"}', "a grader of type weighted")]),
     ({**BASE, "algorithm": "gigpo", "batch": {"samples": 1}}, [("batch.samples", "1", "at least 2")]),
-    ({**BASE, "algorithm": "ppo"}, [("algorithm.advantage", '"gae"', "needs: a critic")]),
+    ({**BASE, "algorithm": "aopd"}, [("roles.teacher", "nothing", "because advantage aopd reads")]),
+    ({**BASE, "algorithm": "sdar"}, [("roles.teacher", "nothing", "or contexts.privileged, because regularizer sdar")]),
+    ({**BASE, "algorithm": "rlsd", **TEACHER, **HINT},
+     [("contexts.privileged", "texts: 2, beside roles.teacher", "one of the two, because modulation rlsd")]),
+    ({**BASE, "algorithm": "aopd", **TEACHER},
+     [("roles.teacher.top_k", "0", "at least 1, because regularizer local_divergence")]),
+    ({**BASE, "algorithm": "aopd", **HINT}, [("contexts.top_k", "0", "at least 1, because regularizer local")]),
+    ({**BASE, "algorithm": "opd", **LIKELIEST}, [("roles.teacher.top_k", "8", "0, because no method")]),
+    ({**BASE, **TEACHER}, [("roles.teacher", "large", "none, because no method")]),
+    ({**SFT, **TEACHER}, [("roles.teacher", "large", "none, because no method")]),
+    ({**BASE, **HINT}, [("contexts.privileged", "texts: 2", "none, because no method")]),
+    ({**BASE, "contexts": {"top_k": 2}}, [("contexts.top_k", "2", "0, because no method")]),
+    ({**BASE, "algorithm": "opd", **TEACHER, "sampling": {"temperature": 0.6}},
+     [("sampling.temperature", "0.6", "1, because a teacher")]),
+    ({**BASE, **HINT, "algorithm": {"regularizers": [{"name": "sdar", "params": {"coefficient": 0.0}}]}},
+     [("contexts.privileged", "texts: 2", "none, because no method")]),
+    ({**BASE, "critic": {}}, [("critic", "a critic", "none, because no method of the run reads values")]),
+    ({**BASE, "batch": {"prompts": 4, "minibatches": 5}}, [("batch.minibatches", "5", "at most 4")]),
+    ({**SFT, "batch": {"minibatches": 2, "epochs": 3}},
+     [("batch.minibatches", "2", "1, because the run is"), ("batch.epochs", "3", "1, because the run is supervised")]),
+    ({**BASE, "algorithm": "sdar", "contexts": {"privileged": [
+        {"text": "{{ answer }}"}, {"text": "a"}, {"text": "{{ sample.output_text }} {{ item.anser }}"}]}},
+     [("contexts.privileged[0].text", '"{{ answer }}"', "variables under item"),
+      ("contexts.privileged[2].text", '"sample.output_text"', "variables under item: the text"),
+      ("contexts.privileged[2].text", '"item.anser"', "did you mean item.answer?")]),
+    ({**BASE, "contexts": {"privileged": [{"text": ""}, {"text": "a", "match": "", "like": 1}]}},
+     [("contexts.privileged[0].text", '""', "at least 1 character"),
+      ("contexts.privileged[1].match", '""', "at least 1 character"),
+      ("contexts.privileged[1].like", "unknown key with value 1", "one of match, text")]),
     ({**BASE, "algorithm": "hipif"}, [("algorithm.preset", '"hipif"', "needs: a harness that folds")]),
     ({**BASE, "algorithm": "sft"}, [("task.dataset", "nothing", "supervised")]),
+    ({**BASE, "algorithm": "dpo"}, [("task.dataset", "nothing", "supervised")]),
+    ({**SFT, "algorithm": "dpo", "batch": {"epochs": 2}}, [("batch.epochs", "2", "1, because the run is supervised")]),
+    ({**SFT, "algorithm": {"preset": "dpo", "correction": {"name": "tis"}}},
+     [("algorithm.correction", '"tis"', "'none', because builder 'pairs' has no rollouts")]),
+    ({**BASE, "algorithm": {"preset": "grpo", "advantage": {"name": "dpo"}}},
+     [("algorithm.advantage", '"dpo"', "builder 'pairs' with it")]),
     ({**SFT, "batch": {"samples": 8}}, [("batch.samples", "8", "1, because the run is supervised")]),
     ({**SFT, "eval": {}}, [("eval.source", "nothing", "or eval: null")]),
     ({**SFT, "grader": {"type": "exact"}}, [("grader", '{"type": "exact"}', "evaluates nothing")]),

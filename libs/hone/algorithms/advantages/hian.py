@@ -1,6 +1,7 @@
 """HIAN of DuCA, arXiv 2603.01481; a reconstruction: the paper gives the structure, most constants are ours."""
 
-from typing import Literal
+from dataclasses import replace
+from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
@@ -26,19 +27,24 @@ class HianParams(Params):
     gamma_turn: float = Field(0.0, ge=0, le=1, description="Discount of a turn's reward for each turn before it.")
     turn_statistics: Literal["group", "per_position", "batch"] = Field(
         "group", description="Turns that a turn is compared with: its group's, those at its place in it, or all.")
+    per_rule: bool = Field(
+        False, description="Whether each turn rule is normalised by itself; for rules that fire at different rates.")
+    rule_weights: dict[str, Annotated[float, Field(ge=0, le=1e6)]] = Field(
+        default_factory=dict, description="With per_rule: the weight of each rule by name; 1 where not named.")
     eps: float = Field(1e-6, gt=0, description="Added to the standard deviations.")
 
     def needs(self) -> frozenset[str]:
-        """Turns with their own rewards."""
-        return frozenset({"turns"})
+        """Turns with their own rewards, and what each rule gave them where rules are normalised apart."""
+        return frozenset({"turns", "rules"} if self.per_rule else {"turns"})
 
 
 def hian(inputs: AdvantageInputs, params: HianParams, state: State) -> tuple[Floats, State, Metrics]:
     """A_it = w_sess z_group(R_i) + w_turn z(u_it), u_it = sum_{s >= t} gamma_turn^(s-t) r_is, for all tokens of turn t.
 
-    z has the population's deviation and is exactly 0 where nothing differs. R is the outcome alone.
+    z has the population's deviation and is exactly 0 where nothing differs. R is the outcome alone. With `per_rule`,
+    sum_j c_j z(u^j_it) / sum_j c_j over the rules j stands for z(u_it); 0 where no rule weighs anything.
     Turns without trained tokens are in no statistic, but are part of earlier returns. State: {outcome, turn_reward},
-    means of the first step. Raises ValueError without turns.
+    means of the first step. Raises ValueError without turns, or without their rules where they are needed.
     """
     turns = inputs.turns
     if turns is None:
@@ -73,6 +79,17 @@ def turn_returns(turns: Turns, gamma: float) -> Floats:
 
 
 def _turn_scores(turns: Turns, group: Ints, params: HianParams) -> Floats:
+    if not params.per_rule:
+        return _compared(turns, group, params)
+    if not turns.rules:
+        raise ValueError("turns.rules: found none, expected the scores of each rule by name")
+    weights = np.array([params.rule_weights.get(name, 1.0) for name in turns.rules])
+    scores = [_compared(replace(turns, reward=given), group, params) for given in turns.rules.values()]
+    mean: Floats = weights @ np.stack(scores) / (weights.sum() or 1.0)
+    return mean
+
+
+def _compared(turns: Turns, group: Ints, params: HianParams) -> Floats:
     trained = turns.tokens > 0
     values, session = turn_returns(turns, params.gamma_turn)[trained], turns.trajectory[trained]
     scores = np.zeros(len(trained))

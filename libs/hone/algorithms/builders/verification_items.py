@@ -1,14 +1,15 @@
 r"""Self-verify's items, arXiv 2602.07594: the answers of a generation batch become a balanced batch of judgements."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Literal, TypeAlias
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from hone.algorithms.method import Metrics, Params, State
-from hone.algorithms.rewards.verdicts import Label
+from hone.graders.verdict import Label
 
 _MANY = 0.5
 _PROMPT = r"""You are a teacher. A student answered the question below. Judge whether the answer is correct.
@@ -19,7 +20,8 @@ Question:
 Student's answer:
 {judged}
 
-Analyse the answer first. Then end with \boxed{{Yes}} if it is correct, or \boxed{{No}} if it is not."""
+Analyse the answer first. Then end with \boxed{Yes} if it is correct, or \boxed{No} if it is not."""
+_PLACES = re.compile(r"\{(question|judged)\}")
 
 
 @dataclass(frozen=True)
@@ -65,10 +67,19 @@ class ItemParams(Params):
     """What a judge is shown."""
 
     judged: Literal["answer", "response"] = Field("answer", description="The final answer only, or the whole text.")
-    suffixes: tuple[str, ...] = Field((
+    template: str = Field(
+        _PROMPT, max_length=20_000, description="What a judge is asked: {question} and {judged} stand for both texts.")
+    suffixes: list[str] = Field([
         r"Please reason step by step, and put your final answer within \boxed{}.",
         r"Let's think step by step and output the final answer within \boxed{}.",
-    ), description="Texts at the end of a question that tell how to answer it: taken off.")
+    ], description="Texts at the end of a question that tell how to answer it: taken off.")
+
+    @field_validator("template")
+    @classmethod
+    def _asks_about_both(cls, template: str) -> str:
+        if set(_PLACES.findall(template)) != {"question", "judged"}:
+            raise ValueError("expected a text with {question} and {judged}")
+        return template
 
 
 Candidate: TypeAlias = tuple[GenerationGroup, int]
@@ -130,7 +141,8 @@ def verification_prompt(question: str, judged: str, params: ItemParams) -> str:
     question = question.rstrip()
     for suffix in params.suffixes:
         question = question.removesuffix(suffix).rstrip()
-    return _PROMPT.format(question=question, judged=judged)
+    texts = {"question": question, "judged": judged}
+    return _PLACES.sub(lambda place: texts[place[1]], params.template)
 
 
 def _metrics(items: list[VerificationItem]) -> Metrics:

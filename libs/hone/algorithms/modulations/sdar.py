@@ -42,7 +42,7 @@ def sdar(inputs: ModulationInputs, params: SdarModulationParams, state: State) -
     gate = 1 / (1 + np.exp(-np.clip(score, -_MAX_SCORE, _MAX_SCORE)))
     added = params.coefficient * (gate - params.neg_coef * (1 - gate))
     known = np.ones(len(gate), bool) if inputs.known is None else inputs.known
-    return inputs.advantage + np.where(known, added, 0.0), state, {"gate": float(gate.mean())}
+    return inputs.advantage + np.where(known, added, 0.0), state, {"gate": _mean(gate)}
 
 
 def rlsd(inputs: ModulationInputs, params: RlsdParams, state: State) -> tuple[Floats, State, Metrics]:
@@ -55,7 +55,11 @@ def rlsd(inputs: ModulationInputs, params: RlsdParams, state: State) -> tuple[Fl
     factor = 1 - share + share * np.clip(np.exp(exponent), 1 - params.clip, 1 + params.clip)
     if inputs.known is not None:
         factor = np.where(inputs.known, factor, 1.0)
-    return inputs.advantage * factor, state, {"share": share, "factor": float(factor.mean())}
+    return inputs.advantage * factor, state, {"share": share, "factor": _mean(factor)}
+
+
+def _mean(values: Floats) -> float:
+    return float(values.mean()) if values.size else 0.0
 
 
 def _gap(inputs: ModulationInputs) -> Floats:

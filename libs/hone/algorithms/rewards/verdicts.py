@@ -3,24 +3,18 @@ r"""Self-verify's verdicts, arXiv 2602.07594: a judge ends with a boxed Yes or N
 The vote at test time is a reconstruction: the paper names it, its formula is ours.
 """
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
 
 from pydantic import Field
 
 from hone.algorithms.method import Metrics, State
 from hone.algorithms.rewards.inputs import RewardInputs, Rewards
 from hone.algorithms.rewards.overlong import Overlong, overlong
-from hone.graders.answers import last_boxed
+from hone.graders.verdict import Label, Wording, worth
 
-Label: TypeAlias = Literal["Yes", "No"]
-
-_TAIL = 300
-_TEXT = re.compile(r"\\text\s*\{([^{}]*)\}")
-_LABELS: Mapping[str, Label] = {"yes": "Yes", "no": "No"}
+_BOXED = Wording()
 
 
 @dataclass(frozen=True)
@@ -42,17 +36,6 @@ class VerdictParams(Overlong):
     weight: float = Field(0.0, ge=0, description="Factor of the penalty; 0 switches it off.")
 
 
-def boxed_answer(text: str) -> str | None:
-    r"""Return the last box of the last 300 characters without \text{}, $, outer blanks and a final period, or None."""
-    box = last_boxed(text[-_TAIL:])
-    return None if box is None else _TEXT.sub(r"\1", box).replace("$", "").strip().removesuffix(".").rstrip()
-
-
-def parse_verdict(text: str) -> Label | None:
-    """Return the boxed verdict, in whatever case; anything but yes or no is unparsable: None."""
-    return _LABELS.get((boxed_answer(text) or "").lower())
-
-
 def verdict_reward(inputs: VerdictInputs, params: VerdictParams, state: State) -> tuple[Rewards, State, Metrics]:
     """R = 1[verdict = label] min(rho, cap) + weight min(0, -(length - (max_length - buffer)) / buffer).
 
@@ -60,14 +43,14 @@ def verdict_reward(inputs: VerdictInputs, params: VerdictParams, state: State) -
     Raises ValueError when the lists differ in length.
     """
     rows = list(zip(inputs.texts, inputs.labels, inputs.rhos, strict=True))
-    raw = [None if text is None else (parse_verdict(text) == label) * min(rho, params.cap) for text, label, rho in rows]
+    raw = [None if text is None else worth(_BOXED.read(text) == label, rho, params.cap) for text, label, rho in rows]
     told = RewardInputs(raw, list(inputs.lengths), [False] * len(raw))
     shaped, state, metrics = overlong(told, params, state)
     return shaped, state, {**metrics, **_verdict_metrics(inputs)}
 
 
 def _verdict_metrics(inputs: VerdictInputs) -> Metrics:
-    verdicts = [(parse_verdict(text), label)
+    verdicts = [(_BOXED.read(text), label)
                 for text, label in zip(inputs.texts, inputs.labels, strict=True) if text is not None]
     count = max(1, len(verdicts))
     return {

@@ -78,7 +78,8 @@ JOIN trajectories t ON t.group_id = g.id
 LEFT JOIN LATERAL (
     SELECT id FROM grades r WHERE r.group_id = t.group_id AND r.index = t.index AND r.component = ''
     ORDER BY regrade_no DESC LIMIT 1) r ON true
-WHERE g.run_id = %(run_id)s AND g.purpose = %(purpose)s AND g.state = 'ready' AND g.step <= %(step)s
+WHERE g.run_id = %(run_id)s AND g.purpose = %(purpose)s AND g.kind = %(kind)s AND g.state = 'ready'
+    AND g.step <= %(step)s
     AND NOT EXISTS (
         SELECT FROM steps s WHERE s.run_id = g.run_id AND s.state = 'planned' AND g.id = ANY (s.group_ids))
 ORDER BY g.oldest, g.request_no, t.index

@@ -34,8 +34,8 @@ INSERT INTO models (id, tenant_id, kind, base_artifact_id, base_version_id, conf
 VALUES (%(id)s, %(tenant_id)s, %(kind)s, %(base_artifact_id)s, %(base_version_id)s, %(config)s)
 
 -- name: add_run
-INSERT INTO runs (id, tenant_id, key_id, name, spec, spec_sha, policy_model_id, traceparent, deadline)
-VALUES (%(id)s, %(tenant_id)s, %(key_id)s, %(name)s, %(spec)s, %(spec_sha)s, %(model_id)s, %(traceparent)s,
+INSERT INTO runs (id, tenant_id, key_id, name, spec, spec_sha, policy_model_id, roles, traceparent, deadline)
+VALUES (%(id)s, %(tenant_id)s, %(key_id)s, %(name)s, %(spec)s, %(spec_sha)s, %(model_id)s, %(roles)s, %(traceparent)s,
         now() + make_interval(secs => %(deadline_s)s))
 
 -- name: add_event
@@ -46,7 +46,7 @@ VALUES (%(tenant_id)s, %(run_id)s, %(kind)s, %(message)s, %(data)s)
 SELECT pg_notify(%(channel)s, %(payload)s)
 
 -- name: run
-SELECT r.id, r.name, r.state, r.desired, r.reason, r.waiting_for, r.policy_model_id AS model_id, r.spec,
+SELECT r.id, r.name, r.state, r.desired, r.reason, r.waiting_for, r.policy_model_id AS model_id, r.roles, r.spec,
        r.created_at, r.started_at, r.ended_at, r.deadline, (r.spec ->> 'steps')::integer AS steps,
        (r.spec ->> 'seed')::integer AS seed, r.spec -> 'model' ->> 'base' AS base,
        r.spec -> 'algorithm' ->> 'preset' AS algorithm,
@@ -109,14 +109,26 @@ ORDER BY number DESC, id DESC LIMIT %(limit)s
 
 -- name: version
 SELECT v.id, v.model_id, v.number, v.weights_deleted_at IS NULL AS stored,
-    jsonb_exists(v.manifest -> 'files', 'adapter_model.safetensors') AS adapter FROM versions v
+    jsonb_exists(v.manifest -> 'files', 'adapter_model.safetensors') AS adapter,
+    v.manifest #>> '{files,tokenizer.json,sha256}' AS tokenizer FROM versions v
 WHERE v.id = %(version_id)s AND v.state = 'live'
 
 -- name: newest_version
-SELECT v.id, v.model_id, v.number, jsonb_exists(v.manifest -> 'files', 'adapter_model.safetensors') AS adapter
+SELECT v.id, v.model_id, v.number, jsonb_exists(v.manifest -> 'files', 'adapter_model.safetensors') AS adapter,
+    v.manifest #>> '{files,tokenizer.json,sha256}' AS tokenizer
 FROM versions v
 WHERE v.model_id = %(model_id)s AND v.state = 'live' AND v.weights_deleted_at IS NULL
 ORDER BY v.number DESC LIMIT 1
+
+-- name: origin
+-- The registered model that a version goes back to, over any number of runs.
+WITH RECURSIVE line AS (
+    SELECT m.base_artifact_id, m.base_version_id FROM versions v JOIN models m ON m.id = v.model_id
+    WHERE v.id = %(version_id)s
+    UNION ALL
+    SELECT m.base_artifact_id, m.base_version_id
+    FROM line JOIN versions v ON v.id = line.base_version_id JOIN models m ON m.id = v.model_id)
+SELECT a.manifest FROM line JOIN artifacts a ON a.id = line.base_artifact_id
 
 -- name: exports_of_version
 SELECT o.id, o.model_id, o.payload ->> 'version_id' AS version_id, o.result, o.created_at, o.finished_at,
@@ -203,7 +215,10 @@ ORDER BY graded.type, graded.component, graded.status
 SELECT e.engine_id, e.model_id, r.id AS run_id, r.name AS run_name, e.version_id, v.number, e.refused_reason,
        e.generated_tokens, e.generated_samples, e.computed_s, e.loaded_at
 FROM engine_models e JOIN models m ON m.id = e.model_id
-LEFT JOIN runs r ON r.policy_model_id = m.id LEFT JOIN versions v ON v.id = e.version_id
+LEFT JOIN (
+    SELECT id, name, policy_model_id AS model_id FROM runs
+    UNION ALL SELECT id, name, role.value FROM runs, jsonb_each_text(roles) role) r ON r.model_id = m.id
+LEFT JOIN versions v ON v.id = e.version_id
 ORDER BY e.engine_id, e.loaded_at DESC NULLS LAST
 
 -- name: usage

@@ -26,6 +26,13 @@ WHERE g.id = mine.id AND r.id = g.run_id
 RETURNING g.id, g.attempt, g.tenant_id, g.run_id, (r.spec ->> 'seed')::bigint AS seed, g.purpose, g.request_no, g.task,
     g.task_hash, g.n, g.sampling, g.grader, g.model_id, g.version_id, g.begun, g.traceparent,
     coalesce(r.spec -> 'harness', '{"name": "chat", "params": {}}') AS harness,
+    CASE WHEN g.purpose = 'train' THEN (
+        SELECT jsonb_build_object('model_id', named.model_id, 'version_id', v.id, 'top_k', coalesce(
+            (r.spec #>> '{roles,teacher,top_k}')::integer, 0))
+        FROM (SELECT r.roles ->> 'teacher' AS model_id) named
+        LEFT JOIN versions v ON v.model_id = named.model_id AND v.number = 0 AND v.state = 'live'
+        WHERE named.model_id IS NOT NULL) END AS teacher,
+    CASE WHEN g.purpose = 'train' THEN coalesce(r.spec #> '{contexts,privileged}', '[]') ELSE '[]' END AS privileged,
     extract(epoch FROM g.deadline - now())::double precision AS remaining_s
 
 -- name: journaled_calls

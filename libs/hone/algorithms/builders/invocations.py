@@ -1,0 +1,56 @@
+"""Calls of skills in episodes, SelSkill, arXiv 2606.00510: whether they were carried out, and how many there are.
+
+Precision tells of validity, not of need: fewer calls are no goal by themselves.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+Status = Literal["completed", "invalid_call", "unmet_precondition", "malformed_argument", "execution_error"]
+
+
+@dataclass(frozen=True)
+class Invocation:
+    """An attempt to call a skill."""
+
+    turn: int  # of its episode, from 0
+    skill: str
+    status: Status
+
+
+@dataclass(frozen=True)
+class Episode:
+    """What SelSkill reports of an episode."""
+
+    success: bool
+    steps: int  # environment steps
+    invocations: Sequence[Invocation]
+
+
+def execution_precision(invocations: Sequence[Invocation]) -> float | None:
+    """Return the share of attempted calls that completed; None where none was attempted."""
+    if not invocations:
+        return None
+    return sum(each.status == "completed" for each in invocations) / len(invocations)
+
+
+def late_call(invocations: Sequence[Invocation], skill: str, branch: int) -> bool:
+    """Return whether a continuation that skipped `skill` at turn `branch` attempted it at a later turn."""
+    return any(each.skill == skill and each.turn > branch for each in invocations)
+
+
+def figures(episodes: Sequence[Episode]) -> dict[str, float | None]:
+    """Return success, execution_precision, calls and steps, means over episodes; precision is over all their calls.
+
+    Raises ValueError without an episode.
+    """
+    if not episodes:
+        raise ValueError("episodes: found none, expected at least one")
+    calls = [each for episode in episodes for each in episode.invocations]
+    return {
+        "success": sum(episode.success for episode in episodes) / len(episodes),
+        "execution_precision": execution_precision(calls),
+        "calls": len(calls) / len(episodes),
+        "steps": sum(episode.steps for episode in episodes) / len(episodes),
+    }

@@ -1,0 +1,96 @@
+r"""A judge's verdict on an answer, arXiv 2602.07594: right when it says what is known of that answer."""
+
+import re
+from typing import Any, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from hone.graders.answers import last_boxed
+from hone.graders.contract import Grader, GraderParams, Item
+from hone.graders.results import InvalidSpec, NoAnswer, Result, Status
+
+Label: TypeAlias = Literal["Yes", "No"]
+
+_TAIL = 300
+_TEXT = re.compile(r"\\text\s*\{([^{}]*)\}")
+
+
+class Wording(BaseModel):
+    """How a verdict is written, and what a right one is worth."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    verdict: Literal["boxed", "word"] = Field(
+        "boxed", description=r"Where the verdict stands: in the last \boxed{} of the last 300 characters, or it is the "
+        "output's last word.")
+    yes_text: str = Field("Yes", min_length=1, max_length=100, description="Says that the answer is correct.")
+    no_text: str = Field("No", min_length=1, max_length=100, description="Says that it is not.")
+    cap: float = Field(0.5, gt=0, le=1, description="Largest reward of a right verdict; below it, the pass rate is.")
+
+    @model_validator(mode="after")
+    def _can_be_read(self) -> "Wording":
+        if self.yes_text.lower() == self.no_text.lower():
+            raise ValueError("expected yes_text and no_text to differ by more than case")
+        for text in (self.yes_text, self.no_text):
+            if self._said(rf"\boxed{{{text}}}" if self.verdict == "boxed" else text) != text:
+                raise ValueError("expected yes_text and no_text as they are read: no blanks around them, no final "
+                                 f"period{', one word each' if self.verdict == 'word' else ''}")
+        return self
+
+    def read(self, text: str) -> Label | None:
+        """Return the verdict that a judge's output ends with, in whatever case; None where it says neither."""
+        labels: dict[str, Label] = {self.yes_text.lower(): "Yes", self.no_text.lower(): "No"}
+        return labels.get((self._said(text) or "").lower())
+
+    def _said(self, text: str) -> str | None:
+        return boxed_answer(text) if self.verdict == "boxed" else last_word(text)
+
+
+class VerdictParams(GraderParams, Wording):
+    """How the verdict is read."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    type: Literal["verdict"]
+
+
+def boxed_answer(text: str) -> str | None:
+    r"""Return the last box of the last 300 characters without \text{}, $, outer blanks and a final period, or None."""
+    box = last_boxed(text[-_TAIL:])
+    return None if box is None else _TEXT.sub(r"\1", box).replace("$", "").strip().removesuffix(".").rstrip()
+
+
+def last_word(text: str) -> str | None:
+    """Return the last word without a final period, or None."""
+    words = text.split()
+    return words[-1].removesuffix(".") if words else None
+
+
+def worth(right: bool, rho: float, cap: float) -> float:
+    """R = 1[right] min(rho, cap): a verdict on what is mostly answered wrong is worth less."""
+    return float(right) * min(rho, cap)
+
+
+def grade(item: Item, output_text: str, params: VerdictParams) -> Result:
+    """Score min(item.rho, cap) when the verdict is item.label, 0 otherwise.
+
+    Raises NoAnswer for an output without a verdict, and InvalidSpec for a row that is no judgement's.
+    """
+    label, rho = _known(item)
+    said = params.read(output_text)
+    if said is None:
+        raise NoAnswer(f"the output ends with neither {params.yes_text!r} nor {params.no_text!r}")
+    return Result(Status.OK, worth(said == label, rho, params.cap), extracted=said, decided_by="verdict")
+
+
+def _known(item: Item) -> tuple[Label, float]:
+    label: Any = item.get("label")
+    rho: Any = item.get("rho")
+    if label not in ("Yes", "No"):
+        raise InvalidSpec(f"item.label: found {label!r}, expected Yes or No")
+    if isinstance(rho, bool) or not isinstance(rho, int | float) or not 0 < rho <= 1:
+        raise InvalidSpec(f"item.rho: found {rho!r}, expected a pass rate above 0, at most 1")
+    return label, float(rho)
+
+
+GRADER = Grader(VerdictParams, grade)

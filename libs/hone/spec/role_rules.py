@@ -1,0 +1,124 @@
+"""What a run names besides its policy: a teacher, privileged texts, a critic. Each is read by a method, or refused."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from hone.algorithms.slots import FROM_ROWS, needs
+from hone.environments import ENVIRONMENTS
+from hone.graders import templates
+from hone.spec.problems import Problem, found, one_of
+from hone.spec.run import CriticSpec, RunSpec, TaskSource
+
+Slots = Mapping[str, Any]
+
+_READING = ("advantage", "modulation", "correction", "loss")
+"""Slots beside regularizers whose methods may read what another model says."""
+
+
+def reader(slots: Slots, *words: str) -> str:
+    """Return the first method of a resolved algorithm that reads one of the words, with its slot; "" if none does."""
+    return next((method for method, read in _readings(slots) if read & set(words)), "")
+
+
+def _readings(slots: Slots) -> Iterator[tuple[str, frozenset[str]]]:
+    for slot in _READING:
+        yield f"{slot} {slots[slot]['name']}", needs(slots, slot)
+    for filling in slots["regularizers"]:
+        yield f"regularizer {filling['name']}", needs({"regularizers": [filling]}, "regularizers")
+
+
+def teacher(spec: RunSpec, slots: Slots) -> list[Problem]:
+    """A word that is read has one speaker: a teacher, or the policy with privileged texts."""
+    model, texts = spec.roles.teacher, spec.contexts.privileged
+    by = reader(slots, "logp_teacher", "support")
+    if not by:
+        named = [("roles.teacher", model.model)] if model else []
+        named += [("contexts.privileged", f"texts: {len(texts)}")] if texts else []
+        return [Problem(at, what, "none, because no method of the run reads what it says") for at, what in named]
+    if model is None and not texts:
+        return [Problem("roles.teacher", "nothing", f"a teacher, or contexts.privileged, because {by} reads what it "
+                        "says")]
+    if model is not None and texts:
+        return [Problem("contexts.privileged", f"texts: {len(texts)}, beside roles.teacher", "one of the two, because "
+                        f"{by} reads one word")]
+    return []
+
+
+def likeliest(spec: RunSpec, slots: Slots) -> list[Problem]:
+    """The likeliest ids of whoever speaks are kept exactly where a method reads them."""
+    by, given = reader(slots, "support"), spec.roles.teacher
+    problems = []
+    for at, top_k, speaks in (("roles.teacher.top_k", given.top_k if given else 0, given is not None),
+                              ("contexts.top_k", spec.contexts.top_k, bool(spec.contexts.privileged))):
+        if by and speaks and not top_k:
+            problems.append(Problem(at, "0", f"at least 1, because {by} reads the likeliest ids"))
+        if top_k and not (by and speaks):
+            problems.append(Problem(at, str(top_k), "0, because no method of the run reads the likeliest ids"))
+    return problems
+
+
+def temperature(spec: RunSpec, slots: Slots) -> list[Problem]:  # noqa: ARG001 — one signature for every rule
+    """A teacher speaks at temperature 1, and a log-ratio has it on both sides."""
+    if spec.roles.teacher is None or spec.sampling.temperature == 1:
+        return []
+    return [Problem("sampling.temperature", str(spec.sampling.temperature), "1, because a teacher is asked at 1")]
+
+
+def critic(spec: RunSpec, slots: Slots) -> list[Problem]:
+    """A critic is there where its values are read."""
+    if spec.critic is None or reader(slots, "values"):
+        return []
+    return [Problem("critic", "a critic", "none, because no method of the run reads values")]
+
+
+def filled_critic(spec: RunSpec, slots: Slots) -> CriticSpec | None:
+    """Return a checked spec's critic with every default written out; None where nobody reads values."""
+    return (spec.critic or CriticSpec()) if reader(slots, "values") else None
+
+
+def updates(spec: RunSpec, slots: Slots) -> list[Problem]:
+    """A step's groups are cut into at most as many parts as there are."""
+    batch = spec.batch
+    if slots["builder"]["name"] in FROM_ROWS:
+        given = (("minibatches", batch.minibatches), ("epochs", batch.epochs))
+        return [Problem(f"batch.{name}", str(count), "1, because the run is supervised")
+                for name, count in given if count != 1]
+    if batch.minibatches <= batch.prompts:
+        return []
+    return [Problem("batch.minibatches", str(batch.minibatches),
+                    f"at most {batch.prompts}: each part has one of batch.prompts")]
+
+
+def texts(spec: RunSpec) -> list[Problem]:
+    """Variables of privileged texts are fields of the task's item, where that is known."""
+    problems, fields = [], _fields(spec.task) if spec.contexts.privileged else None
+    for place, one in enumerate(spec.contexts.privileged):
+        at = f"contexts.privileged[{place}].text"
+        try:
+            variables = templates.variables(one.text)
+        except ValueError as error:
+            problems.append(Problem(at, found(one.text), str(error)))
+        else:
+            problems += [problem for variable in variables for problem in _variable(variable, fields, at)]
+    return problems
+
+
+def _variable(variable: str, fields: set[str] | None, at: str) -> list[Problem]:
+    root, _, rest = variable.partition(".")
+    if root != "item":
+        return [Problem(at, found(variable), "variables under item: the text is put in before anything is sampled")]
+    if fields is None or rest.split(".")[0] in fields:
+        return []
+    return [Problem(at, found(variable), one_of(variable, (f"item.{name}" for name in fields)))]
+
+
+def _fields(source: TaskSource) -> set[str] | None:
+    """Return the fields of the items that an environment of ours makes itself; None where they are not known here."""
+    environment = ENVIRONMENTS.get(source.kind)
+    if source.dataset is not None or environment is None or environment.foreign:
+        return None
+    try:
+        first = environment.episode(environment.params.model_validate(source.params), 0, None)
+    except ValueError:  # the source's own problem
+        return None
+    return set(first.reset().item)

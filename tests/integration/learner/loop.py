@@ -1,0 +1,152 @@
+"""A run that the driver moves while a worker and a trainer are played by rows: nothing is sampled, nothing trained."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Any, cast
+
+import psycopg
+from psycopg.rows import dict_row
+
+from hone import ids
+from hone.environments import streams
+from hone.environments.contract import Task as Made
+from hone.environments.tasks import episode
+from hone.spec.run import Slot, TaskSource
+from hone.spec.settings import Settings
+from hone.store import objects
+from hone.store.database import Database
+from hone.trajectory import parts
+from hone.trajectory.records import Call, Trajectory
+from services.learner.driver import lease as leases
+from services.learner.driver.peers import Task
+from services.learner.driver.run import Run
+from tests.integration.learner.rows import OWNER_A, RunRows, add_run
+
+Row = dict[str, Any]
+Answer = Callable[[Row, int], tuple[str, float, str]]
+"""(group, index) -> text, score, status of a sample."""
+
+
+class Peers:
+    """Simulation and value, asked in this process."""
+
+    def draw(self, source: TaskSource, split: str, seed: int, first: int, count: int, distinct: bool) -> list[Task]:
+        assert split == "TRAIN"
+        made = streams.draw(source.environment or "", source.params, "train", seed, first, count, distinct)
+        return [Task({"environment": one.environment, "params": one.params, "seed": one.seed, "item": one.item},
+                     one.content_hash) for one in made]
+
+    def allocate(self, run_id: str, slot: Slot, task_hashes: list[str], budget: int) -> list[int]:  # noqa: ARG002
+        return [budget // len(task_hashes)] * len(task_hashes)
+
+
+class Hints:
+    """Nobody has to be woken."""
+
+    def send(self, count: int) -> int:
+        return count
+
+
+class Loop:
+    """A run of its own tenant and everybody who works for it."""
+
+    def __init__(self, url: str, owner_url: str, directory: Path, answer: Answer, **spec: Any) -> None:
+        self.rows: RunRows = add_run(owner_url, **{"eval": None, **spec})
+        self._database, self._owner_url, self._answer = Database(url), owner_url, answer
+        self._settings = Settings(database_url=url, objects_url=f"file://{directory}/objects")
+        self._objects = objects.connect(self._settings.objects_url)
+        self._run = self._leased()
+
+    def go(self, restarts: bool = False) -> str:
+        """Move the run until it has ended and return its state; with `restarts` a new driver makes every move.
+
+        Others work when the driver has nothing to do; where it restarts, between any two of its moves.
+        """
+        while (state := self.one("SELECT state FROM runs WHERE id = %s", self.rows.run_id)) in ("queued", "running"):
+            self._run = self._leased() if restarts else self._run
+            moved = self._run.advance()
+            worked = 0 if moved and not restarts else self._sample() + self._train()
+            if not moved and not worked:
+                raise AssertionError(f"nobody has anything to do while the run is {state}")
+        return str(state)
+
+    def all(self, query: str, *parameters: Any) -> list[Row]:
+        with psycopg.connect(self._owner_url, row_factory=dict_row) as connection:
+            return connection.execute(cast(Any, query), parameters).fetchall()
+
+    def one(self, query: str, *parameters: Any) -> Any:
+        (row,) = self.all(query, *parameters)
+        return next(iter(row.values()))
+
+    def steps(self) -> list[Row]:
+        """Return the plan of each step in order."""
+        rows = self.all("SELECT plan FROM steps WHERE run_id = %s ORDER BY n", self.rows.run_id)
+        return [row["plan"] for row in rows]
+
+    def _leased(self) -> Run:
+        with self._database.transaction() as transaction:
+            transaction.run("driver.forget_predecessor", owner=OWNER_A)
+        lease = leases.acquire(self._database, OWNER_A, lease_s=600)
+        assert lease is not None
+        assert lease.run_id == self.rows.run_id
+        return Run(self._settings, self._database, self._objects, cast(Any, Hints()), cast(Any, Peers()), lease)
+
+    def _sample(self) -> int:
+        """Have every requested group answered and graded."""
+        groups = self.all("SELECT * FROM groups WHERE run_id = %s AND state = 'requested' ORDER BY id",
+                          self.rows.run_id)
+        with psycopg.connect(self._owner_url) as connection:
+            for group in groups:
+                self._finish(connection, group)
+        return len(groups)
+
+    def _finish(self, connection: psycopg.Connection[Any], group: Row) -> None:
+        task = group["task"]
+        item = episode(Made(task["environment"], task["params"], task["seed"], task["item"], "")).reset().item
+        key = f"runs/{self.rows.run_id}/parts/{ids.new('part')}.parquet"
+        trajectories = []
+        for index in range(group["n"]):
+            text, score, status = self._answer({**group, "item": item}, index)
+            row = (group["id"], index, self.rows.tenant_id, self.rows.run_id)
+            connection.execute(
+                "INSERT INTO trajectories (group_id, index, tenant_id, run_id, part, row, status, score, "
+                "prompt_tokens, completion_tokens, finish_reason) "
+                "VALUES (%s, %s, %s, %s, %s, %s, %s, %s, 3, 2, 'stop')",
+                (*row, key, index, status, score))
+            connection.execute(
+                "INSERT INTO grades (group_id, index, tenant_id, run_id, grader_hash, status, value, extracted) "
+                "VALUES (%s, %s, %s, %s, 'hash', %s, %s, %s)", (*row, status, score, text if status == "ok" else None))
+            call = Call(0, [1, 2, 3], [4, 2], [-1.0, -1.0], "stop", [], text, [True, True])
+            trajectories.append(Trajectory(group["id"], index, group["request_no"], task, group["task_hash"], item,
+                                           [call], [], status, score, None))
+        self._objects.put(key, parts.encode(trajectories))
+        connection.execute("UPDATE groups SET state = 'ready', parts = %s, oldest = 0 WHERE id = %s",
+                           ([key], group["id"]))
+
+    def _train(self) -> int:
+        """Finish every queued operation as a trainer would."""
+        queued = self.all("SELECT * FROM operations WHERE model_id = %s AND state = 'queued' ORDER BY seq",
+                          self.rows.model_id)
+        for operation in queued:
+            self._execute(operation)
+        return len(queued)
+
+    def _execute(self, operation: Row) -> None:
+        payload, named = operation["payload"], {"run_id": self.rows.run_id, "n": operation["payload"].get("step")}
+        with self._database.transaction() as transaction:
+            transaction.run("trainer.finish_operations", ids=[operation["id"]], result=json.dumps({}))
+            if operation["kind"] != "save":
+                return
+            version = ids.new("ver")
+            transaction.run("trainer.insert_version", id=version, tenant_id=self.rows.tenant_id, parent_id=None,
+                            model_id=self.rows.model_id, seq=operation["seq"], number=payload["number"], manifest="{}")
+            if named["n"] is not None:
+                transaction.run("trainer.commit_step", version_id=version, **named)
+                transaction.run("trainer.use_groups", **named)
+
+
+def chance(group: Row, index: int) -> float:
+    """Return a number from 0 to 1 that belongs to this sample, whichever run of the same spec it is of."""
+    return Random(f"{group['purpose']} {group['request_no']} {index}").random()

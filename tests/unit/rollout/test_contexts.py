@@ -1,0 +1,130 @@
+"""What the policy would have read: the text in its system message, and the ids that its own prompts go on with."""
+
+import hashlib
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from hone.models import toy
+from hone.trajectory.records import Call, Context, Turn
+from hone.trajectory.tokens import Tokenizer
+from services.rollout.contexts import Contexts, told
+from services.rollout.episodes import Episode, Episodes
+from services.rollout.group import Start
+from tests.unit.rollout.test_episodes import COUNT, GROUP, TOKENIZER, Local, Patient, Script, answer
+
+CHAT = Tokenizer({
+    **{name: data for name, data in toy.files(vocab_size=128, symbols=toy.TEXT).items() if name.endswith(".json")},
+    "chat_template.jinja": b"{% for one in messages %}[{{ one.role }}] {{ one.content }}\n{% endfor %}"
+                           b"{% if add_generation_prompt %}[assistant] {% endif %}"})
+ASKED = [{"role": "user", "content": "How many LAMPS are there?"}]
+SYSTEM = {"role": "system", "content": "Mind the lamps."}
+
+
+def text(words: str, match: str | None = None) -> dict[str, str | None]:
+    return {"text": words, "match": match}
+
+
+def call(prompt_ids: list[int], words: str = "12") -> Call:
+    ids = TOKENIZER.completion_ids(words)
+    return Call(0, prompt_ids, ids, [-1.0] * len(ids), "stop", [], words, [True] * len(ids))
+
+
+def first(texts: list[dict[str, Any]], asked: list[dict[str, str]], tokenizer: Tokenizer = CHAT, positions: int = 512,
+          item: dict[str, Any] | None = None) -> list[Context]:
+    """Return the contexts of a first call that answers `asked`."""
+    contexts, made = Contexts(texts, item or {}, tokenizer, positions), call(tokenizer.prompt_ids(asked))
+    return contexts.contexts(contexts.opening(asked, made), asked, made)
+
+
+def read(contexts: list[Context], tokenizer: Tokenizer = CHAT) -> str:
+    [context] = contexts
+    return tokenizer.decode(context.prompt_ids)
+
+
+def test_the_text_stands_in_the_system_message_which_is_made_where_there_is_none() -> None:
+    question = "[user] How many LAMPS are there?\n[assistant] "
+    assert read(first([text("Count twice.")], ASKED)) == f"[system] Count twice.\n{question}"
+    assert read(first([text("Count twice.")], [SYSTEM, *ASKED])) == (
+        f"[system] Mind the lamps.\n\nCount twice.\n{question}")
+    assert read(first([text("Count twice.")], ASKED, TOKENIZER), TOKENIZER) == (
+        "Count twice.\nHow many LAMPS are there?")
+
+
+def test_messages_are_told_without_being_changed() -> None:
+    asked = [dict(SYSTEM), *ASKED]
+    told(asked, "more", templated=True)
+    assert asked == [SYSTEM, *ASKED]
+
+
+def test_its_source_is_the_texts_digest() -> None:
+    [context] = first([text("a"), text("b")], ASKED)
+    assert (context.name, context.source) == ("privileged", hashlib.sha256(b"a\n\nb").hexdigest())
+
+
+@pytest.mark.parametrize(("texts", "found"), [
+    ([text("a", "lamps"), text("b", "chairs"), text("c")], "a\n\nc"),
+    ([text("a", "MANY lamps ARE")], "a"),
+    ([text("{{ item.hint }}!"), text("{{ item.other }}"), text("{{ item.deep.x }}")], "odd!\n\n3"),
+])
+def test_texts_that_match_the_question_are_told_in_order_with_the_items_fields(texts: Any, found: str) -> None:
+    read_text = read(first(texts, ASKED, item={"hint": "odd", "deep": {"x": 3}}))
+    assert read_text.startswith(f"[system] {found}\n[user]")
+
+
+@pytest.mark.parametrize("texts", [[], [text("a", "mind")], [text("a", "chairs")], [text("{{ item.none }}")]])
+def test_without_a_text_that_fits_there_is_no_context(texts: Any) -> None:
+    assert first(texts, [SYSTEM, *ASKED]) == []
+
+
+def test_what_an_engine_cannot_hold_is_left_out_and_never_cut() -> None:
+    whole = len(read(first([text("Count twice.")], ASKED))) + len(TOKENIZER.completion_ids("12"))
+    assert first([text("Count twice.")], ASKED, positions=whole - 1) == []
+    assert len(first([text("Count twice.")], ASKED, positions=whole)) == 1
+
+
+async def played(texts: list[dict[str, Any]], local: Local, **changes: Any) -> Episode:
+    """Return an episode of three calls of the policy in an environment with a query tool."""
+    group = replace(GROUP, privileged=texts, **changes)
+    session = await local.reset(group)
+    start = Start(group, TOKENIZER, session, 512)
+    script = Script([COUNT, "12"])
+    return await Episodes(local, script, Patient()).play(  # type: ignore[arg-type]
+        start.episode(0, session), answer(start.question(), "query: SELEC"))
+
+
+async def test_later_prompts_go_on_with_the_same_ids_after_the_privileged_opening() -> None:
+    episode = await played([text("Use {{ item.tool }}.")], Local(), task={"item": {"tool": "query"}})
+    plain = episode.calls[0].prompt_ids
+    opening = TOKENIZER.encode(f"Use query.\n{TOKENIZER.decode(plain)}")
+    assert [call.contexts[0].prompt_ids for call in episode.calls] == [
+        [*opening, *call.prompt_ids[len(plain):]] for call in episode.calls]
+    assert len({call.contexts[0].source for call in episode.calls}) == 1
+
+
+async def test_a_later_prompt_that_is_written_anew_is_told_anew() -> None:
+    episode = await played([text("Look.")], Local())
+    episode.asked, episode.heard = [], [{"role": "user", "content": "summary"}]
+    episode.add(call(TOKENIZER.encode("[...] summary")))
+    assert read(episode.calls[-1].contexts, TOKENIZER) == "Look.\n12summary"
+
+
+async def test_calls_that_an_earlier_attempt_journaled_have_the_same_contexts() -> None:
+    before = await played([text("Look.")], Local())
+    kept = {(0, number): Turn(replace(call, contexts=[]), [step for step in before.steps if step.call == number - 1])
+            for number, call in enumerate(before.calls[:2])}
+    again = await played([text("Look.")], Local(), journaled=kept)
+    assert [call.contexts for call in again.calls[:2]] == [call.contexts for call in before.calls[:2]]
+
+
+async def test_a_group_that_is_told_nothing_has_no_contexts() -> None:
+    episode = await played([], Local())
+    assert [call.contexts for call in episode.calls] == [[]] * 3
+
+
+async def test_samples_of_a_group_share_the_opening() -> None:
+    session = await Local().reset(GROUP)
+    start = Start(replace(GROUP, privileged=[text("Look.")]), TOKENIZER, session, 512)
+    episodes = [start.over(index, answer(start.question(), "12")) for index in range(2)]
+    assert episodes[0].opening is episodes[1].opening is not None
