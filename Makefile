@@ -3,6 +3,7 @@
 ## make vllm    build vLLM's own environment, .venv-vllm (3 minutes, 4 GB); then HONE_ENGINE=vllm make demo
 ## make vllm-test   the same, and test the vLLM engine in it
 ## make bench-methods   run the methods' behavioural experiments and write docs/experiments.md
+## make bench-through-services   train methods and GRPO on a stack (20 minutes) and write docs/through-the-services.md
 ## make bench   measure every figure of the README here (an hour and a half on a quiet machine) and render its tables
 ## make deps    what tests use from the system's packages: RabbitMQ, Ceph's object gateway, promtool, Chromium
 ## make trl-vllm   add TRL to vLLM's environment, for the comparison with its vLLM mode
@@ -27,7 +28,7 @@ BUF    := .cache/buf
 
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test lint types unit integration acceptance vllm vllm-test trl-vllm compose-test bench bench-methods deps proto lint-proto structure clean help
+.PHONY: demo test lint types unit integration acceptance vllm vllm-test trl-vllm compose-test bench bench-methods bench-through-services deps proto lint-proto structure clean help
 
 help:
 	@sed -n 's/^## //p' Makefile
@@ -138,6 +139,10 @@ endef
 bench-methods: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks.methods
 	$(BIN)/python -m benchmarks.methods.report
+
+bench-through-services: $(VENV)/.installed-bench
+	$(BIN)/python -m benchmarks.through_services
+	$(BIN)/python -m benchmarks.through_services.report
 
 # As root, or where sudo asks for no password. Elsewhere it says what the tests will do without.
 deps:

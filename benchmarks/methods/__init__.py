@@ -2,9 +2,12 @@
 
 from collections.abc import Mapping
 
+from benchmarks.methods.anchored_turns import GIGPO
 from benchmarks.methods.answers import SCOPE, SCOPE_TEACHER
 from benchmarks.methods.bandits import CLIP_HIGHER, MASPO
 from benchmarks.methods.bits import RDPO
+from benchmarks.methods.budgeted_training import DYNAMO_TRAINING
+from benchmarks.methods.budgets import DYNAMO
 from benchmarks.methods.deliberation import HEAVYSKILL
 from benchmarks.methods.dialogues import HIAN, HIAN_RAMP
 from benchmarks.methods.distillation import AOPD
@@ -13,8 +16,10 @@ from benchmarks.methods.hinted_turns import SDAR
 from benchmarks.methods.judging import SELF_VERIFY
 from benchmarks.methods.lessons import EXPERIENCE
 from benchmarks.methods.memory_layout import MEMOCR
+from benchmarks.methods.phase_lock import HIPIF
 from benchmarks.methods.protocol import DUAL_TRACK
 from benchmarks.methods.regression import BATCH_SIZE
+from benchmarks.methods.reward_kinds import RDPO_BOUNDS
 from benchmarks.methods.skill_calls import SELSKILL
 from benchmarks.methods.skill_chains import SIRI
 from benchmarks.methods.skill_library import SKILL1
@@ -24,6 +29,11 @@ EXPERIMENTS: Mapping[str, Experiment] = {
     "clip_higher": CLIP_HIGHER,
     "maspo": MASPO,
     "rdpo": RDPO,
+    "rdpo_bounds": RDPO_BOUNDS,
+    "dynamo": DYNAMO,
+    "dynamo_training": DYNAMO_TRAINING,
+    "gigpo": GIGPO,
+    "hipif": HIPIF,
     "hian": HIAN,
     "hian_ramp": HIAN_RAMP,
     "dual_track": DUAL_TRACK,

@@ -25,8 +25,9 @@ from hone.algorithms.builders.verification_items import (
 from hone.algorithms.losses import LOSSES
 from hone.algorithms.losses.inputs import LossInputs
 from hone.algorithms.method import State
-from hone.algorithms.rewards.verdicts import Label, VerdictInputs, VerdictParams, verdict_reward
+from hone.algorithms.rewards.verdicts import VerdictInputs, VerdictParams, verdict_reward
 from hone.algorithms.schedules.phases import PhaseInputs, PhaseParams, phases
+from hone.graders.verdict import Label
 
 DIMENSIONS, ANSWERS, PROMPTS, ROLLOUTS, STEPS, EVERY = 8, 6, 16, 8, 300, 10
 SHARPNESS, ANSWER_RATE, VERDICT_RATE, TESTS, START = 1.5, 0.15, 1.0, 2000, 0.1

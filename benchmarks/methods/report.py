@@ -12,7 +12,8 @@ _HEAD = """# Behavioural experiments
 
 Made by `make bench-methods`; not edited by hand. Level `toy`: each method's own functions in a world of a few numbers,
 against its baseline, means over seeds. Each direction that the method's spec expects stands beside what was measured;
-one that was missed is said so.
+one that was missed is said so. Methods that run whole, against GRPO on a stack: [through the
+services](through-the-services.md).
 """
 
 

@@ -6,8 +6,11 @@ types without a success have some too; KL to a reference is left out. The spec g
 it is the one at which GiGPO alone ends near the spec's figure; below 10 nothing is learned in time.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
@@ -31,6 +34,7 @@ TYPES, POSITIONS, ACTIONS, HORIZON = 6, 4, 5, 6
 WARMUP, UPDATES, GROUP, HALF, TASKS, RATE = 15, 25, 8, 4, 16, 30.0
 HARD, BONUS, GARBAGE, CANDIDATES, TESTED = -1.2, 3.0, 0.35, 4, 8
 TEST, ABSORBED = SkillTestParams(), InternalizationParams()
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -51,12 +55,12 @@ class Episodes:
         return Episodes(self.reward[kept], self.group[kept], self.guided[kept], owner,
                         self.cell[turns], self.action[turns])
 
-    def advantage(self) -> Floats:
-        """Return GiGPO's advantage of each turn, one token each."""
+    def advantage(self, estimator: str = "gigpo", params: Mapping[str, Any] = NOTHING) -> Floats:
+        """Return an estimator's advantage of each turn, one token each."""
         ones, counts = np.ones(len(self.owner), np.int64), np.bincount(self.owner, minlength=len(self.reward))
         turns = Turns(self.owner, ones, np.zeros(len(ones)), self.cell, ("policy",) * len(ones))
         inputs = AdvantageInputs(self.reward, self.group, counts, np.full(len(counts), np.nan), turns=turns)
-        values, _, _ = ADVANTAGES["gigpo"](inputs, {}, {})
+        values, _, _ = ADVANTAGES[estimator](inputs, params, {})
         return np.asarray(values)
 
 
@@ -93,13 +97,13 @@ class Agent:
         chosen: Ints = (logits + noise).argmax(1)
         return chosen
 
-    def descend(self, cell: Ints, action: Ints, weight: Floats) -> None:
+    def descend(self, cell: Ints, action: Ints, weight: Floats, rate: float = RATE) -> None:
         """Take one step on -sum weight logp under the plain context; on a fresh batch no ratio is clipped."""
         flat = self.logits.reshape(-1, ACTIONS)
         p = _softmax(flat)[cell]
         gradient = np.zeros_like(flat)
         np.add.at(gradient, cell, weight[:, None] * (p - np.eye(ACTIONS)[action]))
-        flat -= RATE * gradient
+        flat -= rate * gradient
 
     def success(self) -> float:
         """Return the exact success of the plain policy, averaged over types."""

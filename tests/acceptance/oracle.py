@@ -101,7 +101,8 @@ class Reinforcement:
         first = (n - 1) * self.spec.batch.prompts
         tasks = self._draw("train", self.spec.seed, first, self.spec.batch.prompts)
         trajectories = self._sampled("train", first, tasks, self.spec.batch.samples, self.spec.sampling.temperature)
-        choice = choose([_row(trajectory, n - 1) for trajectory in trajectories], self._slots, len(tasks))
+        samples = [_row(trajectory, n - 1) for trajectory in trajectories]
+        choice = choose(samples, self._slots, len(tasks), {})
         plan, metrics = rollout_plan(self.spec, self._slots, n, choice, lambda _: {})
         planned = {group.group_id for group in plan.groups}
         metrics |= self._learner.forward_backward(plan, [each for each in trajectories if each.group_id in planned])

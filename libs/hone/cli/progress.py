@@ -14,7 +14,8 @@ from hone.client import Client
 from hone.client.resources import ENDED, Run
 
 _LOOK_S = 0.5
-_SHOWN = (("reward", "reward/mean"), ("held-out, sampled", "eval/sampled"), ("held-out, greedy", "eval/greedy"),
+_SHOWN = (("reward", "reward/mean"), ("right verdicts", "verify/verdict_accuracy"),
+          ("held-out, sampled", "eval/sampled"), ("held-out, greedy", "eval/greedy"),
           ("gap, nats a token", "gap/mean"), ("learning rate", "lr"))
 
 
