@@ -56,6 +56,13 @@ _MISSING: Mapping[str, str] = {
 }
 """What a method may need and no run has yet: by the names that `Params.needs` uses."""
 
+_ASKED: Mapping[str, str] = {
+    "logp_teacher": "roles.teacher or contexts.privileged",
+    "support": "its top_k",
+    "components": "a grader of type weighted",
+}
+"""What a method may need and a spec has to give."""
+
 _UNFINISHED: Mapping[str, str] = {
     "hian": "rules that are graded for each turn",
     "hipif": "a harness that folds finished subgoals, and its penalties",
@@ -153,6 +160,15 @@ def _refuse_unmet(resolved: Mapping[str, Any]) -> None:
 def _names(resolved: Mapping[str, Any], slot: str) -> list[str]:
     fillings = resolved[slot] if slot == "regularizers" else [resolved[slot]]
     return [filling["name"] for filling in fillings]
+
+
+def asked(preset: str) -> list[str]:
+    """Return what a spec with this preset has to give besides its task."""
+    resolved = filled(AlgorithmSpec(preset=preset))
+    slots = ("advantage", "modulation", "correction", "loss", "regularizers")
+    words = frozenset[str]().union(*(needs(resolved, slot) for slot in slots))
+    rows = ["a dataset with chosen and rejected"] if resolved["builder"]["name"] == "pairs" else []
+    return rows + [given for word, given in _ASKED.items() if word in words]
 
 
 def unmet(preset: str) -> str | None:

@@ -10,6 +10,7 @@ import yaml
 from hone.cli.failures import Commands
 from hone.cli.output import Json, rows, say
 from hone.client import catalog
+from hone.client.resources import Algorithm
 from hone.spec.problems import Invalid, Problem, one_of
 
 algorithms = typer.Typer(cls=Commands, no_args_is_help=True, help="Presets: named fillings of a step's slots.")
@@ -35,7 +36,7 @@ def listed(json: Json = False) -> None:
         return
     for preset in presets:
         filled = (f"{slot}={filling['name']}" for slot, filling in preset.slots.items() if isinstance(filling, dict))
-        say(f"{preset.name:<22} {' '.join(filled)}{f'  ({preset.unmet})' if preset.unmet else ''}")
+        say(f"{preset.name:<22} {' '.join(filled)}{_wanted(preset)}")
     for slot, known in groupby(methods, key=lambda method: method.slot):
         say(f"\n{slot}")
         for method in known:
@@ -50,11 +51,18 @@ def show(name: Annotated[str, typer.Argument(help="A preset's or a method's name
     if name not in presets and not methods:
         raise Invalid([Problem("name", name, one_of(name, {*presets, *(one.name for one in catalog.methods())}))])
     if name in presets:
-        say(f"preset {name}{f' ({presets[name].unmet})' if presets[name].unmet else ''}")
+        say(f"preset {name}{_wanted(presets[name])}")
         say(yaml.safe_dump(presets[name].slots, sort_keys=False).rstrip())
     for method in methods:
         say(f"{method.slot} {method.name}: {method.source}\n{indent(method.formula, '    ')}")
         _say_parameters(method.params_schema)
+
+
+def _wanted(preset: Algorithm) -> str:
+    """Say what a preset needs, or else what a spec has to give for it."""
+    if preset.unmet:
+        return f"  ({preset.unmet})"
+    return f"  (asks for {', '.join(preset.asked)})" if preset.asked else ""
 
 
 def _say_parameters(params: dict[str, Any]) -> None:

@@ -19,8 +19,9 @@ def environments() -> list[Environment]:
 
 
 def algorithms() -> list[Algorithm]:
-    """Return every preset with its slots, and what it needs that no run has yet."""
-    return [Algorithm(name=name, slots=presets.filled(AlgorithmSpec(preset=name)), unmet=presets.unmet(name))
+    """Return every preset with its slots, what a spec has to give for it, and what it needs that no run has yet."""
+    return [Algorithm(name=name, slots=presets.filled(AlgorithmSpec(preset=name)), unmet=presets.unmet(name),
+                      asked=presets.asked(name))
             for name in presets.PRESETS]
 
 

@@ -304,11 +304,15 @@ class Environment(Resource):
 
 
 class Algorithm(Resource):
-    """A preset: which method fills each slot, with which parameters; `unmet` is why it cannot be run yet."""
+    """A preset: which method fills each slot, with which parameters.
+
+    `asked` is what a spec has to give for it besides its task, `unmet` why it cannot be run yet.
+    """
 
     name: str
     slots: dict[str, Any]
     unmet: str | None = None
+    asked: list[str] = []
 
 
 class SlotMethod(Resource):

@@ -15,7 +15,9 @@ from services.learner.trainer.learner import Learner
 from tests.unit.learner.test_learner import OPTIMIZER, assert_equal_gradients, learner
 from tests.unit.trajectory.samples import call, plan, trajectory
 
-DPO = ADVANTAGES["dpo"]
+
+def dpo_advantage(given, params):
+    return ADVANTAGES["dpo"](given, params, {})
 
 
 def inputs(kl, reward, group, tokens):
@@ -25,7 +27,7 @@ def inputs(kl, reward, group, tokens):
 
 def test_a_pair_pushes_apart_by_how_wrong_it_is():
     given = inputs([0.5, 0.5, -1.0], [1, 0], [0, 0], [2, 1])
-    advantage, _, metrics = DPO(given, {"beta": 0.5}, {})
+    advantage, _, metrics = dpo_advantage(given, {"beta": 0.5})
     weight = 2 * 0.5 / (1 + math.exp(0.5 * 2))
     assert advantage.tolist() == pytest.approx([weight, weight, -weight])
     assert metrics == pytest.approx(
@@ -34,14 +36,14 @@ def test_a_pair_pushes_apart_by_how_wrong_it_is():
 
 @pytest.mark.parametrize(("reward", "group"), [([1, 1], [0, 0]), ([1, 0], [0, 1]), ([1, 0, 0], [0, 0, 0])])
 def test_what_is_no_pair_moves_nothing(reward, group):
-    advantage, _, metrics = DPO(inputs([0.1] * len(group), reward, group, [1] * len(group)), {}, {})
+    advantage, _, metrics = dpo_advantage(inputs([0.1] * len(group), reward, group, [1] * len(group)), {})
     assert not advantage.any()
     assert (metrics["pairs"], metrics["unpaired"]) == (0, len(group))
 
 
 def test_without_a_reference_it_is_refused():
     with pytest.raises(ValueError, match="logp_ref: found none"):
-        DPO(AdvantageInputs(np.ones(1), np.zeros(1, int), np.ones(1, int), np.ones(1)), {}, {})
+        dpo_advantage(AdvantageInputs(np.ones(1), np.zeros(1, int), np.ones(1, int), np.ones(1)), {})
 
 
 def pairs(seed=0):

@@ -24,8 +24,9 @@ OTHERS: dict[str, dict[str, Any]] = {
     "opd": TEACHER, "aopd": LIKELIEST, "scope": TEACHER, "sdar": HINT, "rlsd": HINT}
 GOOD = [
     BASE, SFT, *({**BASE, **PARTS, **OTHERS.get(name, {}), "algorithm": name}
-                 for name in PRESETS if name not in ("sft", "dpo") and unmet(name) is None), {**SFT, "algorithm": "dpo"},
-    {**BASE, "algorithm": "ppo", "critic": {"clip": 0.25}}, {**BASE, "algorithm": "opd", **HINT},
+                 for name in PRESETS if name not in ("sft", "dpo") and unmet(name) is None),
+    {**SFT, "algorithm": "dpo"}, {**BASE, "algorithm": "ppo", "critic": {"clip": 0.25}},
+    {**BASE, "algorithm": "opd", **HINT},
     {**BASE, "algorithm": "aopd", "contexts": {**HINT["contexts"], "top_k": 4}},
     {**BASE, "batch": {"prompts": 8, "minibatches": 8, "epochs": 4}},
     {**BASE, "task": {"dataset": "r"}, "algorithm": "sdar", "contexts": {"privileged": [{"text": "{{ item.any }}"}]}},

@@ -13,15 +13,20 @@ from tests.unit.trajectory.samples import call, plan, random_episodes, trajector
 WORD = Scored("teacher", "ver_t", [-1.0, -2.0], [4, 5, 6, 7], [-0.1, -3.0, -0.2, -4.0])
 
 
-def packed(*trajectories, **groups):
-    return pack(plan(groups.get("rewards", {0: [1.0] * len(trajectories)})), trajectories), trajectories
+def packed(*trajectories):
+    return pack(plan({0: [1.0] * len(trajectories)}), trajectories), trajectories
+
+
+def word_of(step):
+    batch, trajectories = step
+    return taught(batch, trajectories, "teacher")
 
 
 def test_words_stand_at_the_trained_tokens_in_their_order():
     step = packed(
         trajectory(0, 1, call([1], [2, 3], train_mask=[False, True], scored=[WORD])),
         trajectory(0, 0, call([1], [8])))
-    word = taught(*step, "teacher")
+    word = word_of(step)
     assert word.known.tolist() == [False, True]
     assert (word.logp[1], word.top_ids[1].tolist(), word.top_logp[1].tolist()) == (-2.0, [6, 7], [-0.2, -4.0])
     assert len(set(word.top_ids[0])) == 2
@@ -30,12 +35,12 @@ def test_words_stand_at_the_trained_tokens_in_their_order():
 
 def test_without_ids_there_are_none():
     step = packed(trajectory(0, 0, call([1], [2, 3], scored=[replace(WORD, top_ids=[], top_logp=[])])))
-    assert taught(*step, "teacher").top_ids.shape == (2, 0)
+    assert word_of(step).top_ids.shape == (2, 0)
 
 
 def test_another_role_is_no_teacher():
     step = packed(trajectory(0, 0, call([1], [2, 3], scored=[replace(WORD, name="judge")])))
-    assert not taught(*step, "teacher").known.any()
+    assert not word_of(step).known.any()
 
 
 @pytest.mark.parametrize(("changed", "said"), [
@@ -46,7 +51,7 @@ def test_another_role_is_no_teacher():
 def test_a_word_that_does_not_fit_its_completion_is_refused(changed, said):
     step = packed(trajectory(0, 0, call([1], [2, 3], scored=[replace(WORD, **changed)])))
     with pytest.raises(Unpackable, match=said):
-        taught(*step, "teacher")
+        word_of(step)
 
 
 def test_under_another_context_the_same_tokens_are_trained():
