@@ -6,6 +6,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from hone.algorithms.allocation import ALLOCATIONS, AllocationInputs
+from hone.algorithms.method import Method, Params
 from hone.api import value_pb2, value_pb2_grpc
 from hone.crashpoints import reach
 from hone.rpc.errors import InvalidField, NotFound
@@ -22,41 +23,54 @@ class Value(value_pb2_grpc.ValueServiceServicer):
     async def AllocateRollouts(
             self, request: value_pb2.AllocateRolloutsRequest, context: Any) -> value_pb2.AllocateRolloutsResponse:
         """Return how many rollouts each prompt gets."""
-        rollouts = _allocated(request)
+        method, params = _allocation(request)
+        outcomes = await self._outcomes(request) if "outcomes" in params.needs() else {}
+        inputs = AllocationInputs(list(request.task_hashes), request.budget, outcomes)
+        rollouts, _, _ = method(inputs, params.model_dump(), {})
         reach("allocate.mid")
         return value_pb2.AllocateRolloutsResponse(rollouts=rollouts)
 
     async def Baseline(self, request: value_pb2.BaselineRequest, context: Any) -> value_pb2.BaselineResponse:
         """Return the mean outcome of each task over the steps before one."""
+        known = await self._known(request)
+        return value_pb2.BaselineResponse(baselines=[
+            value_pb2.TaskBaseline(task_hash=task_hash, **_fields(known.get(task_hash)))
+            for task_hash in request.task_hashes])
+
+    async def _outcomes(self, request: value_pb2.AllocateRolloutsRequest) -> dict[str, tuple[float, int]]:
+        """Return sum and number of each task's outcomes so far."""
+        known = await self._known(request)
+        return {task_hash: (row["mean"] * row["count"], row["count"]) for task_hash, row in known.items()}
+
+    async def _known(
+        self, request: value_pb2.AllocateRolloutsRequest | value_pb2.BaselineRequest,
+    ) -> dict[str, dict[str, Any]]:
         async with transaction(self._database) as opened:
             if await opened.one("value.run_exists", run_id=request.run_id) is None:
                 raise NotFound(f"run {request.run_id!r}: there is no such run")
             rows = await opened.all("value.baselines", run_id=request.run_id, before_step=request.before_step,
                                     task_hashes=list(request.task_hashes))
-        known = {row["task_hash"]: row for row in rows}
-        return value_pb2.BaselineResponse(baselines=[
-            value_pb2.TaskBaseline(task_hash=task_hash, **_fields(known.get(task_hash)))
-            for task_hash in request.task_hashes])
+        return {row["task_hash"]: row for row in rows}
 
 
 def _fields(row: dict[str, Any] | None) -> dict[str, Any]:
     return {"count": 0} if row is None else {"mean": row["mean"], "count": row["count"]}
 
 
-def _allocated(request: value_pb2.AllocateRolloutsRequest) -> list[int]:
+def _allocation(request: value_pb2.AllocateRolloutsRequest) -> tuple[Method[AllocationInputs, list[int]], Params]:
+    """Return the method that is asked for with its parameters. Raises InvalidField."""
     if request.method not in ALLOCATIONS:
         raise InvalidField("method", request.method, f"one of {', '.join(ALLOCATIONS)}")
     if not request.task_hashes:
         raise InvalidField("task_hashes", [], "at least one task")
     if request.budget < 0:
         raise InvalidField("budget", request.budget, "at least 0")
-    inputs = AllocationInputs(list(request.task_hashes), request.budget)
+    method = ALLOCATIONS[request.method]
     try:
-        rollouts, _, _ = ALLOCATIONS[request.method](inputs, _params(request.params_json), {})
+        return method, method.params.model_validate(_params(request.params_json))
     except ValidationError as error:
         first = error.errors()[0]
         raise InvalidField(".".join(["params", *map(str, first["loc"])]), first["input"], first["msg"]) from error
-    return rollouts
 
 
 def _params(text: str) -> dict[str, Any]:

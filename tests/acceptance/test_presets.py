@@ -113,6 +113,19 @@ def judged(policy: Policy, ids: list[int], last: int) -> tuple[torch.Tensor, tor
     return logp[-last:], top_ids[-last:], top_logp[-last:]
 
 
+def test_rollouts_go_where_outcomes_vary_and_add_up_to_the_steps(scene: Scene) -> None:
+    asked = spec("grpo")
+    asked["algorithm"]["allocation"] = {"name": "dynamo", "params": {"n_min": 2, "n_max": 8}}
+    asked["task"] = {"environment": "sort_digits", "params": {"digits": 2}}  # few prompts: they come again
+    run = scene.client.create_run({**asked, "steps": 6, "batch": {"prompts": 16, "samples": 4}})
+    scene.finished(run.id, timeout_s=60)
+    groups = scene.rows("SELECT step, n FROM groups WHERE run_id = %s AND purpose = 'train'", run.id)
+    for step in range(1, 7):
+        assert sum(row["n"] for row in groups if row["step"] == step) == 64
+    assert {row["n"] for row in groups if row["step"] <= 2} == {4}
+    assert len({row["n"] for row in groups}) > 1
+
+
 def test_pairs_of_a_dataset_are_told_apart_better_and_better(scene: Scene) -> None:
     numbers = [f"{number * 37 % 1000:03}" for number in range(64)]
     rows = [{"prompt": f"s{number}=", "chosen": "".join(sorted(number)), "rejected": "910"} for number in numbers]

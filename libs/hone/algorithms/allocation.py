@@ -1,9 +1,12 @@
 """S1: how many rollouts does each prompt get?"""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+import numpy as np
 
 from hone.algorithms.method import Method, Metrics, Params, State
+from hone.algorithms.success_variance import SuccessHistory, SuccessVarianceParams, dynamo
 
 
 @dataclass(frozen=True)
@@ -12,6 +15,7 @@ class AllocationInputs:
 
     task_hashes: list[str]
     budget: int
+    outcomes: Mapping[str, tuple[float, int]] = field(default_factory=dict)  # by hash: their sum and number so far
 
 
 def uniform(inputs: AllocationInputs, params: Params, state: State) -> tuple[list[int], State, Metrics]:
@@ -20,4 +24,15 @@ def uniform(inputs: AllocationInputs, params: Params, state: State) -> tuple[lis
     return [share + (place < rest) for place in range(len(inputs.task_hashes))], state, {}
 
 
-ALLOCATIONS: Mapping[str, Method[AllocationInputs, list[int]]] = {"uniform": Method(uniform)}
+def by_variance(
+    inputs: AllocationInputs, params: SuccessVarianceParams, state: State
+) -> tuple[list[int], State, Metrics]:
+    """More for prompts whose outcomes vary, n_min <= n_i <= n_max: `hone.algorithms.success_variance.dynamo`."""
+    known = np.array([inputs.outcomes.get(task, (0.0, 0)) for task in inputs.task_hashes], np.float64)
+    return dynamo(SuccessHistory(known[:, 0], known[:, 1], inputs.budget), params, state)
+
+
+ALLOCATIONS: Mapping[str, Method[AllocationInputs, list[int]]] = {
+    "uniform": Method(uniform),
+    "dynamo": Method(by_variance, SuccessVarianceParams),
+}

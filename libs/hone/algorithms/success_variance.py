@@ -38,6 +38,10 @@ class SuccessVarianceParams(Params):
     min_priority: float = Field(0.01, ge=0, le=1, description="Least weight of a prompt.")
     mastered: float = Field(0.85, ge=0, le=1, description="Success rate from which `code` gives the weight 0.01.")
 
+    def needs(self) -> frozenset[str]:
+        """What prompts showed so far."""
+        return frozenset({"outcomes"})
+
     @model_validator(mode="after")
     def _ordered(self) -> "SuccessVarianceParams":
         if self.n_min > self.n_max:

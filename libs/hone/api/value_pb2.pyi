@@ -7,18 +7,20 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class AllocateRolloutsRequest(_message.Message):
-    __slots__ = ("run_id", "method", "params_json", "task_hashes", "budget")
+    __slots__ = ("run_id", "method", "params_json", "task_hashes", "budget", "before_step")
     RUN_ID_FIELD_NUMBER: _ClassVar[int]
     METHOD_FIELD_NUMBER: _ClassVar[int]
     PARAMS_JSON_FIELD_NUMBER: _ClassVar[int]
     TASK_HASHES_FIELD_NUMBER: _ClassVar[int]
     BUDGET_FIELD_NUMBER: _ClassVar[int]
+    BEFORE_STEP_FIELD_NUMBER: _ClassVar[int]
     run_id: str
     method: str
     params_json: str
     task_hashes: _containers.RepeatedScalarFieldContainer[str]
     budget: int
-    def __init__(self, run_id: _Optional[str] = ..., method: _Optional[str] = ..., params_json: _Optional[str] = ..., task_hashes: _Optional[_Iterable[str]] = ..., budget: _Optional[int] = ...) -> None: ...
+    before_step: int
+    def __init__(self, run_id: _Optional[str] = ..., method: _Optional[str] = ..., params_json: _Optional[str] = ..., task_hashes: _Optional[_Iterable[str]] = ..., budget: _Optional[int] = ..., before_step: _Optional[int] = ...) -> None: ...
 
 class AllocateRolloutsResponse(_message.Message):
     __slots__ = ("rollouts",)

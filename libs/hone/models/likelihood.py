@@ -87,12 +87,16 @@ class _Likelihood(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
         hidden, weight, targets, whole, entropy = ctx.saved_tensors
         for_logp, for_entropy = gradients[:2]
-        for_hidden, for_weight = torch.zeros_like(hidden), torch.empty_like(weight)
+        for_hidden, for_weight = (
+            torch.zeros_like(each) if needed else None
+            for each, needed in zip((hidden, weight), ctx.needs_input_grad, strict=False))
         for start, part in _tiles(weight, ctx.columns):
             logp = linear(hidden, part).div_(ctx.temperature).sub_(whole[:, None])
             gradient = _gradient(logp, targets - start, for_logp, for_entropy, entropy).div_(ctx.temperature)
-            for_hidden += linear(gradient, part.t())
-            for_weight[start:start + len(part)] = linear(hidden.t(), gradient.t()).t()
+            if for_hidden is not None:
+                for_hidden += linear(gradient, part.t())
+            if for_weight is not None:
+                for_weight[start:start + len(part)] = linear(hidden.t(), gradient.t()).t()
         return for_hidden, for_weight, None, None, None, None
 
 

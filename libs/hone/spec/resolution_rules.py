@@ -152,6 +152,15 @@ def _peers(spec: RunSpec, slots: Slots) -> list[Problem]:
                     f"at least 2, because advantage {name} compares the samples of a group")]
 
 
+def _bounds(spec: RunSpec, slots: Slots) -> list[Problem]:
+    allocation = slots["allocation"]["params"]
+    low, high = allocation.get("n_min", 1), allocation.get("n_max", spec.batch.samples)
+    if low <= spec.batch.samples <= high:
+        return []
+    return [Problem("batch.samples", str(spec.batch.samples), f"between {low} and {high}, the rollouts that allocation "
+                    f"{slots['allocation']['name']} may give a prompt")]
+
+
 def _parts(spec: RunSpec, slots: Slots) -> list[Problem]:
     if "components" not in needs(slots, "advantage") or (spec.grader or {}).get("type") == "weighted":
         return []
@@ -183,7 +192,7 @@ def _completions(spec: RunSpec, slots: Slots) -> list[Problem]:
 
 
 RULES: tuple[Callable[[RunSpec, Slots], list[Problem]], ...] = (
-    _peers, _parts, _spread, _completions, role_rules.teacher, role_rules.likeliest, role_rules.temperature,
+    _peers, _bounds, _parts, _spread, _completions, role_rules.teacher, role_rules.likeliest, role_rules.temperature,
     role_rules.critic, role_rules.updates, verification_rules.pace, verification_rules.size,
     verification_rules.question, verification_rules.reading)
 """Every rule about what goes together."""

@@ -39,11 +39,13 @@ class Peers:
         drawn = self._simulation.DrawTasks(request, timeout=self._timeout_s).tasks
         return [Task(_body(task), task.content_hash) for task in drawn]
 
-    def allocate(self, run_id: str, slot: Slot, task_hashes: Sequence[str], budget: int) -> list[int]:
-        """Return how many rollouts each task gets."""
+    def allocate(
+        self, run_id: str, slot: Slot, task_hashes: Sequence[str], budget: int, before_step: int,
+    ) -> list[int]:
+        """Return how many rollouts each task gets, by what was seen in the steps before one."""
         request = value_pb2.AllocateRolloutsRequest(
             run_id=run_id, method=slot.name, params_json=json.dumps(slot.params), task_hashes=task_hashes,
-            budget=budget)
+            budget=budget, before_step=before_step)
         return list(self._value.AllocateRollouts(request, timeout=self._timeout_s).rollouts)
 
     def baselines(self, run_id: str, task_hashes: Sequence[str], before_step: int) -> dict[str, float]:

@@ -220,13 +220,16 @@ class Run:
         first, count = self._next_place, self._spec.batch.prompts
         tasks = self._tasks.prepare(first, count)
         if now.planned > now.committed and not self._pace.runs_ahead and (first, count) not in self._allocated:
-            self._allocated = {(first, count): self._allocation(tasks)}
+            self._allocated = {(first, count): self._allocation(tasks, now.planned + 1)}
 
-    def _allocation(self, tasks: list[Task]) -> list[int]:
-        """Return how many rollouts each task gets."""
+    def _allocation(self, tasks: list[Task], step: int) -> list[int]:
+        """Return how many rollouts each task of a step gets.
+
+        What the step before showed is left out: it may be known or not when this is asked.
+        """
         slot = Slot.model_validate(self._slots["allocation"])
         return self._peers.allocate(self.lease.run_id, slot, [task.content_hash for task in tasks],
-                                    len(tasks) * self._spec.batch.samples)
+                                    len(tasks) * self._spec.batch.samples, before_step=step - 1)
 
     def _sample(self, now: View, turn: Turn) -> bool:
         """Have answers that are only judged: another batch until some are right and some wrong."""
@@ -273,7 +276,7 @@ class Run:
         del self._next_place  # known again once these are surely in
         with self._traces.place(step):
             tasks = self._tasks.train(first, count)
-            rollouts = self._allocated.pop((first, count), None) or self._allocation(tasks)
+            rollouts = self._allocated.pop((first, count), None) or self._allocation(tasks, step)
         pinned = None if self._pace.runs_ahead else now.version_id
         with self._traces.within(step, "request", groups=count):
             with fenced(self._database, self.lease) as transaction:

@@ -108,8 +108,22 @@ def test_rollouts_are_shared_out(value: Any) -> None:
     assert list(value.AllocateRollouts(asked).rollouts) == [3, 3, 2]
 
 
+def test_prompts_whose_outcomes_vary_get_more_and_only_what_was_known_before_counts(value: Any, run: Run) -> None:
+    first = [graded(run, 0, "even", [1.0, 0.0, 1.0, 0.0]), graded(run, 1, "solved", [1.0] * 4)]
+    step(run, 1, first)
+    step(run, 2, [graded(run, 2, "even", [1.0] * 40)])
+    bounds = '{"n_min": 2, "n_max": 20}'
+    asked = AllocateRolloutsRequest(run_id=run.id, method="dynamo", params_json=bounds, budget=16, before_step=2,
+                                    task_hashes=["even", "solved"])
+    given = list(value.AllocateRollouts(asked).rollouts)
+    assert sum(given) == 16
+    assert given == [14, 2]
+    asked.before_step = 1
+    assert list(value.AllocateRollouts(asked).rollouts) == [8, 8]
+
+
 @pytest.mark.parametrize(("change", "field", "message"), [
-    ({"method": "dynamic"}, "method", "found 'dynamic', expected one of uniform"),
+    ({"method": "dynamic"}, "method", "found 'dynamic', expected one of uniform, dynamo"),
     ({"task_hashes": []}, "task_hashes", "expected at least one task"),
     ({"budget": -1}, "budget", "found -1, expected at least 0"),
     ({"params_json": "{"}, "params_json", "expected a JSON object"),

@@ -140,6 +140,8 @@ BAD: list[tuple[dict[str, Any], list[tuple[str, str, str]]]] = [
     ({**BASE, "algorithm": "hipif"}, [("algorithm.preset", '"hipif"', "needs: a harness that folds")]),
     ({**BASE, "algorithm": "sft"}, [("task.dataset", "nothing", "supervised")]),
     ({**BASE, "algorithm": "dpo"}, [("task.dataset", "nothing", "supervised")]),
+    ({**BASE, "batch": {"samples": 4}, "algorithm": {"preset": "grpo", "allocation": {"name": "dynamo"}}},
+     [("batch.samples", "4", "between 8 and 24, the rollouts that allocation dynamo may give a prompt")]),
     ({**SFT, "algorithm": "dpo", "batch": {"epochs": 2}}, [("batch.epochs", "2", "1, because the run is supervised")]),
     ({**SFT, "algorithm": {"preset": "dpo", "correction": {"name": "tis"}}},
      [("algorithm.correction", '"tis"', "'none', because builder 'pairs' has no rollouts")]),
