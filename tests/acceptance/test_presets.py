@@ -126,6 +126,16 @@ def test_rollouts_go_where_outcomes_vary_and_add_up_to_the_steps(scene: Scene) -
     assert len({row["n"] for row in groups}) > 1
 
 
+def test_steps_grow_where_their_schedule_says(scene: Scene) -> None:
+    schedule = {"name": "late_switch", "params": {"small": 2, "fraction": 0.5}, "budget": 8}
+    run = scene.client.create_run({**spec("grpo"), "steps": 3, "batch": {"schedule": schedule, "samples": 4}})
+    scene.finished(run.id, timeout_s=60)
+    sizes = scene.rows("SELECT cardinality(group_ids) AS groups FROM steps WHERE run_id = %s ORDER BY n", run.id)
+    assert [row["groups"] for row in sizes] == [2, 2, 4]
+    [told] = scene.rows("SELECT step, message FROM events WHERE run_id = %s AND kind = 'batch_size'", run.id)
+    assert told == {"step": 3, "message": "4 groups a step from here on, 2 before"}
+
+
 def test_pairs_of_a_dataset_are_told_apart_better_and_better(scene: Scene) -> None:
     numbers = [f"{number * 37 % 1000:03}" for number in range(64)]
     rows = [{"prompt": f"s{number}=", "chosen": "".join(sorted(number)), "rejected": "910"} for number in numbers]

@@ -17,6 +17,7 @@ from hone.algorithms.modulations import MODULATIONS
 from hone.algorithms.regularizers import REGULARIZERS
 from hone.algorithms.rewards import REWARDS
 from hone.algorithms.schedules import SCHEDULES
+from hone.algorithms.schedules.batch_size import BATCH_SIZES
 
 
 class SlotError(ValueError):
@@ -48,6 +49,7 @@ METHODS: Mapping[str, Mapping[str, Method[Any, Any]]] = {
     "aggregation": AGGREGATIONS,
     "regularizers": REGULARIZERS,
     "schedule": SCHEDULES,
+    "batch_size": BATCH_SIZES,
 }
 """Slot -> name -> method."""
 

@@ -33,6 +33,8 @@ def fillings(spec: Mapping[str, Any]) -> dict[str, list[Filling]]:
              if isinstance(chosen, list | dict)}
     if "schedule" in optimizer:
         found["schedule"] = [{"name": optimizer["schedule"], "params": optimizer.get("schedule_params", {})}]
+    if sizes := (spec.get("batch") or {}).get("schedule"):
+        found["batch_size"] = [sizes]
     return {slot: [_filling(slot, one) for one in chosen] for slot, chosen in found.items()}
 
 

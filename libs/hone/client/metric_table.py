@@ -238,7 +238,8 @@ CRITIC = Group("Critic", (), {
     "critic/grad_norm": Metric("Critic's gradient norm", "", "Norm of the critic's gradient before it is clipped."),
 })
 
-OPTIMIZER = Group("Optimizer and schedule", ("schedule",), {
+OPTIMIZER = Group("Optimizer and schedule", ("schedule", "batch_size"), {
+    "batch/prompts": Metric("Groups asked for", "groups", "Groups that the step is to have, by the run's batch sizes."),
     "lr": Metric("Learning rate", "", "Rate at which the step's gradient was applied."),
     "grad_norm": Metric("Gradient norm", "", "Norm of the gradient before it is clipped."),
 })

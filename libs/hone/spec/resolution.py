@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from hone.algorithms.presets import PRESETS
 from hone.algorithms.slots import FROM_ROWS
+from hone.spec import batches
 from hone.spec.problems import Invalid, Problem, found, from_validation, unstorable
 from hone.spec.resolution_rules import check, filled, filled_harness
 from hone.spec.role_rules import filled_critic
@@ -53,7 +54,7 @@ def resolve(raw: Raw) -> RunSpec:
     algorithm = AlgorithmSpec.model_validate({"preset": spec.algorithm.preset, **slots})
     return spec.model_copy(update={"algorithm": algorithm, "task": filled(spec.task), "eval": _filled_eval(spec.eval),
                                    "harness": filled_harness(spec), "model": _filled_model(spec.model),
-                                   "critic": filled_critic(spec, slots)})
+                                   "critic": filled_critic(spec, slots), "batch": batches.filled(spec)})
 
 
 def _filled_eval(evaluation: EvalSpec | None) -> EvalSpec | None:

@@ -11,7 +11,7 @@ from hone.environments import ENVIRONMENTS, trial
 from hone.environments.contract import WrongParams
 from hone.graders import specs
 from hone.harnesses import HARNESSES
-from hone.spec import role_rules, verification_rules
+from hone.spec import batches, role_rules, verification_rules
 from hone.spec.problems import Invalid, Problem, found, from_validation, one_of
 from hone.spec.run import RunSpec, Slot, TaskSource
 
@@ -25,6 +25,7 @@ def check(spec: RunSpec) -> tuple[list[Problem], Slots]:
     """Return every problem of a typed spec, and its algorithm's slots when their names are right."""
     problems, slots = _algorithm(spec)
     problems += _schedule(spec)
+    problems += batches.problems(spec)
     problems += [problem for at, source in _sources(spec) for problem in _source(source, at)]
     problems += _harness(spec.harness)
     problems += [problem for at, grader in _graders(spec) for problem in _grader(grader, at)]
@@ -192,7 +193,7 @@ def _completions(spec: RunSpec, slots: Slots) -> list[Problem]:
 
 
 RULES: tuple[Callable[[RunSpec, Slots], list[Problem]], ...] = (
-    _peers, _bounds, _parts, _spread, _completions, role_rules.teacher, role_rules.likeliest, role_rules.temperature,
-    role_rules.critic, role_rules.updates, verification_rules.pace, verification_rules.size,
+    _peers, _bounds, batches.alone, _parts, _spread, _completions, role_rules.teacher, role_rules.likeliest,
+    role_rules.temperature, role_rules.critic, role_rules.updates, verification_rules.pace, verification_rules.size,
     verification_rules.question, verification_rules.reading)
 """Every rule about what goes together."""

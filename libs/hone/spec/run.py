@@ -87,10 +87,21 @@ class SamplingSpec(Strict):
     stop: list[str] = Field(default_factory=list, max_length=64, description="Texts that end a completion.")
 
 
+class BatchSizeSpec(Strict):
+    """A schedule of batch sizes over a budget of groups."""
+
+    name: str = Field(description="Name of a schedule, a key of hone.algorithms.schedules.batch_size.BATCH_SIZES.")
+    params: dict[str, Any] = Field(default_factory=dict)
+    budget: int = Field(ge=1, le=MOST, description="Groups of the whole run (rows when supervised).")
+
+
 class BatchSpec(Strict):
     """Size of a step."""
 
-    prompts: int = Field(32, ge=1, le=65_536, description="Groups per step (rows per step when supervised).")
+    prompts: int = Field(
+        32, ge=1, le=65_536, description="Groups per step (rows when supervised); with a schedule its largest.")
+    schedule: BatchSizeSpec | None = Field(
+        None, description="Sizes that change over the run, which then has as many steps as they make; null: one size.")
     samples: int = Field(8, ge=1, le=4096, description="Rollouts per group.")
     minibatches: int = Field(
         1, ge=1, le=1024, description="Parts into which a step's groups are cut, each with an update of its own.")

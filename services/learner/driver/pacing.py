@@ -3,8 +3,10 @@
 Step n trains version n - 1. A group is as stale as the oldest version that sampled one of its tokens lies behind that.
 """
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 from services.learner.driver.view import Count
@@ -33,8 +35,29 @@ class Pace:
     """A run's bound: nothing is trained on that is staler than `max_staleness`; 0 is synchronous."""
 
     max_staleness: int
-    prompts: int  # groups of a step
-    steps: int
+    sizes: Sequence[int]  # groups of each step
+
+    @property
+    def steps(self) -> int:
+        """Steps of the run."""
+        return len(self.sizes)
+
+    def size(self, n: int) -> int:
+        """Return the groups of step `n`; beyond the last step, of that."""
+        return self.sizes[min(n, self.steps) - 1]
+
+    def change(self, n: int) -> str:
+        """Say how step `n` differs in size from the step before; "" if it does not."""
+        before, now = self.size(max(1, n - 1)), self.size(n)
+        return "" if before == now else f"{now} groups a step from here on, {before} before"
+
+    def before(self, n: int) -> int:
+        """Return the groups of all steps before step `n`."""
+        return sum(self.sizes[:n - 1])
+
+    def step_of(self, place: int) -> int:
+        """Return the step that the group at this place belongs to, where no step leaves any out."""
+        return bisect_right(list(accumulate(self.sizes)), place) + 1
 
     @property
     def runs_ahead(self) -> bool:
@@ -43,7 +66,7 @@ class Pace:
 
     def room(self, committed: int) -> int:
         """Return how many groups may be open: no more than the bound allows to use, nor than the run still needs."""
-        return min(self.max_staleness + 1, self.steps - committed) * self.prompts
+        return sum(self.sizes[committed:committed + self.max_staleness + 1])
 
     def plannable(self, n: int, committed: int) -> bool:
         """Tell whether step `n` may be planned; ahead of the trainer at most one, so that it finds its next work."""

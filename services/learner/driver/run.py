@@ -8,6 +8,7 @@ from hone.algorithms import presets
 from hone.algorithms.slots import FROM_ROWS, needs
 from hone.crashpoints import reach
 from hone.queues.hints import Hints
+from hone.spec.batches import sizes
 from hone.spec.run import Slot
 from hone.spec.settings import Settings
 from hone.store.database import Database, Row, Transaction
@@ -44,7 +45,7 @@ class Run:
         self._tasks = Tasks(database, objects, peers, lease)
         self._supervised = Supervised(database, objects, lease)
         self._verification = Verification(database, objects, lease, self._slots["builder"])
-        self._pace = Pace(lease.spec.max_staleness, lease.spec.batch.prompts, lease.spec.steps)
+        self._pace = Pace(lease.spec.max_staleness, sizes(lease.spec))
         self._engine_clock = EngineClock(lease.model_id, 3 * settings.sweep_s + 2)
         self._traces = StepTraces(database, lease, settings.trace_steps)
         self._seen, self._seen_at, self._hinted_at = "", time.monotonic(), 0.0
@@ -170,8 +171,9 @@ class Run:
                 samples = with_components(samples, transaction.all(
                     "driver.reward_components", group_ids=sorted({row["group_id"] for row in samples})))
             states = transaction.one("driver.slot_states", run_id=self.lease.run_id, n=now.planned)
-        choice = choose(samples, self._slots, self._spec.batch.prompts, states["states"] if states else {})
-        missing = self._spec.batch.prompts - len(choice.kept)
+        size = self._pace.size(step)
+        choice = choose(samples, self._slots, size, states["states"] if states else {})
+        missing = size - len(choice.kept)
         if missing > 0 and now.train.requested:
             return False
         if missing > 0 and now.train.total < self._most_groups:
@@ -186,9 +188,9 @@ class Run:
         step = now.planned + 1
         if not self._supervises or now.version_id is None or step > self._last_plannable(now):
             return False
-        size = self._spec.batch.prompts
+        first, size = self._pace.before(step), self._pace.size(step)
         with self._traces.within(step, "plan"):
-            part = self._supervised.store_part(self._tasks.train_rows((step - 1) * size, size), (step - 1) * size)
+            part = self._supervised.store_part(self._tasks.train_rows(first, size), first)
             self._write_plan(supervised_plan(self._spec, self._slots, step, part), [], {})
         return True
 
@@ -209,7 +211,7 @@ class Run:
             self._repeat_hint()
         self._tell(self._situation(now))
         if not self._supervises and now.committed + 1 + self._pace.max_staleness < self._spec.steps:
-            with self._traces.place(self._next_place // self._spec.batch.prompts + 1):
+            with self._traces.place(self._pace.step_of(self._next_place)):
                 self._prepare(now)
         return False
 
@@ -217,10 +219,11 @@ class Run:
 
     def _prepare(self, now: View) -> None:
         """Have at hand what the next request needs: its tasks, and their rollouts once this step's outcomes are in."""
-        first, count = self._next_place, self._spec.batch.prompts
+        step = now.planned + (1 if now.planned > now.committed else 2)
+        first, count = self._next_place, self._pace.size(step)
         tasks = self._tasks.prepare(first, count)
         if now.planned > now.committed and not self._pace.runs_ahead and (first, count) not in self._allocated:
-            self._allocated = {(first, count): self._allocation(tasks, now.planned + 1)}
+            self._allocated = {(first, count): self._allocation(tasks, step)}
 
     def _allocation(self, tasks: list[Task], step: int) -> list[int]:
         """Return how many rollouts each task of a step gets.
@@ -307,6 +310,10 @@ class Run:
             if version is not None:
                 self._verification.store(transaction, version)
             metrics = metrics if self._supervises else metrics | self._pace_metrics(transaction)
+            metrics["batch/prompts"] = float(self._pace.size(plan.n))
+            if changed := self._pace.change(plan.n):
+                transaction.run("driver.record_event", tenant_id=self.lease.tenant_id, run_id=self.lease.run_id,
+                                kind="batch_size", step=plan.n, message=changed, data="{}")
             transaction.run("driver.record_metrics", run_id=self.lease.run_id, tenant_id=self.lease.tenant_id,
                             step=plan.n, names=list(metrics), values=list(metrics.values()))
             operations.append(transaction, self.lease.tenant_id, self.lease.model_id,

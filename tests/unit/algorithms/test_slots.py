@@ -20,7 +20,7 @@ from hone.spec.run import AlgorithmSpec
 @pytest.mark.parametrize("preset", sorted(PRESETS))
 def test_presets_fill_every_slot_with_every_default(preset):
     slots = filled(AlgorithmSpec(preset=preset))
-    assert slots.keys() == SLOTS.keys() - {"schedule"}
+    assert slots.keys() == SLOTS.keys() - {"schedule", "batch_size"}
     for slot, filling in slots.items():
         if slot != "regularizers":
             assert filling["params"].keys() == SLOTS[slot][filling["name"]].model_fields.keys()

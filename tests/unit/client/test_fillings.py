@@ -7,11 +7,17 @@ from tests.unit.client.specs import resolved
 
 def test_every_slot_of_a_resolved_run_is_filled() -> None:
     found = fillings(resolved(preset="dapo"))
-    assert set(found) == set(SLOTS)
+    assert set(found) == set(SLOTS) - {"batch_size"}
     [loss] = found["loss"]
     assert (loss.name, loss.params) == ("clip_higher", {"low": 0.2, "high": 0.28})
     assert loss.source.endswith("clip-higher, arXiv 2503.14476 (DAPO).")
     assert found["regularizers"] == []
+
+
+def test_sizes_that_change_are_told_with_their_schedule() -> None:
+    schedule = {"name": "late_switch", "params": {"small": 2, "fraction": 0.5}, "budget": 8}
+    [found] = fillings({**resolved(), "batch": {"schedule": schedule}})["batch_size"]
+    assert (found.name, found.params["small"]) == ("late_switch", 2)
 
 
 def test_what_stands_in_its_slots_own_module_has_no_source() -> None:

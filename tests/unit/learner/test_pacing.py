@@ -8,7 +8,17 @@ from services.learner.driver.engine_clock import EngineClock
 from services.learner.driver.pacing import Pace, expiry, staleness
 from services.learner.driver.view import Count
 
-SYNCHRONOUS, AHEAD = Pace(0, 32, 10), Pace(2, 32, 10)
+SYNCHRONOUS, AHEAD = Pace(0, [32] * 10), Pace(2, [32] * 10)
+
+
+def test_sizes_may_change_from_step_to_step() -> None:
+    growing = Pace(1, [4, 4, 8, 2])
+    assert [growing.room(committed) for committed in range(5)] == [8, 12, 10, 2, 0]
+    assert [growing.before(n) for n in range(1, 5)] == [0, 4, 8, 16]
+    assert [growing.step_of(place) for place in (0, 3, 4, 8, 15, 16, 17)] == [1, 1, 2, 3, 3, 4, 4]
+    assert [growing.change(n) for n in (1, 2)] == ["", ""]
+    assert growing.change(3) == "8 groups a step from here on, 4 before"
+
 
 
 def test_a_sample_of_the_version_in_training_is_not_stale() -> None:

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hone.algorithms.presets import PRESETS, unmet
+from hone.spec import batches
 from hone.spec.problems import Invalid, Problem
 from hone.spec.resolution import as_json, canonical, parse, read, resolve
 from hone.spec.run import RunSpec
@@ -29,6 +30,7 @@ GOOD = [
     {**BASE, "algorithm": "opd", **HINT},
     {**BASE, "algorithm": "aopd", "contexts": {**HINT["contexts"], "top_k": 4}},
     {**BASE, "batch": {"prompts": 8, "minibatches": 8, "epochs": 4}},
+    {**BASE, "batch": {"schedule": {"name": "late_switch", "params": {"small": 2, "fraction": 0.5}, "budget": 8}}},
     {**BASE, "task": {"dataset": "r"}, "algorithm": "sdar", "contexts": {"privileged": [{"text": "{{ item.any }}"}]}},
     {**BASE, "algorithm": {"preset": "grpo", "loss": {"name": "clip_higher"}, "regularizers": []}},
     {**BASE, "optimizer": {"lr": 1, "schedule": "linear"}}, {**BASE, "eval": None},
@@ -61,6 +63,14 @@ def test_a_critic_is_written_out_where_values_are_read() -> None:
     assert as_json(resolve({**BASE, "algorithm": "ppo"}))["critic"]["clip"] == 0.5
     assert as_json(resolve({**BASE, "algorithm": "ppo", "critic": {"optimizer": {"lr": 0.5}}}))["critic"] == {
         "optimizer": as_json(resolve({**BASE, "optimizer": {"lr": 0.5}}))["optimizer"], "clip": 0.5}
+
+
+def test_a_schedule_of_sizes_is_written_out_with_its_largest() -> None:
+    schedule = {"name": "late_switch", "params": {"small": 2, "fraction": 0.5}, "budget": 8}
+    spec = resolve({**BASE, "batch": {"schedule": schedule}})
+    assert batches.sizes(spec) == [2, 2, 4]
+    assert (spec.batch.prompts, spec.batch.schedule and spec.batch.schedule.params) == (
+        4, {"small": 2, "large": None, "fraction": 0.5})
 
 
 def test_a_supervised_run_samples_and_evaluates_nothing_unless_it_says_so() -> None:
@@ -140,6 +150,12 @@ BAD: list[tuple[dict[str, Any], list[tuple[str, str, str]]]] = [
     ({**BASE, "algorithm": "hipif"}, [("algorithm.preset", '"hipif"', "needs: a harness that folds")]),
     ({**BASE, "algorithm": "sft"}, [("task.dataset", "nothing", "supervised")]),
     ({**BASE, "algorithm": "dpo"}, [("task.dataset", "nothing", "supervised")]),
+    ({**BASE, "batch": {"schedule": {"name": "late", "budget": 8}}},
+     [("batch.schedule.name", '"late"', "one of constant, fsl, late_switch, stages")]),
+    ({**BASE, "batch": {"schedule": {"name": "late_switch", "params": {"small": 0}, "budget": 8}}},
+     [("batch.schedule.params.small", "0", "greater than or equal to 1")]),
+    ({**BASE, "batch": {"schedule": {"name": "constant", "params": {"rows": 4}, "budget": 18}}},
+     [("steps", "3", "5, the batches that batch.schedule makes of 18 groups")]),
     ({**BASE, "batch": {"samples": 4}, "algorithm": {"preset": "grpo", "allocation": {"name": "dynamo"}}},
      [("batch.samples", "4", "between 8 and 24, the rollouts that allocation dynamo may give a prompt")]),
     ({**SFT, "algorithm": "dpo", "batch": {"epochs": 2}}, [("batch.epochs", "2", "1, because the run is supervised")]),

@@ -10,6 +10,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from pydantic import Field, field_validator, model_validator
@@ -201,3 +202,16 @@ BATCH_SIZES: Mapping[str, Method[Consumption, int]] = {
     "late_switch": Method(late_switch, LateSwitchParams),
     "fsl": Method(fsl, FslParams),
 }
+
+
+def batches(name: str, params: Mapping[str, Any], budget: int) -> list[int]:
+    """Return the rows of every batch of a run, in order; they add up to `budget`.
+
+    Raises pydantic.ValidationError for bad parameters.
+    """
+    found, consumed = list[int](), 0
+    while consumed < budget:
+        rows, _, _ = BATCH_SIZES[name](Consumption(consumed, budget), params, {})
+        found.append(rows)
+        consumed += rows
+    return found
