@@ -19,7 +19,7 @@ def provenance() -> dict[str, Any]:
 def command() -> str:
     """Return the command line that started this process, as a user would type it, without where it writes to."""
     specification = getattr(sys.modules["__main__"], "__spec__", None)
-    program = ["-m", specification.name] if specification else sys.argv[:1]
+    program = ["-m", specification.name.removesuffix(".__main__")] if specification else sys.argv[:1]
     given = sys.argv[1:]
     at = given.index("--out") if "--out" in given else len(given)
     return " ".join(["python", *program, *given[:at], *given[at + 2:]])

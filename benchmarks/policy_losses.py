@@ -4,14 +4,16 @@
 
 About 64 thousand tokens of 512 completions, of one length, then of lengths as reinforcement learning meets them
 (exponential, at most 512). TRL's trainer code runs on padded rows, Hone's slots on flat tokens; both forward and
-backward, with the metrics that each tells, one thread.
+backward, with the metrics that each tells, by turns on one thread. Times are processor time, which other processes
+disturb less than they do the clock on the wall.
 """
 
 import argparse
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -65,37 +67,44 @@ def ours(kind: str, given: Flat) -> Tensor:
     scale, _, _ = AGGREGATIONS[aggregation](AggregationInputs(given.lengths, LONGEST), {}, {})
     inputs = LossInputs(given.logp, given.old, given.advantage, given.trajectory, len(given.lengths))
     per_token, _, _ = LOSSES[loss](inputs, {}, {})
-    return (torch.from_numpy(scale).float()[given.trajectory] * per_token).sum()
+    return (torch.from_numpy(scale).float().index_select(0, given.trajectory) * per_token).sum()
 
 
 def compared(kind: str, padded: Padded, flat: Flat, repetitions: int) -> dict[str, Any]:
-    """Return how far values and gradients are apart, and both sides' median seconds."""
-    theirs = _both(lambda: trl_losses.loss(kind, padded), padded.logp, repetitions)
-    mine = _both(lambda: ours(kind, flat), flat.logp, repetitions)
-    gradient, scale = theirs["gradient"][padded.mask.bool()], float(mine["gradient"].abs().max())
+    """Return how far values and gradients are apart, and both sides' median seconds, taken by turns."""
+    sides = (partial(trl_losses.loss, kind, padded), padded.logp), (partial(ours, kind, flat), flat.logp)
+    (their_value, their_gradient), (value, gradient) = (_both(*side) for side in sides)
+    scale = float(gradient.abs().max())
+    theirs, mine = _seconds([partial(_both, *side) for side in sides], repetitions)
     return {
-        "value": mine["value"], "value_gap": abs(mine["value"] - theirs["value"]),
-        "gradient_gap": float((mine["gradient"] - gradient).abs().max()) / scale,
-        "trl_s": theirs["seconds"], "hone_s": mine["seconds"],
-        "times": figures.ratio(theirs["seconds"], mine["seconds"]),
+        "value": float(value), "value_gap": abs(float(value - their_value)),
+        "gradient_gap": float((gradient - their_gradient[padded.mask.bool()]).abs().max()) / scale,
+        "trl_s": theirs, "hone_s": mine, "times": figures.ratio(theirs, mine),
     }
 
 
-def _both(loss: Callable[[], Tensor], leaf: Tensor, repetitions: int) -> dict[str, Any]:
-    """Return value, gradient and median seconds of forward and backward, after one to warm up."""
-    taken = []
-    for _ in range(repetitions + 1):
-        began = time.perf_counter()
-        value = loss()
-        gradient, = torch.autograd.grad(value, leaf)
-        taken.append(time.perf_counter() - began)
-    return {"value": float(value.detach()), "gradient": gradient, "seconds": statistics.median(taken[1:])}
+def _both(loss: Callable[[], Tensor], leaf: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the loss and its gradient by `leaf`."""
+    value = loss()
+    gradient, = torch.autograd.grad(value, leaf)
+    return value.detach(), gradient
+
+
+def _seconds(works: Sequence[Callable[[], object]], repetitions: int) -> list[float]:
+    """Return the median processor seconds of each work; they take turns."""
+    taken: list[list[float]] = [[] for _ in works]
+    for _ in range(repetitions):
+        for work, seconds in zip(works, taken, strict=True):
+            began = time.process_time()
+            work()
+            seconds.append(time.process_time() - began)
+    return [statistics.median(seconds) for seconds in taken]
 
 
 def main() -> None:
     """Compare every kind at equal and at variable lengths and store what came out."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repetitions", type=int, default=20)
+    parser.add_argument("--repetitions", type=int, default=200)
     parser.add_argument("--out", type=Path, default=RESULTS / "policy_losses.json")
     told = parser.parse_args()
     torch.set_num_threads(1)

@@ -1,5 +1,6 @@
 """Processor time and memory of a stack's processes, by their names, as the kernel counts them. Linux."""
 
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -22,6 +23,12 @@ def cpu_seconds(pids: Mapping[str, int]) -> dict[str, float]:
 def peak_mib(pid: int) -> float:
     """Return the largest resident size a process ever had, MiB. Raises psutil.NoSuchProcess."""
     return _kib(pid, "status")["VmHWM"] / 1024
+
+
+def restart_peak_mib() -> float:
+    """Let this process's largest resident size count from now, and return the present one, MiB."""
+    Path("/proc/self/clear_refs").write_text("5")
+    return peak_mib(os.getpid())
 
 
 def shared_out_mib(pid: int) -> float:

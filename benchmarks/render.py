@@ -1,4 +1,4 @@
-"""Writes the README's tables from the raw results: `python -m benchmarks.render [--check] [--readme README.md]`.
+"""Writes the published tables from the raw results: `python -m benchmarks.render [--check] [PAGE ...]`.
 
 A table stands between `<!-- bench:NAME -->` and `<!-- /bench:NAME -->`, where NAME is a key of
 benchmarks.tables.TABLES; nothing else of the file changes. With --check nothing is written, and the exit status is 1
@@ -14,6 +14,9 @@ from typing import Any
 
 from benchmarks.results import RESULTS, load
 from benchmarks.tables import TABLES
+
+PAGES = (Path("README.md"), Path("docs/algorithms.md"))
+"""Where tables stand."""
 
 _BLOCK = re.compile(
     r"(?P<open><!-- bench:(?P<name>[\w-]+) -->\n).*?(?P<close><!-- /bench:(?P=name) -->)", re.DOTALL)
@@ -56,17 +59,25 @@ def _source(result: Mapping[str, Any]) -> str:
 
 
 def main() -> None:
-    """Render the README, or check it."""
+    """Render the pages, or check them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true")
-    parser.add_argument("--readme", type=Path, default=Path("README.md"))
+    parser.add_argument("pages", type=Path, nargs="*", default=PAGES)
     told = parser.parse_args()
-    before = told.readme.read_text()
-    after = render(before, stored())
-    if not told.check:
-        told.readme.write_text(after)
-    elif after != before:
-        sys.exit(f"{told.readme}: its tables are not what benchmarks/results says; run python -m benchmarks.render")
+    results = stored()
+    stale = [page for page in told.pages if not _rendered(page, results, write=not told.check)]
+    if told.check and stale:
+        sys.exit(f"{', '.join(map(str, stale))}: tables are not what benchmarks/results says; run "
+                 "python -m benchmarks.render")
+
+
+def _rendered(page: Path, results: Mapping[str, dict[str, Any]], *, write: bool) -> bool:
+    """Return whether a page's tables are what the results say; `write` makes them so."""
+    before = page.read_text()
+    after = render(before, results)
+    if write and after != before:
+        page.write_text(after)
+    return after == before
 
 
 if __name__ == "__main__":

@@ -168,6 +168,55 @@ def ingest(results: Sequence[Result]) -> str:
         for side, rate in told["groups_per_s"].items()))
 
 
+def policy_losses(results: Sequence[Result]) -> str:
+    """A row for each kind: our time and TRL's over it at both settings, and how far the two are apart."""
+    [told] = results
+    equal, variable = (told["settings"][name]["kinds"] for name in ("equal", "variable"))
+    head = ("TRL's kind", "ours, equal, ms", "times", "ours, variable, ms", "times", "largest gap of values",
+            "of gradients, relative")
+    return markdown(head, (
+        (kind, *_timed(equal[kind]), *_timed(variable[kind]),
+         *(f"{max(equal[kind][gap], variable[kind][gap]):.0e}" for gap in ("value_gap", "gradient_gap")))
+        for kind in equal))
+
+
+def _timed(told: Result) -> tuple[str, str]:
+    return f"{1000 * told['hone_s']:.2f}", f"{told['times']:.2f}"
+
+
+def step_parts(results: Sequence[Result]) -> str:
+    """A row for each preset: what phase A and the loss take, the model, and the former as a share of the latter."""
+    [told] = results
+    head = ("preset", "advantage, modulation, aggregation", "loss, forward and backward",
+            "model, forward and backward", "share", "other forwards")
+    return markdown(head, (
+        (preset, *(milliseconds(parts[f"{part}_s"]) for part in ("signals", "loss", "model")), percent(parts["share"]),
+         milliseconds(parts["forwards_s"]) if parts["forwards_s"] > _A_FORWARD * parts["model_s"] else "–")
+        for preset, parts in told["presets"].items()))
+
+
+_A_FORWARD = 0.01
+"""Share of the model's time below which a preset has run no forward of its own, but found that it needs none."""
+
+
+def chunked_logprobs(results: Sequence[Result]) -> str:
+    """A row for each form: its peak and its time at each number of tokens."""
+    [told] = results
+    sizes = told["tokens"]
+    head = ["form", *(label for tokens in sizes for label in (f"{tokens} tokens: peak, MiB", "s"))]
+    forms = next(iter(sizes.values()))
+    table = markdown(head, (
+        [one["says"], *(cell for size in sizes.values() for cell in _held(size[form]))] for form, one in forms.items()))
+    gap = max(form.get("gap", 0.0) for size in sizes.values() for form in size.values())
+    return f"{table}\n\nLargest difference of any form from the first, relative: {gap:.0e}."
+
+
+def _held(told: Result) -> tuple[str, str]:
+    if "peak_mib" not in told:
+        return f"more than {1024 * told['limit_gib']:.0f}", "–"
+    return f"{told['peak_mib']:.0f}", f"{told['seconds']:.1f}"
+
+
 def _quantiles(told: Mapping[str, float]) -> str:
     return f"{told['p50']:.2f} ({told['p99']:.2f})"
 
@@ -183,4 +232,7 @@ TABLES: Mapping[str, Table] = {
     "ingest": Table(("ingest",), "python -m benchmarks.ingest", ingest),
     "recovery": Table(("recovery",), "python -m benchmarks.recovery", recovery),
     "memory": Table(("memory",), "python -m benchmarks.memory", memory),
+    "policy_losses": Table(("policy_losses",), "python -m benchmarks.policy_losses", policy_losses),
+    "step_parts": Table(("step_parts",), "python -m benchmarks.step_parts", step_parts),
+    "chunked_logprobs": Table(("chunked_logprobs",), "python -m benchmarks.chunked_logprobs", chunked_logprobs),
 }

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from benchmarks import recovery
-from benchmarks.render import WrongMark, render
+from benchmarks.render import PAGES, WrongMark, render
 from benchmarks.results import without_raw
 
 MACHINE = {"cpu": "A CPU", "cores": 2, "memory_gib": 23.5, "libraries": {"hone-rl": "0.1", "torch": "2.13.0"}}
@@ -44,6 +44,21 @@ RESULTS: dict[str, dict[str, Any]] = {
 }
 
 
+HELD = {"says": "Hone, in tiles", "peak_mib": 575.5, "seconds": 18.34, "gap": 0.0}
+RESULTS |= {
+    "policy_losses": {**SOURCE, "settings": {
+        "equal": {"kinds": {"gspo": {"hone_s": 0.000391, "times": 1.066, "value_gap": 1.1e-8, "gradient_gap": 2e-8}}},
+        "variable": {"kinds": {
+            "gspo": {"hone_s": 0.00045, "times": 2.4, "value_gap": 3.1e-8, "gradient_gap": 0.0}}}}},
+    "step_parts": {**SOURCE, "presets": {
+        "grpo": {"forwards_s": 0.0002, "signals_s": 0.03, "loss_s": 0.006, "model_s": 2.4, "share": 0.015},
+        "dynamo": {"forwards_s": 0.9, "signals_s": 0.03, "loss_s": 0.03, "model_s": 2.4, "share": 0.025}}},
+    "chunked_logprobs": {**SOURCE, "tokens": {
+        "2048": {"hone": HELD, "trl_whole": {**HELD, "says": "TRL, whole", "peak_mib": 4700.2, "gap": 3.2e-6}},
+        "8192": {"hone": HELD, "trl_whole": {"says": "TRL, whole", "limit_gib": 17.5}}}},
+}
+
+
 def marked(name: str, body: str = "stale\n") -> str:
     return f"before\n<!-- bench:{name} -->\n{body}<!-- /bench:{name} -->\nafter\n"
 
@@ -65,6 +80,12 @@ def marked(name: str, body: str = "stale\n") -> str:
     ]),
     ("ingest", ["| 4 x hone | 900 | 1.00 |\n| 4 x copy | 3602 | 0.25 |"]),
     ("vllm", ["| short | vLLM | bfloat16 | 2 x 1 threads | 2554 |", "| short | 3.25 | 2.50 |"]),
+    ("policy_losses", ["| gspo | 0.39 | 1.07 | 0.45 | 2.40 | 3e-08 | 2e-08 |"]),
+    ("step_parts", ["| grpo | 30 ms | 6.0 ms | 2400 ms | 1.5 % | – |",
+                    "| dynamo | 30 ms | 30 ms | 2400 ms | 2.5 % | 900 ms |"]),
+    ("chunked_logprobs", ["| Hone, in tiles | 576 | 18.3 | 576 | 18.3 |",
+                          "| TRL, whole | 4700 | 18.3 | more than 17920 | – |",
+                          "Largest difference of any form from the first, relative: 3e-06."]),
     ("recovery", ["| driver | embedded | 9 | 1.2 | 3.5 |"]),
 ])
 def test_a_block_holds_what_the_results_say(name: str, lines: list[str]) -> None:
@@ -106,5 +127,6 @@ def test_what_is_printed_leaves_raw_values_out() -> None:
     assert without_raw({"a": 1, "raw": 2, "b": {"raw": [1], "c": [3]}}) == {"a": 1, "b": {"c": [3]}}
 
 
-def test_the_readme_has_marks_that_render() -> None:
-    render(Path("README.md").read_text(), RESULTS)
+@pytest.mark.parametrize("page", PAGES, ids=str)
+def test_pages_have_marks_that_render(page: Path) -> None:
+    assert "<!-- bench:" in render(page.read_text(), RESULTS)

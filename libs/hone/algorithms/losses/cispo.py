@@ -24,6 +24,6 @@ def cispo(inputs: LossInputs, params: CispoParams, state: State) -> "tuple[Tenso
     weight = ratio.clamp(params.floor, params.cap)
     return -weight * inputs.advantage * inputs.logp, state, {
         "ratio_mean": float(ratio.mean()),
-        "ratio_max": float(ratio.max()),
+        "ratio_max": float(ratio.amax()),
         "bounded_fraction": float((weight != ratio).float().mean()),
     }

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from hone.algorithms.losses.inputs import LossInputs
+from hone.algorithms.losses.inputs import LossInputs, bounded_ratio
 from hone.algorithms.method import Metrics, Params, State
 
 if TYPE_CHECKING:
@@ -30,17 +30,26 @@ class ClipHigherParams(ClipParams):
 
 def clip(inputs: LossInputs, params: ClipParams, state: State) -> "tuple[Tensor, State, Metrics]":
     """-min(rho A, clip(rho, 1 - low, 1 + high) A)."""
-    ratio = inputs.ratio()
+    loss, metrics = clipped(inputs, *bounded_ratio(inputs.log_ratio()), params)
+    return loss, state, metrics
+
+
+def clipped(inputs: LossInputs, ratio: "Tensor", bounded: "Tensor", params: ClipParams) -> "tuple[Tensor, Metrics]":
+    """Return -min(r A, clip(r, 1 - low, 1 + high) A), and its figures.
+
+    r is `ratio` in value, and in gradient by logp too, or 0 where `bounded` is 1; both [M], without gradient.
+    """
     free = ratio * inputs.advantage
-    clipped = ratio.clamp(1 - params.low, 1 + params.high) * inputs.advantage
-    return -free.minimum(clipped), state, ratio_metrics(ratio, clipped < free)
+    least = free.minimum(ratio.clamp(1 - params.low, 1 + params.high) * inputs.advantage)
+    stopped, loss = (free - least).sign_(), -least
+    return inputs.carried(loss, loss, stopped.maximum(bounded)), ratio_metrics(ratio, stopped)
 
 
-def ratio_metrics(ratio: "Tensor", clipped: "Tensor") -> Metrics:
+def ratio_metrics(ratio: "Tensor", stopped: "Tensor") -> Metrics:
     """Mean and largest ratio, and the fraction of tokens whose gradient is stopped."""
     detached = ratio.detach()
     return {
         "ratio_mean": float(detached.mean()),
-        "ratio_max": float(detached.max()),
-        "clip_fraction": float(clipped.float().mean()),
+        "ratio_max": float(detached.amax()),
+        "clip_fraction": float(stopped.float().mean()),
     }

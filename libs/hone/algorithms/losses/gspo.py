@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from hone.algorithms.losses.clip import ClipParams, ratio_metrics
-from hone.algorithms.losses.inputs import MAX_LOG_RATIO, LossInputs
+from hone.algorithms.losses.clip import ClipParams, clipped
+from hone.algorithms.losses.inputs import LossInputs, bounded_ratio
 from hone.algorithms.method import Metrics, State
 
 if TYPE_CHECKING:
@@ -30,9 +30,7 @@ def gspo(inputs: LossInputs, params: GspoParams, state: State) -> "tuple[Tensor,
     s_i = exp(clamp(mean over the trajectory of logp - logp_old, -20, 20)). Every token of a trajectory has to be in
     the inputs. A token's gradient is -s_i A inside the band; the mean over the trajectory supplies 1 / tokens.
     """
-    mean = inputs.trajectory_means((inputs.logp - inputs.logp_old).detach())
-    # The sum is the mean in value and logp in gradient, so that the clamp stops both.
-    ratio = (mean + (inputs.logp - inputs.logp.detach())).clamp(-MAX_LOG_RATIO, MAX_LOG_RATIO).exp()
-    free = ratio * inputs.advantage
-    clipped = ratio.clamp(1 - params.low, 1 + params.high) * inputs.advantage
-    return -free.minimum(clipped), state, ratio_metrics(ratio, clipped < free)
+    mean, place = inputs.trajectory_means(inputs.log_ratio())
+    ratio, bounded = (values.index_select(0, place) for values in bounded_ratio(mean))
+    loss, metrics = clipped(inputs, ratio, bounded, params)
+    return loss, state, metrics

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from hone.algorithms.losses.inputs import LossInputs
+from hone.algorithms.losses.inputs import LossInputs, bounded_ratio
 from hone.algorithms.method import Metrics, Params, State
 
 if TYPE_CHECKING:
@@ -23,12 +23,11 @@ def sapo(inputs: LossInputs, params: SapoParams, state: State) -> "tuple[Tensor,
 
     With s the sigmoid, a token's gradient is -rho A * gate, gate = 4 s (1 - s).
     """
-    ratio, advantage = inputs.ratio(), inputs.advantage
-    tau = advantage.new_full(advantage.shape, params.tau_neg).masked_fill(advantage > 0, params.tau_pos)
-    soft = (tau * (ratio - 1)).sigmoid()
-    gate = (4 * soft * (1 - soft)).detach()
-    return -(4 / tau) * soft * advantage, state, {
-        "ratio_mean": float(ratio.detach().mean()),
-        "ratio_max": float(ratio.detach().max()),
-        "gate_mean": float(gate.mean()),
-    }
+    advantage = inputs.advantage
+    ratio, bounded = bounded_ratio(inputs.log_ratio())
+    tau = advantage.sign().clamp_(min=0).mul_(params.tau_pos - params.tau_neg).add_(params.tau_neg)
+    soft = (ratio - 1).mul_(tau).sigmoid_()
+    gate = (1 - soft).mul_(soft).mul_(4)
+    metrics = {"ratio_mean": float(ratio.mean()), "ratio_max": float(ratio.amax()), "gate_mean": float(gate.mean())}
+    loss = (-4 / tau).mul_(soft).mul_(advantage)
+    return inputs.carried(loss, -gate.mul_(ratio).mul_(advantage), bounded), state, metrics

@@ -1,0 +1,86 @@
+"""Log-probabilities and entropies over a vocabulary of 152 thousand: peak memory and time, in parts and all at once.
+
+    python -m benchmarks.chunked_logprobs [--tokens M ...] [--repetitions N] [--out FILE]
+
+Forward and backward of one layer under the vocabulary, one thread, each form in a process of its own
+(benchmarks.probes.logprobs), one after the other. Log-probabilities, entropies and every gradient have to agree within
+1e-5 of their largest value. A form that asks for more memory than is free is told as such.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import psutil
+import safetensors.torch
+
+from benchmarks.machine import provenance
+from benchmarks.probes.logprobs import FORMS, HIDDEN, VOCABULARY
+from benchmarks.results import RESULTS, store
+
+TOKENS = (2048, 8192)
+TOLERANCE = 1e-5
+_SPARED_GIB = 2.0
+
+
+class Disagreement(RuntimeError):
+    """Two forms that should compute the same do not; the message says where."""
+
+
+def measured(form: str, tokens: int, repetitions: int, values: Path) -> dict[str, Any]:
+    """Return what a form's own process tells. Raises CalledProcessError."""
+    limit_gib = psutil.virtual_memory().available / 2**30 - _SPARED_GIB
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.probes.logprobs", "--form", form, "--tokens", str(tokens),
+         "--repetitions", str(repetitions), "--limit-gib", f"{limit_gib:.1f}", "--values", str(values)],
+        check=True, stdout=subprocess.PIPE, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
+    told: dict[str, Any] = json.loads(done.stdout)
+    return told
+
+
+def gaps(left: Path, right: Path) -> dict[str, float]:
+    """Return how far each tensor that two forms computed is apart, as a share of its largest value."""
+    ours, theirs = safetensors.torch.load_file(left), safetensors.torch.load_file(right)
+    return {name: float((values - theirs[name]).abs().max() / values.abs().max()) for name, values in ours.items()}
+
+
+def agreed(form: str, found: dict[str, float]) -> float:
+    """Return the largest of the gaps. Raises Disagreement where one is beyond the tolerance."""
+    for name, gap in found.items():
+        if not gap <= TOLERANCE:
+            raise Disagreement(f"{form}: {name} is {gap:.1e} apart, expected at most {TOLERANCE}")
+    return max(found.values())
+
+
+def compared(tokens: int, repetitions: int) -> dict[str, dict[str, Any]]:
+    """Return every form's figures, and how far it is from the first."""
+    figures: dict[str, dict[str, Any]] = {}
+    with TemporaryDirectory() as scratch:
+        first = Path(scratch, "first.safetensors")
+        for form in FORMS:
+            values = Path(scratch, "other.safetensors") if figures else first
+            figures[form] = {"says": FORMS[form].says, **measured(form, tokens, repetitions, values)}
+            if "peak_mib" in figures[form]:
+                figures[form]["gap"] = agreed(form, gaps(first, values))
+    return figures
+
+
+def main() -> None:
+    """Measure every form at every size and store what came out."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tokens", type=int, nargs="+", default=TOKENS)
+    parser.add_argument("--repetitions", type=int, default=3)
+    parser.add_argument("--out", type=Path, default=RESULTS / "chunked_logprobs.json")
+    chosen = parser.parse_args()
+    began = provenance()
+    sizes = {str(tokens): compared(tokens, chosen.repetitions) for tokens in chosen.tokens}
+    store(chosen.out, {**began, "vocabulary": VOCABULARY, "hidden": HIDDEN, "tokens": sizes})
+
+
+if __name__ == "__main__":
+    main()
