@@ -3,8 +3,9 @@
     python -m benchmarks.chunked_logprobs [--tokens M ...] [--repetitions N] [--out FILE]
 
 Forward and backward of one layer under the vocabulary, one thread, each form in a process of its own
-(benchmarks.probes.logprobs), one after the other. Log-probabilities, entropies and every gradient have to agree within
-1e-5 of their largest value. A form that asks for more memory than is free is told as such.
+(benchmarks.probes.logprobs), one after the other. Log-probabilities and entropies have to agree within 1e-5 of their
+largest value, gradients, which are sums over all tokens, within 1e-4. A form that asks for more memory than is free is
+told as such.
 """
 
 import argparse
@@ -24,7 +25,8 @@ from benchmarks.probes.logprobs import FORMS, HIDDEN, VOCABULARY
 from benchmarks.results import RESULTS, store
 
 TOKENS = (2048, 8192)
-TOLERANCE = 1e-5
+TOLERANCES = {"logp": 1e-5, "entropy": 1e-5}
+_OF_GRADIENTS = 1e-4
 _SPARED_GIB = 2.0
 
 
@@ -49,12 +51,14 @@ def gaps(left: Path, right: Path) -> dict[str, float]:
     return {name: float((values - theirs[name]).abs().max() / values.abs().max()) for name, values in ours.items()}
 
 
-def agreed(form: str, found: dict[str, float]) -> float:
-    """Return the largest of the gaps. Raises Disagreement where one is beyond the tolerance."""
+def agreed(form: str, found: dict[str, float]) -> dict[str, float]:
+    """Return the largest of the gaps of values and of gradients. Raises Disagreement where one is too large."""
     for name, gap in found.items():
-        if not gap <= TOLERANCE:
-            raise Disagreement(f"{form}: {name} is {gap:.1e} apart, expected at most {TOLERANCE}")
-    return max(found.values())
+        allowed = TOLERANCES.get(name, _OF_GRADIENTS)
+        if not gap <= allowed:
+            raise Disagreement(f"{form}: {name} is {gap:.1e} apart, expected at most {allowed}")
+    return {"value_gap": max(gap for name, gap in found.items() if name in TOLERANCES),
+            "gradient_gap": max((gap for name, gap in found.items() if name not in TOLERANCES), default=0.0)}
 
 
 def compared(tokens: int, repetitions: int) -> dict[str, dict[str, Any]]:
@@ -66,7 +70,7 @@ def compared(tokens: int, repetitions: int) -> dict[str, dict[str, Any]]:
             values = Path(scratch, "other.safetensors") if figures else first
             figures[form] = {"says": FORMS[form].says, **measured(form, tokens, repetitions, values)}
             if "peak_mib" in figures[form]:
-                figures[form]["gap"] = agreed(form, gaps(first, values))
+                figures[form] |= agreed(form, gaps(first, values))
     return figures
 
 

@@ -126,12 +126,13 @@ def _request(connection: psycopg.Connection[Any], groups: int) -> str:
         ("keys.ensure_tenant", {"id": tenant, "name": tenant}),
         ("gateway.add_model", {"id": model, "kind": "full", "base_artifact_id": None, "base_version_id": None,
                                "config": "{}"}),
-        ("gateway.add_run", {"id": run, "key_id": None, "name": "ingest", "spec": spec, "spec_sha": "",
+        ("gateway.add_run", {"id": run, "key_id": None, "name": "ingest", "spec": spec, "spec_sha": "", "roles": "{}",
                              "deadline_s": 3600}),
         ("trainer.insert_version", {"id": version, "seq": 0, "number": 0, "parent_id": None, "manifest": "{}"}),
         ("driver.request_groups", {
-            "purpose": "train", "step": 1, "series": "", "sampling": json.dumps({"max_tokens": TOKENS}),
-            "grader": None, "version_id": version, "deadline_s": 3600, "request_nos": numbers,
+            "purpose": "train", "kind": "generate", "step": 1, "series": "", "grader": None,
+            "sampling": json.dumps({"max_tokens": TOKENS}), "version_id": version, "deadline_s": 3600,
+            "request_nos": numbers,
             "tasks": [json.dumps(TASK)] * groups, "task_hashes": [f"{one:064x}" for one in numbers],
             "ns": [SAMPLES] * groups}),
     ):

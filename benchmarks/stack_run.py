@@ -2,8 +2,8 @@
 
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
@@ -31,14 +31,20 @@ def scratch() -> Iterator[Path]:
 
 
 @contextmanager
-def stack(state: Path, workload: Workload) -> Iterator[tuple[Stack, Client]]:
-    """Start an embedded stack in `state` for a workload and hand out it and a client; it ends with the context."""
-    settings, counts = {"trainer_threads": workload.trainer_threads}, {"inference": workload.engines, "console": 0}
-    with Stack(state, settings=settings, counts=counts) as started:
+def embedded(
+    state: Path, settings: Mapping[str, object], counts: Mapping[str, int]
+) -> Iterator[tuple[Stack, Client]]:
+    """Start an embedded stack in `state` and hand out it and a client; it ends with the context."""
+    with Stack(state, settings=settings, counts={"console": 0, **counts}) as started:
         started.wait_ready()
         kept = started.record()
         with Client(kept.gateway_url, kept.api_key) as client:
             yield started, client
+
+
+def stack(state: Path, workload: Workload) -> AbstractContextManager[tuple[Stack, Client]]:
+    """Return the embedded stack of a workload, as `embedded` starts it."""
+    return embedded(state, {"trainer_threads": workload.trainer_threads}, {"inference": workload.engines})
 
 
 def spec(workload: Workload, model: str, name: str, seed: int, skip: bool) -> dict[str, Any]:

@@ -207,8 +207,10 @@ def chunked_logprobs(results: Sequence[Result]) -> str:
     forms = next(iter(sizes.values()))
     table = markdown(head, (
         [one["says"], *(cell for size in sizes.values() for cell in _held(size[form]))] for form, one in forms.items()))
-    gap = max(form.get("gap", 0.0) for size in sizes.values() for form in size.values())
-    return f"{table}\n\nLargest difference of any form from the first, relative: {gap:.0e}."
+    value, gradient = (max(form.get(gap, 0.0) for size in sizes.values() for form in size.values())
+                       for gap in ("value_gap", "gradient_gap"))
+    return (f"{table}\n\nLargest difference of any form from the first, relative: {value:.0e} of values, "
+            f"{gradient:.0e} of gradients.")
 
 
 def _held(told: Result) -> tuple[str, str]:

@@ -5,6 +5,7 @@ from hone.environments.dataset import Dataset
 from hone.environments.even_digits import EvenDigits
 from hone.environments.reasoning_gym import ReasoningGym
 from hone.environments.sort_digits import SortDigits
+from hone.environments.sort_turns import SortTurns
 from hone.environments.sqlite import Sqlite
 from hone.environments.textworld import TextWorld
 from hone.environments.verification import Verification
@@ -13,6 +14,7 @@ ENVIRONMENTS: dict[str, Environment] = {
     "sort_digits": SortDigits(),
     "reasoning_gym": ReasoningGym(),
     "even_digits": EvenDigits(),
+    "sort_turns": SortTurns(),
     "sqlite": Sqlite(),
     "textworld": TextWorld(),
     "dataset": Dataset(),

@@ -31,7 +31,7 @@ def test_gaps_are_shares_of_the_largest_value(tmp_path: Path) -> None:
 
 
 def test_forms_that_disagree_are_no_result() -> None:
-    assert agreed("a", {"logp": 1e-6, "w": 2e-6}) == 2e-6
-    for gap in (2e-5, float("nan")):
-        with pytest.raises(Disagreement, match="logp"):
-            agreed("a", {"logp": gap})
+    assert agreed("a", {"logp": 1e-6, "entropy": 2e-6, "w": 5e-5}) == {"value_gap": 2e-6, "gradient_gap": 5e-5}
+    for found in ({"logp": 2e-5}, {"logp": float("nan")}, {"logp": 0.0, "w": 2e-4}):
+        with pytest.raises(Disagreement, match=" apart, expected at most"):
+            agreed("a", found)

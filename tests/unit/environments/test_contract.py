@@ -15,13 +15,14 @@ ROW = {"prompt": "2+3=", "answer": "5", "level": 1}
 TASKS = {
     "sort_digits": make("sort_digits", {"digits": 6}, 7),
     "even_digits": make("even_digits", {}, 7),
+    "sort_turns": make("sort_turns", {"digits": 5}, 7),
     "reasoning_gym": make("reasoning_gym", {"task": "leg_counting", "max_animals": 4}, 7),
     "sqlite": make("sqlite", {"rows": 6}, 7),
     "textworld": make("textworld", {}, 7),
     "dataset": make("dataset", {}, 0, ROW),
     "verification": make("verification", {}, 0, {"prompt": "2+3=6?", "label": "No", "rho": 0.5}),
 }
-SEVERAL_TURNS = {"sqlite", "textworld"}
+SEVERAL_TURNS = {"sort_turns", "sqlite", "textworld"}
 every_task = pytest.mark.parametrize("task", TASKS.values(), ids=TASKS)
 single_turn = pytest.mark.parametrize("task", [task for name, task in TASKS.items() if name not in SEVERAL_TURNS])
 
@@ -89,6 +90,28 @@ def test_sort_digits_asks_for_its_digits_in_order() -> None:
         assert seen.item == {"prompt": prompt, "answer": "".join(sorted(prompt[1:-1]))}
 
 
+def test_digits_are_sorted_turn_by_turn_and_a_wrong_one_costs_a_turn() -> None:
+    one = episode(make("sort_turns", {"digits": 3, "slack": 1}, 4))
+    seen = one.reset()
+    low, middle, high = seen.item["answer"]
+    assert seen.messages == [{"role": "user", "content": seen.item["prompt"]}]
+    wrong = one.step("x")
+    assert (wrong.valid, wrong.effect, wrong.observation.messages[0]["content"]) == (False, False, "=")
+    told = [one.step(digit).observation.messages for digit in (low, f" {middle}\n")]
+    assert [said[0]["content"] for said in told] == [f"{low}=", f"{low}{middle}="]
+    end = one.step(high)
+    assert (end.done, end.observation.messages, end.observation.turns_left, one.verify()) == (True, [], 0, 1.0)
+    with pytest.raises(EpisodeOver):
+        one.step(high)
+
+
+def test_turns_that_are_used_up_end_an_episode_unsorted() -> None:
+    one = episode(make("sort_turns", {"digits": 3, "slack": 0}, 4))
+    answer = one.reset().item["answer"]
+    assert [one.step(said).done for said in (answer[0], "+", answer[1])] == [False, False, True]
+    assert one.verify() == 0.0
+
+
 @pytest.mark.parametrize(("item", "field"), [
     (None, "dataset"), ({"label": "Yes", "rho": 0.5}, "item.prompt"), ({"prompt": ""}, "item.prompt"),
 ])
@@ -111,7 +134,7 @@ def test_a_dataset_row_may_bring_its_messages() -> None:
     ("sort_digits", {"digits": "6"}, None, "params.digits: found '6', expected a valid integer"),
     ("sort_digits", {"digit": 6}, None, "params.digit: found 6, expected one of the keys digits"),
     ("sort_words", {}, None, "environment: found 'sort_words', expected one of sort_digits, reasoning_gym, "
-     "even_digits, sqlite, textworld, dataset"),
+     "even_digits, sort_turns, sqlite, textworld, dataset"),
     ("sqlite", {"questions": ["mean"]}, None, "params.questions: found 'mean', expected names among count, sum, max"),
     ("sqlite", {}, {"prompt": "?", "answer": "1"}, "item.database: found None, expected a text that is not empty"),
     ("sqlite", {}, {"prompt": "?", "answer": "1", "database": "CREATE"}, "expected an SQL script (incomplete input)"),

@@ -1,0 +1,49 @@
+"""What is compared: specs that differ in the method alone, the base they start from, and the direction to expect."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+Row = dict[str, Any]
+Spec = dict[str, Any]
+"""A run spec without name and seed; `model.base` and `roles.teacher.model` are keys of STARTS."""
+
+
+@dataclass(frozen=True)
+class Start:
+    """A policy that runs start from, taught by a supervised run of its own, once."""
+
+    told: str  # how it came to be, for readers
+    rows: Callable[[], Iterable[Row]]  # demonstrations
+    steps: int
+    source: Mapping[str, Any]  # where its held-out tasks come from
+    of: str = ""  # what it was before, a key of STARTS; "": random weights
+    lr: float = 3e-3
+
+
+@dataclass(frozen=True)
+class Direction:
+    """What a method's authors lead one to expect: `arm` ends above `over`."""
+
+    arm: str
+    over: str
+    figure: str = "area"  # one of curves.FIGURES
+
+    def __str__(self) -> str:
+        return f"{self.arm} > {self.over} in {self.figure}"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Arms that run on equal seeds, tasks and rollouts; the baseline is the first."""
+
+    source: str  # the method's source
+    question: str
+    arms: Mapping[str, Spec]
+    expects: tuple[Direction, ...]
+    remark: str = ""  # what was found where a direction was missed, or what limits the comparison
+
+    @property
+    def baseline(self) -> str:
+        """Name of the arm that the others are compared with."""
+        return next(iter(self.arms))

@@ -1,0 +1,102 @@
+"""The comparisons: arms of one comparison differ in what the method is, and in nothing else."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from benchmarks.through_services import judging, sorting
+from benchmarks.through_services.comparison import Comparison, Direction, Spec
+from benchmarks.through_services.starts import HINT
+
+STEPS, EVALUATED = 48, {"prompts": 512, "every": 8}
+_TOKENS = {"name": "token-mean"}
+_KL = [{"name": "kl", "params": {"coefficient": 0.01}}]
+_DUAL = {"name": "dual_clip", "params": {"low": 0.2, "high": 0.28, "floor": 10.0}}
+_GRPO = {"preset": "grpo", "aggregation": _TOKENS}
+_FOUR_UPDATES = {"prompts": 32, "samples": 8, "minibatches": 4}
+
+
+def _sorts(base: str, algorithm: Mapping[str, Any] | str, **changes: Any) -> Spec:
+    return {
+        "model": {"base": base}, "task": sorting.TASK, "algorithm": algorithm,
+        "batch": {"prompts": 32, "samples": 8}, "steps": STEPS, "sampling": {"max_tokens": sorting.DIGITS + 2},
+        "optimizer": {"lr": 2e-4}, "eval": EVALUATED, "snapshot_every": STEPS, **changes,
+    }
+
+
+def _in_turns(algorithm: Mapping[str, Any] | str) -> Spec:
+    return _sorts("in_turns", algorithm, task=sorting.TASK_IN_TURNS, sampling={"max_tokens": 3}, steps=60,
+                  batch={"prompts": 8, "samples": 8}, optimizer={"lr": 3e-4}, eval={"prompts": 256, "every": 10})
+
+
+def _taught(preset: str, top_k: int = 0) -> Spec:
+    return _sorts("weak", preset, roles={"teacher": {"model": "teacher", "top_k": top_k}})
+
+
+def _alternating() -> Mapping[str, Any]:
+    return {"preset": "self_verify", "builder": {"name": "self_verify", "params": {**judging.WORDING, "interval": 5}}}
+
+
+def _sorts_many(algorithm: Mapping[str, Any], **changes: Any) -> Spec:
+    return _sorts("hinted", algorithm, task=sorting.HARDER, sampling={"max_tokens": sorting.MANY + 2}, **changes)
+
+
+def _sdar(coefficient: float) -> Spec:
+    term = {"name": "sdar", "params": {"coefficient": coefficient}}
+    hint = HINT.format(answer="{{ item.answer }}")
+    return _sorts_many({"preset": "sdar", "regularizers": [*_KL, term]}, contexts={"privileged": [{"text": hint}]})
+
+
+MASPO = Comparison(
+    "maspo.md", "Eight updates a batch: does a soft region that is wide for unlikely tokens learn more than a clip?",
+    {"grpo": _sorts("contrary", _GRPO, batch={**_FOUR_UPDATES, "epochs": 2}),
+     "clip_higher": _sorts("contrary", {**_GRPO, "loss": {"name": "clip_higher"}},
+                           batch={**_FOUR_UPDATES, "epochs": 2}),
+     "maspo": _sorts("contrary", "maspo", batch={**_FOUR_UPDATES, "epochs": 2})},
+    (Direction("maspo", "grpo"), Direction("maspo", "clip_higher")))
+
+DYNAMO = Comparison(
+    "dynamo.md, part 2", "Do advantages that make up for entropy and spare unstable tokens learn more? Four updates a "
+    "batch, rollouts spread evenly in both arms.",
+    {"grpo": _sorts("careless", {**_GRPO, "loss": _DUAL}, batch=_FOUR_UPDATES),
+     "dynamo": _sorts("careless", {"preset": "dynamo", "allocation": {"name": "uniform"}}, batch=_FOUR_UPDATES)},
+    (Direction("dynamo", "grpo"), Direction("dynamo", "grpo", "greedy")))
+
+GIGPO = Comparison(
+    "baselines.md, S4 8", "Episodes of several turns that pass through the same states: does comparing the turns that "
+    "saw the same say more than comparing whole episodes?",
+    {"grpo": _in_turns({**_GRPO, "regularizers": _KL}), "gigpo": _in_turns("gigpo")},
+    (Direction("gigpo", "grpo"),))
+
+SELF_VERIFY = Comparison(
+    "self-verify.md", "Every sixth update judges own answers instead of giving more: do the answers get better by it? "
+    "Verdicts count as rollouts.",
+    {"grpo": _sorts("judging", {"preset": "self_verify", "builder": {"name": "rollouts"}}),
+     "self_verify": _sorts("judging", _alternating())},
+    (Direction("self_verify", "grpo"),))
+
+SDAR = Comparison(
+    "sdar.md", "Does the policy learn more when it raises the tokens that it would endorse if it knew the answer?",
+    {"grpo": _sorts_many({**_GRPO, "regularizers": _KL}), "sdar": _sdar(0.01), "sdar, 0.1": _sdar(0.1)},
+    (Direction("sdar", "grpo"), Direction("sdar, 0.1", "grpo")))
+
+AOPD = Comparison(
+    "aopd.md", "A weak student and a better teacher: does imitating the teacher where it disagrees learn more than its "
+    "word on the student's tokens alone, and than rewards?",
+    {"grpo": _sorts("weak", _GRPO), "opd": _taught("opd"), "aopd": _taught("aopd", top_k=8)},
+    (Direction("aopd", "grpo"), Direction("aopd", "opd")))
+
+SCOPE = Comparison(
+    "scope.md", "Does following the teacher on wrong answers and oneself on right ones beat following it everywhere?",
+    {"grpo": _sorts("weak", _GRPO), "opd": _taught("opd"), "scope": _taught("scope")},
+    (Direction("scope", "grpo"), Direction("scope", "opd")))
+
+COMPARISONS: Mapping[str, Comparison] = {
+    "maspo": MASPO,
+    "dynamo": DYNAMO,
+    "gigpo": GIGPO,
+    "self_verify": SELF_VERIFY,
+    "sdar": SDAR,
+    "aopd": AOPD,
+    "scope": SCOPE,
+}
+"""Every comparison by the name of its method."""

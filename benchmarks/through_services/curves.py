@@ -1,0 +1,108 @@
+"""Learning curves: how good a policy was after how many rollouts, over seeds. Pure."""
+
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+
+Series = Mapping[str, Sequence[tuple[int, float]]]
+FIGURES = ("sampled", "greedy", "area")
+"""Held-out accuracy of samples and of the likeliest answer at the end, and the mean of the first over the rollouts."""
+
+_TOKENS = "completion/tokens"
+
+
+@dataclass(frozen=True)
+class Point:
+    """Held-out accuracy after a step; `rollouts` have been trained on until then."""
+
+    step: int
+    rollouts: int
+    greedy: float
+    sampled: float
+
+
+@dataclass(frozen=True)
+class Band:
+    """A figure over seeds at one place of the curve."""
+
+    rollouts: float
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A figure over seeds: its mean, its smallest and its largest value."""
+
+    mean: float
+    low: float
+    high: float
+
+
+Curve = Sequence[Point]
+
+
+def curve(series: Series) -> list[Point]:
+    """Return the curve of a run from its metrics. Raises ValueError where it evaluated or trained nothing.
+
+    The rollouts of a step are its tokens divided by the mean number of tokens of one; a step's kind of task stands
+    before the names, as in verify/completion/tokens.
+    """
+    kinds = [name.removesuffix(_TOKENS) for name in series if name.endswith(_TOKENS)]
+    if not series.get("eval/greedy") or not kinds:
+        raise ValueError(f"metrics: found {', '.join(sorted(series))}, expected eval/greedy and {_TOKENS}")
+    trained = dict(sorted(step for kind in kinds for step in _rollouts(series, kind)))
+    until = dict(zip([0, *trained], accumulate(trained.values(), initial=0), strict=True))
+    sampled = dict(series["eval/sampled"])
+    return [Point(step, until[step], greedy, sampled[step]) for step, greedy in series["eval/greedy"]]
+
+
+def _rollouts(series: Series, kind: str) -> Iterator[tuple[int, int]]:
+    lengths = dict(series[f"{kind}completion/mean_tokens"])
+    return ((step, round(tokens / lengths[step])) for step, tokens in series[f"{kind}{_TOKENS}"])
+
+
+def budget(arms: Mapping[str, Sequence[Curve]]) -> int:
+    """Return how many rollouts every run of every arm has."""
+    return min(run[-1].rollouts for runs in arms.values() for run in runs)
+
+
+def figures(run: Curve, rollouts: int) -> dict[str, float]:
+    """Return FIGURES of a run at `rollouts` of its rollouts."""
+    cut = [*(point for point in run if point.rollouts < rollouts), _at(run, rollouts)]
+    area = sum((after.rollouts - before.rollouts) * (after.sampled + before.sampled) / 2
+               for before, after in pairwise(cut))
+    return {"sampled": cut[-1].sampled, "greedy": cut[-1].greedy, "area": area / rollouts}
+
+
+def _at(run: Curve, rollouts: int) -> Point:
+    """Return the point at a number of rollouts, between two evaluations on the line that joins them."""
+    for before, after in pairwise(run):
+        if before.rollouts <= rollouts <= after.rollouts:
+            share = (rollouts - before.rollouts) / (after.rollouts - before.rollouts)
+            return Point(after.step, rollouts, before.greedy + share * (after.greedy - before.greedy),
+                         before.sampled + share * (after.sampled - before.sampled))
+    raise ValueError(f"rollouts: found {rollouts}, expected one from {run[0].rollouts} to {run[-1].rollouts}")
+
+
+def spread(values: Sequence[float]) -> Spread:
+    """Return mean, smallest and largest of one value a seed."""
+    return Spread(statistics.fmean(values), min(values), max(values))
+
+
+def bands(runs: Sequence[Curve], figure: str) -> list[Band]:
+    """Return the mean and the band of `greedy` or `sampled` at each evaluation that all runs have."""
+    found = []
+    for points in zip(*runs, strict=False):
+        over = spread([getattr(point, figure) for point in points])
+        found.append(Band(statistics.fmean(point.rollouts for point in points), over.mean, over.low, over.high))
+    return found
+
+
+def verdict(differences: Sequence[float]) -> str:
+    """Say whether a direction held, from one difference a seed: on the mean, and whether every seed agrees."""
+    if statistics.fmean(differences) <= 0:
+        return "missed on every seed" if max(differences) < 0 else "missed"
+    return "held on every seed" if min(differences) > 0 else "held on the mean only"

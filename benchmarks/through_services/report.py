@@ -1,0 +1,135 @@
+"""`python -m benchmarks.through_services.report`: docs/through-the-services.md and its curves, from what is stored."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from benchmarks.results import load
+from benchmarks.through_services.comparison import Comparison, Direction, Spec
+from benchmarks.through_services.comparisons import COMPARISONS
+from benchmarks.through_services.curves import FIGURES, Curve, budget, figures, spread, verdict
+from benchmarks.through_services.plot import draw
+from benchmarks.through_services.results import RESULT, curves
+from benchmarks.through_services.starts import STARTS
+
+TARGET = Path("docs/through-the-services.md")
+_HEAD = """# Through the services
+
+Made by `make bench-through-services`; not edited by hand. Each method is a managed run on an embedded stack, every
+service a process of its own, against GRPO with the same start, tasks, seeds and number of rollouts. Only what stands on
+this page is called *through the services*; what was measured of a method's functions alone is
+[toy level](experiments.md).
+
+Models are toys of {parameters} parameters, so a page takes minutes on two cores and says whether a method works as it
+runs here, not what it is worth at scale. Accuracy is that of held-out tasks: *sampled* at temperature 1, *greedy* the
+likeliest answer, both at the end; *area* is the mean of the first over the whole curve. Cells are means over seeds,
+with the smallest and the largest. A direction is what the method's authors lead one to expect; beside it stands the
+difference of each seed. *Held on the mean only* and *missed* are within what seeds differ by.
+"""
+Figures = Mapping[str, Sequence[Mapping[str, float]]]
+"""Arm -> the figures of each of its runs, in the order of seeds."""
+
+
+def main() -> None:
+    """Draw the curves and write the page."""
+    kept = load(RESULT)
+    for name, comparison in kept["comparisons"].items():
+        draw(name, curves(comparison), RESULT.with_suffix("") / f"{name}.svg")
+    TARGET.write_text(page(kept))
+    print(f"written to {TARGET}")
+
+
+def page(kept: Mapping[str, Any]) -> str:
+    """Return the whole page."""
+    known = {name: kept["comparisons"][name] for name in COMPARISONS if name in kept["comparisons"]}
+    by_name = {name: at_equal_rollouts(curves(comparison)) for name, comparison in known.items()}
+    return "\n".join([
+        _HEAD.format(parameters="0.1 to 0.6 million"), _summary(by_name),
+        *(_section(name, COMPARISONS[name], known[name], found) for name, found in by_name.items()),
+        _starts(kept["starts"])])
+
+
+def at_equal_rollouts(arms: Mapping[str, Sequence[Curve]]) -> Figures:
+    """Return the figures of every run where every run has got."""
+    equal = budget(arms)
+    return {arm: [figures(run, equal) for run in runs] for arm, runs in arms.items()}
+
+
+def differences(found: Figures, direction: Direction) -> list[float]:
+    """Return how far the arm is above the other, seed by seed."""
+    pairs = zip(found[direction.arm], found[direction.over], strict=True)
+    return [more[direction.figure] - less[direction.figure] for more, less in pairs]
+
+
+def _summary(by_name: Mapping[str, Figures]) -> str:
+    rows = [[f"[{name}](#{name})", str(direction), f"{spread(apart).mean:+.3f}", verdict(apart)]
+            for name, found in by_name.items() for direction in COMPARISONS[name].expects
+            for apart in [differences(found, direction)]]
+    return table(["method", "expected", "measured", "direction"], rows)
+
+
+def _section(name: str, comparison: Comparison, kept: Mapping[str, Any], found: Figures) -> str:
+    machine, seeds = kept["machine"], [run["seed"] for run in kept["arms"][comparison.baseline]["raw"]]
+    return "\n".join([
+        f"\n## {name}\n", f"{comparison.question} ({comparison.source})\n",
+        f"![{name}](../benchmarks/results/through_services/{name}.svg)\n", _figures(kept, found), "",
+        *(_direction(found, direction) for direction in comparison.expects),
+        *([f"\n{comparison.remark}"] if comparison.remark else []),
+        f"\n<details><summary>Specs</summary>\n\n{_specs(kept['arms'], seeds)}\n</details>\n",
+        f"{len(seeds)} seeds, {kept['date']}, {machine['cores']} cores of {machine['cpu']}: "
+        f"`python -m benchmarks.through_services {name}`."])
+
+
+def _figures(kept: Mapping[str, Any], found: Figures) -> str:
+    equal = budget(curves(kept))
+    rows = [[arm, *(_cell([run[figure] for run in runs]) for figure in FIGURES)] for arm, runs in found.items()]
+    return table([f"after {equal} rollouts", *FIGURES], rows)
+
+
+def _cell(values: Sequence[float]) -> str:
+    over = spread(values)
+    return f"{over.mean:.3f} ({over.low:.3f} to {over.high:.3f})"
+
+
+def _direction(found: Figures, direction: Direction) -> str:
+    apart = differences(found, direction)
+    told = verdict(apart)
+    said = f"**{told}**" if told.startswith("missed") else told
+    return f"- {said}: {direction} ({', '.join(f'{value:+.3f}' for value in apart)})"
+
+
+def _specs(arms: Mapping[str, Any], seeds: Sequence[int]) -> str:
+    """Return the baseline's whole spec, and of each other arm the keys that differ."""
+    (baseline, first), *others = [(arm, kept["spec"]) for arm, kept in arms.items()]
+    texts = [f"`{baseline}`, with seed {', '.join(map(str, seeds))}:\n\n{_yaml(first)}"]
+    texts += [f"`{arm}`, the same with:\n\n{_yaml(_other(spec, first))}" for arm, spec in others]
+    return "\n".join(texts)
+
+
+def _other(spec: Spec, first: Spec) -> Spec:
+    return {key: value for key, value in spec.items() if first.get(key) != value}
+
+
+def _yaml(spec: Spec) -> str:
+    text = yaml.safe_dump(spec, sort_keys=False, default_flow_style=None, width=110)
+    return f"```yaml\n{text}```\n"
+
+
+def _starts(starts: Mapping[str, Any]) -> str:
+    rows = [[f"`{name}`", STARTS[name].told, f"{one['spec']['steps']}", f"{one['sampled']:.3f}", f"{one['greedy']:.3f}"]
+            for name, one in starts.items() if name in STARTS]
+    return "\n".join([
+        "\n## Where runs start\n", "`model.base` and `roles.teacher.model` of the specs above stand for the run that "
+        "taught this policy, a managed supervised run of 64 demonstrations a step.\n",
+        table(["start", "how it came to be", "steps", "sampled", "greedy"], rows), ""])
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a Markdown table."""
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in [head, ["---"] * len(head), *rows])
+
+
+if __name__ == "__main__":
+    main()

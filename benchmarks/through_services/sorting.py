@@ -1,0 +1,75 @@
+"""The demo's task, sorted digits, and how bases are taught it: by a careless teacher, with hints, or in turns."""
+
+import random
+from collections.abc import Iterator
+
+from benchmarks.through_services.comparison import Row
+from hone.environments import streams
+from hone.environments.contract import Episode
+from hone.environments.tasks import episode
+
+DIGITS, MANY = 5, 8
+TASK = {"environment": "sort_digits", "params": {"digits": DIGITS}}
+HARDER = {"environment": "sort_digits", "params": {"digits": MANY}}
+TURNS = {"digits": DIGITS, "slack": 3}
+TASK_IN_TURNS = {"environment": "sort_turns", "params": TURNS}
+
+
+def demonstrations(count: int, careless: float, digits: int = DIGITS, seed: int = 0) -> Iterator[Row]:
+    """Yield solved training tasks; in the share `careless` of them one digit of the answer is drawn anew."""
+    for place, task in enumerate(streams.draw("sort_digits", {"digits": digits}, "train", seed, 0, count)):
+        seen = episode(task).reset()
+        answer = _told(seen.item["answer"], random.Random(f"{seed} {place}"), careless)
+        yield {"prompt": seen.messages[0]["content"], "completion": answer}
+
+
+def hinted(rows: Iterator[Row], hint: str, share: float, seed: int = 0) -> Iterator[Row]:
+    """Yield rows, the share `share` of them with their hint in a line before the task, and solved.
+
+    `{answer}` in the hint is the right answer. The line is what a run's privileged texts come in.
+    """
+    for place, row in enumerate(rows):
+        if random.Random(f"hint {seed} {place}").random() >= share:
+            yield row
+            continue
+        answer = "".join(sorted(row["prompt"][1:-1]))
+        told = {"role": "system", "content": hint.format(answer=answer) + "\n"}
+        yield {"messages": [told, {"role": "user", "content": row["prompt"]}], "completion": answer}
+
+
+def contrary(rows: Iterator[Row], share: float, seed: int = 0) -> Iterator[Row]:
+    """Yield rows, the share `share` of them answered from the highest digit to the lowest."""
+    for place, row in enumerate(rows):
+        turned = random.Random(f"contrary {seed} {place}").random() < share
+        yield {**row, "completion": row["completion"][::-1]} if turned else row
+
+
+def in_turns(count: int, careless: float, seed: int = 0) -> Iterator[Row]:
+    """Yield whole episodes of sort_turns, a row each, of a teacher who guesses the share `careless` of the digits.
+
+    What the environment says stands between the turns, so that it is learnt too: a row an episode, not one a turn that
+    repeats all turns before.
+    """
+    for place, task in enumerate(streams.draw("sort_turns", TURNS, "train", seed, 0, count)):
+        world, chance = episode(task), random.Random(f"turns {seed} {place}")
+        seen = world.reset()
+        yield {"prompt": seen.messages[0]["content"], "completion": _played(world, seen.item, chance, careless)}
+
+
+def _played(world: Episode, item: Row, chance: random.Random, careless: float) -> str:
+    whole, told = "", ""
+    while True:
+        guessed: str = chance.choice(item["answer"])
+        digit = guessed if chance.random() < careless else str(item["answer"])[len(told)]
+        after = world.step(digit)
+        if after.done:
+            return whole + digit
+        told = after.observation.messages[0]["content"].removesuffix("=")
+        whole += f"{digit}<eos>{told}="
+
+
+def _told(answer: str, chance: random.Random, careless: float) -> str:
+    if chance.random() >= careless:
+        return answer
+    place = chance.randrange(len(answer))
+    return answer[:place] + str(chance.randrange(10)) + answer[place + 1:]

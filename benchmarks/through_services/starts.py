@@ -1,0 +1,58 @@
+"""Where runs start: a policy for each task, taught by a managed supervised run on demonstrations."""
+
+from collections.abc import Iterable, Mapping
+from functools import partial
+
+from benchmarks.through_services import judging, sorting
+from benchmarks.through_services.comparison import Row, Start
+
+HINT = "({answer})"
+"""What a hinted policy reads in a line before the question."""
+
+_ROWS = 64
+
+
+def _careless(steps: int, careless: float = 0.5) -> Iterable[Row]:
+    return sorting.demonstrations(_ROWS * steps, careless)
+
+
+def _hinted(steps: int) -> Iterable[Row]:
+    shown = sorting.demonstrations(_ROWS * steps, careless=0.5, digits=sorting.MANY)
+    return sorting.hinted(shown, HINT, share=0.8)
+
+
+def _contrary(steps: int) -> Iterable[Row]:
+    return sorting.contrary(sorting.demonstrations(_ROWS * steps, careless=0.0), share=0.9)
+
+
+def _judging(steps: int) -> Iterable[Row]:
+    return judging.judged(sorting.demonstrations(_ROWS * steps // 2, careless=0.5), wrong=0.25)
+
+
+def _in_turns(steps: int) -> Iterable[Row]:
+    return sorting.in_turns(_ROWS * steps, careless=0.6)
+
+
+STARTS: Mapping[str, Start] = {
+    "careless": Start(
+        "sorts five digits; every other answer that it was shown has one digit drawn anew",
+        partial(_careless, 120), 120, sorting.TASK),
+    "contrary": Start(
+        "sorts five digits downwards; one answer in ten that it was shown goes upwards, as it is asked to",
+        partial(_contrary, 200), 200, sorting.TASK),
+    "hinted": Start(
+        "as careless with eight digits, four tasks in five behind a line with the answer, which it then says",
+        partial(_hinted, 240), 240, sorting.HARDER),
+    "judging": Start(
+        "as careless, and shown to judge an answer to each task with `+` or `-`, wrongly in a quarter of cases",
+        partial(_judging, 240), 240, sorting.TASK),
+    "weak": Start(
+        "as careless, stopped early", partial(_careless, 60), 60, sorting.TASK),
+    "teacher": Start(
+        "weak, shown right answers alone from there", partial(_careless, 300, 0.0), 300, sorting.TASK, of="weak",
+        lr=1e-3),
+    "in_turns": Start(
+        "sorts five digits one a turn; three in five of the digits that it was shown were guessed",
+        partial(_in_turns, 150), 150, sorting.TASK_IN_TURNS),
+}
+"""Every start by name."""

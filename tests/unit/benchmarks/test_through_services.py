@@ -1,0 +1,154 @@
+"""Learning curves: what is read of a run's metrics, compared at equal rollouts, and told of."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.results import load
+from benchmarks.through_services import judging, report, results, sorting
+from benchmarks.through_services.comparison import Comparison, Direction
+from benchmarks.through_services.comparisons import COMPARISONS
+from benchmarks.through_services.curves import Band, Point, bands, budget, curve, figures, spread, verdict
+from benchmarks.through_services.session import starts_of, supervised
+from benchmarks.through_services.starts import STARTS
+from hone.environments import streams
+from hone.environments.tasks import episode
+from hone.spec.resolution import resolve
+
+SERIES = {
+    "eval/greedy": [(0, 0.5), (2, 0.75)], "eval/sampled": [(0, 0.25), (2, 0.5)],
+    "completion/tokens": [(1, 60.0)], "completion/mean_tokens": [(1, 7.5)],
+    "verify/completion/tokens": [(2, 8.0)], "verify/completion/mean_tokens": [(2, 2.0)],
+}
+
+
+def _line(*sampled: float, every: int = 10) -> list[Point]:
+    return [Point(place, every * place, greedy=1.0, sampled=value) for place, value in enumerate(sampled)]
+
+
+def test_a_curve_counts_the_rollouts_of_every_kind_of_step() -> None:
+    assert curve(SERIES) == [Point(0, 0, 0.5, 0.25), Point(2, 12, 0.75, 0.5)]
+
+
+@pytest.mark.parametrize("missing", ["eval/greedy", "tokens"])
+def test_a_run_that_evaluated_or_trained_nothing_has_no_curve(missing: str) -> None:
+    series = {name: points for name, points in SERIES.items() if missing not in name}
+    with pytest.raises(ValueError, match="expected eval/greedy and completion/tokens"):
+        curve(series)
+
+
+def test_figures_are_those_at_the_rollouts_that_every_run_has() -> None:
+    arms = {"short": [_line(0.0, 1.0)], "long": [_line(0.0, 0.5, 1.0, every=8)]}
+    assert budget(arms) == 10
+    assert figures(arms["short"][0], 10) == pytest.approx({"sampled": 1.0, "greedy": 1.0, "area": 0.5})
+    assert figures(arms["long"][0], 10) == pytest.approx(
+        {"sampled": 0.625, "greedy": 1.0, "area": (8 * 0.25 + 2 * 0.5625) / 10})
+
+
+def test_a_run_has_no_figures_beyond_its_end() -> None:
+    with pytest.raises(ValueError, match="found 11, expected one from 0 to 10"):
+        figures(_line(0.0, 1.0), 11)
+
+
+def test_bands_reach_from_the_least_to_the_most_over_seeds() -> None:
+    assert bands([_line(0.0, 0.5), _line(0.25, 1.0)], "sampled") == [
+        Band(0, 0.125, 0.0, 0.25), Band(10, 0.75, 0.5, 1.0)]
+    assert spread([0.25, 0.75]).mean == 0.5
+
+
+@pytest.mark.parametrize(("differences", "told"), [
+    ([0.1, 0.2], "held on every seed"), ([0.2, -0.1], "held on the mean only"),
+    ([0.1, -0.2], "missed"), ([0.0, 0.0], "missed"), ([-0.1, -0.2], "missed on every seed"),
+])
+def test_a_direction_holds_on_the_mean_and_says_whether_seeds_agree(differences: list[float], told: str) -> None:
+    assert verdict(differences) == told
+
+
+@pytest.mark.parametrize("name", COMPARISONS)
+def test_arms_are_valid_runs_of_equal_rollouts_that_differ_in_the_method_alone(name: str) -> None:
+    arms = COMPARISONS[name].arms
+    for arm, spec in arms.items():
+        resolve({**spec, "name": arm, "seed": 0})
+        assert set(starts_of(spec)) <= STARTS.keys()
+    alike = [{key: value for key, value in spec.items() if key not in {"algorithm", "roles", "contexts"}}
+             for spec in arms.values()]
+    assert all(one == alike[0] for one in alike)
+    assert all({direction.arm, direction.over} <= arms.keys() for direction in COMPARISONS[name].expects)
+
+
+@pytest.mark.parametrize("name", STARTS)
+def test_starts_are_valid_runs_on_as_many_demonstrations_as_they_take(name: str) -> None:
+    start = STARTS[name]
+    resolve(supervised(name, start, "base"))
+    assert not start.of or start.of in STARTS
+    assert sum(1 for _ in start.rows()) == 64 * start.steps
+
+
+@pytest.mark.parametrize("careless", [0.0, 0.5])
+def test_a_demonstration_in_turns_is_what_the_environment_says_to_its_digits(careless: float) -> None:
+    tasks = streams.draw("sort_turns", sorting.TURNS, "train", 0, 0, 20)
+    sorted_whole = []
+    for row, task in zip(sorting.in_turns(20, careless), tasks, strict=True):
+        world = episode(task)
+        world.reset()
+        *turns, last = row["completion"].split("=")
+        for turn in turns:
+            said, told = turn.split("<eos>")
+            assert world.step(said).observation.messages[0]["content"] == f"{told}="
+        assert world.step(last).done
+        sorted_whole.append(world.verify())
+    assert all(sorted_whole) == (careless == 0)
+
+
+def test_a_hint_stands_in_a_line_before_the_task_and_is_heeded() -> None:
+    rows = list(sorting.hinted(sorting.demonstrations(40, careless=1.0), "({answer})", share=0.5))
+    hinted = [row for row in rows if "messages" in row]
+    assert 10 < len(hinted) < 30
+    for row in hinted:
+        hint, task = (message["content"] for message in row["messages"])
+        assert hint == f"({row['completion']})\n"
+        assert "".join(sorted(task[1:-1])) == row["completion"]
+
+
+def test_judgements_are_right_as_often_as_asked() -> None:
+    rows = list(judging.judged(sorting.demonstrations(400, careless=1.0), wrong=0.25))
+    asked = [row for row in rows if row["prompt"].endswith("?")]
+    assert len(asked) == 400
+    right = [(row["prompt"][1:6], row["prompt"][7:-1], row["completion"]) for row in asked]
+    share = sum(("".join(sorted(task)) == shown) == (said == "+") for task, shown, said in right) / len(right)
+    assert 0.68 < share < 0.82
+
+
+FAKE = Comparison(
+    "fake.md", "Is one more than none?", {"none": {"steps": 2, "seed_of": 1}, "one": {"steps": 2, "more": [1]}},
+    (Direction("one", "none"), Direction("none", "one", "greedy")), remark="It is.")
+
+
+def _kept(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    monkeypatch.setattr(report, "COMPARISONS", {"fake": FAKE})
+    runs = {arm: [{"seed": seed, "wall_s": 1.0, "points": [
+        {"step": step, "rollouts": 10 * step, "greedy": 0.5, "sampled": step * (arm == "one") / 2}
+        for step in range(3)]} for seed in (0, 1)] for arm in FAKE.arms}
+    return {"starts": {"weak": {"spec": {"steps": 3}, "sampled": 0.0, "greedy": 0.5}},
+            "comparisons": {"fake": results.measured(FAKE.arms, runs)}}
+
+
+def test_the_page_tells_each_direction_with_its_seeds_and_what_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = report.page(_kept(monkeypatch))
+    assert "| [fake](#fake) | one > none in area | +0.500 | held on every seed |" in page
+    assert "- held on every seed: one > none in area (+0.500, +0.500)" in page
+    assert "- **missed**: none > one in greedy (+0.000, +0.000)" in page
+    assert "| one | 1.000 (1.000 to 1.000) | 0.500 (0.500 to 0.500) | 0.500 (0.500 to 0.500) |" in page
+    assert "It is." in page
+    assert "`one`, the same with:\n\n```yaml\nmore: [1]\n```" in page
+    assert "| `weak` | as careless, stopped early | 3 | 0.000 | 0.500 |" in page
+
+
+def test_what_is_kept_of_other_names_stays(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    kept, path = _kept(monkeypatch), tmp_path / "kept.json"
+    results.keep(path, kept["comparisons"], {})
+    results.keep(path, {"other": kept["comparisons"]["fake"]}, kept["starts"])
+    found = load(path)
+    assert set(found["comparisons"]) == {"fake", "other"}
+    assert results.curves(found["comparisons"]["fake"])["one"][0][-1] == Point(2, 20, 0.5, 1.0)
