@@ -7,7 +7,7 @@ from benchmarks.through_services import judging, sorting
 from benchmarks.through_services.comparison import Comparison, Direction, Spec
 from benchmarks.through_services.starts import HINT
 
-STEPS, EVALUATED = 48, {"prompts": 512, "every": 8}
+STEPS, EVALUATED = 40, {"prompts": 512, "every": 8}
 _TOKENS = {"name": "token-mean"}
 _KL = [{"name": "kl", "params": {"coefficient": 0.01}}]
 _DUAL = {"name": "dual_clip", "params": {"low": 0.2, "high": 0.28, "floor": 10.0}}
@@ -46,49 +46,54 @@ def _sdar(coefficient: float) -> Spec:
     return _sorts_many({"preset": "sdar", "regularizers": [*_KL, term]}, contexts={"privileged": [{"text": hint}]})
 
 
+def _above(arm: str, over: str) -> tuple[Direction, ...]:
+    """Sampled answers over the whole run, and the likeliest one at its end."""
+    return Direction(arm, over, "area"), Direction(arm, over, "greedy")
+
+
 MASPO = Comparison(
     "maspo.md", "Eight updates a batch: does a soft region that is wide for unlikely tokens learn more than a clip?",
     {"grpo": _sorts("contrary", _GRPO, batch={**_FOUR_UPDATES, "epochs": 2}),
      "clip_higher": _sorts("contrary", {**_GRPO, "loss": {"name": "clip_higher"}},
                            batch={**_FOUR_UPDATES, "epochs": 2}),
      "maspo": _sorts("contrary", "maspo", batch={**_FOUR_UPDATES, "epochs": 2})},
-    (Direction("maspo", "grpo"), Direction("maspo", "clip_higher")))
+    (*_above("maspo", "grpo"), *_above("maspo", "clip_higher")))
 
 DYNAMO = Comparison(
     "dynamo.md, part 2", "Do advantages that make up for entropy and spare unstable tokens learn more? Four updates a "
     "batch, rollouts spread evenly in both arms.",
     {"grpo": _sorts("careless", {**_GRPO, "loss": _DUAL}, batch=_FOUR_UPDATES),
      "dynamo": _sorts("careless", {"preset": "dynamo", "allocation": {"name": "uniform"}}, batch=_FOUR_UPDATES)},
-    (Direction("dynamo", "grpo"), Direction("dynamo", "grpo", "greedy")))
+    _above("dynamo", "grpo"))
 
 GIGPO = Comparison(
     "baselines.md, S4 8", "Episodes of several turns that pass through the same states: does comparing the turns that "
     "saw the same say more than comparing whole episodes?",
     {"grpo": _in_turns({**_GRPO, "regularizers": _KL}), "gigpo": _in_turns("gigpo")},
-    (Direction("gigpo", "grpo"),))
+    _above("gigpo", "grpo"))
 
 SELF_VERIFY = Comparison(
     "self-verify.md", "Every sixth update judges own answers instead of giving more: do the answers get better by it? "
     "Verdicts count as rollouts.",
     {"grpo": _sorts("judging", {"preset": "self_verify", "builder": {"name": "rollouts"}}),
      "self_verify": _sorts("judging", _alternating())},
-    (Direction("self_verify", "grpo"),))
+    _above("self_verify", "grpo"))
 
 SDAR = Comparison(
     "sdar.md", "Does the policy learn more when it raises the tokens that it would endorse if it knew the answer?",
     {"grpo": _sorts_many({**_GRPO, "regularizers": _KL}), "sdar": _sdar(0.01), "sdar, 0.1": _sdar(0.1)},
-    (Direction("sdar", "grpo"), Direction("sdar, 0.1", "grpo")))
+    (*_above("sdar", "grpo"), *_above("sdar, 0.1", "grpo")))
 
 AOPD = Comparison(
     "aopd.md", "A weak student and a better teacher: does imitating the teacher where it disagrees learn more than its "
     "word on the student's tokens alone, and than rewards?",
     {"grpo": _sorts("weak", _GRPO), "opd": _taught("opd"), "aopd": _taught("aopd", top_k=8)},
-    (Direction("aopd", "grpo"), Direction("aopd", "opd")))
+    (*_above("aopd", "grpo"), *_above("aopd", "opd")))
 
 SCOPE = Comparison(
     "scope.md", "Does following the teacher on wrong answers and oneself on right ones beat following it everywhere?",
     {"grpo": _sorts("weak", _GRPO), "opd": _taught("opd"), "scope": _taught("scope")},
-    (Direction("scope", "grpo"), Direction("scope", "opd")))
+    (*_above("scope", "grpo"), *_above("scope", "opd")))
 
 COMPARISONS: Mapping[str, Comparison] = {
     "maspo": MASPO,

@@ -1,5 +1,6 @@
 """`python -m benchmarks.through_services.report`: docs/through-the-services.md and its curves, from what is stored."""
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ service a process of its own, against GRPO with the same start, tasks, seeds and
 this page is called *through the services*; what was measured of a method's functions alone is
 [toy level](experiments.md).
 
-Models are toys of {parameters} parameters, so a page takes minutes on two cores and says whether a method works as it
+Models are toys of half a million parameters, so a page takes minutes on two cores and says whether a method works as it
 runs here, not what it is worth at scale. Accuracy is that of held-out tasks: *sampled* at temperature 1, *greedy* the
 likeliest answer, both at the end; *area* is the mean of the first over the whole curve. Cells are means over seeds,
 with the smallest and the largest. A direction is what the method's authors lead one to expect; beside it stands the
@@ -33,8 +34,8 @@ Figures = Mapping[str, Sequence[Mapping[str, float]]]
 
 
 def main() -> None:
-    """Draw the curves and write the page."""
-    kept = load(RESULT)
+    """Draw the curves and write the page, which says of what was not measured that it was not."""
+    kept = load(RESULT) if RESULT.exists() else {"starts": {}, "comparisons": {}}
     for name, comparison in kept["comparisons"].items():
         draw(name, curves(comparison), RESULT.with_suffix("") / f"{name}.svg")
     TARGET.write_text(page(kept))
@@ -44,11 +45,12 @@ def main() -> None:
 def page(kept: Mapping[str, Any]) -> str:
     """Return the whole page."""
     known = {name: kept["comparisons"][name] for name in COMPARISONS if name in kept["comparisons"]}
+    missing = [_unmeasured(name, comparison) for name, comparison in COMPARISONS.items() if name not in known]
     by_name = {name: at_equal_rollouts(curves(comparison)) for name, comparison in known.items()}
     return "\n".join([
-        _HEAD.format(parameters="0.1 to 0.6 million"), _summary(by_name),
-        *(_section(name, COMPARISONS[name], known[name], found) for name, found in by_name.items()),
-        _starts(kept["starts"])])
+        _HEAD, *([_summary(by_name)] if known else []),
+        *(_section(name, COMPARISONS[name], known[name], found) for name, found in by_name.items()), *missing,
+        *([_starts(kept["starts"])] if kept["starts"] else []), ""])
 
 
 def at_equal_rollouts(arms: Mapping[str, Sequence[Curve]]) -> Figures:
@@ -82,6 +84,16 @@ def _section(name: str, comparison: Comparison, kept: Mapping[str, Any], found: 
         f"`python -m benchmarks.through_services {name}`."])
 
 
+def _unmeasured(name: str, comparison: Comparison) -> str:
+    """Return the section of a comparison without results: what is asked and how it will be."""
+    specs = {arm: {"spec": spec} for arm, spec in comparison.arms.items()}
+    expected = ", ".join(map(str, comparison.expects))
+    return "\n".join([
+        f"\n## {name}\n", f"{comparison.question} ({comparison.source})\n",
+        f"Not measured yet: `python -m benchmarks.through_services {name}`. Expected: {expected}.",
+        f"\n<details><summary>Specs</summary>\n\n{_specs(specs, [0, 1, 2])}\n</details>"])
+
+
 def _figures(kept: Mapping[str, Any], found: Figures) -> str:
     equal = budget(curves(kept))
     rows = [[arm, *(_cell([run[figure] for run in runs]) for figure in FIGURES)] for arm, runs in found.items()]
@@ -113,7 +125,8 @@ def _other(spec: Spec, first: Spec) -> Spec:
 
 
 def _yaml(spec: Spec) -> str:
-    text = yaml.safe_dump(spec, sort_keys=False, default_flow_style=None, width=110)
+    plain = json.loads(json.dumps(spec))  # shared parts would become YAML's anchors
+    text = yaml.safe_dump(plain, sort_keys=False, default_flow_style=None, width=110)
     return f"```yaml\n{text}```\n"
 
 
@@ -123,7 +136,7 @@ def _starts(starts: Mapping[str, Any]) -> str:
     return "\n".join([
         "\n## Where runs start\n", "`model.base` and `roles.teacher.model` of the specs above stand for the run that "
         "taught this policy, a managed supervised run of 64 demonstrations a step.\n",
-        table(["start", "how it came to be", "steps", "sampled", "greedy"], rows), ""])
+        table(["start", "how it came to be", "steps", "sampled", "greedy"], rows)])
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -47,7 +47,7 @@ STARTS: Mapping[str, Start] = {
         "as careless, and shown to judge an answer to each task with `+` or `-`, wrongly in a quarter of cases",
         partial(_judging, 240), 240, sorting.TASK),
     "weak": Start(
-        "as careless, stopped early", partial(_careless, 60), 60, sorting.TASK),
+        "as careless, stopped early", partial(_careless, 40), 40, sorting.TASK),
     "teacher": Start(
         "weak, shown right answers alone from there", partial(_careless, 300, 0.0), 300, sorting.TASK, of="weak",
         lr=1e-3),

@@ -152,3 +152,11 @@ def test_what_is_kept_of_other_names_stays(monkeypatch: pytest.MonkeyPatch, tmp_
     found = load(path)
     assert set(found["comparisons"]) == {"fake", "other"}
     assert results.curves(found["comparisons"]["fake"])["one"][0][-1] == Point(2, 20, 0.5, 1.0)
+
+
+def test_what_was_not_measured_is_said_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(report, "COMPARISONS", {"fake": FAKE})
+    page = report.page({"starts": {}, "comparisons": {}})
+    assert "Not measured yet: `python -m benchmarks.through_services fake`" in page
+    assert "Expected: one > none in area, none > one in greedy." in page
+    assert "held" not in page.partition("## fake")[2]
