@@ -37,11 +37,12 @@ def clip(inputs: LossInputs, params: ClipParams, state: State) -> "tuple[Tensor,
 def clipped(inputs: LossInputs, ratio: "Tensor", bounded: "Tensor", params: ClipParams) -> "tuple[Tensor, Metrics]":
     """Return -min(r A, clip(r, 1 - low, 1 + high) A), and its figures.
 
-    r is `ratio` in value, and in gradient by logp too, or 0 where `bounded` is 1; both [M], without gradient.
+    r is `ratio` [M] in value, and in gradient by logp too, or 0 where `bounded` ([M], or [1] for all) is 1; both have
+    no gradient.
     """
     free = ratio * inputs.advantage
-    least = free.minimum(ratio.clamp(1 - params.low, 1 + params.high) * inputs.advantage)
-    stopped, loss = (free - least).sign_(), -least
+    least = free.minimum(ratio.clamp(1 - params.low, 1 + params.high).mul_(inputs.advantage))
+    stopped, loss = free.sub_(least).sign_(), least.neg_()
     return inputs.carried(loss, loss, stopped.maximum(bounded)), ratio_metrics(ratio, stopped)
 
 

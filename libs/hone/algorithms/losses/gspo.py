@@ -30,7 +30,7 @@ def gspo(inputs: LossInputs, params: GspoParams, state: State) -> "tuple[Tensor,
     s_i = exp(clamp(mean over the trajectory of logp - logp_old, -20, 20)). Every token of a trajectory has to be in
     the inputs. A token's gradient is -s_i A inside the band; the mean over the trajectory supplies 1 / tokens.
     """
-    mean, place = inputs.trajectory_means(inputs.log_ratio())
-    ratio, bounded = (values.index_select(0, place) for values in bounded_ratio(mean))
-    loss, metrics = clipped(inputs, ratio, bounded, params)
+    ratio, bounded = bounded_ratio(inputs.trajectory_means(inputs.log_ratio()))
+    stopped = inputs.at_tokens(bounded) if bounded.any() else bounded[:1]  # hardly ever: spared as a rule
+    loss, metrics = clipped(inputs, inputs.at_tokens(ratio), stopped, params)
     return loss, state, metrics

@@ -30,16 +30,21 @@ class LossInputs:
         """log rho_t = logp_t - logp_old_t, not clamped, without gradient."""
         return self.logp.detach() - self.logp_old
 
-    def trajectory_means(self, values: "Tensor") -> "tuple[Tensor, Tensor]":
-        """Return the mean of `values` [M] over each of the R trajectories here, and each token's place in it, [M].
+    def trajectory_means(self, values: "Tensor") -> "Tensor":
+        """Return the mean of `values` [M] over each trajectory, [trajectories]; 0 for one that is not here.
 
         Without trajectories all tokens are one's.
         """
-        trajectory = values.new_zeros(len(values)) if self.trajectory is None else self.trajectory
-        _, place, tokens = trajectory.unique_consecutive(  # type: ignore[no-untyped-call]
-            return_inverse=True, return_counts=True)
-        ends = values.double().cumsum(0).index_select(0, tokens.cumsum(0) - 1)
-        return (ends.diff(prepend=ends.new_zeros(1)) / tokens).to(values.dtype), place
+        if self.trajectory is None:
+            return values.mean()[None]
+        here, tokens = self.trajectory.unique_consecutive(return_counts=True)  # type: ignore[no-untyped-call]
+        ends = values.double().cumsum_(0).index_select(0, tokens.cumsum(0) - 1)
+        means = ends.diff(prepend=ends.new_zeros(1)) / tokens
+        return values.new_zeros(self.trajectories).index_copy(0, here, means.to(values.dtype))
+
+    def at_tokens(self, values: "Tensor") -> "Tensor":
+        """Return each token's of its trajectory's `values` [trajectories], [M]."""
+        return values.expand(len(self.logp)) if self.trajectory is None else values.index_select(0, self.trajectory)
 
     def carried(self, loss: "Tensor", slope: "Tensor", stopped: "Tensor") -> "Tensor":
         """Return `loss` whose gradient by logp is `slope`, or 0 where `stopped` is 1; all [M], without gradient.
