@@ -4,7 +4,7 @@
 ## make vllm-test   the same, and test the vLLM engine in it
 ## make bench-methods   run the methods' behavioural experiments and write docs/experiments.md
 ## make bench-through-services   train methods and GRPO on a stack (20 minutes) and write docs/through-the-services.md
-## make bench   measure every figure of the README here (an hour and a half on a quiet machine) and render its tables
+## make bench   measure every figure of the README and docs/algorithms.md here (almost two hours on a quiet machine) and render its tables
 ## make deps    what tests use from the system's packages: RabbitMQ, Ceph's object gateway, promtool, Chromium
 ## make trl-vllm   add TRL to vLLM's environment, for the comparison with its vLLM mode
 ## make compose-test   bring deploy/docker-compose.yml up with stand-in images and train the toy run through it (minutes)
@@ -77,6 +77,9 @@ bench: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks.overhead
 	$(BIN)/python -m benchmarks.memory
 	$(BIN)/python -m benchmarks.recovery
+	$(BIN)/python -m benchmarks.policy_losses
+	$(BIN)/python -m benchmarks.step_parts
+	$(BIN)/python -m benchmarks.chunked_logprobs
 	$(BIN)/python -m benchmarks.render
 
 structure: $(VENV)/.installed-test
