@@ -7,17 +7,20 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
 from hone.store.database import Database
-from services.sinks.contract import Point, SinkAway
+from services.sinks.contract import Point, Sink, SinkAway
 from services.sinks.follower import Follower, register
 from tests.integration.learner.rows import RunRows, add_run
 
 Record = Callable[[RunRows, int], None]
+Follow = Callable[[Sink], Follower]
 
 
 class Memory:
@@ -67,6 +70,37 @@ def record(database: Database) -> Record:
     return make
 
 
+@pytest.fixture
+def follow(postgres_url: str) -> Iterator[Follow]:
+    """Followers of the sink `memory:a`, which nobody holds when a test has ended: the next test's would not send."""
+    with ExitStack() as opened:
+        def make(sink: Sink) -> Follower:
+            follower = Follower(postgres_url, "memory:a", sink, sweep_s=0.1)
+            opened.callback(let_go, follower)
+            return follower
+
+        yield make
+    eventually(lambda: not held(postgres_url))
+
+
+def let_go(follower: Follower) -> None:
+    stop = threading.Event()
+    stop.set()
+    follower.run(stop)
+
+
+HELD = """
+SELECT FROM pg_locks JOIN pg_database d ON d.oid = database
+WHERE d.datname = current_database() AND locktype = 'advisory' AND classid = hashtext('hone.sinks')::oid
+"""
+
+
+def held(postgres_url: str) -> bool:
+    """Whether a session holds a sink; the server takes notice of a closed connection a moment later."""
+    with psycopg.connect(postgres_url) as connection:
+        return bool(connection.execute(HELD).fetchall())
+
+
 def unsent(database: Database, sink: str) -> list[Any]:
     with database.transaction() as transaction:
         return transaction.all("sinks.unsent", sink=sink, without=[], limit=100)
@@ -83,14 +117,14 @@ def test_without_a_sink_nothing_is_owed(database: Database, run: RunRows, record
 
 
 def test_a_new_sink_gets_what_was_there_and_what_comes(
-    postgres_url: str, database: Database, run: RunRows, record: Record
+    follow: Follow, database: Database, run: RunRows, record: Record
 ) -> None:
     record(run, 1)
     register(database, ["memory:a"])
     record(run, 2)
     register(database, ["memory:a"])
     sink = Memory()
-    drained(Follower(postgres_url, "memory:a", sink, sweep_s=0.1))
+    drained(follow(sink))
     own = [point for point in sink.points if point.run_id == run.run_id]
     assert [(point.step, point.name, point.value) for point in own] == [
         (1, "loss", 0.5), (1, "reward", 0.25), (2, "loss", 1.0), (2, "reward", 0.5)]
@@ -100,12 +134,12 @@ def test_a_new_sink_gets_what_was_there_and_what_comes(
 
 
 def test_a_point_that_was_not_taken_is_offered_again_and_each_sink_has_its_own(
-    postgres_url: str, database: Database, run: RunRows, record: Record
+    follow: Follow, database: Database, run: RunRows, record: Record
 ) -> None:
     register(database, ["memory:a", "memory:b"])
     record(run, 1)
     sink = Memory(failures=1)
-    follower = Follower(postgres_url, "memory:a", sink, sweep_s=0.1)
+    follower = follow(sink)
     with pytest.raises(SinkAway):
         drained(follower)
     drained(follower)
@@ -114,12 +148,12 @@ def test_a_point_that_was_not_taken_is_offered_again_and_each_sink_has_its_own(
 
 
 def test_a_run_that_a_sink_does_not_take_keeps_no_other_from_it(
-    postgres_url: str, postgres_owner_url: str, database: Database, run: RunRows, record: Record
+    follow: Follow, postgres_owner_url: str, database: Database, run: RunRows, record: Record
 ) -> None:
     other = add_run(postgres_owner_url)
     register(database, ["memory:a"])
     sink = Memory(never=run.run_id)
-    follower = Follower(postgres_url, "memory:a", sink, sweep_s=0.1)
+    follower = follow(sink)
     for step in (1, 2):
         record(run, step)
         record(other, step)
@@ -127,37 +161,29 @@ def test_a_run_that_a_sink_does_not_take_keeps_no_other_from_it(
             drained(follower)
     assert sorted(point.step for point in sink.points if point.run_id == other.run_id) == [1, 1, 2, 2]
     assert {row["run_id"] for row in unsent(database, "memory:a")} >= {run.run_id}
-    ended(follower)
-
-
-def ended(follower: Follower) -> None:
-    """Let go of the sink."""
-    stop = threading.Event()
-    stop.set()
-    follower.run(stop)
 
 
 def test_of_two_followers_of_a_sink_one_sends(
-    postgres_url: str, database: Database, run: RunRows, record: Record
+    follow: Follow, database: Database, run: RunRows, record: Record
 ) -> None:
     register(database, ["memory:a"])
     first, second = Memory(), Memory()
-    sending = Follower(postgres_url, "memory:a", first, sweep_s=0.1)
+    sending = follow(first)
     drained(sending)
     record(run, 1)
-    drained(Follower(postgres_url, "memory:a", second, sweep_s=0.1))
+    drained(follow(second))
     assert second.points == []
     drained(sending)
     assert {point.step for point in first.points if point.run_id == run.run_id} == {1}
 
 
 def test_a_sink_hears_that_a_run_has_ended(
-    postgres_url: str, database: Database, run: RunRows, record: Record
+    follow: Follow, database: Database, run: RunRows, record: Record
 ) -> None:
     register(database, ["memory:a"])
     record(run, 1)
     sink = Memory()
-    follower = Follower(postgres_url, "memory:a", sink, sweep_s=0.1)
+    follower = follow(sink)
     drained(follower)
     assert (run.run_id, "succeeded") not in sink.ended
     with database.transaction() as transaction:
