@@ -4,7 +4,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from hone.models.compiled import ONE, OPTIONS, ZERO, exponential, norm_scale
+from hone.models.compiled import INLINED, ONE, OPTIONS, ZERO, exponential, norm_scale
 
 Floats = NDArray[np.float32]
 
@@ -105,7 +105,7 @@ def gated_gradient(gradient: Floats, gate: Floats, up: Floats, for_gate: Floats,
             for_gate[row, place] = gradient[row, place] * up[row, place] * slope
 
 
-@njit(**OPTIONS)
+@njit(**INLINED)
 def _norm_gradient(gradient: Floats, x: Floats, weight: Floats, scale: np.float32, for_x: Floats,
                    for_weight: Floats) -> None:
     size, projection = len(x), ZERO
@@ -117,7 +117,7 @@ def _norm_gradient(gradient: Floats, x: Floats, weight: Floats, scale: np.float3
         for_x[place] = scale * (gradient[place] * weight[place] - x[place] * projection)
 
 
-@njit(**OPTIONS)
+@njit(**INLINED)
 def _rotate(x: Floats, cos: Floats, sin: Floats, direction: np.float32, out: Floats) -> None:
     half = len(cos)
     for place in range(half):
@@ -126,7 +126,7 @@ def _rotate(x: Floats, cos: Floats, sin: Floats, direction: np.float32, out: Flo
         out[place + half] = second * cos[place] + first * turn
 
 
-@njit(**OPTIONS)
+@njit(**INLINED)
 def _sigmoids(x: Floats, out: Floats, powers: NDArray[np.int32]) -> None:
     """Write 1 / (1 + e^-x) of each number; e^-|x| is what is computed, so that nothing overflows."""
     for place in range(len(x)):

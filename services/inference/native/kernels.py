@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from hone.models.compiled import OPTIONS, ZERO, exponential, norm_scale
+from hone.models.compiled import INLINED, OPTIONS, ZERO, exponential, norm_scale
 
 Floats = NDArray[np.float32]
 Places = NDArray[np.int64]
@@ -85,7 +85,7 @@ def attention(heads: int, kv_heads: int, width: int) -> Callable[[Floats, Floats
     return compiled
 
 
-@njit(**OPTIONS)
+@njit(**INLINED)
 def _rotate(entry: Floats, cosines: Floats, sines: Floats, target: Floats) -> None:
     half = len(cosines)
     for place in range(half):
@@ -94,7 +94,7 @@ def _rotate(entry: Floats, cosines: Floats, sines: Floats, target: Floats) -> No
         target[place + half] = right * cosines[place] + left * sines[place]
 
 
-@njit(**OPTIONS)
+@njit(**INLINED)
 def _compare(query: Floats, keys: Floats, width: int, seen: int, scores: Floats) -> None:
     """Write the products of `query` [width] with each of the first `seen` keys to `scores`.
 
@@ -117,7 +117,7 @@ def _compare(query: Floats, keys: Floats, width: int, seen: int, scores: Floats)
         scores[position] = total
 
 
-@njit(**OPTIONS)
+@njit(**INLINED)
 def _exponentials(scores: Floats, powers: NDArray[np.int32], seen: int) -> np.float32:
     """Replace scores by e^(score - largest) and return their sum."""
     largest = scores[0]
@@ -132,7 +132,7 @@ def _exponentials(scores: Floats, powers: NDArray[np.int32], seen: int) -> np.fl
     return mass
 
 
-@njit(**OPTIONS)
+@njit(**INLINED)
 def _mix(shares: Floats, values: Floats, width: int, seen: int, sums: Floats) -> None:
     """Add the first `seen` values, each times its share, to `sums` [width], which is read and written once for four."""
     whole = seen - seen % 4

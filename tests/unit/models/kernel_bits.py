@@ -1,0 +1,61 @@
+"""`python -m tests.unit.models.kernel_bits`: the digest of what every compiled loop makes of the same numbers."""
+
+import hashlib
+
+import numpy as np
+
+from hone.models import policy_kernels
+from hone.models.policy_kernels import Floats
+from services.inference.native import kernels
+
+ROWS, HEADS, KV_HEADS, SIZE, POSITIONS = 37, 4, 2, 30, 19
+EPSILON = np.float32(1e-6)
+
+
+def training(numbers: np.random.Generator) -> list[Floats]:
+    """Return what the trainer's loops write."""
+    x, gradient, weight = (numbers.standard_normal(shape, np.float32) for shape in ((ROWS, SIZE), (ROWS, SIZE), SIZE))
+    out, for_x, gated, for_gate, for_up = (np.empty_like(x) for _ in range(5))
+    scale, for_weight = np.empty(ROWS, np.float32), np.zeros_like(weight)
+    policy_kernels.rms_norm(x, weight, EPSILON, out, scale)
+    policy_kernels.rms_norm_gradient(gradient, x, weight, scale, for_x, for_weight)
+    policy_kernels.gated(x, gradient, gated)
+    policy_kernels.gated_gradient(gradient, x, out, for_gate, for_up)
+    return [out, scale, for_x, for_weight, gated, for_gate, for_up, *_heads(numbers)]
+
+
+def _heads(numbers: np.random.Generator) -> list[Floats]:
+    flat = numbers.standard_normal((ROWS, (HEADS + 2 * KV_HEADS) * SIZE), np.float32)
+    norms = numbers.standard_normal((HEADS + KV_HEADS, SIZE), np.float32)
+    cos, sin = numbers.standard_normal((2, ROWS, SIZE // 2), np.float32)
+    query = np.empty((ROWS, HEADS, SIZE), np.float32)
+    key, value = np.empty((2, ROWS, KV_HEADS, SIZE), np.float32)
+    scale, for_flat, for_norms = np.empty((ROWS, HEADS + KV_HEADS), np.float32), np.empty_like(flat), norms * 0
+    policy_kernels.heads(flat, norms, cos, sin, EPSILON, query, key, value, scale)
+    policy_kernels.heads_gradient(query, key, value, flat, norms, cos, sin, scale, for_flat, for_norms)
+    return [query, key, value, scale, for_flat, for_norms]
+
+
+def decoding(numbers: np.random.Generator) -> list[Floats]:
+    """Return what the engine's loops write."""
+    qkv = numbers.standard_normal((ROWS, (HEADS + 2 * KV_HEADS) * SIZE), np.float32)
+    keys, values = numbers.standard_normal((2, ROWS, KV_HEADS, POSITIONS, SIZE), np.float32)
+    norms = numbers.standard_normal((HEADS + KV_HEADS, SIZE), np.float32)
+    rotations = numbers.standard_normal((2, POSITIONS, SIZE // 2), np.float32)
+    slots, positions = np.arange(ROWS), numbers.integers(1, POSITIONS, ROWS)
+    normed, mixed = np.empty_like(qkv), np.empty((ROWS, HEADS * SIZE), np.float32)
+    kernels.normed(qkv, EPSILON, normed)
+    kernels.placed(qkv, norms, rotations, slots, positions, EPSILON, keys, values)
+    kernels.attention(HEADS, KV_HEADS, SIZE)(qkv, keys, values, positions, mixed)
+    return [normed, qkv, keys, values, mixed]
+
+
+def main() -> None:
+    """Print the digest."""
+    numbers = np.random.default_rng(0)
+    made = [*training(numbers), *decoding(numbers)]
+    print(hashlib.sha256(b"".join(array.tobytes() for array in made)).hexdigest())
+
+
+if __name__ == "__main__":
+    main()
