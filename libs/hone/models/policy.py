@@ -20,6 +20,7 @@ from torch.utils.checkpoint import checkpoint
 from hone.models.adapter import PREFIX, Lora
 from hone.models.architecture import Architecture
 from hone.models.blocks import Weight
+from hone.models.likelihood import likelihood
 from hone.models.linear import linear
 from hone.models.packed import PackedDecoder
 from hone.models.ranks import ALONE, Ranks
@@ -27,7 +28,7 @@ from hone.trajectory.microbatches import MicroBatch
 from hone.trajectory.packing import Ints
 
 _LOGITS_AT_ONCE = 1 << 24
-"""Logits held at a time; beyond it they are computed in chunks and once more in the backward pass."""
+"""Logits held at a time; beyond it they are computed in parts and once more in the backward pass."""
 
 
 @dataclass(frozen=True)
@@ -82,12 +83,22 @@ class Policy(PackedDecoder):
         rows = max(1, _LOGITS_AT_ONCE // self.architecture.vocab_size)
         if len(hidden) <= rows:
             return _head(hidden, self._output, wanted, *asked)
+        *of_targets, top_k = asked
+        if len(wanted) == 1 and not top_k:
+            return self._in_tiles(hidden, wanted[0], *of_targets)
         cut = zip(*(torch.split(ids, rows) for ids in wanted), strict=True)
         parts = [
             checkpoint(_head, part, self._output, ids, *asked, use_reentrant=False)
             for part, ids in zip(torch.split(hidden, rows), cut, strict=True)
         ]
         return tuple(torch.cat(values) for values in zip(*parts, strict=True))
+
+    def _in_tiles(
+        self, hidden: Tensor, targets: Tensor, temperature: float, entropy_gradient: bool, expected: bool
+    ) -> tuple[Tensor, ...]:
+        columns = max(1, _LOGITS_AT_ONCE // len(hidden))
+        logp, entropy, *more = likelihood(hidden, self._output, targets, temperature, columns, expected=expected)
+        return logp, entropy if entropy_gradient else entropy.detach(), *more
 
     @property
     def _output(self) -> Tensor:
