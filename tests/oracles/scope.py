@@ -35,3 +35,23 @@ def losses(
     taught = -sum(weight[b] * (t - s) for b in wrong for s, t in zip(student[b], teacher[b], strict=True))
     denominator = right_tokens + wrong_tokens if legacy else wrong_tokens
     return own / right_tokens if correct else 0.0, taught / denominator if wrong else 0.0
+
+
+def k3(now: float, teacher: float) -> tuple[float, float]:
+    """The distance on one token in the loss, and its slope by `now`."""
+    d = min(max(teacher - now, -20.0), 20.0)
+    value = math.exp(d) - d - 1
+    return (10.0, 0.0) if value > 10 else (value, 1 - math.exp(d))
+
+
+def reverse_kl(now: list[float], teacher: list[float]) -> float:
+    """The distance on the same ids, whose probabilities need not add up to 1."""
+    q, p = ([math.exp(each) / sum(map(math.exp, row)) for each in row] for row in (now, teacher))
+    return sum(a * (math.log(a) - math.log(b)) for a, b in zip(q, p, strict=True))
+
+
+def in_loss(outcome: list[float], weight: list[float], distances: list[list[float]]) -> float:
+    """L_w of distances at each token."""
+    wrong = [b for b in range(len(outcome)) if outcome[b] <= 0]
+    tokens = sum(len(distances[b]) for b in wrong)
+    return sum(weight[b] * each for b in wrong for each in distances[b]) / tokens if wrong else 0.0

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from hone.algorithms.advantages.inputs import AdvantageInputs
 from hone.algorithms.advantages.opd import OpdParams, opd
@@ -55,7 +56,7 @@ def test_worked_example_1_scaled():
     np.testing.assert_allclose(of_perplexities((1.2, 2.6, 3.8), True), (0.4737, 1.0263, 1.5000), atol=5.1e-5)
 
 
-OUTCOME = [1, 1, 0, 0]
+OUTCOME = [1.0, 1.0, 0.0, 0.0]
 STUDENT = [[-0.1, -0.3], [-1, -0.5, -0.9], [-0.2, -0.4], [-0.5] * 4]
 TEACHER = [[-0.1, -0.1], [-0.2, -0.2, -0.2], [-1.2, -0.4], [-2.5, -0.5, -3, -2]]
 
@@ -72,6 +73,20 @@ def test_worked_example_2():
     assert metrics["teacher_weight_max"] == pytest.approx(1.5370, abs=5e-5)
     legacy = SCOPE(given, {"legacy_denominator": True}, {})[0]
     np.testing.assert_allclose(losses(legacy, given), (0.6765, 0.3923), atol=5.1e-5)
+
+
+def test_worked_example_2_in_the_loss():
+    given = inputs(OUTCOME, STUDENT, TEACHER)
+    own, taught = SCOPE(given, {"teacher_path": "in_loss"}, {})[0]
+    np.testing.assert_allclose(taught.advantage, [0] * 5 + [1.5370] * 2 + [0.4630] * 4, atol=5.1e-5)
+    assert (own.loss, taught.loss) == ("reinforce", "teacher_k3")
+    assert taught.counts.tolist() == [False] * 5 + [True] * 6
+    k3 = [math.exp(-d) + d - 1 for d in (1.0, 0.0, 2.0, 0.0, 2.5, 1.5)]
+    assert taught.advantage[5:] @ k3 / 6 == pytest.approx(0.3597, abs=5.1e-5)
+    weights = oracle.weights(OUTCOME, [0] * 4, STUDENT, TEACHER)
+    distances = [[oracle.k3(*both)[0] for both in zip(*rows, strict=True)]
+                 for rows in zip(STUDENT, TEACHER, strict=True)]
+    assert taught.advantage[5:] @ k3 / 6 == pytest.approx(oracle.in_loss(OUTCOME, weights, distances))
 
 
 @st.composite
@@ -98,6 +113,23 @@ def test_weights_and_losses_agree_with_the_oracle(batch, tau, student_sign, teac
         np.testing.assert_allclose(track.advantage, expected, rtol=1e-6, atol=1e-9)
     sums = oracle.losses(outcome, weight, student, teacher, legacy)
     np.testing.assert_allclose(losses(tracks, given), sums, rtol=1e-6, atol=1e-9)
+
+
+@given(batches(), st.sampled_from([0.5, 3.0]), st.sampled_from([1, -1]))
+@settings(max_examples=30, deadline=None)
+def test_in_the_loss_the_teacher_path_weighs_its_distance_as_the_oracle_does(batch, tau, teacher_sign):
+    outcome, student, teacher, group = batch
+    given = inputs(outcome, student, teacher, group)
+    params = {"tau": tau, "teacher_sign": teacher_sign}
+    (own, plain), (also, taught) = (SCOPE(given, {**params, "teacher_path": path}, {})[0]
+                                    for path in ("in_advantage", "in_loss"))
+    np.testing.assert_array_equal(own.advantage, also.advantage)
+    np.testing.assert_array_equal(plain.counts, taught.counts)
+    weight = oracle.weights(outcome, group, student, teacher, **params)
+    k3 = [[oracle.k3(*both)[0] for both in zip(*rows, strict=True)] for rows in zip(student, teacher, strict=True)]
+    found = (taught.advantage * np.concatenate(k3))[taught.counts].sum() / max(1, taught.counts.sum())
+    assert found == pytest.approx(oracle.in_loss(outcome, weight, k3))
+    assert not taught.advantage[~taught.counts].any()
 
 
 def test_property_1_a_large_tau_weighs_all_alike():
@@ -169,6 +201,28 @@ def test_a_token_the_teacher_cannot_say_stays_finite():
 
 
 def test_needs_and_what_is_missing():
-    assert ScopeParams().needs() == {"logp_old", "logp_teacher"}
+    assert ScopeParams().needs() == ScopeParams(teacher_path="in_loss").needs() == {"logp_old", "logp_teacher"}
+    assert ScopeParams(teacher_path="in_loss_top_k").needs() == {"logp_old", "logp_teacher", "support"}
     with pytest.raises(ValueError, match="logp_teacher"):
         SCOPE(AdvantageInputs(np.zeros(1), np.zeros(1, np.int64), np.ones(1, np.int64), np.zeros(1)), {}, {})
+
+
+def test_on_the_likeliest_ids_the_weights_are_those_of_the_sampled_ones():
+    given = inputs(OUTCOME, STUDENT, TEACHER)
+    one, other = (SCOPE(given, {"teacher_path": path}, {})[0][1] for path in ("in_loss", "in_loss_top_k"))
+    np.testing.assert_array_equal(one.advantage, other.advantage)
+    assert other.loss == "teacher_kl"
+
+
+@pytest.mark.parametrize("path", ["in_loss", "in_loss_top_k"])
+def test_in_the_loss_there_is_one_denominator(path):
+    with pytest.raises(ValidationError, match=f"expected false with teacher_path {path}"):
+        ScopeParams(teacher_path=path, legacy_denominator=True)
+
+
+@pytest.mark.parametrize("path", ["in_loss", "in_loss_top_k"])
+def test_in_the_loss_a_token_the_teacher_cannot_say_stays_finite(path):
+    given = inputs([0, 0], [[-1.0, -1.0], [-1.0]], [[-math.inf, -0.5], [-0.5]])
+    _, taught = SCOPE(given, {"teacher_path": path}, {})[0]
+    q = math.exp(-8 + 0.5) / (1 + math.exp(-8 + 0.5))
+    np.testing.assert_allclose(taught.advantage, [2 * q, 2 * q, 2 * (1 - q)])

@@ -1,9 +1,10 @@
 """SCOPE, arXiv 2604.10688: correct trajectories teach themselves, wrong ones follow the teacher."""
 
+from collections.abc import Mapping
 from typing import Literal
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, ValidationInfo, field_validator
 
 from hone.algorithms.advantages.inputs import AdvantageInputs, Flags, Floats, Ints, Track
 from hone.algorithms.advantages.opd import OpdParams, logprobs
@@ -11,6 +12,7 @@ from hone.algorithms.advantages.statistics import broadcast, members
 from hone.algorithms.method import Metrics, State
 
 _LOWEST_MEAN = -8.0
+_IN_LOSS: Mapping[str, Literal["teacher_k3", "teacher_kl"]] = {"in_loss": "teacher_k3", "in_loss_top_k": "teacher_kl"}
 
 
 class ScopeParams(OpdParams):
@@ -20,11 +22,28 @@ class ScopeParams(OpdParams):
     threshold: float = Field(0.0, ge=-1e6, le=1e6, description="Rewards above it are correct.")
     student_sign: Literal[1, -1] = Field(1, description="1: the less confident correct trajectory weighs more.")
     teacher_sign: Literal[1, -1] = Field(1, description="1: what surprises the teacher less weighs more.")
-    legacy_denominator: bool = Field(False, description="Average the teacher path over all tokens, not the wrong ones.")
+    teacher_path: Literal["in_advantage", "in_loss", "in_loss_top_k"] = Field(
+        "in_advantage", description="Log-ratio as advantage; or as loss k3, or the KL on the teacher's likeliest ids.")
+    legacy_denominator: bool = Field(
+        False, description="Average the teacher path over all tokens, not the wrong ones; in_advantage only.")
+
+    @field_validator("legacy_denominator")
+    @classmethod
+    def _in_advantage(cls, legacy: bool, info: ValidationInfo) -> bool:
+        if legacy and info.data.get("teacher_path") in _IN_LOSS:
+            raise ValueError(f"expected false with teacher_path {info.data['teacher_path']}")
+        return legacy
+
+    def needs(self) -> frozenset[str]:
+        """Both policies' log-probabilities; for in_loss_top_k also on the teacher's likeliest ids."""
+        return super().needs() | ({"support"} if self.teacher_path == "in_loss_top_k" else set())
 
 
 def scope(inputs: AdvantageInputs, params: ScopeParams, state: State) -> tuple[list[Track], State, Metrics]:
     """Student path, on correct i: loss -W_i logp. Teacher path, on wrong i: A = Q_i (logp_teacher - logp_old).
+
+    Or, in_loss: loss Q_i k3(logp, logp_teacher); in_loss_top_k: Q_i times the reverse KL on the teacher's likeliest ids
+    (`losses.teacher`).
 
     W_i = |set| softmax(-student_sign mean logp_old_i / tau) over the group's correct trajectories; Q_i = |set|
     softmax(teacher_sign mean logp_teacher_i / tau) over its wrong ones; means of at least -8 nats. The advantage reads
@@ -36,11 +55,12 @@ def scope(inputs: AdvantageInputs, params: ScopeParams, state: State) -> tuple[l
     own: Flags = np.repeat(correct, inputs.tokens)
     taught = ~own
     weight = broadcast(weights, inputs.tokens)
-    gap = np.maximum(teacher, params.floor) - old
+    gap = np.maximum(teacher, params.floor) - old if params.teacher_path == "in_advantage" else 1.0
     counts = np.ones_like(taught) if params.legacy_denominator else taught
     return [
         Track("student_path", np.where(own, weight, 0.0), own, loss="reinforce"),
-        Track("teacher_path", np.where(taught, weight * gap, 0.0), counts),
+        Track("teacher_path", np.where(taught, weight * gap, 0.0), counts,
+              loss=_IN_LOSS.get(params.teacher_path, "policy")),
     ], state, _metrics(inputs.group, weights, correct)
 
 

@@ -11,6 +11,7 @@ from hone.algorithms.losses.inputs import LossInputs
 from hone.algorithms.losses.maspo import MaspoParams, maspo
 from hone.algorithms.losses.plain import mle, reinforce
 from hone.algorithms.losses.sapo import SapoParams, sapo
+from hone.algorithms.losses.teacher import TeacherK3Params, TeacherKlParams, teacher_k3, teacher_kl
 from hone.algorithms.method import Method
 
 if TYPE_CHECKING:
@@ -26,4 +27,6 @@ LOSSES: "Mapping[str, Method[LossInputs, Tensor]]" = {
     "maspo": Method(maspo, MaspoParams),
     "reinforce": Method(reinforce),
     "mle": Method(mle),
+    "teacher_k3": Method(teacher_k3, TeacherK3Params),
+    "teacher_kl": Method(teacher_kl, TeacherKlParams),
 }

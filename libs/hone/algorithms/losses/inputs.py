@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from hone.algorithms.regularizers.inputs import Support
+
 if TYPE_CHECKING:
     from torch import Tensor
 
@@ -21,6 +23,17 @@ class LossInputs:
     #                                     trajectory stand together
     trajectories: int = 1
     unmodulated: "Tensor | None" = None  # the advantage before S5, where that changed it
+    logp_teacher: "Tensor | None" = None  # teacher, or the policy with privileged context
+    known: "Tensor | None" = None  # bool [M], where there is a teacher's word; None: everywhere
+    support: "Support | None" = None  # both policies on the teacher's likeliest ids
+
+    def of(self, own: "Tensor | slice") -> "LossInputs":
+        """Return the same of the tokens at the places `own`."""
+        support = self.support
+        return LossInputs(
+            self.logp[own], self.logp_old[own], self.advantage[own], _of(self.trajectory, own), self.trajectories,
+            _of(self.unmodulated, own), _of(self.logp_teacher, own), _of(self.known, own),
+            None if support is None else Support(support.teacher[own], support.student[own], support.rest[own]))
 
     def ratio(self) -> "Tensor":
         """rho_t = exp(clamp(logp_t - logp_old_t, -20, 20))."""
@@ -53,6 +66,10 @@ class LossInputs:
         """
         flowing = slope.addcmul(slope, stopped, value=-1)
         return loss + flowing * (self.logp - self.logp.detach())
+
+
+def _of(values: "Tensor | None", own: "Tensor | slice") -> "Tensor | None":
+    return None if values is None else values[own]
 
 
 def bounded_ratio(log_ratio: "Tensor") -> "tuple[Tensor, Tensor]":
