@@ -22,7 +22,7 @@ def transition(taken: Transition) -> simulation_pb2.StepResponse:
     """Return a transition as its message."""
     return simulation_pb2.StepResponse(
         observation=observation(taken.observation), done=taken.done, valid=taken.valid, reward=taken.reward,
-        effect=taken.effect)
+        effect=taken.effect, rules=taken.rules)
 
 
 def _messages(said: Iterable[Message]) -> list[simulation_pb2.Message]:

@@ -98,18 +98,27 @@ class StepRequest(_message.Message):
     def __init__(self, session_id: _Optional[str] = ..., index: _Optional[int] = ..., action: _Optional[str] = ...) -> None: ...
 
 class StepResponse(_message.Message):
-    __slots__ = ("observation", "done", "valid", "reward", "effect")
+    __slots__ = ("observation", "done", "valid", "reward", "effect", "rules")
+    class RulesEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: float
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[float] = ...) -> None: ...
     OBSERVATION_FIELD_NUMBER: _ClassVar[int]
     DONE_FIELD_NUMBER: _ClassVar[int]
     VALID_FIELD_NUMBER: _ClassVar[int]
     REWARD_FIELD_NUMBER: _ClassVar[int]
     EFFECT_FIELD_NUMBER: _ClassVar[int]
+    RULES_FIELD_NUMBER: _ClassVar[int]
     observation: Observation
     done: bool
     valid: bool
     reward: float
     effect: bool
-    def __init__(self, observation: _Optional[_Union[Observation, _Mapping]] = ..., done: _Optional[bool] = ..., valid: _Optional[bool] = ..., reward: _Optional[float] = ..., effect: _Optional[bool] = ...) -> None: ...
+    rules: _containers.ScalarMap[str, float]
+    def __init__(self, observation: _Optional[_Union[Observation, _Mapping]] = ..., done: _Optional[bool] = ..., valid: _Optional[bool] = ..., reward: _Optional[float] = ..., effect: _Optional[bool] = ..., rules: _Optional[_Mapping[str, float]] = ...) -> None: ...
 
 class StepBatchRequest(_message.Message):
     __slots__ = ("steps",)

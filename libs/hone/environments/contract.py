@@ -1,6 +1,7 @@
 """What every environment promises: an episode is recreatable from its task, and its state can be hashed and forked."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from pydantic import BaseModel, ConfigDict
@@ -84,7 +85,7 @@ class Transition:
     """Where a step led.
 
     `valid`: the environment understood the action; `effect`: it changed the state, None where that is not known;
-    `reward`: None where a grader decides.
+    `reward`: None where a grader decides; `rules`: what each rule that grades turns gave, unweighted, by its name.
     """
 
     observation: Observation
@@ -92,6 +93,7 @@ class Transition:
     valid: bool
     reward: float | None = None
     effect: bool | None = None
+    rules: Mapping[str, float] = field(default_factory=dict)
 
 
 class Episode(Protocol):
@@ -141,6 +143,9 @@ class Environment(Protocol):
     @property
     def foreign(self) -> bool:
         """Whether somebody else's code makes the questions: what it does with a spec's parameters is tried apart."""
+
+    def rules(self, params: Any) -> Mapping[str, float]:
+        """Return the weight of each rule that grades turns, by its name; a step is paid their weighted sum."""
 
     def messages(self, params: Any, seed: int, item: Row | None) -> list[Message]:
         """Return what the policy is asked first. Raises WrongParams."""

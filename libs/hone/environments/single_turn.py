@@ -1,6 +1,7 @@
 """The episode of a task that asks once and is answered once."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +24,9 @@ class Asks(ABC):
     harness = "chat"
     columns: frozenset[str] | None = None
     foreign = False
+
+    def rules(self, params: Any) -> Mapping[str, float]:
+        return {}
 
     @abstractmethod
     def messages(self, params: Any, seed: int, item: Row | None) -> list[Message]:

@@ -1,12 +1,24 @@
-"""The demo's task in turns: say the digits of a number in order, one at a time. A wrong one costs a turn."""
+"""The demo's task in turns: say the digits of a number in order, one at a time. A wrong one costs a turn.
+
+Turns may be graded by rules: those of DuCA, arXiv 2603.01481, that a digit can break, and one of our own. A rule gives
+0 to a turn that keeps it, and -1 where
+
+    length      the turn is not exactly one character
+    compliance  it says something that is no digit of the number
+    repetition  it says again what was wrong at this place; a whole answer is a token here
+    right       it is not the next digit: our own
+"""
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from hone.algorithms.rewards import turn_rules
 from hone.environments.contract import EpisodeOver, Message, Observation, Params, Row, Transition
 from hone.environments.hashing import digest, splitmix
+
+Rule = Literal["length", "compliance", "repetition", "right"]
 
 
 class SortTurnsParams(Params):
@@ -14,12 +26,15 @@ class SortTurnsParams(Params):
 
     digits: int = Field(5, ge=2, le=12, description="Digits to sort.")
     slack: int = Field(1, ge=0, le=100, description="Wrong answers that an episode has room for.")
+    rules: dict[Rule, Annotated[float, Field(ge=0, le=1000)]] = Field(
+        default_factory=dict, description="Rules that grade each turn, with their weights in what the turn is paid.")
 
 
 @dataclass(frozen=True)
 class _State:
     told: int = 0  # digits that stand in their places
     turns: int = 0
+    tries: tuple[str, ...] = ()  # what was wrong at this place, where a rule asks
 
 
 class SortTurns:
@@ -30,6 +45,9 @@ class SortTurns:
     harness = "chat"
     columns: frozenset[str] | None = None
     foreign = False
+
+    def rules(self, params: SortTurnsParams) -> dict[str, float]:
+        return _weights(params)
 
     def messages(self, params: SortTurnsParams, seed: int, item: Row | None) -> list[Message]:
         return [{"role": "user", "content": f"s{_digits(params, seed)}="}]
@@ -46,7 +64,7 @@ class SortTurnsEpisode:
 
     def __init__(self, opening: list[Message], params: SortTurnsParams) -> None:
         self._opening, self._params, self._turns = opening, params, params.digits + params.slack
-        self._answer = "".join(sorted(opening[0]["content"][1:-1]))
+        self._answer, self._weights = "".join(sorted(opening[0]["content"][1:-1])), _weights(params)
         self._state = _State()
 
     def reset(self) -> Observation:
@@ -59,16 +77,18 @@ class SortTurnsEpisode:
             raise EpisodeOver("the digits are sorted, or the turns used up")
         said = action.strip()
         right = said == self._answer[state.told]
-        self._state = _State(state.told + right, state.turns + 1)
+        scores = self._scores(said, right)
+        self._state = _State(state.told + right, state.turns + 1, self._wrong(said, right))
         told = [] if self._done() else [{"role": "user", "content": f"{self._answer[:self._state.told]}="}]
         valid = len(said) == 1 and said in self._answer
-        return Transition(self._seen(told), self._done(), valid, effect=right)
+        return Transition(self._seen(told), self._done(), valid, self._paid(scores), effect=right, rules=scores)
 
     def snapshot(self) -> dict[str, Any]:
-        return asdict(self._state)
+        state = asdict(self._state)
+        return state if state["tries"] else {"told": state["told"], "turns": state["turns"]}
 
     def restore(self, snapshot: dict[str, Any]) -> None:
-        self._state = _State(**snapshot)
+        self._state = _State(**{**snapshot, "tries": tuple(snapshot.get("tries", ()))})
 
     def fork(self) -> "SortTurnsEpisode":
         other = SortTurnsEpisode(self._opening, self._params)
@@ -76,11 +96,31 @@ class SortTurnsEpisode:
         return other
 
     def state_hash(self) -> str:
-        return digest({"answer": self._answer, "opening": self._opening, **asdict(self._state)})
+        return digest({"answer": self._answer, "opening": self._opening, **self.snapshot()})
 
     def verify(self) -> float | None:
         """1 when every digit stands in its place."""
         return float(self._state.told == len(self._answer))
+
+    def _scores(self, said: str, right: bool) -> dict[str, float]:
+        """Return what each rule that grades gives the turn: 0, or below."""
+        scores = {
+            "length": turn_rules.length(len(said), 1, 1),
+            "compliance": turn_rules.compliance(said, [f"[^{self._answer}]"], []),
+            "repetition": turn_rules.repetition([[each] for each in (*self._state.tries, said)], n=1)[-1],
+            "right": float(right) - 1,
+        }
+        return {rule: scores[rule] for rule in self._weights}
+
+    def _wrong(self, said: str, right: bool) -> tuple[str, ...]:
+        """Return what was wrong at this place after the turn; nobody remembers it where no rule asks."""
+        return (*self._state.tries, said) if "repetition" in self._weights and not right else ()
+
+    def _paid(self, scores: dict[str, float]) -> float | None:
+        if not scores:
+            return None
+        [paid] = turn_rules.turn_rewards({rule: [score] for rule, score in scores.items()}, self._weights)
+        return paid
 
     def _done(self) -> bool:
         return self._state.told == len(self._answer) or self._state.turns >= self._turns
@@ -88,6 +128,10 @@ class SortTurnsEpisode:
     def _seen(self, said: list[Message]) -> Observation:
         item = {"prompt": self._opening[0]["content"], "answer": self._answer, "verified": self.verify()}
         return Observation(said, item, {"type": "environment"}, self._turns - self._state.turns, self.state_hash())
+
+
+def _weights(params: SortTurnsParams) -> dict[str, float]:
+    return dict(params.rules.items())
 
 
 def _digits(params: SortTurnsParams, seed: int) -> str:

@@ -82,6 +82,9 @@ class Sqlite:
     columns = frozenset({"database", "answer"})
     foreign = False
 
+    def rules(self, params: SqliteParams) -> dict[str, float]:
+        return {}
+
     def messages(self, params: SqliteParams, seed: int, item: Row | None) -> list[Message]:
         return [{"role": "user", "content": _asked(params, seed, item).question + "\n"}]
 

@@ -50,6 +50,9 @@ class TextWorld:
     columns = None
     foreign = True
 
+    def rules(self, params: TextWorldParams) -> dict[str, float]:
+        return {}
+
     def messages(self, params: TextWorldParams, seed: int, item: Row | None) -> list[Message]:
         return self.episode(params, seed, item).reset().messages
 

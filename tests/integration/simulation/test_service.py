@@ -169,6 +169,17 @@ def test_steps_that_go_together_have_each_its_own_end(simulation: Any, world: An
     assert simulation.StepBatch(batch).outcomes[0] == taken, "the same index is the same step"
 
 
+def test_what_each_rule_gave_comes_beside_what_a_turn_is_paid(simulation: Any) -> None:
+    graded, plain = (Task(environment="sort_turns", params_json=json.dumps({"rules": rules}), seed=5)
+                     for rules in ({"right": 0.1, "compliance": 2.5}, {}))
+    one, other = simulation.Reset(ResetRequest(tasks=[graded, plain])).sessions
+    taken = simulation.Step(step(one, 0, "x"))
+    assert (dict(taken.rules), taken.reward) == ({"right": -1.0, "compliance": -1.0}, -0.1 - 2.5)
+    assert simulation.Step(step(one, 0, "x")) == taken
+    ungraded = simulation.Step(step(other, 0, "x"))
+    assert (dict(ungraded.rules), ungraded.HasField("reward")) == ({}, False)
+
+
 def test_an_environment_says_what_it_knows(simulation: Any) -> None:
     tasks = [Task(environment=name, seed=5) for name in WORLDS]
     database, world = (session.observation for session in simulation.Reset(ResetRequest(tasks=tasks)).sessions)

@@ -1,13 +1,14 @@
 """Every environment keeps the contract: recreatable, hashable, forkable."""
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
 
 from hone.environments import ENVIRONMENTS
 from hone.environments.contract import EpisodeOver, Task, WrongParams
+from hone.environments.hashing import digest
 from hone.environments.tasks import checked_params, episode, make
 from hone.harnesses import HARNESSES
 
@@ -22,8 +23,10 @@ TASKS = {
     "dataset": make("dataset", {}, 0, ROW),
     "verification": make("verification", {}, 0, {"prompt": "2+3=6?", "label": "No", "rho": 0.5}),
 }
+RULES = {"length": 0.5, "compliance": 1.0, "repetition": 0.25, "right": 2.0}
+GRADED = make("sort_turns", {"digits": 3, "slack": 4, "rules": RULES}, 4)
 SEVERAL_TURNS = {"sort_turns", "sqlite", "textworld"}
-every_task = pytest.mark.parametrize("task", TASKS.values(), ids=TASKS)
+every_task = pytest.mark.parametrize("task", [*TASKS.values(), GRADED], ids=[*TASKS, "graded"])
 single_turn = pytest.mark.parametrize("task", [task for name, task in TASKS.items() if name not in SEVERAL_TURNS])
 
 
@@ -82,6 +85,17 @@ def test_an_environment_that_scores_itself_shows_its_grader_that_score(task: Tas
     assert (seen.grader["type"] == "environment") == (task.environment in SEVERAL_TURNS)
 
 
+@every_task
+def test_a_turn_has_what_each_rule_of_its_environment_gave_and_is_paid_their_weighted_sum(task: Task) -> None:
+    kind, one = ENVIRONMENTS[task.environment], episode(task)
+    weights = kind.rules(checked_params(task.environment, task.params))
+    one.reset()
+    taken = one.step("a")
+    assert taken.rules.keys() == weights.keys()
+    assert taken.reward == (sum(weights[rule] * taken.rules[rule] for rule in weights) if weights else None)
+    assert bool(weights) == (task is GRADED)
+
+
 def test_sort_digits_asks_for_its_digits_in_order() -> None:
     for seed in range(50):
         seen = episode(make("sort_digits", {"digits": 5}, seed)).reset()
@@ -112,6 +126,49 @@ def test_turns_that_are_used_up_end_an_episode_unsorted() -> None:
     assert one.verify() == 0.0
 
 
+@pytest.mark.parametrize(("said", "length", "compliance", "repetition", "right"), [
+    ("{low}", 0, 0, 0, 0), ("{high}", 0, 0, 0, -1), ("x", 0, -1, 0, -1), ("", -1, 0, 0, -1),
+    ("{low}{middle}{high}", -1, 0, 0, -1), ("{low} ?", -1, -1, 0, -1),
+])
+def test_rules_grade_a_digit(said: str, length: float, compliance: float, repetition: float, right: float) -> None:
+    one = episode(GRADED)
+    low, middle, high = one.reset().item["answer"]
+    taken = one.step(said.format(low=low, middle=middle, high=high))
+    assert taken.rules == {"length": length, "compliance": compliance, "repetition": repetition, "right": right}
+    assert taken.reward == 0.5 * length + compliance + 0.25 * repetition + 2 * right
+
+
+def test_what_was_wrong_is_repeated_only_at_its_place() -> None:
+    one = episode(GRADED)
+    low, middle, high = one.reset().item["answer"]
+    assert [one.step(said).rules["repetition"] for said in (high, high, low, high, high)] == [0, -1, 0, 0, -1]
+    branch = episode(GRADED)
+    branch.restore(json.loads(json.dumps(one.snapshot())))
+    assert branch.state_hash() == one.state_hash()
+    again = [each.step(high) for each in (one, branch)]
+    assert again[0] == again[1]
+    assert again[0].rules["repetition"] == -1
+    assert one.step(middle).rules["repetition"] == 0
+
+
+def test_rules_change_nothing_but_what_turns_are_paid() -> None:
+    plain, graded = (episode(make("sort_turns", {"digits": 3, "rules": rules}, 4)) for rules in ({}, {"right": 1.0}))
+    assert plain.reset() == graded.reset()
+    for said in ("x", plain.reset().item["answer"][0]):
+        taken = plain.step(said)
+        assert (taken.reward, taken.rules) == (None, {})
+        assert replace(graded.step(said), reward=None, rules={}) == taken
+
+
+def test_a_state_of_before_there_were_rules_has_the_hash_it_had() -> None:
+    one = episode(make("sort_turns", {"digits": 3}, 4))
+    prompt = one.reset().item["prompt"]
+    one.step("x")
+    assert one.snapshot() == {"told": 0, "turns": 1}
+    assert one.state_hash() == digest({"answer": "".join(sorted(prompt[1:-1])), "told": 0, "turns": 1,
+                                       "opening": [{"role": "user", "content": prompt}]})
+
+
 @pytest.mark.parametrize(("item", "field"), [
     (None, "dataset"), ({"label": "Yes", "rho": 0.5}, "item.prompt"), ({"prompt": ""}, "item.prompt"),
 ])
@@ -135,6 +192,8 @@ def test_a_dataset_row_may_bring_its_messages() -> None:
     ("sort_digits", {"digit": 6}, None, "params.digit: found 6, expected one of the keys digits"),
     ("sort_words", {}, None, "environment: found 'sort_words', expected one of sort_digits, reasoning_gym, "
      "even_digits, sort_turns, sqlite, textworld, dataset"),
+    ("sort_turns", {"rules": {"rigth": 1}}, None, "params.rules.rigth.[key]: found 'rigth', expected 'length', 'compl"),
+    ("sort_turns", {"rules": {"right": -1}}, None, "params.rules.right: found -1, expected greater than or equal to 0"),
     ("sqlite", {"questions": ["mean"]}, None, "params.questions: found 'mean', expected names among count, sum, max"),
     ("sqlite", {}, {"prompt": "?", "answer": "1"}, "item.database: found None, expected a text that is not empty"),
     ("sqlite", {}, {"prompt": "?", "answer": "1", "database": "CREATE"}, "expected an SQL script (incomplete input)"),
