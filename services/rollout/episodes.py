@@ -16,6 +16,7 @@ from services.rollout.contexts import Contexts, Opening
 from services.rollout.patience import Patience
 from services.rollout.sampling import Question, Sampler
 from services.rollout.simulation import SessionLost, Simulation
+from services.rollout.spans import spans
 
 
 class Diverged(Exception):
@@ -79,7 +80,8 @@ class Episode:
             last = self.answered
             said = [{"role": "assistant", "content": self.tokenizer.decode(last.completion_ids)}] if last else []
             self.asked, self.heard = [*self.asked, *said, *self.heard], []
-            call = self._in_context(call, first=last is None)
+            call = replace(self._in_context(call, first=last is None), spans=spans(
+                call.completion_ids, self.acting.params.spans, self.tokenizer))
         self.calls.append(call)
 
     def _in_context(self, call: Call, first: bool) -> Call:
@@ -198,4 +200,5 @@ def _step(index: int, call: int, action: str, taken: simulation_pb2.StepResponse
         valid=taken.valid, effect=taken.effect if taken.HasField("effect") else None,
         reward=taken.reward if taken.HasField("reward") else None,
         admissible=list(seen.admissible.names) if seen.HasField("admissible") else None,
-        entities=list(seen.entities.names) if seen.HasField("entities") else None)
+        entities=list(seen.entities.names) if seen.HasField("entities") else None,
+        rules=dict(sorted(taken.rules.items())))  # a map of the wire has no order, what is stored has

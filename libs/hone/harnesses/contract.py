@@ -5,6 +5,7 @@ from typing import Any, Protocol
 from pydantic import BaseModel, ConfigDict, Field
 
 from hone.environments.contract import Message
+from hone.harnesses.spans import Marks
 
 Tools = list[dict[str, Any]]
 """As OpenAI describes functions."""
@@ -20,6 +21,8 @@ class HarnessParams(BaseModel):
     max_context: int | None = Field(
         None, ge=2, description="Tokens of a prompt and its answer at most; null: as many as an engine holds. "
         "An episode that would need more ends.")
+    spans: list[Marks] = Field(
+        [], description="Parts of what the policy writes: methods read them, or they weigh more or less than the rest.")
 
 
 class Harness(Protocol):

@@ -5,7 +5,7 @@ import struct
 from base64 import b64decode, b64encode
 from typing import Any
 
-from hone.trajectory.records import Call, Context, Scored, Step, Turn, VersionSpan
+from hone.trajectory.records import Call, Context, Scored, Span, Step, Turn, VersionSpan
 
 _DIGITS = b"01" + bytes(254)
 _write = json.JSONEncoder(separators=(",", ":")).encode
@@ -28,6 +28,7 @@ def encode(turn: Turn) -> bytes:
         "versions": [(span.version_id, span.tokens) for span in call.versions],
         "contexts": [context.__dict__ for context in call.contexts],
         "scored": [_scored_fields(scored) for scored in call.scored],
+        "spans": [span.__dict__ for span in call.spans],
         "steps": [step.__dict__ for step in turn.steps],
     }
     return _write(fields).encode()
@@ -42,6 +43,7 @@ def decode(body: bytes) -> Turn:
         fields["versions"] = [VersionSpan(*span) for span in fields["versions"]]
         fields["contexts"] = [Context(**context) for context in fields.get("contexts", [])]
         fields["scored"] = [_scored(scored) for scored in fields.get("scored", [])]
+        fields["spans"] = [Span(**span) for span in fields.get("spans", [])]
         steps = [Step(**step) for step in fields.pop("steps")]
         return Turn(Call(**fields), steps)
     except (ValueError, TypeError, KeyError, struct.error) as error:

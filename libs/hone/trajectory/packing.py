@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from hone.trajectory.plan import GroupPlan, StepPlan
 from hone.trajectory.records import Call, Trajectory
+from hone.trajectory.spans import Spans, spans
 from hone.trajectory.turns import Turns, turns
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -58,6 +59,7 @@ class Batch:
     version: list[str]  # of each trajectory, [B]: what sampled it; empty where several did
     masked_samples: int  # left out: no reward, or cut off where the plan drops those
     rejected_rows: int  # left out: a reward or log-probability that is no finite number
+    spans: Spans = field(default_factory=Spans)
 
     @property
     def offsets(self) -> Ints:
@@ -97,6 +99,7 @@ def pack(plan: StepPlan, trajectories: Sequence[Trajectory]) -> Batch:
         version=[_version(sample.trajectory) for sample, _ in counted],
         masked_samples=len(samples) - len(valid),
         rejected_rows=len(valid) - len(finite),
+        spans=spans([sample.trajectory for sample, _ in counted]),
     )
 
 
@@ -197,7 +200,8 @@ def _finite(sample: _Sample, *, sampled: bool) -> bool:
     calls = [call for call in sample.trajectory.calls if call.role == "policy"]
     known = not sampled or all(len(call.logp_sample) == len(call.completion_ids) for call in calls)
     values = [logp for call in calls for logp in call.logp_sample]
-    return known and all(map(math.isfinite, [*values, sample.reward or 0.0]))
+    paid = [value for step in sample.trajectory.steps for value in (step.reward or 0.0, *step.rules.values())]
+    return known and all(map(math.isfinite, [*values, *paid, sample.reward or 0.0]))
 
 
 def _version(trajectory: Trajectory) -> str:

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from hone.trajectory.records import Call, Context, Scored, Step, Trajectory, VersionSpan
+from hone.trajectory.records import Call, Context, Scored, Span, Step, Trajectory, VersionSpan
 
 _CALL = pa.struct([
     ("index", pa.int32()), ("prompt_ids", pa.list_(pa.int32())), ("completion_ids", pa.list_(pa.int32())),
@@ -29,11 +29,14 @@ _CALL = pa.struct([
     ("scored", pa.list_(pa.struct([
         ("name", pa.string()), ("version_id", pa.string()), ("logp", pa.list_(pa.float32())),
         ("top_ids", pa.list_(pa.int32())), ("top_logp", pa.list_(pa.float32()))]))),
+    ("spans", pa.list_(pa.struct([
+        ("name", pa.string()), ("start", pa.int32()), ("end", pa.int32()), ("weight", pa.float64())]))),
 ])
 _STEP = pa.struct([
     ("index", pa.int32()), ("call", pa.int32()), ("action", pa.string()), ("said", pa.string()),
     ("observation_hash", pa.string()), ("state_hash", pa.string()), ("valid", pa.bool_()), ("effect", pa.bool_()),
     ("reward", pa.float64()), ("admissible", pa.list_(pa.string())), ("entities", pa.list_(pa.string())),
+    ("rules", pa.string()),
 ])
 SCHEMA = pa.schema([
     ("group_id", pa.int64()), ("index", pa.int32()), ("request_no", pa.int32()), ("task", pa.string()),
@@ -43,9 +46,10 @@ SCHEMA = pa.schema([
 ])
 
 _write = json.JSONEncoder().encode
-_JSON = {"task", "item", "sampling", "said"}  # free objects, kept as text
+_JSON = {"task", "item", "sampling", "said", "rules"}  # free objects, kept as text
 _RECORDS: dict[str, type[Any]] = {
-    "calls": Call, "steps": Step, "versions": VersionSpan, "contexts": Context, "scored": Scored}
+    "calls": Call, "steps": Step, "versions": VersionSpan, "contexts": Context, "scored": Scored,
+    "spans": Span}
 
 
 def encode(trajectories: list[Trajectory]) -> bytes:

@@ -37,7 +37,8 @@ class StepPlan(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     n: int
-    steps: int = 1  # of the run
+    first: int = 1  # step of the run at which its stage begins
+    steps: int = 1  # of its stage, the run's where it has one
     kind: Literal["generate", "verify"] = "generate"  # which of the run's tasks its groups are for
     collected: Collected | None = None  # what its tasks were made of, where they are not the run's own
     builder: str  # rollouts: rows are the groups' trajectories; dataset: every row of the parts, in order
@@ -59,6 +60,11 @@ class StepPlan(BaseModel):
     def sampled(self) -> bool:
         """Whether the rows are the groups' trajectories; else they are whatever the parts hold."""
         return self.builder not in ("dataset", "pairs")
+
+    @property
+    def nth(self) -> int:
+        """Which step of its stage it is, from 1."""
+        return self.n - self.first + 1
 
     @property
     def updates(self) -> int:

@@ -33,6 +33,16 @@ class Scored:
 
 
 @dataclass(frozen=True)
+class Span:
+    """A named part of a completion: its tokens from `start` to before `end`."""
+
+    name: str
+    start: int
+    end: int
+    weight: float = 1.0  # factor of their loss
+
+
+@dataclass(frozen=True)
 class Call:
     """One model call with its exact prompt."""
 
@@ -52,6 +62,7 @@ class Call:
     kv_on_update: str = "keep"
     contexts: list[Context] = field(default_factory=list)
     scored: list[Scored] = field(default_factory=list)
+    spans: list[Span] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -69,6 +80,7 @@ class Step:
     reward: float | None = None
     admissible: list[str] | None = None  # actions possible after it
     entities: list[str] | None = None  # things present after it
+    rules: dict[str, float] = field(default_factory=dict)  # what each turn rule gave it, by name; unweighted
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ from hone.environments.contract import Ask, Message, Observation, Params, Transi
 from hone.environments.tasks import make
 from hone.environments.wire import to_proto
 from hone.models import toy
-from hone.trajectory.records import Call, Step, Turn, VersionSpan
+from hone.trajectory import journal
+from hone.trajectory.records import Call, Span, Step, Turn, VersionSpan
 from hone.trajectory.tokens import Tokenizer
 from services.rollout.episodes import Acting, Episode, Episodes
 from services.rollout.sampling import Question
@@ -31,8 +32,8 @@ GROUP = claim(sampling={"max_tokens": 64}, harness=LINE)
 class Local:
     """The simulation service in this process; it can be started again, and then knows no session."""
 
-    def __init__(self, environment: str = "sqlite", seed: int = 3) -> None:
-        self.environment, self.seed = environment, seed
+    def __init__(self, environment: str = "sqlite", seed: int = 3, params: dict[str, Any] | None = None) -> None:
+        self.environment, self.seed, self.params = environment, seed, params or {}
         self.taken: list[str] = []
         self.restart()
 
@@ -40,7 +41,7 @@ class Local:
         self._servicer = Servicer("here:1", Sessions())
 
     async def reset(self, _: Any) -> simulation_pb2.Session:
-        task = to_proto(make(self.environment, {}, self.seed))
+        task = to_proto(make(self.environment, self.params, self.seed))
         response = await self._servicer.Reset(simulation_pb2.ResetRequest(tasks=[task]), None)
         return response.sessions[0]
 
@@ -139,6 +140,42 @@ async def test_what_an_earlier_attempt_journaled_is_not_asked_again() -> None:
     again = await played(Local(), script, COUNT, replace(GROUP, attempt=2, journaled=kept))
     assert (again.calls, again.steps, again.ended) == (before.calls, before.steps, "done")
     assert [question.number for question, _ in script.asked] == [2]
+
+
+async def test_what_rules_gave_a_turn_is_part_of_its_step_also_when_its_session_or_worker_is_another() -> None:
+    params = {"digits": 3, "slack": 2, "rules": {"right": 1.0, "repetition": 0.25, "length": 0.5}}
+    group, local = claim(sampling={"max_tokens": 64}), Local("sort_turns", params=params)
+    episode = await played(local, Script(["x", "abc", "x", "x"], before=local.restart), "x", group)
+    assert episode.ended == "done"
+    assert [step.rules for step in episode.steps[:3]] == [
+        {"right": -1.0, "repetition": 0.0, "length": 0.0}, {"right": -1.0, "repetition": -1.0, "length": 0.0},
+        {"right": -1.0, "repetition": 0.0, "length": -1.0}]
+    assert {tuple(step.rules) for step in episode.steps} == {("length", "repetition", "right")}
+    assert [step.reward for step in episode.steps] == [-1.0, -1.25, -1.5, -1.25, -1.25]
+    kept = {(0, number): journal.decode(journal.encode(Turn(call, episode.steps[max(0, number - 1):number])))
+            for number, call in enumerate(episode.calls)}
+    again = await played(Local("sort_turns", params=params), Script([]), "x", replace(group, journaled=kept))
+    assert (again.calls, again.steps, again.ended) == (episode.calls, episode.steps, "done")
+    fresh = await played(Local("sort_turns", params={"digits": 3, "slack": 2}), Script([]), "x",
+                         replace(group, journaled=kept))
+    assert fresh.ended == "diverged", "what rules gave is compared as well"
+
+
+async def test_what_a_harness_names_is_kept_with_the_policys_calls_also_by_another_worker() -> None:
+    marks = [{"name": "name", "start": "sel", "end": ":"},
+             {"name": "query", "start": "SELECT", "end": "\n", "weight": 2.0}]
+    group = replace(GROUP, harness={"name": "tool_loop", "params": {
+        "syntax": "line", "describe": False, "spans": marks}})
+    episode = await played(Local(), Script([f"{COUNT}\n", "12"]), f"{COUNT}\n", group)
+    query = Span("query", len("query: "), len(COUNT) + 1, 2.0)
+    assert [call.spans for call in episode.calls] == [[query], [query], []]
+    assert TOKENIZER.decode(episode.calls[0].completion_ids[query.start:query.end]) == "SELECT count(*) FROM items\n"
+    kept = {(0, number): journal.decode(journal.encode(Turn(replace(call, spans=[]), [
+        step for step in episode.steps if step.call == number - 1]))) for number, call in enumerate(episode.calls)}
+    again = await played(Local(), Script([]), f"{COUNT}\n", replace(group, journaled=kept))
+    assert (again.calls, again.steps) == (episode.calls, episode.steps)
+    plain = await played(Local(), Script([f"{COUNT}\n", "12"]), f"{COUNT}\n")
+    assert [replace(call, spans=[]) for call in episode.calls] == plain.calls
 
 
 async def test_a_journaled_turn_that_does_not_follow_masks_its_sample() -> None:

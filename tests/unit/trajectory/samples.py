@@ -7,7 +7,7 @@ from dataclasses import replace
 from hone.algorithms.presets import resolve
 from hone.spec.run import AlgorithmSpec
 from hone.trajectory.plan import GroupPlan, StepPlan
-from hone.trajectory.records import Call, Context, Scored, Step, Trajectory, VersionSpan
+from hone.trajectory.records import Call, Context, Scored, Span, Step, Trajectory, VersionSpan
 
 
 def call(prompt, completion, index=0, **changes):
@@ -47,14 +47,15 @@ def random_step(groups=6, samples=4, vocabulary=32, seed=0, longest_prompt=9, lo
     return plan(rewards, algorithm), trajectories
 
 
-def step_of(index, taken_by, said, reward=0.0, effect=True):
+def step_of(index, taken_by, said, reward=0.0, effect=True, rules=None):
     """An environment's transition: `taken_by` is the call that took it."""
     return Step(index=index, call=taken_by, action="act", said=[{"role": "user", "content": said}],
-                observation_hash=said, state_hash=said, valid=True, effect=effect, reward=reward)
+                observation_hash=said, state_hash=said, valid=True, effect=effect, reward=reward,
+                rules=rules or {})
 
 
 def random_episodes(groups=4, samples=4, vocabulary=32, seed=0, algorithm=None, components=("exec", "fmt")):
-    """A plan and trajectories of one to three turns, with rewards of turns, and parts of the outcome by name."""
+    """A plan and trajectories of one to three turns, with rewards of turns, spans, and parts of the outcome by name."""
     draw = random.Random(seed)
     trajectories, rewards, parts = [], {}, {}
     for group in range(groups):
@@ -71,11 +72,23 @@ def _random_episode(draw, group, index, opening, vocabulary):
     calls, steps, text = [], [], list(opening)
     for turn in range(draw.randint(1, 3)):
         completion = [draw.randrange(vocabulary) for _ in range(draw.randint(1, 6))]
-        calls.append(call(text, completion, turn, logp_sample=[-3.0 - draw.random() for _ in completion]))
-        steps.append(step_of(turn, turn, draw.choice("ab"), -float(draw.random() < 0.3)))
+        logp = [-3.0 - draw.random() for _ in completion]
+        spans = [Span("schema", 0, (len(completion) + 1) // 2)] if turn else []
+        calls.append(call(text, completion, turn, logp_sample=logp, spans=spans))
+        said, paid = draw.choice("ab"), -float(draw.random() < 0.3)
+        steps.append(step_of(turn, turn, said, paid, rules={"format": paid, "loop": 0.0}))
         text = [*text, *completion, *(draw.randrange(vocabulary) for _ in range(2))]
     made = trajectory(group, index, *calls)
     return replace(made, steps=steps, task_hash=f"task {group}")
+
+
+def with_proposals(step):
+    """The same plan with rewards whose part `exec` is 0 or 1, and with a part `schema`."""
+    def told(parts):
+        return {**parts, "exec": float(round(parts["exec"])), "schema": parts["fmt"] ** 2}
+
+    return step.model_copy(update={"groups": [one.model_copy(update={"components": list(map(told, one.components))})
+                                              for one in step.groups]})
 
 
 def with_teacher(trajectories, vocabulary=32, top_k=3, seed=0):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hone.trajectory import journal
 from hone.trajectory.journal import JournalError
-from hone.trajectory.records import Call, Context, Scored, Step, Turn, VersionSpan
+from hone.trajectory.records import Call, Context, Scored, Span, Step, Turn, VersionSpan
 
 WORDS = st.text(max_size=20)
 LOGP = st.floats(width=32, allow_nan=False)
@@ -26,7 +26,8 @@ def test_a_call_comes_back_exactly(tokens: list[tuple[int, float, bool]], text: 
         versions=[VersionSpan("ver_a", 2), VersionSpan("ver_b", len(tokens))], text=text,
         train_mask=[trained for _, _, trained in tokens], turn=1, sampling={"max_tokens": 4, "stop": ["\n"]},
         engine=engine)
-    step = Step(3, 0, text, [{"role": "tool", "content": text}], "aa", "bb", True, None, 0.1, [text], None)
+    step = Step(3, 0, text, [{"role": "tool", "content": text}], "aa", "bb", True, None, 0.1, [text], None,
+                {text: -0.1})
     assert journal.decode(journal.encode(Turn(call, [step]))) == Turn(call, [step])
 
 
@@ -39,13 +40,26 @@ def test_contexts_and_scores_come_back_exactly(
     assert journal.decode(journal.encode(turn)) == turn
 
 
-@pytest.mark.parametrize("lost", [["contexts", "scored"], ["scored"], ["engine", "kv_on_update", "role"]])
+@given(WORDS, st.integers(0, 2**31 - 1), st.floats(min_value=0, allow_infinity=False))
+def test_spans_come_back_exactly(name: str, end: int, weight: float) -> None:
+    turn = Turn(replace(PLAIN, spans=[Span(name, 0, end, weight), Span("query", 1, 1)]))
+    assert journal.decode(journal.encode(turn)) == turn
+
+
+@pytest.mark.parametrize("lost", [["contexts", "scored"], ["scored"], ["spans"], ["engine", "kv_on_update", "role"]])
 def test_a_call_journaled_before_records_had_all_their_fields_has_their_defaults(lost: list[str]) -> None:
     turn = Turn(replace(PLAIN, turn=3), [Step(3, 0, "act", [], "aa", "bb", True)])
     written = json.loads(journal.encode(turn))
     kept = {name: value for name, value in written.items() if name not in lost}
     assert len(kept) == len(written) - len(lost)
     assert journal.decode(json.dumps(kept).encode()) == turn
+
+
+def test_a_step_journaled_before_turns_were_graded_was_given_nothing_by_rules() -> None:
+    turn = Turn(PLAIN, [Step(3, 0, "act", [], "aa", "bb", True, reward=0.5)])
+    written = json.loads(journal.encode(turn))
+    assert written["steps"][0].pop("rules") == {}
+    assert journal.decode(json.dumps(written).encode()) == turn
 
 
 def test_log_probs_keep_every_bit_of_the_wire() -> None:

@@ -1,13 +1,14 @@
 """Trajectories become rows: order, merging, masks, and what is left out and counted."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from hone.trajectory.packing import Unpackable, pack, rows, sequences
 from hone.trajectory.records import VersionSpan
-from tests.unit.trajectory.samples import call, plan, trajectory
+from tests.unit.trajectory.samples import call, plan, step_of, trajectory
 
 
 def test_rows_come_in_request_and_index_order_whatever_arrives_first():
@@ -76,6 +77,13 @@ def test_rewards_that_are_no_finite_number_are_rejected_and_counted(reward):
     batch = pack(plan({0: [reward, 0.0]}), [trajectory(0, index, call([1], [2])) for index in range(2)])
     assert batch.keys == [(0, 1)]
     assert batch.rejected_rows == 1
+
+
+@pytest.mark.parametrize("step", [step_of(0, 0, "a", math.nan), step_of(0, 0, "a", rules={"length": -math.inf})])
+def test_turns_that_are_paid_no_finite_number_are_rejected_and_counted(step):
+    paid = replace(trajectory(0, 0, call([1], [2])), steps=[step])
+    batch = pack(plan({0: [1.0, 0.0]}), [paid, trajectory(0, 1, call([1], [2]))])
+    assert (batch.keys, batch.rejected_rows) == ([(0, 1)], 1)
 
 
 @pytest.mark.parametrize(("rule", "kept"), [("keep", 2), ("drop", 1)])

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from hone.trajectory import parts
-from hone.trajectory.records import Call, Context, Scored, Step, Trajectory, VersionSpan
+from hone.trajectory.records import Call, Context, Scored, Span, Step, Trajectory, VersionSpan
 
 CALL = Call(
     index=0, prompt_ids=[3, 1], completion_ids=[5, 2], logp_sample=[-0.5, -0.25], finish_reason="stop",
@@ -22,17 +22,19 @@ TRAJECTORY = Trajectory(
 SFT = replace(CALL, logp_sample=[], versions=[])
 MASKED = replace(TRAJECTORY, status="infra_error", score=None, grade_id=None, calls=[])
 LONG = replace(TRAJECTORY, calls=[CALL, SFT, replace(CALL, index=2)], steps=[
-    Step(0, 0, "go", [{"role": "user", "content": "here"}], "hash", "state", True, True, 0.5, ["stop"], ["box"]),
+    Step(0, 0, "go", [{"role": "user", "content": "here"}], "hash", "state", True, True, 0.5, ["stop"], ["box"],
+         {"length": -0.1, "right": 1 / 3}),
     Step(1, 2, "stop", [], "hash", "state", False, None, None, None, [])], harness="tool_loop", ended="max_turns")
 TAUGHT = replace(TRAJECTORY, calls=[CALL, replace(
     CALL, contexts=[Context("hint", [7, 3, 1], "9f86"), Context("none", [], "")], scored=[
         Scored("reference", "ver_a", [-0.75, -0.125]),
         Scored("teacher", "ver_b", [-0.25, -0.5], [5, 1, 2, 9], [-0.25, -1.5, -0.5, -2.0])])])
+NAMED = replace(TRAJECTORY, calls=[replace(CALL, spans=[Span("query", 0, 2, 1 / 3), Span("schema", 1, 1)]), CALL])
 
 
 @pytest.mark.parametrize("trajectories", [
     [], [TRAJECTORY], [MASKED], [TRAJECTORY, MASKED, LONG, TRAJECTORY], [replace(TRAJECTORY, calls=[SFT])],
-    [TAUGHT, LONG, MASKED, TAUGHT]])
+    [TAUGHT, LONG, MASKED, TAUGHT], [NAMED, MASKED, NAMED]])
 def test_what_is_stored_comes_back_in_order(trajectories: list[Trajectory]) -> None:
     assert parts.decode(parts.encode(trajectories)) == trajectories
 
@@ -69,6 +71,16 @@ def older(trajectories: list[Trajectory], names: Collection[str]) -> bytes:
 def test_a_part_of_before_calls_had_contexts_and_scores_comes_back_with_none() -> None:
     bare = replace(TAUGHT, calls=[CALL, CALL])
     assert parts.decode(older([TAUGHT, LONG, MASKED], ["contexts", "scored"])) == [bare, LONG, MASKED]
+
+
+def test_a_part_of_before_turns_were_graded_comes_back_with_what_they_were_paid() -> None:
+    bare = replace(LONG, steps=[replace(step, rules={}) for step in LONG.steps])
+    assert parts.decode(older([LONG, MASKED], ["rules"])) == [bare, MASKED]
+
+
+def test_a_part_of_before_harnesses_named_spans_comes_back_with_none() -> None:
+    bare = replace(NAMED, calls=[CALL, CALL])
+    assert parts.decode(older([NAMED, TAUGHT, MASKED], ["spans"])) == [bare, TAUGHT, MASKED]
 
 
 @pytest.mark.parametrize("record", [Trajectory, Call, Step, Scored])

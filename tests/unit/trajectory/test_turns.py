@@ -26,6 +26,18 @@ def test_a_turn_sees_what_was_said_before_it_and_is_paid_for_its_own_steps():
     assert told.kind == ("kind0", "kind1", "kind0", "kind1", "kind2")
 
 
+def test_a_turn_has_what_each_rule_gave_its_own_steps():
+    graded = episode(0, "a", "b", "c")
+    first, second, third = graded.steps
+    graded = replace(graded, steps=[
+        replace(first, rules={"length": -1.0, "right": 0.0}), replace(second, rules={"right": -0.5}),
+        replace(third, call=1, rules={"length": -2.0, "right": -1.0})])
+    told = turns([episode(1, "a"), graded])
+    assert {name: scores.tolist() for name, scores in told.rules.items()} == {
+        "length": [0.0, -1.0, -2.0, 0.0], "right": [0.0, 0.0, -1.5, 0.0]}
+    assert turns([episode(0, "a")]).rules == {}
+
+
 def test_a_turn_counts_the_tokens_that_train():
     told = turns([episode(0, "a", "b", "c", masks={1: [False, False], 2: [True, False]})])
     assert told.tokens.tolist() == [2, 0, 1]
