@@ -57,7 +57,10 @@ MASPO = Comparison(
      "clip_higher": _sorts("contrary", {**_GRPO, "loss": {"name": "clip_higher"}},
                            batch={**_FOUR_UPDATES, "epochs": 2}),
      "maspo": _sorts("contrary", "maspo", batch={**_FOUR_UPDATES, "epochs": 2})},
-    (*_above("maspo", "grpo"), *_above("maspo", "clip_higher")))
+    (*_above("maspo", "grpo"), *_above("maspo", "clip_higher")),
+    remark="Looked into: with GRPO on seed 0, 3 to 7 % of a step's tokens are clipped and nine ratios in ten lie "
+    "between 0.76 and 1.13, so that little depends on how the others are held. The means differ by 0.02, as seeds do.")
+
 
 DYNAMO = Comparison(
     "dynamo.md, part 2", "Do advantages that make up for entropy and spare unstable tokens learn more? Four updates a "
@@ -77,23 +80,35 @@ SELF_VERIFY = Comparison(
     "Verdicts count as rollouts.",
     {"grpo": _sorts("judging", {"preset": "self_verify", "builder": {"name": "rollouts"}}),
      "self_verify": _sorts("judging", _alternating())},
-    _above("self_verify", "grpo"))
+    _above("self_verify", "grpo"),
+    remark="Looked into: six updates teach this model nothing about judging. Its verdicts of seed 0, made again, are "
+    "right in 0.54, 0.43, 0.50, 0.54, 0.53 and 0.48 of cases, which is chance; a sixth of the rollouts is theirs.")
+
 
 SDAR = Comparison(
     "sdar.md", "Does the policy learn more when it raises the tokens that it would endorse if it knew the answer?",
     {"grpo": _sorts_many({**_GRPO, "regularizers": _KL}), "sdar": _sdar(0.01), "sdar, 0.1": _sdar(0.1)},
-    (*_above("sdar", "grpo"), *_above("sdar, 0.1", "grpo")))
+    (*_above("sdar", "grpo"), *_above("sdar, 0.1", "grpo")),
+    remark="The term is small by design: a hundredth, or a tenth, beside the policy loss. What it gains in samples is "
+    "within 0.01, and so is what it loses in the likeliest answer.")
+
 
 AOPD = Comparison(
     "aopd.md", "A weak student and a better teacher: does imitating the teacher where it disagrees learn more than its "
     "word on the student's tokens alone, and than rewards?",
     {"grpo": _sorts("weak", _GRPO), "opd": _taught("opd"), "aopd": _taught("aopd", top_k=8)},
-    (*_above("aopd", "grpo"), *_above("aopd", "opd")))
+    (*_above("aopd", "grpo"), *_above("aopd", "opd")),
+    remark="Looked into: where the teacher disagrees, its bounded pull stands in for an advantage without bound, so "
+    "that the likeliest answer gets better and the spread of answers stays. Entropy of seed 0 falls from 0.75 to 0.60 "
+    "nats a token by step 33; at three times the rate to 0.53, where OPD's falls to 0.27. Neither that rate (sampled "
+    "0.434, greedy 0.848) nor twice the steps (0.471, 0.877) changes which of the two figures gains.")
+
 
 SCOPE = Comparison(
     "scope.md", "Does following the teacher on wrong answers and oneself on right ones beat following it everywhere?",
     {"grpo": _sorts("weak", _GRPO), "opd": _taught("opd"), "scope": _taught("scope")},
-    (*_above("scope", "grpo"), *_above("scope", "opd")))
+    (*_above("scope", "grpo"), *_above("scope", "opd")),
+    remark="Like OPD it ends above GRPO in the likeliest answer and below it in samples, which rewards sharpen.")
 
 COMPARISONS: Mapping[str, Comparison] = {
     "maspo": MASPO,
