@@ -16,8 +16,8 @@ from services.console.run_header import RunHeader
 from services.console.view import View, html
 
 _EVENTS, _MANY_EVENTS = 12, 500
-_TONES = {"failed": "bad", "alarm": "bad", "expired": "warn", "cancelled": "off", "succeeded": "good",
-          "evaluated": "good", "desired": "wait", "created": "off", "step": "busy"}
+_TONES = {"failed": "bad", "alarm": "bad", "expired": "warn", "mostly_duplicates": "warn", "cancelled": "off",
+          "succeeded": "good", "evaluated": "good", "desired": "wait", "created": "off", "step": "busy"}
 
 
 async def show(view: View, request: Request) -> None:
@@ -96,7 +96,11 @@ def _figures(run: Run, used: Sequence[Usage]) -> Markup:
 def _stage(run: Run) -> str:
     if run.state in ENDED or run.state == "paused":
         return f"{run.state.capitalize()}, step {run.step}"
-    return "Queued" if run.state == "queued" else f"Step {min(run.step + 1, run.steps)}"
+    if run.state == "queued":
+        return "Queued"
+    now = min(run.step + 1, run.steps)
+    name = next((stage["name"] for stage in run.spec.get("stages", []) if now <= stage["until"]), "")
+    return f"Step {now}, {name}" if name else f"Step {now}"
 
 
 def _time(run: Run) -> str:

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 from hone.environments import ENVIRONMENTS
 from hone.graders import templates
+from hone.spec import stages
 from hone.spec.problems import Problem, found
-from hone.spec.resolution import builder_of, supervised
 from hone.spec.run import RunSpec, TaskSource, TeacherSpec
 from hone.spec.settings import Settings
+from hone.spec.supervision import builder_of, supervised
 from hone.store.database import AsyncTransaction
 from services.gateway import bases, graders
 from services.gateway.bases import Base
@@ -31,13 +32,12 @@ async def resolve(
     base, problems = await _base(transaction, spec)
     roles, unfit = await _roles(transaction, spec, base, settings)
     problems += unfit
-    problems += await _dataset(transaction, spec.task, "task", _columns(spec, spec.task, trained=True))
+    for at, held in _trained(spec):
+        problems += await _dataset(transaction, held.task, f"{at}task", _columns(held, held.task, trained=True))
+        problems += _lengths(held, at, base, settings)
     if spec.eval is not None and spec.eval.source is not None:
         wanted = _columns(spec, spec.eval.source, trained=False)
         problems += await _dataset(transaction, spec.eval.source, "eval.source", wanted)
-    if spec.sampling.max_tokens >= settings.engine_max_tokens:
-        problems.append(Problem("sampling.max_tokens", str(spec.sampling.max_tokens),
-                                f"less than the engine's {settings.engine_max_tokens} positions, prompt included"))
     return References(base or Base(), roles), problems
 
 
@@ -49,10 +49,24 @@ async def _base(transaction: AsyncTransaction, spec: RunSpec) -> tuple[Base | No
     return base, list(_misfits(spec, base))
 
 
+def _trained(spec: RunSpec) -> Iterator[tuple[str, RunSpec]]:
+    """Yield what the run trains on, and each of its stages where that has tasks or lengths of its own."""
+    yield "", spec
+    for place, stage in enumerate(spec.stages):
+        if stage.task != spec.task or stage.sampling != spec.sampling:
+            yield f"stages[{place}].", stages.of(spec, stage)
+
+
+def _lengths(spec: RunSpec, at: str, base: Base | None, settings: Settings) -> Iterator[Problem]:
+    tokens, field = spec.sampling.max_tokens, f"{at}sampling.max_tokens"
+    if tokens >= settings.engine_max_tokens:
+        yield Problem(field, str(tokens),
+                      f"less than the engine's {settings.engine_max_tokens} positions, prompt included")
+    if base is not None and tokens >= base.max_positions:
+        yield Problem(field, str(tokens), f"less than the model's {base.max_positions} positions")
+
+
 def _misfits(spec: RunSpec, base: Base) -> Iterator[Problem]:
-    if spec.sampling.max_tokens >= base.max_positions:
-        yield Problem("sampling.max_tokens", str(spec.sampling.max_tokens),
-                      f"less than the model's {base.max_positions} positions")
     if spec.contexts.top_k > base.vocab_size:
         yield Problem("contexts.top_k", str(spec.contexts.top_k), f"at most the vocabulary's {base.vocab_size} ids")
     if base.adapter and spec.model.kind == "lora":
@@ -114,7 +128,7 @@ async def _dataset(
 def _columns(spec: RunSpec, source: TaskSource, trained: bool) -> set[str]:
     """Name what every row needs: completions to imitate, or what its grader and the privileged texts read."""
     if trained and supervised(spec):
-        return {"chosen", "rejected"} if builder_of(spec) == "pairs" else {"completion"}
+        return {"chosen", "rejected"} if builder_of(spec.algorithm) == "pairs" else {"completion"}
     told = _told(spec) if trained else set()
     of_environment = ENVIRONMENTS[source.kind].columns or frozenset()
     if source.environment is not None and spec.grader is None:

@@ -92,7 +92,7 @@ class Reinforcement:
         self._evaluate(0)
         for n in range(1, self.spec.steps + 1):
             self._train(n)
-            if eval_due(self.spec.eval, self.spec.steps, n):
+            if eval_due(self.spec.eval, {self.spec.steps}, n):
                 self._evaluate(n)
         self.curve.files = {**self.curve.files, "model.safetensors": self._learner.weights()}
         return self.curve

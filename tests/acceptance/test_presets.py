@@ -23,7 +23,7 @@ from tests.acceptance import toy
 from tests.acceptance.scene import Scene, open_scene
 
 STEPS, DIGITS = 2, 3
-PARTS = {"type": "weighted", "parts": {
+PARTS: dict[str, Any] = {"type": "weighted", "parts": {
     "right": {"grader": {"type": "exact"}, "weight": 3.0},
     "even": {"grader": {"type": "character_share", "wanted": "02468", "among": "0123456789"}}}}
 TEACHER = {"roles": {"teacher": {"model": "teacher"}}}
@@ -32,7 +32,17 @@ SPEAKERS: dict[str, dict[str, Any]] = {
     "opd": TEACHER, "aopd": {"roles": {"teacher": {"model": "teacher", "top_k": 4}}}, "scope": TEACHER,
     "sdar": HINT, "rlsd": HINT}
 """Of presets that read another model's word: whose."""
-FROM_DATASETS = {"sft", "dpo"}  # the first is test_learning's
+GRADED: dict[str, dict[str, Any]] = {"hian": {
+    "grader": None, "task": {"environment": "sort_turns", "params": {
+        "digits": DIGITS, "rules": {"length": 0.5, "compliance": 1.0, "repetition": 0.5, "right": 1.0}}}}}
+"""Of presets that read what rules gave turns: whose."""
+NAMED: dict[str, dict[str, Any]] = {"trust_sql": {
+    "harness": {"name": "chat", "params": {"spans": [
+        {"name": "schema", "start": str(digit), "end": "=", "weight": 0.5} for digit in range(0, 10, 2)]}},
+    "grader": {"type": "weighted", "parts": {"exec": PARTS["parts"]["right"], "fmt": PARTS["parts"]["even"],
+                                             "schema": PARTS["parts"]["even"]}}}}
+"""Of presets that read spans: which, with the parts of a reward that they read by name."""
+FROM_DATASETS = {"sft", "dpo", "internalization"}  # the first is test_learning's
 RUNNABLE = sorted(name for name in PRESETS if unmet(name) is None and name not in FROM_DATASETS)
 
 
@@ -52,7 +62,8 @@ def spec(preset: str) -> dict[str, Any]:
     return toy.spec(preset, "base", STEPS, **{
         "task": {"environment": "sort_digits", "params": {"digits": DIGITS}}, "grader": PARTS, "eval": None,
         "algorithm": {"preset": preset, "filter": {"name": "none"}}, "batch": {"prompts": 4, "samples": 4},
-        "sampling": {"max_tokens": DIGITS + 2}, **SPEAKERS.get(preset, {})})
+        "sampling": {"max_tokens": DIGITS + 2}, **SPEAKERS.get(preset, {}),
+        **GRADED.get(preset, {}), **NAMED.get(preset, {})})
 
 
 @pytest.mark.parametrize("name", RUNNABLE)
@@ -148,6 +159,20 @@ def test_pairs_of_a_dataset_are_told_apart_better_and_better(scene: Scene) -> No
         "SELECT value FROM metrics WHERE run_id = %s AND name = 'advantage/pair_loss' ORDER BY step", run.id)]
     assert loss[0] == pytest.approx(math.log(2), abs=1e-6)
     assert loss[-1] < loss[0] - 0.05
+
+
+def test_what_was_done_with_advice_is_learned_without_it_and_without_drifting(scene: Scene) -> None:
+    numbers = [f"{number * 37 % 1000:03}" for number in range(64)]
+    rows = [{"prompt": f"s{number}=", "completion": "".join(sorted(number))} for number in numbers]
+    scene.client.upload_dataset("accepted", "".join(json.dumps(row) + "\n" for row in rows).encode())
+    run = scene.client.create_run(toy.spec("internalization", "base", 6, **{
+        "task": {"dataset": "accepted"}, "algorithm": "internalization", "batch": {"prompts": 32}, "eval": None,
+        "optimizer": {"lr": 1e-3}}))
+    scene.finished(run.id, timeout_s=60)
+    series = scene.client.metrics(run.id).series
+    likelihood, drift = ([value for _, value in series[name]] for name in ("loss/term", "regularizers/kl.0/mean"))
+    assert likelihood[-1] < likelihood[0] - 0.05
+    assert drift[0] == 0 < drift[-1]
 
 
 @pytest.mark.parametrize("name", sorted(set(PRESETS) - set(RUNNABLE) - FROM_DATASETS))

@@ -46,12 +46,12 @@ PRESETS: Mapping[str, Filling] = {
     "dpo": {"builder": "pairs", "advantage": "dpo", "correction": "none", "loss": "reinforce",
             "aggregation": "seq-mean-token-sum"},
     "sft": {"builder": "dataset", "advantage": "none", "correction": "none", "loss": "mle"},
+    "internalization": {"builder": "dataset", "advantage": "none", "correction": "none", "loss": "mle",
+                        "regularizers": [("kl", {"coefficient": 0.01})]},
 }
 """Every preset by name; what it does not say is the base filling."""
 
 _MISSING: Mapping[str, str] = {
-    "rules": "rules that are graded for each turn",
-    "spans": "a harness that names spans",
     "kinds": "a harness whose calls are of its kinds",
 }
 """What a method may need and no run has yet: by the names that `Params.needs` uses."""
@@ -60,11 +60,12 @@ _ASKED: Mapping[str, str] = {
     "logp_teacher": "roles.teacher or contexts.privileged",
     "support": "its top_k",
     "components": "a grader of type weighted",
+    "rules": "an environment that grades turns by rules",
+    "spans": "a harness that names spans",
 }
 """What a method may need and a spec has to give."""
 
 _UNFINISHED: Mapping[str, str] = {
-    "hian": "rules that are graded for each turn",
     "hipif": "a harness that folds finished subgoals, and its penalties",
     "pgpo": "a critic of the reasoning, whose score gates the reward",
 }
@@ -87,7 +88,7 @@ EXCLUDED: Sequence[tuple[str, str, str, str, str]] = (
 
 _NO_ROLLOUTS = {"filter": "none", "reward": "none", "correction": "none"}
 _OF_ROWS: Mapping[str, Mapping[str, Any]] = {
-    "dataset": {**_NO_ROLLOUTS, "advantage": "none", "regularizers": []},
+    "dataset": {**_NO_ROLLOUTS, "advantage": "none"},
     "pairs": {**_NO_ROLLOUTS, "advantage": "dpo", "modulation": "none", "loss": "reinforce"},
 }
 """What builders without rollouts leave no choice of."""
@@ -138,9 +139,12 @@ def _refuse_misfits(resolved: Mapping[str, Any]) -> None:
     if advantage == "dpo" and builder != "pairs":
         raise SlotError("algorithm.advantage", "dpo", "builder 'pairs' with it: it compares two given completions")
     for slot, wanted in _OF_ROWS.get(builder, {}).items():
-        found = resolved[slot] if slot == "regularizers" else resolved[slot]["name"]
+        found = resolved[slot]["name"]
         if found != wanted:
             raise SlotError(f"algorithm.{slot}", found, f"{wanted!r}, because builder {builder!r} has no rollouts")
+    if builder in _OF_ROWS and needs(resolved, "regularizers") & {"logp_teacher", "support"}:
+        raise SlotError("algorithm.regularizers", ", ".join(_names(resolved, "regularizers")),
+                        f"none that reads a teacher, because builder {builder!r} has no rollouts to be judged")
 
 
 def _refuse_excluded(resolved: Mapping[str, Any]) -> None:

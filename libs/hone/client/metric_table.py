@@ -88,16 +88,14 @@ ADVANTAGE = Group("Advantage", ("advantage",), {
         "Situations that a single turn was in, so that it has nothing to compare with."),
     "advantage/outcome": Metric("Mean outcome", "", "Mean reward at the end of a trajectory."),
     "advantage/turn_reward": Metric("Mean reward of a turn", "", "Mean of what turns are paid on their way."),
+    "advantage/rule/{rule}": Metric("Turn rule: {rule}", "", "Mean of what the rule {rule} gives a turn, unweighted."),
     "advantage/w_turn": Metric("Weight of the turn", "", "Weight of the turn's own advantage beside the session's."),
     "advantage/conversion_alarm": Metric(
         "Conversion alarm", "", "1 when outcomes fell since the first step while turns were paid more."),
     "advantage/session_abs": Metric(
         "Size of the session's part", "", "Mean size of the session's advantage of a token."),
     "advantage/turn_abs": Metric("Size of the turn's part", "", "Mean size of the turn's advantage of a token."),
-    "advantage/mean_return": Metric("Mean return", "", "Mean reward still to come at a token: what the critic learns."),
-    "advantage/explained_variance": Metric(
-        "Explained variance", "share",
-        "How much of the returns' variance the critic foresaw; below 0: worse than none."),
+    "advantage/mean_return": Metric("Mean return", "", "Mean reward still to come at a token, before it is whitened."),
     "advantage/full_reward": Metric("Reward of the full track", "", "Mean reward of execution and format together."),
     "advantage/schema_reward": Metric("Reward of the schema track", "", "Mean reward of the proposed schemas."),
     "advantage/dropped_readings": Metric("Dropped readings", "readings", "Readings of a memory that have no reward."),
@@ -198,6 +196,11 @@ LOSS = Group("Policy loss", ("loss", "aggregation"), {
     "loss/damped_fraction": Metric("Damped tokens", "share", "Tokens that keep less than half of their gradient."),
     "loss/width_mean": Metric("Mean width", "", "Mean width of the trust region around a ratio of 1."),
     "loss/widest_fraction": Metric("Widest regions", "share", "Tokens whose trust region is as wide as it may be."),
+    "loss/teacher_distance": Metric(
+        "Distance to the teacher", "nats a token", "How far the policy is from the teacher it follows, on average."),
+    "loss/stopped_fraction": Metric(
+        "Stopped tokens", "share", "Tokens so far from the teacher that their distance has no gradient."),
+    "span/{name}": Metric("Tokens of {name}", "share", "Trained tokens inside spans that the harness names {name}."),
     "trained_tokens": Metric("Trained tokens", "tokens", "Tokens that enter the loss."),
     "trained/mask_share": Metric(
         "Untrained tokens", "share", "Tokens of answers that train nothing, such as those of masked turns."),

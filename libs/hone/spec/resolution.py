@@ -8,13 +8,12 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
-from hone.algorithms.presets import PRESETS
-from hone.algorithms.slots import FROM_ROWS
-from hone.spec import batches
+from hone.algorithms import presets
+from hone.spec import batches, stage_rules, stages
 from hone.spec.problems import Invalid, Problem, found, from_validation, unstorable
 from hone.spec.resolution_rules import check, filled, filled_harness
-from hone.spec.role_rules import filled_critic
-from hone.spec.run import AlgorithmSpec, EvalSpec, LoraSpec, ModelSpec, RunSpec
+from hone.spec.run import AlgorithmSpec, EvalSpec, LoraSpec, ModelSpec, RunSpec, StageSpec
+from hone.spec.supervision import supervised
 
 Raw = dict[str, Any]
 
@@ -48,13 +47,26 @@ def resolve(raw: Raw) -> RunSpec:
     if problems:
         raise Invalid(problems)
     spec = _typed(raw)
-    problems, slots = check(spec)
+    problems, _ = check(stages.rest(spec))
+    problems += stage_rules.problems(spec, problems)
     if problems:
         raise Invalid(problems)
-    algorithm = AlgorithmSpec.model_validate({"preset": spec.algorithm.preset, **slots})
-    return spec.model_copy(update={"algorithm": algorithm, "task": filled(spec.task), "eval": _filled_eval(spec.eval),
-                                   "harness": filled_harness(spec), "model": _filled_model(spec.model),
-                                   "critic": filled_critic(spec, slots), "batch": batches.filled(spec)})
+    return spec.model_copy(update={**_filled(spec), "eval": _filled_eval(spec.eval), "model": _filled_model(spec.model),
+                                   "critic": stage_rules.filled_critic(spec),
+                                   "stages": [_filled_stage(spec, stage) for stage in spec.stages]})
+
+
+def _filled(spec: RunSpec) -> Raw:
+    """Return what a run and a stage of one have both, with every default written out."""
+    slots = presets.resolve(spec.algorithm)
+    return {"algorithm": AlgorithmSpec.model_validate({"preset": spec.algorithm.preset, **slots}),
+            "task": filled(spec.task), "harness": filled_harness(spec), "batch": batches.filled(spec)}
+
+
+def _filled_stage(spec: RunSpec, stage: StageSpec) -> StageSpec:
+    held = stages.of(spec, stage)
+    return stage.model_copy(update={**_filled(held), "grader": held.grader, "sampling": held.sampling,
+                                    "lr": held.optimizer.lr, "name": stage.name or held.algorithm.preset})
 
 
 def _filled_eval(evaluation: EvalSpec | None) -> EvalSpec | None:
@@ -75,17 +87,6 @@ def _typed(raw: Raw) -> RunSpec:
     if not supervised(spec):
         return spec
     return _without_rollouts(spec, raw)
-
-
-def supervised(spec: RunSpec) -> bool:
-    """Tell whether the run learns from a dataset's completions instead of sampling its own."""
-    return builder_of(spec) in FROM_ROWS
-
-
-def builder_of(spec: RunSpec) -> str:
-    """Return the name of the run's builder, resolved or not."""
-    preset = PRESETS.get(spec.algorithm.preset, {})
-    return str(preset.get("builder", "rollouts")) if spec.algorithm.builder is None else spec.algorithm.builder.name
 
 
 def _without_rollouts(spec: RunSpec, raw: Raw) -> RunSpec:

@@ -20,6 +20,9 @@ Slots = dict[str, Any]
 _NEED_PEERS = {"grpo", "dr_grpo", "reinforce_pp_baseline", "gdpo", "rdpo", "gigpo", "step_pooled"}
 """Advantages that compare a sample with the others of its group."""
 
+_PARTS_READ = {"dual_track": ("exec", "fmt", "schema")}
+"""Parts of a reward that an advantage reads by name."""
+
 
 def check(spec: RunSpec) -> tuple[list[Problem], Slots]:
     """Return every problem of a typed spec, and its algorithm's slots when their names are right."""
@@ -163,10 +166,46 @@ def _bounds(spec: RunSpec, slots: Slots) -> list[Problem]:
 
 
 def _parts(spec: RunSpec, slots: Slots) -> list[Problem]:
-    if "components" not in needs(slots, "advantage") or (spec.grader or {}).get("type") == "weighted":
+    name, grader = slots["advantage"]["name"], spec.grader or {}
+    if "components" not in needs(slots, "advantage") or _grader(grader or {"type": "exact"}, "grader"):
         return []
-    return [Problem("grader", found(spec.grader), "a grader of type weighted, because advantage "
-                    f"{slots['advantage']['name']} reads the parts of a reward")]
+    if grader.get("type") != "weighted":
+        return [Problem("grader", found(spec.grader), f"a grader of type weighted, because advantage {name} reads the "
+                        "parts of a reward")]
+    wanted = _PARTS_READ.get(name, ())
+    if set(wanted) <= grader["parts"].keys():
+        return []
+    return [Problem("grader.parts", ", ".join(sorted(grader["parts"])), f"parts named {', '.join(wanted)} among them, "
+                    f"because advantage {name} reads these")]
+
+
+def _spans(spec: RunSpec, slots: Slots) -> list[Problem]:
+    if "spans" not in needs(slots, "advantage") or _harness(spec.harness):
+        return []
+    advantage, given = slots["advantage"], spec.harness.params.get("spans", []) if spec.harness else []
+    names, wanted = sorted({marks["name"] for marks in given}), advantage["params"]["span"]
+    if wanted in names:
+        return []
+    return [Problem("harness.params.spans", ", ".join(names) or found(None),
+                    f"a span named {wanted}, because advantage {advantage['name']} reads it")]
+
+
+def _turn_rules(spec: RunSpec, slots: Slots) -> list[Problem]:
+    readers = [slot for slot in ("advantage", "modulation") if "rules" in needs(slots, slot)]
+    if not readers or _source(spec.task, "task"):
+        return []
+    reader, environment = slots[readers[0]], ENVIRONMENTS[spec.task.kind]
+    rules = environment.rules(environment.params.model_validate(spec.task.params))
+    if rules:
+        unknown = {rule: weight for rule, weight in reader["params"].get("rule_weights", {}).items()
+                   if rule not in rules}
+        return [Problem(f"algorithm.advantage.params.rule_weights.{rule}", found(weight),
+                        f"weights of the rules that grade turns here: {', '.join(rules)}")
+                for rule, weight in unknown.items()]
+    why = f"grades turns, because {readers[0]} {reader['name']} reads what rules gave them"
+    if "rules" in environment.params.model_fields:
+        return [Problem("task.params.rules", "nothing", f"a rule that {why}")]
+    return [Problem("task.environment", found(spec.task.kind), f"one that {why}")]
 
 
 def _spread(spec: RunSpec, slots: Slots) -> list[Problem]:
@@ -193,7 +232,7 @@ def _completions(spec: RunSpec, slots: Slots) -> list[Problem]:
 
 
 RULES: tuple[Callable[[RunSpec, Slots], list[Problem]], ...] = (
-    _peers, _bounds, batches.alone, _parts, _spread, _completions, role_rules.teacher, role_rules.likeliest,
-    role_rules.temperature, role_rules.critic, role_rules.updates, verification_rules.pace, verification_rules.size,
-    verification_rules.question, verification_rules.reading)
+    _peers, _bounds, batches.alone, _parts, _spans, _turn_rules, _spread, _completions, role_rules.teacher,
+    role_rules.likeliest, role_rules.temperature, role_rules.critic, role_rules.updates, verification_rules.pace,
+    verification_rules.size, verification_rules.question, verification_rules.reading)
 """Every rule about what goes together."""

@@ -7,7 +7,7 @@ from hone.algorithms.slots import FROM_ROWS, needs
 from hone.environments import ENVIRONMENTS
 from hone.graders import templates
 from hone.spec.problems import Problem, found, one_of
-from hone.spec.run import CriticSpec, RunSpec, TaskSource
+from hone.spec.run import RunSpec, TaskSource
 
 Slots = Mapping[str, Any]
 
@@ -69,11 +69,6 @@ def critic(spec: RunSpec, slots: Slots) -> list[Problem]:
     if spec.critic is None or reader(slots, "values"):
         return []
     return [Problem("critic", "a critic", "none, because no method of the run reads values")]
-
-
-def filled_critic(spec: RunSpec, slots: Slots) -> CriticSpec | None:
-    """Return a checked spec's critic with every default written out; None where nobody reads values."""
-    return (spec.critic or CriticSpec()) if reader(slots, "values") else None
 
 
 def updates(spec: RunSpec, slots: Slots) -> list[Problem]:

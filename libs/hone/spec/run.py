@@ -193,6 +193,29 @@ class AlgorithmSpec(Strict):
         "keep", description="Samples cut off at max_tokens: keep: like any other; drop: masked, in statistics too.")
 
 
+class StageSpec(Strict):
+    """Some steps of a run that differ from the others; what is not said here is the run's.
+
+    A stage begins as a run does, on the weights that the one before leaves: optimizer, reference and what slots keep
+    are new, and schedules count its own steps. A stage of given completions samples nothing: one row a prompt.
+    """
+
+    until: int = Field(ge=1, le=MOST, description="Last step of the stage.")
+    name: str = Field("", max_length=200, description="What it is called where it is told of; default: its preset.")
+    task: TaskSource | None = Field(None, description="Tasks to train on, with grader and harness of their own.")
+    grader: dict[str, Any] | None = Field(None, description="Grader with a type.")
+    harness: Slot | None = Field(None, description="How the policy acts.")
+    algorithm: AlgorithmSpec | None = Field(None, description="The whole algorithm; no slot of the run's stays.")
+    sampling: SamplingSpec | None = Field(None, description="How training samples are drawn.")
+    batch: BatchSpec | None = Field(None, description="Size of a step.")
+    lr: float | None = Field(None, gt=0, description="Peak learning rate.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _preset_shorthand(cls, value: Any) -> Any:
+        return _with_preset(value)
+
+
 class RunSpec(Strict):
     """A managed run: a model, a task, a way to tell good from bad, and how to learn from it."""
 
@@ -214,6 +237,9 @@ class RunSpec(Strict):
     roles: RolesSpec = Field(default_factory=RolesSpec)
     contexts: ContextsSpec = Field(default_factory=ContextsSpec)
     steps: Annotated[int, Field(ge=1, le=MOST, description="Training steps.")]
+    stages: list[StageSpec] = Field(
+        default_factory=list, max_length=256, description="First steps that differ, in order: a warm-up, a curriculum, "
+        "a distillation; after the last `until` the run goes on as it says.")
     eval: EvalSpec | None = Field(default_factory=EvalSpec, description="null: no evaluation.")
     max_staleness: int = Field(
         0, ge=0, le=64, description="Versions rollouts may run ahead; 0 is synchronous and deterministic.")
@@ -233,6 +259,10 @@ class RunSpec(Strict):
     @model_validator(mode="before")
     @classmethod
     def _preset_shorthand(cls, value: Any) -> Any:
-        if isinstance(value, dict) and isinstance(value.get("algorithm"), str):
-            return {**value, "algorithm": {"preset": value["algorithm"]}}
-        return value
+        return _with_preset(value)
+
+
+def _with_preset(value: Any) -> Any:
+    if isinstance(value, dict) and isinstance(value.get("algorithm"), str):
+        return {**value, "algorithm": {"preset": value["algorithm"]}}
+    return value

@@ -3,12 +3,11 @@
 Step n trains version n - 1. A group is as stale as the oldest version that sampled one of its tokens lies behind that.
 """
 
-from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import Any
 
+from hone.spec.run import MOST
 from services.learner.driver.view import Count
 
 
@@ -55,18 +54,14 @@ class Pace:
         """Return the groups of all steps before step `n`."""
         return sum(self.sizes[:n - 1])
 
-    def step_of(self, place: int) -> int:
-        """Return the step that the group at this place belongs to, where no step leaves any out."""
-        return bisect_right(list(accumulate(self.sizes)), place) + 1
-
     @property
     def runs_ahead(self) -> bool:
         """Whether samples may come from older versions, several in one sequence."""
         return self.max_staleness > 0
 
-    def room(self, committed: int) -> int:
-        """Return how many groups may be open: no more than the bound allows to use, nor than the run still needs."""
-        return sum(self.sizes[committed:committed + self.max_staleness + 1])
+    def room(self, committed: int, last: int = MOST) -> int:
+        """Return how many groups may be open: no more than the bound allows to use, nor than steps to `last` need."""
+        return sum(self.sizes[committed:min(committed + self.max_staleness + 1, last)])
 
     def plannable(self, n: int, committed: int) -> bool:
         """Tell whether step `n` may be planned; ahead of the trainer at most one, so that it finds its next work."""

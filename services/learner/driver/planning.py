@@ -70,17 +70,21 @@ def learning_rate(spec: RunSpec, n: int) -> float:
 
 
 def rollout_plan(
-    spec: RunSpec, slots: Mapping[str, Any], n: int, choice: Choice, baselines: Callable[[list[str]], dict[str, float]]
+    spec: RunSpec, slots: Mapping[str, Any], n: int, choice: Choice, baselines: Callable[[list[str]], dict[str, float]],
+    first: int = 1,
 ) -> tuple[StepPlan, dict[str, float]]:
-    """Return the plan of step `n` over the chosen groups, and the metrics of its data."""
+    """Return the plan of step `n` over the chosen groups, and the metrics of its data.
+
+    `spec` is that of its stage, which begins at step `first`.
+    """
     samples = choice.samples
     rewards, reward_metrics = _processed_rewards(samples, slots)
     known = baselines([group[0]["task_hash"] for group in choice.kept]) if needs_baseline(slots) else {}
     by_place = iter(rewards)
     plan = StepPlan(
-        n=n, steps=spec.steps, builder="rollouts", parts=sorted({row["part"] for row in samples}),
+        n=n, first=first, steps=spec.steps, builder="rollouts", parts=sorted({row["part"] for row in samples}),
         groups=[_group_plan(group, [next(by_place) for _ in group], known) for group in choice.kept],
-        slots=dict(slots), lr=learning_rate(spec, n), clip_norm=spec.optimizer.clip_norm,
+        slots=dict(slots), lr=learning_rate(spec, n - first + 1), clip_norm=spec.optimizer.clip_norm,
         temperature=spec.sampling.temperature, max_tokens=spec.sampling.max_tokens,
         minibatches=spec.batch.minibatches, epochs=spec.batch.epochs, teacher=_teacher(spec),
         top_k=spec.contexts.top_k, state={"filter": choice.state}, gap_alarm_nats=spec.gap_alarm_nats)
@@ -99,12 +103,12 @@ def with_components(samples: list[Row], found: list[Row]) -> list[Row]:
     return [{**row, "components": parts.get((row["group_id"], row["index"]), {})} for row in samples]
 
 
-def supervised_plan(spec: RunSpec, slots: Mapping[str, Any], n: int, part: str) -> StepPlan:
-    """Return the plan of step `n` over every row of one part."""
+def supervised_plan(spec: RunSpec, slots: Mapping[str, Any], n: int, part: str, first: int = 1) -> StepPlan:
+    """Return the plan of step `n` over every row of one part, in a stage that begins at step `first`."""
     return StepPlan(
-        n=n, steps=spec.steps, builder=slots["builder"]["name"], parts=[part], groups=[], slots=dict(slots),
-        lr=learning_rate(spec, n), clip_norm=spec.optimizer.clip_norm, temperature=1.0,
-        max_tokens=spec.sampling.max_tokens, gap_alarm_nats=spec.gap_alarm_nats)
+        n=n, first=first, steps=spec.steps, builder=slots["builder"]["name"], parts=[part], groups=[],
+        slots=dict(slots), lr=learning_rate(spec, n - first + 1), clip_norm=spec.optimizer.clip_norm,
+        temperature=1.0, max_tokens=spec.sampling.max_tokens, gap_alarm_nats=spec.gap_alarm_nats)
 
 
 def needs_baseline(slots: Mapping[str, Any]) -> bool:

@@ -1,7 +1,7 @@
 """Requesting groups: which tasks, how many rollouts each, under which version."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from hone.spec.run import EvalSpec, Slot
@@ -54,9 +54,9 @@ def eval_series(lease: Lease) -> dict[str, dict[str, Any]]:
     return {"greedy": {**base, "temperature": 0.0}, "sampled": {**base, "temperature": 1.0}}
 
 
-def eval_due(spec: EvalSpec | None, steps: int, step: int) -> bool:
-    """Tell whether the weights after `step` are evaluated: the base, every so often, and the last."""
-    return spec is not None and (step % spec.every == 0 or step == steps)
+def eval_due(spec: EvalSpec | None, ends: Collection[int], step: int) -> bool:
+    """Tell whether the weights after `step` are evaluated: the base, every so often, and each stage's last."""
+    return spec is not None and (step % spec.every == 0 or step in ends)
 
 
 UNIFORM = Slot(name="uniform")

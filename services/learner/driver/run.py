@@ -2,15 +2,12 @@
 
 import time
 from functools import cached_property
-from typing import Any
 
-from hone.algorithms import presets
-from hone.algorithms.slots import FROM_ROWS, needs
+from hone.algorithms.slots import needs
 from hone.crashpoints import reach
 from hone.queues.hints import Hints
-from hone.spec.batches import sizes
-from hone.spec.run import Slot
 from hone.spec.settings import Settings
+from hone.spec.stages import ends
 from hone.store.database import Database, Row, Transaction
 from hone.store.objects import Objects
 from hone.telemetry import tracing
@@ -20,14 +17,14 @@ from services.learner.driver.engine_clock import EngineClock
 from services.learner.driver.evaluation import record_evaluation, request_evaluation
 from services.learner.driver.lease import Lease, close, fenced
 from services.learner.driver.pacing import Pace, expiry
-from services.learner.driver.peers import Peers, Task
+from services.learner.driver.peers import Peers
 from services.learner.driver.planning import Choice, choose, every_group, rollout_plan, supervised_plan, with_components
 from services.learner.driver.requests import eval_due, next_place, next_request, request_groups, train_sampling
-from services.learner.driver.supervised import Supervised
 from services.learner.driver.tasks import Tasks
 from services.learner.driver.traces import StepTraces
+from services.learner.driver.training import Training, Trainings, sizes
 from services.learner.driver.verification import Turn, Verification, Version, judged
-from services.learner.driver.view import View, view
+from services.learner.driver.view import View, situation, view
 
 PLAN_AHEAD = 4  # supervised steps that may wait for the trainer: enough that it never waits for the driver
 
@@ -39,12 +36,11 @@ class Run:
         self, settings: Settings, database: Database, objects: Objects, hints: Hints, peers: Peers, lease: Lease
     ) -> None:
         self.lease = lease
-        self._settings, self._database, self._hints, self._peers = settings, database, hints, peers
+        self._settings, self._database, self._hints = settings, database, hints
         self._spec = lease.spec
-        self._slots: dict[str, Any] = presets.resolve(lease.spec.algorithm)
         self._tasks = Tasks(database, objects, peers, lease)
-        self._supervised = Supervised(database, objects, lease)
-        self._verification = Verification(database, objects, lease, self._slots["builder"])
+        self._trainings = Trainings(database, objects, peers, lease, self._tasks)
+        self._verification = Verification(database, objects, lease, self._trainings.of(1).slots["builder"])
         self._pace = Pace(lease.spec.max_staleness, sizes(lease.spec))
         self._engine_clock = EngineClock(lease.model_id, 3 * settings.sweep_s + 2)
         self._traces = StepTraces(database, lease, settings.trace_steps)
@@ -56,10 +52,11 @@ class Run:
         """Do the first thing that applies, in this order; False when all that is left is to wait.
 
         A run ends when it was cancelled, failed or is past its deadline, and rests while it is paused. It publishes
-        its base as version 0, and each role's model. From there: evaluate the newest version when that is due; request
-        groups as far ahead as its staleness allows; once a step's are ready, plan it and append its operations for the
-        trainer (where its task is to judge the run's own answers, the same with those); and finish when the last step
-        is committed and evaluated. Raises LeaseLost when the run became somebody else's.
+        its base as version 0, and each role's model. From there: evaluate the newest version when that is due; begin
+        the next stage when the one before is committed; request groups as far ahead as staleness and stage allow; once
+        a step's are ready, plan it and append its operations for the trainer (where its task is to judge the run's own
+        answers, the same with those); and finish when the last step is committed and evaluated. Raises LeaseLost when
+        the run became somebody else's.
         """
         now = view(self._database, self.lease)
         self._traces.report(now.committed)
@@ -70,8 +67,8 @@ class Run:
         return (
             self._publish_base(now)
             or self._request_evaluation(now) or self._record_evaluation(now)
-            or self._expire(now) or self._request_groups(now) or self._plan_rollouts(now) or self._plan_supervised(now)
-            or self._verify(now) or self._finish(now) or self._wait(now)
+            or self._expire(now) or self._begin_stage(now) or self._go_on(now)
+            or self._finish(now) or self._wait(now)
         )
 
     def explain(self, reason: str | None) -> None:
@@ -92,7 +89,7 @@ class Run:
         elif now.failure is not None:
             self.fail(now.failure)
         elif now.past_deadline:
-            self.fail(f"the run's deadline of {self._spec.deadline_s:.0f} s passed: {self._situation(now)}")
+            self.fail(f"the run's deadline of {self._spec.deadline_s:.0f} s passed: {situation(now)}")
         else:
             return False
         return True
@@ -147,10 +144,33 @@ class Run:
                             kind="expired", step=None, message=expiry(gone, now.train.reason), data="{}")
         return True
 
+    def _begin_stage(self, now: View) -> bool:
+        """Give up what is left of the stage before, and say which it is now. Nothing runs ahead into a stage."""
+        stage = self._next(now).stage
+        if now.stage == stage.number or now.committed < stage.first - 1:
+            return False
+        with fenced(self._database, self.lease) as transaction:
+            transaction.run("driver.drop_ahead", run_id=self.lease.run_id)
+            transaction.run("driver.forget_journal", run_id=self.lease.run_id)
+            transaction.run("driver.begin_stage", run_id=self.lease.run_id, epoch=self.lease.epoch, stage=stage.number)
+            transaction.run("driver.record_event", tenant_id=self.lease.tenant_id, run_id=self.lease.run_id,
+                            kind="stage", step=stage.first, data="{}",
+                            message=f"stage {stage.name} begins: steps {stage.first} to {stage.last}")
+        return True
+
+    def _go_on(self, now: View) -> bool:
+        if not self._begun(now):
+            return False
+        if self._next(now).supervises:
+            return self._plan_supervised(now)
+        return self._request_groups(now) or self._plan_rollouts(now) or self._verify(now)
+
     def _request_groups(self, now: View) -> bool:
-        missing = self._pace.room(now.committed) - now.train.total
         training = now.planned > now.committed and not self._pace.runs_ahead
-        if self._supervises or now.version_id is None or now.unpublished or training or missing <= 0:
+        if now.version_id is None or now.unpublished or training:
+            return False
+        missing = self._pace.room(now.committed, self._next(now).stage.last) - now.train.total
+        if missing <= 0:
             return False
         if self._verification.turn(now.planned).kind != "generate":
             return False
@@ -158,8 +178,8 @@ class Run:
         return True
 
     def _plan_rollouts(self, now: View) -> bool:
-        step = now.planned + 1
-        if self._supervises or not self._pace.plannable(step, now.committed) or self._unevaluated(step - 1):
+        step, training = now.planned + 1, self._next(now)
+        if not self._pace.plannable(step, now.committed) or self._unevaluated(step - 1):
             return False
         turn = self._verification.turn(now.planned)
         if turn.kind != "generate" or now.unpublished or self._pace.waits(step, now.train):
@@ -167,16 +187,17 @@ class Run:
         with self._database.transaction() as transaction:
             samples = transaction.all("driver.ready_samples", run_id=self.lease.run_id, purpose="train",
                                       kind="generate", step=step)
-            if "components" in needs(self._slots, "advantage"):
+            if "components" in needs(training.slots, "advantage"):
                 samples = with_components(samples, transaction.all(
                     "driver.reward_components", group_ids=sorted({row["group_id"] for row in samples})))
-            states = transaction.one("driver.slot_states", run_id=self.lease.run_id, n=now.planned)
+            states = transaction.one("driver.slot_states", run_id=self.lease.run_id, first=training.stage.first,
+                                     n=now.planned)
         size = self._pace.size(step)
-        choice = choose(samples, self._slots, size, states["states"] if states else {})
+        choice = choose(samples, training.slots, size, states["states"] if states else {})
         missing = size - len(choice.kept)
         if missing > 0 and now.train.requested:
             return False
-        if missing > 0 and now.train.total < self._most_groups:
+        if missing > 0 and now.train.total < training.most_groups:
             self._request(now, missing)
             return True
         with self._traces.within(step, "plan"):
@@ -185,13 +206,14 @@ class Run:
         return True
 
     def _plan_supervised(self, now: View) -> bool:
-        step = now.planned + 1
-        if not self._supervises or now.version_id is None or step > self._last_plannable(now):
+        step, training = now.planned + 1, self._next(now)
+        if now.version_id is None or step > self._last_plannable(now):
             return False
-        first, size = self._pace.before(step), self._pace.size(step)
+        begun = training.stage.first
+        first, size = self._pace.before(step) - self._pace.before(begun), self._pace.size(step)
         with self._traces.within(step, "plan"):
-            part = self._supervised.store_part(self._tasks.train_rows(first, size), first)
-            self._write_plan(supervised_plan(self._spec, self._slots, step, part), [], {})
+            part = training.supervised.store_part(training.tasks.train_rows(first, size), first)
+            self._write_plan(supervised_plan(training.stage.spec, training.slots, step, part, begun), [], {})
         return True
 
     def _verify(self, now: View) -> bool:
@@ -209,9 +231,10 @@ class Run:
     def _wait(self, now: View) -> bool:
         if any(count.unclaimed for count in now.counts.values()):
             self._repeat_hint()
-        self._tell(self._situation(now))
-        if not self._supervises and now.committed + 1 + self._pace.max_staleness < self._spec.steps:
-            with self._traces.place(self._pace.step_of(self._next_place)):
+        self._tell(situation(now))
+        step, training = now.committed + 2 + self._pace.max_staleness, self._next(now)
+        if self._begun(now) and not training.supervises and step <= training.stage.last:
+            with self._traces.place(step):
                 self._prepare(now)
         return False
 
@@ -221,18 +244,10 @@ class Run:
         """Have at hand what the next request needs: its tasks, and their rollouts once this step's outcomes are in."""
         step = now.planned + (1 if now.planned > now.committed else 2)
         first, count = self._next_place, self._pace.size(step)
-        tasks = self._tasks.prepare(first, count)
+        training = self._next(now)
+        tasks = training.tasks.prepare(first, count)
         if now.planned > now.committed and not self._pace.runs_ahead and (first, count) not in self._allocated:
-            self._allocated = {(first, count): self._allocation(tasks, step)}
-
-    def _allocation(self, tasks: list[Task], step: int) -> list[int]:
-        """Return how many rollouts each task of a step gets.
-
-        What the step before showed is left out: it may be known or not when this is asked.
-        """
-        slot = Slot.model_validate(self._slots["allocation"])
-        return self._peers.allocate(self.lease.run_id, slot, [task.content_hash for task in tasks],
-                                    len(tasks) * self._spec.batch.samples, before_step=step - 1)
+            self._allocated = {(first, count): training.allocation(tasks, step)}
 
     def _sample(self, now: View, turn: Turn) -> bool:
         """Have answers that are only judged: another batch until some are right and some wrong."""
@@ -272,19 +287,21 @@ class Run:
                                    step=step)
 
     def _planned(self, step: int, choice: Choice) -> tuple[StepPlan, dict[str, float]]:
-        return rollout_plan(self._spec, self._slots, step, choice, self._baselines(step))
+        training = self._trainings.of(step)
+        return rollout_plan(training.stage.spec, training.slots, step, choice, training.baselines(step),
+                            training.stage.first)
 
     def _request(self, now: View, count: int, purpose: str = "train") -> None:
-        step, first = now.committed + 1, self._next_place
+        step, first, training = now.committed + 1, self._next_place, self._next(now)
         del self._next_place  # known again once these are surely in
         with self._traces.place(step):
-            tasks = self._tasks.train(first, count)
-            rollouts = self._allocated.pop((first, count), None) or self._allocation(tasks, step)
+            tasks = training.tasks.train(first, count)
+            rollouts = self._allocated.pop((first, count), None) or training.allocation(tasks, step)
         pinned = None if self._pace.runs_ahead else now.version_id
         with self._traces.within(step, "request", groups=count):
             with fenced(self._database, self.lease) as transaction:
-                request_groups(transaction, self.lease, purpose, next_request(transaction, self.lease, purpose), step,
-                               pinned, tasks, rollouts, train_sampling(self.lease),
+                request_groups(transaction, training.lease, purpose, next_request(transaction, self.lease, purpose),
+                               step, pinned, tasks, rollouts, train_sampling(training.lease),
                                traceparent=self._traces.of(step))
             self._next_place = first + count
             reach("groups.row-hint")
@@ -309,7 +326,7 @@ class Run:
             transaction.run("driver.drop_groups", group_ids=filtered, reason="filtered")
             if version is not None:
                 self._verification.store(transaction, version)
-            metrics = metrics if self._supervises else metrics | self._pace_metrics(transaction)
+            metrics = metrics | self._pace_metrics(transaction) if plan.sampled else metrics
             metrics["batch/prompts"] = float(self._pace.size(plan.n))
             if changed := self._pace.change(plan.n):
                 transaction.run("driver.record_event", tenant_id=self.lease.tenant_id, run_id=self.lease.run_id,
@@ -333,19 +350,6 @@ class Run:
         elif self._told != situation and time.monotonic() - self._seen_at > self._settings.sweep_s:
             self.explain(situation)
 
-    def _situation(self, now: View) -> str:
-        if now.version_id is None:
-            return "the trainer to publish the base weights"
-        if now.unpublished:
-            return f"the trainer to publish the {now.unpublished[0]}'s weights"
-        for (purpose, step), count in sorted(now.counts.items()):
-            if count.requested:
-                told = f"{count.ready} of {count.total} {purpose} groups of step {step} are ready"
-                return f"{told}; {count.reason}" if count.reason else told
-        if now.planned > now.committed:
-            return f"the trainer to commit step {now.committed + 1}"
-        return "nothing"
-
     def _hint(self, groups: int) -> None:
         self._hinted_at = time.monotonic()
         self._hints.send(-(-groups // self._settings.claim_groups))
@@ -354,30 +358,26 @@ class Run:
         if time.monotonic() - self._hinted_at > self._settings.sweep_s:
             self._hint(1)
 
-    def _baselines(self, step: int) -> Any:
-        return lambda hashes: self._peers.baselines(self.lease.run_id, hashes, step)
-
     def _evaluation_pending(self, now: View) -> bool:
         return self._unevaluated(now.committed)
 
     def _unevaluated(self, step: int) -> bool:
-        return eval_due(self._spec.eval, self._spec.steps, step) and step not in self._evaluated
+        return eval_due(self._spec.eval, ends(self._spec), step) and step not in self._evaluated
 
     def _last_plannable(self, now: View) -> int:
         if self._evaluation_pending(now):
             return now.committed
-        ahead = range(now.committed + 1, min(now.committed + PLAN_AHEAD, self._spec.steps) + 1)
-        due = (step for step in ahead if eval_due(self._spec.eval, self._spec.steps, step))
+        ahead = range(now.committed + 1, min(now.committed + PLAN_AHEAD, self._next(now).stage.last) + 1)
+        due = (step for step in ahead if eval_due(self._spec.eval, ends(self._spec), step))
         return next(due, max(ahead, default=now.committed))
 
-    @property
-    def _supervises(self) -> bool:
-        return self._slots["builder"]["name"] in FROM_ROWS
+    def _next(self, now: View) -> Training:
+        """Return what the next step that is planned belongs to."""
+        return self._trainings.of(now.planned + 1)
 
-    @cached_property
-    def _most_groups(self) -> int:
-        rounds = self._slots["filter"]["params"].get("max_rounds", 0)
-        return self._spec.batch.prompts * (1 + self._pace.max_staleness + int(rounds))
+    def _begun(self, now: View) -> bool:
+        return now.stage == self._next(now).stage.number
+
 
     @cached_property
     def _evaluated(self) -> set[int]:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from hone import ids
-from hone.spec.resolution import builder_of
+from hone.spec.supervision import builder_of
 from hone.store import manifests
 from hone.store.database import Database
 from hone.store.objects import Objects
@@ -31,7 +31,7 @@ class Supervised:
 
     def _trajectories(self, row: dict[str, Any], place: int, tokenizer: Tokenizer) -> list[Trajectory]:
         """Return a row's completion, or its chosen and its rejected one."""
-        given = ("chosen", "rejected") if builder_of(self._lease.spec) == "pairs" else ("completion",)
+        given = ("chosen", "rejected") if builder_of(self._lease.spec.algorithm) == "pairs" else ("completion",)
         return [_trajectory(row, row[name], place, index, tokenizer) for index, name in enumerate(given)]
 
     def _loaded_tokenizer(self) -> Tokenizer:

@@ -28,11 +28,14 @@ class Tasks:
 
     Of a dataset that is trained on, the rows of split `held_out` are kept for evaluation; with an evaluation dataset
     beside it, that one's rows are, and the training rows that ask the same are passed over. Where evaluation makes its
-    own tasks or there is none, every row trains.
+    own tasks or there is none, every row trains. A stage leaves out what its `run` holds out.
     """
 
-    def __init__(self, database: Database, objects: Objects, peers: Peers, lease: Lease) -> None:
+    def __init__(
+        self, database: Database, objects: Objects, peers: Peers, lease: Lease, run: "Tasks | None" = None,
+    ) -> None:
         self._database, self._objects, self._peers, self._lease = database, objects, peers, lease
+        self._run = run
         self._prepared: dict[tuple[int, int], list[Task]] = {}
 
     def prepare(self, first: int, count: int) -> list[Task]:
@@ -83,6 +86,8 @@ class Tasks:
     @cached_property
     def _held_out_rows(self) -> dict[str, Task]:
         """The tasks by content that a dataset holds out, whether or not an evaluation has room for them."""
+        if self._run is not None:
+            return self._run._held_out_rows
         spec = self._lease.spec.eval
         source = None if spec is None else spec.source or self._lease.spec.task
         if spec is None or source is None or source.dataset is None:

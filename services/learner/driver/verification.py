@@ -93,11 +93,17 @@ class Verification:
         return Version(turn.step, items, state, told)
 
     def store(self, transaction: Transaction, version: Version) -> None:
-        """Add a version and its items."""
+        """Add a version and its items, and an event where most of them repeat another one."""
         key = {"run_id": self._lease.run_id, "tenant_id": self._lease.tenant_id, "name": NAME,
                "version": version.number}
         transaction.run("driver.add_collection", **key, state=json.dumps(version.state))
         transaction.run("driver.add_items", **key, bodies=[json.dumps(_body(item)) for item in version.items])
+        if version.metrics["verify/mostly_duplicates"]:
+            share = version.metrics["verify/duplicate_share"]
+            transaction.run("driver.record_event", tenant_id=self._lease.tenant_id, run_id=self._lease.run_id,
+                            kind="mostly_duplicates", step=version.number, data=json.dumps({"share": share}),
+                            message=f"{100 * share:.0f} % of {len(version.items)} answers to judge repeat another one: "
+                                    "few questions are answered both rightly and wrongly")
 
     def keep(self, version: Version, samples: Sequence[Row], metrics: Mapping[str, float]) -> None:
         """Store a version whose answers are only judged: their groups have done what they were for."""

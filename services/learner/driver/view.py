@@ -30,6 +30,7 @@ class View:
     failure: str | None
     committed: int
     planned: int
+    stage: int  # number of the one that was begun last
     version_id: str | None  # of version number `committed`
     unpublished: list[str]  # roles whose model has no version yet
     counts: dict[tuple[str, int], Count]
@@ -53,7 +54,8 @@ def view(database: Database, lease: Lease) -> View:
         counts = transaction.all("driver.group_counts", run_id=lease.run_id)
     return View(
         desired=run["desired"], state=run["state"], past_deadline=run["past_deadline"], failure=run["failure"],
-        committed=run["committed"], planned=run["planned"], version_id=run["version_id"],
+        committed=run["committed"], planned=run["planned"], stage=run["stage"],
+        version_id=run["version_id"],
         unpublished=run["unpublished"],
         counts={(row["purpose"], row["step"]): _count(row) for row in counts})
 
@@ -72,3 +74,18 @@ def _sum(counts: list[Count]) -> Count:
         late=sum(count.late for count in counts), begun=min(begun, default=None),
         oldest=min(oldest, default=None),
         reason=max((count.reason for count in counts if count.reason), default=None))
+
+
+def situation(now: View) -> str:
+    """Say what a run waits for."""
+    if now.version_id is None:
+        return "the trainer to publish the base weights"
+    if now.unpublished:
+        return f"the trainer to publish the {now.unpublished[0]}'s weights"
+    for (purpose, step), count in sorted(now.counts.items()):
+        if count.requested:
+            told = f"{count.ready} of {count.total} {purpose} groups of step {step} are ready"
+            return f"{told}; {count.reason}" if count.reason else told
+    if now.planned > now.committed:
+        return f"the trainer to commit step {now.committed + 1}"
+    return "nothing"

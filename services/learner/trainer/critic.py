@@ -108,6 +108,10 @@ class TrainedCritic:
         """Apply the gradient at the critic's own rate and clear it."""
         self._optimizer.step(self._spec.optimizer.lr)
 
+    def restart(self) -> None:
+        """Go on with new moments."""
+        self._optimizer.restart()
+
     def trained(self) -> Trained:
         """Return what a snapshot keeps, whole, on rank 0."""
         return self._optimizer.trained()

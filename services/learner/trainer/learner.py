@@ -114,7 +114,7 @@ class Learner:
         weights before it: the trainer-sampler gap is that of samples drawn from them alone; with None any sample of
         one version counts.
         Raises RejectedPlan when plan and trajectories do not fit, an update comes without those before it, or a
-        reference is asked for after the first update of the model.
+        reference is asked for after the first update of a stage.
         """
         if update == 0:
             self._step = self._begun(plan, trajectories)
@@ -178,28 +178,37 @@ class Learner:
             raise RejectedPlan(str(problem)) from problem
 
     def _keep_reference(self, plan: StepPlan) -> None:
-        """The weights before the first update are the reference, kept from the first step that compares with them.
+        """The weights before a stage's first update are its reference, kept from its first step if it compares.
 
         An adapter's reference is the base, which is there at any time.
         """
         if self._lora is not None or self._reference is not None or "logp_ref" not in needed(plan):
             return
         if self._optimizer.updates:
-            raise RejectedPlan("logp_ref: the first step of a model must use the reference for a later one to have it")
+            raise RejectedPlan("logp_ref: the first step of a stage must use the reference for a later one to have it")
         self._reference = self._whole_policy(self._policy.trained)
 
     def _begun(self, plan: StepPlan, trajectories: Sequence[Trajectory]) -> _Step:
         """Fix what every update of the step shares."""
+        if plan.first > 1 and plan.nth == 1:
+            self._begin_stage()
+        self._keep_reference(plan)
         batch = self._packed(plan, trajectories)
         metrics = {"masked_samples": float(batch.masked_samples), "rejected_rows": float(batch.rejected_rows),
                    "trained_tokens": 0.0}
         if not batch.rows:
             return _Step(plan, batch, None, metrics)
-        self._keep_reference(plan)
         known, signals = self._estimated(plan, batch, trajectories)
         aims = None if known.values is None else Aims.of(plan, batch, known)
         told = {} if aims is None else aims.figures()
         return _Step(plan, batch, signals, {**metrics, **_counts(batch, signals), **told}, aims)
+
+    def _begin_stage(self) -> None:
+        """Go on with the weights alone, as a run that starts from them."""
+        self._reference, self._states = None, {}
+        self._optimizer.restart()
+        if self._critic is not None:
+            self._critic.restart()
 
     def _estimated(
         self, plan: StepPlan, batch: Batch, trajectories: Sequence[Trajectory],
@@ -247,7 +256,7 @@ class Learner:
 
     def _look(self, plan: StepPlan, signals: Signals, micro: MicroBatch) -> Seen:
         wanted = needs(plan.slots, "regularizers")
-        ids = signals.teaching.top_ids[micro.token] if signals.teaching and "support" in wanted else None
+        ids = signals.teaching.top_ids[micro.token] if signals.teaching and "support" in needed(plan) else None
         logp, entropy, *likeliest = self._policy(
             micro, plan.temperature, entropy_gradient="entropy" in wanted, support=ids)
         ref = self._logp_ref(micro, plan.temperature) if "logp_ref" in wanted else None

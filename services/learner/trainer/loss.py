@@ -50,12 +50,14 @@ def share(
     weight = _apply(CORRECTIONS, "correction", plan.slots["correction"],
                     CorrectionInputs(before, sampled, trajectory, signals.trajectories, signals.mean_weight),
                     states, tally)
-    inputs = LossInputs(logp, old, logp, trajectory, signals.trajectories)
+    word = _word(micro, seen, signals.teaching)
+    inputs = LossInputs(logp, old, logp, trajectory, signals.trajectories, **word)
     policy = [_part(term, micro, inputs, weight, plan, states, tally, alone=len(signals.terms) == 1)
               for term in signals.terms]
     if plan.updates > 1 or old is sampled:
         tally.spread("loss/ratio", inputs.ratio().detach())
-    others = _regularizers(micro, seen, old, signals, plan, states, tally)
+    regularized = RegularizerInputs(logp, seen.logp_ref, seen.entropy, old, **word)
+    others = _regularizers(micro, regularized, signals, plan, states, tally)
     return torch.stack([*policy, *others]).sum()
 
 
@@ -64,37 +66,34 @@ def _before(logp: Tensor, micro: MicroBatch, signals: Signals) -> Tensor:
     return logp.detach() if signals.logp_old is None else _taken(signals.logp_old, micro, logp)
 
 
+def _word(micro: MicroBatch, seen: Seen, teaching: Teaching | None) -> dict[str, Any]:
+    """Return a teacher's word on a micro-batch's tokens as losses and regularizers name it; {} without a teacher."""
+    if teaching is None:
+        return {}
+    logp, known, top = (_taken(each, micro, seen.logp) for each in (teaching.logp, teaching.known, teaching.top_logp))
+    support = None if seen.likeliest is None else Support(top, *seen.likeliest)
+    return {"logp_teacher": logp, "known": known, "support": support}
+
+
 def _regularizers(
-    micro: MicroBatch, seen: Seen, old: Tensor, signals: Signals, plan: StepPlan, states: dict[str, State],
+    micro: MicroBatch, inputs: RegularizerInputs, signals: Signals, plan: StepPlan, states: dict[str, State],
     tally: Tally,
 ) -> list[Tensor]:
     """Return each regularizer's share; one that reads a teacher is averaged over the tokens that it speaks of."""
-    teaching = signals.teaching
-    inputs = RegularizerInputs(seen.logp, seen.logp_ref, seen.entropy, old)
-    if teaching is not None:
-        inputs = replace(
-            inputs, logp_teacher=_taken(teaching.logp, micro, old), known=_taken(teaching.known, micro, old),
-            support=_support(micro, seen, teaching))
-    shares = []
+    teaching, shares = signals.teaching, []
     for place, slot in enumerate(plan.slots["regularizers"]):
         alone = {"regularizers": [slot]}
         taught = teaching is not None and needs(alone, "regularizers") & {"logp_teacher", "support"}
-        scale = _taken(teaching.scale if teaching is not None and taught else signals.scale, micro, old)
+        scale = _taken(teaching.scale if teaching is not None and taught else signals.regularized, micro, inputs.logp)
         name = f"regularizers/{slot['name']}.{place}"
         shares.append(tally.share(f"{name}/term", (scale * _apply(
             REGULARIZERS, name, slot, inputs, states, tally)).sum()))
     return shares
 
 
-def _support(micro: MicroBatch, seen: Seen, teaching: Teaching) -> Support | None:
-    if seen.likeliest is None:
-        return None
-    return Support(_taken(teaching.top_logp, micro, seen.logp), *seen.likeliest)
-
-
 def _taken(values: Tensor, micro: MicroBatch, like: Tensor) -> Tensor:
     """Return a micro-batch's tokens of the step's, where `like` is."""
-    return values[_on(values, micro.token)].to(like.device)
+    return values.index_select(0, _on(values, micro.token)).to(like.device)
 
 
 def _part(
@@ -105,8 +104,7 @@ def _part(
     scale, advantage, before = (_taken(values, micro, weight)
                                 for values in (term.scale, term.advantage, term.unmodulated))
     own = slice(None) if alone else scale.nonzero().squeeze(1)
-    mine = LossInputs(inputs.logp[own], inputs.logp_old[own], advantage[own],
-                      None if inputs.trajectory is None else inputs.trajectory[own], inputs.trajectories, before[own])
+    mine = replace(inputs, advantage=advantage, unmodulated=before).of(own)
     if not len(mine.logp):
         return inputs.logp.sum() * 0
     filling = plan.slots["loss"] if term.loss is None else {"name": term.loss, "params": {}}

@@ -49,6 +49,11 @@ class Optimizer:
         self._adamw.zero_grad(set_to_none=True)
         self.updates += 1
 
+    def restart(self) -> None:
+        """Forget the moments and every update: the parameters stay as they are, with the gradient in hand."""
+        self._adamw.state.clear()
+        self.updates = 0
+
     def trained(self) -> Trained:
         """Return whole weights, moments and gradients as they are now, on rank 0."""
         parameters, whole = self._parameters, self._ranks.whole

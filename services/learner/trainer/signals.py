@@ -73,7 +73,8 @@ class Signals:
     trajectories: int  # B
     part: Ints  # [B], which of the step's parts a trajectory belongs to
     terms: list[Term]
-    scale: Tensor  # float32 [M], weight of each token in what regularizes
+    scale: Tensor  # float32 [M], weight of each token in a mean over all of them
+    regularized: Tensor  # float32 [M], the same times the weight of its named spans: in what regularizes
     kept: Flags  # [B], False where the gradient is provably zero
     mean_weight: float  # of S6 over the step, where it is to be 1
     metrics: Metrics
@@ -90,11 +91,13 @@ def estimate(batch: Batch, plan: StepPlan, known: Known, states: dict[str, State
     estimated, metrics = _apply(ADVANTAGES, "advantage", plan, advantage_inputs(batch, plan, known), states)
     tracks, part = _tracks(estimated, batch), _parts(batch.group, plan.minibatches)
     modulated, told = _modulated(tracks, batch, plan, known, states)
-    terms = [_term(track, before, batch, part, plan) for before, track in zip(tracks, modulated, strict=True)]
+    terms = [_term(before, track, batch, part, plan) for before, track in zip(tracks, modulated, strict=True)]
     every, moving = np.ones(int(batch.tokens.sum()), np.bool_), _moving(terms, batch)
     metrics = {**metrics, "zero_share": float((~moving).mean())}
+    told |= {f"span/{name}": float(inside.mean()) for name, inside in batch.spans.inside.items()}
     return Signals(
-        len(batch.tokens), part, terms, _tensor(_scale(every, batch, part, plan)), _kept(moving, plan.slots),
+        len(batch.tokens), part, terms, _tensor(_mean(every, batch, part, plan)),
+        _tensor(_scale(every, batch, part, plan)), _kept(moving, plan.slots),
         _mean_weight(batch, plan, known), _named("advantage", metrics) | told,
         _tensor(known.logp_old) if plan.updates > 1 and known.logp_old is not None else None,
         None if known.taught is None else _teaching(known.taught, batch, part, plan))
@@ -106,7 +109,7 @@ def advantage_inputs(batch: Batch, plan: StepPlan, known: Known) -> AdvantageInp
     return AdvantageInputs(
         batch.reward, batch.group, batch.tokens, batch.baseline, None if old is None or ref is None else old - ref,
         logp_old=old, logp_teacher=known.logp_teacher, values=known.values,
-        components=batch.components, turns=batch.turns, step=plan.n - 1, steps=plan.steps)
+        components=batch.components, spans=batch.spans.inside, turns=batch.turns, step=plan.nth - 1, steps=plan.steps)
 
 
 def _parts(group: Ints, parts: int) -> Ints:
@@ -154,11 +157,20 @@ def _modulated(
 
 
 def _modulation_inputs(track: Track, batch: Batch, plan: StepPlan, known: Known) -> ModulationInputs:
-    low, high = _band(plan)
+    (low, high), (segment, score) = _band(plan), _scored_turns(batch, plan)
     return ModulationInputs(
         track.advantage, batch.tokens, known.logp_old, known.logp_old, known.entropy, known.expected,
-        known.logp_teacher, None if known.taught is None else known.taught.known, step=plan.n - 1, clip_low=low,
-        clip_high=high)
+        known.logp_teacher, None if known.taught is None else known.taught.known, step=plan.nth - 1, clip_low=low,
+        clip_high=high, segment=segment, score=score)
+
+
+def _scored_turns(batch: Batch, plan: StepPlan) -> tuple[Ints | None, Floats | None]:
+    """Return whose turn each token [M] is and what rules find each turn [T] worth, in [0, 1]; None: nobody reads it."""
+    rules = list(batch.turns.rules.values())
+    if not rules or "rules" not in needs(plan.slots, "modulation"):
+        return None, None
+    tokens = batch.turns.tokens
+    return np.repeat(np.arange(len(tokens)), tokens), np.clip(1 + np.mean(rules, axis=0), 0.0, 1.0)
 
 
 def _band(plan: StepPlan) -> tuple[float, float]:
@@ -180,6 +192,15 @@ def _teaching(taught: Taught, batch: Batch, part: Ints, plan: StepPlan) -> Teach
 
 
 def _scale(counts: Flags, batch: Batch, part: Ints, plan: StepPlan) -> Floats:
+    """Return the weight of each token [M] in the loss: w_t of its named spans times that in S8's mean.
+
+    No denominator knows of w_t (our choice): tokens outside pull as they did.
+    """
+    weight = 1.0 if batch.spans.weight is None else batch.spans.weight
+    return _mean(counts, batch, part, plan) * weight
+
+
+def _mean(counts: Flags, batch: Batch, part: Ints, plan: StepPlan) -> Floats:
     """Return the weight of each token [M] in S8's mean over those that count, taken over each part by itself."""
     filling = plan.slots["aggregation"]
     lengths, owner = _units(batch, plan)

@@ -1,6 +1,7 @@
-"""`python -m tests.integration.learner.ranked play|ask|rest DIRECTORY STALL_S`, under torchrun: what ranks do in tests.
+"""`python -m tests.integration.learner.ranked play|tiles|ask|rest DIRECTORY STALL_S`, under torchrun: what tests ask.
 
 play    every case; its figures and files lie in a folder of its name below DIRECTORY, where rank 0 writes them
+tiles   those of TILES, as under a vocabulary so large that its logits never lie side by side
 ask     log-probabilities, again and again until a rank is lost; DIRECTORY/begun says that it has begun
 rest    the same, and rank 1 stands still before it takes its fourth order
 """
@@ -9,7 +10,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -26,7 +27,7 @@ from hone.trajectory.plan import StepPlan
 from services.learner.trainer.crew import Crew, Led, planned
 from services.learner.trainer.learner import RejectedPlan
 from services.learner.trainer.snapshot import Start
-from tests.unit.trajectory.samples import random_step
+from tests.unit.trajectory.samples import random_step, with_teacher
 
 OPTIMIZER = {"lr": 1e-3, "weight_decay": 0.01}
 SMALL: dict[str, Any] = {"hidden": 32, "heads": 2, "head_dim": 16, "ffn": 64}
@@ -34,6 +35,8 @@ KL = {"regularizers": [{"name": "kl", "params": {"coefficient": 0.1}}]}
 TOKEN_KL = {"preset": "reinforce_pp", "advantage": {"name": "reinforce_pp", "params": {"beta": 0.1}}}
 DYNAMO = {"preset": "dynamo", "correction": {"name": "tis", "params": {"normalize": True}}}
 BYPASS = {"preset": "gspo", "correction": {"name": "bypass"}}
+SCOPE = {"preset": "scope"}
+SCOPE_IN_LOSS = {"preset": "scope", "advantage": {"name": "scope", "params": {"teacher_path": "in_loss_top_k"}}}
 CRITIC = {"optimizer": {"lr": 1e-3, "clip_norm": 0.5}, "clip": 0.1}
 LORA = Lora(2, 4.0, ("q_proj", "down_proj"))
 SEQUENCES = [[1, 2, 3, 4, 5], [6, 7], [8, 9, 10]]
@@ -50,6 +53,7 @@ class Case:
     model: Mapping[str, Any] = field(default_factory=dict)
     flat: int = 0  # groups whose samples have equal rewards
     critic: Mapping[str, Any] | None = None
+    taught: bool = False  # a teacher has a word on most calls, and its three likeliest ids
 
 
 CASES = {
@@ -69,12 +73,19 @@ CASES = {
         {"preset": "ppo"}, token_budget=10_000, groups=3, lora=LORA, critic=CRITIC),
     "critic of what the policy skips": Case({"preset": "ppo"}, flat=7, critic=CRITIC),
     "untied, shared keys": Case(model={"tied": False, "kv_heads": 1}),
+    "tracks": Case(SCOPE, taught=True),
+    "tracks, of which one reads the likeliest ids": Case(SCOPE_IN_LOSS, taught=True),
 }
+TILES = ("kl", "a forward before the step", "adapter", "critic", "untied, shared keys",
+         "tracks, of which one reads the likeliest ids")
+"""Cases whose forwards differ."""
 
 
 def step(case: Case, number: int) -> tuple[StepPlan, bytes]:
     """Return a step's plan, whose one part has these bytes."""
     plan, trajectories = random_step(groups=case.groups, seed=number, algorithm=case.algorithm)
+    if case.taught:
+        plan, trajectories = plan.model_copy(update={"teacher": "model"}), with_teacher(trajectories)
     groups = [group.model_copy(update={"parts": ["part"], **({"rewards": [1.0] * 4} if place < case.flat else {})})
               for place, group in enumerate(plan.groups)]
     return plan.model_copy(update={"parts": ["part"], "groups": groups}), parts.encode(trajectories)
@@ -153,10 +164,15 @@ def held(learner: Led) -> float:
     return sum(cast(DTensor, one).to_local().numel() for one in trained) / sum(one.numel() for one in trained)
 
 
-def play_all(crew: Crew, directory: Path) -> None:
-    """Play every case, each going on from the snapshot that one process wrote besides."""
-    for name in CASES:
+def play_each(crew: Crew, directory: Path, names: Iterable[str] = TILES) -> None:
+    """Play cases, each going on from the snapshot that one process wrote besides."""
+    for name in names:
         play(crew, name, directory / name, directory.parent / "alone" / name / "snapshot")
+
+
+def play_all(crew: Crew, directory: Path) -> None:
+    """Play every case, and what only ranks do."""
+    play_each(crew, directory, CASES)
     refused(crew, directory)
     learner = crew.learner(start(CASES["ragged"]), OPTIMIZER, 40)
     write(directory, {"held": json.dumps(held(learner)).encode()})
@@ -185,8 +201,11 @@ def stand_still(ranks: Ranks, orders: int) -> None:
 def main() -> None:
     """Do it as rank 0, or follow it."""
     torch.set_num_threads(1)
+    from hone.models import policy
     from hone.models.group import Group
 
+    if sys.argv[1] == "tiles":
+        policy._LOGITS_AT_ONCE = 7 * len(toy.SYMBOLS)
     work, directory, crew = sys.argv[1], Path(sys.argv[2]), Crew(Group.join("cpu", float(sys.argv[3])))
     if crew.ranks.rank:
         (directory / "pid").write_text(str(os.getpid()))
@@ -194,7 +213,9 @@ def main() -> None:
             stand_still(crew.ranks, 3)
         crew.follow()
     else:
-        {"play": play_all, "ask": ask, "rest": ask}[work](crew, directory)
+        works: Mapping[str, Callable[[Crew, Path], None]] = {
+            "play": play_all, "tiles": play_each, "ask": ask, "rest": ask}
+        works[work](crew, directory)
         crew.end()
 
 

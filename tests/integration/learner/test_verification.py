@@ -33,10 +33,12 @@ def always_right(group: Row, index: int) -> tuple[str, float, str]:  # noqa: ARG
 
 @pytest.fixture
 def loop(postgres_url: str, postgres_owner_url: str, tmp_path: Path) -> Any:
-    def made(steps: int, answer: Any = answered, builder: str = "self_verify", **params: Any) -> Loop:
+    def made(
+        steps: int, answer: Any = answered, builder: str = "self_verify", prompts: int = PROMPTS, **params: Any,
+    ) -> Loop:
         params = {**WORDING, "interval": INTERVAL, **params} if builder == "self_verify" else {}
         return Loop(postgres_url, postgres_owner_url, tmp_path, answer, steps=steps, seed=5,
-                    batch={"prompts": PROMPTS, "samples": SAMPLES},
+                    batch={"prompts": prompts, "samples": SAMPLES},
                     algorithm={"preset": "self_verify", "builder": {"name": builder, "params": params}})
     return made
 
@@ -63,6 +65,12 @@ def states(loop: Loop) -> dict[int, Row]:
 def metrics(loop: Loop, name: str) -> dict[int, float]:
     return {row["step"]: row["value"] for row in loop.all(
         "SELECT step, value FROM metrics WHERE run_id = %s AND name = %s ORDER BY step", loop.rows.run_id, name)}
+
+
+def warnings(loop: Loop) -> list[tuple[int, Row]]:
+    return [(row["step"], row["data"]) for row in loop.all(
+        "SELECT step, data FROM events WHERE run_id = %s AND kind = 'mostly_duplicates' ORDER BY id",
+        loop.rows.run_id)]
 
 
 def test_every_interval_of_answers_a_batch_of_judgements_is_trained(loop: Any) -> None:
@@ -124,6 +132,32 @@ def test_each_kind_of_step_has_its_own_curves(loop: Any) -> None:
         run.rows.run_id)]
     assert metrics(run, "verify/verdict_accuracy")[4] == pytest.approx(sum(each > 0 for each in scores) / len(scores))
     assert metrics(run, "verify/unparsable_verdicts")[4] == 0
+
+
+@pytest.mark.parametrize(("mode", "steps"), [("verify_alter", 5), ("self_verify", 2)])
+@pytest.mark.parametrize("restarts", [False, True])
+def test_a_batch_that_mostly_repeats_itself_is_warned_of_once(
+    loop: Any, mode: str, steps: int, restarts: bool,
+) -> None:
+    def one_question(group: Row, index: int) -> tuple[str, float, str]:
+        if group["kind"] == "verify":
+            return answered(group, index)
+        right = group["request_no"] % 10 == 0 and index < SAMPLES // 2
+        return (group["item"]["answer"], 1.0, "ok") if right else (f"wrong {index}", 0.0, "ok")
+
+    run = loop(steps, one_question, prompts=10, mode=mode)
+    run.go(restarts=restarts)
+    collected = sorted({version for version, _ in items(run)})
+    assert len(collected) >= 2
+    assert warnings(run) == [(version, {"share": pytest.approx(0.6)}) for version in collected], "4 answers, 10 items"
+    assert metrics(run, "verify/mostly_duplicates") == dict.fromkeys(collected, 1.0)
+
+
+def test_a_batch_with_few_repetitions_is_not_warned_of(loop: Any) -> None:
+    run = loop(3)
+    run.go()
+    assert all(share <= 0.5 for share in metrics(run, "verify/duplicate_share").values())
+    assert warnings(run) == []
 
 
 def told(run: Loop) -> Any:

@@ -110,12 +110,13 @@ def modulations(random: np.random.Generator) -> ModulationInputs:
 def losses(random: np.random.Generator) -> LossInputs:
     """Return the tokens of a micro-batch; `logp` takes gradients. Advantages are at most 1e6: float32 ends at 3e38."""
     sizes = _sizes(random)
+    known, support = _likeliest(random, int(sizes.sum()))
     total = int(sizes.sum())
     advantage = _float(rewards(random, total).clip(-1e6, 1e6))
     return LossInputs(
         _float(logprobs(random, total)).requires_grad_(), _float(logprobs(random, total)), advantage,
         torch.arange(len(sizes)).repeat_interleave(torch.tensor(sizes)), len(sizes),
-        advantage * 2 if random.integers(2) else None)
+        advantage * 2 if random.integers(2) else None, _float(logprobs(random, total, impossible=0.2)), known, support)
 
 
 def corrections(random: np.random.Generator) -> CorrectionInputs:
@@ -131,17 +132,22 @@ def corrections(random: np.random.Generator) -> CorrectionInputs:
 def regularizers(random: np.random.Generator) -> RegularizerInputs:
     """Return the tokens of a micro-batch with a teacher's word on the sampled token and on three likely ones."""
     total = int(random.choice([1, 2, 9]))
+    known, support = _likeliest(random, total)
+    return RegularizerInputs(
+        _float(logprobs(random, total)).requires_grad_(), _float(logprobs(random, total)),
+        _float(random.choice([0.0, 1e-9, 12.0], total)).requires_grad_(), _float(logprobs(random, total)),
+        _float(logprobs(random, total, impossible=0.2)), known, support)
+
+
+def _likeliest(random: np.random.Generator, total: int) -> tuple[Tensor | None, Support]:
+    """Return which tokens a teacher speaks of, and both distributions on three ids, which may be all there are."""
     every = bool(random.integers(2))
     vocabulary = torch.tensor(random.choice([0.0, 1.0, 200.0], (total, 3 if every else 5)), dtype=torch.float32)
     student = vocabulary.requires_grad_().log_softmax(-1)
     rest = torch.full((total,), -torch.inf) if every else student[:, 3:].logsumexp(-1)
     teacher = torch.tensor(random.choice([0.0, 5.0, 100.0, np.inf], (total, 5))).neg().log_softmax(-1).nan_to_num(-60.0)
-    known = torch.tensor(random.random(total) < 0.5)
-    return RegularizerInputs(
-        _float(logprobs(random, total)).requires_grad_(), _float(logprobs(random, total)),
-        _float(random.choice([0.0, 1e-9, 12.0], total)).requires_grad_(), _float(logprobs(random, total)),
-        _float(logprobs(random, total, impossible=0.2)), known if random.integers(2) else None,
-        Support(teacher[:, :3].float(), student[:, :3], rest))
+    known = torch.tensor(random.random(total) < 0.5) if random.integers(2) else None
+    return known, Support(teacher[:, :3].float(), student[:, :3], rest)
 
 
 def aggregations(random: np.random.Generator) -> AggregationInputs:

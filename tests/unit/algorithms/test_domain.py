@@ -74,6 +74,7 @@ def test_losses_and_their_gradients_are_finite(method, params, name):
         assert found.shape == given.logp.shape
         assert found.isfinite().all(), name
         assert slope(found, given.logp).isfinite().all()
+        assert given.support is None or slope(found, given.support.student).isfinite().all()
         assert_figures(metrics)
 
 

@@ -1,5 +1,7 @@
 """Dual-Track GRPO against the numbers of trust-sql.md, the oracle, and its exact properties."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -147,3 +149,15 @@ def test_it_agrees_with_the_oracle(rows, gated):
     np.testing.assert_allclose(by_row(found[0], rows), full, rtol=1e-6, atol=1e-9)
     np.testing.assert_allclose(
         coefficients(found, rows), oracle.coefficients(given_rows, 0.25, gated), rtol=1e-6, atol=1e-9)
+
+
+def test_the_boundary_stands_behind_the_last_span_of_the_name_that_is_asked_for():
+    rows = [(0, 1, 0.1, 1, [False, True, False, True, False]), (0, 1, 0.1, 0, [False] * 3), (0, 0, 0, 0, [True])]
+    found = inputs(rows)
+    schema = dual_track(found, DualTrackParams(), {})[0][1]
+    assert schema.counts.tolist() == [True] * 4 + [False] + [False] * 3 + [True]
+    assert schema.advantage.tolist()[4:8] == [0] * 4
+    other = replace(found, spans={"tables": found.spans["schema"]})
+    assert not dual_track(other, DualTrackParams(), {})[0][1].counts.any()
+    named = dual_track(other, DualTrackParams(span="tables"), {})[0][1]
+    assert (named.name, named.counts.tolist()) == ("schema", schema.counts.tolist())

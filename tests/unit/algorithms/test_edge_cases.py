@@ -18,7 +18,7 @@ from hone.algorithms.losses.inputs import LossInputs
 from hone.algorithms.modulations import MODULATIONS
 from hone.algorithms.modulations.inputs import ModulationInputs
 from hone.algorithms.regularizers import REGULARIZERS
-from hone.algorithms.regularizers.inputs import RegularizerInputs
+from hone.algorithms.regularizers.inputs import RegularizerInputs, Support
 from hone.trajectory.turns import Turns
 
 PARTS = ("r_rank", "r_dist", "std", "augM", "augQ", "exec", "fmt", "schema")
@@ -111,11 +111,18 @@ def test_duca_a_session_of_one_turn_is_valid():
     np.testing.assert_allclose(values, [1, 1, 1, -1, -1, -1], atol=1e-5)
 
 
+def word(count, logp=None):
+    """A teacher that all tokens differ from, on the sampled one and on two likely ones."""
+    student = torch.full((count, 2), -1.0) if logp is None else torch.stack([logp, logp / 2], -1)
+    support = Support(torch.tensor([-2.0, -0.3]).repeat(count, 1), student, torch.full((count,), -2.0))
+    return {"logp_teacher": torch.full((count,), -3.0), "support": support}
+
+
 @pytest.mark.parametrize("name", sorted(LOSSES))
 def test_baselines_a_trajectory_without_tokens_changes_no_loss(name):
     logp, old = torch.tensor([-1.0, -2.0, -0.5]), torch.tensor([-1.2, -1.0, -0.5])
     advantage = torch.tensor([1.0, 1.0, -1.0])
-    plain, padded = (LOSSES[name](LossInputs(logp, old, advantage, torch.tensor(places), count), {}, {})[0]
+    plain, padded = (LOSSES[name](LossInputs(logp, old, advantage, torch.tensor(places), count, **word(3)), {}, {})[0]
                      for places, count in (([0, 0, 1], 2), ([0, 0, 3], 5)))
     assert plain.tolist() == padded.tolist()
 
@@ -132,7 +139,8 @@ def test_baselines_a_trajectory_without_tokens_changes_no_weight(name, params):
 def test_baselines_a_zero_advantage_adds_nothing_to_any_loss_but_counts():
     for name in sorted(LOSSES.keys() - {"mle"}):
         logp = torch.tensor([-1.0, -2.0], requires_grad=True)
-        value, _, _ = LOSSES[name](LossInputs(logp, torch.tensor([-1.5, -1.0]), torch.zeros(2)), {}, {})
+        given = LossInputs(logp, torch.tensor([-1.5, -1.0]), torch.zeros(2), **word(2, logp))
+        value, _, _ = LOSSES[name](given, {}, {})
         assert not value.any(), name
         assert not torch.autograd.grad(value.sum(), logp)[0].any(), name
 
@@ -175,10 +183,11 @@ def test_sdar_a_group_without_variance_is_still_taught():
     assert (values > 0).all()
 
 
+@pytest.mark.parametrize("path", ["in_advantage", "in_loss", "in_loss_top_k"])
 @pytest.mark.parametrize(("reward", "empty", "full"), [(1.0, "teacher_path", "student_path"),
                                                        (0.0, "student_path", "teacher_path")])
-def test_scope_an_empty_path_leaves_the_other(reward, empty, full):
-    tracks, _, _ = ADVANTAGES["scope"](step("scope", [[reward, reward]]), {}, {})
+def test_scope_an_empty_path_leaves_the_other(reward, empty, full, path):
+    tracks, _, _ = ADVANTAGES["scope"](step("scope", [[reward, reward]]), {"teacher_path": path}, {})
     by_name = {track.name: track for track in tracks}
     assert not by_name[empty].counts.any()
     assert not by_name[empty].advantage.any()
@@ -187,8 +196,10 @@ def test_scope_an_empty_path_leaves_the_other(reward, empty, full):
 
 
 def test_scope_one_rollout_is_plain_routing():
-    for reward, name, value in ((1.0, "student_path", 1.0), (0.0, "teacher_path", -0.5)):
-        tracks, _, _ = ADVANTAGES["scope"](step("scope", [[reward]]), {}, {})
+    for reward, name, way, value in (
+            (1.0, "student_path", "in_advantage", 1.0), (0.0, "teacher_path", "in_advantage", -0.5),
+            (0.0, "teacher_path", "in_loss", 1.0)):
+        tracks, _, _ = ADVANTAGES["scope"](step("scope", [[reward]]), {"teacher_path": way}, {})
         path = next(track for track in tracks if track.name == name)
         np.testing.assert_allclose(path.advantage, value, atol=1e-12)
 

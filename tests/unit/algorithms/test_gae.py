@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hone.algorithms.advantages.gae import GaeParams, gae, returns
+from hone.algorithms.advantages.gae import GaeParams, explained, gae, returns
 from hone.algorithms.advantages.inputs import AdvantageInputs, Floats
 from hone.algorithms.advantages.statistics import discounted_sums, whitened
 from hone.algorithms.losses.critic import critic_loss
@@ -65,11 +65,13 @@ def test_whitening_is_on_by_default_and_over_the_tokens_of_the_batch():
 def test_no_variance_is_exactly_zero():
     given = inputs([0.3, 0.3], [2, 1], [0.1, 0.1, 0.1])
     assert (advantage(given) == 0).all()
-    assert GAE(given, {}, {})[2]["explained_variance"] == 0
+    assert explained(given.values + 0.2, np.full(3, 0.2)) == 0
 
 
-def test_a_perfect_critic_explains_everything():
-    assert GAE(inputs([1, 0], [2, 2], [1, 1, 0, 0]), {}, {})[2]["explained_variance"] == 1
+@pytest.mark.parametrize(("values", "share"), [([1, 1, 0, 0], 1.0), ([0.5, 0.5, 0.5, 0.5], 0.0), ([0, 0, 1, 1], -3.0)])
+def test_how_much_a_critic_explains(values, share):
+    targets = returns(inputs([1, 0], [2, 2], values), GaeParams())
+    assert explained(targets, targets - np.array(values)) == share
 
 
 def test_lambda_zero_looks_one_token_ahead():

@@ -167,8 +167,8 @@ def test_without_turns_it_says_what_is_missing():
         hian(bare, HianParams(), {})
 
 
-def test_it_reads_turns():
-    assert HianParams().needs() == {"turns"}
+def test_it_reads_turns_that_rules_grade():
+    assert HianParams().needs() == HianParams(per_rule=True).needs() == {"turns", "rules"}
 
 
 # Each rule by itself.
@@ -228,7 +228,6 @@ def test_rules_that_are_missing_or_weigh_less_than_nothing_are_refused():
         ruled({})
     with pytest.raises(ValidationError, match="rule_weights"):
         HianParams(rule_weights={"length": -1})
-    assert HianParams(per_rule=True).needs() == {"turns", "rules"}
 
 
 # Schedule and metrics.
@@ -258,6 +257,16 @@ def test_metrics_of_both_terms():
     assert metrics["turn_abs"] == pytest.approx(0.6 * 0.816495 + 0.4 * 1.224742, abs=1e-5)
     assert metrics["outcome"] == 5.0
     assert metrics["turn_reward"] == pytest.approx(-0.4)
+    assert not any(name.startswith("rule/") for name in metrics)
+
+
+@pytest.mark.parametrize("per_rule", [False, True])
+def test_metrics_of_each_rule(per_rule):
+    given_inputs = inputs(EXAMPLE)
+    turns = dataclasses.replace(given_inputs.turns, rules={name: np.array(each) for name, each in RULES.items()})
+    _, _, metrics = hian(dataclasses.replace(given_inputs, turns=turns), HianParams(per_rule=per_rule), {})
+    found = {name: value for name, value in metrics.items() if name.startswith("rule/")}
+    assert found == pytest.approx({"rule/repetition": -0.4, "rule/length": -0.1, "rule/compliance": 0.0})
 
 
 @pytest.mark.parametrize(("outcome", "turn", "alarm"), [(3.9, 0, 1), (4.1, 0, 0), (3.9, -1, 0), (3.9, -0.4, 0)])

@@ -17,8 +17,8 @@ from hone.algorithms.regularizers.kl import estimate_kl
 from tests.oracles import losses as oracle
 
 F64, F32 = torch.float64, torch.float32
-ELSEWHERE = {"gspo", "cispo", "sapo", "maspo"}
-"""Losses with tables of their own: parts of them are constants for the gradient."""
+ELSEWHERE = {"gspo", "cispo", "sapo", "maspo", "teacher_k3", "teacher_kl"}
+"""Losses with tables of their own: parts of them are constants for the gradient, or they read more."""
 
 
 def loss(name, logp, old, advantage, **params):

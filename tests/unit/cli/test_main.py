@@ -73,7 +73,8 @@ def test_a_method_is_shown_with_its_source_its_formula_and_its_parameters() -> N
 
 def test_a_preset_that_no_run_can_have_yet_says_what_it_needs() -> None:
     listed = {line.split()[0]: line for line in hone("algorithms", "list").stdout.splitlines() if "builder=" in line}
-    assert "(needs: a harness that names spans, which no run has yet)" in listed["trust_sql"]
+    assert "(needs: a harness whose calls are of its kinds, which no run has yet)" in listed["heavyskill"]
+    assert "(asks for a grader of type weighted, a harness that names spans)" in listed["trust_sql"]
     assert "(asks for roles.teacher or contexts.privileged, its top_k)" in listed["aopd"]
     assert "(asks for a dataset with chosen and rejected)" in listed["dpo"]
     assert "needs" not in listed["gspo"]

@@ -10,7 +10,7 @@ from hone.algorithms.presets import EXCLUDED, PRESETS, resolve, unmet
 from hone.algorithms.slots import METHODS, SlotError
 from hone.spec.run import AlgorithmSpec
 from tests.unit.learner.test_learner import gradient
-from tests.unit.trajectory.samples import random_episodes, with_teacher
+from tests.unit.trajectory.samples import random_episodes, with_proposals, with_teacher
 
 
 def runs(slot, name):
@@ -37,12 +37,14 @@ def test_a_composition_gives_the_same_gradient_however_the_step_is_cut(
     slots = {"advantage": advantage, "loss": loss, "aggregation": aggregation, "correction": correction,
              "modulation": modulation}
     made, trajectories = random_episodes(algorithm={slot: {"name": name} for slot, name in slots.items()})
+    made = with_proposals(made) if advantage == "dual_track" else made
     step = made.model_copy(update={"teacher": "model"}), with_teacher(trajectories)
     (whole, at_once), (cut, parts) = gradient(step, critic={}), gradient(step, token_budget=40, critic={})
     for name, tensor in at_once.items():
         torch.testing.assert_close(parts[name], tensor, atol=2e-6, rtol=1e-4, msg=name)
     assert all(map(math.isfinite, whole.values()))
-    assert cut["loss"] == pytest.approx(whole["loss"], rel=1e-4, abs=1e-6)
+    # Terms of some nats cancel in the loss of a cispo: what is left of it has their rounding.
+    assert cut["loss"] == pytest.approx(whole["loss"], rel=1e-4, abs=5e-6)
     assert whole["forward_tokens"] > 0
 
 
@@ -63,6 +65,6 @@ def test_a_preset_runs_or_says_what_it_needs(name):
     if needed is None:
         assert resolve(AlgorithmSpec(preset=name))["advantage"]["name"] in METHODS["advantage"]
         return
-    assert needed.startswith("needs: a ") or needed.startswith("needs: rules")
+    assert needed.startswith("needs: a ")
     with pytest.raises(SlotError, match="which no run has yet"):
         resolve(AlgorithmSpec(preset=name))

@@ -17,7 +17,7 @@ from services.learner.driver.verification import judged
 from tests.unit.learner import test_ppo
 from tests.unit.learner.test_learner import learner
 from tests.unit.learner.test_planning import sample, slots, spec
-from tests.unit.trajectory.samples import random_episodes, with_context, with_teacher
+from tests.unit.trajectory.samples import random_episodes, with_context, with_proposals, with_teacher
 
 RUNNING = sorted(name for name in presets.PRESETS if presets.unmet(name) is None)
 BESIDE = {
@@ -26,6 +26,9 @@ BESIDE = {
     "icepop": {"correction": {"name": "icepop"}}, "masked": {"correction": {"name": "masked"}},
     "bypass": {"correction": {"name": "bypass"}}, "dual clip": {"loss": {"name": "dual_clip"}},
     "running mean": {"advantage": {"name": "reinforce", "params": {"baseline": "running_mean"}}},
+    "teacher in the loss": {"preset": "scope", "advantage": {"name": "scope", "params": {"teacher_path": "in_loss"}}},
+    "likeliest ids in the loss": {
+        "preset": "scope", "advantage": {"name": "scope", "params": {"teacher_path": "in_loss_top_k"}}},
 }
 """Methods that no preset has by itself."""
 
@@ -33,7 +36,7 @@ BESIDE = {
 def recorded(algorithm):
     """Return the names of what a step of two updates records, of its data and of its training."""
     step, trajectories = random_episodes(samples=2, algorithm=algorithm)
-    step = step.model_copy(update={"minibatches": 2, "teacher": "model"})
+    step = with_proposals(step).model_copy(update={"minibatches": 2, "teacher": "model"})
     trained = test_ppo.learner() if "values" in needs(step.slots, "advantage") else learner()
     trajectories, names = with_context(with_teacher(trajectories)), set()
     for update in range(step.updates):
@@ -90,6 +93,7 @@ STEP = {"loss", "entropy", "grad_norm", "trained_tokens", "trained/mask_share", 
     ({"preset": "ppo"}, {"critic/loss", "critic/value_mean", "critic/explained_variance", "critic/grad_norm"}),
     ({"preset": "dynamo"}, {"modulation/compensation_mean", "modulation/stabilisation_mean"}),
     ({"preset": "scope"}, {"loss/teacher_path/clip_fraction"}),
+    (BESIDE["teacher in the loss"], {"loss/teacher_path/teacher_distance", "loss/teacher_path/stopped_fraction"}),
     ({"preset": "sdar"}, {"regularizers/kl.0/mean", "regularizers/sdar.1/gate"}),
     (BESIDE["kl and entropy"], {"regularizers/kl.0/mean", "regularizers/entropy.1/mean"}),
 ])

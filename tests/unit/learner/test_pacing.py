@@ -15,7 +15,6 @@ def test_sizes_may_change_from_step_to_step() -> None:
     growing = Pace(1, [4, 4, 8, 2])
     assert [growing.room(committed) for committed in range(5)] == [8, 12, 10, 2, 0]
     assert [growing.before(n) for n in range(1, 5)] == [0, 4, 8, 16]
-    assert [growing.step_of(place) for place in (0, 3, 4, 8, 15, 16, 17)] == [1, 1, 2, 3, 3, 4, 4]
     assert [growing.change(n) for n in (1, 2)] == ["", ""]
     assert growing.change(3) == "8 groups a step from here on, 4 before"
 
@@ -31,6 +30,10 @@ def test_a_sample_of_the_version_in_training_is_not_stale() -> None:
 ])
 def test_open_groups_are_bounded_by_staleness_and_by_what_is_left(pace: Pace, committed: int, room: int) -> None:
     assert pace.room(committed) == room
+
+
+def test_nothing_is_open_for_steps_of_another_stage() -> None:
+    assert [AHEAD.room(committed, last=4) for committed in range(5)] == [96, 96, 64, 32, 0]
 
 
 @pytest.mark.parametrize(("pace", "n", "committed", "plannable"), [

@@ -50,7 +50,7 @@ def test_a_step_tells_of_the_critic_too():
     assert first["critic/value_mean"] == first["critic/clip_fraction"] == 0
     assert first["critic/grad_norm"] > 0
     assert last["critic/value_mean"] != 0
-    assert last["critic/explained_variance"] == pytest.approx(last["advantage/explained_variance"])
+    assert not {"advantage/mean_return", "advantage/explained_variance"} & first.keys(), "told once"
 
 
 def test_the_policys_credit_is_reckoned_with_the_values_before_the_step():

@@ -1,5 +1,7 @@
 """Phase A in numbers: tracks with tokens of their own, modulation over the whole step, weights whose mean is 1."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -7,11 +9,15 @@ import torch
 from hone.algorithms.advantages import ADVANTAGES
 from hone.algorithms.advantages.inputs import Track
 from hone.algorithms.method import Method
+from hone.algorithms.modulations import MODULATIONS
+from hone.trajectory import parts
 from hone.trajectory.packing import pack
+from hone.trajectory.records import Span
+from hone.trajectory.spans import Spans
 from services.learner.trainer.learner import Learner
 from services.learner.trainer.signals import Known, estimate
 from tests.unit.learner.test_learner import OPTIMIZER, assert_equal_gradients, gradient, learner
-from tests.unit.trajectory.samples import call, plan, random_episodes, random_step, trajectory
+from tests.unit.trajectory.samples import call, plan, random_episodes, random_step, step_of, trajectory
 
 
 def two_tracks(inputs, _, state):
@@ -67,6 +73,19 @@ def test_the_gradient_of_tracks_is_the_sum_of_theirs(monkeypatch):
     assert_equal_gradients(both, expected)
 
 
+def test_losses_take_the_advantage_that_the_modulation_made(monkeypatch):
+    def doubled(inputs, _, state):
+        return 2 * inputs.advantage, state, {}
+
+    monkeypatch.setitem(MODULATIONS, "none", Method(doubled, MODULATIONS["none"].params))
+    step = plan({0: [1.0, 0.0]})
+    batch = pack(step, [trajectory(0, 0, call([1], [2, 3])), trajectory(0, 1, call([1], [2]))])
+    [term] = estimate(batch, step, Known(), {}).terms
+    before = [1 / np.sqrt(2)] * 2 + [-1 / np.sqrt(2)]
+    np.testing.assert_allclose(term.unmodulated, before, rtol=1e-5)
+    np.testing.assert_allclose(term.advantage, 2 * np.array(before), rtol=1e-5)
+
+
 def test_normalized_weights_have_mean_1_over_the_step():
     step, trajectories = random_step(seed=5, algorithm={
         "correction": {"name": "tis", "params": {"normalize": True}}, "skip_zero_advantage": False})
@@ -86,6 +105,75 @@ def test_in_bypass_mode_the_ratio_of_the_loss_compares_with_the_sampler():
     assert abs(told["loss/ratio_mean"] - 1) > 0.01
 
 
+SESSIONS = [(10.0, [0, -1, 0]), (0.0, [0, 0]), (10.0, [-1, -1, 0]), (0.0, [0, -1])]
+"""Example 1 of duca.md: outcomes, and what the rule `repetition` gave each turn."""
+LONG_TURN = 4  # of the ten, the one that breaks the rule `length`
+
+
+def stored_dialogues():
+    """A step's sessions as the trainer reads them: out of a part. Each turn is one token."""
+    place, made = 0, []
+    for index, (_, scores) in enumerate(SESSIONS):
+        calls, steps = [], []
+        for turn, repeated in enumerate(scores):
+            rules = {"repetition": float(repeated), "length": -float(place == LONG_TURN), "compliance": 0.0}
+            calls.append(call([1, *range(turn)], [turn], turn))
+            steps.append(step_of(turn, turn, "more", 2 * rules["repetition"] + rules["length"], rules=rules))
+            place += 1
+        made.append(replace(trajectory(0, index, *calls), steps=steps))
+    return parts.decode(parts.encode(made))
+
+
+def credited(**params):
+    step = plan({0: [outcome for outcome, _ in SESSIONS]}, {"preset": "hian", "advantage": {
+        "name": "hian", "params": params}}, steps=10)
+    signals = estimate(pack(step, stored_dialogues()), step, Known(), {})
+    [term] = signals.terms
+    return term.advantage.numpy(), signals.metrics
+
+
+def test_stored_turns_are_credited_by_what_each_rule_gave_them():
+    """The first rule is example 1's; one turn of ten scores -0.9 / 0.3 = -3; a rule that never fires counts."""
+    session = np.repeat([1, -1, 1, -1], [3, 2, 3, 2])
+    repeats = np.array([0.816495 if each == 0 else -1.224742 for _, scores in SESSIONS for each in scores])
+    lengths = np.where(np.arange(10) == LONG_TURN, -3, 1 / 3)
+    apart, metrics = credited(per_rule=True, rule_weights={"repetition": 2.0})
+    np.testing.assert_allclose(apart, session + (2 * repeats + lengths + 0) / 4, atol=2e-5)
+    assert {name: value for name, value in metrics.items() if name.startswith("advantage/rule/")} == pytest.approx(
+        {"advantage/rule/repetition": -0.4, "advantage/rule/length": -0.1, "advantage/rule/compliance": 0.0})
+    alone, _ = credited(per_rule=True, rule_weights={"length": 0.0, "compliance": 0.0})
+    np.testing.assert_allclose(alone, session + repeats, atol=2e-5)
+
+
+def test_stored_turns_are_credited_by_the_sum_of_their_rules():
+    paid = np.array([2.0 * each for _, scores in SESSIONS for each in scores]) - (np.arange(10) == LONG_TURN)
+    whole, metrics = credited()
+    expected = np.repeat([1, -1, 1, -1], [3, 2, 3, 2]) + (paid - paid.mean()) / paid.std()
+    np.testing.assert_allclose(whole, expected, atol=2e-5)
+    assert metrics["advantage/turn_reward"] == pytest.approx(-0.9)
+
+
+def test_where_no_rule_graded_the_stored_turns_that_is_told():
+    step, trajectories = random_step(algorithm={"advantage": {"name": "hian", "params": {"per_rule": True}}})
+    with pytest.raises(ValueError, match=r"turns\.rules: found none"):
+        estimate(pack(step, trajectories), step, Known(), {})
+
+
+def test_turns_are_steps_whose_scores_rules_make():
+    """s = 1 + the mean of three rules; the advantage of turn j is multiplied by 1 + c (s_j - mean s)."""
+    algorithm = {"modulation": {"name": "step_credit", "params": {"c": 0.6}}}
+    step = plan({0: [outcome for outcome, _ in SESSIONS]}, algorithm, steps=10)
+    [term] = estimate(pack(step, stored_dialogues()), step, Known(), {}).terms
+    scores = [[1 + each / 3 for each in scores] for _, scores in SESSIONS]
+    scores[1][1] -= 1 / 3  # LONG_TURN
+    factor = [1 + 0.6 * (score - sum(own) / len(own)) for own in scores for score in own]
+    np.testing.assert_allclose(term.advantage, term.unmodulated * torch.tensor(factor), rtol=1e-5)
+    assert factor[0] == pytest.approx(1 + 0.6 / 9)
+    bare, trajectories = random_step(algorithm=algorithm)
+    with pytest.raises(ValueError, match="segment, score: found none"):
+        estimate(pack(bare, trajectories), bare, Known(), {})
+
+
 @pytest.mark.parametrize("advantage", ["rdpo", "hian"])
 def test_what_estimators_carry_from_step_to_step_survives_an_interrupt(advantage):
     algorithm = {"advantage": {"name": advantage}}
@@ -98,3 +186,88 @@ def test_what_estimators_carry_from_step_to_step_survives_an_interrupt(advantage
         stopped = Learner.restore(stopped.snapshot(), OPTIMIZER, token_budget=10_000)
         assert stopped.snapshot() == straight.snapshot(), place
     assert straight._states["advantage"]
+
+
+def named(trajectories, weight, name="query"):
+    """The same trajectories, the first two tokens of each call a span of this weight."""
+    return [replace(one, calls=[replace(each, spans=[Span(name, 0, min(2, len(each.completion_ids)), weight)])
+                                for each in one.calls]) for one in trajectories]
+
+
+WEIGHED = {"token-mean": {"aggregation": {"name": "token-mean"}}, "grpo": {"preset": "grpo"},
+           "turn-mean": {"aggregation": {"name": "turn-mean"}}, "entropy": {"regularizers": [{"name": "entropy"}]}}
+
+
+@pytest.mark.parametrize("name", WEIGHED)
+def test_spans_of_weight_one_change_no_bit(name):
+    step, trajectories = random_step(seed=6, algorithm=WEIGHED[name])
+    (plain, before), (told, after) = gradient((step, trajectories)), gradient((step, named(trajectories, 1.0)))
+    assert all(torch.equal(before[each], after[each]) for each in before)
+    tokens = [len(one.calls[0].completion_ids) for one in trajectories]
+    assert told.pop("span/query") == pytest.approx(sum(min(2, each) for each in tokens) / sum(tokens))
+    assert told == plain
+
+
+@pytest.mark.parametrize("name", WEIGHED)
+def test_a_weight_multiplies_its_tokens_in_every_term_and_leaves_the_others(name):
+    step, trajectories = random_episodes(seed=6, algorithm=WEIGHED[name])
+    plain, weighed = (estimate(pack(step, made), step, Known(), {})
+                      for made in (trajectories, named(trajectories, 2.5)))
+    inside = pack(step, named(trajectories, 2.5)).spans.inside["query"]
+    assert inside.any()
+    assert not inside.all()
+    factor = torch.from_numpy(np.where(inside, 2.5, 1.0)).float()
+    torch.testing.assert_close(weighed.regularized, plain.scale * factor)
+    assert torch.equal(weighed.scale, plain.scale), "what a critic learns is not weighed"
+    torch.testing.assert_close(weighed.terms[0].scale, plain.terms[0].scale * factor)
+    assert torch.equal(weighed.regularized[~inside], plain.regularized[~inside])
+    assert torch.equal(plain.regularized, plain.scale)
+    assert torch.equal(weighed.terms[0].advantage, plain.terms[0].advantage)
+
+
+def test_a_weight_reaches_the_gradient_and_no_cut_changes_it():
+    step, trajectories = random_step(seed=7, algorithm={"regularizers": [{"name": "entropy"}]})
+    split = [named(trajectories, weight) for weight in (0.0, 1.0, 2.0)]
+    none, once, twice = (gradient((step, made))[1] for made in split)
+    assert_equal_gradients(twice, {name: 2 * once[name] - none[name] for name in once})
+    assert any(not torch.equal(once[name], twice[name]) for name in once)
+    assert_equal_gradients(twice, gradient((step, split[2]), token_budget=30)[1])
+
+
+@pytest.mark.usefixtures("tracks")
+def test_each_track_is_weighed_and_averaged_over_as_many_tokens_as_before():
+    step = plan({0: [1.0, 0.0]}, {"aggregation": {"name": "token-mean"}})
+    batch = pack(step, named([trajectory(0, 0, call([1], [2, 3])), trajectory(0, 1, call([1], [2, 3, 4, 5]))], 3.0))
+    everywhere, alone = estimate(batch, step, Known(), {}).terms
+    np.testing.assert_allclose(everywhere.scale, [3 / 6] * 4 + [1 / 6] * 2)
+    np.testing.assert_allclose(alone.scale, [0.375, 0, 0.375, 0, 0, 0])
+
+
+def test_a_trajectory_whose_every_token_weighs_nothing_has_no_gradient():
+    step, trajectories = random_step(seed=8)
+    silent = [*named(trajectories[:1], 0.0), *trajectories[1:]]
+    silent[0] = replace(silent[0], calls=[replace(each, spans=[Span("all", 0, len(each.completion_ids), 0.0)])
+                                          for each in silent[0].calls])
+    signals = estimate(pack(step, silent), step, Known(), {})
+    assert not signals.kept[0]
+    assert signals.kept.any()
+
+
+def schema_track(trajectories, spans=None):
+    step = plan({0: [1.0, 0.0]}, {"preset": "trust_sql"})
+    parts_of = [{"exec": 1.0, "fmt": 0.1, "schema": 1.0}, {"exec": 0.0, "fmt": 0.1, "schema": 1.0}]
+    step = step.model_copy(update={"groups": [step.groups[0].model_copy(update={"components": parts_of})]})
+    batch = pack(step, trajectories)
+    return estimate(batch if spans is None else replace(batch, spans=spans), step, Known(), {}).terms[1]
+
+
+def test_the_schema_track_ends_with_the_last_span_of_that_name_whatever_call_it_is_in():
+    first = trajectory(0, 0, call([1], [2, 3], spans=[Span("schema", 0, 1)]),
+                       call([1, 2, 3, 9], [4, 5, 6], 1, spans=[Span("schema", 1, 2), Span("query", 2, 3)]))
+    other = trajectory(0, 1, call([1], [2, 3], spans=[Span("query", 0, 2)]))
+    track = schema_track([first, other])
+    assert track.name == "schema"
+    np.testing.assert_allclose(track.scale, np.array([0.25] * 4 + [0] * 3) / 2 / 4)
+    np.testing.assert_allclose(track.advantage[:4], 1, atol=1e-5)
+    none = schema_track([first, other], Spans())
+    assert not none.scale.any()

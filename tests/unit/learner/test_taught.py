@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 import torch
 
+from hone.algorithms.advantages import ADVANTAGES
 from hone.trajectory.microbatches import cut
 from hone.trajectory.packing import pack
-from hone.trajectory.teaching import elsewhere
+from hone.trajectory.teaching import elsewhere, taught
 from services.learner.trainer.learner import RejectedPlan
+from services.learner.trainer.signals import Known, advantage_inputs
 from tests.unit.learner.test_learner import assert_equal_gradients, gradient, learner
 from tests.unit.trajectory.samples import random_episodes, with_context, with_teacher
 
@@ -17,6 +19,9 @@ OPD = {"preset": "opd", "correction": {"name": "none"}}
 SDAR = {"advantage": {"name": "none"}, "aggregation": {"name": "token-mean"}, "correction": {"name": "none"},
         "regularizers": [{"name": "sdar", "params": {"coefficient": 0.5}}]}
 SOFT = {"regularizers": [{"name": "context_distillation", "params": {}}]}
+IN_LOSS = {"preset": "scope", "advantage": {"name": "scope", "params": {"teacher_path": "in_loss"}},
+           "correction": {"name": "none"}, "aggregation": {"name": "token-mean"}}
+LIKELIEST = {**IN_LOSS, "advantage": {"name": "scope", "params": {"teacher_path": "in_loss_top_k"}}}
 
 
 def step(algorithm, teacher, seed=6, **changes):
@@ -36,6 +41,9 @@ def logp(trained, batch):
     ({"preset": "aopd"}, "model", {}), ({"preset": "aopd"}, "context", {"top_k": 4}),
     ({"preset": "aopd"}, "model", {"epochs": 2}), ({"preset": "scope"}, "model", {}),
     ({"preset": "rlsd"}, "context", {}), (SOFT, "context", {"top_k": 32}),
+    (IN_LOSS, "model", {}), (IN_LOSS, "context", {"epochs": 2}), (LIKELIEST, "model", {}),
+    (LIKELIEST, "context", {"top_k": 4}), ({"loss": {"name": "teacher_kl"}}, "model", {}),
+    ({"loss": {"name": "teacher_k3"}}, "context", {}),
 ])
 def test_no_cut_of_the_step_changes_what_a_teacher_moves(algorithm, teacher, changes):
     whole, at_once = gradient(step(algorithm, teacher, **changes))
@@ -58,6 +66,30 @@ def test_the_privileged_self_endorses_tokens_as_a_forward_under_its_prompts_says
     loss = -student.mean() + 0.5 * (gate * (teacher - student))[spoken].sum() / spoken.sum()
     loss.backward()
     assert 0 < known.mean() < 1
+    assert_equal_gradients(found, {name: tensor.grad for name, tensor in trained._policy.trained.items()})
+
+
+@pytest.mark.parametrize("algorithm", [IN_LOSS, LIKELIEST])
+def test_in_the_loss_wrong_trajectories_follow_the_teacher_that_was_stored(algorithm):
+    plan, trajectories = step(algorithm, "model")
+    figures, found = gradient((plan, trajectories))
+    trained, batch = learner(), pack(plan, trajectories)
+    word = taught(batch, trajectories, "teacher")
+    [micro] = cut(batch, np.ones(len(batch.rows), np.bool_), 10_000)
+    logp, _, likely, _ = trained._policy(micro, support=word.top_ids[micro.token])
+    known, said, top = (torch.from_numpy(each[micro.token]) for each in (word.known, word.logp, word.top_logp))
+    gap, q, p = said.float() - logp, likely.log_softmax(-1), top.float().log_softmax(-1)
+    distance = (gap.exp() - gap - 1).clamp(max=10) if algorithm is IN_LOSS else (q.exp() * (q - p)).sum(-1)
+    old = logp.detach().double().numpy()[np.argsort(micro.token)]
+    tracks, _, _ = ADVANTAGES["scope"](
+        advantage_inputs(batch, plan, Known(old, taught=word)), {"teacher_path": "in_loss"}, {})
+    weight = torch.from_numpy(np.sum([track.advantage for track in tracks], axis=0)[micro.token]).float()
+    own = torch.from_numpy(batch.reward > 0)[torch.from_numpy(micro.trajectory)]
+    loss = -(weight * logp)[own].sum() / own.sum() + (weight * distance * known)[~own].sum() / (~own).sum()
+    loss.backward()
+    assert 0 < known.float().mean() < 1
+    assert figures["loss"] == pytest.approx(loss.item(), rel=1e-4)
+    assert figures["loss/teacher_path/teacher_distance"] > 0
     assert_equal_gradients(found, {name: tensor.grad for name, tensor in trained._policy.trained.items()})
 
 

@@ -21,12 +21,18 @@ PARTS = {"grader": {"type": "weighted", "parts": {"right": {"grader": {"type": "
 TEACHER = {"roles": {"teacher": {"model": "large"}}}
 LIKELIEST = {"roles": {"teacher": {"model": "large", "top_k": 8}}}
 HINT = {"contexts": {"privileged": [{"text": "It is {{ item.answer }}."}, {"text": "one", "match": "s1"}]}}
+GRADED = {"task": {"environment": "sort_turns", "params": {"rules": {"length": 0.5, "right": 1.0}}}}
+MARKS = {"name": "schema", "start": "<schema>", "end": "</schema>"}
+NAMED = {"harness": {"name": "chat", "params": {"spans": [MARKS]}}, "grader": {"type": "weighted", "parts": {
+    part: {"grader": {"type": "exact"}} for part in ("exec", "fmt", "schema")}}}
 OTHERS: dict[str, dict[str, Any]] = {
-    "opd": TEACHER, "aopd": LIKELIEST, "scope": TEACHER, "sdar": HINT, "rlsd": HINT}
+    "opd": TEACHER, "aopd": LIKELIEST, "scope": TEACHER, "sdar": HINT, "rlsd": HINT, "hian": GRADED,
+    "trust_sql": NAMED}
+FROM_ROWS = {"sft", "dpo", "internalization"}
 GOOD = [
     BASE, SFT, *({**BASE, **PARTS, **OTHERS.get(name, {}), "algorithm": name}
-                 for name in PRESETS if name not in ("sft", "dpo") and unmet(name) is None),
-    {**SFT, "algorithm": "dpo"}, {**BASE, "algorithm": "ppo", "critic": {"clip": 0.25}},
+                 for name in PRESETS if name not in FROM_ROWS and unmet(name) is None),
+    *({**SFT, "algorithm": name} for name in sorted(FROM_ROWS)), {**BASE, "algorithm": "ppo", "critic": {"clip": 0.25}},
     {**BASE, "algorithm": "opd", **HINT},
     {**BASE, "algorithm": "aopd", "contexts": {**HINT["contexts"], "top_k": 4}},
     {**BASE, "batch": {"prompts": 8, "minibatches": 8, "epochs": 4}},
@@ -38,7 +44,14 @@ GOOD = [
     {**BASE, "task": {"environment": "reasoning_gym", "params": {"task": "word_ladder"}}},
     {**SFT, "eval": {"source": {"environment": "sort_digits"}}},
     {**BASE, "algorithm": "rloo", "batch": {"samples": 1}},
+    {**BASE, **GRADED, "algorithm": {"advantage": {"name": "hian", "params": {
+        "per_rule": True, "rule_weights": {"right": 2.0}}}}},
+    {**BASE, **GRADED, "algorithm": {"modulation": {"name": "step_credit", "params": {"c": 0.5}}}},
+    {**BASE, "algorithm": {"modulation": {"name": "step_credit"}}},
     {**BASE, "grader": {"type": "numeric", "rel_tolerance": 1}, "task": {"dataset": "rows"}},
+    {**BASE, **NAMED, "harness": {"name": "tool_loop", "params": {"spans": [{**MARKS, "name": "tables"}, {
+        "name": "query", "start": "SELECT", "end": "\n", "weight": 2}]}},
+     "algorithm": {"preset": "trust_sql", "advantage": {"name": "dual_track", "params": {"span": "tables"}}}},
 ]
 
 
@@ -117,6 +130,36 @@ BAD: list[tuple[dict[str, Any], list[tuple[str, str, str]]]] = [
     ({**BASE, "algorithm": "gdpo"}, [("grader", "nothing", "a grader of type weighted")]),
     ({**BASE, "algorithm": "rdpo", "grader": {"type": "exact"}},
      [("grader", '{"type": "exact"}', "a grader of type weighted")]),
+    ({**BASE, **NAMED, "algorithm": "trust_sql", "grader": {"type": "weighted", "parts": {
+        "exec": {"grader": {"type": "exact"}}, "form": {"grader": {"type": "exact"}}}}},
+     [("grader.parts", "exec, form", "parts named exec, fmt, schema among them, because advantage dual_track")]),
+    ({**BASE, **NAMED, "algorithm": "trust_sql", "grader": {"type": "weighted", "parts": {}}},
+     [("grader.parts", "{}", "at least 1")]),
+    ({**BASE, **NAMED, "algorithm": "trust_sql", "harness": None},
+     [("harness.params.spans", "nothing", "a span named schema, because advantage dual_track reads it")]),
+    ({**BASE, **NAMED, "algorithm": "trust_sql", "harness": {"name": "chat", "params": {"spans": [
+        {**MARKS, "name": "tables"}, {**MARKS, "name": "query"}]}}},
+     [("harness.params.spans", "query, tables", "a span named schema")]),
+    ({**BASE, **NAMED, "algorithm": "trust_sql", "harness": {"name": "chat", "params": {"spans": [
+        {"name": "Schema", "start": "", "end": 1, "weight": -1, "role": "policy"}, {"name": "schema"}]}}},
+     [("harness.params.spans[0].name", '"Schema"', "pattern"),
+      ("harness.params.spans[0].start", '""', "at least 1 character"),
+      ("harness.params.spans[0].end", "1", "a valid string"),
+      ("harness.params.spans[0].weight", "-1", "greater than or equal to 0"),
+      ("harness.params.spans[0].role", 'unknown key with value "policy"', "one of end, name, start, weight"),
+      ("harness.params.spans[1].start", "nothing", "a value"), ("harness.params.spans[1].end", "nothing", "a value")]),
+    ({**BASE, "algorithm": "hian"},
+     [("task.environment", '"sort_digits"', "one that grades turns, because advantage hian reads what rules gave")]),
+    ({**BASE, "algorithm": "hian", "task": {"dataset": "rows"}}, [("task.environment", '"dataset"', "grades turns")]),
+    ({**BASE, "algorithm": "hian", "task": {"environment": "sort_turns"}},
+     [("task.params.rules", "nothing", "a rule that grades turns, because advantage hian")]),
+    ({**BASE, "algorithm": {"modulation": {"name": "step_credit", "params": {"c": 0.5}}}},
+     [("task.environment", '"sort_digits"', "one that grades turns, because modulation step_credit reads")]),
+    ({**BASE, **GRADED, "algorithm": {"advantage": {"name": "hian", "params": {
+        "per_rule": True, "rule_weights": {"right": 2.0, "identity": 1.0}}}}},
+     [("algorithm.advantage.params.rule_weights.identity", "1.0", "rules that grade turns here: length, right")]),
+    ({**BASE, "algorithm": "hian", "task": {"environment": "sort_turns", "params": {"rules": {"rigth": 1}}}},
+     [("task.params.rules.rigth.[key]", '"rigth"', "'right'")]),
     ({**BASE, "algorithm": "gigpo", "batch": {"samples": 1}}, [("batch.samples", "1", "at least 2")]),
     ({**BASE, "algorithm": "aopd"}, [("roles.teacher", "nothing", "because advantage aopd reads")]),
     ({**BASE, "algorithm": "sdar"}, [("roles.teacher", "nothing", "or contexts.privileged, because regularizer sdar")]),
@@ -166,6 +209,8 @@ BAD: list[tuple[dict[str, Any], list[tuple[str, str, str]]]] = [
     ({**SFT, "batch": {"samples": 8}}, [("batch.samples", "8", "1, because the run is supervised")]),
     ({**SFT, "eval": {}}, [("eval.source", "nothing", "or eval: null")]),
     ({**SFT, "grader": {"type": "exact"}}, [("grader", '{"type": "exact"}', "evaluates nothing")]),
+    ({**SFT, **TEACHER, "algorithm": {"preset": "sft", "regularizers": [{"name": "sdar"}]}},
+     [("algorithm.regularizers", '"sdar"', "no rollouts to be judged")]),
     ({**SFT, "algorithm": {"preset": "sft", "advantage": {"name": "grpo"}}},
      [("algorithm.advantage", '"grpo"', "'none', because")]),
     ({**BASE, "grader": {"kind": "exact"}}, [("grader.type", "nothing", "one of character_share, environment, exact")]),

@@ -3,38 +3,47 @@
 import numpy as np
 from pydantic import Field
 
-from hone.algorithms.advantages.inputs import AdvantageInputs, Floats, Track
+from hone.algorithms.advantages.inputs import AdvantageInputs, Flags, Floats, Track
 from hone.algorithms.advantages.statistics import broadcast, group_metrics, group_z_score
 from hone.algorithms.method import Metrics, Params, State
 
 
 class DualTrackParams(Params):
-    """How much the schema counts, and when it is paid."""
+    """How much the schema counts, when it is paid, and what tells where it ends."""
 
     schema_weight: float = Field(0.25, ge=0, description="lambda, the weight of the schema track's loss.")
     gated: bool = Field(True, description="Pay the schema's reward only where the query's result is right (exec = 1).")
     bound: float = Field(10.0, gt=0, description="Advantages are clamped to +- this.")
     eps: float = Field(1e-6, gt=0, description="Added to the standard deviation.")
+    span: str = Field("schema", description="Name of the spans that propose a schema; the last one counts.")
 
     def needs(self) -> frozenset[str]:
-        """The rewards exec, fmt and schema, and the span schema: the tokens before the propose boundary."""
+        """The rewards exec, fmt and schema, and the spans that propose a schema."""
         return frozenset({"components", "spans"})
 
 
 def dual_track(inputs: AdvantageInputs, params: DualTrackParams, state: State) -> tuple[list[Track], State, Metrics]:
-    """full: z(exec + fmt) on all tokens; schema: z(1[exec = 1] schema) inside the span, weight lambda.
+    """full: z(exec + fmt) on all tokens; schema: z(1[exec = 1] schema) before the propose boundary, weight lambda.
 
+    The boundary stands behind the last token of a trajectory that is inside a span of that name; without one no token
+    is before it. The paper's stands behind that token's turn, and without proposal behind the last exploring one.
     z(x) = clamp((x - mean) / (population std + eps), -10, 10) over the group's rows whose rewards are numbers; 0 for
-    the other rows, where fewer than two are left and where nothing differs. Raises KeyError without components, span.
+    the other rows, where fewer than two are left and where nothing differs. Raises KeyError without components.
     """
     full = inputs.components["exec"] + inputs.components["fmt"]
     schema = _paid(inputs.components["exec"], inputs.components["schema"], params.gated)
-    inside = inputs.spans["schema"]
+    inside = _before_boundary(inputs.inside(params.span), inputs)
     tracks = [
         Track("full", _advantage(full, inputs, params), np.ones_like(inside)),
         Track("schema", np.where(inside, _advantage(schema, inputs, params), 0.0), inside, params.schema_weight),
     ]
     return tracks, state, {**group_metrics(inputs), "full_reward": _mean(full), "schema_reward": _mean(schema)}
+
+
+def _before_boundary(proposed: Flags, inputs: AdvantageInputs) -> Flags:
+    place = np.arange(len(proposed))
+    last = np.maximum.reduceat(np.where(proposed, place, -1), np.cumsum(inputs.tokens) - inputs.tokens)
+    return place <= np.repeat(last, inputs.tokens)
 
 
 def _paid(executed: Floats, schema: Floats, gated: bool) -> Floats:

@@ -31,9 +31,7 @@ def gae(inputs: AdvantageInputs, params: GaeParams, state: State) -> tuple[Float
     tokens if `whiten`, exactly 0 where no A_t differs. Raises ValueError without values.
     """
     advantage = _recursion(inputs, params)
-    targets = advantage + _values(inputs)
-    metrics = {"mean_return": float(targets.mean()), "explained_variance": explained(targets, advantage)}
-    return whitened(advantage, params.ddof) if params.whiten else advantage, state, metrics
+    return whitened(advantage, params.ddof) if params.whiten else advantage, state, {}
 
 
 def returns(inputs: AdvantageInputs, params: GaeParams) -> Floats:

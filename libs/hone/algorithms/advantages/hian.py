@@ -34,8 +34,8 @@ class HianParams(Params):
     eps: float = Field(1e-6, gt=0, description="Added to the standard deviations.")
 
     def needs(self) -> frozenset[str]:
-        """Turns with their own rewards, and what each rule gave them where rules are normalised apart."""
-        return frozenset({"turns", "rules"} if self.per_rule else {"turns"})
+        """Turns that rules grade: their sum is a turn's reward, also where rules are not normalised apart."""
+        return frozenset({"turns", "rules"})
 
 
 def hian(inputs: AdvantageInputs, params: HianParams, state: State) -> tuple[Floats, State, Metrics]:
@@ -57,6 +57,7 @@ def hian(inputs: AdvantageInputs, params: HianParams, state: State) -> tuple[Flo
     metrics = {
         **group_metrics(inputs), **means, "w_turn": weight, "conversion_alarm": _alarm(first, means),
         "session_abs": _token_mean(abs(session), turns), "turn_abs": _token_mean(abs(turn), turns),
+        **{f"rule/{name}": float(scores.mean()) for name, scores in turns.rules.items()},
     }
     return np.repeat(session + turn, turns.tokens), first, metrics
 

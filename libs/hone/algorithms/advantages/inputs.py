@@ -31,10 +31,14 @@ class AdvantageInputs:
     logp_teacher: Floats | None = None  # [M], nats; -inf where the teacher cannot say the token
     values: Floats | None = None  # [M], of the critic, before the token
     components: Mapping[str, Floats] = field(default_factory=dict)  # [B] each, raw rewards by name; NaN: not active
-    spans: Mapping[str, Flags] = field(default_factory=dict)  # [M] each, tokens inside the span of that name
+    spans: Mapping[str, Flags] = field(default_factory=dict)  # [M] each, tokens inside spans by name, where there are
     turns: Turns | None = None
     step: int = 0  # steps of the run before this one
     steps: int = 1  # of the run
+
+    def inside(self, span: str) -> Flags:
+        """Return which tokens are inside a span of that name, [M]; none where no sample has one."""
+        return self.spans.get(span, np.zeros(int(self.tokens.sum()), np.bool_))
 
 
 @dataclass(frozen=True)
@@ -45,7 +49,8 @@ class Track:
     advantage: Floats  # [M]
     counts: Flags  # [M], the tokens it is averaged over; elsewhere the advantage counts for nothing
     weight: float = 1.0
-    loss: Literal["policy", "reinforce"] = "policy"  # policy: what S7 is filled with; reinforce: -A logp
+    loss: Literal["policy", "reinforce", "teacher_k3", "teacher_kl"] = "policy"  # policy: what S7 is filled with; else
+    #                                                                              this one of S7's, with its defaults
 
 
 Estimate: TypeAlias = Floats | list[Track]

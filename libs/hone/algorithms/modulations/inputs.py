@@ -20,5 +20,5 @@ class ModulationInputs:
     step: int = 0  # steps of the run before this one
     clip_low: float = 0.2  # the band of the loss in S7
     clip_high: float = 0.2
-    segment: Ints | None = None  # [M], number of the reasoning step that the token belongs to; -1: to none
+    segment: Ints | None = None  # [M], number of the step or turn that the token belongs to; -1: to none
     score: Floats | None = None  # one for each number, in [0, 1]

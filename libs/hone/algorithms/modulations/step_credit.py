@@ -14,14 +14,16 @@ class StepCreditParams(Params):
     c: float = Field(0.0, ge=0, le=1, description="Factor of the score's distance from its mean; 0 switches it off.")
 
     def needs(self) -> frozenset[str]:
-        """Which tokens belong to which scored step, unless switched off."""
-        return frozenset({"spans"}) if self.c else frozenset()
+        """Which tokens belong to which turn, and what rules gave it, unless switched off."""
+        return frozenset({"turns", "rules"}) if self.c else frozenset()
 
 
 def step_credit(inputs: ModulationInputs, params: StepCreditParams, state: State) -> tuple[Floats, State, Metrics]:
     """A_t (1 + c (s_j - mean s)) for the tokens t of step j, mean over the trajectory's steps; A_t outside every step.
 
-    Steps without a trained token are not in the mean. Raises ValueError without segment and score, unless c = 0.
+    Steps without a trained token are not in the mean. In a run the steps are turns, and s_j is 1 + the mean of what
+    rules, at -1 to 0 each, gave turn j, within [0, 1] (reconstruction: no critic scores steps there). Raises ValueError
+    without segment and score, unless c = 0.
     """
     factor = np.ones_like(inputs.advantage)
     if params.c:

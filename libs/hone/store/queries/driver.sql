@@ -21,7 +21,7 @@ SELECT id FROM runs
 WHERE id = %(run_id)s AND lease_epoch = %(epoch)s AND state IN ('running', 'paused') FOR NO KEY UPDATE
 
 -- name: overview
-SELECT r.desired, r.state, r.waiting_for, r.deadline <= now() AS past_deadline, last.committed, last.planned,
+SELECT r.desired, r.state, r.stage, r.waiting_for, r.deadline <= now() AS past_deadline, last.committed, last.planned,
     (SELECT id FROM versions v
         WHERE v.model_id = r.policy_model_id AND v.number = last.committed AND v.state = 'live') AS version_id,
     ARRAY(SELECT role FROM jsonb_each_text(r.roles) AS named (role, model_id) WHERE NOT EXISTS (
@@ -122,9 +122,10 @@ INSERT INTO steps (run_id, tenant_id, n, epoch, plan, group_ids, dropped_ids, tr
 VALUES (%(run_id)s, %(tenant_id)s, %(n)s, %(epoch)s, %(plan)s, %(group_ids)s, %(dropped_ids)s, %(traceparent)s)
 
 -- name: slot_states
--- After the last step, up to this one, that trained the run's own tasks.
+-- After the last step of a stage, up to this one, that trained the run's own tasks.
 SELECT plan -> 'state' AS states FROM steps
-WHERE run_id = %(run_id)s AND n <= %(n)s AND coalesce(plan ->> 'kind', 'generate') = 'generate' ORDER BY n DESC LIMIT 1
+WHERE run_id = %(run_id)s AND n BETWEEN %(first)s AND %(n)s AND coalesce(plan ->> 'kind', 'generate') = 'generate'
+ORDER BY n DESC LIMIT 1
 
 -- name: step_times
 SELECT coalesce((SELECT min(g.created_at) FROM groups g WHERE g.id = ANY (s.group_ids)), s.planned_at) AS requested_at,
@@ -135,6 +136,14 @@ FROM steps s WHERE s.run_id = %(run_id)s AND s.n = %(n)s AND s.state = 'committe
 SELECT min(created_at) AS requested_at, max(ended_at) AS recorded_at, count(*) AS groups
 FROM groups WHERE run_id = %(run_id)s AND purpose = 'eval' AND step = %(n)s AND state = 'used'
 HAVING count(*) > 0
+
+-- name: begin_stage
+UPDATE runs SET stage = %(stage)s WHERE id = %(run_id)s AND lease_epoch = %(epoch)s
+
+-- name: drop_ahead
+-- What was asked for the steps of a stage that is over.
+UPDATE groups SET state = 'dropped', reason = 'surplus', ended_at = now()
+WHERE run_id = %(run_id)s AND purpose = 'train' AND state IN ('requested', 'ready')
 
 -- name: drop_groups
 UPDATE groups SET state = 'dropped', reason = %(reason)s, ended_at = now()

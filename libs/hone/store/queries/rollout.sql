@@ -25,7 +25,10 @@ FROM mine, runs r
 WHERE g.id = mine.id AND r.id = g.run_id
 RETURNING g.id, g.attempt, g.tenant_id, g.run_id, (r.spec ->> 'seed')::bigint AS seed, g.purpose, g.request_no, g.task,
     g.task_hash, g.n, g.sampling, g.grader, g.model_id, g.version_id, g.begun, g.traceparent,
-    coalesce(r.spec -> 'harness', '{"name": "chat", "params": {}}') AS harness,
+    coalesce(
+        (SELECT s.stage -> 'harness' FROM jsonb_array_elements(r.spec -> 'stages') WITH ORDINALITY AS s (stage, place)
+            WHERE g.purpose = 'train' AND g.step <= (s.stage ->> 'until')::integer ORDER BY s.place LIMIT 1),
+        r.spec -> 'harness', '{"name": "chat", "params": {}}') AS harness,
     CASE WHEN g.purpose = 'train' THEN (
         SELECT jsonb_build_object('model_id', named.model_id, 'version_id', v.id, 'top_k', coalesce(
             (r.spec #>> '{roles,teacher,top_k}')::integer, 0))

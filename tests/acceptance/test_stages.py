@@ -1,0 +1,85 @@
+"""A run in stages through all services: each goes on as a run from the weights before it, whoever is killed between."""
+
+import json
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hone.environments import streams
+from hone.environments.tasks import episode
+from tests.acceptance import toy
+from tests.acceptance.scene import Scene, open_scene, wait_for
+
+WARM_UP, STEPS = 5, 9
+SHOWN: dict[str, Any] = {
+    "task": {"dataset": "shown"}, "algorithm": "sft", "batch": {"prompts": 16, "samples": 1}}
+LEARNED: dict[str, Any] = {
+    "algorithm": {"preset": "grpo", "regularizers": [{"name": "kl", "params": {"coefficient": 0.1}}]}, "eval": None}
+
+
+def easy(digits: int) -> dict[str, Any]:
+    return {"environment": "sort_digits", "params": {"digits": digits}}
+
+
+@pytest.fixture(scope="module")
+def scene(shared_directory: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+    opened = open_scene(shared_directory / "stages", {"sweep_s": 0.2, "lease_s": 4.0}, {})
+    opened.client.upload_model("base", toy.write_base(tmp_path_factory.mktemp("base"), steps=30, careless=0.5))
+    tasks = (episode(task).reset() for task in streams.draw("sort_digits", {"digits": 3}, "train", 7, 0, 100))
+    rows = [{"prompt": seen.messages[0]["content"], "completion": seen.item["answer"]} for seen in tasks]
+    opened.client.upload_dataset("shown", "".join(json.dumps(row) + "\n" for row in rows).encode())
+    yield opened
+    opened.stack.stop()
+
+
+def staged(name: str) -> dict[str, Any]:
+    stage = {"until": WARM_UP, "name": "warm-up", "lr": 1e-3, **SHOWN}
+    return toy.spec(name, "base", STEPS, **LEARNED, stages=[stage])
+
+
+def test_a_stage_goes_on_as_a_run_from_the_weights_before_it(scene: Scene) -> None:
+    run = scene.client.create_run(staged("staged"))
+    shown = scene.client.create_run(toy.spec("shown", "base", WARM_UP, **{
+        **SHOWN, "eval": None, "optimizer": {"lr": 1e-3}}))
+    scene.finished(shown.id, timeout_s=60)
+    learned = scene.client.create_run(toy.spec("learned", shown.id, STEPS - WARM_UP, **LEARNED))
+    for each in (run, learned):
+        scene.finished(each.id, timeout_s=60)
+    first, then, whole = (scene.weights(each.id) for each in (shown, learned, run))
+    assert len(set(whole)) == STEPS + 1, "each step moved the weights"
+    assert whole == [*first, *then[1:]]
+    told = [event.message for event in scene.client.events(run.id).data if event.kind == "stage"]
+    assert told == [f"stage grpo begins: steps {WARM_UP + 1} to {STEPS}"]
+
+
+def test_kills_at_the_border_of_a_stage_change_no_bit(scene: Scene) -> None:
+    run = scene.client.create_run(staged("undisturbed"))
+    scene.finished(run.id, timeout_s=60)
+    disturbed = scene.client.create_run(staged("disturbed"))
+    for step, process in ((WARM_UP - 1, "trainer-0"), (WARM_UP, "driver-0"), (WARM_UP + 1, "trainer-0")):
+        wait_for(f"step {step}", partial(has_committed, scene, disturbed.id, step), 60)
+        scene.stack.kill(process)
+    scene.finished(disturbed.id, timeout_s=120)
+    assert scene.weights(disturbed.id) == scene.weights(run.id)
+    assert scene.one("SELECT stage FROM runs WHERE id = %s", disturbed.id) == 1
+
+
+def has_committed(scene: Scene, run_id: str, step: int) -> bool:
+    return scene.committed(run_id) >= step
+
+
+def test_nothing_runs_ahead_into_a_stage(scene: Scene) -> None:
+    run = scene.client.create_run(toy.spec("curriculum", "base", 8, **{
+        "stages": [{"until": 3, "task": easy(2)}, {"until": 6, "batch": {"prompts": 8, "samples": 4}}],
+        "max_staleness": 2, "eval": None}))
+    scene.finished(run.id, timeout_s=120)
+    trained = scene.rows(
+        "SELECT s.n, cardinality(s.group_ids) AS groups, array_agg(DISTINCT g.task -> 'params' ->> 'digits') AS digits "
+        "FROM steps s JOIN groups g ON g.id = ANY (s.group_ids) WHERE s.run_id = %s GROUP BY 1, 2 ORDER BY 1", run.id)
+    assert [(row["groups"], row["digits"]) for row in trained] == (
+        [(16, ["2"])] * 3 + [(8, ["3"])] * 3 + [(16, ["3"])] * 2)
+    left = scene.one("SELECT count(*) FROM groups WHERE run_id = %s AND state NOT IN ('used', 'dropped')", run.id)
+    assert left == 0

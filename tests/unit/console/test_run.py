@@ -1,0 +1,27 @@
+"""Where a run stands, in a few words: its step, and its stage where it has some."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from hone.client.resources import Run
+from services.console.run import _stage
+
+STAGES = [{"until": 3, "name": "warm-up"}, {"until": 5, "name": "easy"}]
+
+
+def run(step: int, state: str = "running", **spec: Any) -> Run:
+    now = datetime.now(UTC)
+    return Run.model_validate({
+        "id": "run_1", "name": "staged", "state": state, "desired": "run", "step": step, "steps": 9,
+        "model_id": "mod_1", "spec": spec, "created_at": now, "deadline": now})
+
+
+@pytest.mark.parametrize(("found", "told"), [
+    (run(6), "Step 7"), (run(0, stages=STAGES), "Step 1, warm-up"), (run(3, stages=STAGES), "Step 4, easy"),
+    (run(5, stages=STAGES), "Step 6"), (run(0, "queued", stages=STAGES), "Queued"),
+    (run(2, "paused", stages=STAGES), "Paused, step 2"), (run(9, "succeeded"), "Succeeded, step 9"),
+])
+def test_a_run_in_stages_says_which_it_is_in(found: Run, told: str) -> None:
+    assert _stage(found) == told
