@@ -16,6 +16,11 @@ from tests.acceptance.scene import Scene, open_scene
 
 STEPS, LEARNED_PROMPTS = 80, 16
 KILLED_STEPS, PROMPTS, RANDOM_KILLS, LEASE_S = 80, 8, 5, 4.0
+MARKED: dict[str, Any] = {"name": "tool_loop", "params": {
+    **databases.HARNESS, "spans": [{"name": "query", "start": "SELECT", "end": "WHERE", "weight": 2.0}]}}
+RULED: dict[str, Any] = {
+    "task": {"environment": "sort_turns", "params": {"digits": 4, "rules": {"length": 0.5, "repetition": 1.0}}},
+    "harness": {"name": "chat", "params": {}}, "algorithm": "hian", "sampling": {"max_tokens": 4}}
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +68,8 @@ def check_two_calls(one: Any) -> None:
 
 @pytest.mark.timeout(900)
 def test_kills_lose_no_session_and_the_weights_are_equal_bit_for_bit(scene: Scene) -> None:
-    spec = databases.spec("undisturbed", KILLED_STEPS, eval=None, batch={"prompts": PROMPTS, "samples": 4})
+    spec = databases.spec("undisturbed", KILLED_STEPS, eval=None, batch={"prompts": PROMPTS, "samples": 4},
+                          harness=MARKED, stages=[{"name": "ruled", "until": KILLED_STEPS // 4, **RULED}])
     undisturbed = scene.client.create_run(spec)
     scene.finished(undisturbed.id)
     disturbed = scene.client.create_run({**spec, "name": "disturbed"})

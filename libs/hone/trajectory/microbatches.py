@@ -1,13 +1,15 @@
-"""Micro-batches: rows as flat, un-padded token arrays, prompts of a group packed once. numpy only.
+"""Micro-batches: rows as flat, un-padded token arrays, what a group says twice packed once. numpy only.
 
 Rows of one group with the same prompt form a tree: the prompt's tokens stand once, each completion attends to them
-and to itself, and its positions go on from the prompt's end. A completion's last token is no input: it predicts
-nothing that trains.
+and to itself, and its positions go on from the prompt's end. Equal completions stand once as well: what they predict is
+the same, and each of them has its own share in the gradient. A completion's last token is no input: it predicts nothing
+that trains.
 """
 
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import numpy as np
 
@@ -15,6 +17,9 @@ from hone.trajectory.packing import Batch, Flags, Floats, Ints, Row
 
 _FEW = 512
 """Input tokens that are not worth cutting."""
+
+_Piece: TypeAlias = tuple[int, tuple[int, ...], tuple[int, ...]]
+"""What stands once: of a group, a prompt, or the inputs of a completion behind it; a prompt has () there."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +58,7 @@ class _Builder:
     ids: list[int] = field(default_factory=list)
     positions: list[int] = field(default_factory=list)
     spans: list[tuple[int, int, int, int]] = field(default_factory=list)
-    prompts: dict[tuple[int, tuple[int, ...]], int] = field(default_factory=dict)
+    starts: dict[_Piece, int] = field(default_factory=dict)
     predicting: list[int] = field(default_factory=list)
     targets: list[int] = field(default_factory=list)
     trajectory: list[int] = field(default_factory=list)
@@ -62,36 +67,35 @@ class _Builder:
 
     def cost(self, group: int, rows: Iterable[Row]) -> int:
         """Count the input tokens that `rows` would add."""
-        prompts = {row.prompt for row in rows if (group, row.prompt) not in self.prompts}
-        return sum(map(len, prompts)) + sum(len(row.response) - 1 for row in rows)
+        pieces = {piece for row in rows for piece in _pieces(group, row)} - self.starts.keys()
+        return sum(len(inputs or prompt) for _, prompt, inputs in pieces)
 
     def add(self, group: int, trajectory: int, rows: Iterable[Row], first_token: int) -> None:
         """Append the rows of a trajectory, whose trained tokens start at `first_token` of the step."""
         for row in rows:
-            self._add_row(row, self._prompt(group, row.prompt))
+            self._add_row(group, row)
             count = len(row.trained)
             self.trajectory += [trajectory] * count
             self.token += range(first_token, first_token + count)
             self.logp_sample += row.logp_sample
             first_token += count
 
-    def _prompt(self, group: int, prompt: tuple[int, ...]) -> int:
-        start = self.prompts.get((group, prompt))
-        if start is None:
-            start = self.prompts[group, prompt] = len(self.ids)
-            self.spans.append((start, len(prompt), start, 0))
-            self.ids += prompt
-            self.positions += range(len(prompt))
-        return start
-
-    def _add_row(self, row: Row, context: int) -> None:
-        start, length, before = len(self.ids), len(row.response) - 1, len(row.prompt)
-        if length:
-            self.spans.append((start, length, context, before))
-            self.ids += row.response[:-1]
-            self.positions += range(before, before + length)
-        self.predicting += [start + place - 1 if place else context + before - 1 for place in row.trained]
+    def _add_row(self, group: int, row: Row) -> None:
+        context, start = (self._start(piece) for piece in _pieces(group, row))
+        last = context + len(row.prompt) - 1
+        self.predicting += [start + place - 1 if place else last for place in row.trained]
         self.targets += [row.response[place] for place in row.trained]
+
+    def _start(self, piece: _Piece) -> int:
+        """Return where a piece's tokens begin: behind all others if they did not stand yet. A prompt comes first."""
+        if piece not in self.starts:
+            (group, prompt, inputs), start = piece, len(self.ids)
+            added, before = inputs or prompt, len(prompt) if inputs else 0
+            self.spans.append((start, len(added), self.starts.get((group, prompt, ()), start), before))
+            self.ids += added
+            self.positions += range(before, before + len(added))
+            self.starts[piece] = start
+        return self.starts[piece]
 
     def build(self) -> MicroBatch:
         """Return the finished micro-batch."""
@@ -101,6 +105,10 @@ class _Builder:
             np.array(self.predicting, np.int64), np.array(self.targets, np.int64),
             np.array(self.trajectory, np.int64), np.array(self.token, np.int64), np.array(self.logp_sample, np.float64),
         )
+
+
+def _pieces(group: int, row: Row) -> tuple[_Piece, _Piece]:
+    return (group, row.prompt, ()), (group, row.prompt, tuple(row.response[:-1]))
 
 
 def nothing() -> MicroBatch:

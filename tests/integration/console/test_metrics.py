@@ -46,9 +46,10 @@ def test_every_seed_is_told_of_with_the_unit(metrics: Browser) -> None:
 
 def test_a_search_shows_the_groups_it_means(metrics: Browser) -> None:
     metrics.press("/")
+    metrics.wait(lambda: metrics.focused().get_attribute("aria-label") == "Find a metric")
     metrics.press("policy loss")
     metrics.wait(lambda: headings(metrics) == ["Policy loss — clip_higher, token-mean"])
-    assert len(metrics.all("figure.chart")) == 9
+    metrics.wait(lambda: len(metrics.all("figure.chart")) == 9)
     metrics.press(Keys.BACKSPACE * 11)
     metrics.press("clipped")
     metrics.wait(lambda: headings(metrics) == ["Policy loss — clip_higher, token-mean", "Verification — self_verify"])

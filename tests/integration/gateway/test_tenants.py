@@ -64,6 +64,19 @@ def test_foreign_exports_and_bases_do_not_exist(hone: Client, other: Client, see
         assert refused.value.problems[0].field == "model.base"
 
 
+def test_a_foreign_dataset_does_not_exist_in_any_stage(
+    hone: Client, other: Client, base: str, toy_directory: Path, tmp_path: Path,
+) -> None:
+    (tmp_path / "rows.jsonl").write_text('{"prompt": "a", "completion": "b"}\n')
+    hone.upload_dataset("shown", tmp_path / "rows.jsonl")
+    other.register_model(base, toy_directory)
+    stage = {"until": 1, "task": {"dataset": "shown"}, "algorithm": "sft"}
+    with pytest.raises(client_errors.Refused) as refused:
+        other.create_run({**seed.spec(base), "stages": [stage]})
+    assert [problem.field for problem in refused.value.problems] == ["stages[0].task.dataset"]
+    assert hone.create_run({**seed.spec(base), "stages": [stage]}).state == "queued"
+
+
 def test_names_are_each_tenants_own(hone: Client, other: Client, base: str, toy_directory: Path) -> None:
     theirs = other.register_model(base, toy_directory)
     assert theirs.id != hone.model(base).id

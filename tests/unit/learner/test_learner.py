@@ -89,10 +89,15 @@ def test_the_cut_into_micro_batches_changes_no_loss_and_no_gradient(name):
     assert any(tensor.abs().max() > 0 for tensor in whole_gradient.values())
 
 
-def test_the_gradient_is_that_of_the_formula():
+@pytest.mark.parametrize("completions", [
+    [[3, 4], [5], [6, 7, 8]],
+    [[6, 7, 8], [3, 4], [6, 7, 8]],
+    [[6, 7, 8], [6, 7, 9], [6, 7]],
+], ids=["all different", "two equal", "equal but for their ends"])
+def test_the_gradient_is_that_of_the_formula(completions):
     """GRPO, ddof 1, one group, no correction: d/dw of -(1/B) sum_i A_i mean_t logp, by plain autograd."""
     algorithm = {"preset": "grpo", "correction": {"name": "none"}}
-    rewards, completions = [1.0, 0.0, 0.0], [[3, 4], [5], [6, 7, 8]]
+    rewards = [1.0, 0.0, 0.0]
     samples = [trajectory(0, index, call([1, 2], ids)) for index, ids in enumerate(completions)]
     _, found = gradient((plan({0: rewards}, algorithm), samples))
     values = np.array(rewards)

@@ -28,6 +28,17 @@ def test_a_shared_prompt_stands_once_and_last_tokens_are_no_input():
     assert micro.token.tolist() == [0, 1, 2, 3, 4]
 
 
+def test_equal_completions_stand_once_and_each_has_its_predictions():
+    completions = [[4, 5, 6], [4, 5, 7], [4, 5, 6], [8], [9]]  # a last token is no input: the first three are equal
+    samples = [trajectory(0, index, call([1, 2], ids)) for index, ids in enumerate(completions)]
+    _, [micro] = cuts((plan({0: [1.0, 0.0, 1.0, 0.0, 0.0]}), samples))
+    assert micro.ids.tolist() == [1, 2, 4, 5]
+    assert micro.predicting.tolist() == [1, 2, 3] * 3 + [1, 1]
+    assert micro.targets.tolist() == [4, 5, 6, 4, 5, 7, 4, 5, 6, 8, 9]
+    assert micro.trajectory.tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 4]
+    assert micro.token.tolist() == list(range(11))
+
+
 def seen(micro):
     """For each flat token the places it attends to, as the buckets say."""
     outputs = []
