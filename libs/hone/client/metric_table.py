@@ -269,7 +269,8 @@ WORK = Group("Time and storage", (), {
     "trainer/{operation}_s": Metric("{operation}", "s", "Time of the trainer's operation {operation}."),
     "storage/read_s": Metric(
         "Reading", "s", "Time to read the step's plan and samples, a part of forward and backward."),
-    "forward_tokens": Metric("Computed tokens", "tokens", "Tokens that went through the model, prompts included."),
+    "forward_tokens": Metric(
+        "Computed tokens", "tokens", "Tokens that went through the model; prompts and equal answers of a group once."),
 })
 
 OTHER = Group("Other", (), {})
