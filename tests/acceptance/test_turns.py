@@ -72,6 +72,7 @@ def test_kills_lose_no_session_and_the_weights_are_equal_bit_for_bit(scene: Scen
                           harness=MARKED, stages=[{"name": "ruled", "until": KILLED_STEPS // 4, **RULED}])
     undisturbed = scene.client.create_run(spec)
     scene.finished(undisturbed.id)
+    assert {"span/query", "advantage/rule/repetition"} <= scene.client.metrics(undisturbed.id).series.keys()
     disturbed = scene.client.create_run({**spec, "name": "disturbed"})
     havoc = Havoc(scene, disturbed.id, KILLED_STEPS, LEASE_S)
     for point in TURN_POINTS["simulation"]:
