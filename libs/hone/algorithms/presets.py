@@ -9,10 +9,11 @@ from hone.spec.run import AlgorithmSpec, Slot
 Filling = Mapping[str, Any]
 """Slot -> method name, or (name, params); regularizers: a list of (name, params). A slot left out is the base's."""
 
-_BASE: Filling = {
+BASE: Filling = {
     "builder": "rollouts", "allocation": "uniform", "filter": "none", "reward": "none", "advantage": "grpo",
     "modulation": "none", "correction": "tis", "loss": "ppo_clip", "aggregation": "token-mean", "regularizers": [],
 }
+"""What fills a slot that neither preset nor spec says."""
 
 PRESETS: Mapping[str, Filling] = {
     "grpo": {"aggregation": "seq-mean-token-mean"},
@@ -112,8 +113,8 @@ def resolve(spec: AlgorithmSpec) -> dict[str, Any]:
 
 def filled(spec: AlgorithmSpec) -> dict[str, Any]:
     """Return every slot of a known preset as plain JSON, whether or not a run can have what its methods need."""
-    fillings = {slot: getattr(spec, slot) for slot in _BASE}
-    defaults = {**_BASE, **PRESETS[spec.preset]}
+    fillings = {slot: getattr(spec, slot) for slot in BASE}
+    defaults = {**BASE, **PRESETS[spec.preset]}
     return {slot: _filled(slot, defaults[slot] if chosen is None else chosen) for slot, chosen in fillings.items()}
 
 

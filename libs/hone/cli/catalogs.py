@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 import yaml
 
+from hone.algorithms.presets import BASE, PRESETS, Filling
 from hone.cli.failures import Commands
 from hone.cli.output import Json, rows, say
 from hone.client import catalog
@@ -34,9 +35,11 @@ def listed(json: Json = False) -> None:
     if json:
         rows([*presets, *methods], (), as_json=True)
         return
+    say(f"presets, by what differs from {_filled(BASE)}")
     for preset in presets:
-        filled = (f"{slot}={filling['name']}" for slot, filling in preset.slots.items() if isinstance(filling, dict))
-        say(f"{preset.name:<22} {' '.join(filled)}{_wanted(preset)}")
+        say(f"    {preset.name:<24} {_filled(PRESETS[preset.name])}")
+        if wanted := _wanted(preset):
+            say(f"    {'':<24} {wanted}")
     for slot, known in groupby(methods, key=lambda method: method.slot):
         say(f"\n{slot}")
         for method in known:
@@ -51,21 +54,34 @@ def show(name: Annotated[str, typer.Argument(help="A preset's or a method's name
     if name not in presets and not methods:
         raise Invalid([Problem("name", name, one_of(name, {*presets, *(one.name for one in catalog.methods())}))])
     if name in presets:
-        say(f"preset {name}{_wanted(presets[name])}")
+        say(f"preset {name}")
+        if wanted := _wanted(presets[name]):
+            say(wanted)
         say(yaml.safe_dump(presets[name].slots, sort_keys=False).rstrip())
     for method in methods:
-        say(f"{method.slot} {method.name}: {method.source}\n{indent(method.formula, '    ')}")
+        say(f"\n{method.slot} {method.name}: {method.source}\n{indent(method.formula, '    ')}\n")
         _say_parameters(method.params_schema)
 
 
+def _filled(filling: Filling) -> str:
+    """Write slots with what fills them, in one line."""
+    methods = {slot: said if isinstance(said, list) else [said] for slot, said in filling.items()}
+    return " ".join(f"{slot}={'+'.join(map(_method, said)) or 'none'}" for slot, said in methods.items())
+
+
+def _method(said: str | tuple[str, dict[str, Any]]) -> str:
+    name, params = (said, {}) if isinstance(said, str) else said
+    return f"{name}({', '.join(f'{key}={value}' for key, value in params.items())})" if params else name
+
+
 def _wanted(preset: Algorithm) -> str:
-    """Say what a preset needs, or else what a spec has to give for it."""
-    if preset.unmet:
-        return f"  ({preset.unmet})"
-    return f"  (asks for {', '.join(preset.asked)})" if preset.asked else ""
+    """Say what a preset needs, or else what a spec has to give for it; empty if nothing."""
+    return preset.unmet or (f"asks for {', '.join(preset.asked)}" if preset.asked else "")
 
 
 def _say_parameters(params: dict[str, Any]) -> None:
     for name, schema in params.get("properties", {}).items():
-        said = f"default {schema['default']}" if "default" in schema else "required"
-        say(f"    {name} ({said}): {schema.get('description', '')}")
+        given = f"default {schema['default']}" if "default" in schema else "optional"
+        said = "required" if name in params.get("required", ()) else given
+        choices = f"; one of {', '.join(map(str, schema['enum']))}" if "enum" in schema else ""
+        say(f"    {name} ({said}{choices}): {schema.get('description', '')}")

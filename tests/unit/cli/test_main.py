@@ -1,6 +1,7 @@
 """The command line without a server."""
 
 import json
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -57,7 +58,9 @@ def test_an_absent_file_is_named(tmp_path: Path) -> None:
 
 
 def test_catalogs_need_no_server() -> None:
-    assert "sort_digits" in hone("environments").stdout
+    environments = hone("environments").stdout
+    assert "task (required): Name of a reasoning-gym task" in environments
+    assert "rules (optional): Rules that grade each turn" in environments
     assert "grpo" in hone("algorithms", "list").stdout
     assert "name: ppo_clip" in hone("algorithms", "show", "grpo").stdout
     assert "did you mean grpo?" in hone("algorithms", "show", "grop").stderr
@@ -69,15 +72,23 @@ def test_a_method_is_shown_with_its_source_its_formula_and_its_parameters() -> N
     assert "loss maspo: MASPO" in shown
     assert "arXiv 2602.17550" in shown
     assert "alpha (default 0.3)" in shown
+    shown = hone("algorithms", "show", "scope").stdout
+    assert "teacher_path (default in_advantage; one of in_advantage, in_loss, in_loss_top_k): " in shown
 
 
-def test_a_preset_that_no_run_can_have_yet_says_what_it_needs() -> None:
-    listed = {line.split()[0]: line for line in hone("algorithms", "list").stdout.splitlines() if "builder=" in line}
-    assert "(needs: a harness whose calls are of its kinds, which no run has yet)" in listed["heavyskill"]
-    assert "(asks for a grader of type weighted, a harness that names spans)" in listed["trust_sql"]
-    assert "(asks for roles.teacher or contexts.privileged, its top_k)" in listed["aopd"]
-    assert "(asks for a dataset with chosen and rejected)" in listed["dpo"]
-    assert "needs" not in listed["gspo"]
+def test_presets_are_listed_by_what_is_their_own_and_by_what_they_need() -> None:
+    lines = hone("algorithms", "list").stdout.splitlines()
+    assert lines[0].startswith("presets, by what differs from builder=rollouts ")
+    presets = pairwise(lines[1:lines.index("") + 1])
+    told = {line.split()[0]: (line.split()[1:], after.strip()) for line, after in presets}
+    assert told["maspo"][0] == ["loss=maspo"]
+    assert told["pgpo"][0] == ["filter=length_band", "advantage=grpo(std_ddof=0)", "loss=clip_higher"]
+    assert told["sdar"][0] == ["regularizers=kl(coefficient=0.01)+sdar"]
+    assert told["heavyskill"][1] == "needs: a harness whose calls are of its kinds, which no run has yet"
+    assert told["trust_sql"][1] == "asks for a grader of type weighted, a harness that names spans"
+    assert told["aopd"][1] == "asks for roles.teacher or contexts.privileged, its top_k"
+    assert told["dpo"][1] == "asks for a dataset with chosen and rejected"
+    assert told["gspo"][1].startswith("cispo ")
     assert "needs: a harness that folds" in hone("algorithms", "show", "hipif").stdout
 
 
