@@ -26,6 +26,7 @@ class Token:
     trained: bool = True
     advantage: float | None = None
     teacher: float | None = None  # log-prob
+    spans: tuple[str, ...] = ()  # named spans that it is in, with their weights
 
 
 def painted(tokens: Sequence[Token], scheme: Scheme, search: str = "") -> Markup:
@@ -36,7 +37,8 @@ def painted(tokens: Sequence[Token], scheme: Scheme, search: str = "") -> Markup
 
 def _span(token: Token, scheme: Scheme, hit: bool) -> Markup:
     colour = background(token, scheme)
-    kind = " ".join(name for name, holds in (("hit", hit), ("masked", not token.trained)) if holds)
+    kinds = (("hit", hit), ("masked", not token.trained), ("named", bool(token.spans)))
+    kind = " ".join(name for name, holds in kinds if holds)
     return tag("span", visible(token.text), title=described(token), class_=kind or None,
                style=f"background:{colour}" if colour else None)
 
@@ -66,6 +68,7 @@ def described(token: Token) -> str:
         words.append(f"the teacher's {token.teacher:.3f}")
     if token.advantage is not None and token.trained:
         words.append(f"advantage {token.advantage:+.3f}")
+    words += [f"in {span}" for span in token.spans]
     return " · ".join([*words, *([] if token.trained else ["not trained"])])
 
 

@@ -31,7 +31,7 @@ class Turn:
     def shown(self, scheme: Scheme, search: str) -> Markup:
         """Return the call as markup."""
         return tag("article", _head(self.call), self._context(search),
-                   tag("h4", "Sampled"), colouring.painted(self.tokens, scheme, search),
+                   tag("h4", "Sampled"), colouring.painted(self.tokens, scheme, search), _named(self.call),
                    *(_step(step) for step in self.steps), class_="call")
 
     def _context(self, search: str) -> Markup:
@@ -74,8 +74,15 @@ def _tokens(call: dict[str, Any], texts: CallTokens, advantage: float | None) ->
     unknown = [None] * len(call["completion_ids"])
     logps: Sequence[float | None] = call["logp_sample"] or unknown
     taught: Sequence[float | None] = teachers(call) or unknown
-    return [Token(id, text, logp, trained, advantage, word) for id, text, logp, trained, word in zip(
-        call["completion_ids"], texts.completion, logps, call["train_mask"], taught, strict=True)]
+    return [Token(id, text, logp, trained, advantage, word, _around(call, place))
+            for place, (id, text, logp, trained, word) in enumerate(zip(
+                call["completion_ids"], texts.completion, logps, call["train_mask"], taught, strict=True))]
+
+
+def _around(call: dict[str, Any], place: int) -> tuple[str, ...]:
+    """Return the named spans that a token is in, each with its weight where it has one of its own."""
+    return tuple(span["name"] + (f", weight {formats.number(span['weight'])}" if span["weight"] != 1 else "")
+                 for span in call.get("spans", []) if span["start"] <= place < span["end"])
 
 
 def teachers(call: dict[str, Any]) -> list[float]:
@@ -91,6 +98,12 @@ def _head(call: dict[str, Any]) -> Markup:
                tag("span", versions, class_="note mono", title="versions that sampled it, with their tokens"))
 
 
+def _named(call: dict[str, Any]) -> Markup:
+    """Say what is underlined: each span with its number of tokens."""
+    told = [f"{span['name']} ({formats.count(span['end'] - span['start'])})" for span in call.get("spans", [])]
+    return tag("div", f"Underlined, with their tokens: {', '.join(told)}", class_="note") if told else Markup("")
+
+
 def _step(step: dict[str, Any]) -> Markup:
     said = [tag("div", tag("span", message.get("role", ""), class_="role"), code(message.get("content", "")))
             for message in step["said"]]
@@ -104,6 +117,8 @@ def _fate(step: dict[str, Any]) -> Iterable[Markup]:
         yield parts.chip("changed something" if step["effect"] else "changed nothing", "off")
     if step["reward"] is not None:
         yield parts.chip(f"reward {formats.number(step['reward'])}", "busy")
+    for rule, score in step.get("rules", {}).items():
+        yield parts.chip(f"{rule} {formats.number(score)}", "bad" if score < 0 else "off")
 
 
 def _marked(text: str, search: str) -> Markup:

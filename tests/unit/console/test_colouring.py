@@ -33,6 +33,8 @@ def test_figures_in_words() -> None:
     assert colouring.described(Token(5, "a", -0.5, teacher=-2.0)) == (
         "id 5 · log-prob -0.500 (60.7 %) · the teacher's -2.000")
     assert colouring.described(Token(5, "a", trained=False)) == "id 5 · not trained"
+    assert colouring.described(Token(5, "a", spans=("query, weight 2", "all"))) == "id 5 · in query, weight 2 · in all"
+    assert 'class="named"' in colouring.painted([Token(5, "a", spans=("all",))], "plain")
 
 
 def test_a_match_spans_tokens_and_ignores_case() -> None:

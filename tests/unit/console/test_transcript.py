@@ -19,3 +19,21 @@ def test_tokens_carry_the_teachers_word_where_it_has_spoken(changes: dict[str, A
     assert [(one.id, one.text, one.logp, one.trained, one.advantage) for one in tokens] == [
         (5, "a", -0.5, True, 0.25), (6, "b", -1.0, False, 0.25)]
     assert [one.teacher for one in tokens] == words
+
+
+def test_tokens_say_which_named_spans_they_are_in() -> None:
+    spans = [{"name": "query", "start": 0, "end": 2, "weight": 2.0},
+             {"name": "all", "start": 1, "end": 2, "weight": 1.0}]
+    tokens = transcript._tokens({**CALL, "spans": spans}, CallTokens(prompt=[], completion=["a", "b"]), None)
+    assert [one.spans for one in tokens] == [("query, weight 2",), ("query, weight 2", "all")]
+    assert transcript._named({**CALL, "spans": spans}) == (
+        '<div class="note">Underlined, with their tokens: query (2), all (1)</div>')
+    assert transcript._named(CALL) == ""
+
+
+def test_a_step_tells_what_each_rule_gave_it() -> None:
+    step = {"index": 0, "said": [], "action": "7", "valid": True, "effect": None, "reward": -0.5,
+            "rules": {"length": -1.0, "right": 0.0}}
+    shown = transcript._step(step)
+    assert [word in shown for word in ("reward -0.5", "length -1", "right 0")] == [True] * 3
+    assert "length" not in transcript._step({**step, "rules": {}})
