@@ -24,7 +24,7 @@ from tests.unit.rollout.test_group import claim
 
 TOKENIZER = Tokenizer({name: data for name, data in toy.files(vocab_size=128, symbols=toy.TEXT).items()
                        if name.endswith(".json")})
-LINE = {"name": "tool_loop", "params": {"syntax": "line", "describe": False}}
+LINE: dict[str, Any] = {"name": "tool_loop", "params": {"syntax": "line", "describe": False}}
 COUNT = "query: SELECT count(*) FROM items"
 GROUP = claim(sampling={"max_tokens": 64}, harness=LINE)
 
@@ -188,7 +188,7 @@ async def test_a_journaled_turn_that_does_not_follow_masks_its_sample() -> None:
     ({"max_turns": 1}, "max_turns", 1), ({"max_turns": 2}, "max_turns", 2), ({"max_context": 110}, "max_context", 1),
     ({}, "done", 4)])
 async def test_a_harness_ends_what_its_limits_forbid(params: dict[str, int], ended: str, calls: int) -> None:
-    group = replace(GROUP, harness={**LINE, "params": {**LINE["params"], **params}})  # type: ignore[dict-item]
+    group = replace(GROUP, harness={**LINE, "params": {**LINE["params"], **params}})
     episode = await played(Local(), Script([COUNT] * 3), COUNT, group)
     assert (episode.ended, len(episode.calls)) == (ended, calls)
 
