@@ -5,6 +5,8 @@ import torch
 from torch import Tensor
 
 from hone.models.architecture import Architecture
+from services.inference.native import kernels
+from services.inference.native.kernels import Places
 
 CHUNK = 64
 """Positions are allocated in multiples of this, the width of the largest chunk of a prompt: its padding always fits."""
@@ -37,10 +39,10 @@ class Cache:
             new[:, :, :self.positions] = old
         return grown
 
-    def copy(self, sources: Tensor, targets: Tensor, positions: int) -> None:
-        """Copy the first `positions` positions of slots `sources` to slots `targets`."""
+    def copy(self, sources: Places, targets: Places, positions: Places) -> None:
+        """Copy as many positions as named of each of slots `sources` to the slot at its place in `targets`."""
         for tensor in (*self.keys, *self.values):
-            tensor[targets, :, :positions] = tensor[sources, :, :positions]
+            kernels.copied(tensor.numpy(), sources, targets, positions)
 
     def _allocate(self, positions: int) -> list[Tensor]:
         return [self._zeros(positions) for _ in range(self._architecture.layers)]

@@ -24,7 +24,7 @@ class Pass:
 
     slots: Places  # [N], of each token
     positions: Places  # [N]; the last of a sequence's is the last that is seen
-    width: int  # 1: one token of each of the slots 0 … N-1
+    width: int
 
 
 class Decoder:
@@ -66,7 +66,7 @@ class Decoder:
         if step.width > 1:
             return self._chunk(qkv, keys, values, step)
         mixed = torch.empty(len(qkv), self.architecture.queries)
-        self._attention(qkv.numpy(), keys.numpy(), values.numpy(), step.positions, mixed.numpy())
+        self._attention(qkv.numpy(), keys.numpy(), values.numpy(), step.slots, step.positions, mixed.numpy())
         return mixed
 
     def _chunk(self, qkv: Tensor, keys: Tensor, values: Tensor, step: Pass) -> Tensor:
@@ -88,9 +88,9 @@ class Decoder:
         return bias.repeat_interleave(self.architecture.heads // self.architecture.kv_heads, 0)[None]
 
 
-def one_token(last: NDArray[np.int64]) -> Pass:
-    """Return the pass over position `last[n]` of slot n, for every n."""
-    return Pass(np.arange(len(last)), last, 1)
+def one_token(slots: NDArray[np.int64], positions: NDArray[np.int64]) -> Pass:
+    """Return the pass over position `positions[n]` of slot `slots[n]`, for every n."""
+    return Pass(slots, positions, 1)
 
 
 def chunk(slots: NDArray[np.int64], start: int, width: int) -> Pass:

@@ -117,7 +117,6 @@ class Engine:
             if not self.paused:
                 self._refresh()
                 self._admit()
-                self._compact()
                 self._decode()
         return self._answers()
 
@@ -160,7 +159,7 @@ class Engine:
         stale = np.flatnonzero(self._table.stale)
         self._table.stale[stale] = False
         if len(stale):
-            self._start(stale, stale)
+            self._start(self._table.leader[stale], stale)
 
     def _admit(self) -> None:
         """Give free slots to waiting samples; those with equal prompts share one pass over it."""
@@ -168,56 +167,49 @@ class Engine:
         placements = self._queue.take(len(free))
         if not placements:
             return
-        leaders, start, leader = np.empty_like(free), 0, dict[tuple[int, ...], int]()
+        filled, start, first_with = np.empty_like(free), 0, dict[tuple[int, ...], int]()
         for request, first, count in placements:
             places = slice(start, start + count)
             self._table.occupy(free[places], request, first, self.version_id)
-            leaders[places] = leader.setdefault(request.prompt_ids, int(free[start]))
+            filled[places] = first_with.setdefault(request.prompt_ids, int(free[start]))
             start += count
         slots = free[:start]
         self._cache.reserve(int(self._table.limit[slots].max()))
-        self._start(leaders[:start], slots)
+        self._start(filled[:start], slots)
 
-    def _start(self, leaders: Slots, slots: Slots) -> None:
-        """Cache the context of each leader, share it with the slots it leads, and draw the next token of each."""
-        unique, places = np.unique(leaders, return_inverse=True)
+    def _start(self, filled: Slots, slots: Slots) -> None:
+        """Cache the contexts of the slots `filled`, share each with those it is for, and draw the next token of all."""
+        unique, places = np.unique(filled, return_inverse=True)
         contexts = [Context(slot, self._table.ids[slot, :self._table.length[slot]]) for slot in unique.tolist()]
         logits = prefill.last_logits(self._decoder, self._cache, self._ladder, contexts)
-        followers = slots != leaders
-        if followers.any():
-            longest = int(self._table.length[leaders[followers]].max())
-            self._cache.copy(torch.from_numpy(leaders[followers]), torch.from_numpy(slots[followers]), longest)
-        self._draw(logits[torch.from_numpy(places)], slots, slots)
-
-    def _compact(self) -> None:
-        """Move the highest sequences down when fewer rows would then hold all."""
-        running = self._table.running
-        rows = self._ladder.rows_for(len(running)) if len(running) else 0
-        sources = running[running >= rows]
-        if len(sources):
-            targets = self._table.free[:len(sources)]
-            positions = int(self._table.length[sources].max())
-            self._cache.copy(torch.from_numpy(sources), torch.from_numpy(targets), positions)
-            self._table.move(sources, targets)
+        sharing = (self._table.leader[slots] == slots) & (filled != slots)
+        self._cache.copy(filled[sharing], slots[sharing], self._table.length[slots[sharing]])
+        self._draw(logits, places, slots)
 
     def _decode(self) -> None:
-        running = self._table.running
+        """Make a token for every running sequence: samples of a request with equal ids so far share a row."""
+        running, leading = self._table.running, self._table.leading
         if not len(running):
             return
         reach("generate.mid")
-        rows = self._ladder.rows_for(int(running[-1]) + 1)
-        last = self._table.length[:rows] - 1
-        ids = torch.from_numpy(self._table.ids[np.arange(rows), last])
-        logits = self._decoder.logits(self._decoder.hidden(self._cache, ids, one_token(last)))
-        self._draw(logits, slice(0, rows), running)
+        rows = self._ladder.rows_for(len(leading))
+        slots, positions, ids = np.full(rows, self._cache.scratch), np.zeros(rows, np.int64), np.zeros(rows, np.int64)
+        slots[:len(leading)] = leading
+        positions[:len(leading)] = self._table.length[leading] - 1
+        ids[:len(leading)] = self._table.ids[leading, positions[:len(leading)]]
+        hidden = self._decoder.hidden(self._cache, torch.from_numpy(ids), one_token(slots, positions))
+        logits = self._decoder.logits(hidden)[:len(leading)]
+        self._draw(logits, np.searchsorted(leading, self._table.leader[running]), running)
 
-    def _draw(self, logits: torch.Tensor, rows: Slots | slice, running: Slots) -> None:
-        """Draw a token for each row of logits, keep those of running slots, and end what has to end."""
-        ids, logp = sample(logits, self._table.uniforms(rows), self._table.settings(rows))
-        kept = running if isinstance(rows, slice) else slice(None)
-        self._table.append(running, ids.numpy()[kept], logp.numpy()[kept])
-        self.generated_tokens += len(running)
-        self._end(running)
+    def _draw(self, logits: torch.Tensor, places: Slots, slots: Slots) -> None:
+        """Draw a token for each of `slots` from its row of logits, end what has to end, part what goes on apart."""
+        own = logits if len(logits) == len(slots) else logits[torch.from_numpy(places)]
+        ids, logp = sample(own, self._table.uniforms(slots), self._table.settings(slots))
+        self._table.append(slots, ids.numpy(), logp.numpy())
+        self.generated_tokens += len(slots)
+        self._end(slots)
+        before, now = self._table.part()
+        self._cache.copy(before, now, self._table.length[now] - 1)
 
     def _end(self, slots: Slots) -> None:
         stopped = self._table.stopped(slots)

@@ -55,33 +55,46 @@ def placed(qkv: Floats, head_norm: Floats, rotations: Floats, slots: Places, pos
                 values[slot, head, position, place] = qkv[row, start + place]
 
 
+@njit(**OPTIONS)
+def copied(entries: Floats, sources: Places, targets: Places, positions: Places) -> None:
+    """Copy the first `positions[n]` positions of slot `sources[n]` to slot `targets[n]`, for every n.
+
+    `entries` [slots, kv_heads, positions, head_dim] are keys or values of one layer.
+    """
+    for place in range(len(sources)):
+        source, target, count = sources[place], targets[place], positions[place]
+        entries[target, :, :count] = entries[source, :, :count]
+
+
 @cache
-def attention(heads: int, kv_heads: int, width: int) -> Callable[[Floats, Floats, Floats, Places, Floats], None]:
+def attention(heads: int, kv_heads: int, width: int) -> Callable[..., None]:
     """Return attention of one query a sequence for these numbers of heads and this width of one.
 
-    It is called with `qkv` as `placed` left it, one layer's keys and values, the position of each row (slot n is row
-    n's; positions up to its own are seen) and where the mixed values [N, heads · width] go.
+    It is called with `qkv` as `placed` left it, one layer's keys and values, each row's slot and position (positions
+    up to its own are seen) and where the mixed values [N, heads · width] go.
     """
     group = heads // kv_heads
 
     @njit(**OPTIONS)
-    def attend(qkv: Floats, keys: Floats, values: Floats, positions: Places, mixed: Floats) -> None:
+    def attend(
+        qkv: Floats, keys: Floats, values: Floats, slots: Places, positions: Places, mixed: Floats
+    ) -> None:
         scores = np.empty(positions.max() + 1, np.float32)
         powers = np.empty(len(scores), np.int32)
         query, sums = np.empty(width, np.float32), np.empty(width, np.float32)
         for row in range(len(positions)):
-            seen = positions[row] + 1
+            slot, seen = slots[row], positions[row] + 1
             for head in range(heads):
                 start = head * width
                 for place in range(width):
                     query[place], sums[place] = qkv[row, start + place], ZERO
-                _compare(query, keys[row, head // group], width, seen, scores)
+                _compare(query, keys[slot, head // group], width, seen, scores)
                 mass = _exponentials(scores, powers, seen)
-                _mix(scores, values[row, head // group], width, seen, sums)
+                _mix(scores, values[slot, head // group], width, seen, sums)
                 for place in range(width):
                     mixed[row, start + place] = sums[place] / mass
 
-    compiled: Callable[[Floats, Floats, Floats, Places, Floats], None] = attend
+    compiled: Callable[..., None] = attend
     return compiled
 
 

@@ -9,6 +9,7 @@ the next larger number that is safe, in the worst case the one largest.
 from bisect import bisect_left
 from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -65,7 +66,7 @@ def _safe_rows(decoder: Decoder, block: Architecture, tried: tuple[int, ...]) ->
     ids = torch.randint(0, block.vocab_size, (most,))
 
     def run(rows: int) -> Tensor:
-        logits = decoder.logits(decoder.hidden(cache, ids[:rows], one_token(positions[:rows])))
+        logits = decoder.logits(decoder.hidden(cache, ids[:rows], one_token(np.arange(rows), positions[:rows])))
         drawn, logp = sample(logits, torch.full((rows,), 0.5), Settings.plain(rows))
         return torch.cat([logits[:, :block.vocab_size], drawn[:, None].float(), logp[:, None]], 1)
 

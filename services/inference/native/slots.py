@@ -14,6 +14,8 @@ from services.inference.requests import Completion, FinishReason, KvOnUpdate, Re
 
 Slots = NDArray[np.int64]
 _NO_STOP = -1
+_ID_BITS = 32
+"""Of a token id, at most."""
 
 
 @dataclass(eq=False)
@@ -44,6 +46,7 @@ class SlotTable:
         self.stops = np.full((slots, 1), _NO_STOP, np.int64)
         self.watched = np.zeros(slots, bool)  # has stop texts, or a caller who wants each token
         self.stale = np.zeros(slots, bool)  # cached keys and values are of older weights and to be made anew
+        self.leader = np.arange(slots)  # the lowest slot of the request's samples that have the same ids so far
 
     @property
     def free(self) -> Slots:
@@ -55,8 +58,17 @@ class SlotTable:
         """Slots with a sequence, lowest first."""
         return np.flatnonzero(self.active)
 
+    @property
+    def leading(self) -> Slots:
+        """Running slots that lead themselves: theirs are all the contexts there are."""
+        found: Slots = np.flatnonzero(self.active & (self.leader == np.arange(len(self.leader))))
+        return found
+
     def occupy(self, slots: Slots, request: Request, first: int, version_id: str) -> None:
-        """Put samples `first`, `first`+1, … of a request into free `slots`; nothing is cached yet."""
+        """Put samples `first`, `first`+1, … of a request into free `slots`; nothing is cached yet.
+
+        The first of them leads.
+        """
         indexes = np.arange(first, first + len(slots))
         for slot, index in zip(slots.tolist(), indexes.tolist(), strict=True):
             self.sequences[slot] = Sequence(request, index, [(version_id, 0)])
@@ -69,6 +81,7 @@ class SlotTable:
         self.temperature[slots], self.top_p[slots] = sampling.temperature, sampling.top_p
         self.top_k[slots] = sampling.top_k
         self.watched[slots] = bool(sampling.stop) or request.streamed
+        self.leader[slots] = slots[0]
         self._set_stops(slots, sampling.stop_ids)
 
     def settings(self, slots: Slots | slice) -> Settings:
@@ -85,6 +98,18 @@ class SlotTable:
         self.ids[slots, self.length[slots]] = ids
         self.logp[slots, self.length[slots]] = logp
         self.length[slots] += 1
+
+    def part(self) -> tuple[Slots, Slots]:
+        """Let samples that were led by one and drew different ids be led by the first with theirs.
+
+        Return who led before and who leads now, where that is another.
+        """
+        running = self.running
+        before, last = self.leader[running], self.ids[running, self.length[running] - 1]
+        _, first, member = np.unique(before << _ID_BITS | last, return_index=True, return_inverse=True)
+        now, before = running[first], before[first]
+        self.leader[running] = now[member]
+        return before[now != before], now[now != before]
 
     def stopped(self, slots: Slots) -> Slots:
         """Return those of these slots whose last token is a stop id."""
@@ -125,15 +150,6 @@ class SlotTable:
         self.sequences[slot] = None
         self._clear(slot)
         return ended
-
-    def move(self, sources: Slots, targets: Slots) -> None:
-        """Move sequences from `sources` to free slots `targets`."""
-        for column in (self.active, self.ids, self.logp, self.length, self.prompt, self.limit, self.keys,
-                       self.temperature, self.top_p, self.top_k, self.stops, self.watched, self.stale):
-            column[targets] = column[sources]
-        for source, target in zip(sources.tolist(), targets.tolist(), strict=True):
-            self.sequences[target], self.sequences[source] = self.sequences[source], None
-        self._clear(sources)
 
     def _clear(self, slots: Slots | int) -> None:
         self.active[slots] = self.watched[slots] = self.stale[slots] = False

@@ -15,7 +15,7 @@ def attended(qkv: Tensor, keys: Tensor, values: Tensor, positions: list[int], he
     _, kv_heads, _, width = keys.shape
     mixed = torch.empty(len(qkv), heads * width)
     kernels.attention(heads, kv_heads, width)(
-        qkv.numpy(), keys.numpy(), values.numpy(), np.array(positions), mixed.numpy())
+        qkv.numpy(), keys.numpy(), values.numpy(), np.arange(len(positions)), np.array(positions), mixed.numpy())
     return mixed
 
 

@@ -6,7 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 
+from services.inference.native.cache import Cache
+from services.inference.native.decoder import Pass
+from services.inference.native.engine import Engine
 from services.inference.native.matrix import takes_bfloat16
 from services.inference.requests import Completion, Request
 from tests.unit.inference.engines import engine, request, run
@@ -80,3 +84,36 @@ def test_requests_with_equal_prompts_share_a_pass_and_keep_their_noise() -> None
     twins = run(served, request("a", [5, 9, 7], 2), request("b", [5, 9, 7], 2))
     for name in ("a", "b"):
         assert exact(twins[name]) == exact(run(engine("qwen2"), request(name, [5, 9, 7], 2))[name])
+
+
+def rows_of(served: Engine) -> list[int]:
+    """Note, while the engine runs, of how many rows each pass over one token each is."""
+    counted, hidden = [], served._decoder.hidden
+
+    def counting(cache: Cache, ids: Tensor, step: Pass) -> Tensor:
+        if step.width == 1:
+            counted.append(int((step.slots < cache.scratch).sum()))
+        return hidden(cache, ids, step)
+
+    served._decoder.hidden = counting  # type: ignore[method-assign]
+    return counted
+
+
+def distinct_beginnings(completions: list[Completion]) -> list[int]:
+    """Return how many different texts of 1, 2, … ids go on behind them."""
+    longest = max(len(one.ids) for one in completions)
+    return [len({tuple(one.ids[:made]) for one in completions if len(one.ids) > made}) for made in range(1, longest)]
+
+
+def test_samples_with_equal_ids_so_far_are_one_row() -> None:
+    served = engine("qwen2")
+    rows = rows_of(served)
+    made = run(served, request("a", [5, 9, 7], 24, max_tokens=9, temperature=0.4))["a"]
+    assert rows == distinct_beginnings(made)
+    assert rows[0] < rows[3] < 24
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.2, 0.5, 1.0])
+def test_samples_that_share_rows_equal_those_that_run_one_by_one(temperature: float) -> None:
+    asked = request("a", [5, 9, 7], 16, max_tokens=20, temperature=temperature)
+    assert exact(run(engine("qwen2"), asked)["a"]) == exact(run(engine("qwen2", slots=1), asked)["a"])
