@@ -5,6 +5,7 @@ import os
 import sys
 from typing import Protocol
 
+from hone import garbage
 from hone.telemetry import logs, metrics, tracing
 
 
@@ -20,11 +21,15 @@ class Chosen(Protocol):
 
 
 def begin(service: str, chosen: Chosen) -> None:
-    """Set up logs, traces and metrics of a process of this kind. Raises OSError where the metrics' address is taken."""
+    """Set up logs, traces, metrics and memory of a process of this kind, once what it needs is loaded.
+
+    Raises OSError where the metrics' address is taken.
+    """
     logs.configure()
     tracing.configure(chosen.otlp_endpoint, service, chosen.process_name or service)
     if chosen.metrics_address:
         metrics.serve(chosen.metrics_address)
+    garbage.spare()
 
 
 def skip_tidying() -> None:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 import torch
 
+from hone import garbage
 from hone.models.ranks import ALONE, Ranks
 from hone.spec.settings import Settings
 from hone.telemetry import logs, process
@@ -40,6 +41,7 @@ def lead(crew: Crew, settings: Settings) -> None:
 def follow(crew: Crew) -> None:
     """Do what rank 0 orders. It alone is asked to end: then it lets this one go, after the unit in hand."""
     logs.configure()
+    garbage.spare()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_IGN)
     crew.follow()
