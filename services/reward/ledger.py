@@ -54,8 +54,9 @@ class Ledger:
     async def add(self, account: Account, results: Mapping[Key, Result]) -> dict[Key, Stored]:
         """Store results and return the grades that stand: these, or those that were there before."""
         lines = [line for key, result in results.items() for line in _lines(key, result)]
+        group_ids = sorted({group_id for group_id, _ in results})
         async with transaction(self._database) as opened:
-            rows = await opened.all("reward.add", **account.names(), grades=json.dumps(lines))
+            rows = await opened.all("reward.add", **account.names(), group_ids=group_ids, grades=json.dumps(lines))
             added = {(row["group_id"], row["index"]): row["id"] for row in rows if not row["component"]}
             await opened.run("usage.add", run_id=account.run_id, kinds=["grades"], amounts=[float(len(added))])
         grades = {key: Stored(grade_id, results[key]) for key, grade_id in added.items()}

@@ -13,7 +13,9 @@ WHERE group_id = ANY (%(group_ids)s::bigint[]) AND grader_hash = %(grader_hash)s
 
 -- name: add
 -- First result wins: what comes back is what was added, for the rest ask `stored`. Rows are inserted in one order
--- everywhere, so that two graders of the same samples cannot deadlock.
+-- everywhere, so that two graders of the same samples cannot deadlock; their groups are held meanwhile.
+WITH held AS (
+    SELECT id FROM groups WHERE id = ANY (%(group_ids)s::bigint[]) AND run_id = %(run_id)s ORDER BY id FOR KEY SHARE)
 INSERT INTO grades (tenant_id, run_id, group_id, index, grader_hash, component, status, value, reasons,
                     extracted, decided_by, cost_ms)
 SELECT %(tenant_id)s, %(run_id)s, group_id, index, %(grader_hash)s, component, status, value, reasons,
@@ -21,6 +23,7 @@ SELECT %(tenant_id)s, %(run_id)s, group_id, index, %(grader_hash)s, component, s
 FROM json_to_recordset(%(grades)s::json) AS t (
     group_id bigint, index integer, component text, status text, value double precision, reasons text[],
     extracted text, decided_by text, cost_ms double precision)
+JOIN held ON held.id = t.group_id
 ORDER BY group_id, index, component
 ON CONFLICT (group_id, index, grader_hash, component, level, position, regrade_no) DO NOTHING
 RETURNING group_id, index, id, component;
