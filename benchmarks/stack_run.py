@@ -69,7 +69,7 @@ def spec(workload: Workload, model: str, name: str, seed: int, skip: bool) -> di
     }
 
 
-def wait_for_end(client: Client, run_id: str, poll_s: float = 0.5) -> Run:
+def wait_for_end(client: Client, run_id: str, poll_s: float = 2.0) -> Run:
     """Return the run once it has succeeded. Raises RunFailed."""
     while (run := client.run(run_id)).state not in ENDED:
         time.sleep(poll_s)

@@ -31,10 +31,10 @@ class PackedDecoder(nn.Module):
             place, leaf = name.rsplit(".", 1)
             ranks.fill(self.get_submodule(place), leaf, tensor)
 
-    def _predicting(self, batch: MicroBatch, adapted: bool) -> Tensor:
-        """Return the state that predicts each trained token, [M, hidden], filled up to whole tiles."""
+    def _predicting(self, batch: MicroBatch, adapted: bool, places: Ints | slice = slice(None)) -> Tensor:
+        """Return the state that predicts each trained token at `places`, [M, hidden], filled up to whole tiles."""
         states: Tensor = self.model(self._tiled(batch.ids), self._shared(batch, adapted))
-        return states.index_select(0, self._tiled(batch.predicting))
+        return states.index_select(0, self._tiled(batch.predicting[places]))
 
     def _shared(self, batch: MicroBatch, adapted: bool) -> Shared:
         size = self.architecture.head_dim

@@ -73,11 +73,19 @@ class Policy(PackedDecoder):
         `support`, K different ids at each token [M, K], there are their log-probabilities [M, K] and the log of what
         all other ids have together [M], -inf where there is no other. With `top_k` there are the K likeliest ids
         and their log-probabilities [M, K]. Without `adapted` they are the base's.
+
+        What equal completions predict is read off the vocabulary once, unless each comes with a support of its own.
         """
-        hidden = self._predicting(batch, adapted)
-        wanted = [self._tiled(batch.targets), *([] if support is None else [self._tiled(support)])]
+        first, which = batch.distinct
+        each = support is not None or len(first) == len(which)
+        places = slice(None) if each else first
+        targets = batch.targets[places]
+        wanted = [self._tiled(ids) for ids in (targets, support) if ids is not None]
+        hidden = self._predicting(batch, adapted, places)
         found = self._predicted(hidden, wanted, temperature, entropy_gradient, expected, top_k)
-        return tuple(values[:len(batch.targets)] for values in found)
+        if each:
+            return tuple(values[:len(targets)] for values in found)
+        return tuple(values.index_select(0, self._tensor(which)) for values in found)
 
     def _predicted(self, hidden: Tensor, wanted: Sequence[Tensor], *asked: Any) -> tuple[Tensor, ...]:
         rows = max(1, _LOGITS_AT_ONCE // self.architecture.vocab_size)

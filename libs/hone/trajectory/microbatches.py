@@ -9,6 +9,7 @@ that trains.
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
@@ -17,6 +18,9 @@ from hone.trajectory.packing import Batch, Flags, Floats, Ints, Row
 
 _FEW = 512
 """Input tokens that are not worth cutting."""
+
+_ID_BITS = 32
+"""Of a token id, at most."""
 
 _Piece: TypeAlias = tuple[int, tuple[int, ...], tuple[int, ...]]
 """What stands once: of a group, a prompt, or the inputs of a completion behind it; a prompt has () there."""
@@ -49,6 +53,13 @@ class MicroBatch:
     trajectory: Ints  # [M], place in the batch
     token: Ints  # [M], place in the step's flat order of trained tokens
     logp_sample: Floats  # [M]
+
+    @cached_property
+    def distinct(self) -> tuple[Ints, Ints]:
+        """Return the places of U predictions that differ from one another, and which of these each of the M is."""
+        predictions = self.predicting << _ID_BITS | self.targets
+        _, first, which = np.unique(predictions, return_index=True, return_inverse=True)
+        return first, which
 
 
 @dataclass

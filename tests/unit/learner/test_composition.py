@@ -41,7 +41,8 @@ def test_a_composition_gives_the_same_gradient_however_the_step_is_cut(
     step = made.model_copy(update={"teacher": "model"}), with_teacher(trajectories)
     (whole, at_once), (cut, parts) = gradient(step, critic={}), gradient(step, token_budget=40, critic={})
     for name, tensor in at_once.items():
-        torch.testing.assert_close(parts[name], tensor, atol=2e-6, rtol=1e-4, msg=name)
+        scale = max(1.0, float(tensor.abs().max()))
+        torch.testing.assert_close(parts[name], tensor, atol=4e-6 * scale, rtol=1e-4, msg=name)
     assert all(map(math.isfinite, whole.values()))
     # Terms of some nats cancel in the loss of a cispo: what is left of it has their rounding.
     assert cut["loss"] == pytest.approx(whole["loss"], rel=1e-4, abs=5e-6)

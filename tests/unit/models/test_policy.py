@@ -7,11 +7,11 @@ import pytest
 import torch
 import transformers
 
-from hone.models import adapter, architecture, policy, toy
+from hone.models import adapter, architecture, packed, policy, toy
 from hone.models.adapter import Lora
 from hone.models.checkpoint import Checkpoint
 from hone.models.policy import Adapter, Policy
-from hone.trajectory.microbatches import cut
+from hone.trajectory.microbatches import MicroBatch, cut
 from hone.trajectory.packing import pack
 from tests.oracles import decoder
 from tests.unit.trajectory.samples import call, plan, random_step, trajectory
@@ -185,3 +185,24 @@ def test_all_ids_leave_no_rest_and_a_gradient_that_is_a_number():
     assert rest.isneginf().all()
     logp.sum().backward()
     assert all(torch.isfinite(tensor.grad).all() for tensor in trained.trained.values())
+
+
+def test_what_equal_completions_predict_is_read_off_the_vocabulary_once(monkeypatch):
+    ids = [[4, 5, 6], [4, 5, 7], [4, 5, 6], [8], [4, 5, 6], [9]]
+    samples = [trajectory(0, index, call([1, 2], each)) for index, each in enumerate(ids)]
+    step, rows, head = (plan({0: [1.0, 0.0, 1.0, 0.0, 0.5, 0.0]}), samples), [], policy._head
+    monkeypatch.setattr(packed, "_TILE", 1)
+
+    def counted(hidden, *rest):
+        rows.append(len(hidden))
+        return head(hidden, *rest)
+
+    monkeypatch.setattr(policy, "_head", counted)
+    once, once_gradients = gradients(step)
+    assert rows == [6]
+    monkeypatch.setattr(MicroBatch, "distinct", (np.arange(14), np.arange(14)))
+    each, each_gradients = gradients(step)
+    assert rows == [6, 14]
+    torch.testing.assert_close(once, each)
+    for name, gradient in each_gradients.items():
+        torch.testing.assert_close(once_gradients[name], gradient, atol=1e-6, rtol=1e-5, msg=name)

@@ -39,6 +39,17 @@ def test_equal_completions_stand_once_and_each_has_its_predictions():
     assert micro.token.tolist() == list(range(11))
 
 
+def test_equal_predictions_are_told_apart_from_others():
+    completions = [[4, 5, 6], [4, 5, 7], [4, 5, 6], [8], [9]]
+    samples = [trajectory(0, index, call([1, 2], ids)) for index, ids in enumerate(completions)]
+    _, [micro] = cuts((plan({0: [1.0, 0.0, 1.0, 0.0, 0.0]}), samples))
+    first, which = micro.distinct
+    assert sorted(zip(micro.predicting[first].tolist(), micro.targets[first].tolist(), strict=True)) == [
+        (1, 4), (1, 8), (1, 9), (2, 5), (3, 6), (3, 7)]
+    assert micro.predicting[first][which].tolist() == micro.predicting.tolist()
+    assert micro.targets[first][which].tolist() == micro.targets.tolist()
+
+
 def seen(micro):
     """For each flat token the places it attends to, as the buckets say."""
     outputs = []
