@@ -167,7 +167,10 @@ def _trajectory(claim: Claim, index: int, chance: random.Random) -> Trajectory:
 
 
 def _journal_rows(stored: list[Trajectory]) -> Rows:
-    return [(one.group_id, one.index, 0, 1, journal.encode(Turn(one.calls[0], one.steps))) for one in stored]
+    groups: dict[int, dict[int, Turn]] = {}
+    for one in stored:
+        groups.setdefault(one.group_id, {})[one.index] = Turn(one.calls[0], one.steps)
+    return [(group_id, min(turns), 0, 1, journal.encode(turns)) for group_id, turns in groups.items()]
 
 
 def _turns(graded: Graded) -> dict[int, Turn]:

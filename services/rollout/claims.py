@@ -157,7 +157,8 @@ def _claims(rows: list[Row], calls: list[Row]) -> list[Claim]:
     journaled: dict[int, dict[tuple[int, int], Turn]] = {}
     for row in calls:
         try:
-            journaled.setdefault(row["group_id"], {})[row["index"], row["call"]] = journal.decode(row["body"])
+            turns = journal.decode(row["body"])
+            journaled.setdefault(row["group_id"], {}).update({(index, row["call"]): turns[index] for index in turns})
         except journal.JournalError as error:
             _log.warning("made again: %s", error, extra={"fields": {"group_id": row["group_id"]}})
     return [Claim(**row, journaled=journaled.get(row["id"], {})) for row in sorted(rows, key=lambda row: row["id"])]

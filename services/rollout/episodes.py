@@ -80,9 +80,13 @@ class Episode:
             last = self.answered
             said = [{"role": "assistant", "content": self.tokenizer.decode(last.completion_ids)}] if last else []
             self.asked, self.heard = [*self.asked, *said, *self.heard], []
-            call = replace(self._in_context(call, first=last is None), spans=spans(
-                call.completion_ids, self.acting.params.spans, self.tokenizer))
+            call = self._marked(self._in_context(call, first=last is None))
         self.calls.append(call)
+
+    def _marked(self, call: Call) -> Call:
+        """Return a call with the named spans of what it says."""
+        kinds = self.acting.params.spans
+        return replace(call, spans=spans(call.completion_ids, kinds, self.tokenizer)) if kinds else call
 
     def _in_context(self, call: Call, first: bool) -> Call:
         """Return the policy's call, which answers `asked`, with the other contexts that it is judged in."""

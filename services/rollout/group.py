@@ -4,6 +4,7 @@ import asyncio
 import json
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from hone.api import reward_pb2, simulation_pb2
 from hone.environments.contract import Message
@@ -114,7 +115,9 @@ class Groups:
             await self._played(start, calls))
         sessions = {one.session.session_id: one.session for one in episodes}
         grades, scored = await asyncio.gather(self._grades(start, episodes), self._scored(claim, episodes))
-        trajectories = [_trajectory(one, scored[one.index], grades.get(one.index)) for one in episodes]
+        items = {text: json.loads(text or "{}") for text in {one.item_json for one in episodes}}
+        trajectories = [_trajectory(one, items[one.item_json], scored[one.index], grades.get(one.index))
+                        for one in episodes]
         return Graded(claim, trajectories, list(sessions.values()), tracing.here())
 
     async def forget(self, sessions: list[simulation_pb2.Session]) -> None:
@@ -154,11 +157,13 @@ def _answer(episode: Episode) -> Answer:
     return Answer(episode.index, episode.item_json, last.text, truncated)
 
 
-def _trajectory(episode: Episode, calls: list[Call], grade: reward_pb2.Grade | None) -> Trajectory:
+def _trajectory(
+    episode: Episode, item: dict[str, Any], calls: list[Call], grade: reward_pb2.Grade | None
+) -> Trajectory:
     claim = episode.claim
     return Trajectory(
         group_id=claim.id, index=episode.index, request_no=claim.request_no, task=claim.task,
-        task_hash=claim.task_hash, item=json.loads(episode.item_json or "{}"), calls=calls,
+        task_hash=claim.task_hash, item=item, calls=calls,
         steps=episode.steps, status="infra_error" if grade is None else STATUSES[grade.status],
         score=None if grade is None else score(grade), grade_id=None if grade is None else grade.grade_id or None,
         harness=claim.harness["name"], ended=episode.ended)

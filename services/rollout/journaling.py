@@ -13,7 +13,7 @@ from services.rollout.claims import Claim, LeaseLost
 
 @dataclass(frozen=True)
 class Finished:
-    """Turns of a group by the index of their trajectory."""
+    """Turns of a group by the index of their trajectory, all of the same number among its calls."""
 
     claim: Claim
     turns: dict[int, Turn]
@@ -34,12 +34,14 @@ class Journal:
         reach("journal.after")
 
     async def _write(self, finished: list[Finished]) -> AsyncIterator[tuple[int, bool]]:
-        rows = [(one.claim, index, turn) for one in finished for index, turn in one.turns.items()]
+        """Write a row for what each asks, under the lowest index and its call."""
+        first = [min(one.turns) for one in finished]
         async with self._database.transaction() as transaction:
             held = await transaction.all(
-                "rollout.journal_calls", group_ids=[claim.id for claim, _, _ in rows],
-                attempts=[claim.attempt for claim, _, _ in rows], indices=[index for _, index, _ in rows],
-                calls=[turn.call.index for _, _, turn in rows], bodies=[journal.encode(turn) for _, _, turn in rows])
+                "rollout.journal_calls", group_ids=[one.claim.id for one in finished],
+                attempts=[one.claim.attempt for one in finished], indices=first,
+                calls=[one.turns[index].call.index for one, index in zip(finished, first, strict=True)],
+                bodies=[journal.encode(one.turns) for one in finished])
         ours = {row["id"] for row in held}
         for place, one in enumerate(finished):
             yield place, one.claim.id in ours

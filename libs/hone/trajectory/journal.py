@@ -3,6 +3,7 @@
 import json
 import struct
 from base64 import b64decode, b64encode
+from collections.abc import Mapping
 from typing import Any
 
 from hone.trajectory.records import Call, Context, Scored, Span, Step, Turn, VersionSpan
@@ -12,17 +13,32 @@ _write = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class JournalError(ValueError):
-    """These bytes are no journaled call; carries them as `raw`."""
+    """These bytes are no journaled calls; carries them as `raw`."""
 
     def __init__(self, reason: str, raw: bytes) -> None:
-        super().__init__(f"journaled call: {reason}")
+        super().__init__(f"journaled calls: {reason}")
         self.raw = raw
 
 
-def encode(turn: Turn) -> bytes:
-    """Return a turn as JSON. Log-probs are base64 of little-endian float32, as exact as the wire and half the size."""
+def encode(turns: Mapping[int, Turn]) -> bytes:
+    """Return turns that were finished together, by the index of their trajectory, as JSON.
+
+    Log-probs are base64 of little-endian float32, as exact as the wire and half the size.
+    """
+    return _write([(index, _turn_fields(turn)) for index, turn in turns.items()]).encode()
+
+
+def decode(body: bytes) -> dict[int, Turn]:
+    """Return the turns that `encode` wrote, now or before its records had all their fields. Raises JournalError."""
+    try:
+        return {int(index): _turn(fields) for index, fields in json.loads(body)}
+    except (ValueError, TypeError, KeyError, struct.error) as error:
+        raise JournalError(str(error), body) from error
+
+
+def _turn_fields(turn: Turn) -> dict[str, Any]:
     call = turn.call
-    fields = {
+    return {
         **call.__dict__, "logp_sample": _packed(call.logp_sample),
         "train_mask": bytes(call.train_mask).translate(_DIGITS).decode(),
         "versions": [(span.version_id, span.tokens) for span in call.versions],
@@ -31,23 +47,17 @@ def encode(turn: Turn) -> bytes:
         "spans": [span.__dict__ for span in call.spans],
         "steps": [step.__dict__ for step in turn.steps],
     }
-    return _write(fields).encode()
 
 
-def decode(body: bytes) -> Turn:
-    """Return the turn that `encode` wrote, now or before its records had all their fields. Raises JournalError."""
-    try:
-        fields = json.loads(body)
-        fields["logp_sample"] = _unpacked(fields["logp_sample"])
-        fields["train_mask"] = [trained == "1" for trained in fields["train_mask"]]
-        fields["versions"] = [VersionSpan(*span) for span in fields["versions"]]
-        fields["contexts"] = [Context(**context) for context in fields.get("contexts", [])]
-        fields["scored"] = [_scored(scored) for scored in fields.get("scored", [])]
-        fields["spans"] = [Span(**span) for span in fields.get("spans", [])]
-        steps = [Step(**step) for step in fields.pop("steps")]
-        return Turn(Call(**fields), steps)
-    except (ValueError, TypeError, KeyError, struct.error) as error:
-        raise JournalError(str(error), body) from error
+def _turn(fields: dict[str, Any]) -> Turn:
+    fields["logp_sample"] = _unpacked(fields["logp_sample"])
+    fields["train_mask"] = [trained == "1" for trained in fields["train_mask"]]
+    fields["versions"] = [VersionSpan(*span) for span in fields["versions"]]
+    fields["contexts"] = [Context(**context) for context in fields.get("contexts", [])]
+    fields["scored"] = [_scored(scored) for scored in fields.get("scored", [])]
+    fields["spans"] = [Span(**span) for span in fields.get("spans", [])]
+    steps = [Step(**step) for step in fields.pop("steps")]
+    return Turn(Call(**fields), steps)
 
 
 def _scored_fields(scored: Scored) -> dict[str, Any]:

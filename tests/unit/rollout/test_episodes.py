@@ -152,7 +152,7 @@ async def test_what_rules_gave_a_turn_is_part_of_its_step_also_when_its_session_
         {"right": -1.0, "repetition": 0.0, "length": -1.0}]
     assert {tuple(step.rules) for step in episode.steps} == {("length", "repetition", "right")}
     assert [step.reward for step in episode.steps] == [-1.0, -1.25, -1.5, -1.25, -1.25]
-    kept = {(0, number): journal.decode(journal.encode(Turn(call, episode.steps[max(0, number - 1):number])))
+    kept = {(0, number): journal.decode(journal.encode({0: Turn(call, episode.steps[max(0, number - 1):number])}))[0]
             for number, call in enumerate(episode.calls)}
     again = await played(Local("sort_turns", params=params), Script([]), "x", replace(group, journaled=kept))
     assert (again.calls, again.steps, again.ended) == (episode.calls, episode.steps, "done")
@@ -170,8 +170,8 @@ async def test_what_a_harness_names_is_kept_with_the_policys_calls_also_by_anoth
     query = Span("query", len("query: "), len(COUNT) + 1, 2.0)
     assert [call.spans for call in episode.calls] == [[query], [query], []]
     assert TOKENIZER.decode(episode.calls[0].completion_ids[query.start:query.end]) == "SELECT count(*) FROM items\n"
-    kept = {(0, number): journal.decode(journal.encode(Turn(replace(call, spans=[]), [
-        step for step in episode.steps if step.call == number - 1]))) for number, call in enumerate(episode.calls)}
+    kept = {(0, number): journal.decode(journal.encode({0: Turn(replace(call, spans=[]), [
+        step for step in episode.steps if step.call == number - 1])}))[0] for number, call in enumerate(episode.calls)}
     again = await played(Local(), Script([]), f"{COUNT}\n", replace(group, journaled=kept))
     assert (again.calls, again.steps) == (episode.calls, episode.steps)
     plain = await played(Local(), Script([f"{COUNT}\n", "12"]), f"{COUNT}\n")

@@ -86,7 +86,7 @@ def test_the_policys_last_answer_is_graded_and_listed_though_somebody_else_spoke
     episode = Episode(claim(), 0, None, None, simulation_pb2.Session(), [], "{}",  # type: ignore[arg-type]
                       calls=calls, ended="done")
     assert _answer(episode).text == "a"
-    assert [call.text for call in _of_policy(_trajectory(episode, calls, None))] == ["a"]
+    assert [call.text for call in _of_policy(_trajectory(episode, {}, calls, None))] == ["a"]
 
 
 def made_call(role: str, text: str) -> Call:

@@ -39,7 +39,7 @@ RETURNING g.id, g.attempt, g.tenant_id, g.run_id, (r.spec ->> 'seed')::bigint AS
     extract(epoch FROM g.deadline - now())::double precision AS remaining_s
 
 -- name: journaled_calls
-SELECT group_id, index, call, body FROM journal WHERE group_id = ANY(%(group_ids)s::bigint[])
+SELECT group_id, call, body FROM journal WHERE group_id = ANY(%(group_ids)s::bigint[])
 
 -- name: renew_claims
 UPDATE groups g SET claim_expires = now() + make_interval(secs => %(lease_s)s)
@@ -65,7 +65,8 @@ UPDATE groups SET refused = %(reason)s
 WHERE id = %(group_id)s AND attempt = %(attempt)s AND state = 'requested'
 
 -- name: journal_calls
--- Returns the groups that are still their claimant's; the lock keeps them so until the calls are in.
+-- Returns the groups that are still their claimant's; the lock keeps them so until the calls are in. A row holds the
+-- calls of one number that samples finished together, under the lowest of their indices.
 WITH held AS (
     SELECT g.id, g.attempt FROM groups g
     JOIN (SELECT DISTINCT id, attempt FROM unnest(%(group_ids)b::bigint[], %(attempts)b::bigint[]) AS c (id, attempt)) c
