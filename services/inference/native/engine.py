@@ -212,8 +212,7 @@ class Engine:
         self._cache.copy(before, now, self._table.length[now] - 1)
 
     def _end(self, slots: Slots) -> None:
-        stopped = self._table.stopped(slots)
-        full = np.setdiff1d(self._table.full(slots), stopped, assume_unique=True)
+        stopped, full = self._table.stopped(slots), self._table.full(slots)
         for slot in slots[self._table.watched[slots]].tolist():
             kept = self._kept_before_stop(slot)
             if kept is not None:

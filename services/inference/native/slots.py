@@ -106,6 +106,8 @@ class SlotTable:
         """
         running = self.running
         before, last = self.leader[running], self.ids[running, self.length[running] - 1]
+        if np.array_equal(before, running):
+            return running[:0], running[:0]
         _, first, member = np.unique(before << _ID_BITS | last, return_index=True, return_inverse=True)
         now, before = running[first], before[first]
         self.leader[running] = now[member]
