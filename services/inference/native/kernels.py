@@ -16,6 +16,7 @@ from hone.models.compiled import INLINED, OPTIONS, ZERO, exponential, norm_scale
 
 Floats = NDArray[np.float32]
 Places = NDArray[np.int64]
+Attention = Callable[[Floats, Floats, Floats, Places, Places, Floats], None]
 
 
 @njit(**OPTIONS)
@@ -67,7 +68,7 @@ def copied(entries: Floats, sources: Places, targets: Places, positions: Places)
 
 
 @cache
-def attention(heads: int, kv_heads: int, width: int) -> Callable[..., None]:
+def attention(heads: int, kv_heads: int, width: int) -> Attention:
     """Return attention of one query a sequence for these numbers of heads and this width of one.
 
     It is called with `qkv` as `placed` left it, one layer's keys and values, each row's slot and position (positions
@@ -94,7 +95,7 @@ def attention(heads: int, kv_heads: int, width: int) -> Callable[..., None]:
                 for place in range(width):
                     mixed[row, start + place] = sums[place] / mass
 
-    compiled: Callable[..., None] = attend
+    compiled: Attention = attend
     return compiled
 
 

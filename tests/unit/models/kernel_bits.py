@@ -46,7 +46,8 @@ def decoding(numbers: np.random.Generator) -> list[Floats]:
     normed, mixed = np.empty_like(qkv), np.empty((ROWS, HEADS * SIZE), np.float32)
     kernels.normed(qkv, EPSILON, normed)
     kernels.placed(qkv, norms, rotations, slots, positions, EPSILON, keys, values)
-    kernels.attention(HEADS, KV_HEADS, SIZE)(qkv, keys, values, positions, mixed)
+    kernels.attention(HEADS, KV_HEADS, SIZE)(qkv, keys, values, slots, positions, mixed)
+    kernels.copied(keys, slots[:3], slots[3:6], positions[:3])
     return [normed, qkv, keys, values, mixed]
 
 
