@@ -96,19 +96,13 @@ class Worker:
         await self._work()
 
     async def _work(self, hint: object = None) -> None:
-        """Run groups side by side, store every while what is finished, and claim more once half are.
-
-        Where fewer were left than it could take, it looks again when nothing runs: for those that are asked for
-        meanwhile another hint comes.
-        """
-        most, running, enough = self._settings.claim_groups, dict[Running, Claim](), True
+        """Run groups side by side, store every while what is finished, and claim more once half are."""
+        most, running = self._settings.claim_groups, dict[Running, Claim]()
         try:
             while not self._closing:
-                if len(running) <= (most // 2 if enough else 0):
-                    wanted = most - len(running)
-                    claims = await self._take(wanted, hint)
-                    hint, enough = None, len(claims) == wanted
-                    running |= {self._run(claim): claim for claim in claims}
+                if len(running) <= most // 2:
+                    running |= {self._run(claim): claim for claim in await self._take(most - len(running), hint)}
+                    hint = None
                 if not running:
                     break
                 done, _ = await asyncio.wait(running, timeout=self._patience_s(running.values()))
