@@ -23,8 +23,9 @@ def grpo_step(results: Sequence[Result]) -> str:
     table = markdown(head, (row for result in results for row in _step_rows(result)))
     gaps = (f"{result['setting']} {result['largest_curve_gap']:.3f}" for result in results)
     told = [table, f"Largest difference between the reward curves, means over 10 steps: {', '.join(gaps)}."]
-    failed = [result["trl_with_vllm"] for result in results if "trl_with_vllm" in result]
-    told += [f"TRL's vLLM mode does not run here: `{one['command']}` ends with `{one['error']}`." for one in failed[:1]]
+    failed = [(result["setting"], result["trl_with_vllm"]) for result in results if "trl_with_vllm" in result]
+    told += [f"TRL's vLLM mode did not run at {setting}: `{one['command']}` ended with `{one['error']}`."
+             for setting, one in failed]
     return "\n\n".join(told)
 
 

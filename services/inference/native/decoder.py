@@ -24,7 +24,7 @@ class Pass:
 
     slots: Places  # [N], of each token
     positions: Places  # [N]; the last of a sequence's is the last that is seen
-    width: int
+    width: int  # 1: the newest token of a sequence each
 
 
 class Decoder:

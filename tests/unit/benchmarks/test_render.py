@@ -68,7 +68,7 @@ def marked(name: str, body: str = "stale\n") -> str:
         "| short | TRL | 1 x 1 threads | 0.300 | 1.00 | 0.500, 0.950 | 20.0 | 6.0 (6) | 3.2 |",
         "| short | Hone | 1 x 1 threads | 0.200 | 1.50 | 0.500, 0.950 | 10.0 | 6.0 (6) | 3.2 |",
         "Largest difference between the reward curves, means over 10 steps: short 0.030.",
-        "vLLM mode does not run here: `python -m trl --vllm` ends with `AttributeError: weight_loader`.",
+        "vLLM mode did not run at short: `python -m trl --vllm` ended with `AttributeError: weight_loader`.",
         "| short | Hone, no skipping | 1 x 1 threads | 0.250 | 1.20 | 0.500, 0.950 | – | 6.0 (6) | 3.2 |",
     ]),
     ("memory", ["| postgres | 90 | 7 | 40 |\n| value-0 | 60 | – | – |\n| all, shared pages once | 812 |  |  |"]),
