@@ -11,8 +11,9 @@ from torch import Tensor, nn
 
 from hone.models.adapter import Lora
 from hone.models.architecture import Architecture
+from hone.models.attention import Layout, attend
 from hone.models.linear import linear
-from hone.models.policy_operators import gated, gather, heads, rms_norm
+from hone.models.policy_operators import gated, heads, rms_norm
 
 
 @dataclass(frozen=True)
@@ -21,8 +22,7 @@ class Shared:
 
     cos: Tensor  # [N, head_dim / 2]
     sin: Tensor  # [N, head_dim / 2]
-    buckets: list[tuple[Tensor, Tensor, Tensor | None]]  # queries [R, L], keys [R, S], additive mask
-    restore: Tensor  # [N]
+    layout: Layout
     adapted: bool  # whether adapters add what they have learnt
 
 
@@ -70,7 +70,7 @@ class Projection(Weight):
 
 
 class Attention(nn.Module):
-    """Grouped-query attention over flat tokens, padded within buckets of like shape."""
+    """Grouped-query attention over flat tokens."""
 
     def __init__(self, shape: Architecture, lora: Lora | None) -> None:
         super().__init__()
@@ -84,21 +84,10 @@ class Attention(nn.Module):
 
     def forward(self, hidden: Tensor, shared: Shared) -> Tensor:
         """Return what attention adds to hidden [N, hidden]."""
-        shape = self._shape
-        queries, keys, masks = zip(*shared.buckets, strict=True)
-        query, key, value = heads(self._stacked(hidden, shared.adapted), self._norms(hidden), shared.cos, shared.sin,
-                                  shape.norm_eps, shape.kv_heads)
-        gathered = (gather(query, queries), gather(key, keys), gather(value, keys), masks)
-        mixed = torch.cat([self._mixed(*states) for states in zip(*gathered, strict=True)])
-        projected: Tensor = self.o_proj(mixed.index_select(0, shared.restore), shared.adapted)
+        states = heads(self._stacked(hidden, shared.adapted), self._norms(hidden), shared.cos, shared.sin,
+                       self._shape.norm_eps, self._shape.kv_heads)
+        projected: Tensor = self.o_proj(attend(*states, shared.layout), shared.adapted)
         return projected
-
-    def _mixed(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
-        """Return the attention of one bucket, [R · L, queries]; what is given is [R, L or S, heads, head_dim]."""
-        q, k, v = (states.transpose(1, 2) for states in (query, key, value))
-        mixed = F.scaled_dot_product_attention(
-            q, k, v, attn_mask=mask, is_causal=mask is None, enable_gqa=self._shape.heads != self._shape.kv_heads)
-        return mixed.transpose(1, 2).reshape(-1, self._shape.queries)
 
     def _norms(self, hidden: Tensor) -> Tensor:
         """Return the norms of queries and keys, [heads + kv_heads, head_dim]; no rows where there are none."""

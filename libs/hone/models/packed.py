@@ -9,9 +9,10 @@ from torch import Tensor, nn
 
 from hone.models.adapter import Lora
 from hone.models.architecture import Architecture
+from hone.models.attention import laid_out
 from hone.models.blocks import Decoder, Shared
 from hone.models.ranks import Ranks
-from hone.trajectory.microbatches import Bucket, MicroBatch
+from hone.trajectory.microbatches import MicroBatch
 from hone.trajectory.packing import Ints
 
 _TILE = 64
@@ -40,16 +41,7 @@ class PackedDecoder(nn.Module):
         size = self.architecture.head_dim
         exponents = torch.arange(0, size, 2, dtype=torch.int64, device=self._device).float() / size
         angles = self._tiled(batch.positions).float()[:, None] * (1.0 / self.architecture.rope_theta**exponents)
-        return Shared(angles.cos(), angles.sin(), [self._bucket(bucket) for bucket in batch.buckets],
-                      self._tiled(batch.restore), adapted)
-
-    def _bucket(self, bucket: Bucket) -> tuple[Tensor, Tensor, Tensor | None]:
-        mask = None
-        if bucket.visible is not None:
-            visible = self._tensor(bucket.visible)
-            mask = torch.zeros(visible.shape, device=self._device).masked_fill_(~visible, -torch.inf)
-            mask = mask if mask.dim() == 2 else mask[:, None]
-        return self._tensor(bucket.queries), self._tensor(bucket.keys), mask
+        return Shared(angles.cos(), angles.sin(), laid_out(batch.spans, len(angles), self._device), adapted)
 
     def _tiled(self, array: Ints) -> Tensor:
         """Return an array of a micro-batch filled up with zeros: places and tokens that are real and read by nobody."""

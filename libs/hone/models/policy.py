@@ -5,7 +5,7 @@
     logp, entropy = policy(micro_batch, temperature)    [M] each, in the micro-batch's order
     policy.trained                                      what is trained, by its name in the file
 
-Every projection runs on the flat, un-padded tokens; only attention is padded, within buckets of like shape. The
+Every projection runs on the flat, un-padded tokens; attention alone is padded, and only where much is seen. The
 arithmetic of a token equals a plain causal forward over its own prompt and completion, up to float rounding.
 """
 

@@ -27,27 +27,12 @@ _Piece: TypeAlias = tuple[int, tuple[int, ...], tuple[int, ...]]
 
 
 @dataclass(frozen=True)
-class Bucket:
-    """R spans of the flat tokens, padded to the same shape: L queries, and L keys behind C keys of context.
-
-    Where contexts are no longer than spans they are queries too, so that each sees those up to itself: to compute half
-    of a square is less than what a mask leaves. Padded queries repeat a real token; they and contexts are read by
-    nobody. Padded keys come after all queries that are read, or are hidden by `visible`.
-    """
-
-    queries: Ints  # [R, L], or [R, C + L] where contexts are queries too, places in the flat tokens
-    keys: Ints  # [R, C + L]
-    visible: Flags | None  # [L, C + L], or [R, L, C + L] where contexts differ in length; None: causal
-
-
-@dataclass(frozen=True)
 class MicroBatch:
     """N input tokens, of which M predictions train."""
 
     ids: Ints  # [N]
     positions: Ints  # [N]
-    buckets: list[Bucket]
-    restore: Ints  # [N], place of each flat token's output among the buckets' padded outputs, one after the other
+    spans: Ints  # [P, 4]: start, length, start of the context that it sees, length of that; a span sees itself causally
     predicting: Ints  # [M], place of the input token whose output predicts the target
     targets: Ints  # [M]
     trajectory: Ints  # [M], place in the batch
@@ -110,9 +95,8 @@ class _Builder:
 
     def build(self) -> MicroBatch:
         """Return the finished micro-batch."""
-        buckets, restore = _buckets(np.array(self.spans, np.int64), len(self.ids))
         return MicroBatch(
-            np.array(self.ids, np.int64), np.array(self.positions, np.int64), buckets, restore,
+            np.array(self.ids, np.int64), np.array(self.positions, np.int64), np.array(self.spans, np.int64),
             np.array(self.predicting, np.int64), np.array(self.targets, np.int64),
             np.array(self.trajectory, np.int64), np.array(self.token, np.int64), np.array(self.logp_sample, np.float64),
         )
@@ -165,49 +149,3 @@ def _groups(batch: Batch, kept: Flags) -> Iterator[list[int]]:
 
 def _cost(builder: _Builder, batch: Batch, group: list[int]) -> int:
     return builder.cost(int(batch.group[group[0]]), [row for place in group for row in batch.rows[place]])
-
-
-def _buckets(spans: Ints, tokens: int) -> tuple[list[Bucket], Ints]:
-    """Sort spans by the size class of context and length, and pad each class to its largest."""
-    classes = np.stack([_size_class(spans[:, 3]), _size_class(spans[:, 1])], axis=1)
-    restore, buckets, filled = np.zeros(tokens, np.int64), [], 0
-    for size in np.unique(classes, axis=0):
-        bucket, real = _bucket(spans[(classes == size).all(axis=1)])
-        outputs = filled + np.arange(bucket.queries.size).reshape(bucket.queries.shape)
-        restore[bucket.queries[real]] = outputs[real]
-        buckets.append(bucket)
-        filled += bucket.queries.size
-    return buckets, restore
-
-
-def _size_class(sizes: Ints) -> Ints:
-    """0 for 0, else the exponent of the next power of the square root of two, and one class for all up to 8."""
-    return np.where(sizes > 0, np.ceil(2 * np.log2(np.maximum(sizes, 8))), 0).astype(np.int64)
-
-
-def _bucket(spans: Ints) -> tuple[Bucket, Flags]:
-    """Return the padded spans and which queries are read, [R, queries]."""
-    start, length, context, before = (spans[:, column, None] for column in range(4))
-    if before.max() <= length.max():
-        return _causal(start, length, context, before)
-    steps, behind = np.arange(length.max()), np.arange(-before.max(), 0)
-    queries = start + np.minimum(steps, length - 1)
-    keys = np.concatenate([context + np.maximum(before + behind, 0), queries], axis=1)
-    return Bucket(queries, keys, _visible(before, len(behind), len(steps))), steps < length
-
-
-def _causal(start: Ints, length: Ints, context: Ints, before: Ints) -> tuple[Bucket, Flags]:
-    steps = np.arange((before + length).max())
-    places = np.where(steps < before, context + steps, start + np.clip(steps - before, 0, length - 1))
-    return Bucket(places, places, None), (steps >= before) & (steps < before + length)
-
-
-def _visible(before: Ints, context: int, length: int) -> Flags:
-    causal = np.tri(length, dtype=np.bool_)
-    if (before == context).all():
-        return np.concatenate([np.ones((length, context), np.bool_), causal], axis=1)
-    known = np.arange(context) >= context - before
-    shape = (len(before), length)
-    return np.concatenate([
-        np.broadcast_to(known[:, None], (*shape, context)), np.broadcast_to(causal, (*shape, length)),
-    ], axis=2)

@@ -25,6 +25,9 @@ from services.inference.scoring import BATCH, Item, Scored
 from services.inference.stopping import TextStops
 from services.inference.takeover import EXACT, Tolerance, Verdict, take_over
 
+_FEW = 8
+"""A share of the slots, one part in so many, that is not worth a pass over prompts while more samples wait."""
+
 
 @dataclass(frozen=True)
 class Version:
@@ -162,8 +165,14 @@ class Engine:
             self._start(self._table.leader[stale], stale)
 
     def _admit(self) -> None:
-        """Give free slots to waiting samples; those with equal prompts share one pass over it."""
+        """Give free slots to waiting samples; those with equal prompts share one pass over it.
+
+        While more wait than there are slots for, a few free ones wait for others: a prompt's pass costs as much for one
+        sample as for all that ask for it.
+        """
         free = self._table.free[:max(0, self.slots - self.running)]
+        if len(free) < min(self.waiting, self.slots // _FEW):
+            return
         placements = self._queue.take(len(free))
         if not placements:
             return

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from hone.trajectory.buckets import padded
 from hone.trajectory.microbatches import cut
 from hone.trajectory.packing import pack
 from tests.unit.trajectory.samples import call, plan, random_step, trajectory
@@ -53,13 +54,14 @@ def test_equal_predictions_are_told_apart_from_others():
 def seen(micro):
     """For each flat token the places it attends to, as the buckets say."""
     outputs = []
-    for bucket in micro.buckets:
+    buckets, restore = padded(micro.spans, len(micro.ids))
+    for bucket in buckets:
         (count, length), width = bucket.queries.shape, bucket.keys.shape[1]
         visible = np.tri(length, dtype=np.bool_) if bucket.visible is None else bucket.visible
         visible = np.broadcast_to(visible, (count, length, width))
         outputs += [(int(query), bucket.keys[row][visible[row, place]].tolist())
                     for row in range(count) for place, query in enumerate(bucket.queries[row])]
-    picked = [outputs[place] for place in micro.restore]
+    picked = [outputs[place] for place in restore]
     assert [token for token, _ in picked] == list(range(len(micro.ids)))
     return [places for _, places in picked]
 
