@@ -8,7 +8,7 @@ from torch import Tensor
 
 from hone.models.adapter import Lora, down_name, up_name
 from hone.models.architecture import Architecture
-from hone.trajectory.microbatches import Bucket, MicroBatch
+from hone.trajectory.microbatches import MicroBatch
 
 
 def log_probabilities(
@@ -55,8 +55,7 @@ def attention(
                   tensors[prefix + "k_norm.weight"].expand(kv_heads, -1)]
         both = rms_norm(both, torch.cat(scales), shape.norm_eps)
     query, key = torch.split(rotate(both, cos, sin), [heads, kv_heads], dim=1)
-    mixed = torch.cat([mix(query, key, value, bucket) for bucket in batch.buckets])
-    return linear(tensors, prefix + "o_proj", mixed.index_select(0, torch.from_numpy(batch.restore)), lora)
+    return linear(tensors, prefix + "o_proj", mix(query, key, value, batch), lora)
 
 
 def rms_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
@@ -68,20 +67,15 @@ def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     return x * cos + torch.cat([second, first], dim=-1) * sin
 
 
-def mix(query: Tensor, key: Tensor, value: Tensor, bucket: Bucket) -> Tensor:
-    mask = None
-    if bucket.visible is not None:
-        mask = torch.zeros(bucket.visible.shape).masked_fill_(~torch.from_numpy(bucket.visible), -torch.inf)
-        mask = mask if mask.dim() == 2 else mask[:, None]
-    q, k, v = (gather(states, torch.from_numpy(places)) for states, places in (
-        (query, bucket.queries), (key, bucket.keys), (value, bucket.keys)))
-    mixed = F.scaled_dot_product_attention(
-        q, k, v, attn_mask=mask, is_causal=mask is None, enable_gqa=query.shape[1] != key.shape[1])
-    return mixed.transpose(1, 2).reshape(-1, query.shape[1] * query.shape[2])
-
-
-def gather(states: Tensor, places: Tensor) -> Tensor:
-    return states.index_select(0, places.view(-1)).view(*places.shape, *states.shape[1:]).transpose(1, 2)
+def mix(query: Tensor, key: Tensor, value: Tensor, batch: MicroBatch) -> Tensor:
+    mask = torch.full((len(query), len(query)), -torch.inf)
+    for start, length, context, before in batch.spans.tolist():
+        own = slice(start, start + length)
+        mask[own, context:context + before] = 0
+        mask[own, own] = torch.full((length, length), -torch.inf).triu(1)
+    q, k, v = (states.transpose(0, 1)[None] for states in (query, key, value))
+    mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, enable_gqa=query.shape[1] != key.shape[1])
+    return mixed[0].transpose(0, 1).flatten(1)
 
 
 def linear(tensors: Mapping[str, Tensor], module: str, hidden: Tensor, lora: Lora | None) -> Tensor:

@@ -243,7 +243,7 @@ def _exponentials(scores: Floats, powers: NDArray[np.int32], seen: int, whole: i
         scores[place] *= share
     for place in range(seen, whole):
         scores[place] = ZERO
-    return largest + np.log(mass)
+    return np.float32(largest + np.log(mass))
 
 
 @njit(**INLINED)

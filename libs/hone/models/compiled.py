@@ -15,8 +15,10 @@ INLINED: dict[str, Any] = {**OPTIONS, "inline": "always"}
 sums in another order: the first process after an installation would differ in bits from all later ones."""
 
 ZERO, HALF, ONE = np.float32(0), np.float32(0.5), np.float32(1)
+SMALLEST = np.float32(-87)
+"""e^x is a normal number from here on."""
+
 _LOG2_E, _LN_2 = np.float32(1.4426950408889634), np.float32(0.6931471805599453)
-_SMALLEST = np.float32(-87)  # e^x is a normal number from here on
 _BIAS, _MANTISSA = np.int32(127), np.int32(23)  # of a float32's exponent, and how far left it stands
 _C2, _C3, _C4, _C5, _C6 = (np.float32(1 / factor) for factor in (2, 6, 24, 120, 720))
 
@@ -27,7 +29,7 @@ def exponential(x: np.float32) -> tuple[np.float32, np.int32]:
 
     Two loops over arrays, one that fills both and one that multiplies, run in vectors; a reinterpreted scalar does not.
     """
-    exponent = max(x, _SMALLEST)
+    exponent = max(x, SMALLEST)
     whole = np.floor(exponent * _LOG2_E + HALF)
     rest = exponent - whole * _LN_2
     series = _C2 + rest * (_C3 + rest * (_C4 + rest * (_C5 + rest * _C6)))

@@ -24,6 +24,8 @@ DEAD = ".dead"
 """What a queue's dead letters are called: `rollouts.dead` holds those of `rollouts`."""
 
 LONGEST_WAIT_S = 0.25
+LONGEST_LIE_S = 0.1
+"""Between two looks at messages for which nobody had time; the first is after the polling interval."""
 
 _log = logging.getLogger(__name__)
 
@@ -87,6 +89,7 @@ class Transport(filesystem.Transport):  # type: ignore[misc]
 
     Channel = Channel
     _arrivals: Arrivals | None = None
+    _patience_s = LONGEST_LIE_S
 
     def drain_events(self, _: Any, timeout: float | None = None) -> None:
         """Deliver one message; give up early, so that a worker told to stop need not wait for Celery's two seconds.
@@ -95,10 +98,11 @@ class Transport(filesystem.Transport):  # type: ignore[misc]
         """
         until = math.inf if timeout is None else time.monotonic() + min(timeout, LONGEST_WAIT_S)
         if self._arrivals is None:
-            self._arrivals = Arrivals(self._folder, self.polling_interval)
+            self._arrivals, self._patience_s = Arrivals(self._folder, self.polling_interval), self.polling_interval
         while True:
             try:
                 self.cycle.get(self._deliver)
+                self._patience_s = self.polling_interval
                 return
             except Empty:
                 self._await(self._arrivals, until - time.monotonic())
@@ -110,11 +114,12 @@ class Transport(filesystem.Transport):  # type: ignore[misc]
         super().close_connection(connection)
 
     def _await(self, arrivals: Arrivals, left_s: float) -> None:
-        """Wait for another message; look again soon at those that lie there until somebody has time for them."""
+        """Wait for another message; look again at those that lie there until somebody has time for them, ever later."""
         if left_s <= 0:
             raise TimeoutError
         lying = any(_lies(name) for name in os.listdir(self._folder))
-        arrivals.wait(min(left_s, self.polling_interval if lying else LONGEST_WAIT_S))
+        arrivals.wait(min(left_s, self._patience_s if lying else LONGEST_WAIT_S))
+        self._patience_s = min(2 * self._patience_s, LONGEST_LIE_S) if lying else self.polling_interval
 
     @property
     def _folder(self) -> Path:

@@ -14,7 +14,7 @@ from hone.store.sql import statement
 
 Row = DictRow
 
-OPTIONS = "-c idle_in_transaction_session_timeout=3000"
+OPTIONS = "-c idle_in_transaction_session_timeout=3000 -c enable_seqscan=off"
 """A process that is frozen inside a transaction would hold its rows' locks: after 3 s the server ends it."""
 
 PROVEN_S = 1.0

@@ -212,9 +212,8 @@ class Engine:
 
     def _draw(self, logits: torch.Tensor, places: Slots, slots: Slots) -> None:
         """Draw a token for each of `slots` from its row of logits, end what has to end, part what goes on apart."""
-        own = logits if len(logits) == len(slots) else logits[torch.from_numpy(places)]
-        ids, logp = sample(own, self._table.uniforms(slots), self._table.settings(slots))
-        self._table.append(slots, ids.numpy(), logp.numpy())
+        ids, logp = sample(logits, places, self._table.uniforms(slots), self._table.settings(slots))
+        self._table.append(slots, ids, logp)
         self.generated_tokens += len(slots)
         self._end(slots)
         before, now = self._table.part()

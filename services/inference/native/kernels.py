@@ -12,11 +12,14 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from hone.models.compiled import INLINED, OPTIONS, ZERO, exponential, norm_scale
+from hone.models.compiled import INLINED, ONE, OPTIONS, SMALLEST, ZERO, exponential, norm_scale
 
 Floats = NDArray[np.float32]
 Places = NDArray[np.int64]
 Attention = Callable[[Floats, Floats, Floats, Places, Places, Floats], None]
+
+_BLOCK = 256
+"""Ids whose probabilities are added up at once on the way to the one that is drawn."""
 
 
 @njit(**OPTIONS)
@@ -67,6 +70,27 @@ def copied(entries: Floats, sources: Places, targets: Places, positions: Places)
         entries[target, :, :count] = entries[source, :, :count]
 
 
+@njit(**OPTIONS)
+def drawn(logits: Floats, places: Places, uniforms: Floats, temperatures: Floats, ids: Places, logp: Floats) -> None:
+    """Draw an id for each of `places` [N], rows of `logits` [rows, vocabulary], by a uniform number [N] each.
+
+    Temperature [N] divides first; at 0 the likeliest id is taken, and `logp` [N] is that under the plain softmax.
+    """
+    width = logits.shape[1]
+    shares, powers = np.empty(width, np.float32), np.empty(width, np.int32)
+    for number in range(len(places)):
+        row, greedy = logits[places[number]], temperatures[number] == ZERO
+        largest, likeliest = row[0], 0
+        for place in range(width):
+            largest = max(largest, row[place])
+        total = _shared(row, largest, ONE if greedy else ONE / temperatures[number], shares, powers)
+        if greedy:
+            while row[likeliest] < largest:
+                likeliest += 1
+        chosen = likeliest if greedy else _reached(shares, np.float64(uniforms[number]) * total)
+        ids[number], logp[number] = chosen, np.float32(np.log(shares[chosen] / total))
+
+
 @cache
 def attention(heads: int, kv_heads: int, width: int) -> Attention:
     """Return attention of one query a sequence for these numbers of heads and this width of one.
@@ -106,6 +130,46 @@ def _rotate(entry: Floats, cosines: Floats, sines: Floats, target: Floats) -> No
         left, right = entry[place], entry[place + half]
         target[place] = left * cosines[place] - right * sines[place]
         target[place + half] = right * cosines[place] + left * sines[place]
+
+
+@njit(**INLINED)
+def _shared(
+    row: Floats, largest: np.float32, factor: np.float32, shares: Floats, powers: NDArray[np.int32]
+) -> np.float64:
+    """Write e^((x - largest) · factor) of each x of `row`, or 0 for next to nothing, to `shares`; return their sum."""
+    for place in range(len(row)):
+        shares[place], powers[place] = exponential((row[place] - largest) * factor)
+    scales, total = powers.view(np.float32), np.float64(0)
+    for place in range(len(row)):
+        shares[place] = shares[place] * scales[place] if (row[place] - largest) * factor > SMALLEST else ZERO
+    for place in range(len(row)):
+        total += shares[place]
+    return total
+
+
+@njit(**INLINED)
+def _reached(shares: Floats, point: np.float64) -> int:
+    """Return the first place up to which `shares` sum to more than `point`, which is below their sum.
+
+    Whole blocks are passed over by their sums. Where rounding has it that the sum is not reached, it is the last place
+    that has a share.
+    """
+    below, start, last = 0.0, 0, 0
+    while start < len(shares):
+        mass = 0.0
+        for place in range(start, min(start + _BLOCK, len(shares))):
+            mass += shares[place]
+        if below + mass > point:
+            break
+        below += mass
+        start += _BLOCK
+    for place in range(start if start < len(shares) else 0, min(start + _BLOCK, len(shares))):
+        below += shares[place]
+        if shares[place] > ZERO:
+            last = place
+            if below > point:
+                break
+    return last
 
 
 @njit(**INLINED)

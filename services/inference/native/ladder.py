@@ -67,8 +67,8 @@ def _safe_rows(decoder: Decoder, block: Architecture, tried: tuple[int, ...]) ->
 
     def run(rows: int) -> Tensor:
         logits = decoder.logits(decoder.hidden(cache, ids[:rows], one_token(np.arange(rows), positions[:rows])))
-        drawn, logp = sample(logits, torch.full((rows,), 0.5), Settings.plain(rows))
-        return torch.cat([logits[:, :block.vocab_size], drawn[:, None].float(), logp[:, None]], 1)
+        drawn, logp = sample(logits, np.arange(rows), np.full(rows, 0.5, np.float32), Settings.plain(rows))
+        return torch.cat([logits[:, :block.vocab_size], torch.from_numpy(np.stack([drawn, logp], 1)).float()], 1)
 
     whole = run(most)
     return (*(rows for rows in tried[:-1] if torch.equal(run(rows), whole[:rows])), most)

@@ -2,47 +2,54 @@
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
+
+from services.inference.native import kernels
+from services.inference.native.kernels import Floats, Places
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How each row is drawn; one entry a row."""
+    """How each sample is drawn; one entry a sample."""
 
-    temperature: Tensor  # float32; 0 is greedy
-    top_p: Tensor  # float32; 1 keeps everything
-    top_k: Tensor  # int64; 0 keeps everything
+    temperature: Floats  # 0 is greedy
+    top_p: Floats  # 1 keeps everything
+    top_k: Places  # 0 keeps everything
 
     @classmethod
-    def plain(cls, rows: int) -> "Settings":
+    def plain(cls, samples: int) -> "Settings":
         """Temperature 1, nothing cut."""
-        return cls(torch.ones(rows), torch.ones(rows), torch.zeros(rows, dtype=torch.int64))
+        return cls(np.ones(samples, np.float32), np.ones(samples, np.float32), np.zeros(samples, np.int64))
+
+    @property
+    def cut(self) -> NDArray[np.bool_]:
+        """Who draws from a part of the vocabulary."""
+        found: NDArray[np.bool_] = (self.temperature > 0) & ((self.top_p < 1) | (self.top_k > 0))
+        return found
 
 
-def sample(logits: Tensor, uniforms: Tensor, settings: Settings) -> tuple[Tensor, Tensor]:
-    """Return ids [rows] and their log-probs under the distribution drawn from, given logits [rows, vocabulary].
+def sample(logits: Tensor, places: Places, uniforms: Floats, settings: Settings) -> tuple[Places, Floats]:
+    """Return ids and their log-probs under the distribution drawn from, one for each of `places` in logits' rows.
 
     Temperature divides first, then the top k are kept, then the smallest set of them that holds mass top_p. A greedy
-    row takes the likeliest id and reports its log-prob under the plain softmax.
+    sample takes the likeliest id and reports its log-prob under the plain softmax. `logits` [rows, vocabulary].
     """
-    greedy = settings.temperature == 0
-    probabilities = torch.softmax(logits / torch.where(greedy, 1.0, settings.temperature)[:, None], -1)
-    cut = ~greedy & ((settings.top_p < 1) | (settings.top_k > 0))
-    if bool(cut.any()):
-        probabilities[cut] = _cut(probabilities[cut], settings.top_p[cut], settings.top_k[cut])
-    ids = _drawn(probabilities, uniforms)
-    if bool(greedy.any()):
-        ids = torch.where(greedy, logits.argmax(-1), ids)
-    return ids, probabilities.gather(1, ids[:, None]).squeeze(1).log_()
+    ids, logp = np.empty(len(places), np.int64), np.empty(len(places), np.float32)
+    kernels.drawn(logits.numpy(), places, uniforms, settings.temperature, ids, logp)
+    cut = np.flatnonzero(settings.cut)
+    if len(cut):
+        kept = _kept(logits[torch.from_numpy(places[cut])], *(
+            torch.from_numpy(column[cut]) for column in (settings.temperature, settings.top_p, settings.top_k)))
+        ids[cut], logp[cut] = sample(kept, np.arange(len(cut)), uniforms[cut], Settings.plain(len(cut)))
+    return ids, logp
 
 
-def _drawn(probabilities: Tensor, uniforms: Tensor) -> Tensor:
-    cumulative = probabilities.cumsum(-1)
-    total = cumulative[:, -1]
-    # Below the total even when rounding says otherwise: the id drawn always has some probability.
-    points = torch.minimum(uniforms * total, torch.nextafter(total, torch.zeros_like(total)))
-    return torch.searchsorted(cumulative, points[:, None], right=True).squeeze(1)
+def _kept(logits: Tensor, temperature: Tensor, top_p: Tensor, top_k: Tensor) -> Tensor:
+    """Return the log-probs of what is kept of each row of logits, -inf elsewhere."""
+    return _cut(torch.softmax(logits / temperature[:, None], -1), top_p, top_k).log_()
 
 
 def _cut(probabilities: Tensor, top_p: Tensor, top_k: Tensor) -> Tensor:

@@ -3,9 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from services.inference import noise
 from services.inference.answers import Ended
@@ -84,14 +82,13 @@ class SlotTable:
         self.leader[slots] = slots[0]
         self._set_stops(slots, sampling.stop_ids)
 
-    def settings(self, slots: Slots | slice) -> Settings:
+    def settings(self, slots: Slots) -> Settings:
         """Return how these slots are drawn."""
-        return Settings(torch.from_numpy(self.temperature[slots]), torch.from_numpy(self.top_p[slots]),
-                        torch.from_numpy(self.top_k[slots]))
+        return Settings(self.temperature[slots], self.top_p[slots], self.top_k[slots])
 
-    def uniforms(self, slots: Slots | slice) -> Tensor:
+    def uniforms(self, slots: Slots) -> NDArray[np.float32]:
         """Return the noise of the token that each of these slots draws next."""
-        return torch.from_numpy(noise.uniforms(self.keys[slots], self.length[slots] - self.prompt[slots]))
+        return noise.uniforms(self.keys[slots], self.length[slots] - self.prompt[slots])
 
     def append(self, slots: Slots, ids: Slots, logp: NDArray[np.float32]) -> None:
         """Add one drawn token to each of these slots."""

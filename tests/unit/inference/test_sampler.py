@@ -13,7 +13,12 @@ LOGITS = torch.tensor([2.0, 1.0, 0.5, 0.5, -1.0, -torch.inf])
 
 
 def settings(rows: int, temperature: float = 1.0, top_p: float = 1.0, top_k: int = 0) -> Settings:
-    return Settings(torch.full((rows,), temperature), torch.full((rows,), top_p), torch.full((rows,), top_k))
+    return Settings(np.full(rows, temperature, np.float32), np.full(rows, top_p, np.float32), np.full(rows, top_k))
+
+
+def draw(logits: torch.Tensor, uniforms: np.ndarray, settings: Settings) -> tuple[torch.Tensor, torch.Tensor]:
+    ids, logp = sample(logits, np.arange(len(logits)), uniforms.astype(np.float32), settings)
+    return torch.from_numpy(ids), torch.from_numpy(logp)
 
 
 def expected(temperature: float, top_p: float, top_k: int) -> list[float]:
@@ -34,8 +39,8 @@ def expected(temperature: float, top_p: float, top_k: int) -> list[float]:
 ])
 def test_distribution_and_logp(temperature: float, top_p: float, top_k: int) -> None:
     rows = 4096
-    grid = (torch.arange(rows) + 0.5) / rows
-    ids, logp = sample(LOGITS.expand(rows, -1), grid, settings(rows, temperature, top_p, top_k))
+    grid = (np.arange(rows) + 0.5) / rows
+    ids, logp = draw(LOGITS.repeat(rows, 1), grid, settings(rows, temperature, top_p, top_k))
     wanted = expected(temperature, top_p, top_k)
     found = torch.bincount(ids, minlength=6) / rows
     assert (found - torch.tensor(wanted)).abs().max() <= 1.5 / rows
@@ -43,7 +48,7 @@ def test_distribution_and_logp(temperature: float, top_p: float, top_k: int) -> 
 
 
 def test_greedy_takes_the_likeliest_and_reports_the_plain_softmax() -> None:
-    ids, logp = sample(LOGITS.expand(2, -1), torch.tensor([0.1, 0.9]), settings(2, 0.0, 0.5, 1))
+    ids, logp = draw(LOGITS.repeat(2, 1), np.array([0.1, 0.9]), settings(2, 0.0, 0.5, 1))
     assert ids.tolist() == [0, 0]
     assert torch.allclose(logp, torch.log_softmax(LOGITS, -1)[0].expand(2))
 
@@ -53,9 +58,28 @@ def test_extreme_noise_never_draws_the_impossible(uniform: float) -> None:
     logits = torch.randn(64, 1000)
     logits[:, 500:] = -torch.inf
     logits[:, 0] = -torch.inf
-    ids, logp = sample(logits, torch.full((64,), uniform), settings(64))
+    ids, logp = draw(logits, np.full(64, uniform), settings(64))
     assert 1 <= int(ids.min()) <= int(ids.max()) < 500
     assert bool(logp.isfinite().all())
+
+
+@pytest.mark.parametrize("vocabulary", [16, 300, 5000])
+def test_samples_of_one_row_and_of_many_blocks_follow_the_distribution(vocabulary: int) -> None:
+    torch.manual_seed(0)
+    logits, grid = torch.randn(2, vocabulary) * 3, ((np.arange(20000) + 0.5) / 20000).astype(np.float32)
+    ids, logp = sample(logits, np.ones(20000, np.int64), grid, Settings.plain(20000))
+    wanted = torch.softmax(logits[1].double(), -1)
+    found = torch.bincount(torch.from_numpy(ids), minlength=vocabulary) / 20000
+    assert (found - wanted).abs().max() <= 1.5 / 20000
+    assert torch.allclose(torch.from_numpy(logp).double(), wanted.log()[ids], atol=1e-5)
+
+
+def test_cut_greedy_and_plain_samples_stand_side_by_side() -> None:
+    temperature, top_p = np.array([[1, 0, 1, 0.5], [1, 1, 1e-6, 1]], np.float32)
+    mixed = Settings(temperature, top_p, top_k=np.array([0, 0, 0, 2]))
+    ids, logp = sample(LOGITS[None], np.zeros(4, np.int64), np.full(4, 0.9, np.float32), mixed)
+    assert ids.tolist() == [3, 0, 0, 1]
+    assert logp[[1, 2]].tolist() == pytest.approx([float(torch.log_softmax(LOGITS, -1)[0]), 0.0], abs=1e-6)
 
 
 def test_noise_is_a_function_of_its_key_alone() -> None:

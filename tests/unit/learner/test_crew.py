@@ -5,7 +5,6 @@ import os
 import sys
 from functools import partial
 
-import numpy as np
 import pytest
 import torch
 from pydantic import ValidationError

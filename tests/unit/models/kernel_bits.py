@@ -4,7 +4,7 @@ import hashlib
 
 import numpy as np
 
-from hone.models import policy_kernels
+from hone.models import attention_kernels, policy_kernels
 from hone.models.policy_kernels import Floats
 from services.inference.native import kernels
 
@@ -21,7 +21,7 @@ def training(numbers: np.random.Generator) -> list[Floats]:
     policy_kernels.rms_norm_gradient(gradient, x, weight, scale, for_x, for_weight)
     policy_kernels.gated(x, gradient, gated)
     policy_kernels.gated_gradient(gradient, x, out, for_gate, for_up)
-    return [out, scale, for_x, for_weight, gated, for_gate, for_up, *_heads(numbers)]
+    return [out, scale, for_x, for_weight, gated, for_gate, for_up, *_heads(numbers), *_attention(numbers)]
 
 
 def _heads(numbers: np.random.Generator) -> list[Floats]:
@@ -36,6 +36,17 @@ def _heads(numbers: np.random.Generator) -> list[Floats]:
     return [query, key, value, scale, for_flat, for_norms]
 
 
+def _attention(numbers: np.random.Generator) -> list[Floats]:
+    spans = np.array([[0, 9, 0, 0], [9, 13, 0, 9], [22, 15, 0, 9]])
+    query, gradient = numbers.standard_normal((2, ROWS, HEADS, SIZE), np.float32)
+    key, value = numbers.standard_normal((2, ROWS, KV_HEADS, SIZE), np.float32)
+    out, logs = np.empty_like(query), np.empty((ROWS, HEADS), np.float32)
+    found = [query * 0, key * 0, value * 0]
+    attention_kernels.attention(SIZE)(query, key, value, spans, out, logs)
+    attention_kernels.attention_gradient(SIZE)(gradient, query, key, value, spans, out, logs, *found)
+    return [out, logs, *found]
+
+
 def decoding(numbers: np.random.Generator) -> list[Floats]:
     """Return what the engine's loops write."""
     qkv = numbers.standard_normal((ROWS, (HEADS + 2 * KV_HEADS) * SIZE), np.float32)
@@ -48,7 +59,9 @@ def decoding(numbers: np.random.Generator) -> list[Floats]:
     kernels.placed(qkv, norms, rotations, slots, positions, EPSILON, keys, values)
     kernels.attention(HEADS, KV_HEADS, SIZE)(qkv, keys, values, slots, positions, mixed)
     kernels.copied(keys, slots[:3], slots[3:6], positions[:3])
-    return [normed, qkv, keys, values, mixed]
+    ids, logp, temperatures = np.empty(ROWS, np.int64), np.empty(ROWS, np.float32), np.ones(ROWS, np.float32)
+    kernels.drawn(qkv, slots, numbers.random(ROWS, np.float32), temperatures, ids, logp)
+    return [normed, qkv, keys, values, mixed, ids.astype(np.float32), logp]
 
 
 def main() -> None:
