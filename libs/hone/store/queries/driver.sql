@@ -35,8 +35,9 @@ SELECT r.desired, r.state, r.stage, r.waiting_for, r.deadline <= now() AS past_d
         (SELECT format('%%s group %%s: %%s', purpose, request_no, refused) FROM groups g
             WHERE g.run_id = r.id AND g.state = 'requested' AND g.refused IS NOT NULL ORDER BY g.id LIMIT 1)) AS failure
 FROM runs r, LATERAL (
-    SELECT coalesce(max(n) FILTER (WHERE state = 'committed'), 0) AS committed, coalesce(max(n), 0) AS planned
-    FROM steps s WHERE s.run_id = r.id) AS last
+    SELECT coalesce((SELECT n FROM steps s WHERE s.run_id = r.id AND s.state = 'committed'
+            ORDER BY n DESC LIMIT 1), 0) AS committed,
+        coalesce((SELECT max(n) FROM steps s WHERE s.run_id = r.id), 0) AS planned) AS last
 WHERE r.id = %(run_id)s AND r.lease_epoch = %(epoch)s
 
 -- name: group_counts

@@ -46,18 +46,25 @@ VALUES (%(tenant_id)s, %(run_id)s, %(kind)s, %(message)s, %(data)s)
 SELECT pg_notify(%(channel)s, %(payload)s)
 
 -- name: run
+-- The newest value of each metric: names are stepped through in the index, not read off every step's row.
 SELECT r.id, r.name, r.state, r.desired, r.reason, r.waiting_for, r.policy_model_id AS model_id, r.roles, r.spec,
        r.created_at, r.started_at, r.ended_at, r.deadline, (r.spec ->> 'steps')::integer AS steps,
        (r.spec ->> 'seed')::integer AS seed, r.spec -> 'model' ->> 'base' AS base,
        r.spec -> 'algorithm' ->> 'preset' AS algorithm,
        (SELECT m.value FROM metrics m WHERE m.run_id = r.id AND m.name = 'reward/mean'
         ORDER BY m.step DESC LIMIT 1) AS reward,
-       (SELECT coalesce(max(s.n), 0) FROM steps s WHERE s.run_id = r.id AND s.state = 'committed') AS step,
+       coalesce((SELECT s.n FROM steps s WHERE s.run_id = r.id AND s.state = 'committed'
+        ORDER BY s.n DESC LIMIT 1), 0) AS step,
        (SELECT v.id FROM versions v WHERE v.model_id = r.policy_model_id AND v.state = 'live'
         ORDER BY v.number DESC LIMIT 1) AS version_id,
-       (SELECT coalesce(jsonb_object_agg(latest.name, latest.value), '{}') FROM (
-            SELECT DISTINCT ON (m.name) m.name, m.value FROM metrics m WHERE m.run_id = r.id
-            ORDER BY m.name, m.step DESC) latest) AS metrics
+       (WITH RECURSIVE named AS (
+            (SELECT m.name FROM metrics m WHERE m.run_id = %(run_id)s ORDER BY m.name LIMIT 1)
+            UNION ALL
+            SELECT (SELECT m.name FROM metrics m WHERE m.run_id = %(run_id)s AND m.name > named.name
+                    ORDER BY m.name LIMIT 1) FROM named WHERE named.name IS NOT NULL)
+        SELECT coalesce(jsonb_object_agg(named.name, latest.value), '{}') FROM named, LATERAL (
+            SELECT m.value FROM metrics m WHERE m.run_id = %(run_id)s AND m.name = named.name
+            ORDER BY m.step DESC LIMIT 1) latest) AS metrics
 FROM runs r WHERE r.id = %(run_id)s
 
 -- name: runs
@@ -67,7 +74,8 @@ SELECT r.id, r.name, r.state, r.desired, r.reason, r.waiting_for, r.policy_model
        r.spec -> 'algorithm' ->> 'preset' AS algorithm,
        (SELECT m.value FROM metrics m WHERE m.run_id = r.id AND m.name = 'reward/mean'
         ORDER BY m.step DESC LIMIT 1) AS reward,
-       (SELECT coalesce(max(s.n), 0) FROM steps s WHERE s.run_id = r.id AND s.state = 'committed') AS step,
+       coalesce((SELECT s.n FROM steps s WHERE s.run_id = r.id AND s.state = 'committed'
+        ORDER BY s.n DESC LIMIT 1), 0) AS step,
        (SELECT v.id FROM versions v WHERE v.model_id = r.policy_model_id AND v.state = 'live'
         ORDER BY v.number DESC LIMIT 1) AS version_id
 FROM runs r
