@@ -14,10 +14,8 @@ from hone.store.sql import statement
 
 Row = DictRow
 
-OPTIONS = "-c idle_in_transaction_session_timeout=3000 -c enable_seqscan=off"
-"""A process that is frozen inside a transaction would hold its rows' locks: after 3 s the server ends it. A statement's
-plan is kept from when its tables were nearly empty: what has an index is looked up in it from the beginning.
-"""
+OPTIONS = "-c idle_in_transaction_session_timeout=3000"
+"""A process that is frozen inside a transaction would hold its rows' locks: after 3 s the server ends it."""
 
 PROVEN_S = 1.0
 """A connection that served within this time is used as it is; one that rested longer is tried first."""
