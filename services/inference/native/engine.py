@@ -171,7 +171,7 @@ class Engine:
         sample as for all that ask for it.
         """
         free = self._table.free[:max(0, self.slots - self.running)]
-        if len(free) < min(self.waiting, self.slots // _FEW):
+        if len(free) < self.slots // _FEW and len(free) < self.waiting:
             return
         placements = self._queue.take(len(free))
         if not placements:

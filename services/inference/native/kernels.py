@@ -149,10 +149,10 @@ def _shared(
 
 @njit(**INLINED)
 def _reached(shares: Floats, point: np.float64) -> int:
-    """Return the first place up to which `shares` sum to more than `point`, which is below their sum.
+    """Return the first place up to which `shares` sum to more than `point`, which their sum clearly exceeds.
 
-    Whole blocks are passed over by their sums. Where rounding has it that the sum is not reached, it is the last place
-    that has a share.
+    Whole blocks are passed over by their sums. Where one's sum exceeds the point by rounding alone, it is the last of
+    its places that has a share.
     """
     below, start, last = 0.0, 0, 0
     while start < len(shares):
@@ -163,7 +163,7 @@ def _reached(shares: Floats, point: np.float64) -> int:
             break
         below += mass
         start += _BLOCK
-    for place in range(start if start < len(shares) else 0, min(start + _BLOCK, len(shares))):
+    for place in range(start, min(start + _BLOCK, len(shares))):
         below += shares[place]
         if shares[place] > ZERO:
             last = place

@@ -37,13 +37,20 @@ def sample(logits: Tensor, places: Places, uniforms: Floats, settings: Settings)
     Temperature divides first, then the top k are kept, then the smallest set of them that holds mass top_p. A greedy
     sample takes the likeliest id and reports its log-prob under the plain softmax. `logits` [rows, vocabulary].
     """
+    cut = settings.cut
+    if not cut.any():
+        return _drawn(logits, places, uniforms, settings.temperature)
     ids, logp = np.empty(len(places), np.int64), np.empty(len(places), np.float32)
-    kernels.drawn(logits.numpy(), places, uniforms, settings.temperature, ids, logp)
-    cut = np.flatnonzero(settings.cut)
-    if len(cut):
-        kept = _kept(logits[torch.from_numpy(places[cut])], *(
-            torch.from_numpy(column[cut]) for column in (settings.temperature, settings.top_p, settings.top_k)))
-        ids[cut], logp[cut] = sample(kept, np.arange(len(cut)), uniforms[cut], Settings.plain(len(cut)))
+    kept = _kept(logits[torch.from_numpy(places[cut])], *(
+        torch.from_numpy(column[cut]) for column in (settings.temperature, settings.top_p, settings.top_k)))
+    ids[cut], logp[cut] = sample(kept, np.arange(len(kept)), uniforms[cut], Settings.plain(len(kept)))
+    ids[~cut], logp[~cut] = _drawn(logits, places[~cut], uniforms[~cut], settings.temperature[~cut])
+    return ids, logp
+
+
+def _drawn(logits: Tensor, places: Places, uniforms: Floats, temperature: Floats) -> tuple[Places, Floats]:
+    ids, logp = np.empty(len(places), np.int64), np.empty(len(places), np.float32)
+    kernels.drawn(logits.numpy(), places, uniforms, temperature, ids, logp)
     return ids, logp
 
 
