@@ -91,6 +91,33 @@ def drawn(logits: Floats, places: Places, uniforms: Floats, temperatures: Floats
         ids[number], logp[number] = chosen, np.float32(np.log(shares[chosen] / total))
 
 
+@njit(**OPTIONS)
+def cut(shares: Floats, top_p: Floats, top_k: Places) -> None:
+    """Leave the likeliest `top_k` (0: all) of each of `shares` [rows, vocabulary], of these what holds mass `top_p`.
+
+    What is left sums to 1 again. Equal ones are kept in the order of their ids. Only what may be kept is sorted: ids
+    that have less than an equal part of the mass to be left out are all of them left out.
+    """
+    width = shares.shape[1]
+    for row in range(len(shares)):
+        own, most = shares[row], top_k[row] if 0 < top_k[row] < width else width
+        floor = (ONE - top_p[row]) / np.float32(width) * np.float32(0.999)
+        if most < width:
+            floor = np.partition(own, width - most)[width - most]
+        candidates = np.flatnonzero(own >= floor)
+        ranked = candidates[np.argsort(-own[candidates], kind="mergesort")][:most]
+        likely = own[ranked]
+        mass, before, count = 0.0, 0.0, 0
+        for share in likely if most < width else own:
+            mass += share
+        while count < len(ranked) and before < top_p[row] * mass:
+            before += likely[count]
+            count += 1
+        own[:] = ZERO
+        for place in range(count):
+            own[ranked[place]] = likely[place] / np.float32(before)
+
+
 @cache
 def attention(heads: int, kv_heads: int, width: int) -> Attention:
     """Return attention of one query a sequence for these numbers of heads and this width of one.

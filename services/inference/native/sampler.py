@@ -41,8 +41,8 @@ def sample(logits: Tensor, places: Places, uniforms: Floats, settings: Settings)
     if not cut.any():
         return _drawn(logits, places, uniforms, settings.temperature)
     ids, logp = np.empty(len(places), np.int64), np.empty(len(places), np.float32)
-    kept = _kept(logits[torch.from_numpy(places[cut])], *(
-        torch.from_numpy(column[cut]) for column in (settings.temperature, settings.top_p, settings.top_k)))
+    kept = _kept(logits[torch.from_numpy(places[cut])], settings.temperature[cut], settings.top_p[cut],
+                 settings.top_k[cut])
     ids[cut], logp[cut] = sample(kept, np.arange(len(kept)), uniforms[cut], Settings.plain(len(kept)))
     ids[~cut], logp[~cut] = _drawn(logits, places[~cut], uniforms[~cut], settings.temperature[~cut])
     return ids, logp
@@ -54,16 +54,8 @@ def _drawn(logits: Tensor, places: Places, uniforms: Floats, temperature: Floats
     return ids, logp
 
 
-def _kept(logits: Tensor, temperature: Tensor, top_p: Tensor, top_k: Tensor) -> Tensor:
+def _kept(logits: Tensor, temperature: Floats, top_p: Floats, top_k: Places) -> Tensor:
     """Return the log-probs of what is kept of each row of logits, -inf elsewhere."""
-    return _cut(torch.softmax(logits / temperature[:, None], -1), top_p, top_k).log_()
-
-
-def _cut(probabilities: Tensor, top_p: Tensor, top_k: Tensor) -> Tensor:
-    """Return rows with everything outside the kept set at 0, summing to 1 again. Ties keep the lower id."""
-    ordered, ids = probabilities.sort(stable=True, dim=-1, descending=True)
-    ranks = torch.arange(ordered.shape[1])
-    ordered = ordered * ((top_k == 0)[:, None] | (ranks < top_k[:, None]))
-    before = ordered.cumsum(-1) - ordered
-    ordered = ordered * (before < (top_p * ordered.sum(-1))[:, None])
-    return torch.zeros_like(probabilities).scatter_(1, ids, ordered / ordered.sum(-1, keepdim=True))
+    shares = torch.softmax(logits / torch.from_numpy(temperature)[:, None], -1)
+    kernels.cut(shares.numpy(), top_p, top_k)
+    return shares.log_()

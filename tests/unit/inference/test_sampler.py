@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from services.inference import noise
+from services.inference.native import kernels
 from services.inference.native.sampler import Settings, sample
 
 LOGITS = torch.tensor([2.0, 1.0, 0.5, 0.5, -1.0, -torch.inf])
@@ -72,6 +73,20 @@ def test_samples_of_one_row_and_of_many_blocks_follow_the_distribution(vocabular
     found = torch.bincount(torch.from_numpy(ids), minlength=vocabulary) / 20000
     assert (found - wanted).abs().max() <= 1.5 / 20000
     assert torch.allclose(torch.from_numpy(logp).double(), wanted.log()[ids], atol=1e-5)
+
+
+@pytest.mark.parametrize(("top_p", "top_k"), [(0.9, 0), (0.5, 0), (0.999, 0), (1.0, 40), (0.8, 40), (0.3, 5000)])
+def test_a_large_vocabulary_is_cut_as_if_all_of_it_were_sorted(top_p: float, top_k: int) -> None:
+    torch.manual_seed(0)
+    shares = torch.softmax(torch.randn(3, 3000).mul(2).round(decimals=1), -1)  # many are equal
+    found = shares.clone()
+    kernels.cut(found.numpy(), np.full(3, top_p, np.float32), np.full(3, top_k))
+    ordered, ids = shares.double().sort(dim=-1, stable=True, descending=True)
+    ordered[:, top_k or 3000:] = 0
+    ordered[ordered.cumsum(-1) - ordered >= top_p * ordered.sum(-1, keepdim=True)] = 0
+    wanted = torch.zeros_like(ordered).scatter_(1, ids, ordered / ordered.sum(-1, keepdim=True))
+    assert (found > 0).sum(1).tolist() == (wanted > 0).sum(1).tolist()
+    torch.testing.assert_close(found.double(), wanted, atol=1e-7, rtol=1e-5)
 
 
 def test_cut_greedy_and_plain_samples_stand_side_by_side() -> None:

@@ -61,7 +61,9 @@ def decoding(numbers: np.random.Generator) -> list[Floats]:
     kernels.copied(keys, slots[:3], slots[3:6], positions[:3])
     ids, logp, temperatures = np.empty(ROWS, np.int64), np.empty(ROWS, np.float32), np.ones(ROWS, np.float32)
     kernels.drawn(qkv, slots, numbers.random(ROWS, np.float32), temperatures, ids, logp)
-    return [normed, qkv, keys, values, mixed, ids.astype(np.float32), logp]
+    kept = numbers.random((3, SIZE), np.float32)
+    kernels.cut(kept, np.full(3, 0.7, np.float32), np.array([0, 5, 20]))
+    return [normed, qkv, keys, values, mixed, ids.astype(np.float32), logp, kept]
 
 
 def main() -> None:
