@@ -89,7 +89,7 @@ class Transport(filesystem.Transport):  # type: ignore[misc]
 
     Channel = Channel
     _arrivals: Arrivals | None = None
-    _patience_s = LONGEST_LIE_S
+    _patience_s: float  # until the next look at messages that lie
 
     def drain_events(self, _: Any, timeout: float | None = None) -> None:
         """Deliver one message; give up early, so that a worker told to stop need not wait for Celery's two seconds.
