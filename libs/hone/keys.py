@@ -60,11 +60,9 @@ def _tenant(transaction: Transaction, name: str) -> str:
 
 def listed(database: Database) -> list[Key]:
     """Return every key of every tenant, oldest first, revoked ones included."""
-    with database.transaction() as transaction:
-        return [Key(**row) for row in transaction.all("keys.list")]
+    return [Key(**row) for row in database.all("keys.list")]
 
 
 def revoke(database: Database, key: str) -> bool:
     """Refuse a key from now on, named by its id or its shown prefix; return whether there is such a key."""
-    with database.transaction() as transaction:
-        return transaction.run("keys.revoke", key=key) > 0
+    return database.run("keys.revoke", key=key) > 0

@@ -87,8 +87,7 @@ class Roster:
 
     async def leave(self) -> None:
         """Take this engine's rows away. Raises psycopg.OperationalError."""
-        async with self._database.transaction() as transaction:
-            await transaction.run("inference.leave", id=self.engine_id)
+        await self._database.run("inference.leave", id=self.engine_id)
 
     async def _write(self, transaction: AsyncTransaction, notes: list[Note]) -> None:
         for statement, params in notes:

@@ -60,8 +60,7 @@ class Versions:
 
     async def rows(self, model_id: str, version_ids: Collection[str] = ()) -> dict[str, VersionRow]:
         """Return the newest live version of a model and those named, by id. Raises psycopg.OperationalError."""
-        async with self._database.transaction() as transaction:
-            rows = await transaction.all("inference.versions", model_id=model_id, version_ids=list(version_ids))
+        rows = await self._database.all("inference.versions", model_id=model_id, version_ids=list(version_ids))
         return {row["id"]: _version_row(model_id, row) for row in rows}
 
     async def load(self, row: VersionRow) -> Source:

@@ -66,15 +66,15 @@ class Claims:
 
     async def forget_predecessor(self) -> None:
         """Make the claims of an earlier process of this name anybody's."""
-        async with self._database.transaction() as transaction:
-            await transaction.run("rollout.forget_predecessor", owner=self._owner)
+        await self._database.run("rollout.forget_predecessor", owner=self._owner)
 
     async def take(self, count: int) -> list[Claim]:
         """Claim up to `count` groups, with what earlier attempts journaled; empty when none is claimable."""
         async with self._database.transaction() as transaction:
             rows = await transaction.all("rollout.claim", owner=self._owner, count=count,
                                          lease_s=self._settings.lease_s)
-            calls = await transaction.all("rollout.journaled_calls", group_ids=[row["id"] for row in rows])
+            calls = await transaction.all(
+                "rollout.journaled_calls", group_ids=[row["id"] for row in rows]) if rows else []
         claims = _claims(rows, calls)
         for claim in claims:
             self._lose(self._held.get(claim.id))  # ours had expired unrenewed
@@ -105,8 +105,7 @@ class Claims:
         self.let_go(given)
         if not given:
             return
-        async with self._database.transaction() as transaction:
-            await transaction.run("rollout.release_claims", delay_s=delay_s, **_named(given))
+        await self._database.run("rollout.release_claims", delay_s=delay_s, **_named(given))
 
     async def renew_forever(self) -> None:
         """Say that this worker lives and renew every held claim, three times a lease, until cancelled."""
@@ -120,18 +119,15 @@ class Claims:
 
     async def leave(self) -> None:
         """Take this worker's row away. Raises psycopg.OperationalError."""
-        async with self._database.transaction() as transaction:
-            await transaction.run("workers.leave", id=self._owner)
+        await self._database.run("workers.leave", id=self._owner)
 
     async def _beat(self) -> None:
-        async with self._database.transaction() as transaction:
-            await transaction.run("workers.beat", id=self._owner, kind="rollout")
+        await self._database.run("workers.beat", id=self._owner, kind="rollout")
 
     async def _renew(self, claims: list[Claim]) -> None:
         if not claims:
             return
-        async with self._database.transaction() as transaction:
-            rows = await transaction.all("rollout.renew_claims", lease_s=self._settings.lease_s, **_named(claims))
+        rows = await self._database.all("rollout.renew_claims", lease_s=self._settings.lease_s, **_named(claims))
         kept = {row["id"] for row in rows}
         for claim in claims:
             if claim.id not in kept and self.holds(claim):

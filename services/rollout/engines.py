@@ -154,8 +154,7 @@ class Engines:
             await engine.close("the worker ends")
 
     async def _look(self) -> None:
-        async with self._database.transaction() as transaction:
-            rows = await transaction.all("rollout.engines", fresh_s=self._fresh_s)
+        rows = await self._database.all("rollout.engines", fresh_s=self._fresh_s)
         listed = {row["id"]: row for row in rows}
         gone = [engine for engine in self._known.values() if _changed(engine, listed.get(engine.id))]
         for engine in gone:

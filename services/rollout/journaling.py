@@ -36,12 +36,11 @@ class Journal:
     async def _write(self, finished: list[Finished]) -> AsyncIterator[tuple[int, bool]]:
         """Write a row for what each asks, under the lowest index and its call."""
         first = [min(one.turns) for one in finished]
-        async with self._database.transaction() as transaction:
-            held = await transaction.all(
-                "rollout.journal_calls", group_ids=[one.claim.id for one in finished],
-                attempts=[one.claim.attempt for one in finished], indices=first,
-                calls=[one.turns[index].call.index for one, index in zip(finished, first, strict=True)],
-                bodies=[journal.encode(one.turns) for one in finished])
+        held = await self._database.all(
+            "rollout.journal_calls", group_ids=[one.claim.id for one in finished],
+            attempts=[one.claim.attempt for one in finished], indices=first,
+            calls=[one.turns[index].call.index for one, index in zip(finished, first, strict=True)],
+            bodies=[journal.encode(one.turns) for one in finished])
         ours = {row["id"] for row in held}
         for place, one in enumerate(finished):
             yield place, one.claim.id in ours

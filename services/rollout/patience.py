@@ -94,9 +94,8 @@ class Patience:
         for reason in sorted({reason for _, reason in told if reason}):
             groups = [claim.id for claim, why in told if why == reason]
             _log.warning(reason, extra={"fields": {"group_ids": groups}})
-        async with self._database.transaction() as transaction:
-            await transaction.run("rollout.explain", group_ids=[claim.id for claim, _ in told],
-                                  attempts=[claim.attempt for claim, _ in told], reasons=[why for _, why in told])
+        await self._database.run("rollout.explain", group_ids=[claim.id for claim, _ in told],
+                                 attempts=[claim.attempt for claim, _ in told], reasons=[why for _, why in told])
         for place in range(len(told)):
             yield place, None
 

@@ -59,9 +59,8 @@ class Tokenizers:
 
     async def _look_up(self, wanted: list[Wanted]) -> AsyncIterator[tuple[int, Found | None]]:
         asked = sorted(set(wanted), key=str)
-        async with self._database.transaction() as transaction:
-            rows = await transaction.all("rollout.manifests", model_ids=[model for model, _ in asked],
-                                         version_ids=[version for _, version in asked])
+        rows = await self._database.all("rollout.manifests", model_ids=[model for model, _ in asked],
+                                        version_ids=[version for _, version in asked])
         found = {(row["model_id"], row["wanted_id"]): (row["id"], row["manifest"]) for row in rows}
         for place, pair in enumerate(wanted):
             yield place, found.get(pair)

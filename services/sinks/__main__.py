@@ -55,8 +55,7 @@ def _beat(database: Database, chosen: Settings, stop: threading.Event) -> None:
     owner = chosen.process_name or f"{socket.gethostname()}:{os.getpid()}"
 
     def tell(statement: str, **params: str) -> None:
-        with database.transaction() as transaction:
-            transaction.run(statement, id=owner, **params)
+        database.run(statement, id=owner, **params)
 
     while not stop.is_set():
         _retried(partial(tell, "workers.beat", kind="sinks"), chosen.sweep_s, stop)

@@ -79,16 +79,14 @@ class Follower:
                 "sinks.unsent", sink=self._name, without=list(self._troubles), limit=_BATCH)]
 
     def _forget(self, points: Sequence[Point]) -> None:
-        with self._database.transaction() as transaction:
-            transaction.run(
-                "sinks.forget", sink=self._name, run_ids=[point.run_id for point in points],
-                steps=[point.step for point in points], names=[point.name for point in points])
+        self._database.run(
+            "sinks.forget", sink=self._name, run_ids=[point.run_id for point in points],
+            steps=[point.step for point in points], names=[point.name for point in points])
 
     def _end_runs(self) -> None:
         if not self._open:
             return
-        with self._database.transaction() as transaction:
-            ended = transaction.all("sinks.ended", run_ids=list(self._open))
+        ended = self._database.all("sinks.ended", run_ids=list(self._open))
         for row in ended:
             self._sink.end(row["id"], row["state"])
             self._open.discard(row["id"])

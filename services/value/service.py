@@ -9,8 +9,8 @@ from hone.algorithms.allocation import ALLOCATIONS, AllocationInputs
 from hone.algorithms.method import Method, Params
 from hone.api import value_pb2, value_pb2_grpc
 from hone.crashpoints import reach
+from hone.rpc import outage
 from hone.rpc.errors import InvalidField, NotFound
-from hone.rpc.transactions import transaction
 from hone.store.database import AsyncDatabase
 
 
@@ -45,11 +45,11 @@ class Value(value_pb2_grpc.ValueServiceServicer):
     async def _known(
         self, request: value_pb2.AllocateRolloutsRequest | value_pb2.BaselineRequest,
     ) -> dict[str, dict[str, Any]]:
-        async with transaction(self._database) as opened:
-            if await opened.one("value.run_exists", run_id=request.run_id) is None:
+        with outage.told():
+            if await self._database.one("value.run_exists", run_id=request.run_id) is None:
                 raise NotFound(f"run {request.run_id!r}: there is no such run")
-            rows = await opened.all("value.baselines", run_id=request.run_id, before_step=request.before_step,
-                                    task_hashes=list(request.task_hashes))
+            rows = await self._database.all("value.baselines", run_id=request.run_id, before_step=request.before_step,
+                                            task_hashes=list(request.task_hashes))
         return {row["task_hash"]: row for row in rows}
 
 

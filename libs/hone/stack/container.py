@@ -65,8 +65,7 @@ def _expect_serving(address: str) -> None:
 def _expect_heartbeat(settings: Settings) -> None:
     database = Database(settings.database_url, size=1)
     try:
-        with database.transaction() as transaction:
-            ages = {row["id"]: row["age_s"] for row in transaction.all("workers.all")}
+        ages = {row["id"]: row["age_s"] for row in database.all("workers.all")}
     finally:
         database.close()
     age_s = ages.get(settings.process_name)

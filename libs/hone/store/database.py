@@ -17,6 +17,8 @@ Row = DictRow
 OPTIONS = "-c idle_in_transaction_session_timeout=3000"
 """A process that is frozen inside a transaction would hold its rows' locks: after 3 s the server ends it."""
 
+_KWARGS = {"row_factory": dict_row, "options": OPTIONS, "autocommit": True}
+
 PROVEN_S = 1.0
 """A connection that served within this time is used as it is; one that rested longer is tried first."""
 
@@ -52,8 +54,8 @@ def _one_way_to_be_away() -> Iterator[None]:
         raise OperationalError(str(late)) from late
 
 
-class Transaction:
-    """One open transaction; every call runs a statement by its name."""
+class Statements:
+    """A connection that runs statements by their names."""
 
     def __init__(self, connection: Connection[Row]) -> None:
         self._connection = connection
@@ -71,29 +73,57 @@ class Transaction:
         return self._connection.execute(statement(name), params).rowcount
 
 
+class Transaction(Statements):
+    """One open transaction."""
+
+
 class Database:
-    """A pool of connections. What is done in one `transaction()` becomes true together or not at all."""
+    """A pool of connections. What is done in one `transaction()` becomes true together or not at all.
+
+    A statement that stands alone needs none: `all`, `one` and `run` send it by itself, in one exchange instead of
+    three. Every call raises psycopg.OperationalError (PoolTimeout is one) while the server is away.
+    """
 
     def __init__(self, url: str, size: int = 4) -> None:
         self._pool: ConnectionPool[_Served] = ConnectionPool(
             url, min_size=1, max_size=size, open=True, check=_check,
-            connection_class=_Served, kwargs={"row_factory": dict_row, "options": OPTIONS},
+            connection_class=_Served, kwargs=_KWARGS,
             timeout=10, reconnect_timeout=5,
         )
 
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
-        """Open a transaction; raises psycopg.OperationalError (PoolTimeout is one) while the server is away."""
-        with _one_way_to_be_away(), self._pool.connection() as connection:
+        """Open a transaction; it is committed at the end, or rolled back by what is raised inside."""
+        with self._connection() as connection, connection.transaction():
             yield Transaction(connection)
-            connection.served_at = time.monotonic()
+
+    def all(self, name: str, /, **params: Any) -> list[Row]:
+        """Return every row of `flow.name`."""
+        with self._connection() as connection:
+            return Statements(connection).all(name, **params)
+
+    def one(self, name: str, /, **params: Any) -> Row | None:
+        """Return the first row of `flow.name`, or None."""
+        with self._connection() as connection:
+            return Statements(connection).one(name, **params)
+
+    def run(self, name: str, /, **params: Any) -> int:
+        """Run `flow.name` and return the number of rows it touched."""
+        with self._connection() as connection:
+            return Statements(connection).run(name, **params)
 
     def close(self) -> None:
         self._pool.close()
 
+    @contextmanager
+    def _connection(self) -> Iterator[Connection[Row]]:
+        with _one_way_to_be_away(), self._pool.connection() as connection:
+            yield connection
+            connection.served_at = time.monotonic()
 
-class AsyncTransaction:
-    """One open transaction; every call runs a statement by its name."""
+
+class AsyncStatements:
+    """A connection that runs statements by their names."""
 
     def __init__(self, connection: AsyncConnection[Row]) -> None:
         self._connection = connection
@@ -111,13 +141,17 @@ class AsyncTransaction:
         return (await self._connection.execute(statement(name), params)).rowcount
 
 
+class AsyncTransaction(AsyncStatements):
+    """One open transaction."""
+
+
 class AsyncDatabase:
     """The same pool for asyncio; open it inside a running loop with `await open()`."""
 
     def __init__(self, url: str, size: int = 8) -> None:
         self._pool: AsyncConnectionPool[_AsyncServed] = AsyncConnectionPool(
             url, min_size=1, max_size=size, open=False, check=_check_async,
-            connection_class=_AsyncServed, kwargs={"row_factory": dict_row, "options": OPTIONS},
+            connection_class=_AsyncServed, kwargs=_KWARGS,
             timeout=10, reconnect_timeout=5,
         )
 
@@ -126,11 +160,31 @@ class AsyncDatabase:
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[AsyncTransaction]:
-        """Open a transaction; raises psycopg.OperationalError (PoolTimeout is one) while the server is away."""
-        with _one_way_to_be_away():
-            async with self._pool.connection() as connection:
-                yield AsyncTransaction(connection)
-                connection.served_at = time.monotonic()
+        """Open a transaction; it is committed at the end, or rolled back by what is raised inside."""
+        async with self._connection() as connection, connection.transaction():
+            yield AsyncTransaction(connection)
+
+    async def all(self, name: str, /, **params: Any) -> list[Row]:
+        """Return every row of `flow.name`."""
+        async with self._connection() as connection:
+            return await AsyncStatements(connection).all(name, **params)
+
+    async def one(self, name: str, /, **params: Any) -> Row | None:
+        """Return the first row of `flow.name`, or None."""
+        async with self._connection() as connection:
+            return await AsyncStatements(connection).one(name, **params)
+
+    async def run(self, name: str, /, **params: Any) -> int:
+        """Run `flow.name` and return the number of rows it touched."""
+        async with self._connection() as connection:
+            return await AsyncStatements(connection).run(name, **params)
 
     async def close(self) -> None:
         await self._pool.close()
+
+    @asynccontextmanager
+    async def _connection(self) -> AsyncIterator[AsyncConnection[Row]]:
+        with _one_way_to_be_away():
+            async with self._pool.connection() as connection:
+                yield connection
+                connection.served_at = time.monotonic()

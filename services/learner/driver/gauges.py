@@ -12,7 +12,6 @@ def show(database_url: str) -> None:
     database = Database(database_url, size=1)
 
     def look() -> list[Metric]:
-        with database.transaction() as transaction:
-            return list(families({name: transaction.all(name) for name in STATEMENTS}))
+        return list(families({name: database.all(name) for name in STATEMENTS}))
 
     metrics.add(look)

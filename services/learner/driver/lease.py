@@ -38,8 +38,7 @@ def acquire(database: Database, owner: str, lease_s: float) -> Lease | None:
 
     One whose stored spec is not understood, written by another release say, fails here.
     """
-    with database.transaction() as transaction:
-        row = transaction.one("driver.lease_run", owner=owner, lease_s=lease_s)
+    row = database.one("driver.lease_run", owner=owner, lease_s=lease_s)
     if row is None:
         return None
     try:
@@ -72,8 +71,7 @@ def close(transaction: Transaction, held: Held, state: str, reason: str | None, 
 
 def renew(database: Database, lease: Lease, lease_s: float) -> None:
     """Hold the lease for another `lease_s` seconds. Raises LeaseLost."""
-    with database.transaction() as transaction:
-        held = transaction.run("driver.renew_lease", run_id=lease.run_id, epoch=lease.epoch, lease_s=lease_s)
+    held = database.run("driver.renew_lease", run_id=lease.run_id, epoch=lease.epoch, lease_s=lease_s)
     if not held:
         raise LeaseLost(lease.run_id)
 

@@ -37,8 +37,7 @@ class Orphans:
 
         Raises psycopg.OperationalError, StoreAway.
         """
-        with self._database.transaction() as transaction:
-            begun = transaction.one("orphans.begin", pause_s=self._settings.orphan_sweep_s)
+        begun = self._database.one("orphans.begin", pause_s=self._settings.orphan_sweep_s)
         if begun is None or not self._own(begun["identity"]):
             return 0
         if not begun["after"]:
@@ -82,8 +81,7 @@ class Orphans:
 
     def _remove(self, keys: list[str]) -> None:
         self._objects.delete(keys)
-        with self._database.transaction() as transaction:
-            transaction.run("orphans.forget", keys=keys)
+        self._database.run("orphans.forget", keys=keys)
         metrics.ORPHANS_COLLECTED.inc(len(keys))
         _log.info("collected %d objects that no row names, the first of them %s", len(keys), keys[0])
 

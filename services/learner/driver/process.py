@@ -100,8 +100,7 @@ class Driver:
         return True
 
     def _forget_predecessor(self) -> None:
-        with self._database.transaction() as transaction:
-            transaction.run("driver.forget_predecessor", owner=self._owner)
+        self._database.run("driver.forget_predecessor", owner=self._owner)
 
     def _survive(self, work: Callable[[], object]) -> None:
         """Do `work`; while Postgres or the object store is away say so and come back after a while."""

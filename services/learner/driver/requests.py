@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from hone.spec.run import EvalSpec, Slot
-from hone.store.database import Transaction
+from hone.store.database import Database, Transaction
 from services.learner.driver.lease import Lease
 from services.learner.driver.peers import Task
 
@@ -37,9 +37,9 @@ def next_request(transaction: Transaction, lease: Lease, purpose: str) -> int:
     return int(row["request_no"]) if row else 0
 
 
-def next_place(transaction: Transaction, lease: Lease) -> int:
+def next_place(database: Database, lease: Lease) -> int:
     """Return the first place in the run's own tasks that was not asked for."""
-    row = transaction.one("driver.next_place", run_id=lease.run_id)
+    row = database.one("driver.next_place", run_id=lease.run_id)
     return int(row["place"]) if row else 0
 
 

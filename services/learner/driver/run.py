@@ -74,8 +74,7 @@ class Run:
     def explain(self, reason: str | None) -> None:
         """Say on the run's row what it waits for; None when it moves."""
         self._told = reason
-        with self._database.transaction() as transaction:
-            transaction.run("driver.say_waiting", run_id=self.lease.run_id, epoch=self.lease.epoch, waiting_for=reason)
+        self._database.run("driver.say_waiting", run_id=self.lease.run_id, epoch=self.lease.epoch, waiting_for=reason)
 
     def fail(self, reason: str) -> None:
         """End the run as failed."""
@@ -184,14 +183,12 @@ class Run:
         turn = self._verification.turn(now.planned)
         if turn.kind != "generate" or now.unpublished or self._pace.waits(step, now.train):
             return False
-        with self._database.transaction() as transaction:
-            samples = transaction.all("driver.ready_samples", run_id=self.lease.run_id, purpose="train",
-                                      kind="generate", step=step)
-            if "components" in needs(training.slots, "advantage"):
-                samples = with_components(samples, transaction.all(
-                    "driver.reward_components", group_ids=sorted({row["group_id"] for row in samples})))
-            states = transaction.one("driver.slot_states", run_id=self.lease.run_id, first=training.stage.first,
-                                     n=now.planned)
+        samples = self._ready(step, "train", "generate")
+        if "components" in needs(training.slots, "advantage"):
+            samples = with_components(samples, self._database.all(
+                "driver.reward_components", group_ids=sorted({row["group_id"] for row in samples})))
+        states = self._database.one("driver.slot_states", run_id=self.lease.run_id, first=training.stage.first,
+                                    n=now.planned)
         size = self._pace.size(step)
         choice = choose(samples, training.slots, size, states["states"] if states else {})
         missing = size - len(choice.kept)
@@ -282,9 +279,8 @@ class Run:
         return True
 
     def _ready(self, step: int, purpose: str, kind: str) -> list[Row]:
-        with self._database.transaction() as transaction:
-            return transaction.all("driver.ready_samples", run_id=self.lease.run_id, purpose=purpose, kind=kind,
-                                   step=step)
+        return self._database.all("driver.ready_samples", run_id=self.lease.run_id, purpose=purpose, kind=kind,
+                                  step=step)
 
     def _planned(self, step: int, choice: Choice) -> tuple[StepPlan, dict[str, float]]:
         training = self._trainings.of(step)
@@ -381,14 +377,12 @@ class Run:
 
     @cached_property
     def _evaluated(self) -> set[int]:
-        with self._database.transaction() as transaction:
-            return {row["step"] for row in transaction.all("driver.evaluated", run_id=self.lease.run_id)}
+        return {row["step"] for row in self._database.all("driver.evaluated", run_id=self.lease.run_id)}
 
     @cached_property
     def _next_place(self) -> int:
         """The first training task that was not asked for; under this lease nobody else asks."""
-        with self._database.transaction() as transaction:
-            return next_place(transaction, self.lease)
+        return next_place(self._database, self.lease)
 
     @cached_property
     def _base_appended(self) -> bool:

@@ -53,12 +53,10 @@ class Learner(learner_pb2_grpc.LearnerServiceServicer):
             raise InvalidField("operations.dedupe_key", str(conflict), "a key used with one payload only") from None
 
     def _one(self, name: str, **params: Any) -> Row | None:
-        with self._database.transaction() as transaction:
-            return transaction.one(name, **params)
+        return self._database.one(name, **params)
 
     def _all(self, name: str, **params: Any) -> list[Row]:
-        with self._database.transaction() as transaction:
-            return transaction.all(name, **params)
+        return self._database.all(name, **params)
 
 
 def _key(operation: pb.NewOperation, place: int) -> str:

@@ -36,8 +36,7 @@ class Supervised:
 
     def _loaded_tokenizer(self) -> Tokenizer:
         if self._tokenizer is None:
-            with self._database.transaction() as transaction:
-                row = transaction.one("driver.base_manifest", model_id=self._lease.model_id)
+            row = self._database.one("driver.base_manifest", model_id=self._lease.model_id)
             files = row["manifest"]["files"] if row else {}
             named = {name: entry for name, entry in files.items() if name.endswith(".json") and "index" not in name}
             self._tokenizer = Tokenizer(manifests.get_files(self._objects, {"files": named}))

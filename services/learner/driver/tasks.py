@@ -99,8 +99,7 @@ class Tasks:
         return found
 
     def _rows(self, source: TaskSource) -> list[dict[str, Any]]:
-        with self._database.transaction() as transaction:
-            artifact = transaction.one("driver.dataset_artifact", tenant_id=self._lease.tenant_id, name=source.dataset)
+        artifact = self._database.one("driver.dataset_artifact", tenant_id=self._lease.tenant_id, name=source.dataset)
         if artifact is None:
             raise UnknownDataset(f"dataset {source.dataset!r} does not exist")
         data = manifests.get_file(self._objects, artifact["manifest"]["files"]["rows.jsonl"])

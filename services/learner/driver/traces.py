@@ -49,8 +49,7 @@ class StepTraces:
         """Report the evaluation after step `n`, which has been recorded, if it is traced."""
         if self._root is None or self.of_evaluation(n) is None:
             return
-        with self._database.transaction() as transaction:
-            row = transaction.one("driver.evaluation_times", run_id=self._lease.run_id, n=n)
+        row = self._database.one("driver.evaluation_times", run_id=self._lease.run_id, n=n)
         if row is not None:
             tracing.report("evaluation", self._root, _evaluation(n), row["requested_at"], row["recorded_at"], step=n,
                            run_id=self._lease.run_id, model_id=self._lease.model_id, groups=row["groups"])
@@ -65,8 +64,7 @@ class StepTraces:
                 self._report(self._root, n)
 
     def _report(self, root: str, n: int) -> None:
-        with self._database.transaction() as transaction:
-            row = transaction.one("driver.step_times", run_id=self._lease.run_id, n=n)
+        row = self._database.one("driver.step_times", run_id=self._lease.run_id, n=n)
         if row is not None:
             tracing.report("step", root, _key(n), row["requested_at"], row["committed_at"], step=n,
                            run_id=self._lease.run_id, model_id=self._lease.model_id, groups=row["groups"])

@@ -133,14 +133,12 @@ class Verification:
         return "sample" if self._on and self._params.at(batch) == "self_verify" else "generate"
 
     def _newest(self) -> Row | None:
-        with self._database.transaction() as transaction:
-            return transaction.one("driver.newest_collection", run_id=self._lease.run_id, name=NAME)
+        return self._database.one("driver.newest_collection", run_id=self._lease.run_id, name=NAME)
 
     def _tasks(self, collected: Collected) -> list[Task]:
         versions, places = zip(*collected.items, strict=True)
-        with self._database.transaction() as transaction:
-            rows = transaction.all("driver.items", run_id=self._lease.run_id, name=collected.name,
-                                   versions=list(versions), places=list(places))
+        rows = self._database.all("driver.items", run_id=self._lease.run_id, name=collected.name,
+                                  versions=list(versions), places=list(places))
         return [self._task({**row["body"], "collected": [row["version"], row["place"]]}) for row in rows]
 
     def _task(self, item: dict[str, Any]) -> Task:
@@ -152,8 +150,7 @@ class Verification:
         """Return what was sampled in words; samples without a score are left out, through no fault of their own."""
         graded = [row for row in samples if row["score"] is not None]
         said = {key: texts.said(self._objects.get(key)) for key in sorted({row["part"] for row in graded})}
-        with self._database.transaction() as transaction:
-            found = transaction.all("driver.extracted", grade_ids=[row["grade_id"] for row in graded])
+        found = self._database.all("driver.extracted", grade_ids=[row["grade_id"] for row in graded])
         extracted = {row["id"]: row["extracted"] for row in found}
         by_group = (list(rows) for _, rows in groupby(graded, key=lambda row: row["group_id"]))
         return [_group(rows, [said[row["part"]][row["group_id"], row["index"]] for row in rows], extracted)

@@ -47,11 +47,10 @@ class View:
 
 def view(database: Database, lease: Lease) -> View:
     """Look at the run. Raises LeaseLost when it is somebody else's."""
-    with database.transaction() as transaction:
-        run = transaction.one("driver.overview", run_id=lease.run_id, epoch=lease.epoch)
-        if run is None:
-            raise LeaseLost(lease.run_id)
-        counts = transaction.all("driver.group_counts", run_id=lease.run_id)
+    run = database.one("driver.overview", run_id=lease.run_id, epoch=lease.epoch)
+    if run is None:
+        raise LeaseLost(lease.run_id)
+    counts = database.all("driver.group_counts", run_id=lease.run_id)
     return View(
         desired=run["desired"], state=run["state"], past_deadline=run["past_deadline"], failure=run["failure"],
         committed=run["committed"], planned=run["planned"], stage=run["stage"],

@@ -135,8 +135,7 @@ class Checkpoints:
 
     def _base_manifest(self) -> dict[str, Any]:
         if self._base is None:
-            with self._database.transaction() as transaction:
-                row = transaction.one("trainer.base_files", model_id=self._lease.model_id)
+            row = self._database.one("trainer.base_files", model_id=self._lease.model_id)
             if row is None or row["manifest"] is None:
                 raise LookupError(f"model {self._lease.model_id} has no base")
             self._base = row["manifest"]

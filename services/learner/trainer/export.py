@@ -36,8 +36,7 @@ def export(database: Database, objects: Objects, lease: Lease, operation: Row) -
 
 
 def _export(database: Database, objects: Objects, lease: Lease, version_id: str) -> dict[str, Any]:
-    with database.transaction() as transaction:
-        version = transaction.one("trainer.version_by_id", model_id=lease.model_id, version_id=version_id)
+    version = database.one("trainer.version_by_id", model_id=lease.model_id, version_id=version_id)
     if version is None or version["weights_deleted_at"] is not None:
         raise LookupError(f"version {version_id}: its weights are no longer kept")
     stored = manifests.get_files(objects, version["manifest"])

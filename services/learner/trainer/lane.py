@@ -135,8 +135,7 @@ class Lane:
 
     def _step(self, run_id: str, step: int) -> tuple[StepPlan, str | None]:
         """Return a step's plan and the id of the version that it trains."""
-        with self._database.transaction() as transaction:
-            row = transaction.one("trainer.step_plan", run_id=run_id, n=step)
+        row = self._database.one("trainer.step_plan", run_id=run_id, n=step)
         if row is None:
             raise RejectedPlan(f"step {step} of {run_id} has no plan")
         return StepPlan.model_validate(row["plan"]), row["version_id"]
@@ -151,9 +150,8 @@ class Lane:
 
     def _replay(self, learner: Led) -> None:
         """Execute again what was committed after the snapshot; the stored versions say whether it came out the same."""
-        with self._database.transaction() as transaction:
-            executed = transaction.all("trainer.executed", model_id=self.lease.model_id,
-                                       after_seq=self._checkpoints.covered_seq)
+        executed = self._database.all("trainer.executed", model_id=self.lease.model_id,
+                                      after_seq=self._checkpoints.covered_seq)
         while unit := next_unit(executed):
             executed = executed[len(unit):]
             self._execute(learner, unit)
@@ -161,9 +159,8 @@ class Lane:
             log.info("replayed operations %d to %d of %s", unit[0]["seq"], unit[-1]["seq"], self.lease.model_id)
 
     def _queued(self) -> list[Row]:
-        with self._database.transaction() as transaction:
-            transaction.run("trainer.expire_exports", model_id=self.lease.model_id)
-            return transaction.all("trainer.queued", model_id=self.lease.model_id)
+        self._database.run("trainer.expire_exports", model_id=self.lease.model_id)
+        return self._database.all("trainer.queued", model_id=self.lease.model_id)
 
     def _fail(self, unit: list[Row], problem: Exception) -> None:
         category = "user" if isinstance(problem, _USERS) else "server"

@@ -26,8 +26,7 @@ class Lease:
 
 def acquire(database: Database, owner: str, lease_s: float) -> Lease | None:
     """Lease the model whose oldest queued operation waits longest, or return None when there is none to lease."""
-    with database.transaction() as transaction:
-        row = transaction.one("trainer.lease_model", owner=owner, lease_s=lease_s)
+    row = database.one("trainer.lease_model", owner=owner, lease_s=lease_s)
     if row is None:
         return None
     return Lease(row["id"], row["tenant_id"], row["config"], row["snapshot_seq"], row["snapshot"], row["lease_epoch"])
@@ -35,8 +34,7 @@ def acquire(database: Database, owner: str, lease_s: float) -> Lease | None:
 
 def renew(database: Database, lease: Lease, lease_s: float) -> None:
     """Hold the lease for another `lease_s` seconds. Raises LeaseLost."""
-    with database.transaction() as transaction:
-        held = transaction.run("trainer.renew_lease", model_id=lease.model_id, epoch=lease.epoch, lease_s=lease_s)
+    held = database.run("trainer.renew_lease", model_id=lease.model_id, epoch=lease.epoch, lease_s=lease_s)
     if not held:
         raise LeaseLost(lease.model_id)
 

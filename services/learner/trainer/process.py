@@ -88,16 +88,14 @@ class Trainer:
 
     def _give_back(self, lane: Lane) -> None:
         del self._lanes[lane.lease.model_id]
-        with self._database.transaction() as transaction:
-            transaction.run("trainer.release_lease", model_id=lane.lease.model_id, epoch=lane.lease.epoch)
+        self._database.run("trainer.release_lease", model_id=lane.lease.model_id, epoch=lane.lease.epoch)
 
     def _release(self) -> None:
         for lane in list(self._lanes.values()):
             self._give_back(lane)
 
     def _forget_predecessor(self) -> None:
-        with self._database.transaction() as transaction:
-            transaction.run("trainer.forget_predecessor", owner=self._owner)
+        self._database.run("trainer.forget_predecessor", owner=self._owner)
 
     def _survive(self, work: Callable[[], None]) -> None:
         """Do `work`; while Postgres or the object store is away say so and come back after a while."""
@@ -115,12 +113,10 @@ class Trainer:
                 self._survive(partial(self._renew, lane))
 
     def _beat(self) -> None:
-        with self._database.transaction() as transaction:
-            transaction.run("workers.beat", id=self._owner, kind="trainer")
+        self._database.run("workers.beat", id=self._owner, kind="trainer")
 
     def _leave(self) -> None:
-        with self._database.transaction() as transaction:
-            transaction.run("workers.leave", id=self._owner)
+        self._database.run("workers.leave", id=self._owner)
 
     def _renew(self, lane: Lane) -> None:
         try:

@@ -58,9 +58,8 @@ def test_health_names_each_service(hone: Client) -> None:
 
 def test_health_knows_workers_by_their_heartbeat(hone: Client, database: Database, postgres: TestDatabase) -> None:
     silent_s = {"rollout-0": 0, "trainer-0": 25, "trainer-9": 3600}
-    with database.transaction() as transaction:
-        for name in silent_s:
-            transaction.run("workers.beat", id=name, kind=name.partition("-")[0])
+    for name in silent_s:
+        database.run("workers.beat", id=name, kind=name.partition("-")[0])
     with Connection.connect(postgres.owner_url) as connection:
         for name, seconds in silent_s.items():
             connection.execute("UPDATE workers SET heartbeat_at = now() - make_interval(secs => %s) WHERE id = %s",
@@ -69,9 +68,8 @@ def test_health_knows_workers_by_their_heartbeat(hone: Client, database: Databas
     assert found["rollout rollout-0"].startswith("reported ")
     assert "silent for 2" in found["trainer trainer-0"]
     assert not {"trainer trainer-9", "trainer", "rollout"} & found.keys()
-    with database.transaction() as transaction:
-        for name in silent_s:
-            transaction.run("workers.leave", id=name)
+    for name in silent_s:
+        database.run("workers.leave", id=name)
 
 
 def test_catalogs(hone: Client) -> None:

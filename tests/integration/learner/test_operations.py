@@ -55,9 +55,8 @@ def test_a_known_key_with_another_payload_is_refused_and_appends_nothing(
         append(transaction, run.tenant_id, run.model_id, [("a", "save", {"number": 0})])
     with pytest.raises(DedupeConflict, match="'a'"), database.transaction() as transaction:
         append(transaction, run.tenant_id, run.model_id, [("c", "save", {"number": 7}), ("a", "save", {"number": 1})])
-    with database.transaction() as transaction:
-        assert not transaction.all("driver.operations_by_key", tenant_id=run.tenant_id, model_id=run.model_id,
-                                   dedupe_keys=["c"])
+    assert not database.all("driver.operations_by_key", tenant_id=run.tenant_id, model_id=run.model_id,
+                            dedupe_keys=["c"])
 
 
 def test_a_run_has_one_holder_and_the_old_one_cannot_write(database: Database, postgres_owner_url: str) -> None:
@@ -65,8 +64,7 @@ def test_a_run_has_one_holder_and_the_old_one_cannot_write(database: Database, p
     first = leases.acquire(database, OWNER_A, lease_s=60)
     assert first is not None
     assert leases.acquire(database, OWNER_B, lease_s=60) is None
-    with database.transaction() as transaction:
-        transaction.run("driver.forget_predecessor", owner=OWNER_A)
+    database.run("driver.forget_predecessor", owner=OWNER_A)
     second = leases.acquire(database, OWNER_B, lease_s=60)
     assert second is not None
     assert (second.run_id, second.epoch) == (first.run_id, first.epoch + 1)

@@ -55,17 +55,15 @@ def database(postgres_url: str) -> Iterator[Database]:
 
 @pytest.fixture
 def run(postgres_owner_url: str, database: Database) -> RunRows:
-    with database.transaction() as transaction:
-        transaction.run("sinks.forget_others", names=[])
+    database.run("sinks.forget_others", names=[])
     return add_run(postgres_owner_url)
 
 
 @pytest.fixture
 def record(database: Database) -> Record:
     def make(run: RunRows, step: int) -> None:
-        with database.transaction() as transaction:
-            transaction.run("driver.record_metrics", run_id=run.run_id, tenant_id=run.tenant_id, step=step,
-                            names=["loss", "reward"], values=[step / 2, step / 4])
+        database.run("driver.record_metrics", run_id=run.run_id, tenant_id=run.tenant_id, step=step,
+                     names=["loss", "reward"], values=[step / 2, step / 4])
 
     return make
 
@@ -102,8 +100,7 @@ def held(postgres_url: str) -> bool:
 
 
 def unsent(database: Database, sink: str) -> list[Any]:
-    with database.transaction() as transaction:
-        return transaction.all("sinks.unsent", sink=sink, without=[], limit=100)
+    return database.all("sinks.unsent", sink=sink, without=[], limit=100)
 
 
 def drained(follower: Follower) -> None:
@@ -186,8 +183,7 @@ def test_a_sink_hears_that_a_run_has_ended(
     follower = follow(sink)
     drained(follower)
     assert (run.run_id, "succeeded") not in sink.ended
-    with database.transaction() as transaction:
-        transaction.run("driver.set_state", run_id=run.run_id, epoch=0, state="succeeded", reason=None)
+    database.run("driver.set_state", run_id=run.run_id, epoch=0, state="succeeded", reason=None)
     drained(follower)
     assert (run.run_id, "succeeded") in sink.ended
 
@@ -225,8 +221,7 @@ def test_a_process_killed_between_writing_and_forgetting_doubles_nothing(
         eventually(lambda: not unsent(database, name))
         record(run, 3)  # a hint wakes it
         eventually(lambda: not unsent(database, name))
-        with database.transaction() as transaction:
-            assert "sinks-0" in {row["id"] for row in transaction.all("workers.all") if row["kind"] == "sinks"}
+        assert "sinks-0" in {row["id"] for row in database.all("workers.all") if row["kind"] == "sinks"}
         again.terminate()
         assert again.wait(60) == 0
     finally:

@@ -1,15 +1,11 @@
--- name: foreign_group
--- One of the groups that is not this run's, if any.
-SELECT w.id FROM unnest(%(group_ids)s::bigint[]) AS w (id)
-LEFT JOIN groups g ON g.id = w.id AND g.run_id = %(run_id)s AND g.tenant_id = %(tenant_id)s
-WHERE g.id IS NULL LIMIT 1;
-
 -- name: stored
--- Every grade that these groups have by a grader.
-SELECT group_id, index, id, component, status, value, reasons, extracted, decided_by, cost_ms
-FROM grades
-WHERE group_id = ANY (%(group_ids)s::bigint[]) AND grader_hash = %(grader_hash)s
-  AND level = 'trajectory' AND position = 0 AND regrade_no = 0;
+-- Of each group whether it is this run's; with every grade that it has by a grader, or one row without a grade.
+SELECT w.id AS group_id, g.id IS NOT NULL AS own, t.index, t.id, t.component, t.status, t.value, t.reasons, t.extracted,
+    t.decided_by, t.cost_ms
+FROM unnest(%(group_ids)s::bigint[]) AS w (id)
+LEFT JOIN groups g ON g.id = w.id AND g.run_id = %(run_id)s AND g.tenant_id = %(tenant_id)s
+LEFT JOIN grades t ON t.group_id = g.id AND t.grader_hash = %(grader_hash)s
+    AND t.level = 'trajectory' AND t.position = 0 AND t.regrade_no = 0;
 
 -- name: add
 -- First result wins: what comes back is what was added, for the rest ask `stored`. Rows are inserted in one order
