@@ -45,9 +45,10 @@ class Ledger:
         group_ids = sorted({group_id for group_id, _ in keys})
         with outage.told():
             rows = await self._database.all("reward.stored", **account.names(), group_ids=group_ids)
-        foreign = next((row["group_id"] for row in rows if not row["own"]), None)
-        if foreign is not None:
-            raise NotFound(f"group {foreign}: not a group of run {account.run_id!r} of tenant {account.tenant_id!r}")
+        foreign = set(group_ids).difference(rows[0]["own"])
+        if foreign:
+            raise NotFound(f"group {min(foreign)}: not a group of run {account.run_id!r} "
+                           f"of tenant {account.tenant_id!r}")
         graded = [row for row in rows if row["id"] is not None]
         return {key: grade for key, grade in _grades(graded).items() if key in keys}
 

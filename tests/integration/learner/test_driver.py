@@ -23,6 +23,7 @@ def test_a_run_lost_while_it_is_failed_is_left_to_its_new_holder(
             database = Database(postgres_url)
             database.run("driver.forget_predecessor", owner=OWNER_A)
             assert leases.acquire(database, OWNER_B, lease_s=60)
+            database.close()
             raise ValueError("spoiled")
 
     monkeypatch.setattr(process, "Run", Spoiled)

@@ -1,10 +1,13 @@
 -- name: stored
--- Of each group whether it is this run's; with every grade that it has by a grader, or one row without a grade.
-SELECT w.id AS group_id, g.id IS NOT NULL AS own, t.index, t.id, t.component, t.status, t.value, t.reasons, t.extracted,
+-- Every grade that these groups have by a grader, each beside those of the groups that are this run's; these alone where
+-- there is no grade yet. Planned while tables are empty, a join on the id would walk through both for each group: they
+-- are looked up by all the ids at once.
+SELECT own.groups AS own, t.group_id, t.index, t.id, t.component, t.status, t.value, t.reasons, t.extracted,
     t.decided_by, t.cost_ms
-FROM unnest(%(group_ids)s::bigint[]) AS w (id)
-LEFT JOIN groups g ON g.id = w.id AND g.run_id = %(run_id)s AND g.tenant_id = %(tenant_id)s
-LEFT JOIN grades t ON t.group_id = g.id AND t.grader_hash = %(grader_hash)s
+FROM (
+    SELECT coalesce(array_agg(id), '{}') AS groups FROM groups
+    WHERE id = ANY (%(group_ids)s::bigint[]) AND run_id = %(run_id)s AND tenant_id = %(tenant_id)s) own
+LEFT JOIN grades t ON t.group_id = ANY (%(group_ids)s::bigint[]) AND t.grader_hash = %(grader_hash)s
     AND t.level = 'trajectory' AND t.position = 0 AND t.regrade_no = 0;
 
 -- name: add

@@ -1,0 +1,51 @@
+"""A run in its thousandth step, what is asked with every step, and what a plan looked at to answer it."""
+
+from typing import Any
+
+STEPS, PROMPTS, FEW = 1000, 4, 100
+ROWS = """
+SET session_replication_role = replica;
+INSERT INTO tenants (id, name) VALUES ('t', 't');
+INSERT INTO models (id, tenant_id, config) VALUES ('m', 't', '{}');
+INSERT INTO runs (id, tenant_id, name, spec, spec_sha, policy_model_id, deadline, state, lease_epoch)
+VALUES ('r', 't', 'r', '{"steps": 2000, "seed": 0}', '', 'm', now() + '1 day', 'running', 1);
+INSERT INTO groups (tenant_id, run_id, purpose, request_no, step, task, task_hash, n, sampling, model_id, deadline,
+                    state, oldest)
+SELECT 't', 'r', 'train', i, 1 + i / %(prompts)s, '{}', i::text, 8, '{}', 'm', now() + '1 day',
+       CASE WHEN i < %(prompts)s * %(steps)s THEN 'used' ELSE 'ready' END, i / %(prompts)s
+FROM generate_series(0, %(prompts)s * (%(steps)s + 1) - 1) i;
+INSERT INTO steps (run_id, tenant_id, n, epoch, state, plan, group_ids)
+SELECT 'r', 't', n, 1, 'committed', '{}', '{}' FROM generate_series(1, %(steps)s) n;
+INSERT INTO versions (id, tenant_id, model_id, seq, number, manifest, weights_deleted_at)
+SELECT 'v' || n, 't', 'm', n, n, '{}', CASE WHEN n < %(steps)s - 4 THEN now() END FROM generate_series(0, %(steps)s) n;
+INSERT INTO operations (id, tenant_id, model_id, seq, dedupe_key, kind, payload, payload_sha, deadline, state)
+SELECT n::text, 't', 'm', n, n::text, 'save', '{}', '', now(), 'done' FROM generate_series(1, 3 * %(steps)s) n;
+INSERT INTO metrics (run_id, tenant_id, step, name, value)
+SELECT 'r', 't', n, name, n FROM generate_series(1, %(steps)s) n, unnest(ARRAY['a', 'b', 'reward/mean']) name;
+INSERT INTO grades (tenant_id, run_id, group_id, index, grader_hash, status, value)
+SELECT 't', 'r', g.id, i, 'h', 'ok', 1 FROM groups g, generate_series(0, 1) i;
+SET session_replication_role = origin
+"""
+ASKED: dict[str, dict[str, Any]] = {
+    "driver.overview": {"run_id": "r", "epoch": 1},
+    "driver.group_counts": {"run_id": "r"},
+    "driver.expired": {"run_id": "r"},
+    "driver.expire_groups": {"run_id": "r", "oldest": 0},
+    "driver.ready_samples": {"run_id": "r", "purpose": "train", "kind": "generate", "step": STEPS + 1},
+    "trainer.queued": {"model_id": "m"},
+    "trainer.step_plan": {"run_id": "r", "n": STEPS},
+    "trainer.newest_version": {"model_id": "m"},
+    "trainer.outdated_versions": {"model_id": "m", "newest": STEPS, "keep": 4, "checkpoint_every": 0},
+    "rollout.claim": {"owner": "w", "count": 64, "lease_s": 30.0},
+    "reward.stored": {"tenant_id": "t", "run_id": "r", "grader_hash": "h", "group_ids": list(range(1, PROMPTS + 1))},
+    "gateway.run": {"run_id": "r"},
+}
+
+
+def looked_at(node: dict[str, Any]) -> float:
+    """Return the rows that a plan's scans and joins took in their hands, those that they let fall again too."""
+    own = 0.0
+    if "Relation Name" in node and node["Node Type"] != "ModifyTable":
+        own = node["Actual Rows"] + node.get("Rows Removed by Filter", 0)
+    own += node.get("Rows Removed by Join Filter", 0)
+    return own * node["Actual Loops"] + sum(map(looked_at, node.get("Plans", [])))
