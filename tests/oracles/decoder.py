@@ -69,9 +69,9 @@ def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 
 def mix(query: Tensor, key: Tensor, value: Tensor, batch: MicroBatch) -> Tensor:
     mask = torch.full((len(query), len(query)), -torch.inf)
-    for start, length, context, before in batch.spans.tolist():
+    for start, length, first, before in batch.spans.tolist():
         own = slice(start, start + length)
-        mask[own, context:context + before] = 0
+        mask[own, batch.behind[first:first + before]] = 0
         mask[own, own] = torch.full((length, length), -torch.inf).triu(1)
     q, k, v = (states.transpose(0, 1)[None] for states in (query, key, value))
     mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, enable_gqa=query.shape[1] != key.shape[1])

@@ -270,7 +270,7 @@ WORK = Group("Time and storage", (), {
     "storage/read_s": Metric(
         "Reading", "s", "Time to read the step's plan and samples, a part of forward and backward."),
     "forward_tokens": Metric(
-        "Computed tokens", "tokens", "Tokens that went through the model; prompts and equal answers of a group once."),
+        "Computed tokens", "tokens", "Tokens that went through the model; what rows of a group begin with alike once."),
 })
 
 OTHER = Group("Other", (), {})

@@ -27,19 +27,21 @@ class Layout:
     """Which of N flat tokens see which, as it is computed; made once for all layers."""
 
     near: Ints  # [P, 4], spans that the loops take
+    behind: Ints  # [S], places of what spans see before their own
     far: list[tuple[Tensor, Tensor, Tensor | None]]  # of each bucket: queries [R, L], keys [R, S], additive mask
     restore: Tensor | None  # [N], each token's place behind one another's outputs; None: all are the loops'
 
 
-def laid_out(spans: Ints, tokens: int, device: torch.device) -> Layout:
-    """Return how `tokens` flat tokens with these spans [P, 4] are computed on a device."""
+def laid_out(spans: Ints, behind: Ints, tokens: int, device: torch.device) -> Layout:
+    """Return how `tokens` flat tokens with these spans [P, 4], and what those see [S], are computed on a device."""
     near = (spans[:, 1] + spans[:, 3] <= NEAR) & (device.type == "cpu")
     if near.all():
-        return Layout(spans, [], None)
-    buckets, places = padded(spans[~near], tokens)
+        return Layout(spans, behind, [], None)
+    buckets, places = padded(spans[~near], behind, tokens)
     own = np.arange(tokens) if near.any() else np.zeros(tokens, np.int64)
     restore = np.where(places < 0, own, places + (tokens if near.any() else 0))
-    return Layout(spans[near], [_placed(bucket, device) for bucket in buckets], torch.from_numpy(restore).to(device))
+    far = [_placed(bucket, device) for bucket in buckets]
+    return Layout(spans[near], behind, far, torch.from_numpy(restore).to(device))
 
 
 def attend(query: Tensor, key: Tensor, value: Tensor, layout: Layout) -> Tensor:
@@ -49,7 +51,7 @@ def attend(query: Tensor, key: Tensor, value: Tensor, layout: Layout) -> Tensor:
     """
     parts: list[Tensor] = []
     if len(layout.near):
-        parts.append(_Near.apply(query, key, value, layout.near))  # type: ignore[no-untyped-call]
+        parts.append(_Near.apply(query, key, value, layout.near, layout.behind))  # type: ignore[no-untyped-call]
     if layout.far:
         queries, keys, masks = zip(*layout.far, strict=True)
         states = zip(gather(query, queries), gather(key, keys), gather(value, keys), masks, strict=True)
@@ -76,11 +78,11 @@ def _mixed(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Te
 
 class _Near(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, query: Tensor, key: Tensor, value: Tensor, spans: Ints) -> Tensor:
+    def forward(ctx: Any, query: Tensor, key: Tensor, value: Tensor, spans: Ints, behind: Ints) -> Tensor:
         out, logs = torch.zeros_like(query), query.new_empty(query.shape[:2])
-        attention(query.shape[2])(*_arrays(query, key, value), spans, *_arrays(out, logs))
+        attention(query.shape[2])(*_arrays(query, key, value), spans, behind, *_arrays(out, logs))
         ctx.save_for_backward(query, key, value, out, logs)
-        ctx.spans = spans
+        ctx.spans = spans, behind
         return out.flatten(1)
 
     @staticmethod
@@ -89,8 +91,8 @@ class _Near(torch.autograd.Function):
         gradient = gradients[0].contiguous().view_as(out)
         found = [torch.zeros_like(states) for states in (query, key, value)]
         attention_gradient(query.shape[2])(
-            *_arrays(gradient, query, key, value), ctx.spans, *_arrays(out, logs, *found))
-        return (*found, None)
+            *_arrays(gradient, query, key, value), *ctx.spans, *_arrays(out, logs, *found))
+        return (*found, None, None)
 
 
 def _arrays(*tensors: Tensor) -> tuple[Any, ...]:

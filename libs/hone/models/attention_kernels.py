@@ -1,8 +1,9 @@
 """Attention over spans of flat tokens and its gradient, compiled for this machine: nothing is gathered or padded.
 
-A span is (start, length, context, before): its tokens, from `start` on, see the `before` tokens from `context` on and
-those of the span up to themselves. Four tokens are taken at a time, so that what they see is read once for all four,
-and a sum is in the same order whatever else stands in the arrays. float32 throughout; a head's width is compiled in.
+A span is (start, length, first, before): its tokens, from `start` on, see those at `before` of the places `behind`,
+from `first` on, and those of the span up to themselves. Four tokens are taken at a time, so that what they see is read
+once for all four, and a sum is in the same order whatever else stands in the arrays. float32 throughout; a head's width
+is compiled in.
 """
 
 from collections.abc import Callable
@@ -26,22 +27,25 @@ _ROWS = 4
 def attention(width: int) -> Attend:
     """Return attention for heads of this width.
 
-    It is called with queries [N, H, width], keys and values [N, K, width], spans [P, 4], and where it writes what each
-    token and head mixes [N, H, width] and the log of the sum of what its scores are raised to [N, H].
+    It is called with queries [N, H, width], keys and values [N, K, width], spans [P, 4], what is `behind` them [S], and
+    where it writes what each token and head mixes [N, H, width] and the log of the sum of what its scores are raised to
+    [N, H].
     """
     whole, scale = width + -width % _ROWS, np.float32(width ** -0.5)
 
     @njit(**OPTIONS)
-    def attend(query: Floats, key: Floats, value: Floats, spans: Places, out: Floats, logs: Floats) -> None:
+    def attend(
+        query: Floats, key: Floats, value: Floats, spans: Places, behind: Places, out: Floats, logs: Floats
+    ) -> None:
         most, group = (spans[:, 1] + spans[:, 3]).max(), query.shape[1] // key.shape[1]
         keys, values = np.zeros((whole, most), np.float32), np.empty((most, width), np.float32)
         asked, scores = np.zeros((_ROWS, whole), np.float32), np.empty((_ROWS, most), np.float32)
         mixed, powers = np.empty((_ROWS, width), np.float32), np.empty(most, np.int32)
         for span in range(len(spans)):
-            start, length, context, before = spans[span, 0], spans[span, 1], spans[span, 2], spans[span, 3]
+            start, length, before = spans[span, 0], spans[span, 1], spans[span, 3]
             for own in range(key.shape[1]):
-                _stand(key, own, start, length, context, before, width, keys)
-                _lie(value, own, start, length, context, before, width, values)
+                _stand(key, own, spans[span], behind, width, keys)
+                _lie(value, own, spans[span], behind, width, values)
                 for head in range(own * group, (own + 1) * group):
                     for first in range(0, length, _ROWS):
                         count, seen = min(_ROWS, length - first), before + min(first + _ROWS, length)
@@ -70,8 +74,8 @@ def attention_gradient(width: int) -> Attend:
 
     @njit(**OPTIONS)
     def attend_gradient(
-        gradient: Floats, query: Floats, key: Floats, value: Floats, spans: Places, out: Floats, logs: Floats,
-        for_query: Floats, for_key: Floats, for_value: Floats,
+        gradient: Floats, query: Floats, key: Floats, value: Floats, spans: Places, behind: Places, out: Floats,
+        logs: Floats, for_query: Floats, for_key: Floats, for_value: Floats,
     ) -> None:
         most, group = (spans[:, 1] + spans[:, 3]).max(), query.shape[1] // key.shape[1]
         keys, values = np.zeros((whole, most), np.float32), np.zeros((whole, most), np.float32)
@@ -81,11 +85,11 @@ def attention_gradient(width: int) -> Attend:
         scores, slopes = np.empty((_ROWS, most), np.float32), np.empty((_ROWS, most), np.float32)
         back, powers = np.empty((_ROWS, width), np.float32), np.empty(most, np.int32)
         for span in range(len(spans)):
-            start, length, context, before = spans[span, 0], spans[span, 1], spans[span, 2], spans[span, 3]
+            start, length, before = spans[span, 0], spans[span, 1], spans[span, 3]
             for own in range(key.shape[1]):
-                _stand(key, own, start, length, context, before, width, keys)
-                _stand(value, own, start, length, context, before, width, values)
-                _lie(key, own, start, length, context, before, width, lying)
+                _stand(key, own, spans[span], behind, width, keys)
+                _stand(value, own, spans[span], behind, width, values)
+                _lie(key, own, spans[span], behind, width, lying)
                 for_keys[:before + length] = ZERO
                 for_values[:before + length] = ZERO
                 for head in range(own * group, (own + 1) * group):
@@ -106,44 +110,44 @@ def attention_gradient(width: int) -> Attend:
                                 for_query[start + first + row, head, place] = back[row, place] * scale
                         _spread(slopes, asked, width, seen, for_keys)
                         _spread(scores, given, width, seen, for_values)
-                _give(for_keys, own, start, length, context, before, width, for_key)
-                _give(for_values, own, start, length, context, before, width, for_value)
+                _give(for_keys, own, spans[span], behind, width, for_key)
+                _give(for_values, own, spans[span], behind, width, for_value)
 
     compiled: Attend = attend_gradient
     return compiled
 
 
 @njit(**INLINED)
-def _stand(entries: Floats, head: int, start: int, length: int, context: int, before: int, width: int,
-           columns: Floats) -> None:
+def _stand(entries: Floats, head: int, span: Places, behind: Places, width: int, columns: Floats) -> None:
     """Write what a span sees of a head to `columns` [width, seen]."""
+    start, length, first, before = span
     for place in range(before):
         for part in range(width):
-            columns[part, place] = entries[context + place, head, part]
+            columns[part, place] = entries[behind[first + place], head, part]
     for place in range(length):
         for part in range(width):
             columns[part, before + place] = entries[start + place, head, part]
 
 
 @njit(**INLINED)
-def _lie(entries: Floats, head: int, start: int, length: int, context: int, before: int, width: int,
-         rows: Floats) -> None:
+def _lie(entries: Floats, head: int, span: Places, behind: Places, width: int, rows: Floats) -> None:
     """Write what a span sees of a head to `rows` [seen, width]."""
+    start, length, first, before = span
     for place in range(before):
         for part in range(width):
-            rows[place, part] = entries[context + place, head, part]
+            rows[place, part] = entries[behind[first + place], head, part]
     for place in range(length):
         for part in range(width):
             rows[before + place, part] = entries[start + place, head, part]
 
 
 @njit(**INLINED)
-def _give(rows: Floats, head: int, start: int, length: int, context: int, before: int, width: int,
-          entries: Floats) -> None:
+def _give(rows: Floats, head: int, span: Places, behind: Places, width: int, entries: Floats) -> None:
     """Add `rows` [seen, width] to what a span sees of a head."""
+    start, length, first, before = span
     for place in range(before):
         for part in range(width):
-            entries[context + place, head, part] += rows[place, part]
+            entries[behind[first + place], head, part] += rows[place, part]
     for place in range(length):
         for part in range(width):
             entries[start + place, head, part] += rows[before + place, part]

@@ -41,7 +41,8 @@ class PackedDecoder(nn.Module):
         size = self.architecture.head_dim
         exponents = torch.arange(0, size, 2, dtype=torch.int64, device=self._device).float() / size
         angles = self._tiled(batch.positions).float()[:, None] * (1.0 / self.architecture.rope_theta**exponents)
-        return Shared(angles.cos(), angles.sin(), laid_out(batch.spans, len(angles), self._device), adapted)
+        layout = laid_out(batch.spans, batch.behind, len(angles), self._device)
+        return Shared(angles.cos(), angles.sin(), layout, adapted)
 
     def _tiled(self, array: Ints) -> Tensor:
         """Return an array of a micro-batch filled up with zeros: places and tokens that are real and read by nobody."""

@@ -1,29 +1,26 @@
 """Micro-batches: rows as flat, un-padded token arrays, what a group says twice packed once. numpy only.
 
-Rows of one group with the same prompt form a tree: the prompt's tokens stand once, each completion attends to them
-and to itself, and its positions go on from the prompt's end. Equal completions stand once as well: what they predict is
-the same, and each of them has its own share in the gradient. A completion's last token is no input: it predicts nothing
-that trains.
+Rows of one group form a tree: tokens that rows begin with alike, a prompt or an answer's first words, stand once, and
+what goes on apart attends to them and to itself, its positions going on from there. Where a token that stands once
+predicts for several rows, each has its own share in the gradient. A completion's last token is no input: it predicts
+nothing that trains.
 """
 
 import math
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
 
 import numpy as np
 
 from hone.trajectory.packing import Batch, Flags, Floats, Ints, Row
+from hone.trajectory.trees import Inputs, Tree, inputs_of
 
 _FEW = 512
 """Input tokens that are not worth cutting."""
 
 _ID_BITS = 32
 """Of a token id, at most."""
-
-_Piece: TypeAlias = tuple[int, tuple[int, ...], tuple[int, ...]]
-"""What stands once: of a group, a prompt, or the inputs of a completion behind it; a prompt has () there."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +29,8 @@ class MicroBatch:
 
     ids: Ints  # [N]
     positions: Ints  # [N]
-    spans: Ints  # [P, 4]: start, length, start of the context that it sees, length of that; a span sees itself causally
+    spans: Ints  # [P, 4]: start, length, first of `behind` that it sees, how many of them; it sees itself causally
+    behind: Ints  # [S], places of the tokens that spans see before their own, one span's after another's
     predicting: Ints  # [M], place of the input token whose output predicts the target
     targets: Ints  # [M]
     trajectory: Ints  # [M], place in the batch
@@ -47,68 +45,48 @@ class MicroBatch:
         return first, which
 
 
-@dataclass
-class _Builder:
-    """A micro-batch in the making; spans are (start, length, context start, context length)."""
+@dataclass(frozen=True)
+class _Piece:
+    """Trajectories of one group that are computed together, by their places in the batch."""
 
-    ids: list[int] = field(default_factory=list)
-    positions: list[int] = field(default_factory=list)
-    spans: list[tuple[int, int, int, int]] = field(default_factory=list)
-    starts: dict[_Piece, int] = field(default_factory=dict)
-    predicting: list[int] = field(default_factory=list)
-    targets: list[int] = field(default_factory=list)
-    trajectory: list[int] = field(default_factory=list)
-    token: list[int] = field(default_factory=list)
-    logp_sample: list[float] = field(default_factory=list)
-
-    def cost(self, group: int, rows: Iterable[Row]) -> int:
-        """Count the input tokens that `rows` would add."""
-        pieces = {piece for row in rows for piece in _pieces(group, row)} - self.starts.keys()
-        return sum(len(inputs or prompt) for _, prompt, inputs in pieces)
-
-    def add(self, group: int, trajectory: int, rows: Iterable[Row], first_token: int) -> None:
-        """Append the rows of a trajectory, whose trained tokens start at `first_token` of the step."""
-        for row in rows:
-            self._add_row(group, row)
-            count = len(row.trained)
-            self.trajectory += [trajectory] * count
-            self.token += range(first_token, first_token + count)
-            self.logp_sample += row.logp_sample
-            first_token += count
-
-    def _add_row(self, group: int, row: Row) -> None:
-        context, start = (self._start(piece) for piece in _pieces(group, row))
-        last = context + len(row.prompt) - 1
-        self.predicting += [start + place - 1 if place else last for place in row.trained]
-        self.targets += [row.response[place] for place in row.trained]
-
-    def _start(self, piece: _Piece) -> int:
-        """Return where a piece's tokens begin: behind all others if they did not stand yet. A prompt comes first."""
-        if piece not in self.starts:
-            (group, prompt, inputs), start = piece, len(self.ids)
-            added, before = inputs or prompt, len(prompt) if inputs else 0
-            self.spans.append((start, len(added), self.starts.get((group, prompt, ()), start), before))
-            self.ids += added
-            self.positions += range(before, before + len(added))
-            self.starts[piece] = start
-        return self.starts[piece]
-
-    def build(self) -> MicroBatch:
-        """Return the finished micro-batch."""
-        return MicroBatch(
-            np.array(self.ids, np.int64), np.array(self.positions, np.int64), np.array(self.spans, np.int64),
-            np.array(self.predicting, np.int64), np.array(self.targets, np.int64),
-            np.array(self.trajectory, np.int64), np.array(self.token, np.int64), np.array(self.logp_sample, np.float64),
-        )
+    places: list[int]
+    tree: Tree
 
 
-def _pieces(group: int, row: Row) -> tuple[_Piece, _Piece]:
-    return (group, row.prompt, ()), (group, row.prompt, tuple(row.response[:-1]))
+@dataclass(frozen=True)
+class _Standing:
+    """The input tokens of a micro-batch, and where each row's stand."""
+
+    ids: list[Ints]
+    positions: list[Ints]
+    spans: list[tuple[int, int, int, int]]
+    behind: list[Ints]
+    paths: list[dict[Inputs, Ints]]  # of each piece: the places of a row's inputs
+
+    @classmethod
+    def of(cls, pieces: Sequence[_Piece]) -> "_Standing":
+        """Let each branch begin behind all others."""
+        standing, size, seen = cls([], [], [], [], [{} for _ in pieces]), 0, 0
+        for piece, paths in zip(pieces, standing.paths, strict=True):
+            path = np.empty(0, np.int64)
+            for branch in piece.tree.branches:
+                length = len(branch.ids) - branch.shared
+                standing.behind.append(path[:branch.shared])
+                path = np.concatenate([path[:branch.shared], np.arange(size, size + length)])
+                paths[branch.inputs] = path
+                if length:
+                    standing.spans.append((size, length, seen, branch.shared))
+                standing.ids.append(branch.ids[branch.shared:])
+                standing.positions.append(np.arange(branch.shared, len(branch.ids)))
+                size, seen = size + length, seen + branch.shared
+        return standing
 
 
 def nothing() -> MicroBatch:
     """Return a micro-batch of one input token that trains nothing: what is computed to keep others company."""
-    return _Builder(ids=[0], positions=[0], spans=[(0, 1, 0, 0)]).build()
+    none = np.empty(0, np.int64)
+    return MicroBatch(np.zeros(1, np.int64), np.zeros(1, np.int64), np.array([[0, 1, 0, 0]]), none, none, none, none,
+                      none, np.empty(0))
 
 
 def cut(batch: Batch, kept: Flags, budget: int, ranks: int = 1) -> Iterator[MicroBatch]:
@@ -118,22 +96,18 @@ def cut(batch: Batch, kept: Flags, budget: int, ranks: int = 1) -> Iterator[Micr
     those that are computed side by side end together. A group stays together where it fits; a trajectory always does,
     even beyond the budget. The cut depends on the arguments alone, and is the same for one rank as for two.
     """
-    groups = [(group, _cost(_Builder(), batch, group)) for group in _groups(batch, kept)]
-    size = _like_size(sum(cost for _, cost in groups), budget, math.lcm(2, ranks))
-    builder, offsets, taken, closed = _Builder(), batch.offsets.tolist(), 0, 0
-    for group, cost in groups:
-        if builder.ids and (len(builder.ids) + cost > budget or taken + cost / 2 > (closed + 1) * size):
-            yield builder.build()
-            builder, closed = _Builder(), closed + 1
-        for place in group:
-            number, rows = int(batch.group[place]), batch.rows[place]
-            if builder.ids and len(builder.ids) + builder.cost(number, rows) > budget:
-                yield builder.build()
-                builder, closed = _Builder(), closed + 1
-            builder.add(number, place, rows, offsets[place])
-        taken += cost
-    if builder.ids:
-        yield builder.build()
+    pieces = [piece for places in _groups(batch, kept) for piece in _pieces(batch, places, budget)]
+    part = _like_size(sum(piece.tree.size for piece in pieces), budget, math.lcm(2, ranks))
+    together, size, taken, closed = list[_Piece](), 0, 0, 0
+    for piece in pieces:
+        more = piece.tree.size
+        if together and (size + more > budget or taken + more / 2 > (closed + 1) * part):
+            yield _built(batch, together)
+            together, size, closed = [], 0, closed + 1
+        together.append(piece)
+        size, taken = size + more, taken + more
+    if together:
+        yield _built(batch, together)
 
 
 def _like_size(tokens: int, budget: int, together: int) -> float:
@@ -147,5 +121,45 @@ def _groups(batch: Batch, kept: Flags) -> Iterator[list[int]]:
     yield from (part.tolist() for part in np.split(places, edges) if len(part))
 
 
-def _cost(builder: _Builder, batch: Batch, group: list[int]) -> int:
-    return builder.cost(int(batch.group[group[0]]), [row for place in group for row in batch.rows[place]])
+def _pieces(batch: Batch, places: list[int], budget: int) -> Iterator[_Piece]:
+    """Yield a group whole where it fits; else as many trajectories at a time as surely do, at least one."""
+    whole = _piece(batch, places)
+    if whole.tree.size <= budget:
+        yield whole
+        return
+    first, size, prompts = 0, 0, set[tuple[int, ...]]()
+    for number, place in enumerate(places):
+        if number > first and size + _most(batch.rows[place], prompts) > budget:
+            yield _piece(batch, places[first:number])
+            first, size, prompts = number, 0, set()
+        size += _most(batch.rows[place], prompts)
+        prompts |= {row.prompt for row in batch.rows[place]}
+    yield _piece(batch, places[first:])
+
+
+def _piece(batch: Batch, places: list[int]) -> _Piece:
+    return _Piece(places, Tree([row for place in places for row in batch.rows[place]]))
+
+
+def _most(rows: list[Row], prompts: set[tuple[int, ...]]) -> int:
+    """Return the input tokens that rows add at most where `prompts` stand."""
+    return sum(len(inputs_of(row)) - (len(row.prompt) if row.prompt in prompts else 0) for row in rows)
+
+
+def _built(batch: Batch, pieces: Sequence[_Piece]) -> MicroBatch:
+    standing = _Standing.of(pieces)
+    members = [(place, paths) for piece, paths in zip(pieces, standing.paths, strict=True) for place in piece.places]
+    rows = [(row, paths[inputs_of(row)]) for place, paths in members for row in batch.rows[place]]
+    firsts, counts = batch.offsets.tolist(), batch.tokens.tolist()
+    return MicroBatch(
+        ids=_joined(standing.ids), positions=_joined(standing.positions), spans=np.array(standing.spans, np.int64),
+        behind=_joined(standing.behind),
+        predicting=_joined([path[np.array(row.trained) + len(row.prompt) - 1] for row, path in rows]),
+        targets=_joined([np.array(row.response)[row.trained] for row, _ in rows]),
+        trajectory=_joined([np.full(counts[place], place) for place, _ in members]),
+        token=_joined([np.arange(firsts[place], firsts[place] + counts[place]) for place, _ in members]),
+        logp_sample=np.array([value for row, _ in rows for value in row.logp_sample], np.float64))
+
+
+def _joined(parts: list[Ints]) -> Ints:
+    return np.concatenate(parts) if parts else np.empty(0, np.int64)

@@ -37,13 +37,13 @@ def _heads(numbers: np.random.Generator) -> list[Floats]:
 
 
 def _attention(numbers: np.random.Generator) -> list[Floats]:
-    spans = np.array([[0, 9, 0, 0], [9, 13, 0, 9], [22, 15, 0, 9]])
+    spans, behind = np.array([[0, 9, 0, 0], [9, 13, 0, 9], [22, 15, 9, 11]]), np.array([*range(9), *range(11)])
     query, gradient = numbers.standard_normal((2, ROWS, HEADS, SIZE), np.float32)
     key, value = numbers.standard_normal((2, ROWS, KV_HEADS, SIZE), np.float32)
     out, logs = np.empty_like(query), np.empty((ROWS, HEADS), np.float32)
     found = [query * 0, key * 0, value * 0]
-    attention_kernels.attention(SIZE)(query, key, value, spans, out, logs)
-    attention_kernels.attention_gradient(SIZE)(gradient, query, key, value, spans, out, logs, *found)
+    attention_kernels.attention(SIZE)(query, key, value, spans, behind, out, logs)
+    attention_kernels.attention_gradient(SIZE)(gradient, query, key, value, spans, behind, out, logs, *found)
     return [out, logs, *found]
 
 

@@ -40,6 +40,26 @@ def test_equal_completions_stand_once_and_each_has_its_predictions():
     assert micro.token.tolist() == list(range(11))
 
 
+def test_what_answers_begin_with_stands_once_and_predicts_for_each():
+    completions = [[4, 5, 6, 7], [4, 5, 8, 9], [4, 4, 4, 4]]
+    samples = [trajectory(0, index, call([1, 2], ids)) for index, ids in enumerate(completions)]
+    _, [micro] = cuts((plan({0: [1.0, 0.0, 0.5]}), samples))
+    assert micro.ids.tolist() == [1, 2, 4, 4, 4, 5, 6, 8]
+    assert micro.positions.tolist() == [0, 1, 2, 3, 4, 3, 4, 4]
+    assert micro.predicting.tolist() == [1, 2, 5, 6, 1, 2, 5, 7, 1, 2, 3, 4]
+    assert micro.targets.tolist() == [4, 5, 6, 7, 4, 5, 8, 9, 4, 4, 4, 4]
+    assert seen(micro) == [[0], [0, 1], [0, 1, 2], [0, 1, 2, 3], [0, 1, 2, 3, 4], [0, 1, 2, 5], [0, 1, 2, 5, 6],
+                           [0, 1, 2, 5, 7]]
+
+
+def test_a_group_beyond_the_budget_is_cut_between_trajectories():
+    samples = [trajectory(0, index, call([1, 2], [index + 3] * 5)) for index in range(5)]
+    batch, found = cuts((plan({0: [1.0, 0.0, 0.5, 0.2, 0.1]}), samples), budget=10)
+    assert [sorted(set(micro.trajectory.tolist())) for micro in found] == [[0, 1], [2, 3], [4]]
+    assert [len(micro.ids) for micro in found] == [10, 10, 6]
+    assert np.concatenate([micro.token for micro in found]).tolist() == list(range(batch.tokens.sum()))
+
+
 def test_equal_predictions_are_told_apart_from_others():
     completions = [[4, 5, 6], [4, 5, 7], [4, 5, 6], [8], [9]]
     samples = [trajectory(0, index, call([1, 2], ids)) for index, ids in enumerate(completions)]
@@ -54,7 +74,7 @@ def test_equal_predictions_are_told_apart_from_others():
 def seen(micro):
     """For each flat token the places it attends to, as the buckets say."""
     outputs = []
-    buckets, restore = padded(micro.spans, len(micro.ids))
+    buckets, restore = padded(micro.spans, micro.behind, len(micro.ids))
     for bucket in buckets:
         (count, length), width = bucket.queries.shape, bucket.keys.shape[1]
         visible = np.tri(length, dtype=np.bool_) if bucket.visible is None else bucket.visible
