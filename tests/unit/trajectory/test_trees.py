@@ -54,7 +54,7 @@ def test_every_branch_goes_on_from_the_one_before(seed):
     source = random.Random(seed)
     rows = [row(source.choices([1, 2], k=source.randint(1, 4)), source.choices([1, 2, 3], k=source.randint(1, 9)))
             for _ in range(30)]
-    tree, before = Tree(rows), []
+    tree, before = Tree(rows), list[int]()
     for branch in tree.branches:
         assert list(branch.inputs) == branch.ids.tolist()
         assert branch.ids[:branch.shared].tolist() == before[:branch.shared]
