@@ -108,7 +108,9 @@ def test_gradients_and_weights_are_those_of_one_process(played: Path, name: str,
         found, wanted = load((ours / "snapshot" / path.name).read_bytes()), load(path.read_bytes())
         assert any(key.startswith("gradient.") for key in wanted) or name == "every group skipped"
         for key, expected in wanted.items():
-            torch.testing.assert_close(found[key], expected, atol=1e-6, rtol=1e-3, msg=key)
+            # Sums are taken in another order: they differ by a share of their largest terms.
+            atol = max(1e-6, 1e-4 * float(expected.abs().max()))
+            torch.testing.assert_close(found[key], expected, atol=atol, rtol=1e-3, msg=key)
     # Adam makes a full step of a gradient that is all but zero: a weight may differ by more than rounding.
     for path in trained(theirs):
         assert_close((ours / path.name).read_bytes(), path.read_bytes(), 2e-5)
