@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from hone.models.adapter import Lora
 from hone.models.architecture import Architecture
 from hone.models.attention import Layout, attend
-from hone.models.linear import linear
-from hone.models.policy_operators import gated, heads, rms_norm
+from hone.models.linear import linear, linear_plus
+from hone.models.policy_operators import gated, heads, rms_norm, taken
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,8 @@ class Norm(Weight):
         super().__init__(size)
         self._eps = eps
 
-    def forward(self, hidden: Tensor) -> Tensor:
-        """Return hidden [N, size] normed."""
+    def forward(self, hidden: Tensor) -> tuple[Tensor, Tensor]:
+        """Return hidden [N, size], and normed: whoever goes on with both should take both from here."""
         return rms_norm(hidden, self.weight, self._eps)
 
 
@@ -60,6 +60,11 @@ class Projection(Weight):
     def forward(self, hidden: Tensor, adapted: bool) -> Tensor:
         """Return hidden [N, in] through a projection without bias, [N, out]."""
         plain, added = linear(hidden, self.weight), self.added(hidden, adapted)
+        return plain if added is None else plain + added
+
+    def plus(self, hidden: Tensor, summand: Tensor, adapted: bool) -> Tensor:
+        """Return summand [N, out] and, added to it, hidden [N, in] through a projection without bias."""
+        plain, added = linear_plus(hidden, self.weight, summand), self.added(hidden, adapted)
         return plain if added is None else plain + added
 
     def added(self, hidden: Tensor, adapted: bool) -> Tensor | None:
@@ -82,12 +87,14 @@ class Attention(nn.Module):
         if shape.qk_norm:
             self.q_norm, self.k_norm = Weight(shape.head_dim), Weight(shape.head_dim)
 
-    def forward(self, hidden: Tensor, shared: Shared) -> Tensor:
-        """Return what attention adds to hidden [N, hidden]."""
-        states = heads(self._stacked(hidden, shared.adapted), self._norms(hidden), shared.cos, shared.sin,
-                       self._shape.norm_eps, self._shape.kv_heads)
-        projected: Tensor = self.o_proj(attend(*states, shared.layout), shared.adapted)
-        return projected
+    def forward(
+        self, hidden: Tensor, normed: Tensor, shared: Shared, which: Tensor | None, wanted: Tensor | None
+    ) -> Tensor:
+        """Return the wanted tokens' states after attention, [M, hidden], as `Block.forward` has them."""
+        flat = taken(self._stacked(normed, shared.adapted), which)
+        states = heads(flat, self._norms(normed), shared.cos, shared.sin, self._shape.norm_eps, self._shape.kv_heads)
+        mixed = taken(attend(*states, shared.layout), wanted)
+        return self.o_proj.plus(mixed, taken(taken(hidden, which), wanted), shared.adapted)
 
     def _norms(self, hidden: Tensor) -> Tensor:
         """Return the norms of queries and keys, [heads + kv_heads, head_dim]; no rows where there are none."""
@@ -118,11 +125,10 @@ class FeedForward(nn.Module):
         self.up_proj = Projection("up_proj", shape.ffn, shape.hidden, lora)
         self.down_proj = Projection("down_proj", shape.hidden, shape.ffn, lora)
 
-    def forward(self, hidden: Tensor, adapted: bool) -> Tensor:
-        """Return what the layer adds to hidden [N, hidden]."""
-        gate, up = self.gate_proj(hidden, adapted), self.up_proj(hidden, adapted)
-        projected: Tensor = self.down_proj(gated(gate, up), adapted)
-        return projected
+    def forward(self, hidden: Tensor, normed: Tensor, adapted: bool) -> Tensor:
+        """Return hidden [N, hidden] and what the layer makes of it normed, added."""
+        gate, up = self.gate_proj(normed, adapted), self.up_proj(normed, adapted)
+        return self.down_proj.plus(gated(gate, up), hidden, adapted)
 
 
 class Block(nn.Module):
@@ -135,10 +141,17 @@ class Block(nn.Module):
         self.post_attention_layernorm = Norm(shape.hidden, shape.norm_eps)
         self.mlp = FeedForward(shape, lora)
 
-    def forward(self, hidden: Tensor, shared: Shared) -> Tensor:
-        """Return hidden [N, hidden] after this layer."""
-        hidden = hidden + self.self_attn(self.input_layernorm(hidden), shared)
-        after: Tensor = hidden + self.mlp(self.post_attention_layernorm(hidden), shared.adapted)
+    def forward(
+        self, hidden: Tensor, shared: Shared, which: Tensor | None = None, wanted: Tensor | None = None
+    ) -> Tensor:
+        """Return the states after this layer of the tokens `wanted` [M] (None: all N), [M, hidden].
+
+        `hidden` [U, hidden] are the states before it that differ; token n has that at `which[n]` (None: U is N, its
+        own). What depends on nothing but a token's state is computed once for each of them, and what only a token's own
+        output depends on for the wanted ones.
+        """
+        hidden = self.self_attn(*self.input_layernorm(hidden), shared, which, wanted)
+        after: Tensor = self.mlp(*self.post_attention_layernorm(hidden), shared.adapted)
         return after
 
 
@@ -151,13 +164,15 @@ class Decoder(nn.Module):
         self.layers = nn.ModuleList(Block(shape, lora) for _ in range(shape.layers))
         self.norm = Norm(shape.hidden, shape.norm_eps)
 
-    def forward(self, ids: Tensor, shared: Shared) -> Tensor:
-        """Return the final normed states of ids [N], [N, hidden]."""
+    def forward(self, ids: Tensor, which: Tensor, wanted: Tensor, shared: Shared) -> Tensor:
+        """Return the final normed states of the tokens `wanted` [M], [M, hidden]; token n is ids[which[n]], of U."""
         hidden = F.embedding(ids, self.embed_tokens.weight)
-        for layer in self.layers:
-            hidden = layer(hidden, shared)
-        normed: Tensor = self.norm(hidden)
-        return normed
+        last = len(self.layers) - 1
+        for number, layer in enumerate(self.layers):
+            hidden = layer(hidden, shared, None if number else which, wanted if number == last else None)
+        _, normed = self.norm(hidden)
+        made: Tensor = normed
+        return made
 
 
 def _parameter(*shape: int) -> nn.Parameter:

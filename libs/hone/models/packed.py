@@ -34,8 +34,11 @@ class PackedDecoder(nn.Module):
 
     def _predicting(self, batch: MicroBatch, adapted: bool, places: Ints | slice = slice(None)) -> Tensor:
         """Return the state that predicts each trained token at `places`, [M, hidden], filled up to whole tiles."""
-        states: Tensor = self.model(self._tiled(batch.ids), self._shared(batch, adapted))
-        return states.index_select(0, self._tiled(batch.predicting[places]))
+        ids, which = np.unique(np.pad(batch.ids, (0, -len(batch.ids) % _TILE)), return_inverse=True)
+        wanted, of_each = np.unique(batch.predicting[places], return_inverse=True)
+        states: Tensor = self.model(
+            self._tiled(ids), self._tensor(which), self._tiled(wanted), self._shared(batch, adapted))
+        return states.index_select(0, self._tiled(of_each))
 
     def _shared(self, batch: MicroBatch, adapted: bool) -> Shared:
         size = self.architecture.head_dim

@@ -20,11 +20,14 @@ def rms_norm(x: Floats, weight: Floats, eps: np.float32, out: Floats, scale: Flo
 
 
 @njit(**OPTIONS)
-def rms_norm_gradient(gradient: Floats, x: Floats, weight: Floats, scale: Floats, for_x: Floats,
+def rms_norm_gradient(direct: Floats, gradient: Floats, x: Floats, weight: Floats, scale: Floats, for_x: Floats,
                       for_weight: Floats) -> None:
-    """Write the gradient for `x` and add that for `weight`, given the one for the output, [N, size]."""
+    """Write the gradient for `x` and add that for `weight`, given those for `x` itself and for the output, [N, size].
+    """
     for row in range(len(x)):
         _norm_gradient(gradient[row], x[row], weight, scale[row], for_x[row], for_weight)
+        for place in range(x.shape[1]):
+            for_x[row, place] += direct[row, place]
 
 
 @njit(**OPTIONS)
@@ -103,6 +106,16 @@ def gated_gradient(gradient: Floats, gate: Floats, up: Floats, for_gate: Floats,
             slope = sigmoid[place] + silu * (ONE - sigmoid[place])
             for_up[row, place] = gradient[row, place] * silu
             for_gate[row, place] = gradient[row, place] * up[row, place] * slope
+
+
+@njit(**OPTIONS)
+def added(rows: Floats, places: NDArray[np.int64], out: Floats) -> None:
+    """Add each of `rows` [M, size] to that of `out` [N, size] at its place."""
+    size = rows.shape[1]
+    for row in range(len(rows)):
+        target = out[places[row]]
+        for place in range(size):
+            target[place] += rows[row, place]
 
 
 @njit(**INLINED)

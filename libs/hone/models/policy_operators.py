@@ -16,12 +16,15 @@ from hone.models import policy_kernels
 from hone.models.policy_kernels import Floats
 
 
-def rms_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
-    """Return x / sqrt(mean(x^2) + eps) * weight over the last dimension; x [N, size], weight [size]."""
+def rms_norm(x: Tensor, weight: Tensor, eps: float) -> tuple[Tensor, Tensor]:
+    """Return x, and x / sqrt(mean(x^2) + eps) * weight over the last dimension; x [N, size], weight [size].
+
+    Where what is returned as x is used instead of x, both gradients of x are one pass.
+    """
     if not _compiled(x):
-        return F.rms_norm(x, (x.shape[1],), weight, eps)
-    normed: Tensor = _RmsNorm.apply(x, weight, eps)  # type: ignore[no-untyped-call]
-    return normed
+        return x, F.rms_norm(x, (x.shape[1],), weight, eps)
+    same, normed = _RmsNorm.apply(x, weight, eps)  # type: ignore[no-untyped-call]
+    return same, normed
 
 
 def heads(
@@ -44,6 +47,16 @@ def gated(gate: Tensor, up: Tensor) -> Tensor:
         return F.silu(gate) * up
     product: Tensor = _Gated.apply(gate, up)  # type: ignore[no-untyped-call]
     return product
+
+
+def taken(rows: Tensor, places: Tensor | None) -> Tensor:
+    """Return rows [N, size] at `places` [M], [M, size], or as they are without places."""
+    if places is None:
+        return rows
+    if not _compiled(rows):
+        return rows.index_select(0, places)
+    found: Tensor = _Taken.apply(rows, places)  # type: ignore[no-untyped-call]
+    return found
 
 
 def gather(states: Tensor, places: Sequence[Tensor]) -> tuple[Tensor, ...]:
@@ -73,18 +86,18 @@ def _heads(
 
 class _RmsNorm(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, eps: float) -> Tensor:
+    def forward(ctx: Any, x: Tensor, weight: Tensor, eps: float) -> tuple[Tensor, Tensor]:
         out, scale = torch.empty_like(x), x.new_empty(len(x))
         policy_kernels.rms_norm(_array(x), _copy(weight), np.float32(eps), out.numpy(), scale.numpy())
         ctx.save_for_backward(x, weight, scale)
-        return out
+        return x, out
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None]:
         x, weight, scale = ctx.saved_tensors
         for_x, for_weight = torch.empty_like(x), torch.zeros_like(weight)
-        policy_kernels.rms_norm_gradient(_array(gradients[0]), _array(x), _copy(weight), scale.numpy(), for_x.numpy(),
-                                         for_weight.numpy())
+        policy_kernels.rms_norm_gradient(*map(_array, gradients), _array(x), _copy(weight), scale.numpy(),
+                                         for_x.numpy(), for_weight.numpy())
         return for_x, for_weight, None
 
 
@@ -125,6 +138,21 @@ class _Gated(torch.autograd.Function):
         for_gate, for_up = torch.empty_like(gate), torch.empty_like(up)
         policy_kernels.gated_gradient(_array(gradients[0]), _array(gate), _array(up), for_gate.numpy(), for_up.numpy())
         return for_gate, for_up
+
+
+class _Taken(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, rows: Tensor, places: Tensor) -> Tensor:
+        ctx.save_for_backward(places)
+        ctx.count = len(rows)
+        return rows.index_select(0, places)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
+        (gradient,), (places,) = gradients, ctx.saved_tensors
+        for_rows = gradient.new_zeros(ctx.count, gradient.shape[1])
+        policy_kernels.added(_array(gradient), places.numpy(), for_rows.numpy())
+        return for_rows, None
 
 
 class _Gather(torch.autograd.Function):

@@ -15,13 +15,14 @@ EPSILON = np.float32(1e-6)
 def training(numbers: np.random.Generator) -> list[Floats]:
     """Return what the trainer's loops write."""
     x, gradient, weight = (numbers.standard_normal(shape, np.float32) for shape in ((ROWS, SIZE), (ROWS, SIZE), SIZE))
-    out, for_x, gated, for_gate, for_up = (np.empty_like(x) for _ in range(5))
+    out, for_x, gated, for_gate, for_up, added = (np.zeros_like(x) for _ in range(6))
     scale, for_weight = np.empty(ROWS, np.float32), np.zeros_like(weight)
     policy_kernels.rms_norm(x, weight, EPSILON, out, scale)
-    policy_kernels.rms_norm_gradient(gradient, x, weight, scale, for_x, for_weight)
+    policy_kernels.rms_norm_gradient(x, gradient, x, weight, scale, for_x, for_weight)
     policy_kernels.gated(x, gradient, gated)
     policy_kernels.gated_gradient(gradient, x, out, for_gate, for_up)
-    return [out, scale, for_x, for_weight, gated, for_gate, for_up, *_heads(numbers), *_attention(numbers)]
+    policy_kernels.added(gradient, numbers.integers(0, ROWS, ROWS), added)
+    return [out, scale, for_x, for_weight, gated, for_gate, for_up, added, *_heads(numbers), *_attention(numbers)]
 
 
 def _heads(numbers: np.random.Generator) -> list[Floats]:

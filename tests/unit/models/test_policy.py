@@ -7,7 +7,7 @@ import pytest
 import torch
 import transformers
 
-from hone.models import adapter, architecture, packed, policy, toy
+from hone.models import adapter, architecture, linear, packed, policy, toy
 from hone.models.adapter import Lora
 from hone.models.checkpoint import Checkpoint
 from hone.models.policy import Adapter, Policy
@@ -24,6 +24,7 @@ FAMILIES = {
     "qwen3": ("Qwen3", {"num_key_value_heads": 2, "tie_word_embeddings": True}),
     "qwen3 untied": ("Qwen3", {"num_key_value_heads": 4, "tie_word_embeddings": False}),
     "qwen2": ("Qwen2", {"num_key_value_heads": 2, "tie_word_embeddings": True}),
+    "qwen3 of one layer": ("Qwen3", {"num_key_value_heads": 2, "tie_word_embeddings": True, "num_hidden_layers": 1}),
     "llama": ("Llama", {"num_key_value_heads": 1, "tie_word_embeddings": False, "rope_theta": 5000.0}),
 }
 
@@ -31,7 +32,7 @@ FAMILIES = {
 def stock(family, changes):
     """A transformers model with random weights and its config.json."""
     torch.manual_seed(0)
-    config = getattr(transformers, f"{family}Config")(**_SMALL, **changes)
+    config = getattr(transformers, f"{family}Config")(**{**_SMALL, **changes})
     model = getattr(transformers, f"{family}ForCausalLM")(config)
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter, std=0.3 if parameter.dim() > 1 else 1.0)
@@ -80,7 +81,9 @@ def test_the_packed_forward_is_the_plain_one(family, temperature, budget):
 
 @pytest.mark.parametrize("family", sorted(FAMILIES))
 @pytest.mark.parametrize("lora", [None, Lora(2, 4.0, ("q_proj", "down_proj"))], ids=["whole", "adapter"])
-def test_modules_compute_what_plain_functions_do(family, lora):
+@pytest.mark.parametrize("onednn", [True, False])
+def test_modules_compute_what_plain_functions_do(monkeypatch, family, lora, onednn):
+    monkeypatch.setattr(linear, "_ONEDNN", onednn)
     model, config = stock(*FAMILIES[family])
     shape = architecture.parse(config)
     tensors = {name: model.get_parameter(name).detach() for name in shape.shapes()}

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from hone.models.policy_operators import gated, gather, heads, rms_norm
+from hone.models.policy_operators import gated, gather, heads, rms_norm, taken
 
 Operator = Callable[..., Tensor | tuple[Tensor, ...]]
 
@@ -69,7 +69,18 @@ def test_what_is_gathered_more_than_once_gets_all_its_gradients() -> None:
     assert gradient.tolist() == [[1, 1], [12, 12], [0, 0], [1, 1]]
 
 
+def test_taken() -> None:
+    torch.manual_seed(0)
+    hold_to_torch(lambda rows: taken(rows, torch.tensor([4, 0, 4, 4, 2])), torch.randn(5, 33))
+    hold_to_torch(lambda rows: taken(rows, torch.empty(0, dtype=torch.int64)), torch.randn(5, 33))
+
+
+def test_without_places_all_rows_are_taken_as_they_are() -> None:
+    rows = torch.randn(5, 3)
+    assert taken(rows, None) is rows
+
+
 def test_what_is_not_a_number_stays_so() -> None:
     rows = torch.tensor([[1.0, torch.nan], [1.0, 2.0]])
-    assert rms_norm(rows, torch.ones(2), 1e-6).isnan().any(1).tolist() == [True, False]
+    assert rms_norm(rows, torch.ones(2), 1e-6)[1].isnan().any(1).tolist() == [True, False]
     assert gated(rows, torch.ones(2, 2)).isnan().any(1).tolist() == [True, False]
