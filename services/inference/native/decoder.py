@@ -15,7 +15,7 @@ from hone.models.architecture import Architecture
 from services.inference.native import kernels
 from services.inference.native.cache import Cache
 from services.inference.native.kernels import Floats, Places
-from services.inference.native.weights import Layer, Weights
+from services.inference.native.weights import Weights
 
 
 @dataclass(frozen=True)
@@ -40,11 +40,17 @@ class Decoder:
         """Use `weights` from the next pass on."""
         self._weights = weights
 
-    def hidden(self, cache: Cache, ids: Tensor, step: Pass) -> Tensor:
-        """Return the last hidden states [N, hidden] of tokens `ids` [N], before the final norm."""
-        hidden = self._weights.embedding[ids]
+    def hidden(self, cache: Cache, ids: Tensor, step: Pass, wanted: Tensor | None = None) -> Tensor:
+        """Return the last hidden states, before the final norm, of tokens `ids` [N] at `wanted` [M] (None: all).
+
+        They are [M, hidden] or [N, hidden]. The keys and values of all are cached.
+        """
+        hidden, last = self._weights.embedding[ids], len(self._weights.layers) - 1
         for number, layer in enumerate(self._weights.layers):
-            hidden = layer.out.times_plus(self._attended(cache, number, layer, hidden, step), hidden)
+            attended = self._attended(cache, number, self._asked(number, ids, hidden), step)
+            if wanted is not None and number == last:
+                attended, hidden = attended[wanted], hidden[wanted]
+            hidden = layer.out.times_plus(attended, hidden)
             normed = self._normed(hidden).to(layer.gate.dtype)
             hidden = layer.down.times_plus(layer.up.times_by(normed, layer.gate.silu_times(normed)), hidden)
         return hidden
@@ -58,11 +64,16 @@ class Decoder:
         kernels.normed(rows.numpy(), self._epsilon, out.numpy())
         return out
 
-    def _attended(self, cache: Cache, number: int, layer: Layer, hidden: Tensor, step: Pass) -> Tensor:
-        qkv = layer.qkv.times(self._normed(hidden))
+    def _asked(self, number: int, ids: Tensor, hidden: Tensor) -> Tensor:
+        """Return queries, keys and values of tokens side by side, [N, queries + 2 keys]; the caller may write there."""
+        if number == 0 and self._weights.first is not None:
+            return self._weights.first[ids]
+        return self._weights.layers[number].qkv.times(self._normed(hidden))
+
+    def _attended(self, cache: Cache, number: int, qkv: Tensor, step: Pass) -> Tensor:
         keys, values = cache.keys[number], cache.values[number]
-        kernels.placed(qkv.numpy(), layer.head_norm, self._rotations, step.slots, step.positions, self._epsilon,
-                       keys.numpy(), values.numpy())
+        kernels.placed(qkv.numpy(), self._weights.layers[number].head_norm, self._rotations, step.slots,
+                       step.positions, self._epsilon, keys.numpy(), values.numpy())
         if step.width > 1:
             return self._chunk(qkv, keys, values, step)
         mixed = torch.empty(len(qkv), self.architecture.queries)

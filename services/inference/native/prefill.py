@@ -39,21 +39,26 @@ def fill(decoder: Decoder, cache: Cache, ladder: Ladder, contexts: list[Context]
     A context's states do not depend on which others are filled with it.
     """
     for part in _chunks(contexts, ladder.rows[-1]):
-        yield part, _run(decoder, cache, ladder, contexts, part)
+        hidden = _run(decoder, cache, ladder, contexts, part)
+        yield part, hidden.view(-1, part.width, hidden.shape[1])[:len(part.members)]
 
 
 def last_logits(decoder: Decoder, cache: Cache, ladder: Ladder, contexts: list[Context]) -> Tensor:
     """Cache every context and return the logits [contexts, vocabulary padded] after the last id of each."""
     last = torch.zeros(ladder.rows_for(len(contexts)), decoder.architecture.hidden)
-    for part, hidden in fill(decoder, cache, ladder, contexts):
-        for place, member in enumerate(part.members):
-            offset = len(contexts[member].ids) - 1 - part.start
-            if offset < part.width:
-                last[member] = hidden[place, offset]
+    for part in _chunks(contexts, ladder.rows[-1]):
+        offsets = np.array([len(contexts[member].ids) - 1 - part.start for member in part.members])
+        ending = np.flatnonzero(offsets < part.width)
+        wanted = np.zeros(ladder.rows_for(len(ending)), np.int64)
+        wanted[:len(ending)] = ending * part.width + offsets[ending]
+        hidden = _run(decoder, cache, ladder, contexts, part, torch.from_numpy(wanted))
+        last[np.array(part.members)[ending]] = hidden[:len(ending)]
     return decoder.logits(last)[:len(contexts)]
 
 
-def _run(decoder: Decoder, cache: Cache, ladder: Ladder, contexts: list[Context], part: Chunk) -> Tensor:
+def _run(
+    decoder: Decoder, cache: Cache, ladder: Ladder, contexts: list[Context], part: Chunk, wanted: Tensor | None = None,
+) -> Tensor:
     count = max(len(part.members), ladder.rows_for(len(part.members) * part.width) // part.width)
     ids = np.zeros((count, part.width), np.int64)
     slots = np.full(count, cache.scratch)
@@ -61,8 +66,7 @@ def _run(decoder: Decoder, cache: Cache, ladder: Ladder, contexts: list[Context]
         taken = contexts[member].ids[part.start:part.start + part.width]
         ids[place, :len(taken)] = taken
         slots[place] = contexts[member].slot
-    hidden = decoder.hidden(cache, torch.from_numpy(ids.reshape(-1)), chunk(slots, part.start, part.width))
-    return hidden.view(count, part.width, -1)[:len(part.members)]
+    return decoder.hidden(cache, torch.from_numpy(ids.reshape(-1)), chunk(slots, part.start, part.width), wanted)
 
 
 def _chunks(contexts: list[Context], most_rows: int) -> Iterator[Chunk]:

@@ -13,11 +13,16 @@ from torch import Tensor
 from hone.models.architecture import Architecture
 from hone.models.checkpoint import Checkpoint
 from services.inference import finite
+from services.inference.native import kernels
 from services.inference.native.kernels import Floats
 from services.inference.native.matrix import Matrix
 
 VOCABULARY_MULTIPLE = 16
 """Logit rows are padded to whole vectors, so that no element's rounding depends on where its row lies."""
+
+
+_FIRST = 1 << 20
+"""Numbers that the first layer may ask of all tokens together to be kept: the vocabularies of bytes and characters."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +43,7 @@ class Weights:
 
     embedding: Tensor  # [vocab, hidden]
     layers: list[Layer]
+    first: Tensor | None  # [vocab, queries + 2 keys], what the first layer asks of each token; None where that is much
     logits: Matrix  # hidden → vocab padded, final norm folded in; padding comes out as -inf; float32
 
     @property
@@ -51,7 +57,7 @@ def fuse(checkpoint: Checkpoint, dtype: torch.dtype = torch.float32) -> Weights:
     finite.check(checkpoint.tensors)
     architecture = checkpoint.architecture
     tensors = {name: tensor.to(torch.float32) for name, tensor in checkpoint.tensors.items()}
-    embedding = tensors["model.embed_tokens.weight"]
+    embedding = tensors["model.embed_tokens.weight"].contiguous()
     output = embedding if architecture.tied else tensors["lm_head.weight"]
     padded = -(-architecture.vocab_size // VOCABULARY_MULTIPLE) * VOCABULARY_MULTIPLE
     logits = torch.zeros(padded, architecture.hidden)
@@ -60,7 +66,17 @@ def fuse(checkpoint: Checkpoint, dtype: torch.dtype = torch.float32) -> Weights:
     bias[architecture.vocab_size:] = -torch.inf
     layers = [_layer(architecture, tensors, f"model.layers.{number}.", dtype)
               for number in range(architecture.layers)]
-    return Weights(embedding.contiguous(), layers, Matrix(logits, bias))
+    first = _first(architecture, layers[0].qkv, embedding)
+    return Weights(embedding, layers, first, Matrix(logits, bias))
+
+
+def _first(architecture: Architecture, qkv: Matrix, embedding: Tensor) -> Tensor | None:
+    """Return the first layer's queries, keys and values of every token: they depend on nothing but its id."""
+    if architecture.vocab_size * (architecture.queries + 2 * architecture.keys) > _FIRST:
+        return None
+    normed = torch.empty_like(embedding)
+    kernels.normed(embedding.numpy(), np.float32(architecture.norm_eps), normed.numpy())
+    return qkv.times(normed)
 
 
 def _layer(architecture: Architecture, tensors: dict[str, Tensor], prefix: str, dtype: torch.dtype) -> Layer:

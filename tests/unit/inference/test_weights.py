@@ -8,7 +8,9 @@ import torch
 from hone.models import toy
 from hone.models.checkpoint import Checkpoint
 from services.inference.finite import NotFinite
+from services.inference.native import weights as module
 from services.inference.native.weights import fuse
+from tests.unit.inference.engines import engine, request, run
 
 
 def checkpoint(name: str, value: float) -> Checkpoint:
@@ -31,3 +33,24 @@ def test_bfloat16_weights_are_served_in_float32() -> None:
     weights = fuse(Checkpoint.from_files(halved.to_files()))
     assert weights.embedding.dtype is torch.float32
     assert torch.equal(weights.embedding, made.tensors["model.embed_tokens.weight"].bfloat16().float())
+
+
+def test_what_the_first_layer_asks_of_each_token_is_kept_only_where_it_is_little(
+    monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = fuse(Checkpoint.from_files(toy.files()))
+    assert kept.first is not None
+    assert kept.first.shape == (32, 3 * 128)
+    monkeypatch.setattr(module, "_FIRST", 32 * 3 * 128 - 1)
+    assert fuse(Checkpoint.from_files(toy.files())).first is None
+
+
+@pytest.mark.parametrize("family", ["qwen3", "qwen2"])
+def test_kept_or_not_it_is_the_same(monkeypatch: pytest.MonkeyPatch, family: str) -> None:
+    asked = [request("a", [5, 9, 7], 3, temperature=0), request("b", range(3, 40), 3, temperature=0)]
+    kept = run(engine(family), *asked)
+    monkeypatch.setattr(module, "_FIRST", 0)
+    for name, completions in run(engine(family), *asked).items():
+        for one, other in zip(completions, kept[name], strict=True):
+            assert one.ids == other.ids
+            assert one.logp == pytest.approx(other.logp, abs=2e-5)
