@@ -8,12 +8,13 @@ import pytest
 import torch
 from torch import Tensor
 
+from services.inference.native import ladder
 from services.inference.native.cache import Cache
 from services.inference.native.decoder import Pass
 from services.inference.native.engine import Engine
-from services.inference.native.matrix import takes_bfloat16
+from services.inference.native.matrix import Matrix, takes_bfloat16
 from services.inference.requests import Completion, Request
-from tests.unit.inference.engines import engine, request, run
+from tests.unit.inference.engines import checkpoint, engine, request, run, stock
 
 Exact = list[tuple[list[int], bytes]]
 
@@ -57,6 +58,31 @@ def test_in_bfloat16_too_any_order_and_any_neighbours_give_equal_bits() -> None:
     assert {name: exact(completions) for name, completions in together.items()} == first
 
 
+def test_products_that_are_added_up_in_another_order_are_found_though_rounding_hides_it(
+    monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not takes_bfloat16():
+        pytest.skip("oneDNN has no bfloat16 on this processor")
+
+    class Turned(Matrix):
+        def times(self, rows: Tensor) -> Tensor:
+            if len(rows) != 2 or self.dtype != torch.bfloat16:
+                return super().times(rows)
+            left, right = (part.to(self.dtype).float().chunk(2, 1) for part in (rows, self.plain))
+            halves = [part @ weight.t() for part, weight in zip(left, right, strict=True)]
+            return (halves[0] + halves[1]).to(self.dtype).float()
+
+        def __init__(self, weight: Tensor, bias: Tensor | None = None, dtype: torch.dtype = torch.float32) -> None:
+            super().__init__(weight, bias, dtype)
+            self.plain = weight
+
+    architecture = checkpoint(stock("llama")).architecture
+    plain = ladder.measure(architecture, 32, 64, torch.bfloat16)
+    assert 2 in plain.rows
+    monkeypatch.setattr(ladder, "Matrix", Turned)
+    assert ladder.measure(architecture, 32, 64, torch.bfloat16).rows == tuple(rows for rows in plain.rows if rows != 2)
+
+
 def test_arriving_in_the_middle_gives_equal_bits(alone: dict[str, Exact]) -> None:
     served, requests, together = engine("qwen2"), some_requests(), {}
     chance = random.Random(5)
@@ -90,10 +116,10 @@ def rows_of(served: Engine) -> list[int]:
     """Note, while the engine runs, of how many rows each pass over one token each is."""
     counted, hidden = [], served._decoder.hidden
 
-    def counting(cache: Cache, ids: Tensor, step: Pass) -> Tensor:
+    def counting(cache: Cache, ids: Tensor, step: Pass, wanted: Tensor | None = None) -> Tensor:
         if step.width == 1:
             counted.append(int((step.slots < cache.scratch).sum()))
-        return hidden(cache, ids, step)
+        return hidden(cache, ids, step, wanted)
 
     served._decoder.hidden = counting  # type: ignore[method-assign]
     return counted
