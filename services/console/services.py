@@ -37,8 +37,11 @@ def _health(health: Health) -> Markup:
 def _tile(one: ServiceHealth) -> Markup:
     return tag("div", tag("div", tag("span", one.name, class_="strong"), parts.chip("ok") if one.ok else
                           parts.chip("not well", "bad"), class_="top"),
-               tag("div", one.detail, class_="note"), tag("div", f"{formats.number(one.ms)} ms", class_="note"),
-               class_="tile")
+               tag("div", one.detail, class_="note"), *_took(one), class_="tile")
+
+
+def _took(one: ServiceHealth) -> list[Markup]:
+    return [] if one.ms is None else [tag("div", f"{formats.number(one.ms)} ms", class_="note")]
 
 
 def _engines(found: Sequence[Engine]) -> Markup:

@@ -42,10 +42,10 @@ async def health(caller: Caller, settings: Config, objects: Store) -> Health:
         "broker": lambda: _broker(settings.broker_url),
         **{name: _grpc_check(getattr(settings, f"{name}_address")) for name in _ADDRESSED},
         **await _engines(caller, settings),
-        **await _workers(caller, settings),
     }
-    services = await asyncio.gather(*(_timed(name, check) for name, check in checks.items()))
-    return Health(ok=all(service.ok for service in services), services=list(services))
+    asked = await asyncio.gather(*(_timed(name, check) for name, check in checks.items()))
+    services = [*asked, *await _workers(caller, settings)]
+    return Health(ok=all(service.ok for service in services), services=services)
 
 
 Check = Callable[[], Awaitable[str]]
@@ -115,23 +115,16 @@ async def _engines(session: Session, settings: Settings) -> dict[str, Check]:
     return {f"inference {row['id']}": _grpc_check(row["address"]) for row in rows}
 
 
-async def _workers(session: Session, settings: Settings) -> dict[str, Check]:
+async def _workers(session: Session, settings: Settings) -> list[ServiceHealth]:
     async with session.transaction() as transaction:
         rows = await transaction.all("workers.all")
-    checks = {f"{row['kind']} {row['id']}": _heartbeat_check(row["age_s"], settings.lease_s) for row in rows
-              if row["age_s"] < _REMEMBERED_LEASES * settings.lease_s}
-    absent = {kind: _absent for kind in _UNADDRESSED if not any(name.startswith(f"{kind} ") for name in checks)}
-    return {**absent, **checks}
+    found = [_reported(f"{row['kind']} {row['id']}", row["age_s"], settings.lease_s) for row in rows
+             if row["age_s"] < _REMEMBERED_LEASES * settings.lease_s]
+    absent = [kind for kind in _UNADDRESSED if not any(one.name.startswith(f"{kind} ") for one in found)]
+    return [*(ServiceHealth(name=kind, ok=False, detail="none has reported", ms=None) for kind in absent), *found]
 
 
-def _heartbeat_check(age_s: float, lease_s: float) -> Check:
-    async def check() -> str:
-        if age_s > lease_s:
-            raise NotWell(f"silent for {age_s:.0f} s")
-        return f"reported {age_s:.1f} s ago"
-
-    return check
-
-
-async def _absent() -> str:
-    raise NotWell("none has reported")
+def _reported(name: str, age_s: float, lease_s: float) -> ServiceHealth:
+    ok = age_s <= lease_s
+    return ServiceHealth(name=name, ok=ok, detail=f"reported {age_s:.1f} s ago" if ok else f"silent for {age_s:.0f} s",
+                         ms=None)

@@ -227,12 +227,12 @@ class Usage(Resource):
 
 
 class ServiceHealth(Resource):
-    """One service as the gateway sees it; `ms` is how long it took to answer."""
+    """One service as the gateway sees it; `ms` is how long it took to answer, null where nobody asked it."""
 
     name: str
     ok: bool
     detail: str
-    ms: float
+    ms: float | None
 
 
 class Health(Resource):

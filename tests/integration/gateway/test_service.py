@@ -52,6 +52,7 @@ def test_health_names_each_service(hone: Client) -> None:
     silent = {"trainer", "rollout"}
     assert {name for name, ok in found.items() if not ok} == {name.lower() for name in ABSENT} | silent
     assert not health.ok
+    assert {service.name for service in health.services if service.ms is None} == silent
     assert all("UNAVAILABLE" in service.detail or (service.name in silent and "none has reported" in service.detail)
                for service in health.services if not service.ok)
 
@@ -64,7 +65,9 @@ def test_health_knows_workers_by_their_heartbeat(hone: Client, database: Databas
         for name, seconds in silent_s.items():
             connection.execute("UPDATE workers SET heartbeat_at = now() - make_interval(secs => %s) WHERE id = %s",
                                (seconds, name))
-    found = {service.name: service.detail for service in hone.health().services}
+    services = hone.health().services
+    found = {service.name: service.detail for service in services}
+    assert {service.name for service in services if service.ms is None} == {"rollout rollout-0", "trainer trainer-0"}
     assert found["rollout rollout-0"].startswith("reported ")
     assert "silent for 2" in found["trainer trainer-0"]
     assert not {"trainer trainer-9", "trainer", "rollout"} & found.keys()
