@@ -11,6 +11,7 @@ from hone.models.adapter import Lora
 from hone.models.architecture import Architecture
 from hone.models.attention import laid_out
 from hone.models.blocks import Decoder, Shared
+from hone.models.policy_operators import taken
 from hone.models.ranks import Ranks
 from hone.trajectory.microbatches import MicroBatch
 from hone.trajectory.packing import Ints
@@ -38,7 +39,7 @@ class PackedDecoder(nn.Module):
         wanted, of_each = np.unique(batch.predicting[places], return_inverse=True)
         states: Tensor = self.model(
             self._tiled(ids), self._tensor(which), self._tiled(wanted), self._shared(batch, adapted))
-        return states.index_select(0, self._tiled(of_each))
+        return taken(states, self._tiled(of_each))
 
     def _shared(self, batch: MicroBatch, adapted: bool) -> Shared:
         size = self.architecture.head_dim
