@@ -26,6 +26,8 @@ INSERT INTO grades (tenant_id, run_id, group_id, index, grader_hash, status, val
 SELECT 't', 'r', g.id, i, 'h', 'ok', 1 FROM groups g, generate_series(0, 1) i;
 SET session_replication_role = origin
 """
+FILLED = ("grades", "metrics", "operations", "versions", "steps", "groups", "runs", "models", "tenants")
+"""The tables of these rows, in an order in which they can be emptied."""
 ASKED: dict[str, dict[str, Any]] = {
     "driver.overview": {"run_id": "r", "epoch": 1},
     "driver.group_counts": {"run_id": "r"},
@@ -38,14 +40,22 @@ ASKED: dict[str, dict[str, Any]] = {
     "trainer.outdated_versions": {"model_id": "m", "newest": STEPS, "keep": 4, "checkpoint_every": 0},
     "rollout.claim": {"owner": "w", "count": 64, "lease_s": 30.0},
     "reward.stored": {"tenant_id": "t", "run_id": "r", "grader_hash": "h", "group_ids": list(range(1, PROMPTS + 1))},
+    "reward.add": {"tenant_id": "t", "run_id": "r", "grader_hash": "other", "group_ids": list(range(1, PROMPTS + 1)),
+                   "grades": '[{"group_id": 1, "index": 0, "component": "", "status": "ok", "value": 1, "reasons": [], '
+                             '"decided_by": "", "cost_ms": 0}]'},
     "gateway.run": {"run_id": "r"},
 }
 
 
 def looked_at(node: dict[str, Any]) -> float:
-    """Return the rows that a plan's scans and joins took in their hands, those that they let fall again too."""
+    """Return the rows that a plan's scans and joins took in their hands, and the entries of bitmaps' indexes.
+
+    Those that they let fall again count too.
+    """
     own = 0.0
-    if "Relation Name" in node and node["Node Type"] != "ModifyTable":
+    if node["Node Type"] == "Bitmap Index Scan":
+        own = node["Actual Rows"]
+    elif "Relation Name" in node and node["Node Type"] != "ModifyTable":
         own = node["Actual Rows"] + node.get("Rows Removed by Filter", 0)
     own += node.get("Rows Removed by Join Filter", 0)
     return own * node["Actual Loops"] + sum(map(looked_at, node.get("Plans", [])))

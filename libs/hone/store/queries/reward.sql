@@ -1,12 +1,13 @@
 -- name: stored
 -- Every grade that these groups have by a grader, each beside those of the groups that are this run's; these alone where
 -- there is no grade yet. Planned while tables are empty, a join on the id would walk through both for each group: they
--- are looked up by all the ids at once.
+-- are looked up by all the ids at once, and only then (OFFSET 0) asked whose they are: not all of a run's are read.
 SELECT own.groups AS own, t.group_id, t.index, t.id, t.component, t.status, t.value, t.reasons, t.extracted,
     t.decided_by, t.cost_ms
 FROM (
-    SELECT coalesce(array_agg(id), '{}') AS groups FROM groups
-    WHERE id = ANY (%(group_ids)s::bigint[]) AND run_id = %(run_id)s AND tenant_id = %(tenant_id)s) own
+    SELECT coalesce(array_agg(id), '{}') AS groups
+    FROM (SELECT id, run_id, tenant_id FROM groups WHERE id = ANY (%(group_ids)s::bigint[]) OFFSET 0) asked
+    WHERE run_id = %(run_id)s AND tenant_id = %(tenant_id)s) own
 LEFT JOIN grades t ON t.group_id = ANY (%(group_ids)s::bigint[]) AND t.grader_hash = %(grader_hash)s
     AND t.level = 'trajectory' AND t.position = 0 AND t.regrade_no = 0;
 
@@ -14,7 +15,9 @@ LEFT JOIN grades t ON t.group_id = ANY (%(group_ids)s::bigint[]) AND t.grader_ha
 -- First result wins: what comes back is what was added, for the rest ask `stored`. Rows are inserted in one order
 -- everywhere, so that two graders of the same samples cannot deadlock; their groups are held meanwhile.
 WITH held AS (
-    SELECT id FROM groups WHERE id = ANY (%(group_ids)s::bigint[]) AND run_id = %(run_id)s ORDER BY id FOR KEY SHARE)
+    SELECT id FROM (
+        SELECT id, run_id FROM groups WHERE id = ANY (%(group_ids)s::bigint[]) ORDER BY id OFFSET 0 FOR KEY SHARE) asked
+    WHERE run_id = %(run_id)s)
 INSERT INTO grades (tenant_id, run_id, group_id, index, grader_hash, component, status, value, reasons,
                     extracted, decided_by, cost_ms)
 SELECT %(tenant_id)s, %(run_id)s, group_id, index, %(grader_hash)s, component, status, value, reasons,

@@ -52,7 +52,7 @@ ORDER BY seq
 -- name: step_plan
 -- The version is the one that the step trains.
 SELECT s.plan, s.group_ids, v.id AS version_id FROM steps s JOIN runs r ON r.id = s.run_id
-LEFT JOIN versions v ON v.model_id = r.policy_model_id AND v.number = s.n - 1 AND v.state = 'live'
+LEFT JOIN versions v ON v.model_id = r.policy_model_id AND v.number = %(n)s - 1 AND v.state = 'live'
 WHERE s.run_id = %(run_id)s AND s.n = %(n)s
 
 -- name: insert_version
