@@ -1,10 +1,11 @@
 """The stored grades: the first result of a sample under a grader stays, whoever comes later."""
 
-import json
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from pydantic_core import to_json
 
 from hone.graders.results import Result, Status
 from hone.rpc import outage
@@ -58,7 +59,8 @@ class Ledger:
         group_ids = sorted({group_id for group_id, _ in results})
         with outage.told():
             async with self._database.transaction() as opened:
-                rows = await opened.all("reward.add", **account.names(), group_ids=group_ids, grades=json.dumps(lines))
+                rows = await opened.all("reward.add", **account.names(), group_ids=group_ids,
+                                        grades=to_json(lines).decode())
                 added = {(row["group_id"], row["index"]): row["id"] for row in rows if not row["component"]}
                 await opened.run("usage.add", run_id=account.run_id, kinds=["grades"], amounts=[float(len(added))])
         grades = {key: Stored(grade_id, results[key]) for key, grade_id in added.items()}

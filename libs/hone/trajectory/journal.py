@@ -6,10 +6,11 @@ from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from typing import Any
 
+from pydantic_core import to_json
+
 from hone.trajectory.records import Call, Context, Scored, Span, Step, Turn, VersionSpan
 
 _DIGITS = b"01" + bytes(254)
-_write = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class JournalError(ValueError):
@@ -25,7 +26,7 @@ def encode(turns: Mapping[int, Turn]) -> bytes:
 
     Log-probs are base64 of little-endian float32, as exact as the wire and half the size.
     """
-    return _write([(index, _turn_fields(turn)) for index, turn in turns.items()]).encode()
+    return to_json([(index, _turn_fields(turn)) for index, turn in turns.items()], inf_nan_mode="constants")
 
 
 def decode(body: bytes) -> dict[int, Turn]:
