@@ -7,9 +7,10 @@ nothing that trains.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 
@@ -149,16 +150,33 @@ def _most(rows: list[Row], prompts: set[tuple[int, ...]]) -> int:
 def _built(batch: Batch, pieces: Sequence[_Piece]) -> MicroBatch:
     standing = _Standing.of(pieces)
     members = [(place, paths) for piece, paths in zip(pieces, standing.paths, strict=True) for place in piece.places]
-    rows = [(row, paths[inputs_of(row)]) for place, paths in members for row in batch.rows[place]]
-    firsts, counts = batch.offsets.tolist(), batch.tokens.tolist()
+    rows, paths = zip(*((row, paths[inputs_of(row)]) for place, paths in members for row in batch.rows[place]),
+                      strict=True)
+    trained, counts = _flat(row.trained for row in rows), _lengths(row.trained for row in rows)
+    before = _begins(_lengths(paths)) + _lengths(row.prompt for row in rows) - 1  # a row's first prediction
+    first = _begins(_lengths(row.response for row in rows))
+    places = np.array([place for place, _ in members], np.int64)
+    tokens = batch.tokens[places]
     return MicroBatch(
         ids=_joined(standing.ids), positions=_joined(standing.positions), spans=np.array(standing.spans, np.int64),
-        behind=_joined(standing.behind),
-        predicting=_joined([path[np.array(row.trained) + len(row.prompt) - 1] for row, path in rows]),
-        targets=_joined([np.array(row.response)[row.trained] for row, _ in rows]),
-        trajectory=_joined([np.full(counts[place], place) for place, _ in members]),
-        token=_joined([np.arange(firsts[place], firsts[place] + counts[place]) for place, _ in members]),
-        logp_sample=np.array([value for row, _ in rows for value in row.logp_sample], np.float64))
+        behind=_joined(standing.behind), predicting=_joined(list(paths))[trained + np.repeat(before, counts)],
+        targets=_flat(row.response for row in rows)[trained + np.repeat(first, counts)],
+        trajectory=np.repeat(places, tokens),
+        token=np.arange(tokens.sum()) + np.repeat(batch.offsets[places] - _begins(tokens), tokens),
+        logp_sample=np.array([value for row in rows for value in row.logp_sample], np.float64))
+
+
+def _flat(lists: Iterable[Sequence[int]]) -> Ints:
+    return np.fromiter(chain.from_iterable(lists), np.int64)
+
+
+def _lengths(lists: Iterable[Sized]) -> Ints:
+    return np.fromiter(map(len, lists), np.int64)
+
+
+def _begins(lengths: Ints) -> Ints:
+    """Return where each of several parts begins that follow one another."""
+    return np.cumsum(lengths) - lengths
 
 
 def _joined(parts: list[Ints]) -> Ints:
