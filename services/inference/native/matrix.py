@@ -6,16 +6,11 @@ a row's bits do not depend on how many rows there are. Where torch comes without
 In bfloat16 rows and weights are rounded to it before a product, and its result after; sums are float32 throughout.
 """
 
-from functools import lru_cache
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 _PACKED = bool(torch.backends.mkldnn.is_available())  # type: ignore[no-untyped-call]
-
-_SMALL = 1 << 20
-"""Numbers of a matrix that takes longer to ask oneDNN about than to pack; its layout is asked for once a shape."""
 
 
 def takes_bfloat16() -> bool:
@@ -30,7 +25,7 @@ class Matrix:
         self.dtype = dtype
         self._bias = None if bias is None else bias.to(dtype)
         whole = weight.to(dtype).contiguous()
-        self._weight = _packed(whole) if _PACKED else whole
+        self._weight = torch.ops.mkldnn._reorder_linear_weight(whole, None) if _PACKED else whole
 
     def times(self, rows: Tensor) -> Tensor:
         """Return rows · weightᵀ + bias, [N, out] float32."""
@@ -60,21 +55,3 @@ class Matrix:
     def _with(self, rows: Tensor, other: Tensor, operation: str) -> Tensor:
         made: Tensor = torch.ops.mkldnn._linear_pointwise.binary(rows, other, self._weight, self._bias, operation)
         return made
-
-
-def _packed(weight: Tensor) -> Tensor:
-    """Return `weight` [out, in] as oneDNN wants it."""
-    if weight.numel() > _SMALL:
-        return _reordered(weight)
-    return _layout(tuple(weight.shape), weight.dtype).clone().copy_(weight.to_mkldnn())
-
-
-@lru_cache(maxsize=64)
-def _layout(shape: tuple[int, int], dtype: torch.dtype) -> Tensor:
-    """Return a packed matrix of zeros of this shape, to be copied."""
-    return _reordered(torch.zeros(shape, dtype=dtype))
-
-
-def _reordered(weight: Tensor) -> Tensor:
-    made: Tensor = torch.ops.mkldnn._reorder_linear_weight(weight, None)
-    return made
