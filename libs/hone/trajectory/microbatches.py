@@ -15,7 +15,7 @@ from itertools import chain
 import numpy as np
 
 from hone.trajectory.packing import Batch, Flags, Floats, Ints, Row
-from hone.trajectory.trees import Inputs, Tree, inputs_of
+from hone.trajectory.trees import Inputs, Tree
 
 _FEW = 512
 """Input tokens that are not worth cutting."""
@@ -144,13 +144,13 @@ def _piece(batch: Batch, places: list[int]) -> _Piece:
 
 def _most(rows: list[Row], prompts: set[tuple[int, ...]]) -> int:
     """Return the input tokens that rows add at most where `prompts` stand."""
-    return sum(len(inputs_of(row)) - (len(row.prompt) if row.prompt in prompts else 0) for row in rows)
+    return sum(len(row.inputs) - (len(row.prompt) if row.prompt in prompts else 0) for row in rows)
 
 
 def _built(batch: Batch, pieces: Sequence[_Piece]) -> MicroBatch:
     standing = _Standing.of(pieces)
     members = [(place, paths) for piece, paths in zip(pieces, standing.paths, strict=True) for place in piece.places]
-    rows, paths = zip(*((row, paths[inputs_of(row)]) for place, paths in members for row in batch.rows[place]),
+    rows, paths = zip(*((row, paths[row.inputs]) for place, paths in members for row in batch.rows[place]),
                       strict=True)
     trained, counts = _flat(row.trained for row in rows), _lengths(row.trained for row in rows)
     before = _begins(_lengths(paths)) + _lengths(row.prompt for row in rows) - 1  # a row's first prediction

@@ -10,6 +10,7 @@ own. A trajectory stays one vote in every statistic, however many rows it packs 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
@@ -42,6 +43,11 @@ class Row:
     logp_sample: list[float]
     calls: tuple[int, ...]  # indices of the merged calls
     kind: str  # of the first call
+
+    @cached_property
+    def inputs(self) -> tuple[int, ...]:
+        """The ids from which its tokens are predicted."""
+        return (*self.prompt, *self.response[:-1])
 
 
 @dataclass(frozen=True)

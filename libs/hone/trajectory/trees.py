@@ -47,21 +47,16 @@ class Tree:
 
     def _branches(self) -> Iterator[Branch]:
         before = np.empty(0, np.int64)
-        for inputs, prompt in sorted({(inputs_of(row), len(row.prompt)) for row in self.rows}):
+        for inputs, prompt in sorted({(row.inputs, len(row.prompt)) for row in self.rows}):
             ids = np.array(inputs, np.int64)
             yield Branch(inputs, ids, _shared(before, ids, prompt))
             before = ids
 
 
-def inputs_of(row: Row) -> Inputs:
-    """Return the ids from which a row's tokens are predicted."""
-    return (*row.prompt, *row.response[:-1])
-
-
 def _shared(before: Ints, ids: Ints, prompt: int) -> int:
     """Return how many of the ids that both begin with stand once; the first `prompt` of `ids` are the prompt."""
     most = min(len(before), len(ids))
-    apart = np.flatnonzero(before[:most] != ids[:most])
-    alike = int(apart[0]) if len(apart) else most
+    apart = before[:most] != ids[:most]
+    alike = int(apart.argmax()) if apart.any() else most
     surely, whole = (prompt, len(ids)) if alike >= prompt else (0, prompt)
     return alike if _WORTH * (alike - surely) >= whole - surely else surely

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from hone.trajectory.packing import Row
-from hone.trajectory.trees import Tree, inputs_of
+from hone.trajectory.trees import Tree
 
 
 def row(prompt, response):
@@ -17,7 +17,7 @@ def told(*rows):
 
 
 def test_a_last_token_is_no_input():
-    assert inputs_of(row([1, 2], [3, 4])) == (1, 2, 3)
+    assert row([1, 2], [3, 4]).inputs == (1, 2, 3)
     assert told(row([1, 2], [3, 4]), row([1, 2], [3, 5])) == [([1, 2, 3], 0)]
 
 
@@ -59,5 +59,5 @@ def test_every_branch_goes_on_from_the_one_before(seed):
         assert list(branch.inputs) == branch.ids.tolist()
         assert branch.ids[:branch.shared].tolist() == before[:branch.shared]
         before = branch.ids.tolist()
-    assert {branch.inputs for branch in tree.branches} == {inputs_of(one) for one in rows}
-    assert len({branch.inputs for branch in tree.branches}) <= tree.size < sum(len(inputs_of(one)) for one in rows)
+    assert {branch.inputs for branch in tree.branches} == {one.inputs for one in rows}
+    assert len({branch.inputs for branch in tree.branches}) <= tree.size < sum(len(one.inputs) for one in rows)
