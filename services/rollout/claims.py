@@ -69,12 +69,14 @@ class Claims:
         await self._database.run("rollout.forget_predecessor", owner=self._owner)
 
     async def take(self, count: int) -> list[Claim]:
-        """Claim up to `count` groups, with what earlier attempts journaled; empty when none is claimable."""
-        async with self._database.transaction() as transaction:
-            rows = await transaction.all("rollout.claim", owner=self._owner, count=count,
-                                         lease_s=self._settings.lease_s)
-            calls = await transaction.all(
-                "rollout.journaled_calls", group_ids=[row["id"] for row in rows]) if rows else []
+        """Claim up to `count` groups, with what earlier attempts journaled; empty when none is claimable.
+
+        Where the database goes away between the two, the claims expire.
+        """
+        rows = await self._database.all("rollout.claim", owner=self._owner, count=count,
+                                        lease_s=self._settings.lease_s)
+        again = [row["id"] for row in rows if row["attempt"] > 1]
+        calls = await self._database.all("rollout.journaled_calls", group_ids=again) if again else []
         claims = _claims(rows, calls)
         for claim in claims:
             self._lose(self._held.get(claim.id))  # ours had expired unrenewed

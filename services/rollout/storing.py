@@ -56,7 +56,6 @@ class Store:
             if ready:
                 stored = [(row, one) for row, one in enumerate(rows) if one.group_id in ready]
                 await _describe(transaction, claims[0].tenant_id, run_id, part, stored)
-                await transaction.run("rollout.forget_journal", group_ids=sorted(ready))
                 await transaction.run("rollout.notify", run_id=run_id)
 
 

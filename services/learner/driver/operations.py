@@ -25,13 +25,12 @@ def append(
     Raises DedupeConflict when a known key comes with another payload.
     """
     # Taking the lane's row first keeps everybody else from appending the same keys between the look and the insert.
-    if transaction.one("driver.reserve_sequence", model_id=model_id, count=0) is None:
+    if transaction.one("driver.lock_lane", model_id=model_id) is None:
         raise LookupError(f"model {model_id} does not exist")
     wanted = {key: _Body.of(kind, payload) for key, kind, payload in operations}
     named = {"tenant_id": tenant_id, "model_id": model_id}
-    known = _by_key(transaction, named, wanted)
-    _insert(transaction, named, {key: body for key, body in wanted.items() if key not in known})
-    known = _by_key(transaction, named, wanted)
+    known = _by_key(transaction.all("driver.operations_by_key", dedupe_keys=list(wanted), **named))
+    known |= _inserted(transaction, named, {key: body for key, body in wanted.items() if key not in known})
     for key, body in wanted.items():
         if known[key]["payload_sha"] != body.sha:
             raise DedupeConflict(f"dedupe_key {key!r}: found another payload than the one it was first used with")
@@ -53,21 +52,18 @@ class _Body:
         return cls(kind, text, hashlib.sha256(text.encode()).hexdigest())
 
 
-def _by_key(transaction: Transaction, named: dict[str, str], keys: Iterable[str]) -> dict[str, Row]:
-    rows = transaction.all("driver.operations_by_key", dedupe_keys=list(keys), **named)
-    return {row["dedupe_key"]: row for row in rows}
-
-
-def _insert(transaction: Transaction, named: dict[str, str], bodies: dict[str, _Body]) -> None:
+def _inserted(transaction: Transaction, named: dict[str, str], bodies: dict[str, _Body]) -> dict[str, Row]:
     if not bodies:
-        return
-    reserved = transaction.one("driver.reserve_sequence", model_id=named["model_id"], count=len(bodies))
-    first = reserved["seq"] if reserved else 0
-    transaction.run(
-        "driver.append_operations", ids=[ids.new("op") for _ in bodies], seqs=list(range(first, first + len(bodies))),
+        return {}
+    return _by_key(transaction.all(
+        "driver.append_operations", ids=[ids.new("op") for _ in bodies], count=len(bodies),
         dedupe_keys=list(bodies), kinds=[body.kind for body in bodies.values()],
         payloads=[body.text for body in bodies.values()], payload_shas=[body.sha for body in bodies.values()],
-        deadline_s=OPERATION_DEADLINE_S, **named)
+        deadline_s=OPERATION_DEADLINE_S, **named))
+
+
+def _by_key(rows: Iterable[Row]) -> dict[str, Row]:
+    return {row["dedupe_key"]: row for row in rows}
 
 
 def step_operations(run_id: str, plan: StepPlan) -> list[tuple[str, str, dict[str, Any]]]:

@@ -319,7 +319,8 @@ class Run:
                 "driver.plan_step", run_id=self.lease.run_id, tenant_id=self.lease.tenant_id, n=plan.n,
                 epoch=self.lease.epoch, plan=plan.model_dump_json(), dropped_ids=filtered,
                 group_ids=[group.group_id for group in plan.groups], traceparent=self._traces.of(plan.n))
-            transaction.run("driver.drop_groups", group_ids=filtered, reason="filtered")
+            if filtered:
+                transaction.run("driver.drop_groups", group_ids=filtered, reason="filtered")
             if version is not None:
                 self._verification.store(transaction, version)
             metrics = metrics | self._pace_metrics(transaction) if plan.sampled else metrics

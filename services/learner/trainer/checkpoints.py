@@ -3,6 +3,7 @@
 import hashlib
 import json
 import logging
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -15,7 +16,7 @@ from hone.models.adapter import Lora
 from hone.models.checkpoint import WEIGHTS
 from hone.spec.run import LoraSpec
 from hone.store import manifests
-from hone.store.database import Database, Row
+from hone.store.database import Database, Row, Transaction
 from hone.store.objects import Objects
 from services.learner.trainer.crew import Crew, Led
 from services.learner.trainer.lease import Lease, fenced
@@ -69,16 +70,23 @@ class Checkpoints:
         key = f"models/{self._lease.model_id}/adapters/{ids.new('form')}/{adapter.CONFIG}"
         return manifests.put_file(self._objects, key, lora.config(self._lease.config["base"]))
 
-    def after_commit(self, learner: Led, seq: int, number: int) -> None:
-        """Take a snapshot when one is due, then let go of weights that nothing needs any more.
+    def retire(self, transaction: Transaction, newest: int) -> list[str]:
+        """Say of weights that nothing needs any more that they are gone; return the keys of their objects.
 
         Of a model that is published and never trained its base is all that a trainer goes on from.
         """
-        if self._lease.config.get("frozen"):
-            return
-        if number % self._lease.config["snapshot_every"] == 0:
+        config = self._lease.config
+        if config.get("frozen"):
+            return []
+        retired = transaction.all("trainer.outdated_versions", model_id=self._lease.model_id, newest=newest,
+                                  keep=config["keep_versions"], checkpoint_every=config["checkpoint_every"])
+        return [row["manifest"]["files"][self.weights_file]["key"] for row in retired]
+
+    def after_commit(self, learner: Led, seq: int, number: int, retired: Sequence[str]) -> None:
+        """Take a snapshot when one is due, then let go of the objects of what was retired."""
+        if not self._lease.config.get("frozen") and number % self._lease.config["snapshot_every"] == 0:
             self._take_snapshot(learner, seq)
-        self._retire_versions(number)
+        self._objects.delete(retired)
 
     def compare(self, learner: Led, unit: list[Row]) -> None:
         """Hold a replay against the stored version, if its weights are kept: replace the version when they differ."""
@@ -125,13 +133,6 @@ class Checkpoints:
         outdated, self._snapshot, self.covered_seq = self._snapshot, {"files": files}, seq
         if outdated is not None:
             self._objects.delete(entry["key"] for entry in outdated["files"].values())
-
-    def _retire_versions(self, newest: int) -> None:
-        config = self._lease.config
-        with fenced(self._database, self._lease) as transaction:
-            retired = transaction.all("trainer.outdated_versions", model_id=self._lease.model_id, newest=newest,
-                                      keep=config["keep_versions"], checkpoint_every=config["checkpoint_every"])
-        self._objects.delete(row["manifest"]["files"][self.weights_file]["key"] for row in retired)
 
     def _base_manifest(self) -> dict[str, Any]:
         if self._base is None:

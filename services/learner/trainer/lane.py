@@ -83,14 +83,16 @@ class Lane:
             reach("optimizer-commit")
             self._store(learner, outcome)
             reach("version.object-row")
-            self._commit(unit, outcome)
+            retired = self._commit(unit, outcome)
         reach("commit.after")
         metrics.UNITS_COMMITTED.inc()
-        self._checkpoints.after_commit(learner, unit[-1]["seq"], outcome.number)
+        self._checkpoints.after_commit(learner, unit[-1]["seq"], outcome.number, retired)
 
-    def _commit(self, unit: list[Row], outcome: Outcome) -> None:
+    def _commit(self, unit: list[Row], outcome: Outcome) -> list[str]:
+        """Make the unit true; return the keys of weights that are needed no more, now that this is the newest."""
         with tracing.span("commit"), fenced(self._database, self.lease) as transaction:
             commit(transaction, self.lease, unit, outcome)
+            return self._checkpoints.retire(transaction, outcome.number)
 
     def _execute(self, learner: Led, unit: list[Row]) -> Outcome:
         outcome = Outcome(number=0, version_id=ids.new("ver"), manifest={})

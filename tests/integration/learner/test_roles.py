@@ -136,12 +136,14 @@ def test_a_cancelled_run_asks_nothing_more_of_its_teacher(taught: Taught) -> Non
 
 
 class Untrained:
-    """A learner that must not be asked for a snapshot."""
+    """A learner that must not be asked for a snapshot, or a transaction that must not be asked for versions."""
 
 
 def test_what_nothing_trains_has_no_snapshot(postgres_url: str, postgres_owner_url: str, tmp_path: Path) -> None:
     rows = add_run(postgres_owner_url)
     lease = Lease(rows.model_id, rows.tenant_id, {"frozen": True, "snapshot_every": 1}, 0, None, epoch=0)
     store = objects.connect(f"file://{tmp_path}/objects")
-    Checkpoints(Database(postgres_url), store, lease).after_commit(cast(Any, Untrained()), 1, 0)
+    checkpoints = Checkpoints(Database(postgres_url), store, lease)
+    assert checkpoints.retire(cast(Any, Untrained()), 0) == []
+    checkpoints.after_commit(cast(Any, Untrained()), 1, 0, [])
     assert list(store.list("")) == []

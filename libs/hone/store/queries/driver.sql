@@ -179,15 +179,18 @@ WHERE run_id = %(run_id)s AND state IN ('requested', 'ready')
 -- name: forget_journal
 DELETE FROM journal WHERE group_id IN (SELECT id FROM groups WHERE run_id = %(run_id)s AND state = 'dropped')
 
--- name: reserve_sequence
-UPDATE models SET next_seq = next_seq + %(count)s WHERE id = %(model_id)s RETURNING next_seq - %(count)s AS seq
+-- name: lock_lane
+SELECT id FROM models WHERE id = %(model_id)s FOR NO KEY UPDATE
 
 -- name: append_operations
+WITH lane AS (
+    UPDATE models SET next_seq = next_seq + %(count)s WHERE id = %(model_id)s RETURNING next_seq - %(count)s AS seq)
 INSERT INTO operations (id, tenant_id, model_id, seq, dedupe_key, kind, payload, payload_sha, deadline)
-SELECT o.id, %(tenant_id)s, %(model_id)s, o.seq, o.dedupe_key, o.kind, o.payload, o.payload_sha,
+SELECT o.id, %(tenant_id)s, %(model_id)s, lane.seq + o.place - 1, o.dedupe_key, o.kind, o.payload, o.payload_sha,
     now() + make_interval(secs => %(deadline_s)s)
-FROM unnest(%(ids)s::text[], %(seqs)s::bigint[], %(dedupe_keys)s::text[], %(kinds)s::text[], %(payloads)s::jsonb[],
-    %(payload_shas)s::text[]) AS o (id, seq, dedupe_key, kind, payload, payload_sha)
+FROM lane, unnest(%(ids)s::text[], %(dedupe_keys)s::text[], %(kinds)s::text[], %(payloads)s::jsonb[],
+    %(payload_shas)s::text[]) WITH ORDINALITY AS o (id, dedupe_key, kind, payload, payload_sha, place)
+RETURNING id, model_id, seq, dedupe_key, kind, state, payload_sha, result, reason
 
 -- name: operations_by_key
 SELECT id, model_id, seq, dedupe_key, kind, state, payload_sha, result, reason FROM operations

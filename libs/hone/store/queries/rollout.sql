@@ -82,18 +82,22 @@ kept AS (
 SELECT id FROM held
 
 -- name: make_ready
-UPDATE groups g SET state = 'ready', reason = NULL, ready_at = now(), ready_attempt = mine.by_attempt,
-    claim_expires = NULL, parts = g.parts || %(part)s::text, oldest = mine.oldest
-FROM (
-    SELECT g.id, held.attempt AS by_attempt,
-        (SELECT min(v.number) FROM versions v
-            WHERE v.id = ANY (ARRAY(SELECT jsonb_array_elements_text(held.versions)))) AS oldest
-    FROM groups g
-    JOIN unnest(%(group_ids)s::bigint[], %(attempts)s::bigint[], %(versions)s::jsonb[])
-        AS held (id, attempt, versions) USING (id, attempt)
-    WHERE g.state = 'requested' ORDER BY g.id FOR NO KEY UPDATE OF g) AS mine
-WHERE g.id = mine.id
-RETURNING g.id
+-- What is stored whole needs no journal any more.
+WITH ready AS (
+    UPDATE groups g SET state = 'ready', reason = NULL, ready_at = now(), ready_attempt = mine.by_attempt,
+        claim_expires = NULL, parts = g.parts || %(part)s::text, oldest = mine.oldest
+    FROM (
+        SELECT g.id, held.attempt AS by_attempt,
+            (SELECT min(v.number) FROM versions v
+                WHERE v.id = ANY (ARRAY(SELECT jsonb_array_elements_text(held.versions)))) AS oldest
+        FROM groups g
+        JOIN unnest(%(group_ids)s::bigint[], %(attempts)s::bigint[], %(versions)s::jsonb[])
+            AS held (id, attempt, versions) USING (id, attempt)
+        WHERE g.state = 'requested' ORDER BY g.id FOR NO KEY UPDATE OF g) AS mine
+    WHERE g.id = mine.id
+    RETURNING g.id),
+forgotten AS (DELETE FROM journal j USING ready WHERE j.group_id = ready.id)
+SELECT id FROM ready
 
 -- name: index_trajectories
 INSERT INTO trajectories (group_id, index, tenant_id, run_id, part, row, prompt_tokens, completion_tokens,
@@ -104,9 +108,6 @@ FROM unnest(%(group_ids)b::bigint[], %(indices)b::int[], %(rows)b::int[], %(prom
             %(completion_tokens)b::int[], %(finish_reasons)b::text[], %(statuses)b::text[],
             %(scores)b::double precision[], %(previews)b::text[])
     AS t (group_id, index, row, prompt_tokens, completion_tokens, finish_reason, status, score, preview)
-
--- name: forget_journal
-DELETE FROM journal WHERE group_id = ANY(%(group_ids)s::bigint[])
 
 -- name: notify
 SELECT pg_notify('groups', %(run_id)s)
