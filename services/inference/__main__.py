@@ -13,6 +13,7 @@ import signal
 import socket
 
 import grpc
+import uvloop
 from psycopg import OperationalError
 
 from hone.api import inference_pb2, inference_pb2_grpc
@@ -107,7 +108,7 @@ def main() -> None:
     chosen = settings.load()
     process.skip_tidying()
     process.begin("inference", chosen)
-    asyncio.run(run(chosen))
+    uvloop.run(run(chosen))
 
 
 if __name__ == "__main__":

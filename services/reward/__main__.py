@@ -1,6 +1,6 @@
 """`python -m services.reward`: grade until SIGTERM."""
 
-import asyncio
+import uvloop
 
 from hone.api import reward_pb2, reward_pb2_grpc
 from hone.rpc.server import serve
@@ -32,7 +32,7 @@ async def run(chosen: Settings) -> None:
 def main() -> None:
     chosen = settings.load()
     process.begin("reward", chosen)
-    asyncio.run(run(chosen))
+    uvloop.run(run(chosen))
 
 
 if __name__ == "__main__":

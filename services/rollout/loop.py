@@ -6,6 +6,8 @@ from collections.abc import Coroutine
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
+import uvloop
+
 Result = TypeVar("Result")
 
 
@@ -13,7 +15,7 @@ class LoopThread:
     """Runs coroutines for other threads until closed."""
 
     def __init__(self, name: str) -> None:
-        self._loop = asyncio.new_event_loop()
+        self._loop = uvloop.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name=name, daemon=True)
         self._thread.start()
 

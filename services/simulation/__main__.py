@@ -1,12 +1,13 @@
 """`python -m services.simulation`: serve environments until SIGTERM."""
 
-import asyncio
 import os
 import sys
 
 if sys.flags.hash_randomization:
     # Some generated tasks walk over sets of text: the same seed must ask the same in every process, ever.
     os.execve(sys.executable, [sys.executable, "-m", "services.simulation"], {**os.environ, "PYTHONHASHSEED": "0"})
+
+import uvloop
 
 from hone.api import simulation_pb2, simulation_pb2_grpc
 from hone.rpc.server import serve
@@ -22,7 +23,7 @@ def main() -> None:
     chosen = settings.load()
     process.begin("simulation", chosen)
     simulation = Simulation(chosen.simulation_address, Sessions())
-    asyncio.run(serve(
+    uvloop.run(serve(
         chosen.simulation_address, SERVICE,
         lambda server: simulation_pb2_grpc.add_SimulationServiceServicer_to_server(simulation, server)))
 

@@ -1,6 +1,6 @@
 """`python -m services.value`: serve budgets and baselines until SIGTERM."""
 
-import asyncio
+import uvloop
 
 from hone.api import value_pb2, value_pb2_grpc
 from hone.rpc.server import serve
@@ -28,7 +28,7 @@ async def run(chosen: Settings) -> None:
 def main() -> None:
     chosen = settings.load()
     process.begin("value", chosen)
-    asyncio.run(run(chosen))
+    uvloop.run(run(chosen))
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
 """`python -m services.learner.driver`: one driver process, with the Learner service beside it."""
 
-import asyncio
 import os
 import socket
 import threading
+
+import uvloop
 
 from hone.api import learner_pb2, learner_pb2_grpc
 from hone.rpc.server import serve
@@ -26,7 +27,7 @@ def main() -> None:
     worker.start()
     service = Learner(Database(configuration.database_url))
     try:
-        asyncio.run(serve(
+        uvloop.run(serve(
             configuration.learner_address, learner_pb2.DESCRIPTOR.services_by_name["LearnerService"].full_name,
             lambda server: learner_pb2_grpc.add_LearnerServiceServicer_to_server(service, server)))
     finally:
