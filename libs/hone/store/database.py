@@ -14,13 +14,17 @@ from hone.store.sql import statement
 
 Row = DictRow
 
-OPTIONS = "-c idle_in_transaction_session_timeout=3000 -c enable_seqscan=off -c enable_bitmapscan=off"
+OPTIONS = " ".join(f"-c {setting}" for setting in (
+    "idle_in_transaction_session_timeout=3000", "enable_seqscan=off", "enable_bitmapscan=off", "jit=off"))
 """What every connection of ours asks of the server.
 
 A process that is frozen inside a transaction would hold its rows' locks: after 3 s the server ends it. Every statement
 looks for few rows by an index. Planned for what the server knew of tables that grow by thousands of rows a minute, it
 would else read all of them, or gather all that a run ever had; and what is gathered visits dead rows again each time,
 which an index scan marks for those that come after.
+
+A scan that is switched off and done all the same, for want of an index, counts as very dear: a server that compiles
+what is dear would then spend tens of milliseconds on a statement that takes one.
 """
 
 _KWARGS = {"row_factory": dict_row, "options": OPTIONS, "autocommit": True}

@@ -7,7 +7,7 @@ import pytest
 from psycopg import OperationalError
 from psycopg.errors import NotNullViolation
 
-from hone.store.database import AsyncDatabase, Database
+from hone.store.database import OPTIONS, AsyncDatabase, Database
 
 
 @pytest.fixture
@@ -126,3 +126,8 @@ def test_a_lost_connection_is_told_once_and_replaced(database: Database, looking
         _together(database, names())
     assert database.run("workers.beat", id="e", kind="rollout") == 1
     assert _names(looking) == {"a", "c", "e"}
+
+
+def test_no_statement_is_compiled(postgres_owner_url: str) -> None:
+    with psycopg.connect(postgres_owner_url, options=OPTIONS) as connection:
+        assert connection.execute("SHOW jit").fetchall() == [("off",)]
