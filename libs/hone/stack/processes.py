@@ -9,16 +9,22 @@ from hone.stack.record import Record
 
 
 class Kind(NamedTuple):
-    """A kind of process: its module, the setting that says where it listens, whether several make sense, and the
-    variable without which there is none."""
+    """A kind of process: its module, the setting that says where it listens, whether several make sense, the variable
+    without which there is none, and what its environment holds where nobody says otherwise."""
 
     module: str
     address_setting: str | None
     several: bool
     only_with: str | None = None
+    usual: Mapping[str, str] = {}
 
 
 METRICS = "HONE_METRICS_ADDRESS"
+
+HUGE_PAGES = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
+"""Asks the system for large pages, where it gives them to who asks: a trainer's passes go through tens of megabytes.
+
+The C library reads it before any of our code runs."""
 
 KINDS = {
     "inference": Kind("services.inference", "inference_address", True),
@@ -26,7 +32,7 @@ KINDS = {
     "value": Kind("services.value", "value_address", False),
     "simulation": Kind("services.simulation", "simulation_address", False),
     "rollout": Kind("services.rollout", None, True),
-    "trainer": Kind("services.learner.trainer", None, True),
+    "trainer": Kind("services.learner.trainer", None, True, usual=HUGE_PAGES),
     "driver": Kind("services.learner.driver", "learner_address", True),
     "sinks": Kind("services.sinks", None, False, "HONE_SINKS"),
     "gateway": Kind("services.gateway", "gateway_address", False),
@@ -82,7 +88,8 @@ def _process(
     kind: str, number: int, command: list[str] | None, record: Record, environment: Mapping[str, str],
 ) -> Process:
     name, setting = f"{kind}-{number}", KINDS[kind].address_setting
-    own = {"HONE_PROCESS_NAME": name}
+    usual = {key: value for key, value in KINDS[kind].usual.items() if key not in environment}
+    own = {**usual, "HONE_PROCESS_NAME": name}
     address = None
     if setting is not None:
         variable = f"HONE_{setting.upper()}"

@@ -62,6 +62,15 @@ def test_each_process_tells_its_metrics_at_a_port_of_its_own_and_keeps_it(record
     assert "HONE_METRICS_ADDRESS" not in processes.addresses(first)
 
 
+def test_a_trainer_asks_for_large_pages_unless_told_otherwise(record: Record) -> None:
+    def asking(environment: dict[str, str]) -> dict[str, str]:
+        return {one.name: one.environment["GLIBC_TUNABLES"] for one in processes.services({}, {}, record, environment)
+                if "GLIBC_TUNABLES" in one.environment}
+
+    assert asking({}) == {"trainer-0": "glibc.malloc.hugetlb=1"}
+    assert asking({"GLIBC_TUNABLES": "glibc.malloc.hugetlb=0"}) == {}
+
+
 def test_a_given_address_is_the_first_ones(record: Record) -> None:
     environment = {"HONE_INFERENCE_ADDRESS": "0.0.0.0:8080"}
     first, second = (
