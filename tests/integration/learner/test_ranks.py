@@ -19,7 +19,7 @@ from hone.stack import ports
 from services.learner.trainer.crew import Crew
 from tests.acceptance.scene import wait_for
 from tests.integration.learner import ranked
-from tests.integration.learner.ranked import CASES, TILES
+from tests.integration.learner.ranked import CASES, OPTIMIZER, TILES
 
 EXACT = {"trajectories", "trained_tokens", "masked_samples", "rejected_rows", "skipped_groups", "skipped_trajectories",
          "forward_tokens", "advantage/zero_variance_groups"}
@@ -78,6 +78,17 @@ def assert_close(found: bytes, expected: bytes, atol: float) -> None:
         torch.testing.assert_close(ours[name], tensor, atol=atol, rtol=1e-4, msg=name)
 
 
+def assert_trained_alike(found: bytes, expected: bytes) -> None:
+    """Adam makes a full step of a gradient that is all but zero, whichever sign rounding gives it: one weight in five
+    hundred may be off by more than rounding, and none by more than all steps in the other direction."""
+    ours, theirs = load(found), load(expected)
+    assert ours.keys() == theirs.keys()
+    for name, tensor in theirs.items():
+        apart = (ours[name] - tensor).abs()
+        assert (apart > 2e-5 + 1e-4 * tensor.abs()).float().mean() <= 1 / 500, name
+        assert apart.max() <= 2 * 3 * OPTIMIZER["lr"], name
+
+
 @by_ranks
 def test_figures_are_those_of_one_process(played: Path, name: str, ranks: str) -> None:
     both = zip(told(played / ranks / name), told(played / "alone" / name), strict=True)
@@ -111,9 +122,8 @@ def test_gradients_and_weights_are_those_of_one_process(played: Path, name: str,
             # Sums are taken in another order: they differ by a share of their largest terms.
             atol = max(1e-6, 1e-4 * float(expected.abs().max()))
             torch.testing.assert_close(found[key], expected, atol=atol, rtol=1e-3, msg=key)
-    # Adam makes a full step of a gradient that is all but zero: a weight may differ by more than rounding.
     for path in trained(theirs):
-        assert_close((ours / path.name).read_bytes(), path.read_bytes(), 2e-5)
+        assert_trained_alike((ours / path.name).read_bytes(), path.read_bytes())
     assert json.loads((ours / "logprobs.json").read_text()) == [
         pytest.approx(each, abs=1e-4) for each in json.loads((theirs / "logprobs.json").read_text())]
 
