@@ -13,6 +13,7 @@ from torch import Tensor
 
 from hone.models.architecture import Architecture
 from services.inference.native import kernels
+from services.inference.native.attention import attention
 from services.inference.native.cache import Cache
 from services.inference.native.kernels import Floats, Places
 from services.inference.native.weights import Weights
@@ -34,7 +35,7 @@ class Decoder:
         self.architecture, self._weights = architecture, weights
         self._rotations = _rotations(architecture, positions)
         self._epsilon = np.float32(architecture.norm_eps)
-        self._attention = kernels.attention(architecture.heads, architecture.kv_heads, architecture.head_dim)
+        self._attention = attention(architecture.heads, architecture.kv_heads, architecture.head_dim)
 
     def install(self, weights: Weights) -> None:
         """Use `weights` from the next pass on."""
@@ -75,20 +76,20 @@ class Decoder:
         kernels.placed(qkv.numpy(), self._weights.layers[number].head_norm, self._rotations, step.slots,
                        step.positions, self._epsilon, keys.numpy(), values.numpy())
         if step.width > 1:
-            return self._chunk(qkv, keys, values, step)
+            return self._chunk(qkv, cache, number, step)
         mixed = torch.empty(len(qkv), self.architecture.queries)
         self._attention(qkv.numpy(), keys.numpy(), values.numpy(), step.slots, step.positions, mixed.numpy())
         return mixed
 
-    def _chunk(self, qkv: Tensor, keys: Tensor, values: Tensor, step: Pass) -> Tensor:
+    def _chunk(self, qkv: Tensor, cache: Cache, number: int, step: Pass) -> Tensor:
         """Return mixed values [N, queries] of chunks that all start at the same position."""
         shape, width = self.architecture, step.width
         slots, reach = torch.from_numpy(step.slots[::width]), int(step.positions[-1]) + 1
         queries = qkv[:, :shape.queries].reshape(len(slots), width, shape.kv_heads, -1).transpose(1, 2)
         queries = queries.reshape(len(slots) * shape.kv_heads, -1, shape.head_dim)
-        seen_keys, seen_values = (layer[slots, :, :reach].flatten(0, 1) for layer in (keys, values))
-        scores = torch.baddbmm(self._bias(step.positions[:width], reach), queries, seen_keys.transpose(1, 2))
-        mixed = torch.bmm(torch.softmax(scores, -1), seen_values)
+        keys, values = cache.seen(number, slots, reach)
+        scores = torch.baddbmm(self._bias(step.positions[:width], reach), queries, keys)
+        mixed = torch.bmm(torch.softmax(scores, -1), values)
         mixed = mixed.view(len(slots), shape.kv_heads, width, -1).transpose(1, 2)
         return mixed.reshape(len(slots) * width, shape.queries)
 

@@ -1,12 +1,9 @@
 """What the decoder does between its matrix products, a row at a time, compiled for this machine by numba.
 
 As tensor operations these steps would read and write every row a dozen times and cost more than the products when few
-rows are left. Here each is one pass; attention reads a sequence's own keys and values once and nothing behind them. A
-row's bits depend on that row and on how many positions it sees. float32 throughout.
+rows are left. Here each is one pass; attention is a file of its own. A row's bits depend on that row alone. float32
+throughout.
 """
-
-from collections.abc import Callable
-from functools import cache
 
 import numpy as np
 from numba import njit
@@ -16,7 +13,6 @@ from hone.models.compiled import INLINED, ONE, OPTIONS, SMALLEST, ZERO, exponent
 
 Floats = NDArray[np.float32]
 Places = NDArray[np.int64]
-Attention = Callable[[Floats, Floats, Floats, Places, Places, Floats], None]
 
 _BLOCK = 256
 """Ids whose probabilities are added up at once on the way to the one that is drawn."""
@@ -35,39 +31,42 @@ def normed(rows: Floats, epsilon: np.float32, out: Floats) -> None:
 @njit(**OPTIONS)
 def placed(qkv: Floats, head_norm: Floats, rotations: Floats, slots: Places, positions: Places, epsilon: np.float32,
            keys: Floats, values: Floats) -> None:
-    """Norm and rotate the queries of `qkv` in place; put its keys, so treated, and its values into the cache.
+    """Norm and rotate queries and keys of `qkv` in place; put its keys, so treated, and its values into the cache.
 
     `qkv` [N, queries + 2 keys]; `head_norm` [heads + kv_heads, head_dim], without rows where there is no such norm;
-    `rotations` [2, positions, head_dim / 2], cosines and sines; `keys` and `values` [slots, kv_heads, positions,
-    head_dim] of one layer.
+    `rotations` [2, positions, head_dim / 2], cosines and sines; `keys` [slots, blocks, kv_heads, head_dim, block] and
+    `values` [slots, blocks, kv_heads, block, head_dim] of one layer.
     """
-    kv_heads, width = keys.shape[1], keys.shape[3]
+    kv_heads, width, size = keys.shape[2], keys.shape[3], keys.shape[4]
     heads = qkv.shape[1] // width - 2 * kv_heads
     for row in range(len(slots)):
         slot, position = slots[row], positions[row]
+        block, column = position // size, position % size
         for head in range(heads + kv_heads):
             entry = qkv[row, head * width:(head + 1) * width]
             if len(head_norm):
                 factor = norm_scale(entry, width, epsilon)
                 for place in range(width):
                     entry[place] *= factor * head_norm[head, place]
-            target = entry if head < heads else keys[slot, head - heads, position]
-            _rotate(entry, rotations[0, position], rotations[1, position], target)
+            _rotate(entry, rotations[0, position], rotations[1, position])
+            if head >= heads:
+                for place in range(width):
+                    keys[slot, block, head - heads, place, column] = entry[place]
         for head in range(kv_heads):
             start = (heads + kv_heads + head) * width
             for place in range(width):
-                values[slot, head, position, place] = qkv[row, start + place]
+                values[slot, block, head, column, place] = qkv[row, start + place]
 
 
 @njit(**OPTIONS)
-def copied(entries: Floats, sources: Places, targets: Places, positions: Places) -> None:
-    """Copy the first `positions[n]` positions of slot `sources[n]` to slot `targets[n]`, for every n.
+def copied(entries: Floats, sources: Places, targets: Places, blocks: Places) -> None:
+    """Copy the first `blocks[n]` blocks of slot `sources[n]` to slot `targets[n]`, for every n.
 
-    `entries` [slots, kv_heads, positions, head_dim] are keys or values of one layer.
+    `entries` [slots, blocks, ...] are keys or values of one layer.
     """
     for place in range(len(sources)):
-        source, target, count = sources[place], targets[place], positions[place]
-        entries[target, :, :count] = entries[source, :, :count]
+        source, target, count = sources[place], targets[place], blocks[place]
+        entries[target, :count] = entries[source, :count]
 
 
 @njit(**OPTIONS)
@@ -118,45 +117,13 @@ def cut(shares: Floats, top_p: Floats, top_k: Places) -> None:
             own[ranked[place]] = likely[place] / np.float32(before)
 
 
-@cache
-def attention(heads: int, kv_heads: int, width: int) -> Attention:
-    """Return attention of one query a sequence for these numbers of heads and this width of one.
-
-    It is called with `qkv` as `placed` left it, one layer's keys and values, each row's slot and position (positions
-    up to its own are seen) and where the mixed values [N, heads · width] go.
-    """
-    group = heads // kv_heads
-
-    @njit(**OPTIONS)
-    def attend(
-        qkv: Floats, keys: Floats, values: Floats, slots: Places, positions: Places, mixed: Floats
-    ) -> None:
-        scores = np.empty(positions.max() + 1, np.float32)
-        powers = np.empty(len(scores), np.int32)
-        query, sums = np.empty(width, np.float32), np.empty(width, np.float32)
-        for row in range(len(positions)):
-            slot, seen = slots[row], positions[row] + 1
-            for head in range(heads):
-                start = head * width
-                for place in range(width):
-                    query[place], sums[place] = qkv[row, start + place], ZERO
-                _compare(query, keys[slot, head // group], width, seen, scores)
-                mass = _exponentials(scores, powers, seen)
-                _mix(scores, values[slot, head // group], width, seen, sums)
-                for place in range(width):
-                    mixed[row, start + place] = sums[place] / mass
-
-    compiled: Attention = attend
-    return compiled
-
-
 @njit(**INLINED)
-def _rotate(entry: Floats, cosines: Floats, sines: Floats, target: Floats) -> None:
+def _rotate(entry: Floats, cosines: Floats, sines: Floats) -> None:
     half = len(cosines)
     for place in range(half):
         left, right = entry[place], entry[place + half]
-        target[place] = left * cosines[place] - right * sines[place]
-        target[place + half] = right * cosines[place] + left * sines[place]
+        entry[place] = left * cosines[place] - right * sines[place]
+        entry[place + half] = right * cosines[place] + left * sines[place]
 
 
 @njit(**INLINED)
@@ -197,56 +164,3 @@ def _reached(shares: Floats, point: np.float64) -> int:
             if below > point:
                 break
     return last
-
-
-@njit(**INLINED)
-def _compare(query: Floats, keys: Floats, width: int, seen: int, scores: Floats) -> None:
-    """Write the products of `query` [width] with each of the first `seen` keys to `scores`.
-
-    Four at a time: they do not wait for one another's sums.
-    """
-    whole = seen - seen % 4
-    for position in range(0, whole, 4):
-        first, second, third, fourth = ZERO, ZERO, ZERO, ZERO
-        for place in range(width):
-            first += query[place] * keys[position, place]
-            second += query[place] * keys[position + 1, place]
-            third += query[place] * keys[position + 2, place]
-            fourth += query[place] * keys[position + 3, place]
-        scores[position], scores[position + 1] = first, second
-        scores[position + 2], scores[position + 3] = third, fourth
-    for position in range(whole, seen):
-        total = ZERO
-        for place in range(width):
-            total += query[place] * keys[position, place]
-        scores[position] = total
-
-
-@njit(**INLINED)
-def _exponentials(scores: Floats, powers: NDArray[np.int32], seen: int) -> np.float32:
-    """Replace scores by e^(score - largest) and return their sum."""
-    largest = scores[0]
-    for position in range(seen):
-        largest = max(largest, scores[position])
-    for position in range(seen):
-        scores[position], powers[position] = exponential(scores[position] - largest)
-    mass, scales = ZERO, powers.view(np.float32)
-    for position in range(seen):
-        scores[position] *= scales[position]
-        mass += scores[position]
-    return mass
-
-
-@njit(**INLINED)
-def _mix(shares: Floats, values: Floats, width: int, seen: int, sums: Floats) -> None:
-    """Add the first `seen` values, each times its share, to `sums` [width], which is read and written once for four."""
-    whole = seen - seen % 4
-    for position in range(0, whole, 4):
-        first, second = shares[position], shares[position + 1]
-        third, fourth = shares[position + 2], shares[position + 3]
-        for place in range(width):
-            sums[place] += (first * values[position, place] + second * values[position + 1, place]) + (
-                third * values[position + 2, place] + fourth * values[position + 3, place])
-    for position in range(whole, seen):
-        for place in range(width):
-            sums[place] += shares[position] * values[position, place]

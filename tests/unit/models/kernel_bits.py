@@ -7,6 +7,7 @@ import numpy as np
 from hone.models import attention_kernels, policy_kernels
 from hone.models.policy_kernels import Floats
 from services.inference.native import kernels
+from services.inference.native.attention import BLOCK, attention
 
 ROWS, HEADS, KV_HEADS, SIZE, POSITIONS = 37, 4, 2, 30, 19
 EPSILON = np.float32(1e-6)
@@ -51,15 +52,17 @@ def _attention(numbers: np.random.Generator) -> list[Floats]:
 def decoding(numbers: np.random.Generator) -> list[Floats]:
     """Return what the engine's loops write."""
     qkv = numbers.standard_normal((ROWS, (HEADS + 2 * KV_HEADS) * SIZE), np.float32)
-    keys, values = numbers.standard_normal((2, ROWS, KV_HEADS, POSITIONS, SIZE), np.float32)
+    blocks = -(-POSITIONS // BLOCK)
+    keys = numbers.standard_normal((ROWS, blocks, KV_HEADS, SIZE, BLOCK), np.float32)
+    values = numbers.standard_normal((ROWS, blocks, KV_HEADS, BLOCK, SIZE), np.float32)
     norms = numbers.standard_normal((HEADS + KV_HEADS, SIZE), np.float32)
     rotations = numbers.standard_normal((2, POSITIONS, SIZE // 2), np.float32)
     slots, positions = np.arange(ROWS), numbers.integers(1, POSITIONS, ROWS)
     normed, mixed = np.empty_like(qkv), np.empty((ROWS, HEADS * SIZE), np.float32)
     kernels.normed(qkv, EPSILON, normed)
     kernels.placed(qkv, norms, rotations, slots, positions, EPSILON, keys, values)
-    kernels.attention(HEADS, KV_HEADS, SIZE)(qkv, keys, values, slots, positions, mixed)
-    kernels.copied(keys, slots[:3], slots[3:6], positions[:3])
+    attention(HEADS, KV_HEADS, SIZE)(qkv, keys, values, slots, positions, mixed)
+    kernels.copied(keys, slots[:3], slots[3:6], positions[:3] // BLOCK)
     ids, logp, temperatures = np.empty(ROWS, np.int64), np.empty(ROWS, np.float32), np.ones(ROWS, np.float32)
     kernels.drawn(qkv, slots, numbers.random(ROWS, np.float32), temperatures, ids, logp)
     kept = numbers.random((3, SIZE), np.float32)
