@@ -1,7 +1,7 @@
 """The gRPC face: decode, hand over, encode."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from itertools import groupby
@@ -21,8 +21,11 @@ from services.inference.scoring import Item, Scored
 
 _ENCODING_S = 0.05
 """Time kept back from a call's deadline to say why it was missed."""
-_TOGETHER_S = 0.05
-"""Requests of a batch that end within so long of each other go in one message: what follows costs by the message."""
+_TOGETHER_S = (0.05, 0.2)
+"""How long a batch's answer waits for others at least and at most; between them a fifth of the time that it took.
+
+They go in one message: what follows costs by the message.
+"""
 
 
 @dataclass(frozen=True)
@@ -74,7 +77,7 @@ class Inference(inference_pb2_grpc.InferenceServiceServicer):
         """Answer many requests, each when its last sample ends; those that end at about the same time go together."""
         places = [(f"requests[{number}].", message) for number, message in enumerate(request.requests)]
         asked = [Asked.of(message, self._settings.engine_max_tokens, path) for path, message in places]
-        async with self._answers(asked, context, _TOGETHER_S) as answers:
+        async with self._answers(asked, context, _together_s) as answers:
             async for together in answers:
                 yield pb.GenerateBatchResponse(responses=map(_response, together))
 
@@ -137,9 +140,10 @@ class Inference(inference_pb2_grpc.InferenceServiceServicer):
 
     @asynccontextmanager
     async def _answers(
-        self, asked: list[Asked], context: grpc.aio.ServicerContext[Any, Any], together_s: float = 0.0
+        self, asked: list[Asked], context: grpc.aio.ServicerContext[Any, Any],
+        together_s: Callable[[float], float] = lambda _: 0.0,
     ) -> AsyncIterator[AsyncIterator[list[Answer]]]:
-        """Give the answers of requests as they come, those together that come within `together_s`.
+        """Give the answers of requests as they come, together those that come within `together_s` of the seconds taken.
 
         What is unfinished at the end, or when one fails, is aborted.
         """
@@ -176,9 +180,11 @@ class Inference(inference_pb2_grpc.InferenceServiceServicer):
 
 
 async def _gathered(
-    queue: asyncio.Queue[Answer | Exception], requests: int, together_s: float
+    queue: asyncio.Queue[Answer | Exception], requests: int, together_s: Callable[[float], float]
 ) -> AsyncIterator[list[Answer]]:
-    """Give answers that come within `together_s` of the first together; the last one is waited for by nobody."""
+    """Give an answer and those that come within `together_s` of the seconds it took; nobody waits for more than all."""
+    clock = asyncio.get_running_loop().time
+    began = clock()
     while requests:
         together: list[Answer] = []
         with suppress(TimeoutError):
@@ -187,8 +193,14 @@ async def _gathered(
                     together.append(_usable(await queue.get()))
                     requests -= together[-1].done
                     if patience.when() is None:
-                        patience.reschedule(asyncio.get_running_loop().time() + together_s)
+                        patience.reschedule(clock() + together_s(clock() - began))
         yield together
+
+
+def _together_s(taken_s: float) -> float:
+    """Return how long an answer that took `taken_s` may wait for others."""
+    least, most = _TOGETHER_S
+    return min(max(taken_s / 5, least), most)
 
 
 def _usable(answer: Answer | Exception) -> Answer:
