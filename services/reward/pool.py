@@ -67,8 +67,15 @@ class _Process:
     jobs: asyncio.StreamWriter
     answers: asyncio.StreamReader
 
+    @property
+    def ended(self) -> bool:
+        """Say whether it is known to take no more jobs."""
+        return self.process.returncode is not None or self.jobs.is_closing()
+
     async def answer(self, job: Job, kill_s: float) -> Result:
         """Return the job's result. Raises TimeoutError after `kill_s`, ConnectionError and EOFError when it died."""
+        if self.jobs.is_closing():  # what uvloop refuses to write to with a RuntimeError
+            raise ConnectionResetError("its input is closed")
         self.jobs.write(job.line())
         await self.jobs.drain()
         await self._prepared()
@@ -97,7 +104,7 @@ class _Worker:
     async def grade(self, job: Job) -> Result:
         finished = False
         try:
-            running = self._running = self._running or await self._started()
+            running = await self._ready()
             result = await running.answer(job, self._kill_s)
             finished = True
             return result
@@ -117,6 +124,12 @@ class _Worker:
         if running.process.returncode is None:
             running.process.kill()
         await running.process.wait()
+
+    async def _ready(self) -> _Process:
+        if self._running is not None and self._running.ended:
+            await self.kill()
+        self._running = self._running or await self._started()
+        return self._running
 
     async def _started(self) -> _Process:
         # No secrets inside: graders parse what a policy wrote. Hash order is fixed because some verifiers walk sets.

@@ -7,10 +7,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from typing import Any
 
 import psutil
 import pytest
+import uvloop
 
 from hone.graders.results import Status
 from hone.graders.specs import spec
@@ -75,6 +77,37 @@ async def test_a_process_that_died_is_replaced_and_the_grade_tried_again(pool: P
     assert (await bench.grade(MATH, ROW, r"\boxed{0.5}")).score == 1.0
     os.kill(pool.pids()[0], signal.SIGKILL)
     assert (await bench.grade(MATH, ROW, r"\boxed{0.5}")).score == 1.0
+
+
+async def dying_between_jobs() -> list[float | None]:
+    pool = Pool(1)
+    scores = [(await pool.grade(job(r"\boxed{0.5}"))).score]
+    process = psutil.Process(pool.pids()[0])
+    process.kill()
+    while process.is_running():
+        await asyncio.sleep(0.01)
+    scores.append((await pool.grade(job(r"\boxed{0.5}"))).score)
+    await pool.close()
+    return scores
+
+
+@pytest.mark.parametrize("run", [asyncio.run, uvloop.run])
+def test_a_process_that_died_between_jobs_costs_no_grade(run: Callable[[Any], Any]) -> None:
+    assert run(dying_between_jobs()) == [1.0, 1.0]
+
+
+async def ending_at_once() -> set[Status]:
+    pool = Pool(1)
+    results = [await pool.grade(job(r"\boxed{0.5}")) for _ in range(20)]
+    await pool.close()
+    return {result.status for result in results}
+
+
+@pytest.mark.parametrize("run", [asyncio.run, uvloop.run])
+def test_a_process_that_ends_at_once_is_the_infrastructures_error(
+        run: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("services.reward.pool.sys.executable", "/bin/true")
+    assert run(ending_at_once()) == {Status.INFRA_ERROR}
 
 
 async def test_an_infrastructure_error_is_tried_three_times_in_all() -> None:
