@@ -2,7 +2,8 @@
 
 What a sequence has in the cache is much more than fits beside the core: it is read once, in the order in which it
 lies. Hence blocks of positions, with all heads of a block side by side; within one, keys lie so that sixteen positions
-are compared at once. A row's bits depend on that row and on how many positions it sees. float32 throughout.
+are compared at once. A block that several sequences begin with stands once, and is near for the next of them. A row's
+bits depend on that row and on how many positions it sees. float32 throughout.
 """
 
 from collections.abc import Callable
@@ -16,10 +17,10 @@ from hone.models.compiled import INLINED, OPTIONS, ZERO, exponential
 
 Floats = NDArray[np.float32]
 Places = NDArray[np.int64]
-Attention = Callable[[Floats, Floats, Floats, Places, Places, Floats], None]
+Attention = Callable[[Floats, Floats, Floats, Places, Places, Places, Floats], None]
 
 BLOCK = 16
-"""Positions that lie together: keys [slots, blocks, kv_heads, head_dim, BLOCK], values [.., BLOCK, head_dim]."""
+"""Positions that lie together: keys [blocks, kv_heads, head_dim, BLOCK], values [blocks, kv_heads, BLOCK, head_dim]."""
 _AT_ONCE = 8
 """Summands that are added before a sum is written: one of memory for so many of arithmetic."""
 
@@ -28,38 +29,39 @@ _AT_ONCE = 8
 def attention(heads: int, kv_heads: int, width: int) -> Attention:
     """Return attention of one query a sequence for these numbers of heads and this width of one.
 
-    It is called with queries [N, heads · width, or more behind them], one layer's keys and values, each row's slot and
-    position (positions up to its own are seen) and where the mixed values [N, heads · width] go.
+    It is called with queries [N, heads · width, or more behind them], one layer's keys and values, the table [slots,
+    blocks of a slot] that says where they lie, each row's slot and position (positions up to its own are seen) and
+    where the mixed values [N, heads · width] go.
     """
     group = heads // kv_heads
 
     @njit(**OPTIONS)
     def attend(
-        qkv: Floats, keys: Floats, values: Floats, slots: Places, positions: Places, mixed: Floats
+        qkv: Floats, keys: Floats, values: Floats, table: Places, slots: Places, positions: Places, mixed: Floats
     ) -> None:
         most = positions.max() // BLOCK * BLOCK + BLOCK
         scores, powers = np.empty((heads, most), np.float32), np.empty(most, np.int32)
         query, sums = np.empty((heads, width), np.float32), np.empty((heads, width), np.float32)
         masses = np.empty(heads, np.float32)
         for row in range(len(positions)):
-            slot, seen = slots[row], positions[row] + 1
+            own, seen = table[slots[row]], positions[row] + 1
             whole, rest = seen // BLOCK, seen % BLOCK
             for head in range(heads):
                 for place in range(width):
                     query[head, place], sums[head, place] = qkv[row, head * width + place], ZERO
             for block in range(whole + (rest > 0)):
                 for head in range(heads):
-                    _compare(query[head], keys[slot, block, head // group], width,
+                    _compare(query[head], keys[own[block], head // group], width,
                              scores[head, block * BLOCK:block * BLOCK + BLOCK])
             for head in range(heads):
                 masses[head] = _exponentials(scores[head], powers, seen)
             for block in range(whole):
                 for head in range(heads):
-                    _mix(scores[head, block * BLOCK:block * BLOCK + BLOCK], values[slot, block, head // group], width,
+                    _mix(scores[head, block * BLOCK:block * BLOCK + BLOCK], values[own[block], head // group], width,
                          sums[head])
             for place in range(rest):
                 for head in range(heads):
-                    _add(scores[head, whole * BLOCK + place], values[slot, whole, head // group, place], width,
+                    _add(scores[head, whole * BLOCK + place], values[own[whole], head // group, place], width,
                          sums[head])
             for head in range(heads):
                 for place in range(width):

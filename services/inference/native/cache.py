@@ -1,4 +1,4 @@
-"""Keys and values of every slot, allocated once for a number of positions and grown when a sequence needs more."""
+"""Keys and values of every slot in blocks, shared by slots that begin alike; room grows when a sequence needs more."""
 
 import numpy as np
 import torch
@@ -12,56 +12,112 @@ from services.inference.native.kernels import Places
 CHUNK = 64
 """Positions are allocated in multiples of this, the width of the largest chunk of a prompt: its padding always fits."""
 _ALIGNMENT = 64
+_SCRATCH = 0
+"""The block of the scratch slot, and in the table of any other slot: none yet."""
 
 
 class Cache:
-    """One tensor of keys a layer, [slots + 1, blocks, kv_heads, head_dim, BLOCK], and one of values, [slots + 1,
-    blocks, kv_heads, BLOCK, head_dim].
+    """One tensor of keys a layer, [blocks, kv_heads, head_dim, BLOCK], and one of values, [blocks, kv_heads, BLOCK,
+    head_dim].
 
-    The last slot is scratch: rows that only fill a batch up write there. Memory of positions that nobody wrote is
-    never touched, so it costs address space alone.
+    `table` [slots + 1, most blocks of a slot] says where a slot's positions lie. What slots begin with alike stands
+    once, in whole blocks; a block goes to others when no slot holds it any more. The last slot is scratch: rows that
+    only fill a batch up write there. Memory of blocks that nobody wrote is never touched, so it costs address space
+    alone.
     """
 
     def __init__(self, architecture: Architecture, slots: int, positions: int) -> None:
         self._architecture = architecture
-        self.slots, self.scratch, self.positions = slots, slots, rounded(positions, CHUNK)
-        self.keys, self.values = self._allocate(self.positions, -2), self._allocate(self.positions, -1)
+        self.slots, self.scratch, self.positions = slots, slots, 0
+        self.table = np.full((slots + 1, 0), _SCRATCH)
+        self._holders, self._free = np.zeros(1, np.int64), np.empty(0, np.int64)
+        self.keys, self.values = self._allocate(1, -2), self._allocate(1, -1)
+        self.reserve(positions)
 
     def reserve(self, positions: int) -> None:
         """Make room for `positions` positions of each slot; what is cached stays."""
         if positions <= self.positions:
             return
-        whole = rounded(positions, CHUNK)
-        self.keys, self.values = self._grown(self.keys, whole, -2), self._grown(self.values, whole, -1)
-        self.positions = whole
+        self.positions, before = rounded(positions, CHUNK), len(self._holders)
+        most = self.positions // BLOCK
+        blocks = 1 + self.slots * most
+        self.table = np.pad(self.table, ((0, 0), (0, most - self.table.shape[1])), constant_values=_SCRATCH)
+        self._holders = np.pad(self._holders, (0, blocks - before))
+        self._free = np.concatenate([np.arange(blocks - 1, before - 1, -1), self._free])  # used ones are taken first
+        self.keys, self.values = self._grown(self.keys, blocks, -2), self._grown(self.values, blocks, -1)
 
-    def seen(self, layer: int, slots: Tensor, reach: int) -> tuple[Tensor, Tensor]:
+    def begin(self, slots: Places, positions: Places) -> None:
+        """Give each of `slots` [S] blocks of its own for its first `positions` [S], in place of what it held."""
+        self._release(slots)
+        wanted = np.arange(self.table.shape[1]) < (-(-positions // BLOCK))[:, None]
+        rows = np.full(wanted.shape, _SCRATCH)
+        rows[wanted] = self._taken(int(wanted.sum()))
+        self.table[slots] = rows
+
+    def extend(self, slots: Places, positions: Places) -> None:
+        """Give those of `slots` [S] a block who have none for their position of `positions` [S]."""
+        lacking = (self.places(slots, positions) == _SCRATCH) & (slots != self.scratch)
+        if lacking.any():
+            self.table[slots[lacking], positions[lacking] // BLOCK] = self._taken(int(lacking.sum()))
+
+    def share(self, sources: Places, targets: Places, positions: Places) -> None:
+        """Let each of slots `targets` begin with the first `positions` of the slot at its place in `sources`.
+
+        All are [S]; no slot is in both. Whole blocks are held by both, what is behind them is copied.
+        """
+        if not len(targets):
+            return
+        self._release(targets)
+        whole = positions // BLOCK
+        held = np.where(np.arange(self.table.shape[1]) < whole[:, None], self.table[sources], _SCRATCH)
+        self.table[targets] = held
+        np.add.at(self._holders, held[held != _SCRATCH], 1)
+        cut = positions % BLOCK > 0
+        old, new = self.table[sources[cut], whole[cut]], self._taken(int(cut.sum()))
+        self.table[targets[cut], whole[cut]] = new
+        for tensor in (*self.keys, *self.values):
+            kernels.copied(tensor.numpy(), old, new)
+
+    def places(self, slots: Places, positions: Places) -> Places:
+        """Return the block [N] in which position `positions[n]` of slot `slots[n]` lies, for every n."""
+        found: Places = self.table[slots, positions // BLOCK]
+        return found
+
+    def seen(self, layer: int, slots: Places, reach: int) -> tuple[Tensor, Tensor]:
         """Return what the first `reach` positions of `slots` [S] hold: keys [S · kv_heads, head_dim, reach], values
         [S · kv_heads, reach, head_dim]."""
-        blocks, shape = rounded(reach, BLOCK) // BLOCK, self._architecture
-        keys, values = (tensor[layer][slots, :blocks] for tensor in (self.keys, self.values))
-        lines = len(slots) * shape.kv_heads
-        return (keys.permute(0, 2, 3, 1, 4).reshape(lines, shape.head_dim, -1)[:, :, :reach],
-                values.transpose(1, 2).reshape(lines, -1, shape.head_dim)[:, :reach])
+        blocks = torch.from_numpy(self.table[slots, :rounded(reach, BLOCK) // BLOCK])
+        lines, width = len(slots) * self._architecture.kv_heads, self._architecture.head_dim
+        keys, values = self.keys[layer][blocks], self.values[layer][blocks]
+        return (keys.permute(0, 2, 3, 1, 4).reshape(lines, width, -1)[:, :, :reach],
+                values.transpose(1, 2).reshape(lines, -1, width)[:, :reach])
 
-    def copy(self, sources: Places, targets: Places, positions: Places) -> None:
-        """Copy as many positions as named, in whole blocks, of each of slots `sources` to the slot at its place in
-        `targets`, which has nothing behind them."""
-        blocks = -(-positions // BLOCK)
-        for tensor in (*self.keys, *self.values):
-            kernels.copied(tensor.numpy(), sources, targets, blocks)
+    def _taken(self, count: int) -> Places:
+        """Return free blocks: there are as many blocks as all slots together can hold."""
+        left = len(self._free) - count
+        taken, self._free = self._free[left:], self._free[:left]
+        self._holders[taken] = 1
+        return taken
 
-    def _grown(self, layers: list[Tensor], positions: int, width_at: int) -> list[Tensor]:
-        grown = self._allocate(positions, width_at)
+    def _release(self, slots: Places) -> None:
+        """Let go what `slots` hold, none of them named twice."""
+        held = self.table[slots]
+        held = held[held != _SCRATCH]
+        np.subtract.at(self._holders, held, 1)
+        self._free = np.concatenate([self._free, np.unique(held[self._holders[held] == 0])])
+        self.table[slots] = _SCRATCH
+
+    def _grown(self, layers: list[Tensor], blocks: int, width_at: int) -> list[Tensor]:
+        grown, used = self._allocate(blocks, width_at), torch.from_numpy(np.flatnonzero(self._holders))
         for old, new in zip(layers, grown, strict=True):
-            new[:, :old.shape[1]] = old
+            new[used] = old[used]
         return grown
 
-    def _allocate(self, positions: int, width_at: int) -> list[Tensor]:
+    def _allocate(self, blocks: int, width_at: int) -> list[Tensor]:
         """Return a tensor a layer whose dimension `width_at` is the width of a head."""
         block = [BLOCK, BLOCK]
         block[width_at] = self._architecture.head_dim
-        shape = (self.slots + 1, positions // BLOCK, self._architecture.kv_heads, *block)
+        shape = (blocks, self._architecture.kv_heads, *block)
         return [_zeros(shape) for _ in range(self._architecture.layers)]
 
 

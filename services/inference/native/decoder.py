@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from hone.models.architecture import Architecture
@@ -24,6 +23,7 @@ class Pass:
     """Where the tokens of one forward pass stand: `width` consecutive positions of each of some sequences."""
 
     slots: Places  # [N], of each token
+    blocks: Places  # [N], of the cache, in which its position lies
     positions: Places  # [N]; the last of a sequence's is the last that is seen
     width: int  # 1: the newest token of a sequence each
 
@@ -46,7 +46,7 @@ class Decoder:
 
         They are [M, hidden] or [N, hidden]. The keys and values of all are cached.
         """
-        hidden, last = self._weights.embedding[ids], len(self._weights.layers) - 1
+        hidden, last = self._weights.embedding.index_select(0, ids), len(self._weights.layers) - 1
         for number, layer in enumerate(self._weights.layers):
             attended = self._attended(cache, number, self._asked(number, ids, hidden), step)
             if wanted is not None and number == last:
@@ -68,23 +68,24 @@ class Decoder:
     def _asked(self, number: int, ids: Tensor, hidden: Tensor) -> Tensor:
         """Return queries, keys and values of tokens side by side, [N, queries + 2 keys]; the caller may write there."""
         if number == 0 and self._weights.first is not None:
-            return self._weights.first[ids]
+            return self._weights.first.index_select(0, ids)
         return self._weights.layers[number].qkv.times(self._normed(hidden))
 
     def _attended(self, cache: Cache, number: int, qkv: Tensor, step: Pass) -> Tensor:
         keys, values = cache.keys[number], cache.values[number]
-        kernels.placed(qkv.numpy(), self._weights.layers[number].head_norm, self._rotations, step.slots,
+        kernels.placed(qkv.numpy(), self._weights.layers[number].head_norm, self._rotations, step.blocks,
                        step.positions, self._epsilon, keys.numpy(), values.numpy())
         if step.width > 1:
             return self._chunk(qkv, cache, number, step)
         mixed = torch.empty(len(qkv), self.architecture.queries)
-        self._attention(qkv.numpy(), keys.numpy(), values.numpy(), step.slots, step.positions, mixed.numpy())
+        self._attention(qkv.numpy(), keys.numpy(), values.numpy(), cache.table, step.slots, step.positions,
+                        mixed.numpy())
         return mixed
 
     def _chunk(self, qkv: Tensor, cache: Cache, number: int, step: Pass) -> Tensor:
         """Return mixed values [N, queries] of chunks that all start at the same position."""
         shape, width = self.architecture, step.width
-        slots, reach = torch.from_numpy(step.slots[::width]), int(step.positions[-1]) + 1
+        slots, reach = step.slots[::width], int(step.positions[-1]) + 1
         queries = qkv[:, :shape.queries].reshape(len(slots), width, shape.kv_heads, -1).transpose(1, 2)
         queries = queries.reshape(len(slots) * shape.kv_heads, -1, shape.head_dim)
         keys, values = cache.seen(number, slots, reach)
@@ -100,14 +101,15 @@ class Decoder:
         return bias.repeat_interleave(self.architecture.heads // self.architecture.kv_heads, 0)[None]
 
 
-def one_token(slots: NDArray[np.int64], positions: NDArray[np.int64]) -> Pass:
+def one_token(cache: Cache, slots: Places, positions: Places) -> Pass:
     """Return the pass over position `positions[n]` of slot `slots[n]`, for every n."""
-    return Pass(slots, positions, 1)
+    return Pass(slots, cache.places(slots, positions), positions, 1)
 
 
-def chunk(slots: NDArray[np.int64], start: int, width: int) -> Pass:
+def chunk(cache: Cache, slots: Places, start: int, width: int) -> Pass:
     """Return the pass over `width` positions from `start` on of each of `slots`."""
-    return Pass(np.repeat(slots, width), np.tile(np.arange(start, start + width), len(slots)), width)
+    each, positions = np.repeat(slots, width), np.tile(np.arange(start, start + width), len(slots))
+    return Pass(each, cache.places(each, positions), positions, width)
 
 
 def _rotations(architecture: Architecture, positions: int) -> Floats:

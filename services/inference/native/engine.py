@@ -192,7 +192,7 @@ class Engine:
         contexts = [Context(slot, self._table.ids[slot, :self._table.length[slot]]) for slot in unique.tolist()]
         logits = prefill.last_logits(self._decoder, self._cache, self._ladder, contexts)
         sharing = (self._table.leader[slots] == slots) & (filled != slots)
-        self._cache.copy(filled[sharing], slots[sharing], self._table.length[slots[sharing]])
+        self._cache.share(filled[sharing], slots[sharing], self._table.length[slots[sharing]])
         self._draw(logits, places, slots)
 
     def _decode(self) -> None:
@@ -206,7 +206,8 @@ class Engine:
         slots[:len(leading)] = leading
         positions[:len(leading)] = self._table.length[leading] - 1
         ids[:len(leading)] = self._table.ids[leading, positions[:len(leading)]]
-        hidden = self._decoder.hidden(self._cache, torch.from_numpy(ids), one_token(slots, positions))
+        self._cache.extend(slots, positions)
+        hidden = self._decoder.hidden(self._cache, torch.from_numpy(ids), one_token(self._cache, slots, positions))
         logits = self._decoder.logits(hidden)[:len(leading)]
         self._draw(logits, np.searchsorted(leading, self._table.leader[running]), running)
 
@@ -217,7 +218,7 @@ class Engine:
         self.generated_tokens += len(slots)
         self._end(slots)
         before, now = self._table.part()
-        self._cache.copy(before, now, self._table.length[now] - 1)
+        self._cache.share(before, now, self._table.length[now] - 1)
 
     def _end(self, slots: Slots) -> None:
         stopped, full = self._table.stopped(slots), self._table.full(slots)

@@ -29,19 +29,20 @@ def normed(rows: Floats, epsilon: np.float32, out: Floats) -> None:
 
 
 @njit(**OPTIONS)
-def placed(qkv: Floats, head_norm: Floats, rotations: Floats, slots: Places, positions: Places, epsilon: np.float32,
+def placed(qkv: Floats, head_norm: Floats, rotations: Floats, blocks: Places, positions: Places, epsilon: np.float32,
            keys: Floats, values: Floats) -> None:
     """Norm and rotate queries and keys of `qkv` in place; put its keys, so treated, and its values into the cache.
 
     `qkv` [N, queries + 2 keys]; `head_norm` [heads + kv_heads, head_dim], without rows where there is no such norm;
-    `rotations` [2, positions, head_dim / 2], cosines and sines; `keys` [slots, blocks, kv_heads, head_dim, block] and
-    `values` [slots, blocks, kv_heads, block, head_dim] of one layer.
+    `rotations` [2, positions, head_dim / 2], cosines and sines; `blocks` [N] are the cache's in which the tokens'
+    `positions` [N] lie; `keys` [blocks, kv_heads, head_dim, block] and `values` [blocks, kv_heads, block, head_dim] are
+    one layer's.
     """
-    kv_heads, width, size = keys.shape[2], keys.shape[3], keys.shape[4]
+    kv_heads, width, size = keys.shape[1], keys.shape[2], keys.shape[3]
     heads = qkv.shape[1] // width - 2 * kv_heads
-    for row in range(len(slots)):
-        slot, position = slots[row], positions[row]
-        block, column = position // size, position % size
+    for row in range(len(blocks)):
+        block, position = blocks[row], positions[row]
+        column = position % size
         for head in range(heads + kv_heads):
             entry = qkv[row, head * width:(head + 1) * width]
             if len(head_norm):
@@ -51,22 +52,18 @@ def placed(qkv: Floats, head_norm: Floats, rotations: Floats, slots: Places, pos
             _rotate(entry, rotations[0, position], rotations[1, position])
             if head >= heads:
                 for place in range(width):
-                    keys[slot, block, head - heads, place, column] = entry[place]
+                    keys[block, head - heads, place, column] = entry[place]
         for head in range(kv_heads):
             start = (heads + kv_heads + head) * width
             for place in range(width):
-                values[slot, block, head, column, place] = qkv[row, start + place]
+                values[block, head, column, place] = qkv[row, start + place]
 
 
 @njit(**OPTIONS)
-def copied(entries: Floats, sources: Places, targets: Places, blocks: Places) -> None:
-    """Copy the first `blocks[n]` blocks of slot `sources[n]` to slot `targets[n]`, for every n.
-
-    `entries` [slots, blocks, ...] are keys or values of one layer.
-    """
+def copied(entries: Floats, sources: Places, targets: Places) -> None:
+    """Copy block `sources[n]` to block `targets[n]`, for every n; `entries` [blocks, ...] are one layer's."""
     for place in range(len(sources)):
-        source, target, count = sources[place], targets[place], blocks[place]
-        entries[target, :count] = entries[source, :count]
+        entries[targets[place]] = entries[sources[place]]
 
 
 @njit(**OPTIONS)

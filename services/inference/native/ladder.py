@@ -93,7 +93,7 @@ def _safe_rows(decoder: Decoder, block: Architecture, tried: tuple[int, ...]) ->
     ids = torch.randint(0, block.vocab_size, (most,))
 
     def run(rows: int) -> Tensor:
-        logits = decoder.logits(decoder.hidden(cache, ids[:rows], one_token(np.arange(rows), positions[:rows])))
+        logits = decoder.logits(decoder.hidden(cache, ids[:rows], one_token(cache, np.arange(rows), positions[:rows])))
         drawn, logp = sample(logits, np.arange(rows), np.full(rows, 0.5, np.float32), Settings.plain(rows))
         return torch.cat([logits[:, :block.vocab_size], torch.from_numpy(np.stack([drawn, logp], 1)).float()], 1)
 
@@ -103,6 +103,7 @@ def _safe_rows(decoder: Decoder, block: Architecture, tried: tuple[int, ...]) ->
 
 def _filled(block: Architecture, slots: int) -> Cache:
     cache = Cache(block, slots, CHUNK)
+    cache.begin(np.arange(slots), np.full(slots, CHUNK))
     for tensor in (*cache.keys, *cache.values):
         tensor.normal_()
     return cache

@@ -38,6 +38,7 @@ def fill(decoder: Decoder, cache: Cache, ladder: Ladder, contexts: list[Context]
 
     A context's states do not depend on which others are filled with it.
     """
+    _begin(cache, contexts)
     for part in _chunks(contexts, ladder.rows[-1]):
         hidden = _run(decoder, cache, ladder, contexts, part)
         yield part, hidden.view(-1, part.width, hidden.shape[1])[:len(part.members)]
@@ -46,6 +47,7 @@ def fill(decoder: Decoder, cache: Cache, ladder: Ladder, contexts: list[Context]
 def last_logits(decoder: Decoder, cache: Cache, ladder: Ladder, contexts: list[Context]) -> Tensor:
     """Cache every context and return the logits [contexts, vocabulary padded] after the last id of each."""
     last = torch.zeros(ladder.rows_for(len(contexts)), decoder.architecture.hidden)
+    _begin(cache, contexts)
     for part in _chunks(contexts, ladder.rows[-1]):
         offsets = np.array([len(contexts[member].ids) - 1 - part.start for member in part.members])
         ending = np.flatnonzero(offsets < part.width)
@@ -54,6 +56,12 @@ def last_logits(decoder: Decoder, cache: Cache, ladder: Ladder, contexts: list[C
         hidden = _run(decoder, cache, ladder, contexts, part, torch.from_numpy(wanted))
         last[np.array(part.members)[ending]] = hidden[:len(ending)]
     return decoder.logits(last)[:len(contexts)]
+
+
+def _begin(cache: Cache, contexts: list[Context]) -> None:
+    """Give the contexts' slots room for all their chunks, what these are filled up with included."""
+    ends = [sum(_shape(len(context.ids))[-1]) for context in contexts]
+    cache.begin(np.array([context.slot for context in contexts]), np.array(ends))
 
 
 def _run(
@@ -66,7 +74,7 @@ def _run(
         taken = contexts[member].ids[part.start:part.start + part.width]
         ids[place, :len(taken)] = taken
         slots[place] = contexts[member].slot
-    return decoder.hidden(cache, torch.from_numpy(ids.reshape(-1)), chunk(slots, part.start, part.width), wanted)
+    return decoder.hidden(cache, torch.from_numpy(ids.reshape(-1)), chunk(cache, slots, part.start, part.width), wanted)
 
 
 def _chunks(contexts: list[Context], most_rows: int) -> Iterator[Chunk]:

@@ -11,13 +11,14 @@ SHAPES = [(4, 2, 64), (4, 4, 32), (8, 1, 16), (2, 2, 8), (6, 2, 128), (4, 2, 20)
 
 
 def attended(qkv: Tensor, keys: Tensor, values: Tensor, positions: list[int], heads: int) -> Tensor:
-    """Return what is mixed of keys and values [rows, kv_heads, positions, width]."""
+    """Return what is mixed of keys and values [rows, kv_heads, positions, width], whose blocks lie in any order."""
     _, kv_heads, _, width = keys.shape
     mixed = torch.empty(len(qkv), heads * width)
-    laid_keys, laid_values = (lines.unflatten(2, (-1, BLOCK)).transpose(1, 2) for lines in (keys, values))
+    laid_keys, laid_values = (lines.unflatten(2, (-1, BLOCK)).transpose(1, 2).flatten(0, 1) for lines in (keys, values))
+    order = torch.randperm(len(laid_keys), generator=torch.Generator().manual_seed(1))
     attention(heads, kv_heads, width)(
-        qkv.numpy(), laid_keys.transpose(3, 4).contiguous().numpy(), laid_values.contiguous().numpy(),
-        np.arange(len(positions)), np.array(positions), mixed.numpy())
+        qkv.numpy(), laid_keys[order].transpose(2, 3).contiguous().numpy(), laid_values[order].contiguous().numpy(),
+        order.argsort().view(len(keys), -1).numpy(), np.arange(len(positions)), np.array(positions), mixed.numpy())
     return mixed
 
 
