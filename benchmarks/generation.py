@@ -11,6 +11,7 @@ faster on the machine.
 """
 
 import argparse
+import itertools
 import random
 import statistics
 import time
@@ -50,6 +51,12 @@ class Setting:
     lengths: list[int]
 
     @property
+    def groups(self) -> list[tuple[list[int], int, int]]:
+        """Prompt, length and number of answers that ask the same one after the other: one request's samples."""
+        asked = zip(self.prompts, self.lengths, strict=True)
+        return [(prompt, length, len(list(alike))) for (prompt, length), alike in itertools.groupby(asked)]
+
+    @property
     def useful(self) -> int:
         """Tokens that somebody wants."""
         return sum(self.lengths)
@@ -80,8 +87,8 @@ def native(checkpoint: Path, dtype: torch.dtype = torch.float32) -> Callable[[Se
     engine = Engine(read.architecture, shapes, ROWS, Version("v0", fuse(read, dtype), Tokenizer(read.files)))
 
     def run(setting: Setting) -> None:
-        for number, (prompt, length) in enumerate(zip(setting.prompts, setting.lengths, strict=True)):
-            engine.submit(Request(f"{number}", tuple(prompt), 1, Sampling(length), NoiseKey(0, f"{number}")))
+        for number, (prompt, length, samples) in enumerate(setting.groups):
+            engine.submit(Request(f"{number}", tuple(prompt), samples, Sampling(length), NoiseKey(0, f"{number}")))
         made = 0
         while engine.has_work:
             made += sum(len(one.ids) for answer in engine.step() for one in answer.completions)

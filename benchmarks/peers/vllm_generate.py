@@ -2,8 +2,8 @@
 
     .venv-vllm/bin/python -m benchmarks.peers.vllm_generate DIRECTORY --threads N --dtype float32 [--eager]
 
-Reads one job a line from stdin, {"prompts": [[id]], "lengths": [n]}, and answers each by {"tokens": n}; first, when it
-is ready, by the versions it runs. Prefix cache on, log-probs of the sampled tokens, lengths forced.
+Reads one job a line from stdin, {"groups": [[[id], length, samples]]}, and answers each by {"tokens": n}; first, when
+it is ready, by the versions it runs. Prefix cache on, log-probs of the sampled tokens, lengths forced.
 """
 
 import argparse
@@ -31,10 +31,11 @@ def generate(llm: Any, job: dict[str, Any]) -> int:
     """Return how many tokens were made for a job."""
     from vllm import SamplingParams
 
-    prompts = [{"prompt_token_ids": ids} for ids in job["prompts"]]
-    params = [SamplingParams(max_tokens=length, ignore_eos=True, temperature=1.0, logprobs=0, detokenize=False,
-                             flat_logprobs=True) for length in job["lengths"]]
-    return sum(len(one.outputs[0].token_ids) for one in llm.generate(prompts, params, use_tqdm=False))
+    prompts = [{"prompt_token_ids": ids} for ids, _, _ in job["groups"]]
+    params = [SamplingParams(n=samples, max_tokens=length, ignore_eos=True, temperature=1.0, logprobs=0,
+                             detokenize=False, flat_logprobs=True) for _, length, samples in job["groups"]]
+    answers = llm.generate(prompts, params, use_tqdm=False)
+    return sum(len(sample.token_ids) for one in answers for sample in one.outputs)
 
 
 def main() -> None:
