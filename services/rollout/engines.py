@@ -19,7 +19,7 @@ from services.rollout.patience import Unavailable, invalid
 
 _log = logging.getLogger(__name__)
 ROOM = 4
-"""Models that an engine is asked to hold at a time."""
+"""Models of running runs that an engine is asked to hold at a time; others go when it needs the room."""
 LOAD_S = 60.0
 """Seconds that an engine may take to load a model, and between two tries."""
 DEADLINE_S = 3600.0
@@ -32,6 +32,8 @@ class Engine:
     def __init__(self, row: Row) -> None:
         self.id, self.address = row["id"], row["address"]
         self.models: frozenset[str] = frozenset()
+        self.refusing: frozenset[str] = frozenset()  # models whose newest version it refuses
+        self.busy = 0  # models of running runs among those it holds
         self.build = f"{row['kind']} {json.dumps(row['build'], sort_keys=True)}"
         self.sequences = 0  # ours, running there
         self.failures = 0  # of ours, since the last look
@@ -69,17 +71,19 @@ class Engine:
             self.sequences -= sequences
 
     def invite(self, model_id: str) -> None:
-        """Have an engine that has room load a model that others hold, so that it can take part; asked for once."""
-        if model_id not in self.models and model_id not in self._invited and len(self.models) < ROOM:
+        """Have an engine that has room load a model that others hold, so that it can take part; one ask at a time."""
+        if model_id not in self.models | self.refusing | self._invited.keys() and self.busy < ROOM:
             self._invited[model_id] = asyncio.create_task(self._load(model_id))
 
     async def _load(self, model_id: str) -> None:
         try:
             wanted = inference_pb2.LoadVersionRequest(model_id=model_id)
             await self._stub.LoadVersion(wanted, timeout=LOAD_S)
+            self.models |= {model_id}  # until its row, read next, says what it holds
         except grpc.aio.AioRpcError as error:
             _log.warning("engine %s does not load %s: %s", self.id, model_id, error.details())
             await asyncio.sleep(LOAD_S)
+        finally:
             del self._invited[model_id]
 
     async def close(self, reason: str) -> None:
@@ -119,17 +123,20 @@ class Engines:
     async def choose(self, model_id: str) -> Engine:
         """Return the engine with the fewest of our failures and sequences, among those with the model if any has it.
 
-        The others are invited to load it: an engine that comes later, or again, takes part as soon as it has.
-        Raises Unavailable when no engine has reported lately.
+        One that refuses the model's newest version is passed over while there is another. The others are invited to
+        load it: an engine that comes later, or again, takes part as soon as it has. Raises Unavailable when no engine has
+        reported lately.
         """
         if not self._known:
             await self.look()
         if not self._known:
             raise Unavailable(f"no engine has reported in the last {self._fresh_s:g} s")
-        able = [engine for engine in self._known.values() if model_id in engine.models]
-        for engine in self._known.values() if able else ():
+        willing = [engine for engine in self._known.values() if model_id not in engine.refusing]
+        willing = willing or list(self._known.values())
+        able = [engine for engine in willing if model_id in engine.models]
+        for engine in willing if able else ():
             engine.invite(model_id)
-        return min(able or self._known.values(), key=lambda engine: (engine.failures, engine.sequences, engine.id))
+        return min(able or willing, key=lambda engine: (engine.failures, engine.sequences, engine.id))
 
     async def look(self) -> None:
         """Read the engines' rows now; who asks meanwhile waits for the same look."""
@@ -166,7 +173,8 @@ class Engines:
 
     def _meet(self, row: Row) -> None:
         engine = self._known[row["id"]] = self._known.get(row["id"]) or Engine(row)
-        engine.models, engine.failures = frozenset(row["models"]), 0
+        engine.models, engine.refusing = frozenset(row["models"]), frozenset(row["refusing"])
+        engine.busy, engine.failures = row["busy"], 0
 
 
 def _changed(engine: Engine, row: Row | None) -> bool:

@@ -31,6 +31,7 @@ class Inference(inference_pb2_grpc.InferenceServiceServicer):
     def __init__(self, tokens: int | None) -> None:
         self._tokens = tokens
         self.requests: list[inference_pb2.GenerateRequest] = []
+        self.loads: list[str] = []  # models it was asked to load
         self.batches = 0
         self.error: RpcError | None = None
         self.open = asyncio.Event()
@@ -58,6 +59,12 @@ class Inference(inference_pb2_grpc.InferenceServiceServicer):
             completions = [_completion(one, wanted, index, self._tokens) for index in range(one.n)]
             yield inference_pb2.GenerateBatchResponse(responses=[inference_pb2.GenerateResponse(
                 request_id=one.request_id, completions=completions)])
+
+    async def LoadVersion(
+        self, request: inference_pb2.LoadVersionRequest, context: Any
+    ) -> inference_pb2.LoadVersionResponse:
+        self.loads.append(request.model_id)
+        return inference_pb2.LoadVersionResponse(version_id=self.version_id)
 
     async def Score(self, request: inference_pb2.ScoreRequest, context: Any) -> inference_pb2.ScoreResponse:
         self.scored.append(request)

@@ -104,6 +104,15 @@ def register_engine(url: str, engine_id: str, address: str, age_s: float = 0) ->
             (engine_id, address, age_s))
 
 
+def engine_holds(url: str, engine_id: str, run: Run, refused_version_id: str | None = None) -> None:
+    """Note that an engine serves version 0 of a run's model, and which one it refuses."""
+    with psycopg.connect(url) as connection:
+        connection.execute(
+            "INSERT INTO engine_models (engine_id, model_id, version_id, refused_version_id) VALUES (%s, %s, %s, %s) "
+            "ON CONFLICT (engine_id, model_id) DO UPDATE SET refused_version_id = excluded.refused_version_id",
+            (engine_id, run.model_id, run.version_id, refused_version_id))
+
+
 def every(url: str, query: str, **params: Any) -> list[dict[str, Any]]:
     with psycopg.connect(url, row_factory=dict_row) as connection:
         return connection.execute(query, params).fetchall()

@@ -117,8 +117,16 @@ INSERT INTO events (tenant_id, run_id, kind, message, data)
 VALUES (%(tenant_id)s, %(run_id)s, %(kind)s, %(message)s, %(data)s)
 
 -- name: engines
+-- `refusing`: models whose newest version it refuses. `busy`: models it holds that a running run samples or asks; what
+-- else it holds goes when it needs the room.
 SELECT e.id, e.address, e.kind, e.build,
-    coalesce(array_agg(m.model_id) FILTER (WHERE m.version_id IS NOT NULL), '{}') AS models
+    coalesce(array_agg(m.model_id) FILTER (WHERE m.version_id IS NOT NULL), '{}') AS models,
+    coalesce(array_agg(m.model_id) FILTER (WHERE m.refused_version_id = (
+        SELECT v.id FROM versions v WHERE v.model_id = m.model_id AND v.state = 'live'
+        ORDER BY v.number DESC, v.seq DESC LIMIT 1)), '{}') AS refusing,
+    count(*) FILTER (WHERE m.version_id IS NOT NULL AND EXISTS (
+        SELECT FROM runs r WHERE r.state = 'running'
+            AND (r.policy_model_id = m.model_id OR r.roles ->> 'teacher' = m.model_id))) AS busy
 FROM engines e LEFT JOIN engine_models m ON m.engine_id = e.id
 WHERE e.heartbeat_at > now() - make_interval(secs => %(fresh_s)s)
 GROUP BY e.id ORDER BY e.id
