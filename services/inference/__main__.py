@@ -25,6 +25,7 @@ from hone.store.database import AsyncDatabase
 from hone.store.notifications import follow
 from hone.telemetry import process
 from services.inference import engines
+from services.inference.codec import Limits
 from services.inference.residents import Residents
 from services.inference.roster import Roster
 from services.inference.service import Inference
@@ -45,7 +46,8 @@ async def run(chosen: Settings) -> None:
     roster = Roster(database, _engine_id(chosen), chosen.inference_address, kind)
     residents = Residents(chosen, kind, Versions(database, objects.connect(chosen.objects_url)), roster)
     residents.thread.start()
-    inference = Inference(chosen, residents, roster.engine_id)
+    inference = Inference(
+        chosen, Limits(chosen.engine_max_tokens, kind.least_temperature), residents, roster.engine_id)
     serving = await server.start(chosen.inference_address, SERVICE, lambda grpc_server:
                                  inference_pb2_grpc.add_InferenceServiceServicer_to_server(inference, grpc_server))
     tasks = [asyncio.create_task(work) for work in (

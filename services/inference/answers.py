@@ -30,6 +30,12 @@ class Answers:
                 answers.append(self._answer(one.request))
         return answers
 
+    def refuse(self, request: Request, reason: str) -> Answer:
+        """Forget what a request has made, and return the answer that it will have no other."""
+        self._whole.pop(request, None)
+        self._open.pop(request, None)
+        return Answer(request, [], True, reason)
+
     def _answer(self, request: Request) -> Answer:
         completions = sorted(self._whole.pop(request), key=lambda completion: completion.index)
         done = not self._open[request]

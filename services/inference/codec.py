@@ -2,6 +2,9 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
 
 from hone.api import inference_pb2, trajectory_pb2
 from hone.rpc.errors import InvalidField
@@ -13,6 +16,16 @@ LEAST_TEMPERATURE = 1e-3
 """Logits divided by less may become infinite; 0 stands for the likeliest token."""
 LARGEST_TOP_K = 64
 """Likeliest ids told at a place by scores."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What an engine can be asked."""
+
+    positions: int  # ids of a sequence, prompt and completion together
+    least_temperature: float = LEAST_TEMPERATURE  # of a draw; 0 is served besides
+
+
 _KV = {
     inference_pb2.KV_ON_UPDATE_UNSPECIFIED: KvOnUpdate.KEEP, inference_pb2.KV_ON_UPDATE_KEEP: KvOnUpdate.KEEP,
     inference_pb2.KV_ON_UPDATE_RECOMPUTE: KvOnUpdate.RECOMPUTE,
@@ -24,17 +37,16 @@ _REASONS = {
 
 
 def request(
-    message: inference_pb2.GenerateRequest, positions: int, path: str = "", streamed: bool = False
+    message: inference_pb2.GenerateRequest, limits: Limits, path: str = "", streamed: bool = False
 ) -> Request:
-    """Return what a message asks for. Raises InvalidField; `path` is put before the field's name.
-
-    `positions` is how many ids a sequence may have, prompt and completion together.
-    """
+    """Return what a message asks for. Raises InvalidField; `path` is put before the field's name."""
+    positions = limits.positions
     _expect(bool(message.model_id), f"{path}model_id", message.model_id, "the id of a model")
     _expect(bool(message.prompt_ids), f"{path}prompt_ids", [], "at least one id")
     _expect(1 <= message.n <= MOST_SAMPLES, f"{path}n", message.n, f"1 to {MOST_SAMPLES}")
     _expect(message.kv_on_update in _KV, f"{path}kv_on_update", message.kv_on_update, "keep or recompute")
-    sampling, length = _sampling(message.sampling, f"{path}sampling."), len(message.prompt_ids)
+    sampling = _sampling(message.sampling, f"{path}sampling.", limits.least_temperature)
+    length = len(message.prompt_ids)
     _expect(length + sampling.max_tokens <= positions, f"{path}sampling.max_tokens", sampling.max_tokens,
             f"at most {positions - length}: {positions} positions less a prompt of {length}")
     noise = NoiseKey(message.noise.seed, message.noise.request, message.noise.call)
@@ -82,9 +94,9 @@ def completion(made: Completion) -> trajectory_pb2.Completion:
         versions=spans)
 
 
-def _sampling(message: trajectory_pb2.Sampling, path: str) -> Sampling:
+def _sampling(message: trajectory_pb2.Sampling, path: str, least_temperature: float) -> Sampling:
     _expect(message.max_tokens >= 1, f"{path}max_tokens", message.max_tokens, "at least 1")
-    _expect_temperature(f"{path}temperature", message.temperature)
+    _expect_temperature(f"{path}temperature", message.temperature, least_temperature)
     _expect(0 < message.top_p <= 1, f"{path}top_p", message.top_p, "above 0 and at most 1")
     _expect(message.top_k >= 0, f"{path}top_k", message.top_k, "at least 0")
     _expect(all(message.stop), f"{path}stop", "", "texts that are not empty")
@@ -92,9 +104,9 @@ def _sampling(message: trajectory_pb2.Sampling, path: str) -> Sampling:
                     tuple(message.stop_ids))
 
 
-def _expect_temperature(field: str, found: float) -> None:
-    _expect(found == 0 or LEAST_TEMPERATURE <= found < math.inf, field, found,
-            f"0 or a finite number of at least {LEAST_TEMPERATURE}")
+def _expect_temperature(field: str, found: float, least: float = LEAST_TEMPERATURE) -> None:
+    lowest = float(np.float32(least))  # a message's floats have four bytes
+    _expect(found == 0 or lowest <= found < math.inf, field, found, f"0 or a finite number of at least {least}")
 
 
 def _expect(fulfilled: bool, field: str, found: object, expected: str) -> None:

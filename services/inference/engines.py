@@ -91,6 +91,7 @@ class Kind(Protocol):
     """An engine's makers. `prepared` and `explored` are called off the engines' thread, `engine` on it."""
 
     name: str
+    least_temperature: float  # that it draws at as it is asked to, other than 0
 
     def build(self) -> dict[str, str]:
         """Return versions of what it computes with, for the engine's row."""

@@ -72,3 +72,4 @@ class Answer:
     request: Request
     completions: list[Completion]
     done: bool
+    refused: str = ""  # why none will ever come

@@ -14,6 +14,7 @@ from hone.api import inference_pb2_grpc
 from hone.rpc.errors import Refused
 from hone.spec.settings import Settings
 from services.inference import codec, scoring
+from services.inference.codec import Limits
 from services.inference.engines import Engine
 from services.inference.requests import Answer, Request
 from services.inference.residents import Residents
@@ -42,21 +43,21 @@ class Asked:
         return self.model_id, self.request.version_id, self.min_version
 
     @classmethod
-    def of(cls, message: pb.GenerateRequest, positions: int, path: str = "", streamed: bool = False) -> "Asked":
+    def of(cls, message: pb.GenerateRequest, limits: Limits, path: str = "", streamed: bool = False) -> "Asked":
         """Read a message. Raises InvalidField."""
-        return cls(path, message.model_id, message.min_version, codec.request(message, positions, path, streamed))
+        return cls(path, message.model_id, message.min_version, codec.request(message, limits, path, streamed))
 
 
 class Inference(inference_pb2_grpc.InferenceServiceServicer):
     """Serves hone.v1.InferenceService from the models that are resident."""
 
-    def __init__(self, settings: Settings, residents: Residents, engine_id: str) -> None:
-        self._settings, self._residents, self._engine_id = settings, residents, engine_id
+    def __init__(self, settings: Settings, limits: Limits, residents: Residents, engine_id: str) -> None:
+        self._settings, self._limits, self._residents, self._engine_id = settings, limits, residents, engine_id
         self._thread = residents.thread
 
     async def Generate(self, request: pb.GenerateRequest, context: Any) -> pb.GenerateResponse:
         """Answer one request when its last sample ends."""
-        asked = Asked.of(request, self._settings.engine_max_tokens)
+        asked = Asked.of(request, self._limits)
         async with self._answers([asked], context) as answers:
             (answer,) = await anext(answers)
             return _response(answer)
@@ -65,7 +66,7 @@ class Inference(inference_pb2_grpc.InferenceServiceServicer):
         self, request: pb.GenerateStreamRequest, context: Any
     ) -> AsyncIterator[pb.GenerateStreamResponse]:
         """Answer one request token by token."""
-        asked = Asked.of(request.request, self._settings.engine_max_tokens, "request.", streamed=True)
+        asked = Asked.of(request.request, self._limits, "request.", streamed=True)
         async with self._answers([asked], context) as answers:
             async for together in answers:
                 for made in (made for answer in together for made in answer.completions):
@@ -76,14 +77,14 @@ class Inference(inference_pb2_grpc.InferenceServiceServicer):
     ) -> AsyncIterator[pb.GenerateBatchResponse]:
         """Answer many requests, each when its last sample ends; those that end at about the same time go together."""
         places = [(f"requests[{number}].", message) for number, message in enumerate(request.requests)]
-        asked = [Asked.of(message, self._settings.engine_max_tokens, path) for path, message in places]
+        asked = [Asked.of(message, self._limits, path) for path, message in places]
         async with self._answers(asked, context, _together_s) as answers:
             async for together in answers:
                 yield pb.GenerateBatchResponse(responses=map(_response, together))
 
     async def Score(self, request: pb.ScoreRequest, context: Any) -> pb.ScoreResponse:
         """Score all items under one version."""
-        items = codec.items(request, self._settings.engine_max_tokens)
+        items = codec.items(request, self._limits.positions)
         async with self._residents.at(request.model_id, request.version_id, self._time_left(context)) as engine:
             codec.check_top_k(request.top_k, engine.architecture.vocab_size)
             for number, item in enumerate(items):
@@ -168,7 +169,7 @@ class Inference(inference_pb2_grpc.InferenceServiceServicer):
                 first.model_id, first.request.version_id, timeout_s, first.min_version
             ) as engine:
                 for one in asked:
-                    codec.check_ids(f"{one.path}prompt_ids", one.request.prompt_ids, engine.architecture.vocab_size)
+                    _check_ids(one, engine.architecture.vocab_size)
                 for one in asked:
                     self._thread.submit(engine, one.request, queue.put_nowait)
         except Exception as error:  # raised again where the answers are awaited
@@ -206,9 +207,16 @@ def _together_s(taken_s: float) -> float:
 def _usable(answer: Answer | Exception) -> Answer:
     if isinstance(answer, Exception):
         raise answer
+    if answer.refused:
+        raise Refused(answer.refused)
     if not answer.completions:
         raise Refused(f"version {answer.request.version_id} was replaced by a newer one as the request came")
     return answer
+
+
+def _check_ids(asked: Asked, vocabulary: int) -> None:
+    codec.check_ids(f"{asked.path}prompt_ids", asked.request.prompt_ids, vocabulary)
+    codec.check_ids(f"{asked.path}sampling.stop_ids", asked.request.sampling.stop_ids, vocabulary)
 
 
 def _response(answer: Answer) -> pb.GenerateResponse:

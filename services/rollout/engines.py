@@ -124,8 +124,8 @@ class Engines:
         """Return the engine with the fewest of our failures and sequences, among those with the model if any has it.
 
         One that refuses the model's newest version is passed over while there is another. The others are invited to
-        load it: an engine that comes later, or again, takes part as soon as it has. Raises Unavailable when no engine has
-        reported lately.
+        load it: an engine that comes later, or again, takes part as soon as it has. Raises Unavailable when no
+        engine has reported lately.
         """
         if not self._known:
             await self.look()

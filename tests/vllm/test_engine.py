@@ -133,6 +133,22 @@ def test_stops_by_id_and_by_text(engine: Engine) -> None:
         assert len(made.ids) == len(made.logp) == sum(tokens for _, tokens in made.versions)
 
 
+def test_a_request_that_vllm_does_not_take_is_refused_alone(engine: Engine) -> None:
+    engine.submit(request("fine", PROMPT, 2))
+    engine.step()
+    engine.submit(request("wrong", PROMPT, 3, stop_ids=(32,)))
+    [answer] = [answer for answer in engine.step() if answer.request.request_id == "wrong"]
+    assert answer.done
+    assert "stop_token_ids" in answer.refused
+    assert [len(made.ids) for made in drain(engine)["fine"]] == [12, 12]
+
+
+def test_scores_that_vllm_does_not_take_leave_nothing_behind(engine: Engine) -> None:
+    with pytest.raises(Refused, match="vLLM refuses it"):
+        engine.score([Item((5,), (6,)), Item((5,), (6,) * SETTINGS.engine_max_tokens)], 1.0)
+    assert not engine._core._told
+
+
 def test_an_abort_returns_what_was_made(engine: Engine) -> None:
     asked = request("gone", PROMPT, 3, max_tokens=100)
     engine.submit(asked)

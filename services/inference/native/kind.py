@@ -4,6 +4,7 @@ import torch
 
 from hone.models.architecture import Architecture
 from hone.spec.settings import Settings
+from services.inference import codec
 from services.inference.engines import Source
 from services.inference.native import ladder
 from services.inference.native.engine import Engine, Version
@@ -17,6 +18,7 @@ class Kind:
     """Makes engines of this project's own: float32 or bfloat16, bit-equal repeats, CPU."""
 
     name = "native"
+    least_temperature = codec.LEAST_TEMPERATURE
 
     def __init__(self, settings: Settings) -> None:
         """Raises ValueError for an arithmetic that this processor, or this engine, does not have."""

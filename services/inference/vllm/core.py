@@ -16,6 +16,7 @@ from typing import Any, Protocol
 from torch import Tensor
 from vllm.config.weight_transfer import WeightTransferConfig
 from vllm.engine.arg_utils import EngineArgs
+from vllm.exceptions import VLLMClientError
 from vllm.lora.request import LoRARequest
 from vllm.outputs import RequestOutput
 from vllm.sampling_params import SamplingParams
@@ -23,6 +24,7 @@ from vllm.v1.engine.llm_engine import LLMEngine
 
 from hone.models import adapter
 from hone.models.checkpoint import Checkpoint
+from hone.rpc.errors import Refused
 from hone.spec.settings import Settings
 from services.inference.vllm.options import arguments
 from services.inference.vllm.transfer import Sender
@@ -103,10 +105,13 @@ class Core:
     ) -> str:
         """Have tokens made after `ids` and return the key under which that can be withdrawn.
 
-        Prompts share cached blocks only under the same salt.
+        Prompts share cached blocks only under the same salt. Raises Refused for what vLLM does not take.
         """
-        key = str(next(self._numbers))
-        self.llm.add_request(key, {"prompt_token_ids": ids, "cache_salt": salt}, params, lora_request=lora)
+        key, prompt = str(next(self._numbers)), {"prompt_token_ids": ids, "cache_salt": salt}
+        try:
+            self.llm.add_request(key, prompt, params, lora_request=lora)
+        except (VLLMClientError, ValueError) as error:
+            raise Refused(f"vLLM refuses it: {error}") from error
         self._told[key] = told
         return key
 
@@ -128,10 +133,17 @@ class Core:
 
     def answers(self, asked: list[tuple[list[int], SamplingParams]], salt: str, lora: LoRARequest | None
                 ) -> list[RequestOutput]:
-        """Return the whole answers to prompts, in order, stepping until the last is there."""
-        made: dict[int, RequestOutput] = {}
-        for place, (ids, params) in enumerate(asked):
-            self.ask(ids, params, salt, partial(made.__setitem__, place), lora)
+        """Return the whole answers to prompts, in order, stepping until the last is there.
+
+        Raises Refused for what vLLM does not take; then none of it is asked any more.
+        """
+        made, keys = dict[int, RequestOutput](), list[str]()
+        try:
+            for place, (ids, params) in enumerate(asked):
+                keys.append(self.ask(ids, params, salt, partial(made.__setitem__, place), lora))
+        except Refused:
+            self.withdraw(keys)
+            raise
         while len(made) < len(asked):
             self.step()
         return [made[place] for place in range(len(asked))]

@@ -14,6 +14,7 @@ from hone.crashpoints import reach
 from hone.models.architecture import Architecture
 from hone.models.checkpoint import Checkpoint
 from hone.models.probe import Gap, Probe
+from hone.rpc.errors import Refused
 from hone.trajectory.tokens import Tokenizer
 from services.inference import noise
 from services.inference.answers import Answers, Ended
@@ -204,11 +205,27 @@ class Engine:
 
     def _ask(self) -> None:
         """Ask the core for every sequence that it does not work at."""
-        for sequence in self._sequences:
-            if not sequence.key:
-                ids = [*sequence.request.prompt_ids, *sequence.ids]
-                sequence.key = self._core.ask(
-                    ids, _parameters(sequence), self._salt, partial(self._told, sequence), self._lora)
+        for sequence in list(self._sequences):
+            if not sequence.key and not sequence.ended:
+                try:
+                    self._ask_for(sequence)
+                except Refused as error:
+                    self._refuse(sequence.request, str(error))
+
+    def _ask_for(self, sequence: Sequence) -> None:
+        ids = [*sequence.request.prompt_ids, *sequence.ids]
+        sequence.key = self._core.ask(
+            ids, _parameters(sequence), self._salt, partial(self._told, sequence), self._lora)
+
+    def _refuse(self, request: Request, reason: str) -> None:
+        """End a request that the core does not take; whatever else it is asked goes on."""
+        mine = [sequence for sequence in self._sequences if sequence.request is request]
+        self._withdraw(mine)
+        for sequence in mine:
+            sequence.ended = True
+            self._sequences.remove(sequence)
+        self._ended = [ended for ended in self._ended if ended.request is not request]
+        self._deltas.append(self._answers.refuse(request, reason))
 
     def _withdraw(self, sequences: Iterable[Sequence]) -> None:
         asked = [sequence for sequence in sequences if sequence.key]

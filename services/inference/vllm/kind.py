@@ -26,6 +26,7 @@ class Kind:
     """Makes engines on vLLM."""
 
     name = "vllm"
+    least_temperature = 1e-2  # it takes what is lower for this, and says so in its log alone
 
     def __init__(self, settings: Settings) -> None:
         torch.set_num_threads(settings.engine_threads)

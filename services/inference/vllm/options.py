@@ -49,7 +49,8 @@ def arguments(settings: Settings, directory: Path, adapters: bool) -> dict[str, 
     """Return the keyword arguments of vLLM's EngineArgs for the model in `directory`."""
     given: dict[str, Any] = {
         "model": str(directory), "skip_tokenizer_init": True, "dtype": settings.engine_dtype, "seed": 0,
-        "max_model_len": settings.engine_max_tokens, "max_num_seqs": settings.engine_slots,
+        "max_model_len": settings.engine_max_tokens + 1,  # it wants room for a token behind a scored text
+        "max_num_seqs": settings.engine_slots,
         "enforce_eager": settings.vllm_eager, "enable_prefix_caching": True, "block_size": settings.vllm_block_tokens,
         "logprobs_mode": "processed_logprobs", "max_logprobs": -1, "disable_log_stats": True,
         "async_scheduling": False,  # a token's version is that of the step which returns it

@@ -11,6 +11,8 @@ from hone.api import inference_pb2 as pb
 from hone.api import trajectory_pb2 as tpb
 
 ENGINE = os.environ.get("HONE_ENGINE", "native")
+LEAST_TEMPERATURE = 0.001 if ENGINE == "native" else 0.01
+"""vLLM would draw at 0.01 whatever lower temperature it is asked for."""
 
 
 def same(one: pb.GenerateResponse, other: pb.GenerateResponse) -> bool:

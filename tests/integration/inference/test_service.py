@@ -20,7 +20,7 @@ from hone.api.inference_pb2_grpc import InferenceServiceStub
 from hone.models import probe, toy
 from hone.models.checkpoint import Checkpoint, read_weights, weights_bytes
 from hone.models.policy import Policy
-from tests.integration.inference.equality import same, same_ids
+from tests.integration.inference.equality import LEAST_TEMPERATURE, same, same_ids
 from tests.integration.inference.models import Model, make_model
 from tests.servers.service import refused_field, running
 
@@ -247,6 +247,7 @@ def test_changed_bytes_are_refused(engine: Any, model: Model, objects_url: str) 
     ({"model_id": ""}, "model_id"), ({"max_tokens": 0}, "sampling.max_tokens"),
     ({"max_tokens": 1022}, "sampling.max_tokens"), ({"temperature": -1.0}, "sampling.temperature"),
     ({"temperature": 1e-38}, "sampling.temperature"),
+    ({"stop_ids": [3, 32]}, "sampling.stop_ids"), ({"stop_ids": [-1]}, "sampling.stop_ids"),
     ({"top_p": 0.0}, "sampling.top_p"), ({"top_k": -1}, "sampling.top_k"), ({"stop": [""]}, "sampling.stop"),
 ])
 def test_bad_input_is_named(engine: Any, model: Model, change: dict[str, Any], field: str) -> None:
@@ -278,6 +279,31 @@ def test_scores(engine: Any, model: Model) -> None:
     with pytest.raises(grpc.RpcError) as refused:
         engine.Score(pb.ScoreRequest(model_id=model.id, items=[pb.ScoreItem(ids=[3])]), timeout=60)
     assert refused_field(refused.value)[0] == "items[0].context_ids"
+
+
+def test_the_least_temperature_is_what_the_engine_draws_at(engine: Any, model: Model) -> None:
+    model.publish(0)
+    for temperature in (LEAST_TEMPERATURE, 0.0):
+        assert len(engine.Generate(asked(model, temperature=temperature), timeout=60).completions) == 2
+    with pytest.raises(grpc.RpcError) as refused:
+        engine.Generate(asked(model, temperature=LEAST_TEMPERATURE * 0.99), timeout=60)
+    named, text = refused_field(refused.value)
+    assert named == "sampling.temperature"
+    assert f"at least {LEAST_TEMPERATURE}" in text
+
+
+def test_texts_as_long_as_the_cache_are_scored(engine: Any, model: Model) -> None:
+    model.publish(0)
+    ids = [3 + place % 20 for place in range(1024)]
+    longest = pb.ScoreItem(context_ids=ids[:4], ids=ids[4:])
+    shorter = pb.ScoreItem(context_ids=ids[:4], ids=ids[4:-1])
+    long, short = engine.Score(pb.ScoreRequest(model_id=model.id, items=[longest, shorter]), timeout=60).items
+    assert list(long.logp)[:-1] == pytest.approx(list(short.logp), abs=2e-5)
+    assert len(long.logp) == 1020
+    with pytest.raises(grpc.RpcError) as refused:
+        engine.Score(pb.ScoreRequest(model_id=model.id, items=[
+            pb.ScoreItem(context_ids=ids[:5], ids=ids[4:])]), timeout=60)
+    assert refused_field(refused.value)[0] == "items[0].ids"
 
 
 def test_pause_holds_and_abort_ends_what_runs(engine: Any, model: Model) -> None:

@@ -33,6 +33,7 @@ class CountingKind:
     """Makes idle engines and remembers them weakly."""
 
     name = "idle"
+    least_temperature = 0.0
 
     def __init__(self) -> None:
         self.made: list[weakref.ref[IdleEngine]] = []
