@@ -36,7 +36,7 @@ class Resident:
     model_id: str
     engine: Engine | None = None
     loaded: VersionRow | None = None
-    offered: VersionRow | None = None  # handed to the engine, which takes it over when it can
+    offers: dict[str, VersionRow] = field(default_factory=dict)  # handed to the engine, by id, the newest last
     refused: VersionRow | None = None
     refused_reason: str = ""
     refused_until: float = 0.0  # monotonic seconds; infinite when trying again cannot help
@@ -45,6 +45,19 @@ class Resident:
     loading: bool = False
     used: float = field(default_factory=time.monotonic)
     changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def offered(self) -> VersionRow | None:
+        """The version handed to the engine last, which takes it over when it can."""
+        return next(reversed(self.offers.values()), None)
+
+    def decided(self, version_id: str) -> VersionRow | None:
+        """Return an offered version that the engine has decided on; older offers were replaced by it."""
+        row = self.offers.get(version_id)
+        if row is not None:
+            ids = list(self.offers)
+            self.offers = {id: self.offers[id] for id in ids[ids.index(version_id) + 1:]}
+        return row
 
     def refuses(self, row: VersionRow) -> bool:
         """Whether a version was refused and is not to be tried again yet."""
@@ -203,7 +216,7 @@ class Residents:
         if resident.engine is None:
             await self._house(resident, row, version, source.checkpoint.architecture)
         else:
-            resident.offered = row
+            resident.offers[row.id] = row
             self._thread.post(partial(resident.engine.offer, version))
 
     async def _house(self, resident: Resident, row: VersionRow, version: Any, shape: Architecture) -> None:
@@ -228,12 +241,11 @@ class Residents:
         self._roster.note("refused", model_id=row.model_id, version_id=row.id, reason=resident.refused_reason)
 
     def _decided(self, engine: Engine, verdict: Verdict) -> None:
-        """Note what became of the version that an engine was offered last; an older offer was replaced by it."""
+        """Note what became of a version that an engine was offered, even if it has been offered a newer one since."""
         for resident in self._held.values():
-            row = resident.offered
-            if resident.engine is not engine or row is None or row.id != verdict.version_id:
+            row = resident.decided(verdict.version_id) if resident.engine is engine else None
+            if row is None:
                 continue
-            resident.offered = None
             self._tell(row, verdict)
             if verdict.served:
                 self._note_loaded(resident, row)

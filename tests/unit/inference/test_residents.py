@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from hone.spec.settings import Settings
-from services.inference.residents import RESIDENT, Residents
+from services.inference.residents import RESIDENT, Resident, Residents
 from services.inference.roster import Roster
 from services.inference.takeover import Action, Verdict
 from services.inference.versions import VersionRow
@@ -115,6 +115,31 @@ def test_a_model_whose_caller_went_away_while_it_loaded_is_held_once() -> None:
         assert [resident.model_id for resident in house.residents.all()] == ["model"]
 
     lived(visit)
+
+
+def test_a_verdict_counts_although_a_newer_version_was_offered_meanwhile() -> None:
+    async def visit(house: House) -> None:
+        house.versions.gate.set()
+        await house.visited("model")
+        [resident] = house.residents.all()
+        engine: Any = resident.engine
+        rows = [VersionRow("model", f"v{number}", number, True, False, number == 2, {}) for number in (1, 2)]
+        resident.offers = {row.id: row for row in rows}
+        house.residents._decided(engine, Verdict("v1", Action.UPDATED, None, 0.0))
+        house.residents._decided(engine, Verdict("v2", Action.REFUSED, None, 0.0, "wrong"))
+        assert resident.loaded == rows[0]
+        assert resident.refuses(rows[1])
+        assert resident.offered is None
+
+    lived(visit)
+
+
+def test_an_offer_that_a_newer_one_replaced_is_forgotten_with_its_verdict() -> None:
+    rows = [VersionRow("model", f"v{number}", number, True, False, False, {}) for number in (1, 2, 3)]
+    resident = Resident("model", offers={row.id: row for row in rows})
+    assert resident.offered == rows[2]
+    assert resident.decided("v2") == rows[1]
+    assert (resident.decided("v1"), resident.offered) == (None, rows[2])
 
 
 def test_an_engine_that_was_let_go_is_held_by_nobody() -> None:
