@@ -39,6 +39,7 @@ class Resident:
     offers: dict[str, VersionRow] = field(default_factory=dict)  # handed to the engine, by id, the newest last
     refused: VersionRow | None = None
     refused_reason: str = ""
+    disagrees: bool = False  # the refused version computes something else here than its trainer did
     refused_until: float = 0.0  # monotonic seconds; infinite when trying again cannot help
     wanted: Counter[str] = field(default_factory=Counter)  # version ids that callers insist on; "" is any
     held_back: bool = False  # a newer version waits for one of them
@@ -102,8 +103,9 @@ class Residents:
 
         Without a version, any will do whose number is at least `min_version`.
 
-        Raises NotReady with the reason when that takes longer than `timeout_s`, NotFound for unknown versions, Refused
-        when it can never be: abandoned, deleted, unusable, or older than the one that is served.
+        Raises NotReady with the reason when that takes longer than `timeout_s` or only another engine may serve it,
+        NotFound for unknown versions, Refused when it can never be: abandoned, deleted, unusable, or older than the
+        one that is served.
         """
         resident = self._held.setdefault(model_id, Resident(model_id))
         resident.wanted[version_id] += 1
@@ -165,7 +167,10 @@ class Residents:
                     raise NotReady(f"version {version_id or 'newest'} of {resident.model_id}: {reason}") from None
 
     async def _why_not(self, resident: Resident, version_id: str) -> str:
-        """Return what is being waited for. Raises NotFound, Refused when waiting is in vain."""
+        """Return what is being waited for. Raises NotFound, Refused when waiting is in vain.
+
+        A version that failed its probe here may be served by another engine: NotReady then, at once.
+        """
         served = [resident.loaded.id] if resident.loaded else []
         rows = await self._versions.rows(resident.model_id, [version_id, *served] if version_id else served)
         if version_id and version_id not in rows:
@@ -173,6 +178,8 @@ class Residents:
         row = rows[version_id] if version_id else next((row for row in rows.values() if row.newest), None)
         if row is None:
             return "the model has no live version yet"
+        if resident.disagrees and resident.refuses(row) and await self._roster.others(row.id, self._settings.sweep_s):
+            raise NotReady(f"version {row} is refused by this engine, another may serve it: {resident.refused_reason}")
         _refuse_hopeless(row, resident, rows)
         return resident.refused_reason or f"{resident.loaded or 'nothing'} is served, {row} is to be loaded"
 
@@ -235,6 +242,7 @@ class Residents:
 
     def _refuse(self, resident: Resident, row: VersionRow, error: Exception) -> None:
         resident.refused, resident.refused_reason = row, f"{type(error).__name__}: {error}"
+        resident.disagrees = isinstance(error, ProbeRefused)
         resident.refused_until = math.inf if isinstance(error, UNUSABLE) else time.monotonic() + self._settings.sweep_s
         _log.error("version %s of %s refused: %s", row, row.model_id, resident.refused_reason)
         resident.notify()

@@ -85,6 +85,12 @@ class Roster:
             except TimeoutError:
                 continue
 
+    async def others(self, version_id: str, sweep_s: float) -> bool:
+        """Whether an engine that reports each sweep may serve a version. Raises psycopg.OperationalError."""
+        fresh_s = 3 * sweep_s + 2
+        return bool(await self._database.all(
+            "inference.others", id=self.engine_id, version_id=version_id, fresh_s=fresh_s))
+
     async def leave(self) -> None:
         """Take this engine's rows away. Raises psycopg.OperationalError."""
         await self._database.run("inference.leave", id=self.engine_id)

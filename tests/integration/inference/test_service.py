@@ -229,6 +229,24 @@ def test_a_first_version_that_does_not_answer_the_probe_is_not_served_either(eng
     assert "nats from the trainer's log-probs" in reason
 
 
+def test_a_version_that_another_engine_may_serve_is_refused_for_now_only(engine: Any, model: Model) -> None:
+    model.publish(0, probe=_probed(0))
+    engine.Generate(asked(model), timeout=60)
+    bad = model.publish(1, probe=_probed(5))
+    model.do("INSERT INTO engines (id, address, kind, heartbeat_at) VALUES ('other', 'nowhere', 'native', 'infinity')")
+    try:
+        code_, reason = code(lambda: engine.Generate(asked(model, version_id=bad), timeout=60))
+        assert code_ is grpc.StatusCode.UNAVAILABLE
+        assert "another may serve it" in reason
+        assert "nats from the trainer's log-probs" in reason
+        model.do("INSERT INTO engine_models (engine_id, model_id, refused_version_id) VALUES ('other', %s, %s)",
+                 model.id, bad)
+        assert code(lambda: engine.Generate(asked(model, version_id=bad), timeout=60))[0] \
+            is grpc.StatusCode.FAILED_PRECONDITION
+    finally:
+        model.do("DELETE FROM engines WHERE id = 'other'")
+
+
 def test_changed_bytes_are_refused(engine: Any, model: Model, objects_url: str) -> None:
     version_id = model.publish(0)
     path = Path(objects_url.removeprefix("file://"), f"models/{model.id}/versions/{version_id}/model.safetensors")

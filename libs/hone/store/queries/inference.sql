@@ -35,6 +35,13 @@ UPDATE engine_models SET generated_tokens = generated_tokens + %(tokens)s,
     generated_samples = generated_samples + %(samples)s, computed_s = computed_s + %(computed_s)s
 WHERE engine_id = %(id)s AND model_id = %(model_id)s
 
+-- name: others
+-- Engines that have reported lately and do not refuse a version.
+SELECT e.id FROM engines e
+WHERE e.id <> %(id)s AND e.heartbeat_at > now() - make_interval(secs => %(fresh_s)s) AND NOT EXISTS (
+    SELECT FROM engine_models m WHERE m.engine_id = e.id AND m.refused_version_id = %(version_id)s)
+ORDER BY e.id
+
 -- name: versions
 -- The newest live version of a model, and those asked for by id whatever their state.
 SELECT id, number, state, manifest, weights_deleted_at IS NOT NULL AS deleted,
