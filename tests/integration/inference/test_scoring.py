@@ -69,3 +69,17 @@ def test_a_top_k_that_cannot_be_told_is_named(engine: Any, model: Model, top_k: 
     named, text = refused_field(refused.value)
     assert named == "top_k"
     assert f"found {top_k}, expected" in text
+
+
+def test_texts_as_long_as_the_cache_are_scored(engine: Any, model: Model) -> None:
+    model.publish(0)
+    ids = [3 + place % 20 for place in range(1024)]
+    longest = pb.ScoreItem(context_ids=ids[:4], ids=ids[4:])
+    shorter = pb.ScoreItem(context_ids=ids[:4], ids=ids[4:-1])
+    long, short = engine.Score(pb.ScoreRequest(model_id=model.id, items=[longest, shorter]), timeout=60).items
+    assert list(long.logp)[:-1] == pytest.approx(list(short.logp), abs=2e-5)
+    assert len(long.logp) == 1020
+    with pytest.raises(grpc.RpcError) as refused:
+        engine.Score(pb.ScoreRequest(model_id=model.id, items=[
+            pb.ScoreItem(context_ids=ids[:5], ids=ids[4:])]), timeout=60)
+    assert refused_field(refused.value)[0] == "items[0].ids"

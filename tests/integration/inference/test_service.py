@@ -310,20 +310,6 @@ def test_the_least_temperature_is_what_the_engine_draws_at(engine: Any, model: M
     assert f"at least {LEAST_TEMPERATURE}" in text
 
 
-def test_texts_as_long_as_the_cache_are_scored(engine: Any, model: Model) -> None:
-    model.publish(0)
-    ids = [3 + place % 20 for place in range(1024)]
-    longest = pb.ScoreItem(context_ids=ids[:4], ids=ids[4:])
-    shorter = pb.ScoreItem(context_ids=ids[:4], ids=ids[4:-1])
-    long, short = engine.Score(pb.ScoreRequest(model_id=model.id, items=[longest, shorter]), timeout=60).items
-    assert list(long.logp)[:-1] == pytest.approx(list(short.logp), abs=2e-5)
-    assert len(long.logp) == 1020
-    with pytest.raises(grpc.RpcError) as refused:
-        engine.Score(pb.ScoreRequest(model_id=model.id, items=[
-            pb.ScoreItem(context_ids=ids[:5], ids=ids[4:])]), timeout=60)
-    assert refused_field(refused.value)[0] == "items[0].ids"
-
-
 def test_pause_holds_and_abort_ends_what_runs(engine: Any, model: Model) -> None:
     model.publish(0)
     engine.LoadVersion(pb.LoadVersionRequest(model_id=model.id), timeout=60)
