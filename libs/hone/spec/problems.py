@@ -82,6 +82,10 @@ def from_finding(finding: Mapping[str, Any], model: type[BaseModel] | None = Non
 
 
 def _expectation(finding: Mapping[str, Any]) -> str:
+    if finding["type"] == "json_invalid":
+        return f"JSON ({finding['ctx']['error']})"
+    if finding["type"] == "string_pattern_mismatch":
+        return f"text that matches {finding['ctx']['pattern']}"
     text = str(finding["msg"]).removeprefix("Value error, ").removeprefix("Input should be ").removeprefix("expected ")
     return text[:1].lower() + text[1:]
 

@@ -59,10 +59,11 @@ def _fail(database: Database, row: Row, reason: str) -> None:
 def close(transaction: Transaction, held: Held, state: str, reason: str | None, dropped: str) -> None:
     """End a run in `state`: what it still waits for is given up, groups with the reason `dropped`."""
     run = {"run_id": held.run_id}
+    # Operations, steps, groups: a trainer that commits a step takes them in this order too.
+    transaction.run("driver.cancel_operations", **run, reason=f"the run {state}")
+    transaction.run("driver.cancel_steps", **run)
     transaction.run("driver.drop_open_groups", **run, reason=dropped)
     transaction.run("driver.forget_journal", **run)
-    transaction.run("driver.cancel_steps", **run)
-    transaction.run("driver.cancel_operations", **run, reason=f"the run {state}")
     transaction.run("driver.record_event", **run, tenant_id=held.tenant_id, kind=state, step=None,
                     message=reason or f"run {state}", data="{}")
     transaction.run("driver.set_state", **run, epoch=held.epoch, state=state, reason=reason)

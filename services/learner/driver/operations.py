@@ -1,41 +1,46 @@
 """Appending to a model's lane: sequence numbers without gaps, each dedupe key once."""
 
 import hashlib
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from hone import ids
+from hone.spec.operations import ForwardBackward, OptimStep, Payload, Save
 from hone.store.database import Row, Transaction
 from hone.trajectory.plan import StepPlan
 
 OPERATION_DEADLINE_S = 86_400.0
 
 
+Named = tuple[str, Payload]
+"""An operation to be: its dedupe key, and what it is told."""
+
+
 class DedupeConflict(ValueError):
-    """The dedupe key is known with another payload."""
+    """The dedupe key is known with another payload, or comes twice with different ones."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(f"dedupe_key {key!r}: found another payload than the one it was first used with")
+        self.key = key
 
 
-def append(
-    transaction: Transaction, tenant_id: str, model_id: str, operations: Sequence[tuple[str, str, dict[str, Any]]]
-) -> list[Row]:
-    """Append `(dedupe_key, kind, payload)` in order and return the rows; a key that is known returns its row.
+def append(transaction: Transaction, tenant_id: str, model_id: str, operations: Sequence[Named]) -> list[Row]:
+    """Append in order and return the rows; a key that is known returns its row.
 
-    Raises DedupeConflict when a known key comes with another payload.
+    Raises DedupeConflict when a key comes with another payload than before.
     """
     # Taking the lane's row first keeps everybody else from appending the same keys between the look and the insert.
     if transaction.one("driver.lock_lane", model_id=model_id) is None:
         raise LookupError(f"model {model_id} does not exist")
-    wanted = {key: _Body.of(kind, payload) for key, kind, payload in operations}
+    wanted = _by_name(operations)
     named = {"tenant_id": tenant_id, "model_id": model_id}
     known = _by_key(transaction.all("driver.operations_by_key", dedupe_keys=list(wanted), **named))
     known |= _inserted(transaction, named, {key: body for key, body in wanted.items() if key not in known})
     for key, body in wanted.items():
         if known[key]["payload_sha"] != body.sha:
-            raise DedupeConflict(f"dedupe_key {key!r}: found another payload than the one it was first used with")
+            raise DedupeConflict(key)
     transaction.run("driver.notify", channel="operations", payload=model_id)
-    return [known[key] for key, _, _ in operations]
+    return [known[key] for key, _ in operations]
 
 
 @dataclass(frozen=True)
@@ -47,9 +52,18 @@ class _Body:
     sha: str
 
     @classmethod
-    def of(cls, kind: str, payload: dict[str, Any]) -> "_Body":
-        text = json.dumps(payload, sort_keys=True)
-        return cls(kind, text, hashlib.sha256(text.encode()).hexdigest())
+    def of(cls, payload: Payload) -> "_Body":
+        text = payload.text()
+        return cls(payload.kind, text, hashlib.sha256(text.encode()).hexdigest())
+
+
+def _by_name(operations: Iterable[Named]) -> dict[str, _Body]:
+    bodies: dict[str, _Body] = {}
+    for key, payload in operations:
+        body = _Body.of(payload)
+        if bodies.setdefault(key, body) != body:
+            raise DedupeConflict(key)
+    return bodies
 
 
 def _inserted(transaction: Transaction, named: dict[str, str], bodies: dict[str, _Body]) -> dict[str, Row]:
@@ -66,15 +80,15 @@ def _by_key(rows: Iterable[Row]) -> dict[str, Row]:
     return {row["dedupe_key"]: row for row in rows}
 
 
-def step_operations(run_id: str, plan: StepPlan) -> list[tuple[str, str, dict[str, Any]]]:
+def step_operations(run_id: str, plan: StepPlan) -> list[Named]:
     """Return the operations of a managed step: gradient and optimizer step of each update, and the save at the end."""
     n = plan.n
-    updates = [operation for update in range(plan.updates) for operation in (
-        (f"step/{n}/forward_backward/{update}", "forward_backward", {"run_id": run_id, "step": n, "update": update}),
-        (f"step/{n}/optim_step/{update}", "optim_step", {"lr": plan.lr, "clip_norm": plan.clip_norm}))]
-    return [*updates, (f"step/{n}/save", "save", {"run_id": run_id, "step": n, "number": n})]
+    updates: list[Named] = [operation for update in range(plan.updates) for operation in (
+        (f"step/{n}/forward_backward/{update}", ForwardBackward(run_id=run_id, step=n, update=update)),
+        (f"step/{n}/optim_step/{update}", OptimStep(lr=plan.lr, clip_norm=plan.clip_norm)))]
+    return [*updates, (f"step/{n}/save", Save(run_id=run_id, step=n, number=n))]
 
 
-def base_operation(run_id: str) -> list[tuple[str, str, dict[str, Any]]]:
+def base_operation(run_id: str) -> list[Named]:
     """Return the operation that publishes the untrained weights as version number 0."""
-    return [("version/0", "save", {"run_id": run_id, "number": 0})]
+    return [("version/0", Save(run_id=run_id, number=0))]

@@ -1,14 +1,22 @@
-"""The Learner service: the operation log over gRPC, for callers who write their own loop."""
+"""The Learner service: the operation log over gRPC, so that others than a driver may append to it.
+
+Steps are a driver's: what is trained is the data of a step that a run has planned.
+"""
 
 import asyncio
 import json
 from typing import Any
 
+from pydantic import ValidationError
+
 from hone.api import learner_pb2 as pb
 from hone.api import learner_pb2_grpc
 from hone.rpc.errors import InvalidField, NotFound
-from hone.store.database import Database, Row
-from services.learner.driver.operations import DedupeConflict, append
+from hone.spec.operations import PAYLOADS, Payload
+from hone.spec.problems import from_validation, unstorable
+from hone.store.database import Database, Row, Transaction
+from services.learner.driver import references
+from services.learner.driver.operations import DedupeConflict, Named, append
 
 _KINDS = {pb.OPERATION_KIND_FORWARD_BACKWARD: "forward_backward", pb.OPERATION_KIND_OPTIM_STEP: "optim_step",
           pb.OPERATION_KIND_SAVE: "save", pb.OPERATION_KIND_EXPORT: "export"}
@@ -22,13 +30,14 @@ class Learner(learner_pb2_grpc.LearnerServiceServicer):
 
     async def AppendOperations(self, request: Any, context: Any) -> pb.AppendOperationsResponse:
         """Append to a model's lane; raises INVALID_ARGUMENT and NOT_FOUND."""
-        operations = [(_key(o, place), _kind(o, place), _payload(o, place))
-                      for place, o in enumerate(request.operations)]
+        _check_texts(request, "tenant_id", "model_id")
+        operations = [(_key(o, place), _payload(o, place)) for place, o in enumerate(request.operations)]
         rows = await asyncio.to_thread(self._append, request.tenant_id, request.model_id, operations)
         return pb.AppendOperationsResponse(operations=[_operation(row) for row in rows])
 
     async def GetOperation(self, request: Any, context: Any) -> pb.GetOperationResponse:
-        """Return one operation; raises NOT_FOUND."""
+        """Return one operation; raises INVALID_ARGUMENT and NOT_FOUND."""
+        _check_texts(request, "tenant_id", "operation_id")
         row = await asyncio.to_thread(self._one, "driver.operation", tenant_id=request.tenant_id,
                                       id=request.operation_id)
         if row is None:
@@ -36,21 +45,25 @@ class Learner(learner_pb2_grpc.LearnerServiceServicer):
         return pb.GetOperationResponse(operation=_operation(row))
 
     async def ListModelVersions(self, request: Any, context: Any) -> pb.ListModelVersionsResponse:
-        """Return a model's versions, newest first."""
+        """Return a model's versions, newest first; raises INVALID_ARGUMENT."""
+        _check_texts(request, "tenant_id", "model_id")
         rows = await asyncio.to_thread(self._all, "driver.live_versions", tenant_id=request.tenant_id,
                                        model_id=request.model_id)
         return pb.ListModelVersionsResponse(versions=[
             pb.ModelVersion(version_id=row["id"], seq=row["seq"], number=row["number"], state=row["state"])
             for row in rows])
 
-    def _append(self, tenant_id: str, model_id: str, operations: list[tuple[str, str, dict[str, Any]]]) -> list[Row]:
+    def _append(self, tenant_id: str, model_id: str, operations: list[Named]) -> list[Row]:
         try:
             with self._database.transaction() as transaction:
                 if transaction.one("driver.model_of", tenant_id=tenant_id, model_id=model_id) is None:
                     raise NotFound(f"model_id: found {model_id!r}, expected the id of a model of yours")
+                _check_references(transaction, tenant_id, model_id, operations)
                 return append(transaction, tenant_id, model_id, operations)
         except DedupeConflict as conflict:
-            raise InvalidField("operations.dedupe_key", str(conflict), "a key used with one payload only") from None
+            place = max(place for place, (key, _) in enumerate(operations) if key == conflict.key)
+            raise InvalidField(f"operations[{place}].dedupe_key", conflict.key,
+                               "a key that is used with one payload only") from None
 
     def _one(self, name: str, **params: Any) -> Row | None:
         return self._database.one(name, **params)
@@ -60,25 +73,42 @@ class Learner(learner_pb2_grpc.LearnerServiceServicer):
 
 
 def _key(operation: pb.NewOperation, place: int) -> str:
+    field = f"operations[{place}].dedupe_key"
     if not operation.dedupe_key:
-        raise InvalidField(f"operations[{place}].dedupe_key", "", "a text that names this operation")
+        raise InvalidField(field, "", "a text that names this operation")
+    _check_text(field, operation.dedupe_key)
     return operation.dedupe_key
 
 
-def _kind(operation: pb.NewOperation, place: int) -> str:
+def _check_texts(request: Any, *fields: str) -> None:
+    for field in fields:
+        _check_text(field, getattr(request, field))
+
+
+def _check_text(field: str, text: str) -> None:
+    for problem in unstorable(text):
+        raise InvalidField(field, text, problem.expected)
+
+
+def _payload(operation: pb.NewOperation, place: int) -> Payload:
     if operation.kind not in _KINDS:
         raise InvalidField(f"operations[{place}].kind", operation.kind, f"one of {sorted(_KINDS.values())}")
-    return _KINDS[operation.kind]
-
-
-def _payload(operation: pb.NewOperation, place: int) -> dict[str, Any]:
+    model = PAYLOADS[_KINDS[operation.kind]]
     try:
-        payload = json.loads(operation.payload_json)
-    except ValueError:
-        payload = None
-    if not isinstance(payload, dict):
-        raise InvalidField(f"operations[{place}].payload_json", operation.payload_json[:80], "a JSON object")
-    return payload
+        return model.model_validate_json(operation.payload_json)
+    except ValidationError as error:
+        first = from_validation(error, model, f"operations[{place}].payload_json")[0]
+        raise InvalidField(first.field, first.found, first.expected) from None
+
+
+def _check_references(transaction: Transaction, tenant_id: str, model_id: str, operations: list[Named]) -> None:
+    """Look up what new operations name; of those that were appended before it may have changed since."""
+    known = transaction.all("driver.operations_by_key", tenant_id=tenant_id, model_id=model_id,
+                            dedupe_keys=[key for key, _ in operations])
+    keys = {row["dedupe_key"] for row in known}
+    for place, (key, payload) in enumerate(operations):
+        if key not in keys:
+            references.check(transaction, tenant_id, model_id, payload, f"operations[{place}].payload_json")
 
 
 def _operation(row: Row) -> pb.Operation:

@@ -7,6 +7,7 @@ from typing import Any
 from hone.algorithms.method import Metrics
 from hone.store.database import Row, Transaction
 from hone.trajectory.plan import by_kind
+from services.learner.trainer.learner import RejectedPlan
 from services.learner.trainer.lease import Lease
 
 _ADDED = ("_s", "_tokens")
@@ -51,16 +52,19 @@ class Outcome:
 def commit(transaction: Transaction, lease: Lease, operations: list[Row], outcome: Outcome) -> None:
     """Finish the operations, publish the version, commit the step, use its groups, record metrics and usage.
 
-    The transaction must be fenced. Raises StaleUnit when an operation is no longer queued.
+    The transaction must be fenced. Raises StaleUnit when an operation is no longer queued, and RejectedPlan when the
+    version's number is taken or the step is none of this model that is planned.
     """
-    _publish(transaction, lease, operations[-1]["seq"], outcome)
     _finish(transaction, operations, outcome)
+    _publish(transaction, lease, operations[-1]["seq"], outcome)
     if outcome.run_id is not None and outcome.step is not None:
         _commit_step(transaction, lease, outcome)
     transaction.run("driver.notify", channel="versions", payload=lease.model_id)
 
 
 def _publish(transaction: Transaction, lease: Lease, seq: int, outcome: Outcome) -> None:
+    if taken := transaction.one("trainer.version_numbered", model_id=lease.model_id, number=outcome.number):
+        raise RejectedPlan(f"version {outcome.number} of {lease.model_id}: found {taken['id']} of that number")
     parent = transaction.one("trainer.newest_version", model_id=lease.model_id)
     transaction.run(
         "trainer.insert_version", id=outcome.version_id, tenant_id=lease.tenant_id, model_id=lease.model_id, seq=seq,
@@ -76,9 +80,9 @@ def _finish(transaction: Transaction, operations: list[Row], outcome: Outcome) -
 
 
 def _commit_step(transaction: Transaction, lease: Lease, outcome: Outcome) -> None:
-    named = {"run_id": outcome.run_id, "n": outcome.step}
+    named = {"model_id": lease.model_id, "run_id": outcome.run_id, "n": outcome.step}
     if not transaction.run("trainer.commit_step", version_id=outcome.version_id, **named):
-        raise StaleUnit(f"step {outcome.step} of {outcome.run_id} is not planned")
+        raise RejectedPlan(f"step {outcome.step} of {outcome.run_id}: found none of this model that is planned")
     transaction.run("trainer.use_groups", **named)
     transaction.run(
         "driver.record_metrics", run_id=outcome.run_id, tenant_id=lease.tenant_id, step=outcome.step,

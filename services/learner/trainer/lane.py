@@ -137,9 +137,9 @@ class Lane:
 
     def _step(self, run_id: str, step: int) -> tuple[StepPlan, str | None]:
         """Return a step's plan and the id of the version that it trains."""
-        row = self._database.one("trainer.step_plan", run_id=run_id, n=step)
+        row = self._database.one("trainer.step_plan", model_id=self.lease.model_id, run_id=run_id, n=step)
         if row is None:
-            raise RejectedPlan(f"step {step} of {run_id} has no plan")
+            raise RejectedPlan(f"step {step} of {run_id}: found no plan of it that trains this model")
         return StepPlan.model_validate(row["plan"]), row["version_id"]
 
     def _restored(self) -> Led:

@@ -115,7 +115,7 @@ test("an operation is appended once, executed by a trainer, and its version samp
   const {operations: [again]} = await append(`foreign/${number}`, "OPERATION_KIND_SAVE", payload);
   assert.equal(again.operation_id, first.operation_id);
   const other = await failure(append(`foreign/${number}`, "OPERATION_KIND_SAVE", {...payload, number: number + 1}));
-  assert.deepEqual(refusal(other), {code: grpc.status.INVALID_ARGUMENT, fields: ["operations.dedupe_key"]});
+  assert.deepEqual(refusal(other), {code: grpc.status.INVALID_ARGUMENT, fields: ["operations[0].dedupe_key"]});
 
   const done = await ended(first.operation_id);
   assert.equal(done.state, "done", done.reason);

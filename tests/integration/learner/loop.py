@@ -133,7 +133,8 @@ class Loop:
         return len(queued)
 
     def _execute(self, operation: Row) -> None:
-        payload, named = operation["payload"], {"run_id": self.rows.run_id, "n": operation["payload"].get("step")}
+        payload = operation["payload"]
+        named = {"model_id": self.rows.model_id, "run_id": self.rows.run_id, "n": payload.get("step")}
         with self._database.transaction() as transaction:
             transaction.run("trainer.finish_operations", ids=[operation["id"]], result=json.dumps({}))
             if operation["kind"] != "save":

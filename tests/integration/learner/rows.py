@@ -44,3 +44,20 @@ def add_run(owner_url: str, **spec: Any) -> RunRows:
             "VALUES (%s, %s, 'test', %s, 'sha', %s, now() + interval '1 hour')",
             (rows.run_id, rows.tenant_id, full.model_dump_json(), rows.model_id))
     return rows
+
+
+def add_step(owner_url: str, run: RunRows, n: int, state: str = "planned") -> None:
+    """Insert a step of a run that is made of nothing."""
+    with psycopg.connect(owner_url) as connection:
+        connection.execute("INSERT INTO steps (run_id, tenant_id, n, epoch, plan, group_ids, state) "
+                           "VALUES (%s, %s, %s, 1, '{}', '{}', %s)", (run.run_id, run.tenant_id, n, state))
+
+
+def add_version(owner_url: str, run: RunRows, number: int) -> str:
+    """Insert a live version of a run's model without files and return its id."""
+    version = ids.new("ver")
+    with psycopg.connect(owner_url) as connection:
+        connection.execute(
+            "INSERT INTO versions (id, tenant_id, model_id, seq, number, manifest) VALUES (%s, %s, %s, %s, %s, '{}')",
+            (version, run.tenant_id, run.model_id, 1000 + number, number))
+    return version

@@ -7,11 +7,18 @@ from concurrent.futures import ThreadPoolExecutor
 import psycopg
 import pytest
 
+from hone.spec.operations import Export, OptimStep, Save
 from hone.spec.run import RunSpec
 from hone.store.database import Database
 from services.learner.driver import lease as leases
 from services.learner.driver.operations import DedupeConflict, append
 from tests.integration.learner.rows import OWNER_A, OWNER_B, RunRows, add_run
+
+UPDATE = OptimStep(lr=1.0, clip_norm=1.0)
+
+
+def save(run: RunRows, number: int) -> Save:
+    return Save(run_id=run.run_id, number=number)
 
 
 @pytest.fixture
@@ -24,10 +31,10 @@ def test_sequence_numbers_have_no_gaps_and_a_known_key_returns_its_row(
 ) -> None:
     run = add_run(postgres_owner_url)
     with database.transaction() as transaction:
-        first = append(transaction, run.tenant_id, run.model_id, [("a", "save", {"number": 0})])
+        first = append(transaction, run.tenant_id, run.model_id, [("a", save(run, 0))])
     with database.transaction() as transaction:
         again = append(transaction, run.tenant_id, run.model_id,
-                       [("a", "save", {"number": 0}), ("b", "optim_step", {"lr": 1.0})])
+                       [("a", save(run, 0)), ("b", UPDATE)])
     assert again[0]["id"] == first[0]["id"]
     assert [row["seq"] for row in again] == [1, 2]
 
@@ -36,12 +43,12 @@ def test_a_trainer_is_given_all_up_to_the_first_save_and_nothing_without_one(
     database: Database, postgres_owner_url: str
 ) -> None:
     run = add_run(postgres_owner_url)
-    many = [(f"step {number}", "optim_step", {"lr": 1.0}) for number in range(40)]
+    many = [(f"step {number}", UPDATE) for number in range(40)]
     with database.transaction() as transaction:
         append(transaction, run.tenant_id, run.model_id, many)
         assert transaction.all("trainer.queued", model_id=run.model_id) == []
         append(transaction, run.tenant_id, run.model_id, [
-            ("save", "save", {"number": 1}), ("later", "optim_step", {"lr": 1.0})])
+            ("save", save(run, 1)), ("later", UPDATE)])
         given = transaction.all("trainer.queued", model_id=run.model_id)
     assert [row["seq"] for row in given] == list(range(1, 42))
     assert given[-1]["kind"] == "save"
@@ -52,9 +59,9 @@ def test_a_known_key_with_another_payload_is_refused_and_appends_nothing(
 ) -> None:
     run = add_run(postgres_owner_url)
     with database.transaction() as transaction:
-        append(transaction, run.tenant_id, run.model_id, [("a", "save", {"number": 0})])
+        append(transaction, run.tenant_id, run.model_id, [("a", save(run, 0))])
     with pytest.raises(DedupeConflict, match="'a'"), database.transaction() as transaction:
-        append(transaction, run.tenant_id, run.model_id, [("c", "save", {"number": 7}), ("a", "save", {"number": 1})])
+        append(transaction, run.tenant_id, run.model_id, [("c", save(run, 7)), ("a", save(run, 1))])
     assert not database.all("driver.operations_by_key", tenant_id=run.tenant_id, model_id=run.model_id,
                             dedupe_keys=["c"])
 
@@ -113,7 +120,7 @@ def waits(owner_url: str) -> bool:
 def plan(database: Database, lease: leases.Lease, run: RunRows) -> int:
     """Append an operation under the driver's fence, as a plan does; return its place."""
     with leases.fenced(database, lease) as transaction:
-        return int(append(transaction, run.tenant_id, run.model_id, [("d", "save", {"number": 0})])[0]["seq"])
+        return int(append(transaction, run.tenant_id, run.model_id, [("d", save(run, 0))])[0]["seq"])
 
 
 def test_an_export_that_nobody_finished_in_time_keeps_nothing_waiting(
@@ -121,8 +128,7 @@ def test_an_export_that_nobody_finished_in_time_keeps_nothing_waiting(
 ) -> None:
     run = add_run(postgres_owner_url)
     with database.transaction() as transaction:
-        append(transaction, run.tenant_id, run.model_id, [("e", "export", {"version_id": "ver"}),
-                                                          ("s", "save", {"number": 0})])
+        append(transaction, run.tenant_id, run.model_id, [("e", Export(version_id="ver")), ("s", save(run, 0))])
     with psycopg.connect(postgres_owner_url) as connection:
         connection.execute("UPDATE operations SET deadline = now() WHERE model_id = %s AND kind = 'export'",
                            [run.model_id])

@@ -42,7 +42,7 @@ def recorded(algorithm):
     for update in range(step.updates):
         names |= trained.forward_backward(step, trajectories, update=update).keys()
         names |= trained.optim_step(step.lr, step.clip_norm).keys()
-    return names | {"lr", *(f"trainer/{kind}_s" for _, kind, _ in step_operations("run_a", step))}
+    return names | {"lr", *(f"trainer/{payload.kind}_s" for _, payload in step_operations("run_a", step))}
 
 
 def unnamed(names):

@@ -56,7 +56,7 @@ def test_a_plan_says_whose_word_is_read_and_how_often_it_updates(changes: dict[s
     made = spec(**changes, batch={"prompts": 2, "samples": 2, "minibatches": 2, "epochs": 3})
     plan, _ = rollout_plan(made, slots(), 1, choose(GROUPS, slots(), 2, {}), lambda _: {})
     assert (plan.teacher, plan.top_k, plan.updates) == (expected, 4 if expected == "context" else 0, 6)
-    kinds = [kind for _, kind, _ in step_operations("run_a", plan)]
+    kinds = [payload.kind for _, payload in step_operations("run_a", plan)]
     assert kinds == ["forward_backward", "optim_step"] * 6 + ["save"]
 
 

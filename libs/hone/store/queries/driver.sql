@@ -182,6 +182,16 @@ DELETE FROM journal WHERE group_id IN (SELECT id FROM groups WHERE run_id = %(ru
 -- name: lock_lane
 SELECT id FROM models WHERE id = %(model_id)s FOR NO KEY UPDATE
 
+-- name: run_of_model
+-- A run that trains this model: how its step stands, and whether a version has this number.
+SELECT s.state AS step, EXISTS (
+    SELECT FROM versions v WHERE v.model_id = r.policy_model_id AND v.number = %(number)s AND v.state = 'live') AS taken
+FROM runs r LEFT JOIN steps s ON s.run_id = r.id AND s.n = %(step)s
+WHERE r.id = %(run_id)s AND r.tenant_id = %(tenant_id)s AND r.policy_model_id = %(model_id)s
+
+-- name: version_of_model
+SELECT id FROM versions WHERE id = %(version_id)s AND tenant_id = %(tenant_id)s AND model_id = %(model_id)s
+
 -- name: append_operations
 WITH lane AS (
     UPDATE models SET next_seq = next_seq + %(count)s WHERE id = %(model_id)s RETURNING next_seq - %(count)s AS seq)

@@ -41,8 +41,9 @@ WHERE model_id = %(model_id)s AND kind = 'export' AND state = 'queued' AND deadl
 -- name: queued
 -- What is committed next: up to the first save or export.
 SELECT id, seq, kind, payload, payload_sha, (
-    SELECT s.traceparent FROM steps s
-    WHERE s.run_id = payload ->> 'run_id' AND s.n = (payload ->> 'step')::integer) AS traceparent
+    SELECT s.traceparent FROM steps s JOIN runs r ON r.id = s.run_id
+    WHERE s.run_id = payload ->> 'run_id' AND s.n = (payload ->> 'step')::integer
+        AND r.policy_model_id = %(model_id)s) AS traceparent
 FROM operations
 WHERE model_id = %(model_id)s AND state = 'queued' AND seq <= (
     SELECT min(seq) FROM operations
@@ -53,7 +54,7 @@ ORDER BY seq
 -- The version is the one that the step trains.
 SELECT s.plan, s.group_ids, v.id AS version_id FROM steps s JOIN runs r ON r.id = s.run_id
 LEFT JOIN versions v ON v.model_id = r.policy_model_id AND v.number = %(n)s - 1 AND v.state = 'live'
-WHERE s.run_id = %(run_id)s AND s.n = %(n)s
+WHERE s.run_id = %(run_id)s AND s.n = %(n)s AND r.policy_model_id = %(model_id)s
 
 -- name: insert_version
 INSERT INTO versions (id, tenant_id, model_id, seq, number, parent_id, manifest)
@@ -65,6 +66,9 @@ WHERE model_id = %(model_id)s AND seq = %(seq)s AND state = 'live'
 
 -- name: version_by_id
 SELECT id, number, manifest, weights_deleted_at FROM versions WHERE model_id = %(model_id)s AND id = %(version_id)s
+
+-- name: version_numbered
+SELECT id FROM versions WHERE model_id = %(model_id)s AND number = %(number)s AND state = 'live'
 
 -- name: newest_version
 SELECT id FROM versions WHERE model_id = %(model_id)s AND state = 'live' ORDER BY number DESC LIMIT 1
@@ -84,12 +88,15 @@ WHERE id = %(id)s AND state = 'queued'
 UPDATE operations SET replayed = replayed + 1 WHERE id = ANY(%(ids)s)
 
 -- name: commit_step
-UPDATE steps SET state = 'committed', version_id = %(version_id)s, committed_at = now()
-WHERE run_id = %(run_id)s AND n = %(n)s AND state = 'planned'
+UPDATE steps s SET state = 'committed', version_id = %(version_id)s, committed_at = now()
+FROM runs r WHERE r.id = s.run_id AND r.policy_model_id = %(model_id)s
+    AND s.run_id = %(run_id)s AND s.n = %(n)s AND s.state = 'planned'
 
 -- name: use_groups
 UPDATE groups g SET state = 'used', ended_at = now()
-FROM steps s WHERE s.run_id = %(run_id)s AND s.n = %(n)s AND g.id = ANY(s.group_ids) AND g.state = 'ready'
+FROM steps s JOIN runs r ON r.id = s.run_id
+WHERE s.run_id = %(run_id)s AND s.n = %(n)s AND r.policy_model_id = %(model_id)s
+    AND g.id = ANY(s.group_ids) AND g.run_id = s.run_id AND g.state = 'ready'
 
 -- name: repoint_step
 UPDATE steps SET version_id = %(version_id)s WHERE version_id = %(old_version_id)s

@@ -1,0 +1,127 @@
+"""A lane on a real Postgres, with a learner that computes nothing: what it may commit, and what it tells."""
+
+from pathlib import Path
+from typing import Any, cast
+
+import psycopg
+import pytest
+
+from hone.spec.operations import Payload, Save
+from hone.store import objects
+from hone.store.database import Database
+from services.learner.driver.operations import Named, append
+from services.learner.trainer import lease as leases
+from services.learner.trainer.lane import Lane
+from tests.integration.learner.rows import RunRows, add_run, add_step, add_version
+
+
+class Still:
+    """A learner whose weights never change."""
+
+    ranks = 1
+
+    def weights(self) -> bytes:
+        return b"weights"
+
+    def probe(self) -> dict[str, Any]:
+        return {}
+
+    def snapshot(self) -> dict[str, bytes]:
+        return {}
+
+
+class Bench:
+    """A run's lane, and the rows that it is about."""
+
+    def __init__(self, url: str, owner_url: str, directory: Path) -> None:
+        self.run, self.owner_url = add_run(owner_url), owner_url
+        self.database = Database(url)
+        self._objects = objects.connect(f"file://{directory}/objects")
+
+    def append(self, *operations: Named) -> None:
+        with self.database.transaction() as transaction:
+            append(transaction, self.run.tenant_id, self.run.model_id, operations)
+
+    def lane(self, monkeypatch: pytest.MonkeyPatch) -> Lane:
+        """Lease the model, whose weights need no restoring."""
+        lease = leases.acquire(self.database, "trainer", lease_s=600)
+        assert lease is not None
+        assert lease.model_id == self.run.model_id
+        monkeypatch.setattr(Lane, "_restored", lambda _: Still())
+        return Lane(self.database, self._objects, lease, cast(Any, None), token_budget=64, threads=1)
+
+    def operations(self) -> list[tuple[str, str, str]]:
+        return self.rows("SELECT state, coalesce(error_category, ''), coalesce(reason, '') FROM operations "
+                         "WHERE model_id = %s ORDER BY seq", self.run.model_id)
+
+    def rows(self, query: str, *parameters: Any) -> list[Any]:
+        with psycopg.connect(self.owner_url) as connection:
+            return connection.execute(cast(Any, query), parameters).fetchall()
+
+    def step(self, run: RunRows, n: int) -> str:
+        ((state,),) = self.rows("SELECT state FROM steps WHERE run_id = %s AND n = %s", run.run_id, n)
+        return str(state)
+
+
+@pytest.fixture
+def bench(postgres_url: str, postgres_owner_url: str, tmp_path: Path) -> Bench:
+    return Bench(postgres_url, postgres_owner_url, tmp_path)
+
+
+def save(run: RunRows, step: int) -> Payload:
+    return Save(run_id=run.run_id, step=step, number=step)
+
+
+def test_a_lane_commits_its_own_step_once(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    add_step(bench.owner_url, bench.run, 1)
+    bench.append(("a", save(bench.run, 1)), ("again", Save(run_id=bench.run.run_id, step=1, number=1)))
+    lane = bench.lane(monkeypatch)
+    assert lane.advance()
+    assert lane.advance()
+    assert not lane.advance()
+    assert bench.step(bench.run, 1) == "committed"
+    first, second = bench.operations()
+    assert first == ("done", "", "")
+    assert second[:2] == ("failed", "user")
+    assert "version 1" in second[2]
+
+
+def test_a_step_that_is_over_fails_what_would_commit_it(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    add_step(bench.owner_url, bench.run, 2, "cancelled")
+    bench.append(("a", save(bench.run, 2)))
+    lane = bench.lane(monkeypatch)
+    assert lane.advance()
+    assert not lane.advance()
+    ((state, category, reason),) = bench.operations()
+    assert (state, category) == ("failed", "user")
+    assert "planned" in reason
+
+
+def test_a_lane_touches_no_step_of_another_model(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = add_run(bench.owner_url)
+    add_step(bench.owner_url, other, 1)
+    ((group,),) = bench.rows(
+        "INSERT INTO groups (tenant_id, run_id, purpose, request_no, step, task, task_hash, n, sampling, model_id, "
+        "deadline, state) VALUES (%s, %s, 'train', 0, 1, '{}', '', 1, '{}', %s, now(), 'ready') RETURNING id",
+        other.tenant_id, other.run_id, other.model_id)
+    bench.rows("UPDATE steps SET group_ids = ARRAY[%s::bigint] WHERE run_id = %s RETURNING n", group, other.run_id)
+    bench.append(("a", save(other, 1)))
+    assert bench.lane(monkeypatch).advance()
+    ((state, category, _),) = bench.operations()
+    assert (state, category) == ("failed", "user")
+    assert bench.step(other, 1) == "planned"
+    named = {"run_id": other.run_id, "n": 1}
+    assert bench.database.one("trainer.step_plan", model_id=bench.run.model_id, **named) is None
+    assert bench.database.one("trainer.step_plan", model_id=other.model_id, **named)
+    with bench.database.transaction() as transaction:
+        assert transaction.run("trainer.use_groups", model_id=bench.run.model_id, **named) == 0
+        assert transaction.run("trainer.use_groups", model_id=other.model_id, **named) == 1
+
+
+def test_a_number_is_one_versions(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    taken = add_version(bench.owner_url, bench.run, 3)
+    bench.append(("a", Save(run_id=bench.run.run_id, number=3)))
+    assert bench.lane(monkeypatch).advance()
+    ((state, category, reason),) = bench.operations()
+    assert (state, category) == ("failed", "user")
+    assert taken in reason
