@@ -38,8 +38,22 @@ function refusal(error) {
 }
 
 function append(key, kind, payload) {
-  const operation = {dedupe_key: key, kind, payload_json: JSON.stringify(payload)};
-  return call(learner, "AppendOperations", {...named, operations: [operation]});
+  return appendAll([[key, kind, payload]]);
+}
+
+function appendAll(wanted) {
+  const operations = wanted.map(([key, kind, payload]) => (
+    {dedupe_key: key, kind, payload_json: JSON.stringify(payload)}));
+  return call(learner, "AppendOperations", {...named, operations});
+}
+
+/** Returns the operations that train a step and publish what comes out. */
+function trained(runId, step) {
+  return [
+    [`foreign/${step}/gradient`, "OPERATION_KIND_FORWARD_BACKWARD", {run_id: runId, step}],
+    [`foreign/${step}/update`, "OPERATION_KIND_OPTIM_STEP", {lr: 1e-3, clip_norm: 1.0}],
+    [`foreign/${step}/save`, "OPERATION_KIND_SAVE", {run_id: runId, step, number: step}],
+  ];
 }
 
 async function ended(operationId, timeoutMs = 60_000) {
@@ -108,8 +122,23 @@ test("versions are listed newest first, and only to their owner", async () => {
   assert.deepEqual(foreign.versions, []);
 });
 
+test("a planned step is trained, and its version sampled from; no step of another tenant is", async () => {
+  const {planned_step: step, stranger_run_id: stranger} = place;
+  const refused = await failure(appendAll(trained(stranger, step)));
+  assert.deepEqual(refusal(refused),
+    {code: grpc.status.INVALID_ARGUMENT, fields: ["operations[0].payload_json.run_id"]});
+
+  const {operations} = await appendAll(trained(place.run_id, step));
+  const done = await Promise.all(operations.map((operation) => ended(operation.operation_id)));
+  assert.deepEqual(done.map((operation) => operation.state), ["done", "done", "done"], done[0].reason);
+  const {version_id: published, metrics} = JSON.parse(done.at(-1).result_json);
+  assert.ok(metrics.trained_tokens > 0 && Number.isFinite(metrics.grad_norm), JSON.stringify(metrics));
+  const response = await call(inference, "Generate", asked("foreign/trained", {min_version: step}));
+  assert.deepEqual(spans(response), new Set([published]));
+});
+
 test("an operation is appended once, executed by a trainer, and its version sampled from", async () => {
-  const number = place.numbers[0] + 1;
+  const number = place.numbers[0] + 2;
   const payload = {run_id: place.run_id, number};
   const {operations: [first]} = await append(`foreign/${number}`, "OPERATION_KIND_SAVE", payload);
   const {operations: [again]} = await append(`foreign/${number}`, "OPERATION_KIND_SAVE", payload);
@@ -126,7 +155,7 @@ test("an operation is appended once, executed by a trainer, and its version samp
 
 test("nobody else's operation is shown", async () => {
   const {operations: [own]} = await append("foreign/own", "OPERATION_KIND_SAVE",
-    {run_id: place.run_id, number: place.numbers[0] + 2});
+    {run_id: place.run_id, number: place.numbers[0] + 3});
   const request = {tenant_id: "somebody", operation_id: own.operation_id};
   assert.equal((await failure(call(learner, "GetOperation", request))).code, grpc.status.NOT_FOUND);
   assert.equal((await ended(own.operation_id)).state, "done");

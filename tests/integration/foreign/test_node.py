@@ -13,6 +13,7 @@ from google.rpc import error_details_pb2
 
 from tests.acceptance import toy
 from tests.acceptance.scene import Scene, open_scene
+from tests.integration.learner.rows import add_run
 
 ROOT = Path(__file__).resolve().parents[3]
 MODULES = ROOT / ".cache" / "grpc-js"
@@ -48,26 +49,40 @@ def scene(shared_directory: Path) -> Iterator[Scene]:
 
 @pytest.fixture(scope="module")
 def place(scene: Scene, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What a foreign client is told: addresses, ids, and where definitions lie. The model is that of a finished run."""
+    """What a foreign client is told: addresses, ids, and where definitions lie.
+
+    The model is that of a finished run, of which one more step is planned that no driver appends operations for.
+    """
     scene.client.upload_model("base", toy.write_base(tmp_path_factory.mktemp("base"), steps=2))
     run = scene.client.create_run(toy.spec("foreign", "base", STEPS, eval=None))
     scene.finished(run.id)
     versions = scene.rows("SELECT tenant_id, model_id, id, number FROM versions ORDER BY number DESC")
+    scene.rows("INSERT INTO steps (run_id, tenant_id, n, epoch, plan, group_ids) "
+               "SELECT run_id, tenant_id, n + 1, epoch, jsonb_set(plan, '{n}', to_jsonb(n + 1)), '{}' FROM steps "
+               "WHERE run_id = %s AND n = %s RETURNING n", run.id, STEPS)
     addresses = scene.stack.record().addresses
     return {
         "tenant_id": versions[0]["tenant_id"], "model_id": versions[0]["model_id"], "run_id": run.id,
+        "planned_step": STEPS + 1, "stranger_run_id": add_run(scene.database_url).run_id,
         "newest_version_id": versions[0]["id"], "numbers": [row["number"] for row in versions],
         "inference_address": addresses["inference-0"], "learner_address": addresses["driver-0"],
         "protos": str(ROOT / "proto"), "google_protos": str(Path(error_details_pb2.__file__).parents[2]),
     }
 
 
-def test_a_client_in_another_language_needs_the_contracts_alone(modules: Path, place: dict[str, Any]) -> None:
+def test_a_client_in_another_language_needs_the_contracts_alone(
+    modules: Path, place: dict[str, Any], scene: Scene
+) -> None:
     environment = {**os.environ, "NODE_PATH": str(modules), "HONE_FOREIGN": json.dumps(place)}
     script = Path(__file__).with_name("services.test.cjs")
     ended = subprocess.run(["node", "--test", "--test-reporter=tap", str(script)], env=environment, text=True,
                            capture_output=True, timeout=240, check=False)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert place["numbers"] == [2, 1, 0]
-    assert "# pass 7\n" in ended.stdout, ended.stdout
+    assert "# pass 8\n" in ended.stdout, ended.stdout
     assert "# skipped 0\n" in ended.stdout, ended.stdout
+    (step,) = scene.rows("SELECT s.state, v.number FROM steps s JOIN versions v ON v.id = s.version_id "
+                         "WHERE s.run_id = %s AND s.n = %s", place["run_id"], STEPS + 1)
+    assert step == {"state": "committed", "number": STEPS + 1}
+    assert scene.one("SELECT value FROM metrics WHERE run_id = %s AND step = %s AND name = 'trained_tokens'",
+                     place["run_id"], STEPS + 1) > 0
