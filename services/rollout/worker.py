@@ -133,10 +133,14 @@ class Worker:
         return task
 
     async def _guarded(self, claim: Claim) -> Graded | None:
+        """Run one group, with its ids and trace in every line that is logged about it."""
+        with logs.about(run_id=claim.run_id, group_id=claim.id), tracing.under(claim.traceparent):
+            return await self._attempt(claim)
+
+    async def _attempt(self, claim: Claim) -> Graded | None:
         """Run one group. What goes wrong with it is told and stays its own affair."""
         try:
-            with logs.about(run_id=claim.run_id, group_id=claim.id), tracing.under(claim.traceparent):
-                return await self._run_in_time(claim)
+            return await self._run_in_time(claim)
         except (LeaseLost, TimeoutError):
             return None  # another claimant's by now, or the driver's since its deadline
         except asyncio.CancelledError:
@@ -174,7 +178,8 @@ class Worker:
     async def _fail(self, claims: list[Claim], error: Exception) -> None:
         """Tell what happened, and let another attempt come, later each time."""
         metrics.GROUPS_FAILED.inc(len(claims))
-        _log.error("groups failed", exc_info=error, extra={"fields": {"group_ids": [claim.id for claim in claims]}})
+        _log.error("groups failed", exc_info=error, extra={"fields": {
+            "group_ids": [claim.id for claim in claims], "run_ids": sorted({claim.run_id for claim in claims})}})
         try:
             async with self._database.transaction() as transaction:
                 await transaction.run(

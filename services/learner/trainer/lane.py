@@ -58,9 +58,15 @@ class Lane:
         unit = next_unit(self._queued())
         if not unit:
             return False
+        with logs.about(model_id=self.lease.model_id, **_names(unit)), tracing.under(_traceparent(unit)):
+            self._settle(unit)
+        self.idle_since = time.monotonic()
+        return True
+
+    def _settle(self, unit: list[Row]) -> None:
+        """Perform a unit, or fail it with what went wrong; lines of the log are about it either way."""
         try:
-            with logs.about(model_id=self.lease.model_id, **_names(unit)), tracing.under(_traceparent(unit)):
-                self._perform(unit)
+            self._perform(unit)
         except (*_NOT_OURS, *AWAY):
             self._learner = None
             raise
@@ -68,8 +74,6 @@ class Lane:
             self._learner = None
             log.exception("operations %d to %d of %s fail", unit[0]["seq"], unit[-1]["seq"], self.lease.model_id)
             self._fail(unit, problem)
-        self.idle_since = time.monotonic()
-        return True
 
     def _perform(self, unit: list[Row]) -> None:
         if unit[-1]["kind"] == "export":

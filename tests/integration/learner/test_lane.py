@@ -1,5 +1,7 @@
 """A lane on a real Postgres, with a learner that computes nothing: what it may commit, and what it tells."""
 
+import json
+import logging
 from pathlib import Path
 from typing import Any, cast
 
@@ -9,6 +11,7 @@ import pytest
 from hone.spec.operations import Payload, Save
 from hone.store import objects
 from hone.store.database import Database
+from hone.telemetry import logs
 from services.learner.driver.operations import Named, append
 from services.learner.trainer import lease as leases
 from services.learner.trainer.lane import Lane
@@ -125,3 +128,15 @@ def test_a_number_is_one_versions(bench: Bench, monkeypatch: pytest.MonkeyPatch)
     ((state, category, reason),) = bench.operations()
     assert (state, category) == ("failed", "user")
     assert taken in reason
+
+
+def test_the_line_that_tells_of_a_failure_says_whose(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines: list[dict[str, Any]] = []
+    handler = logging.Handler()
+    monkeypatch.setattr(handler, "emit", lambda record: lines.append(json.loads(logs.JsonLines().format(record))))
+    logger = logging.getLogger("services.learner.trainer.lane")
+    monkeypatch.setattr(logger, "handlers", [handler])
+    bench.append(("a", save(bench.run, 2)))
+    assert bench.lane(monkeypatch).advance()
+    (line,) = [line for line in lines if "exception" in line]
+    assert (line["run_id"], line["model_id"], line["step"]) == (bench.run.run_id, bench.run.model_id, 2)

@@ -1,11 +1,15 @@
 """Services that are away, refuse, or fall silent: groups wait with a reason, and others go on."""
 
 import asyncio
+import json
+import logging
 from typing import Any
 
 import psycopg
 import pytest
 
+from hone.telemetry import logs
+from services.rollout.group import Groups
 from tests.integration.rollout.conftest import Open
 from tests.integration.rollout.peers import AWAY, Peers
 from tests.integration.rollout.rows import Run, every, register_engine
@@ -97,3 +101,21 @@ async def test_a_group_that_breaks_the_code_is_told_and_tried_later(run: Run, op
     events = every(run.url, "SELECT kind, message FROM events WHERE run_id = %(id)s", id=run.run_id)
     assert [(event["kind"], event["message"]) for event in events] == [
         ("rollout.failed", "train/0, attempt 1: KeyError: 'environment'")]
+
+
+async def test_the_line_that_tells_of_a_failed_group_says_whose(
+        run: Run, open_worker: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines: list[dict[str, Any]] = []
+    handler = logging.Handler()
+    monkeypatch.setattr(handler, "emit", lambda record: lines.append(json.loads(logs.JsonLines().format(record))))
+    monkeypatch.setattr(logging.getLogger("services.rollout.worker"), "handlers", [handler])
+
+    async def broken(*_: Any) -> None:
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr(Groups, "run", broken)
+    run.request(1)
+    await (await open_worker()).work()
+    line = next(line for line in lines if "exception" in line)
+    assert line["run_id"] == run.run_id
+    assert [line["group_id"]] == line["group_ids"]
