@@ -4,8 +4,8 @@
     tool    3
     policy  3                       any text that is no tool call is the answer
 
-Each episode has a database of its own, in memory; the policy may change it. What a query may cost is bounded in
-SQLite's own steps, so that equal actions end equally on any machine. Queries reach no file, set nothing and draw no
+Each episode has a database of its own, in memory; the policy may change it. What a query may cost is bounded by what it
+moves (`statements`), so that equal actions end equally on any machine. Queries reach no file, set nothing and draw no
 random numbers; one that reads the clock cannot be replayed, which masks its sample if a session has to be rebuilt.
 """
 
@@ -18,20 +18,9 @@ from pydantic import BaseModel, Field
 
 from hone.environments.contract import EpisodeOver, Message, Observation, Params, Row, Transition, WrongParams
 from hone.environments.hashing import digest, splitmix
+from hone.environments.statements import StatementError, content, queried, scripted
 from hone.environments.tools import Tool, ToolError, tool_call, use
 
-_STEPS_PER_QUERY = 2_000_000
-_HANDLER_EVERY = 10_000
-_PAGES = 4_096
-_LIMITS = {sqlite3.SQLITE_LIMIT_ATTACHED: 0, sqlite3.SQLITE_LIMIT_LENGTH: 100_000, sqlite3.SQLITE_LIMIT_COLUMN: 500,
-           sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 100}
-_PRAGMAS = {"table_info", "table_xinfo", "table_list", "index_list", "index_info", "foreign_key_list"}
-_RANDOM = {"random", "randomblob", "load_extension"}
-_FILES = {sqlite3.SQLITE_ATTACH, sqlite3.SQLITE_DETACH, sqlite3.SQLITE_CREATE_TEMP_INDEX,
-          sqlite3.SQLITE_CREATE_TEMP_TABLE, sqlite3.SQLITE_CREATE_TEMP_TRIGGER, sqlite3.SQLITE_CREATE_TEMP_VIEW}
-"""Statements that open a file; a temporary table's would be bounded by nothing."""
-_HEAP_BYTES = 2**28
-"""What SQLite takes at most, of all episodes of this process at a time."""
 _TEXT, _ROWS = 2_000, 200
 """Characters and rows of a result that the policy is shown."""
 
@@ -90,8 +79,6 @@ class Sqlite:
 
     def content(self, params: SqliteParams, seed: int, item: Row | None) -> dict[str, str]:
         asked = _asked(params, seed, item)
-        if item is not None:
-            _made(asked.script)
         return {"database": asked.script, "question": asked.question}
 
     def episode(self, params: SqliteParams, seed: int, item: Row | None) -> "SqliteEpisode":
@@ -148,17 +135,15 @@ class SqliteEpisode:
             return f"error: {error}", False
 
     def _query(self, arguments: Query) -> str:
-        connection = _opened(self._state.database)
-        try:
+        def carried_out(connection: sqlite3.Connection) -> tuple[str, bytes]:
             said = _shown(connection.execute(arguments.sql))
             connection.commit()
-            self._state.database = _bytes(connection)
-        except MemoryError as error:
-            raise ToolError("out of memory") from error
-        except (sqlite3.Error, sqlite3.Warning, OverflowError, UnicodeError) as error:
+            return said, content(connection)
+
+        try:
+            said, self._state.database = queried(self._state.database, carried_out)
+        except StatementError as error:
             raise ToolError(str(error)) from error
-        finally:
-            connection.close()
         return said
 
     def _seen(self, said: list[Message]) -> Observation:
@@ -188,55 +173,15 @@ def _generated(params: SqliteParams, seed: int) -> Asked:
     kind = known[drawn[0] // 64 % len(known)]
     values = ", ".join(f"('{kind}', {price})" for kind, price in rows)
     script = f"CREATE TABLE items (kind TEXT, price INTEGER); INSERT INTO items VALUES {values};"
-    connection = _opened(_made(script))
-    (answer,) = connection.execute(sql.format(kind=kind)).fetchone()
-    connection.close()
+    (answer,) = queried(scripted(script), lambda database: database.execute(sql.format(kind=kind)).fetchone())
     return Asked(script, question.format(kind=kind), _cell(answer))
 
 
 def _made(script: str) -> bytes:
-    connection = _opened(b"")
     try:
-        connection.executescript(script)
-        return _bytes(connection)
-    except (sqlite3.Error, MemoryError) as error:
+        return scripted(script)
+    except StatementError as error:
         raise WrongParams("item.database", script[:200], f"an SQL script ({error})") from error
-    finally:
-        connection.close()
-
-
-def _opened(database: bytes) -> sqlite3.Connection:
-    """Return a connection that reaches no file but its own memory and gives up on what takes too long."""
-    connection = sqlite3.connect(":memory:")
-    if database:
-        connection.deserialize(database)
-    left = _STEPS_PER_QUERY // _HANDLER_EVERY
-
-    def tick() -> int:
-        nonlocal left
-        left -= 1
-        return int(left <= 0)
-
-    for pragma in (f"max_page_count = {_PAGES}", f"hard_heap_limit = {_HEAP_BYTES}", "temp_store = MEMORY"):
-        connection.execute(f"PRAGMA {pragma}")
-    connection.set_progress_handler(tick, _HANDLER_EVERY)
-    connection.set_authorizer(_authorized)
-    for limit, value in _LIMITS.items():
-        connection.setlimit(limit, value)
-    return connection
-
-
-def _authorized(action: int, first: str | None, second: str | None, *_: str | None) -> int:
-    refused = (
-        action in _FILES
-        or (action == sqlite3.SQLITE_PRAGMA and first not in _PRAGMAS)
-        or (action == sqlite3.SQLITE_FUNCTION and second in _RANDOM))
-    return sqlite3.SQLITE_DENY if refused else sqlite3.SQLITE_OK
-
-
-def _bytes(connection: sqlite3.Connection) -> bytes:
-    connection.set_authorizer(None)
-    return bytes(connection.serialize())
 
 
 def _shown(rows: sqlite3.Cursor) -> str:

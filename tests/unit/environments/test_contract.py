@@ -213,7 +213,7 @@ def test_a_dataset_row_may_bring_its_messages() -> None:
 ])
 def test_a_wrong_field_is_named(name: str, params: dict[str, Any], item: dict[str, Any] | None, message: str) -> None:
     with pytest.raises(WrongParams) as refused:
-        make(name, params, 0, item)
+        episode(make(name, params, 0, item))
     assert message in str(refused.value)
 
 

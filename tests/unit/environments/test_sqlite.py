@@ -1,11 +1,12 @@
 """The SQLite environment: questions that can be answered, a tool that reads, and no way out of the episode's memory."""
 
 import json
+import sqlite3
 from pathlib import Path
 
 import pytest
 
-from hone.environments.contract import EpisodeOver
+from hone.environments.contract import EpisodeOver, WrongParams
 from hone.environments.sqlite import Sqlite, SqliteEpisode, SqliteParams
 from hone.environments.tools import ToolCall
 
@@ -116,6 +117,63 @@ def test_a_tool_is_described_as_functions_are() -> None:
     assert tool["function"]["name"] == "query"
     assert tool["function"]["parameters"]["required"] == ["sql"]
     assert json.dumps(tool)
+
+
+@pytest.mark.parametrize("dear", [
+    "instr(hex(zeroblob(49000)), hex(zeroblob(24000)) || n)",
+    "trim(hex(zeroblob(24000)), replace(hex(zeroblob(20000)), '00', 'b') || '0' || n)",
+    "hex(zeroblob(49000)) || n GLOB '*[0-9][0-9][0-9][0-9][0-9][0-9][0-9][0-9][0-9][0-9]b'",
+    "hex(zeroblob(49000)) || n LIKE '%_0_0_0_0_0_0_0_0_0_0_0_0_0_0_0_0b'",
+    "length(replace(hex(zeroblob(49000)), hex(zeroblob(24000)) || n, ''))",
+    "length(upper(lower(hex(zeroblob(49000 + 0 * n)))))",
+])
+def test_what_costs_the_square_of_its_length_is_not_done_often(dear: str) -> None:
+    numbers = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 800) "
+    taken = begun(ROW).step(query(f"{numbers} SELECT sum({dear}) FROM c"))
+    assert "costs too much" in taken.observation.messages[0]["content"]
+
+
+@pytest.mark.parametrize("sql", [
+    "SELECT json_patch('{}', '{}')", "CREATE VIRTUAL TABLE u USING fts5(a)",
+])
+def test_what_no_budget_counts_is_refused(sql: str) -> None:
+    assert "not authorized" in said(begun(ROW), query(sql))
+
+
+@pytest.mark.parametrize("function", [
+    "like('A%', 'abc')", "like('a!%', 'a%', '!')", "'abc' LIKE NULL", "5 LIKE 5.0", "x'6162' LIKE 'AB'",
+    "glob('a*', 'abc')", "instr(x'0102', x'02')", "instr('abc', 'c')", "instr(1234, 34)", "replace('abc', 'b', 1.5)",
+    "replace(NULL, 'a', 'b')", "trim('xxaxx', 'x')", "ltrim(1001, 1)", "rtrim('a  ', ' ')", "trim(' a ')",
+    "printf('%5.1f|%s', 2.25, NULL)", "format('%d', 7)", "length(printf('%.*c', 50000, 'a'))",
+    "length(hex(zeroblob(30000)))", "length(printf('%200000d', 1))",
+])
+def test_functions_that_are_paid_for_answer_as_sqlites_own_do(function: str) -> None:
+    [own] = sqlite3.connect(":memory:").execute(f"SELECT {function}").fetchone()
+    limited = None if function == "length(printf('%200000d', 1))" else own  # longer than any value may be
+    assert said(begun(ROW), query(f"SELECT {function}")) == f"{limited}\n"
+
+
+def test_long_texts_are_read_as_short_ones_are() -> None:
+    text = "word " * 3000
+    rows = ", ".join(f"('{text}{place}', {place})" for place in range(300))
+    one = begun({**ROW, "database": f"CREATE TABLE t (a TEXT, b INTEGER); INSERT INTO t VALUES {rows};"})
+    assert said(one, query("SELECT count(*), max(length(a)) FROM t WHERE a LIKE '%word 29%'")) == "11|15003\n"
+
+
+def test_a_script_is_bounded_in_all_its_statements() -> None:
+    few = "SELECT length(upper(hex(zeroblob(900))));"
+    assert begun({**ROW, "database": "CREATE TABLE t (a);" + "INSERT INTO t VALUES (1);" * 10_000}).reset()
+    with pytest.raises(WrongParams, match="costs too much"):
+        begun({**ROW, "database": few * 50_000})
+
+
+def test_a_rows_content_is_its_text_and_its_script_is_not_carried_out_for_it() -> None:
+    endless = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT count(*) FROM c"
+    row = {**ROW, "database": endless}
+    content = Sqlite().content(SqliteParams(), 0, row)  # type: ignore[call-arg]
+    assert content == {"database": endless, "question": ROW["prompt"]}
+    with pytest.raises(WrongParams, match="costs too much"):
+        begun(row)
 
 
 def test_an_answer_of_endless_brackets_is_an_answer() -> None:

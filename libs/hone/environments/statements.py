@@ -1,0 +1,179 @@
+"""SQL of policies and tenants, bounded: what a statement may cost is counted in bytes, never in seconds.
+
+A step of SQLite's own machine moves as much as the longest value at most, so that a statement may take many steps over
+short values or few over long ones: it is tried with short ones first. Functions whose cost grows with the product of
+their arguments' lengths pay for that product. So equal statements end equally on any machine, and the dearest is over
+in a fraction of a second.
+"""
+
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+Made = TypeVar("Made")
+
+_QUERY_BYTES, _SCRIPT_BYTES = 1_000_000_000, 2_000_000_000
+"""What a query, and what all of a script, may move."""
+_QUERY_CHARACTERS = 20_000
+_LONGEST = (2_000, 20_000, 100_000)
+"""Bytes of a value or row at most, in one attempt after the other: of a table's own text too, and a column's name."""
+_QUERY_TICKS, _SCRIPT_TICK = 100, 25
+"""Looks at a query's budget; steps between two at a script's, where each statement pays for as many."""
+_CALL, _PLACE, _NUMBER = 20_000, 4, 20
+"""What a dear function pays for being called, or a statement for a name in it; for each pair of places that may be
+compared; characters of a number at most."""
+_DEAR = {"like": (2, 3), "glob": (2,), "instr": (2,), "replace": (3,), "trim": (2,), "ltrim": (2,), "rtrim": (2,)}
+"""Functions that compare each place of one argument with all of another, by how many arguments they take."""
+_MAKING = {"printf": (-1,), "format": (-1,)}
+"""Functions that answer NULL, and no error, when what they make is too long."""
+_PAGES = 4_096
+_HEAP_BYTES = 2**27
+"""What SQLite takes at most, of all episodes of this process at a time; it bounds what compiling a statement costs."""
+_LIMITS = {sqlite3.SQLITE_LIMIT_ATTACHED: 0, sqlite3.SQLITE_LIMIT_COLUMN: 500,
+           sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 100}
+_PRAGMAS = {"table_info", "table_xinfo", "table_list", "index_list", "index_info", "foreign_key_list"}
+_REFUSED = {"random", "randomblob", "load_extension", "json_patch"}
+"""Functions that draw random numbers, reach files, or cost the square of what they are given."""
+_UNBOUNDED = {sqlite3.SQLITE_ATTACH, sqlite3.SQLITE_DETACH, sqlite3.SQLITE_CREATE_TEMP_INDEX,
+              sqlite3.SQLITE_CREATE_TEMP_TABLE, sqlite3.SQLITE_CREATE_TEMP_TRIGGER, sqlite3.SQLITE_CREATE_TEMP_VIEW,
+              sqlite3.SQLITE_CREATE_VTABLE}
+"""Statements that open a file, or make what nothing bounds: temporary tables, and virtual ones, which count no step."""
+_STATEMENTS = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_INSERT, sqlite3.SQLITE_UPDATE, sqlite3.SQLITE_DELETE}
+
+
+class StatementError(ValueError):
+    """SQLite refused a statement, or it would cost too much."""
+
+
+def queried(database: bytes, use: Callable[[sqlite3.Connection], Made]) -> Made:
+    """Return what `use` makes of a copy of a database with one statement. Raises StatementError."""
+    def bounded(longest: int, purse: "_Purse") -> sqlite3.Connection:
+        connection = _opened(database, longest, purse, _QUERY_BYTES // longest // _QUERY_TICKS, _CALL)
+        connection.setlimit(sqlite3.SQLITE_LIMIT_SQL_LENGTH, _QUERY_CHARACTERS)
+        return connection
+
+    return _attempted(_QUERY_BYTES, bounded, use)
+
+
+def scripted(script: str) -> bytes:
+    """Return the database that an SQL script makes. Raises StatementError."""
+    def bounded(longest: int, purse: "_Purse") -> sqlite3.Connection:
+        return _opened(b"", longest, purse, _SCRIPT_TICK, _SCRIPT_TICK * longest)
+
+    def made(connection: sqlite3.Connection) -> bytes:
+        connection.executescript(script)
+        return content(connection)
+
+    return _attempted(_SCRIPT_BYTES, bounded, made)
+
+
+def content(connection: sqlite3.Connection) -> bytes:
+    """Return a database as bytes; its connection is not bounded any more."""
+    connection.set_authorizer(None)
+    return bytes(connection.serialize())
+
+
+def _attempted(
+    budget: int, opened: Callable[[int, "_Purse"], sqlite3.Connection], use: Callable[[sqlite3.Connection], Made]
+) -> Made:
+    for longest in _LONGEST:
+        purse = _Purse(budget)
+        connection = opened(longest, purse)
+        try:
+            return use(connection)
+        except (sqlite3.Error, sqlite3.Warning, OverflowError, UnicodeError, MemoryError) as error:
+            if longest == _LONGEST[-1] or not _too_long(error):
+                raise StatementError(purse.refusal or str(error) or "out of memory") from error
+        finally:
+            connection.close()
+    raise AssertionError("the last attempt returns or raises")
+
+
+def _too_long(error: Exception) -> bool:
+    return getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_TOOBIG
+
+
+@dataclass
+class _Purse:
+    """What a statement may still move, and why it was refused."""
+
+    left: int
+    refusal: str = ""
+
+    def pay(self, price: int) -> bool:
+        """Take a price out; False when it is empty."""
+        self.left -= price
+        if self.left < 0:
+            self.refusal = "interrupted: the statement costs too much"
+        return self.left >= 0
+
+
+def _opened(database: bytes, longest: int, purse: _Purse, tick: int, statement: int) -> sqlite3.Connection:
+    """Return a connection that reaches no file but its own memory and gives up when its purse is empty.
+
+    It pays every `tick` steps, and for each statement the price `statement`, whatever few steps that takes.
+    """
+    connection = sqlite3.connect(":memory:")
+    if database:
+        connection.deserialize(database)
+    for pragma in (f"max_page_count = {_PAGES}", f"hard_heap_limit = {_HEAP_BYTES}", "temp_store = MEMORY"):
+        connection.execute(f"PRAGMA {pragma}")
+    for limit, value in _LIMITS.items():
+        connection.setlimit(limit, value)
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, longest)
+    for name, counts in {**_DEAR, **_MAKING}.items():
+        for count in counts:
+            connection.create_function(name, count, _paid(name, purse), deterministic=True)
+    connection.set_progress_handler(lambda: int(not purse.pay(tick * longest)), tick)
+    connection.set_authorizer(_authorizer(purse, statement))
+    return connection
+
+
+def _authorizer(purse: _Purse, statement: int) -> Callable[..., int]:
+    """Return what refuses what a statement may not name, and takes the price of compiling it."""
+    def authorized(action: int, first: str | None, second: str | None, *_: str | None) -> int:
+        refused = (
+            not purse.pay(statement if action in _STATEMENTS else _CALL) or action in _UNBOUNDED
+            or (action == sqlite3.SQLITE_PRAGMA and first not in _PRAGMAS)
+            or (action == sqlite3.SQLITE_FUNCTION and second in _REFUSED))
+        return sqlite3.SQLITE_DENY if refused else sqlite3.SQLITE_OK
+
+    return authorized
+
+
+def _paid(name: str, purse: _Purse) -> Callable[..., Any]:
+    """Return SQLite's own function, on a connection of its own; a call is paid for."""
+    own: list[sqlite3.Connection] = []
+
+    def called(*given: Any) -> Any:
+        if not purse.pay(_CALL + (_places(given) if name in _DEAR else 0)):
+            raise StatementError(purse.refusal)
+        if not own:
+            own.append(_plain())
+        try:
+            (made,) = own[0].execute(f"SELECT {name}({', '.join('?' * len(given))})", given).fetchone()
+        except sqlite3.Error as error:
+            if _too_long(error):
+                raise OverflowError from error  # SQLite is told so
+            purse.refusal = str(error)
+            raise
+        purse.pay(_length(made))
+        return made
+
+    return called
+
+
+def _places(given: tuple[Any, ...]) -> int:
+    return _PLACE * _length(given[0]) * _length(given[1])
+
+
+def _length(value: Any) -> int:
+    return len(value) if isinstance(value, str | bytes) else _NUMBER
+
+
+def _plain() -> sqlite3.Connection:
+    connection = sqlite3.connect(":memory:")
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST[-1])
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH, _LIMITS[sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH])
+    return connection
