@@ -15,12 +15,15 @@ from services.rollout.claims import Claim
 from services.rollout.contexts import Contexts, Opening
 from services.rollout.patience import Patience
 from services.rollout.sampling import Question, Sampler
-from services.rollout.simulation import SessionLost, Simulation
+from services.rollout.simulation import SessionLost, Simulation, StepRefused
 from services.rollout.spans import spans
 
 
 class Diverged(Exception):
     """A session that was rebuilt, or an earlier attempt's, is not what it was: its sample is masked."""
+
+    def __init__(self) -> None:
+        super().__init__("its session, made again from what was done, is not what it was")
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,7 @@ class Episode:
     calls: list[Call] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
     ended: str = ""
+    masked: str = ""  # why it has no score, where that is not the policy's doing
     contexts: Contexts | None = None
     opening: Opening | None = None  # with what the policy is told besides
 
@@ -125,8 +129,9 @@ class Episodes:
                 question = _next(episode, taken)
                 if question is not None:
                     call = await self._answer(episode, question)
-        except Diverged:
-            episode.ended = "diverged"
+        except (Diverged, StepRefused) as error:
+            episode.ended = "diverged" if isinstance(error, Diverged) else "refused"
+            episode.masked = str(error)
         return episode
 
     async def _act(self, episode: Episode, call: Call) -> simulation_pb2.StepResponse:

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -35,6 +35,7 @@ class Graded:
     trajectories: list[Trajectory]
     sessions: list[simulation_pb2.Session]
     place: tracing.Place | None = None  # in a trace
+    masked: dict[int, str] = field(default_factory=dict)  # why a sample has no score, by its index
 
 
 @dataclass(frozen=True)
@@ -118,7 +119,8 @@ class Groups:
         items = {text: json.loads(text or "{}") for text in {one.item_json for one in episodes}}
         trajectories = [_trajectory(one, items[one.item_json], scored[one.index], grades.get(one.index))
                         for one in episodes]
-        return Graded(claim, trajectories, list(sessions.values()), tracing.here())
+        masked = {one.index: one.masked for one in episodes if one.masked}
+        return Graded(claim, trajectories, list(sessions.values()), tracing.here(), masked)
 
     async def forget(self, sessions: list[simulation_pb2.Session]) -> None:
         """Let the simulation service forget sessions of groups that are done."""
@@ -137,15 +139,15 @@ class Groups:
         return list(await asyncio.gather(*map(self._episodes.play, episodes, calls)))
 
     async def _grades(self, start: Start, episodes: list[Episode]) -> dict[int, reward_pb2.Grade]:
-        """Have all graded, by their index, but those that could not be rebuilt: these stay without a score."""
-        answers = Answers(start.claim, [_answer(episode) for episode in episodes if episode.ended != "diverged"])
+        """Have all graded, by their index, but those that are masked: these stay without a score."""
+        answers = Answers(start.claim, [_answer(episode) for episode in episodes if not episode.masked])
         grader = grader_json(start.claim, start.session.observation.grader_json)
         grades = await self._patience.keep(start.claim, "reward", lambda: self._reward.grade(answers, grader))
         return {answer.index: grade for answer, grade in zip(answers.answers, grades, strict=True)}
 
     async def _scored(self, claim: Claim, episodes: list[Episode]) -> dict[int, list[Call]]:
         """Return every sample's calls by its index, with a teacher's word on those that may train."""
-        judged = [episode for episode in episodes if episode.ended != "diverged"]
+        judged = [episode for episode in episodes if not episode.masked]
         scored = await self._scorer.scored(claim, [episode.calls for episode in judged])
         known = {episode.index: calls for episode, calls in zip(judged, scored, strict=True)}
         return {episode.index: known.get(episode.index, episode.calls) for episode in episodes}

@@ -17,7 +17,7 @@ class SessionLost(Exception):
 
 
 class StepRefused(RuntimeError):
-    """A session that is known will not take this step."""
+    """A session that is known will not take this step, however often it is asked: its sample is masked."""
 
 
 class Host:

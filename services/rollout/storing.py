@@ -4,6 +4,8 @@ import asyncio
 import json
 from itertools import groupby
 
+from psycopg.types.json import Jsonb
+
 from hone.crashpoints import reach
 from hone.ids import new
 from hone.store.database import AsyncDatabase, AsyncTransaction
@@ -14,6 +16,8 @@ from hone.trajectory.records import Call, Trajectory
 from services.rollout.group import Graded
 from services.rollout.patience import Patience
 
+MESSAGE = 1000
+"""Characters of an event."""
 PREVIEW = 120
 """Characters of an answer that the index keeps for search."""
 
@@ -56,7 +60,16 @@ class Store:
             if ready:
                 stored = [(row, one) for row, one in enumerate(rows) if one.group_id in ready]
                 await _describe(transaction, claims[0].tenant_id, run_id, part, stored)
+                await _tell_masked(transaction, [graded for graded in groups if graded.claim.id in ready])
                 await transaction.run("rollout.notify", run_id=run_id)
+
+
+async def _tell_masked(transaction: AsyncTransaction, groups: list[Graded]) -> None:
+    for claim, index, reason in ((one.claim, index, reason) for one in groups for index, reason in one.masked.items()):
+        await transaction.run(
+            "rollout.record_event", tenant_id=claim.tenant_id, run_id=claim.run_id, kind="rollout.masked",
+            message=f"{claim.request}, sample {index} has no score: {reason}"[:MESSAGE].replace("\0", ""),
+            data=Jsonb({"group_id": claim.id, "index": index}))
 
 
 def _versions(graded: Graded) -> list[str]:

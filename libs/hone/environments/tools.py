@@ -47,14 +47,19 @@ class Tool:
 
 
 def tool_call(action: str) -> ToolCall | None:
-    """Return the call that an action is; None when it is plain text."""
+    """Return the call that an action is; None when it is plain text.
+
+    What no message can carry is no call: half of a surrogate pair, or brackets within brackets without end.
+    """
     try:
         given = json.loads(action)
+        json.dumps(given, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         return None
-    if not isinstance(given, dict) or set(given) != {"tool", "arguments"} or not isinstance(given["arguments"], dict):
+    if not isinstance(given, dict) or set(given) != {"tool", "arguments"}:
         return None
-    return ToolCall(given["tool"], given["arguments"])
+    tool, arguments = given["tool"], given["arguments"]
+    return ToolCall(tool, arguments) if isinstance(tool, str | None) and isinstance(arguments, dict) else None
 
 
 def use(tools: Mapping[str, Tool], call: ToolCall) -> str:

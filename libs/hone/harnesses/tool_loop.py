@@ -16,7 +16,7 @@ from typing import Literal
 from pydantic import Field
 
 from hone.environments.contract import Message
-from hone.environments.tools import ToolCall
+from hone.environments.tools import ToolCall, tool_call
 from hone.harnesses.contract import HarnessParams, Tools
 
 _TAGGED = re.compile(r"<tool_call>(.*?)(?:</tool_call>|\Z)", re.DOTALL)
@@ -62,13 +62,11 @@ def _tagged(text: str) -> list[ToolCall]:
 def _read(text: str) -> ToolCall:
     try:
         given = json.loads(text)
-        name, arguments = given["name"], given.get("arguments", {})
-        name.encode()  # half of a surrogate pair is no name, and goes through no message
+        call = ToolCall(given["name"], given.get("arguments", {}))
+        understood = call.tool is not None and tool_call(call.action()) == call
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        return ToolCall(None, {"text": text})
-    if not isinstance(name, str) or not isinstance(arguments, dict):
-        return ToolCall(None, {"text": text})
-    return ToolCall(name, arguments)
+        understood = False
+    return call if understood else ToolCall(None, {"text": text})
 
 
 def _single(tools: Tools) -> dict[str, str]:

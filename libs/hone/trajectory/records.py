@@ -107,4 +107,4 @@ class Trajectory:
     score: float | None
     grade_id: int | None
     harness: str = "chat"
-    ended: str = "done"  # done, max_turns, max_context; diverged: could not be rebuilt after a failure, and is masked
+    ended: str = "done"  # done, max_turns, max_context; masked: diverged (could not be rebuilt), refused (a step)

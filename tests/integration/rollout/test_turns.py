@@ -1,0 +1,138 @@
+"""Groups of several turns: whom the environment asks is asked once, and a step that it refuses masks its sample."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from hone.environments import ENVIRONMENTS
+from hone.environments.contract import Ask, Message, Observation, Params, Transition
+from hone.spec.settings import Settings
+from hone.store import objects
+from hone.trajectory import journal, parts
+from hone.trajectory.records import Trajectory, Turn
+from services.simulation.service import Simulation
+from services.simulation.sessions import Sessions
+from tests.integration.rollout.conftest import Open
+from tests.integration.rollout.peers import Peers
+from tests.integration.rollout.rows import Run, every
+
+TASK = json.dumps({"environment": "market", "seed": 0, "item": None, "params": {}})
+
+
+@dataclass
+class Market:
+    """The policy speaks, a customer is asked, the policy speaks again."""
+
+    summary, params, harness, foreign = "A market.", Params, "chat", False
+    answered: list[str] = field(default_factory=list)  # what customers have said
+    then: Callable[[], None] = lambda: None  # whenever one has
+    defect: bool = False  # that shows when one speaks
+
+    def content(self, *_: Any) -> str:
+        return "market"
+
+    def episode(self, *_: Any) -> "Visit":
+        return Visit(self)
+
+
+MARKET = Market()  # whose tasks' makers are kept for as long as the process lives
+
+
+class Visit:
+    """One customer."""
+
+    def __init__(self, market: Market) -> None:
+        self._market = market
+        self._heard: list[str] = []
+
+    def reset(self) -> Observation:
+        return self._seen([{"role": "user", "content": "s31="}])
+
+    def step(self, action: str) -> Transition:
+        self._heard.append(action)
+        if len(self._heard) == 2:
+            self._answered(action)
+        said: list[Message] = [{"role": "user", "content": "s4="}] if len(self._heard) == 2 else []
+        return Transition(self._seen(said), done=len(self._heard) == 3, valid=True)
+
+    def _answered(self, words: str) -> None:
+        if self._market.defect:
+            raise TypeError("unhashable type: 'list'")
+        self._market.answered.append(words)
+        self._market.then()
+
+    def _seen(self, said: list[Message]) -> Observation:
+        ask = Ask("user", [{"role": "user", "content": "s52="}]) if len(self._heard) == 1 else None
+        return Observation(said, {"answer": "13"}, {"type": "exact"}, 3, str(self._heard), ask=ask)
+
+
+@pytest.fixture
+async def market(monkeypatch: pytest.MonkeyPatch, peers: Peers) -> Market:
+    """The environment, behind the real simulation service."""
+    monkeypatch.setitem(ENVIRONMENTS, "market", MARKET)  # type: ignore[arg-type]
+    for name, value in vars(Market()).items():
+        monkeypatch.setattr(MARKET, name, value)
+    await peers.stop()
+    peers.simulation = Simulation("", Sessions())  # type: ignore[assignment]
+    await peers.start(peers.address)
+    return MARKET
+
+
+def trajectories(run: Run, settings: Settings) -> list[Trajectory]:
+    [group] = run.groups()
+    return parts.decode(objects.connect(settings.objects_url).get(group["parts"][0]))
+
+
+def journaled(run: Run) -> dict[tuple[int, int], Turn]:
+    rows = every(run.url, "SELECT j.call, j.body FROM journal j JOIN groups g ON g.id = j.group_id "
+                          "WHERE g.run_id = %(id)s", id=run.run_id)
+    return {(index, row["call"]): turn for row in rows for index, turn in journal.decode(row["body"]).items()}
+
+
+async def test_words_that_the_environment_asked_for_are_not_asked_for_again(
+        run: Run, peers: Peers, market: Market, settings: Settings, open_worker: Open) -> None:
+    def both() -> None:
+        if len(market.answered) == 2:
+            peers.inference.open.clear()
+
+    market.then = both
+    run.request(1, n=2, task=TASK, task_hash="")
+    first = await open_worker()
+    work = asyncio.create_task(first.work())
+    while len(market.answered) < 2:
+        await asyncio.sleep(0.02)
+    before = journaled(run)
+    await first.close()
+    await asyncio.wait([work])
+    assert run.states() == ["requested"]
+    assert {(index, 1) for index in range(2)} <= before.keys()
+    market.then = lambda: None
+    peers.inference.open.set()
+    await (await open_worker()).work()
+    asked = [request for request in peers.inference.requests if request.noise.call == 1]
+    assert (run.states(), run.groups()[0]["attempt"], len(asked)) == (["ready"], 2, 2)
+    for sample in trajectories(run, settings):
+        assert [call.role for call in sample.calls] == ["policy", "user", "policy"]
+        assert [sample.calls[number] for number in (0, 1)] == [before[sample.index, number].call for number in (0, 1)]
+        assert [any(call.train_mask) for call in sample.calls] == [True, False, True]
+        assert [step.action for step in sample.steps] == [call.text for call in sample.calls]
+        assert (sample.ended, sample.status) == ("done", "ok")
+
+
+async def test_a_step_that_an_environment_refuses_for_good_masks_its_sample_and_is_told(
+        run: Run, market: Market, settings: Settings, open_worker: Open) -> None:
+    market.defect = True
+    run.request(1, n=2, task=TASK, task_hash="")
+    await (await open_worker()).work()
+    assert (run.states(), run.groups()[0]["attempt"]) == (["ready"], 1)
+    masked = [(one.ended, one.status, one.score, len(one.calls), len(one.steps)) for one in trajectories(run, settings)]
+    assert masked == [("refused", "infra_error", None, 2, 1)] * 2
+    events = every(run.url, "SELECT kind, message FROM events WHERE run_id = %(id)s ORDER BY id", id=run.run_id)
+    assert {event["kind"] for event in events} == {"rollout.masked"}
+    assert [event["message"].partition(": step 1")[0] for event in events] == [
+        f"train/0, sample {index} has no score" for index in range(2)]
+    assert all("unhashable type" in event["message"] for event in events)

@@ -1,0 +1,59 @@
+"""Whatever a policy writes, an environment takes it as a step whose answer goes over the wire; nothing else happens."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from hone.environments.tasks import episode, make
+from hone.environments.tools import tool_call
+from hone.harnesses.tool_loop import ToolLoop, ToolLoopParams
+from services.simulation import messages
+
+ROW = {"prompt": "?", "answer": "1", "database": "CREATE TABLE t (a);"}
+WITH_TOOLS = {"sqlite": make("sqlite", {"turns": 100}, 0, ROW)}
+ALL = {**WITH_TOOLS, "dataset": make("dataset", {}, 0, ROW), "sort_turns": make("sort_turns", {"digits": 3}, 4),
+       "graded": make("sort_turns", {"digits": 3, "rules": {"compliance": 1, "repetition": 1}}, 4),
+       "textworld": make("textworld", {}, 7)}
+
+texts = st.text() | st.text(st.characters(codec=None)) | st.sampled_from(["query", "sql", "\ud83d", "\0"])
+"""Half surrogate pairs among them, as JSON's escapes may say them."""
+json_values: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | texts,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(texts, inner, max_size=4), max_leaves=12)
+calls = st.fixed_dictionaries({"tool": st.just("query") | json_values, "arguments": st.fixed_dictionaries(
+    {"sql": json_values}) | json_values})
+brackets = st.integers(1, 3000).map(lambda depth: "[" * depth + "]" * depth)
+actions = (calls | json_values).map(json.dumps) | brackets.map('{{"tool": "query", "arguments": {{"sql": {}}}}}'.format) | st.text()
+
+tagged = st.fixed_dictionaries({"name": st.just("query") | json_values, "arguments": json_values}).map(
+    json.dumps) | brackets.map('{{"name": "query", "arguments": {{"sql": {}}}}}'.format)
+
+
+@pytest.mark.parametrize("name", ALL)
+@settings(max_examples=150, deadline=None)
+@given(action=actions)
+@example(action='{"tool": [], "arguments": {}}')
+@example(action='{"tool": "\\ud83d", "arguments": {}}')
+@example(action='{"tool": "query", "arguments": {"sql": "\\ud83d"}}')
+@example(action='{"tool": "query", "arguments": {"\\ud83d": 1}}')
+@example(action='{"tool": "query", "arguments": {"sql": NaN}}')
+@example(action='{"tool": "query", "arguments": {"sql": ' + "9" * 5000 + "}}")
+def test_any_answer_is_a_step(name: str, action: str) -> None:
+    one = episode(ALL[name])
+    one.reset()
+    taken = messages.transition(one.step(action))
+    assert taken.observation.state_hash == one.state_hash()
+    assert taken.SerializeToString()
+
+
+@settings(max_examples=300, deadline=None)
+@given(inside=tagged)
+@example(inside='{"name": "query", "arguments": {"sql": "\\ud83d"}}')
+@example(inside='{"name": ["query"], "arguments": {}}')
+def test_any_tagged_call_is_an_action_that_an_environment_reads_as_a_call(inside: str) -> None:
+    [action] = ToolLoop().actions(ToolLoopParams(), f"<tool_call>{inside}</tool_call>", [])
+    assert action.encode()
+    assert tool_call(action) is not None
