@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -40,10 +41,16 @@ class Claim:
     version_id: str | None
     begun: int | None  # without version_id: number of the oldest version that may sample it
     remaining_s: float  # to its deadline, when it was claimed
+    claimed: float = field(default_factory=time.monotonic, compare=False)
     traceparent: str | None = None  # of the step it was requested for
     teacher: dict[str, Any] | None = None  # {model_id, version_id, top_k}: who says how likely it finds the answers
     privileged: list[dict[str, Any]] = field(default_factory=list)  # {text, match} that the policy is told afterwards
     journaled: dict[tuple[int, int], Turn] = field(default_factory=dict, compare=False)  # by (index, call)
+
+    @property
+    def left_s(self) -> float:
+        """Seconds to its deadline; 0 once that has passed."""
+        return max(0.0, self.claimed + self.remaining_s - time.monotonic())
 
     @property
     def request(self) -> str:

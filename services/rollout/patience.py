@@ -41,10 +41,12 @@ class Patience:
     async def keep(self, claim: Claim, source: str, ask: Callable[[], Awaitable[Answer]]) -> Answer:
         """Return what `ask` returns, once it does. Raises LeaseLost when the group is no longer ours.
 
-        The reason names `source`; it is recorded when an attempt fails or lasts longer than a lease.
+        The reason names `source`; it is recorded when an attempt fails or lasts longer than a lease, and before the
+        group's deadline ends it.
         """
         loop = asyncio.get_running_loop()
-        late = loop.call_later(self._settings.lease_s, self._remind, claim, f"waiting for {source}: no answer yet")
+        patient_s = min(self._settings.lease_s, claim.left_s / 2)
+        late = loop.call_later(patient_s, self._remind, claim, f"waiting for {source}: no answer yet")
         try:
             answer, failed = await self._insist(claim, source, ask)
         finally:

@@ -84,7 +84,7 @@ def test_a_group_that_never_ends_is_waited_for_then_expires_and_training_goes_on
     assert expired > 0
     assert states(scene, run.id)["used", None] == 20 * PROMPTS
     told = [event.message for event in scene.client.events(run.id).data if event.kind == "expired"]
-    assert "not ready within the deadline" in told[0]
+    assert "not ready within the deadline: waiting for reward: no answer yet" in told[0]
     assert values(scene, run.id, "groups/expired")[-1] <= expired
     assert longest_pause(scene, run.id) > 2.0, "the step before the bound waited for it"
 

@@ -3,6 +3,8 @@
 Step n trains version n - 1. A group is as stale as the oldest version that sampled one of its tokens lies behind that.
 """
 
+import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,13 +18,19 @@ def staleness(n: int, version: int) -> int:
     return n - 1 - version
 
 
-def expiry(gone: Sequence[Mapping[str, Any]], reason: str | None) -> str:
-    """Return what is told of groups that expired; `reason` is what one of them waited for last."""
-    late = sum(row["ready_at"] is None for row in gone)
-    told = [f"{_groups(late)} not ready within the deadline" + (f": {reason}" if reason else "")] if late else []
-    if len(gone) > late:
-        told.append(f"{_groups(len(gone) - late)} staler than training may go on with")
+def expiry(gone: Sequence[Mapping[str, Any]]) -> str:
+    """Return what is told of groups that expired: how many for each cause."""
+    late = Counter(row["waited_for"] or "" for row in gone if row["ready_at"] is None)
+    told = [f"{_groups(count)} not ready within the deadline" + (f": {cause}" if cause else "")
+            for cause, count in sorted(late.items())]
+    if stale := len(gone) - late.total():
+        told.append(f"{_groups(stale)} staler than training may go on with")
     return "; ".join(told)
+
+
+def expired(gone: Sequence[Mapping[str, Any]]) -> str:
+    """Return the groups that expired as an event's data: each with what it waited for last; null where it was ready."""
+    return json.dumps({"groups": [{"request_no": row["request_no"], "waited_for": row["waited_for"]} for row in gone]})
 
 
 def _groups(count: int) -> str:

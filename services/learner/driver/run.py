@@ -16,7 +16,7 @@ from services.learner.driver import operations
 from services.learner.driver.engine_clock import EngineClock
 from services.learner.driver.evaluation import record_evaluation, request_evaluation
 from services.learner.driver.lease import Lease, close, fenced
-from services.learner.driver.pacing import Pace, expiry
+from services.learner.driver.pacing import Pace, expired, expiry
 from services.learner.driver.peers import Peers
 from services.learner.driver.planning import Choice, choose, every_group, rollout_plan, supervised_plan, with_components
 from services.learner.driver.requests import eval_due, next_place, next_request, request_groups, train_sampling
@@ -140,7 +140,7 @@ class Run:
             gone = transaction.all("driver.expire_groups", run_id=self.lease.run_id, oldest=self._pace.oldest(step))
             transaction.run("driver.forget_journal", run_id=self.lease.run_id)
             transaction.run("driver.record_event", tenant_id=self.lease.tenant_id, run_id=self.lease.run_id,
-                            kind="expired", step=None, message=expiry(gone, now.train.reason), data="{}")
+                            kind="expired", step=None, message=expiry(gone), data=expired(gone))
         return True
 
     def _begin_stage(self, now: View) -> bool:

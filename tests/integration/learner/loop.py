@@ -33,8 +33,9 @@ class Peers:
     """Simulation and value, asked in this process."""
 
     def draw(self, source: TaskSource, split: str, seed: int, first: int, count: int, distinct: bool) -> list[Task]:
-        assert split == "TRAIN"
-        made = streams.draw(source.environment or "", source.params, "train", seed, first, count, distinct)
+        made = streams.draw(
+            source.environment or "", source.params, "train" if split == "TRAIN" else "held_out", seed, first, count,
+            distinct)
         return [Task({"environment": one.environment, "params": one.params, "seed": one.seed, "item": one.item},
                      one.content_hash) for one in made]
 
@@ -50,13 +51,22 @@ class Hints:
 
 
 class Loop:
-    """A run of its own tenant and everybody who works for it."""
+    """A run of its own tenant and everybody who works for it.
 
-    def __init__(self, url: str, owner_url: str, directory: Path, answer: Answer, **spec: Any) -> None:
+    A group that is `stuck` is taken, unless nobody takes any, and never finished. Its deadline passes when nobody has
+    anything else to do, if that is before the run's.
+    """
+
+    def __init__(
+        self, url: str, owner_url: str, directory: Path, answer: Answer, stuck: Callable[[Row], bool] = lambda _: False,
+        taken: bool = True, **spec: Any,
+    ) -> None:
         self.rows: RunRows = add_run(owner_url, **{"eval": None, **spec})
         self._database, self._owner_url, self._answer = Database(url), owner_url, answer
         self._settings = Settings(database_url=url, objects_url=f"file://{directory}/objects")
         self._objects = objects.connect(self._settings.objects_url)
+        self._stuck, self._taken = stuck, taken
+        self.late: list[int] = []  # last committed step at each time that deadlines passed
         self._run = self._leased()
 
     def go(self, restarts: bool = False) -> str:
@@ -68,7 +78,7 @@ class Loop:
             self._run = self._leased() if restarts else self._run
             moved = self._run.advance()
             worked = 0 if moved and not restarts else self._sample() + self._train()
-            if not moved and not worked:
+            if not moved and not worked and not self._outlive():
                 raise AssertionError(f"nobody has anything to do while the run is {state}")
         return str(state)
 
@@ -97,9 +107,26 @@ class Loop:
         groups = self.all("SELECT * FROM groups WHERE run_id = %s AND state = 'requested' ORDER BY id",
                           self.rows.run_id)
         with psycopg.connect(self._owner_url) as connection:
-            for group in groups:
+            finished = [group for group in groups if not self._stuck(group)]
+            for group in finished:
                 self._finish(connection, group)
-        return len(groups)
+            connection.execute(
+                "UPDATE groups SET reason = 'waiting for ' || request_no, attempt = 1, begun = coalesce(begun, "
+                "(SELECT max(number) FROM versions v WHERE v.model_id = groups.model_id)) "
+                "WHERE run_id = %s AND state = 'requested' AND %s", (self.rows.run_id, self._taken))
+        return len(finished)
+
+    def _outlive(self) -> int:
+        """Let every deadline of a group pass that is its own and not the run's."""
+        with psycopg.connect(self._owner_url) as connection:
+            passed = connection.execute(
+                "UPDATE groups g SET deadline = now() FROM runs r WHERE r.id = g.run_id AND r.id = %s "
+                "AND g.state = 'requested' AND g.deadline > now() AND g.deadline < r.deadline",
+                (self.rows.run_id,)).rowcount
+        if passed:
+            self.late.append(self.one("SELECT coalesce(max(n), 0) FROM steps WHERE run_id = %s AND state = 'committed'",
+                                      self.rows.run_id))
+        return passed
 
     def _finish(self, connection: psycopg.Connection[Any], group: Row) -> None:
         task = group["task"]
@@ -121,8 +148,10 @@ class Loop:
             trajectories.append(Trajectory(group["id"], index, group["request_no"], task, group["task_hash"], item,
                                            [call], [], status, score, None))
         self._objects.put(key, parts.encode(trajectories))
-        connection.execute("UPDATE groups SET state = 'ready', parts = %s, oldest = 0 WHERE id = %s",
-                           ([key], group["id"]))
+        connection.execute(
+            "UPDATE groups SET state = 'ready', ready_at = now(), parts = %s, oldest = "
+            "(SELECT max(number) FROM versions v WHERE v.model_id = groups.model_id) WHERE id = %s",
+            ([key], group["id"]))
 
     def _train(self) -> int:
         """Finish every queued operation as a trainer would."""

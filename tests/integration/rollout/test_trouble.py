@@ -56,6 +56,17 @@ async def test_a_service_that_hangs_is_named_after_a_lease(
     assert [(group["state"], group["reason"]) for group in run.groups()] == [("ready", None)]
 
 
+async def test_what_a_group_waits_for_is_told_before_its_deadline(run: Run, peers: Peers, open_worker: Open) -> None:
+    peers.reward.open.clear()
+    (group_id,) = run.request(1)
+    with psycopg.connect(run.url) as connection:
+        connection.execute("UPDATE groups SET deadline = now() + interval '3 s' WHERE id = %s", (group_id,))
+    await (await open_worker(lease_s=60)).work()
+    assert [(group["state"], group["reason"]) for group in run.groups()] == [
+        ("requested", "waiting for reward: no answer yet")]
+    peers.reward.open.set()
+
+
 async def test_what_ran_on_a_silent_engine_runs_on_another(run: Run, peers: Peers, open_worker: Open) -> None:
     other = Peers()
     await other.start()

@@ -68,14 +68,17 @@ def test_what_is_late_or_staler_than_the_bound_expires(open: Count, expires: boo
     assert not SYNCHRONOUS.expires(5, open)
 
 
-@pytest.mark.parametrize(("ready", "reason", "told"), [
-    ([None, None], "inference: no answer yet",
-     "2 groups were not ready within the deadline: inference: no answer yet"),
-    ([None], None, "1 group was not ready within the deadline"),
-    ([1.0, None], None, "1 group was not ready within the deadline; 1 group was staler than training may go on with"),
+@pytest.mark.parametrize(("gone", "told"), [
+    ([(None, "reward: away"), (None, "reward: away")], "2 groups were not ready within the deadline: reward: away"),
+    ([(None, "reward: away"), (None, "inference: away")],
+     "1 group was not ready within the deadline: inference: away; "
+     "1 group was not ready within the deadline: reward: away"),
+    ([(None, None)], "1 group was not ready within the deadline"),
+    ([(1.0, None), (None, None)],
+     "1 group was not ready within the deadline; 1 group was staler than training may go on with"),
 ])
-def test_what_expired_is_told_with_its_reason(ready: list[float | None], reason: str | None, told: str) -> None:
-    assert expiry([{"ready_at": at} for at in ready], reason) == told
+def test_what_expired_is_told_with_its_own_reasons(gone: list[tuple[float | None, str | None]], told: str) -> None:
+    assert expiry([{"ready_at": at, "waited_for": reason} for at, reason in gone]) == told
 
 
 class Looks:

@@ -151,13 +151,18 @@ UPDATE groups SET state = 'dropped', reason = %(reason)s, ended_at = now()
 WHERE id = ANY(%(group_ids)s) AND state IN ('requested', 'ready')
 
 -- name: expire_groups
--- What nobody will make ready any more, and what is older than the oldest version that the next step may have.
+-- What nobody will make ready any more, and what is older than the oldest version that the next step may have. Each is
+-- returned with what it waited for last, where that is known.
+WITH gone AS (
+    SELECT g.id, coalesce(g.reason, CASE WHEN g.attempt = 0 THEN 'no rollout worker took it' END) AS waited_for
+    FROM groups g WHERE run_id = %(run_id)s AND purpose = 'train' AND (
+        state = 'requested' AND deadline <= now()
+        OR state = 'ready' AND oldest < %(oldest)s AND NOT EXISTS (
+            SELECT FROM steps s WHERE s.run_id = g.run_id AND s.state = 'planned' AND g.id = ANY (s.group_ids)))
+    ORDER BY g.id FOR NO KEY UPDATE OF g)
 UPDATE groups g SET state = 'dropped', reason = 'expired', ended_at = now()
-WHERE run_id = %(run_id)s AND purpose = 'train' AND (
-    state = 'requested' AND deadline <= now()
-    OR state = 'ready' AND oldest < %(oldest)s AND NOT EXISTS (
-        SELECT FROM steps s WHERE s.run_id = g.run_id AND s.state = 'planned' AND g.id = ANY (s.group_ids)))
-RETURNING g.id, g.request_no, g.ready_at
+FROM gone WHERE g.id = gone.id
+RETURNING g.id, g.request_no, g.ready_at, gone.waited_for
 
 -- name: expired
 SELECT count(*) AS groups FROM groups WHERE run_id = %(run_id)s AND state = 'dropped' AND reason = 'expired'
