@@ -31,7 +31,8 @@ REWARD = Group("Reward and evaluation", (), {
     "reward/masked": Metric("Masked samples", "samples", "Samples without a score through a fault of ours."),
     "eval/{series}": Metric(
         "Held-out accuracy, {series}", "", "Mean score of held-out tasks, one {series} answer each."),
-    "eval/masked": Metric("Masked held-out samples", "samples", "Held-out answers that could not be scored."),
+    "eval/masked": Metric(
+        "Masked held-out samples", "samples", "Held-out answers without a score: ungraded, or given up."),
 })
 
 ROLLOUTS = Group("Rollouts", ("allocation",), {

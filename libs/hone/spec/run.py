@@ -245,7 +245,8 @@ class RunSpec(Strict):
         0, ge=0, le=64, description="Versions rollouts may run ahead; 0 is synchronous and deterministic.")
     group_deadline_s: float = Field(
         600, gt=0, le=LONGEST_S,
-        description="With max_staleness above 0: seconds after which a group that is not ready is given up.")
+        description="With max_staleness above 0: seconds after which a group that is not ready is given up, one of an "
+        "evaluation too.")
     snapshot_every: int = Field(1, ge=1, le=MOST, description="Steps between optimizer snapshots.")
     keep_versions: int = Field(
         4, ge=1, le=MOST, description="Newest versions whose weights are kept, besides checkpoints.")

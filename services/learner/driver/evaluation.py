@@ -4,6 +4,7 @@ from collections import defaultdict
 
 from hone.store.database import Database, Row
 from services.learner.driver.lease import Lease, fenced
+from services.learner.driver.pacing import expired, expiry
 from services.learner.driver.peers import Task
 from services.learner.driver.requests import eval_series, next_request, request_groups
 
@@ -20,11 +21,20 @@ def request_evaluation(
 
 
 def record_evaluation(database: Database, lease: Lease, step: int) -> dict[str, float]:
-    """Record the accuracy of each series and end its groups; return the metrics."""
+    """Record the accuracy of each series and end its groups; return the metrics.
+
+    What is not ready is given up: it counts as masked, and an event says what it waited for.
+    """
     with fenced(database, lease) as transaction:
+        gone = transaction.all("driver.expire_groups", run_id=lease.run_id, purpose="eval", oldest=0)
+        if gone:
+            transaction.run("driver.forget_journal", run_id=lease.run_id)
+            transaction.run("driver.record_event", tenant_id=lease.tenant_id, run_id=lease.run_id, kind="expired",
+                            step=step, message=f"held-out answers after step {step}: {expiry(gone)}",
+                            data=expired(gone))
         samples = transaction.all("driver.ready_samples", run_id=lease.run_id, purpose="eval",
                                   kind="generate", step=step)
-        metrics = accuracies(samples)
+        metrics = accuracies(samples, len(gone))
         transaction.run("driver.record_metrics", run_id=lease.run_id, tenant_id=lease.tenant_id, step=step,
                         names=list(metrics), values=list(metrics.values()))
         transaction.run("driver.use_groups", group_ids=sorted({row["group_id"] for row in samples}))
@@ -33,17 +43,17 @@ def record_evaluation(database: Database, lease: Lease, step: int) -> dict[str, 
     return metrics
 
 
-def accuracies(samples: list[Row]) -> dict[str, float]:
-    """Return the mean score of each series as `eval/<series>`, and how many samples could not be graded."""
+def accuracies(samples: list[Row], given_up: int = 0) -> dict[str, float]:
+    """Return the mean score of each series as `eval/<series>`, and how many samples have none, those given up too."""
     scores: dict[str, list[float]] = defaultdict(list)
     for row in samples:
         if row["score"] is not None:
             scores[row["series"]].append(row["score"])
     means = {f"eval/{series}": sum(values) / len(values) for series, values in sorted(scores.items())}
-    return {**means, "eval/masked": float(sum(row["score"] is None for row in samples))}
+    return {**means, "eval/masked": float(given_up + sum(row["score"] is None for row in samples))}
 
 
 def _sentence(step: int, metrics: dict[str, float]) -> str:
     told = ", ".join(f"{name.removeprefix('eval/')} {value:.3f}" for name, value in metrics.items()
                      if name != "eval/masked")
-    return f"held-out accuracy after step {step}: {told}"
+    return f"held-out accuracy after step {step}: {told or 'unknown, no answer has a score'}"

@@ -91,3 +91,7 @@ class Pace:
         """Tell whether a group is past its deadline, or too stale for step `n`. Time never ends a synchronous one."""
         outlived = open.oldest is not None and open.oldest < self.oldest(n)
         return self.runs_ahead and (open.late > 0 or outlived)
+
+    def ends(self, evaluation: Count) -> bool:
+        """Tell whether nothing of a requested evaluation is waited for any more: all is ready, or past its deadline."""
+        return evaluation.total > 0 and evaluation.requested <= (evaluation.late if self.runs_ahead else 0)

@@ -17,15 +17,15 @@ def request_groups(
 ) -> int:
     """Insert one requested group for each task, numbered from `first`; return how many there are now.
 
-    Without a version the newest samples, and the group's own deadline holds besides the run's. The run's grader is for
-    its own tasks.
+    Without a version the newest samples. Where rollouts run ahead the group's own deadline holds besides the run's. The
+    run's grader is for its own tasks.
     """
     grader = lease.spec.grader if kind == "generate" else None
     return transaction.run(
         "driver.request_groups", tenant_id=lease.tenant_id, run_id=lease.run_id, purpose=purpose, kind=kind,
         step=step, series=series, sampling=json.dumps(sampling), model_id=lease.model_id, version_id=version_id,
         traceparent=traceparent,
-        deadline_s=lease.spec.deadline_s if version_id else lease.spec.group_deadline_s,
+        deadline_s=lease.spec.group_deadline_s if lease.spec.max_staleness else lease.spec.deadline_s,
         grader=None if grader is None else json.dumps(grader),
         request_nos=list(range(first, first + len(tasks))), tasks=[json.dumps(task.body) for task in tasks],
         task_hashes=[task.content_hash for task in tasks], ns=list(rollouts))

@@ -124,8 +124,7 @@ class Run:
         return True
 
     def _record_evaluation(self, now: View) -> bool:
-        groups = now.open("eval", now.committed)
-        if not groups.total or groups.requested:
+        if not self._pace.ends(now.open("eval", now.committed)):
             return False
         record_evaluation(self._database, self.lease, now.committed)
         self._evaluated.add(now.committed)
@@ -137,7 +136,8 @@ class Run:
         if not self._pace.expires(step, now.train):
             return False
         with fenced(self._database, self.lease) as transaction:
-            gone = transaction.all("driver.expire_groups", run_id=self.lease.run_id, oldest=self._pace.oldest(step))
+            gone = transaction.all("driver.expire_groups", run_id=self.lease.run_id, purpose="train",
+                                   oldest=self._pace.oldest(step))
             transaction.run("driver.forget_journal", run_id=self.lease.run_id)
             transaction.run("driver.record_event", tenant_id=self.lease.tenant_id, run_id=self.lease.run_id,
                             kind="expired", step=None, message=expiry(gone), data=expired(gone))

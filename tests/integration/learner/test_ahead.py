@@ -46,3 +46,37 @@ def test_what_nobody_takes_is_told_so(loop: Callable[..., Loop]) -> None:
     assert run.go() == "succeeded"
     assert [event["message"] for event in events(run, "expired")] == [
         "1 group was not ready within the deadline: no rollout worker took it"]
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_an_evaluation_ends_without_the_answers_that_never_end(loop: Callable[..., Loop], restarts: bool) -> None:
+    run = loop(lambda group: group["purpose"] == "eval" and group["step"] == 2 and group["request_no"] % 3 == 0,
+               answer=lambda *_: ("1", 1.0, "ok"), eval={"prompts": 3, "every": 2})
+    assert run.go(restarts) == "succeeded"
+    found = run.all("SELECT step, name, value FROM metrics WHERE run_id = %s AND name LIKE 'eval/%%' ORDER BY 1, 2",
+                    run.rows.run_id)
+    assert [(row["step"], row["name"], row["value"]) for row in found] == [
+        (step, f"eval/{name}", value) for step in (0, 2, 4, 6)
+        for name, value in (("greedy", 1.0), ("masked", 2.0 if step == 2 else 0.0), ("sampled", 1.0))]
+    assert [(event["step"], event["message"]) for event in events(run, "expired")] == [
+        (2, "held-out answers after step 2: 1 group was not ready within the deadline: waiting for 6; "
+            "1 group was not ready within the deadline: waiting for 9")]
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_an_evaluation_of_which_nothing_came_is_not_asked_for_again(
+    loop: Callable[..., Loop], restarts: bool,
+) -> None:
+    run = loop(lambda group: group["purpose"] == "eval" and group["step"] == 0, eval={"prompts": 3, "every": 6})
+    assert run.go(restarts) == "succeeded"
+    assert run.one("SELECT count(*) FROM groups WHERE run_id = %s AND purpose = 'eval' AND step = 0",
+                   run.rows.run_id) == 6
+    assert [event["message"] for event in events(run, "evaluated")][:1] == [
+        "held-out accuracy after step 0: unknown, no answer has a score"]
+
+
+def test_a_synchronous_evaluation_is_waited_for_as_long_as_the_run_lasts(loop: Callable[..., Loop]) -> None:
+    run = loop(lambda group: group["purpose"] == "eval", eval={"prompts": 3, "every": 6}, max_staleness=0)
+    with pytest.raises(AssertionError, match="nobody has anything to do"):
+        run.go()
+    assert events(run, "expired") == []

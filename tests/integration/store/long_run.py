@@ -32,7 +32,7 @@ ASKED: dict[str, dict[str, Any]] = {
     "driver.overview": {"run_id": "r", "epoch": 1},
     "driver.group_counts": {"run_id": "r"},
     "driver.expired": {"run_id": "r"},
-    "driver.expire_groups": {"run_id": "r", "oldest": 0},
+    "driver.expire_groups": {"run_id": "r", "purpose": "train", "oldest": 0},
     "driver.ready_samples": {"run_id": "r", "purpose": "train", "kind": "generate", "step": STEPS + 1},
     "trainer.queued": {"model_id": "m"},
     "trainer.step_plan": {"model_id": "m", "run_id": "r", "n": STEPS},

@@ -155,7 +155,7 @@ WHERE id = ANY(%(group_ids)s) AND state IN ('requested', 'ready')
 -- returned with what it waited for last, where that is known.
 WITH gone AS (
     SELECT g.id, coalesce(g.reason, CASE WHEN g.attempt = 0 THEN 'no rollout worker took it' END) AS waited_for
-    FROM groups g WHERE run_id = %(run_id)s AND purpose = 'train' AND (
+    FROM groups g WHERE run_id = %(run_id)s AND purpose = %(purpose)s AND (
         state = 'requested' AND deadline <= now()
         OR state = 'ready' AND oldest < %(oldest)s AND NOT EXISTS (
             SELECT FROM steps s WHERE s.run_id = g.run_id AND s.state = 'planned' AND g.id = ANY (s.group_ids)))
@@ -256,7 +256,7 @@ LEFT JOIN artifacts a ON a.id = m.base_artifact_id LEFT JOIN versions v ON v.id 
 WHERE m.id = %(model_id)s
 
 -- name: evaluated
-SELECT DISTINCT step FROM metrics WHERE run_id = %(run_id)s AND name = 'eval/greedy'
+SELECT DISTINCT step FROM metrics WHERE run_id = %(run_id)s AND name = 'eval/masked'
 
 -- name: notify
 SELECT pg_notify(%(channel)s, %(payload)s)
