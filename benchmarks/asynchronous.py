@@ -43,7 +43,7 @@ def train(client: Client, workload: Workload, mode: str, ahead: int, seed: int) 
                      "greedy": series["eval/greedy"][-1]},
         "staleness": {"mean": statistics.mean(series["staleness/mean"]), "max": max(series["staleness/max"])},
         "trainer_idle_s": statistics.median(series["trainer/idle_s"][1:]),
-        "gap_max": max(series["gap/mean"], default=0.0), "rewards": record.rewards, "steps_s": record.step_s,
+        "gap_max": max(series.get("gap/mean", []), default=None), "rewards": record.rewards, "steps_s": record.step_s,
     }
 
 

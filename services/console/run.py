@@ -81,13 +81,14 @@ def _progress(run: Run) -> Markup:
 def _figures(run: Run, used: Sequence[Usage]) -> Markup:
     metrics, amounts = run.metrics, used[0].amounts if used else {}
     held_out = [name for name in series.first_look(metrics) if name.startswith("eval/")]
-    gap, alarm = metrics.get("gap/mean"), float(run.spec.get("gap_alarm_nats", 0.01))
-    bound = run.spec.get("max_staleness", 0)
+    bound, alarm = run.spec.get("max_staleness", 0), float(run.spec.get("gap_alarm_nats", 0.01))
+    measured, where = ("gap/probe_mean", "on the probe, ") if bound else ("gap/mean", "")
+    gap = metrics.get(measured)
     return parts.figures(
         parts.figure("Stage", _stage(run), _time(run)),
         parts.figure("Mean reward", formats.number(metrics.get("reward/mean")), "newest step"),
         *(parts.figure("Held-out accuracy", formats.number(metrics[name]), name) for name in held_out[:1]),
-        parts.figure("Trainer-sampler gap", formats.number(gap, 2), f"nats a token, alarm at {alarm:g}",
+        parts.figure("Trainer-sampler gap", formats.number(gap, 2), f"nats a token, {where}alarm at {alarm:g}",
                      "warn" if gap is not None and gap > alarm else ""),
         parts.figure("Staleness", formats.number(metrics.get("staleness/mean")), f"versions, at most {bound}"),
         parts.figure("Cost", formats.duration(amounts.get("trainer_s")), _cost(amounts)))

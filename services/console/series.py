@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from hone.client import metric_catalog
 from hone.client.metric_table import Group
 
-FIRST_LOOK = ("reward/mean", "verify/verdict_accuracy", "eval/", "gap/mean", "staleness/mean", "entropy",
-              "completion/mean_tokens")
+FIRST_LOOK = ("reward/mean", "verify/verdict_accuracy", "eval/", "gap/mean", "gap/probe_mean", "staleness/mean",
+              "entropy", "completion/mean_tokens")
 """What a run's page shows without being asked, as far as it is there."""
 
 Points = Sequence[tuple[int, float]]

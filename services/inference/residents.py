@@ -238,7 +238,7 @@ class Residents:
             return
         resident.engine = engine
         self._thread.add(engine)
-        self._note_loaded(resident, row)
+        self._note_loaded(resident, row, verdict)
 
     def _refuse(self, resident: Resident, row: VersionRow, error: Exception) -> None:
         resident.refused, resident.refused_reason = row, f"{type(error).__name__}: {error}"
@@ -256,7 +256,7 @@ class Residents:
                 continue
             self._tell(row, verdict)
             if verdict.served:
-                self._note_loaded(resident, row)
+                self._note_loaded(resident, row, verdict)
             else:
                 self._refuse(resident, row, ProbeRefused(verdict.reason))
 
@@ -269,10 +269,12 @@ class Residents:
             metrics.PROBE_GAP.labels(row.model_id, "largest").set(verdict.gap.largest)
             metrics.PROBE_GAP.labels(row.model_id, "mean").set(verdict.gap.mean)
 
-    def _note_loaded(self, resident: Resident, row: VersionRow) -> None:
+    def _note_loaded(self, resident: Resident, row: VersionRow, verdict: Verdict) -> None:
         resident.loaded, resident.refused, resident.refused_reason = row, None, ""
         resident.notify()
-        self._roster.note("loaded", model_id=row.model_id, version_id=row.id)
+        gap = verdict.gap
+        self._roster.note("loaded", model_id=row.model_id, version_id=row.id,
+                          gap_mean=None if gap is None else gap.mean, gap_max=None if gap is None else gap.largest)
 
     def _evict(self) -> None:
         """Let go of idle models beyond `RESIDENT`, the longest unused first."""

@@ -50,6 +50,10 @@ ROLLOUTS = Group("Rollouts", ("allocation",), {
         "Trainer-sampler gap", "nats a token",
         "Mean difference between the trainer's and the engine's log-probability of the same token."),
     "gap/max": Metric("Largest gap", "nats", "The same difference of the token where it is largest."),
+    "gap/probe_mean": Metric(
+        "Gap on the probe", "nats a token",
+        "The same difference on the probe, of the version served as the step is planned; of the worst engine."),
+    "gap/probe_max": Metric("Largest gap on the probe", "nats", "That of the probe's token where it is largest."),
 })
 
 FILTER = Group("Filter", ("filter",), {

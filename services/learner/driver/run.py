@@ -13,12 +13,13 @@ from hone.store.objects import Objects
 from hone.telemetry import tracing
 from hone.trajectory.plan import Collected, StepPlan, by_kind
 from services.learner.driver import operations
-from services.learner.driver.engine_clock import EngineClock
+from services.learner.driver.engine_clock import EngineClock, fresh_s
 from services.learner.driver.evaluation import record_evaluation, request_evaluation
 from services.learner.driver.lease import Lease, close, fenced
 from services.learner.driver.pacing import Pace, expired, expiry
 from services.learner.driver.peers import Peers
 from services.learner.driver.planning import Choice, choose, every_group, rollout_plan, supervised_plan, with_components
+from services.learner.driver.probe_gap import probe_gap, warn
 from services.learner.driver.requests import eval_due, next_place, next_request, request_groups, train_sampling
 from services.learner.driver.tasks import Tasks
 from services.learner.driver.traces import StepTraces
@@ -42,7 +43,7 @@ class Run:
         self._trainings = Trainings(database, objects, peers, lease, self._tasks)
         self._verification = Verification(database, objects, lease, self._trainings.of(1).slots["builder"])
         self._pace = Pace(lease.spec.max_staleness, sizes(lease.spec))
-        self._engine_clock = EngineClock(lease.model_id, 3 * settings.sweep_s + 2)
+        self._engine_clock = EngineClock(lease.model_id, fresh_s(settings))
         self._traces = StepTraces(database, lease, settings.trace_steps)
         self._seen, self._seen_at, self._hinted_at = "", time.monotonic(), 0.0
         self._told: str | None = None
@@ -306,7 +307,8 @@ class Run:
     def _pace_metrics(self, transaction: Transaction) -> dict[str, float]:
         """Return how many groups have expired so far, and how long engines had nothing to do since the last plan."""
         expired = transaction.one("driver.expired", run_id=self.lease.run_id)
-        return {"groups/expired": float(expired["groups"] if expired else 0), **self._engine_clock.idle(transaction)}
+        return {"groups/expired": float(expired["groups"] if expired else 0), **self._engine_clock.idle(transaction),
+                **probe_gap(transaction, self.lease, fresh_s(self._settings))}
 
     def _write_plan(
         self, plan: StepPlan, filtered: list[int], metrics: dict[str, float], version: Version | None = None
@@ -328,6 +330,7 @@ class Run:
             if changed := self._pace.change(plan.n):
                 transaction.run("driver.record_event", tenant_id=self.lease.tenant_id, run_id=self.lease.run_id,
                                 kind="batch_size", step=plan.n, message=changed, data="{}")
+            warn(transaction, self.lease, plan.n, metrics)
             transaction.run("driver.record_metrics", run_id=self.lease.run_id, tenant_id=self.lease.tenant_id,
                             step=plan.n, names=list(metrics), values=list(metrics.values()))
             operations.append(transaction, self.lease.tenant_id, self.lease.model_id,

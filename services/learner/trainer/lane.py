@@ -118,8 +118,8 @@ class Lane:
         metrics = learner.forward_backward(plan, trajectories, stored, version_id, update)
         outcome.add(metrics)
         outcome.usage["trained_tokens"] = outcome.metrics["trained_tokens"]
-        gap = metrics.get("gap/mean", 0.0)
-        if gap > plan.gap_alarm_nats:
+        gap = metrics.get("gap/mean")
+        if gap is not None and gap > plan.gap_alarm_nats:
             outcome.alarms.append(f"trainer-sampler gap {gap:.4f} nats a token is above {plan.gap_alarm_nats}: the "
                                   "engine does not sample from the weights being trained")
 

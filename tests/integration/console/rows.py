@@ -115,7 +115,8 @@ def _metrics(run: Run, step: int) -> dict[str, float]:
     reward = min(1.0, max(0.0, 0.48 + 0.47 * learned + noise(0, 0.02)))
     found = {
         "reward/mean": reward, "reward/masked": 0.0, "gap/mean": abs(noise(4e-4, 1e-4)),
-        "gap/max": abs(noise(6e-3, 2e-3)), "staleness/mean": abs(noise(0.4, 0.1)), "staleness/max": 1.0,
+        "gap/max": abs(noise(6e-3, 2e-3)), "gap/probe_mean": 2e-7, "gap/probe_max": 9e-7,
+        "staleness/mean": abs(noise(0.4, 0.1)), "staleness/max": 1.0,
         "entropy": 1.3 - 0.9 * learned + noise(0, 0.03), "completion/mean_tokens": 11.5 + noise(0, 0.4),
         "completion/truncated": max(0.0, 0.1 - 0.1 * learned), "loss": noise(0, 0.01),
         "grad_norm": 0.4 + noise(0, 0.05), "lr": 2e-4 * (1 - step / STEPS),

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
 from tests.integration.learner.loop import Loop, Row, chance
@@ -80,3 +81,29 @@ def test_a_synchronous_evaluation_is_waited_for_as_long_as_the_run_lasts(loop: C
     with pytest.raises(AssertionError, match="nobody has anything to do"):
         run.go()
     assert events(run, "expired") == []
+
+
+@pytest.mark.parametrize(("bound", "ahead", "alarms"), [(0.5, AHEAD, []), (0.1, AHEAD, [1, 2]), (0.1, 0, [])])
+def test_the_gap_on_the_probe_is_recorded_of_the_worst_engine_and_raises_an_alarm(
+    loop: Callable[..., Loop], postgres_owner_url: str, bound: float, ahead: int, alarms: list[int],
+) -> None:
+    run = loop(lambda _: False, steps=2, gap_alarm_nats=bound, max_staleness=ahead)
+    with psycopg.connect(postgres_owner_url) as connection:
+        for engine, gap in (("near", 0.1), ("far", 0.2), ("unprobed", None)):
+            connection.execute("INSERT INTO engines (id, address, kind) VALUES (%s, '', 'native')",
+                               (f"{run.rows.run_id} {engine}",))
+            connection.execute(
+                "INSERT INTO engine_models (engine_id, model_id, gap_mean, gap_max) VALUES (%s, %s, %s, %s)",
+                (f"{run.rows.run_id} {engine}", run.rows.model_id, gap, gap and 2 * gap))
+    assert run.go() == "succeeded"
+    found = run.all("SELECT step, name, value FROM metrics WHERE run_id = %s AND name LIKE 'gap/%%' ORDER BY 1, 2",
+                    run.rows.run_id)
+    assert [(row["step"], row["name"], row["value"]) for row in found] == [
+        (step, f"gap/probe_{name}", value) for step in (1, 2) for name, value in (("max", 0.4), ("mean", 0.2))]
+    assert [event["step"] for event in events(run, "alarm")] == alarms
+
+
+def test_a_gap_that_nobody_measured_is_not_recorded(loop: Callable[..., Loop]) -> None:
+    run = loop(lambda _: False, steps=2)
+    assert run.go() == "succeeded"
+    assert run.all("SELECT name FROM metrics WHERE run_id = %s AND name LIKE 'gap/%%'", run.rows.run_id) == []

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import pytest
 
+from hone.models.probe import Gap
 from hone.spec.settings import Settings
 from services.inference.residents import RESIDENT, Resident, Residents
 from services.inference.roster import Roster
@@ -23,7 +24,7 @@ class IdleEngine:
     has_work = False
 
     def __init__(self, version_id: str) -> None:
-        self.verdicts = [Verdict(version_id, Action.UPDATED, None, 0.0)]
+        self.verdicts = [Verdict(version_id, Action.UPDATED, Gap(largest=0.2, mean=0.1), 0.0)]
 
     def close(self) -> None:
         """Hold nothing that would have to be given back."""
@@ -74,9 +75,9 @@ class House:
 
     def __init__(self) -> None:
         self.kind, self.versions = CountingKind(), OneVersionEach()
-        roster = Roster(cast(Any, None), "engine-0", "nowhere", cast(Any, self.kind))
+        self.roster = Roster(cast(Any, None), "engine-0", "nowhere", cast(Any, self.kind))
         self.residents = Residents(
-            Settings(sweep_s=0.05), cast(Any, self.kind), cast(Any, self.versions), roster)
+            Settings(sweep_s=0.05), cast(Any, self.kind), cast(Any, self.versions), self.roster)
 
     async def visited(self, model_id: str) -> None:
         """Ask for a model and let it go again."""
@@ -156,5 +157,15 @@ def test_an_engine_that_was_let_go_is_held_by_nobody() -> None:
         assert gone() is None
         assert [resident.model_id for resident in house.residents.all()] == [
             f"model-{number}" for number in range(1, RESIDENT + 1)]
+
+    lived(visit)
+
+
+def test_how_far_a_version_was_off_is_noted_with_it() -> None:
+    async def visit(house: House) -> None:
+        house.versions.gate.set()
+        await house.visited("model")
+        assert ("loaded", {"model_id": "model", "version_id": "ver_model", "gap_mean": 0.1, "gap_max": 0.2}
+                ) in house.roster._notes
 
     lived(visit)

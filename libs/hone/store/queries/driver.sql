@@ -174,6 +174,11 @@ SELECT count(*) AS engines, coalesce(sum(m.computed_s), 0) AS computed_s,
 FROM engine_models m JOIN engines e ON e.id = m.engine_id
 WHERE m.model_id = %(model_id)s AND e.heartbeat_at > now() - make_interval(secs => %(fresh_s)s)
 
+-- name: probe_gap
+-- Of the versions that engines serve now; the engine that is furthest off counts.
+SELECT max(m.gap_mean) AS mean, max(m.gap_max) AS largest FROM engine_models m JOIN engines e ON e.id = m.engine_id
+WHERE m.model_id = %(model_id)s AND e.heartbeat_at > now() - make_interval(secs => %(fresh_s)s)
+
 -- name: use_groups
 UPDATE groups SET state = 'used', ended_at = now() WHERE id = ANY(%(group_ids)s) AND state = 'ready'
 

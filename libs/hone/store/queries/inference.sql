@@ -6,7 +6,8 @@ ON CONFLICT (id) DO UPDATE SET address = excluded.address, kind = excluded.kind,
     heartbeat_at = now(), started_at = now()
 
 -- name: forget_loaded
-UPDATE engine_models SET version_id = NULL, refused_version_id = NULL, refused_reason = NULL, loaded_at = NULL
+UPDATE engine_models SET version_id = NULL, refused_version_id = NULL, refused_reason = NULL, loaded_at = NULL,
+    gap_mean = NULL, gap_max = NULL
 WHERE engine_id = %(id)s
 
 -- name: beat
@@ -16,10 +17,11 @@ UPDATE engines SET heartbeat_at = now(), load = %(load)s WHERE id = %(id)s
 DELETE FROM engines WHERE id = %(id)s
 
 -- name: loaded
-INSERT INTO engine_models AS held (engine_id, model_id, version_id, loads, loaded_at)
-VALUES (%(id)s, %(model_id)s, %(version_id)s, 1, now())
+INSERT INTO engine_models AS held (engine_id, model_id, version_id, loads, loaded_at, gap_mean, gap_max)
+VALUES (%(id)s, %(model_id)s, %(version_id)s, 1, now(), %(gap_mean)s, %(gap_max)s)
 ON CONFLICT (engine_id, model_id) DO UPDATE SET version_id = excluded.version_id, loads = held.loads + 1,
-    loaded_at = now(), refused_version_id = NULL, refused_reason = NULL
+    loaded_at = now(), refused_version_id = NULL, refused_reason = NULL, gap_mean = excluded.gap_mean,
+    gap_max = excluded.gap_max
 
 -- name: refused
 INSERT INTO engine_models (engine_id, model_id, refused_version_id, refused_reason)
@@ -28,7 +30,8 @@ ON CONFLICT (engine_id, model_id) DO UPDATE SET refused_version_id = excluded.re
     refused_reason = excluded.refused_reason
 
 -- name: evicted
-UPDATE engine_models SET version_id = NULL, loaded_at = NULL WHERE engine_id = %(id)s AND model_id = %(model_id)s
+UPDATE engine_models SET version_id = NULL, loaded_at = NULL, gap_mean = NULL, gap_max = NULL
+WHERE engine_id = %(id)s AND model_id = %(model_id)s
 
 -- name: counted
 UPDATE engine_models SET generated_tokens = generated_tokens + %(tokens)s,
