@@ -193,11 +193,14 @@ class Run:
         size = self._pace.size(step)
         choice = choose(samples, training.slots, size, states["states"] if states else {})
         missing = size - len(choice.kept)
-        if missing > 0 and now.train.requested:
-            return False
-        if missing > 0 and now.train.total < training.most_groups:
-            self._request(now, missing)
-            return True
+        if missing > 0:
+            lacking = min(self._pace.room(now.committed, training.stage.last) - now.train.total + len(choice.filtered),
+                          training.most_groups - now.train.total)
+            if lacking > 0:  # what the filter leaves out takes nobody's room: others are drawn beside what is slow
+                self._request(now, lacking)
+                return True
+            if now.train.requested:
+                return False
         with self._traces.within(step, "plan"):
             plan, metrics = self._planned(step, choice)
             self._write_plan(plan, choice.filtered_ids, metrics, self._verification.collect(turn, choice.samples))

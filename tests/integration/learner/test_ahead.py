@@ -107,3 +107,13 @@ def test_a_gap_that_nobody_measured_is_not_recorded(loop: Callable[..., Loop]) -
     run = loop(lambda _: False, steps=2)
     assert run.go() == "succeeded"
     assert run.all("SELECT name FROM metrics WHERE run_id = %s AND name LIKE 'gap/%%'", run.rows.run_id) == []
+
+
+def test_with_a_filter_too_training_goes_on_beside_a_group_that_is_slow(loop: Callable[..., Loop]) -> None:
+    def mostly_flat(group: Row, index: int) -> tuple[str, float, str]:
+        return "1", 1.0 if group["request_no"] % 4 else float(index % 2), "ok"
+
+    run = loop(lambda group: group["request_no"] == 1, mostly_flat, algorithm="dapo")
+    assert run.go() == "succeeded"
+    assert run.late == [AHEAD], "until the slow group, of version 0, would be too stale for the step after"
+    assert [len(plan["groups"]) for plan in run.steps()] == [PROMPTS] * 6
