@@ -119,9 +119,9 @@ class EngineThread:
                 self._wake.clear()
             for engine in busy:
                 self._busy_since = time.monotonic()
-                began = time.thread_time()
+                began = time.monotonic()
                 answers = engine.step()
-                engine.computed_s += time.thread_time() - began
+                engine.computed_s += time.monotonic() - began
                 self._deliver(answers)
                 self._report(engine)
 

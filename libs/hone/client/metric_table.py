@@ -266,7 +266,7 @@ VERIFICATION = Group("Verification", ("builder",), {
 WORK = Group("Time and storage", (), {
     "trainer/idle_s": Metric("Trainer idle", "s", "How long the trainer had nothing to do before the step."),
     "engine/idle_s": Metric(
-        "Engines idle", "s", "How long an engine had nothing to do since the plan before, on average."),
+        "Engines idle", "s", "How long an engine was in no step for the model since the plan before, on average."),
     "trainer/forward_backward_s": Metric(
         "Forward and backward", "s", "Time to read the step's samples and to compute its gradient."),
     "trainer/optim_step_s": Metric("Optimizer step", "s", "Time to clip and apply the gradient."),

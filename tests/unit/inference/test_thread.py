@@ -2,6 +2,8 @@
 
 import asyncio
 import threading
+import time
+from typing import Any, cast
 
 import pytest
 
@@ -17,6 +19,31 @@ def thread() -> EngineThread:
     started = EngineThread(asyncio.get_running_loop(), lambda *_: None)
     started.start()
     return started
+
+
+class Waiting:
+    """An engine whose one step waits, as for a GPU, and computes nothing itself."""
+
+    def __init__(self) -> None:
+        self.has_work, self.computed_s, self.verdicts = True, 0.0, list[Any]()
+        self.stepped = threading.Event()
+
+    def step(self) -> list[Any]:
+        self.has_work = False
+        time.sleep(0.2)
+        self.stepped.set()
+        return []
+
+
+def test_a_step_that_waits_for_what_computes_elsewhere_counts_as_computing() -> None:
+    async def stepped() -> float:
+        working, engine = thread(), Waiting()
+        working.add(cast(Any, engine))
+        assert await asyncio.to_thread(engine.stepped.wait, 30)
+        working.stop()
+        return engine.computed_s
+
+    assert asyncio.run(stepped()) >= 0.2
 
 
 def leave(code: int) -> None:

@@ -96,3 +96,10 @@ def test_idle_engines_are_those_that_computed_less_than_time_passed() -> None:
     clock = EngineClock("mod_1", 5.0)
     found = [clock.idle(looks) for _ in range(4)]
     assert found == [{}, {"engine/idle_s": 2.0}, {}, {"engine/idle_s": 0.0}]
+
+
+def test_what_rows_tell_late_is_taken_off_the_next_looks() -> None:
+    looks: Any = Looks((0.0, 1, 0.0), (1.0, 1, 0.0), (2.0, 1, 1.7), (4.0, 1, 1.7), (5.0, 2, 0.0), (6.0, 2, 1.0))
+    clock = EngineClock("mod_1", 5.0)
+    found = [clock.idle(looks).get("engine/idle_s") for _ in range(6)]
+    assert found == [None, 1.0, 0.0, pytest.approx(1.3), None, 0.5], "2.3 of 4 seconds"
