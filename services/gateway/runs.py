@@ -10,7 +10,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse
 
 from hone import ids
-from hone.client.resources import Checkpoint, Desired, Metrics, Page, Run, RunState, RunSummary
+from hone.client.resources import Checkpoint, Desired, Metrics, Page, Run, RunCounts, RunState, RunSummary
 from hone.crashpoints import reach
 from hone.spec.problems import Invalid
 from hone.spec.resolution import as_json, canonical, resolve
@@ -28,7 +28,7 @@ from services.gateway.tenancy import Caller, Session
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"])
 
-Series = Annotated[str, StringConstraints(max_length=200, pattern=r"^[^\x00]+$")]
+Text = Annotated[str, StringConstraints(max_length=200, pattern=r"^[^\x00]+$")]
 
 EXAMPLES = {
     "rl": example({
@@ -138,11 +138,22 @@ async def listed(
     state: Annotated[RunState | None, Query(description="Only runs in this state.")] = None,
     like: Annotated[str | None, Query(
         description="Only runs that differ from this one in seed and name alone.", pattern=r"^\w+$")] = None,
+    base: Annotated[list[Text] | None, Query(description="Only runs whose spec names one of these as base.")] = None,
+    search: Annotated[Text | None, Query(description="Part of a name, an id or a base; case aside.")] = None,
 ) -> Page[RunSummary]:
     """List runs, newest first."""
     async with caller.transaction() as transaction:
-        rows = await transaction.all("gateway.runs", state=state, like=like, after=after, limit=limit + 1)
+        rows = await transaction.all("gateway.runs", state=state, like=like, base=base, search=search, after=after,
+                                     limit=limit + 1)
     return page([RunSummary.model_validate(row) for row in rows], limit, "id")
+
+
+@router.get("/counts")
+async def counts(caller: Caller) -> RunCounts:
+    """Return how many runs are in each state."""
+    async with caller.transaction() as transaction:
+        rows = await transaction.all("gateway.run_counts")
+    return RunCounts(**{row["state"]: row["runs"] for row in rows})
 
 
 @router.get("/{run_id}")
@@ -190,7 +201,7 @@ async def _want(session: Session, run_id: str, desired: Desired) -> Run:
 @router.get("/{run_id}/metrics")
 async def metrics(
     run_id: Id, caller: Caller,
-    names: Annotated[list[Series] | None, Query(description="Only these series; all when absent.")] = None,
+    names: Annotated[list[Text] | None, Query(description="Only these series; all when absent.")] = None,
     after_step: Annotated[int, Query(ge=-1, le=MOST, description="Only steps after this one.")] = -1,
 ) -> Metrics:
     """Return series of metrics by step."""

@@ -21,11 +21,12 @@ Limit = Annotated[int, typer.Option(min=1, help="At most this many.")]
 @app.command("list")
 def listed(
     state: Annotated[RunState | None, typer.Option(help="Only runs in this state.")] = None,
+    search: Annotated[str | None, typer.Option(help="Part of a name, an id or a base.")] = None,
     limit: Limit = 50, json: Json = False,
 ) -> None:
     """List runs, newest first."""
     with connection.client() as client:
-        found = islice(every(client.runs, state=state), limit)
+        found = islice(every(client.runs, state=state, search=search), limit)
         rows(found, ("id", "name", "state", "step", "steps", "waiting_for", "created_at"), json)
 
 

@@ -32,6 +32,7 @@ from hone.client.resources import (
     Model,
     Page,
     Run,
+    RunCounts,
     RunState,
     RunSummary,
     Trajectory,
@@ -117,9 +118,19 @@ class Client:
 
     def runs(
         self, limit: int = 50, after: str | None = None, state: RunState | None = None, like: str | None = None,
+        search: str | None = None, base: Iterable[str] = (),
     ) -> Page[RunSummary]:
-        """List runs, newest first; `like` names a run and keeps those that differ from it in seed and name alone."""
-        return Page[RunSummary].model_validate(self._get("/v1/runs", limit=limit, after=after, state=state, like=like))
+        """List runs, newest first.
+
+        `like` names a run and keeps those that differ from it in seed and name alone; `search` is a part of a name, an
+        id or a base, letter case aside; `base` keeps the runs whose spec names one of these as base.
+        """
+        return Page[RunSummary].model_validate(self._get(
+            "/v1/runs", limit=limit, after=after, state=state, like=like, search=search, base=list(base) or None))
+
+    def run_counts(self) -> RunCounts:
+        """Return how many runs are in each state."""
+        return RunCounts.model_validate(self._get("/v1/runs/counts"))
 
     def run(self, run_id: str) -> Run:
         """Return a run with its state, what it waits for, its committed steps and latest metrics."""

@@ -112,6 +112,17 @@ class Run(RunSummary):
     metrics: dict[str, float] = {}
 
 
+class RunCounts(Resource):
+    """How many runs are in each state."""
+
+    queued: int = 0
+    running: int = 0
+    paused: int = 0
+    succeeded: int = 0
+    failed: int = 0
+    cancelled: int = 0
+
+
 class Event(Resource):
     """Something that happened to a run, for people to read; ids rise."""
 

@@ -39,6 +39,8 @@ def test_from_files_to_a_run(toy_directory: Path, tmp_path: Path) -> None:
     run = typed("train", str(tmp_path / "spec.yaml")).stdout.split()[0]
     assert json.loads(typed("runs", "get", run, "--json").stdout)["name"] == "warm"
     assert run in typed("runs", "list").stdout
+    assert run in typed("runs", "list", "--search", run).stdout
+    assert run not in typed("runs", "list", "--search", "no such run").stdout
     assert "typed" in typed("models", "list").stdout
     assert "typed-rows" in typed("data", "list").stdout
     assert "wanted: pause" in typed("runs", "pause", run).stdout

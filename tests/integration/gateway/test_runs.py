@@ -96,6 +96,35 @@ def test_lists_page_by_key_newest_first(hone: Client, base: str) -> None:
     assert hone.runs(state="failed").data == []
 
 
+def test_a_search_looks_at_every_run_and_at_its_tenants_alone(hone: Client, other: Client, base: str) -> None:
+    first = hone.create_run(seed.spec(base, name="Harvest 100%_a"))
+    for number in range(3):
+        hone.create_run(seed.spec(base, name=f"later {number}"))
+    for search in ("harvest", "100%_", first.id, first.id.upper().removeprefix("RUN_")):
+        assert [run.id for run in hone.runs(limit=1, search=search).data] == [first.id], search
+    assert first.id in [run.id for run in every(hone.runs, search=base.upper())]
+    assert hone.runs(search="100_").data == []
+    assert hone.runs(search="harvest", state="failed").data == []
+    assert other.runs(search="harvest").data == []
+
+
+def test_runs_are_found_by_what_they_start_from(hone: Client, base: str) -> None:
+    run = hone.create_run(seed.spec(base))
+    assert run.id in [one.id for one in every(hone.runs, base=["nothing", base])]
+    assert hone.runs(base=["nothing"]).data == []
+
+
+def test_runs_are_counted_by_state(hone: Client, other: Client, base: str, postgres: TestDatabase) -> None:
+    before = hone.run_counts()
+    run = hone.create_run(seed.spec(base))
+    seed.set_state(postgres.owner_url, run.id, "failed")
+    hone.create_run(seed.spec(base))
+    after = hone.run_counts()
+    assert (after.failed, after.queued) == (before.failed + 1, before.queued + 1)
+    assert sum(after.model_dump().values()) == len(list(every(hone.runs)))
+    assert set(other.run_counts().model_dump().values()) == {0}
+
+
 class TestDesired:
     def test_pause_resume_cancel(self, hone: Client, base: str) -> None:
         run = hone.create_run(seed.spec(base))

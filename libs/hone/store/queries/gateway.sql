@@ -82,7 +82,13 @@ FROM runs r
 WHERE (%(state)s::text IS NULL OR r.state = %(state)s) AND (%(after)s::text IS NULL OR r.id < %(after)s)
   AND (%(like)s::text IS NULL OR r.spec - 'seed' - 'name' = (
         SELECT o.spec - 'seed' - 'name' FROM runs o WHERE o.id = %(like)s))
+  AND (%(base)s::text[] IS NULL OR r.spec -> 'model' ->> 'base' = ANY (%(base)s))
+  AND (%(search)s::text IS NULL OR strpos(lower(r.name), lower(%(search)s)) > 0
+    OR strpos(r.id, lower(%(search)s)) > 0 OR strpos(lower(r.spec -> 'model' ->> 'base'), lower(%(search)s)) > 0)
 ORDER BY r.id DESC LIMIT %(limit)s
+
+-- name: run_counts
+SELECT state, count(*)::integer AS runs FROM runs GROUP BY state
 
 -- name: run_state
 SELECT id, name, state, desired, policy_model_id FROM runs WHERE id = %(run_id)s
