@@ -16,9 +16,11 @@ _MOST = 200
 
 async def show(view: View, request: Request) -> None:
     """Show every dataset with how many of its rows are bad."""
-    found = await view.ask(view.hone.datasets, _MOST)
+    after = request.query_params.get("after")
+    found = await view.ask(view.hone.datasets, _MOST, after)
     html(parts.heading("Datasets", "Rows to train on, each one checked when it was uploaded."))
     html(_datasets(found.data))
+    html(parts.pager("/datasets", "after", after, found.next))
 
 
 def _datasets(found: Sequence[Dataset]) -> Markup:

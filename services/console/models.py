@@ -16,11 +16,13 @@ _MOST = 200
 
 async def show(view: View, request: Request) -> None:
     """Show registered models and the newest version of each run's policy."""
-    found = await view.ask(view.hone.models, _MOST)
-    runs = await view.ask(view.hone.runs, _MOST)
+    after, after_run = (request.query_params.get(name) for name in ("after", "after_run"))
+    found = await view.ask(view.hone.models, _MOST, after)
+    runs = await view.ask(view.hone.runs, _MOST, after_run)
     html(parts.heading("Models", "What runs start from, and what they have made of it."))
-    html(parts.section("Base models", _models(found.data)))
-    html(parts.section("Policies", _policies(runs.data), note="The newest version of each run's policy."))
+    html(parts.section("Base models", _models(found.data), parts.pager("/models", "after", after, found.next)))
+    html(parts.section("Policies", _policies(runs.data), parts.pager("/models", "after_run", after_run, runs.next),
+                       note="The newest version of each run's policy."))
 
 
 def _models(found: Sequence[Model]) -> Markup:
@@ -49,15 +51,16 @@ def _policies(found: Sequence[RunSummary]) -> Markup:
 async def show_one(view: View, request: Request) -> None:
     """Show one base model: its facts, its files, the runs that start from it."""
     model = await view.ask(view.hone.model, request.path_params["name"])
-    runs = await view.ask(view.hone.runs, _MOST)
+    after = request.query_params.get("after")
+    runs = await view.ask(view.hone.runs, _MOST, after, base=[model.name, model.id])
     html(parts.heading(model.name, join([model.architecture, parts.mono(model.id)], " · "), [("Models", "/models")]))
     html(parts.figures(
         parts.figure("Parameters", formats.count(model.parameters), model.dtype),
         parts.figure("Vocabulary", formats.count(model.vocab_size), "tokens"),
         parts.figure("Positions", formats.count(model.max_positions), "at most"),
         parts.figure("Size", formats.size(_bytes(model.files)), f"{len(model.files)} files")))
-    own = [one for one in runs.data if one.base in (model.name, model.id)]
-    html(parts.section("Runs from this model", _policies(own)))
+    older = parts.pager(request.url.path, "after", after, runs.next)
+    html(parts.section("Runs from this model", _policies(runs.data), older))
     ignored = f"Left out, as they belong to no model: {', '.join(model.ignored)}." if model.ignored else ""
     html(parts.section("Files", files(model.files), note=ignored))
 

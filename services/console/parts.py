@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
+from urllib.parse import urlencode
 
 from hone.client.errors import Away, HoneError
 from services.console import formats
@@ -106,6 +107,16 @@ def problem(error: HoneError) -> Markup:
     request = tag("p", "Request ", mono(error.request_id), class_="note") if error.request_id else ""
     return tag("div", tag("h2", title), tag("p", error.detail or str(error)), fields, request,
                link("Try again", "", class_="again"), class_="problem", role="alert")
+
+
+def pager(path: str, name: str, here: str | None, after: str | None) -> Markup:
+    """Return links to what follows a cut list, and back to its beginning; nothing where it is whole.
+
+    `name` is the parameter of the address that says after what a page begins: `here` this one, `after` the next.
+    """
+    back = link("← newest", path) if here else ""
+    on = link("older →", f"{path}?{urlencode({name: after})}") if after else ""
+    return tag("nav", back, on, class_="pager", aria_label="Pages of this list") if back or on else Markup("")
 
 
 def progress(done: int, of: int, label: str = "") -> Markup:

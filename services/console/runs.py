@@ -1,12 +1,11 @@
 """/runs: every run with its live state."""
 
-from collections.abc import Sequence
-from typing import get_args
+from typing import Any, get_args
 
 from nicegui import ui
 from starlette.requests import Request
 
-from hone.client.resources import RunState, RunSummary
+from hone.client.resources import RunCounts, RunState, RunSummary
 from services.console import formats, parts
 from services.console.live_table import LiveTable
 from services.console.markup import Markup, join, link, tag
@@ -15,7 +14,7 @@ from services.console.view import View, html
 
 _COLUMNS = (Column("Run"), Column("State", "state"), Column("Progress"), Column("Reward", RIGHT),
             Column("Base", "base"), Column("Method"), Column("Seed", RIGHT), Column("Created"))
-_PAGE = 50
+_PAGE, _LARGEST = 50, 500
 _ALL = "all"
 _START = """hone models add my-base path/to/directory
 hone train sort.yaml --follow"""
@@ -34,7 +33,7 @@ class _Runs:
         self._state, self._search, self._most = _ALL, "", _PAGE
         html(parts.heading("Runs", "What is being trained, and what came of it."))
         self._figures = html(Markup(""))
-        self._filters()
+        self._fields()
         self._table = LiveTable(_COLUMNS)
         self._absent = html(Markup(""))
         self._more = ui.button("Show older runs", on_click=self._older, color=None).props(
@@ -44,17 +43,18 @@ class _Runs:
         await self._load()
         self._view.live(self._load)
 
-    def _filters(self) -> None:
+    def _fields(self) -> None:
         with ui.element("div").classes("filters"):
-            search = ui.input("Search by name or id", on_change=lambda event: self._narrow(search=event.value)).props(
-                "outlined dense clearable debounce=150").classes("search")
+            search = ui.input(
+                "Search by name, id or base", on_change=lambda event: self._narrow(search=event.value)).props(
+                "outlined dense clearable debounce=300").classes("search")
             ui.select([_ALL, *get_args(RunState)], value=_ALL, label="State",
                       on_change=lambda event: self._narrow(state=event.value)).props("outlined dense")
         self._view.shortcuts.add("/", "Search", lambda: search.run_method("focus"))
 
     async def _narrow(self, search: str | None = None, state: str | None = None) -> None:
         self._search = self._search if search is None and state is not None else search or ""
-        self._state = state or self._state
+        self._state, self._most = state or self._state, _PAGE
         await self._view.tried(self._load)
 
     async def _older(self) -> None:
@@ -62,34 +62,44 @@ class _Runs:
         await self._view.tried(self._load)
 
     async def _load(self) -> None:
-        state = None if self._state == _ALL else self._state
-        page = await self._view.ask(self._view.hone.runs, min(self._most, 500), None, state)  # type: ignore[arg-type]
-        found = [run for run in page.data if fits(run, self._search)]
-        self._figures.set_content(_figures(page.data))
+        asked = (self._state, self._search, self._most)
+        counts = await self._view.ask(self._view.hone.run_counts)
+        found, more = await self._found()
+        if asked != (self._state, self._search, self._most):
+            return  # narrowed meanwhile, and read again
+        self._figures.set_content(_figures(counts))
         self._table.show({run.id: _cells(run) for run in found})
-        self._more.set_visibility(page.next is not None and self._most < 500)
-        self._absent.set_content(Markup("") if found else self._nothing(bool(page.data)))
+        self._more.set_visibility(more)
+        self._absent.set_content(Markup("") if found else self._nothing())
 
-    def _nothing(self, others: bool) -> Markup:
-        if others or self._state != _ALL:
+    async def _found(self) -> tuple[list[RunSummary], bool]:
+        """Return the newest runs that fit, as many as are wanted, and whether there are older ones."""
+        most, filters, found, after = self._most, self._filters(), list[RunSummary](), None
+        while True:
+            limit = min(_LARGEST, most - len(found))
+            page = await self._view.ask(self._view.hone.runs, limit, after, **filters)
+            found, after = [*found, *page.data], page.next
+            if after is None or len(found) >= most:
+                return found, after is not None
+
+    def _filters(self) -> dict[str, Any]:
+        """Return what narrows the list, as the SDK takes it."""
+        return {"state": None if self._state == _ALL else self._state, "search": self._search.strip() or None}
+
+    def _nothing(self) -> Markup:
+        if any(self._filters().values()):
             return parts.empty("No run fits", "Another state or another word may find it.")
         return parts.empty("No runs yet", "A run is started from a spec; the first one appears here by itself.", _START)
 
 
-def fits(run: RunSummary, search: str) -> bool:
-    """Tell whether a run is meant by a search."""
-    wanted = search.strip().lower()
-    return wanted in run.name.lower() or wanted in run.id or wanted in (run.base or "").lower()
-
-
-def _figures(found: Sequence[RunSummary]) -> Markup:
-    if not found:
+def _figures(counts: RunCounts) -> Markup:
+    """Return how all runs stand, whatever the list is narrowed to."""
+    if not any(counts.model_dump().values()):
         return Markup("")
-    by_state = {state: sum(run.state == state for run in found) for state in get_args(RunState)}
-    open_runs = by_state["queued"] + by_state["paused"]
     return parts.figures(
-        parts.figure("Running", by_state["running"]), parts.figure("Queued or paused", open_runs),
-        parts.figure("Succeeded", by_state["succeeded"]), parts.figure("Failed", by_state["failed"]))
+        parts.figure("Running", counts.running), parts.figure("Queued or paused", counts.queued + counts.paused),
+        parts.figure("Succeeded", counts.succeeded), parts.figure("Failed", counts.failed),
+        parts.figure("Cancelled", counts.cancelled))
 
 
 def _cells(run: RunSummary) -> list[object]:

@@ -133,7 +133,7 @@ def _refused_to_others(browser: Browser, export_id: str, other_tenant: str) -> N
 
 def test_runs_are_searched(signed_in: Browser) -> None:
     signed_in.open("/runs", "waiting for a trainer")
-    signed_in.find("input[aria-label='Search by name or id']").send_keys("HOT")
+    signed_in.find("input[aria-label='Search by name, id or base']").send_keys("HOT")
     signed_in.wait(lambda: "waiting for a trainer" not in signed_in.text())
     assert "sort six digits, hot" in signed_in.text()
 
@@ -178,7 +178,7 @@ def test_keys_lead_everywhere(signed_in: Browser) -> None:
         signed_in.listens()
     signed_in.wait_for("sort six digits")
     signed_in.press("/")
-    signed_in.wait(lambda: signed_in.focused().get_attribute("aria-label") == "Search by name or id")
+    signed_in.wait(lambda: signed_in.focused().get_attribute("aria-label") == "Search by name, id or base")
     signed_in.press("gm")
     assert signed_in.path() == "/runs"
 
@@ -197,7 +197,7 @@ def test_everything_is_reached_by_tab(signed_in: Browser) -> None:
         signed_in.press(Keys.TAB)
         focused = signed_in.focused()
         reached.append(focused.text or focused.get_attribute("aria-label"))
-    for name in ("Skip to content", "Usage", "Sign out", "Search by name or id", "State", "sort six digits"):
+    for name in ("Skip to content", "Usage", "Sign out", "Search by name, id or base", "State", "sort six digits"):
         assert any(name in (one or "") for one in reached), (name, reached)
 
 
