@@ -14,8 +14,10 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 import httpx
+from pydantic import ValidationError
 
-from hone.client import event_streams
+from hone.client import errors, event_streams
+from hone.client.paths import place
 from hone.client.resources import (
     Algorithm,
     Checkpoint,
@@ -31,6 +33,7 @@ from hone.client.resources import (
     Metrics,
     Model,
     Page,
+    Resource,
     Run,
     RunCounts,
     RunState,
@@ -43,6 +46,7 @@ from hone.client.resources import (
 from hone.client.transport import ATTEMPTS, Transport
 
 Item = TypeVar("Item")
+Answer = TypeVar("Answer", bound=Resource)
 
 
 class Client:
@@ -74,21 +78,21 @@ class Client:
     def register_model(self, name: str, directory: Path | str, idempotency_key: str | None = None) -> Model:
         """Register a model directory that the gateway's machine sees under the same path."""
         body = {"name": name, "directory": str(Path(directory).resolve())}
-        return Model.model_validate(self._post("/v1/models", idempotency_key, json=body))
+        return self._post(Model, "/v1/models", idempotency_key, json=body)
 
     def upload_model(self, name: str, directory: Path | str, idempotency_key: str | None = None) -> Model:
         """Upload the files of a model directory; they must fit the gateway's body limit."""
         paths = sorted(path for path in Path(directory).iterdir() if path.is_file())
         files = [("files", (path.name, path.read_bytes())) for path in paths]
-        return Model.model_validate(self._post("/v1/models", idempotency_key, data={"name": name}, files=files))
+        return self._post(Model, "/v1/models", idempotency_key, data={"name": name}, files=files)
 
     def models(self, limit: int = 50, after: str | None = None) -> Page[Model]:
         """List registered models, newest first."""
-        return Page[Model].model_validate(self._get("/v1/models", limit=limit, after=after))
+        return self._get(Page[Model], "/v1/models", limit=limit, after=after)
 
     def model(self, name: str) -> Model:
         """Return a model by name or id."""
-        return Model.model_validate(self._get(f"/v1/models/{name}"))
+        return self._get(Model, place("models", name))
 
     def upload_dataset(
         self, name: str, rows: Path | str | bytes, allow_bad_rows: bool = False, idempotency_key: str | None = None,
@@ -97,24 +101,23 @@ class Client:
         data = rows if isinstance(rows, bytes) else Path(rows).read_bytes()
         fields = {"name": name, "allow_bad_rows": str(allow_bad_rows).lower()}
         files = {"file": ("rows.jsonl", data)}
-        return Dataset.model_validate(self._post("/v1/datasets", idempotency_key, data=fields, files=files))
+        return self._post(Dataset, "/v1/datasets", idempotency_key, data=fields, files=files)
 
     def datasets(self, limit: int = 50, after: str | None = None) -> Page[Dataset]:
         """List datasets, newest first."""
-        return Page[Dataset].model_validate(self._get("/v1/datasets", limit=limit, after=after))
+        return self._get(Page[Dataset], "/v1/datasets", limit=limit, after=after)
 
     def dataset(self, name: str) -> Dataset:
         """Return a dataset by name or id."""
-        return Dataset.model_validate(self._get(f"/v1/datasets/{name}"))
+        return self._get(Dataset, place("datasets", name))
 
     def create_run(self, spec: Mapping[str, Any], idempotency_key: str | None = None) -> Run:
         """Create a run. Raises Refused with every problem of the spec."""
-        return Run.model_validate(self._post("/v1/runs", idempotency_key, json=dict(spec)))
+        return self._post(Run, "/v1/runs", idempotency_key, json=dict(spec))
 
     def resolve(self, spec: Mapping[str, Any]) -> dict[str, Any]:
         """Return the spec as it would run, and create nothing. Raises Refused with every problem of it."""
-        answer: dict[str, Any] = self._post("/v1/runs", None, json=dict(spec), params={"dry_run": "true"})
-        return dict(answer["spec"])
+        return self._post(_Resolved, "/v1/runs", None, json=dict(spec), params={"dry_run": "true"}).spec
 
     def runs(
         self, limit: int = 50, after: str | None = None, state: RunState | None = None, like: str | None = None,
@@ -125,20 +128,20 @@ class Client:
         `like` names a run and keeps those that differ from it in seed and name alone; `search` is a part of a name, an
         id or a base, letter case aside; `base` keeps the runs whose spec names one of these as base.
         """
-        return Page[RunSummary].model_validate(self._get(
-            "/v1/runs", limit=limit, after=after, state=state, like=like, search=search, base=list(base) or None))
+        return self._get(Page[RunSummary], "/v1/runs", limit=limit, after=after, state=state, like=like, search=search,
+                         base=list(base) or None)
 
     def run_counts(self) -> RunCounts:
         """Return how many runs are in each state."""
-        return RunCounts.model_validate(self._get("/v1/runs/counts"))
+        return self._get(RunCounts, "/v1/runs/counts")
 
     def run(self, run_id: str) -> Run:
         """Return a run with its state, what it waits for, its committed steps and latest metrics."""
-        return Run.model_validate(self._get(f"/v1/runs/{run_id}"))
+        return self._get(Run, place("runs", run_id))
 
     def want(self, run_id: str, desired: Desired) -> Run:
         """Say what is wanted of a run: run, pause or cancel. Raises Conflict when it has ended."""
-        return Run.model_validate(self._send("PATCH", f"/v1/runs/{run_id}", json={"desired": desired}))
+        return self._send(Run, "PATCH", place("runs", run_id), json={"desired": desired})
 
     def pause(self, run_id: str) -> Run:
         """Let the present step end and hold the run there."""
@@ -154,21 +157,21 @@ class Client:
 
     def events(self, run_id: str, after: int = 0, limit: int = 100, newest: bool = False) -> Page[Event]:
         """Return events with ids greater than `after`, oldest first; with `newest` the last ones of them."""
-        return Page[Event].model_validate(self._get(
-            f"/v1/runs/{run_id}/events", after=after, limit=limit, newest=str(newest).lower()))
+        return self._get(Page[Event], place("runs", run_id, "events"), after=after, limit=limit,
+                         newest=str(newest).lower())
 
     def follow(self, run_id: str, after: int = 0) -> Iterator[Event]:
         """Yield events as they happen until the run has ended; broken connections are made again."""
-        return event_streams.follow(self._transport, f"/v1/runs/{run_id}/events", after)
+        return event_streams.follow(self._transport, place("runs", run_id, "events"), after)
 
     def metrics(self, run_id: str, names: Iterable[str] = (), after_step: int = -1) -> Metrics:
         """Return series of metrics by step; all of them when none is named."""
         wanted = list(names) or None
-        return Metrics.model_validate(self._get(f"/v1/runs/{run_id}/metrics", names=wanted, after_step=after_step))
+        return self._get(Metrics, place("runs", run_id, "metrics"), names=wanted, after_step=after_step)
 
     def checkpoints(self, run_id: str, limit: int = 50, after: str | None = None) -> Page[Checkpoint]:
         """List the versions of a run's policy, newest first."""
-        return Page[Checkpoint].model_validate(self._get(f"/v1/runs/{run_id}/checkpoints", limit=limit, after=after))
+        return self._get(Page[Checkpoint], place("runs", run_id, "checkpoints"), limit=limit, after=after)
 
     def trajectories(
         self, run_id: str, limit: int = 50, after: str | None = None, purpose: str | None = None,
@@ -176,91 +179,99 @@ class Client:
         max_score: float | None = None, text: str | None = None,
     ) -> Page[TrajectoryRow]:
         """List a run's samples; filters narrow the list."""
-        return Page[TrajectoryRow].model_validate(self._get(
-            f"/v1/runs/{run_id}/trajectories", limit=limit, after=after, purpose=purpose, step=step, status=status,
-            min_score=min_score, max_score=max_score, text=text))
+        return self._get(
+            Page[TrajectoryRow], place("runs", run_id, "trajectories"), limit=limit, after=after, purpose=purpose,
+            step=step, status=status, min_score=min_score, max_score=max_score, text=text)
 
     def trajectory(self, run_id: str, group_id: int, index: int) -> Trajectory:
         """Return one whole sample."""
-        return Trajectory.model_validate(self._get(f"/v1/runs/{run_id}/trajectories/{group_id}/{index}"))
+        return self._get(Trajectory, place("runs", run_id, "trajectories", group_id, index))
 
     def trajectory_tokens(self, run_id: str, group_id: int, index: int) -> TrajectoryTokens:
         """Return the text of a sample's tokens, and its advantage."""
-        path = f"/v1/runs/{run_id}/trajectories/{group_id}/{index}/tokens"
-        return TrajectoryTokens.model_validate(self._get(path))
+        return self._get(TrajectoryTokens, place("runs", run_id, "trajectories", group_id, index, "tokens"))
 
     def create_export(
         self, run_id: str, version_id: str | None = None, idempotency_key: str | None = None,
     ) -> Export:
         """Ask for a version as files, the newest where none is named."""
         body = {"version_id": version_id}
-        return Export.model_validate(self._post(f"/v1/runs/{run_id}/exports", idempotency_key, json=body))
+        return self._post(Export, place("runs", run_id, "exports"), idempotency_key, json=body)
 
     def exports(self, run_id: str, limit: int = 50, after: str | None = None) -> Page[Export]:
         """List a run's exports, newest first."""
-        return Page[Export].model_validate(self._get(f"/v1/runs/{run_id}/exports", limit=limit, after=after))
+        return self._get(Page[Export], place("runs", run_id, "exports"), limit=limit, after=after)
 
     def export(self, export_id: str) -> Export:
         """Return an export: queued, done or failed."""
-        return Export.model_validate(self._get(f"/v1/exports/{export_id}"))
+        return self._get(Export, place("exports", export_id))
 
     def export_file(self, export_id: str, name: str) -> bytes:
         """Download one file of an export. Raises Conflict while it is not done."""
-        return self._transport.request("GET", f"/v1/exports/{export_id}/files/{name}").content
+        return self._transport.request("GET", place("exports", export_id, "files", name)).content
 
     def export_pieces(self, export_id: str, name: str | None = None) -> Iterator[bytes]:
         """Yield one file of an export, or without a name all of them as a tar archive, in pieces that are not repeated.
 
         Raises Conflict while it is not done.
         """
-        path = f"/v1/exports/{export_id}/{'archive' if name is None else f'files/{name}'}"
-        with self._transport.pieces(path) as pieces:
+        whole = place("exports", export_id, "archive")
+        with self._transport.pieces(whole if name is None else place("exports", export_id, "files", name)) as pieces:
             yield from pieces
 
     def export_archive(self, export_id: str) -> bytes:
         """Download all files of an export as a tar archive."""
-        return self._transport.request("GET", f"/v1/exports/{export_id}/archive").content
+        return self._transport.request("GET", place("exports", export_id, "archive")).content
 
     def usage(
         self, by: str = "run", since: datetime | None = None, until: datetime | None = None, run_id: str | None = None,
     ) -> list[Usage]:
         """Sum what was used, by "run" or by "key"."""
         moments = {"since": since and since.isoformat(), "until": until and until.isoformat()}
-        return Page[Usage].model_validate(self._get("/v1/usage", by=by, run_id=run_id, **moments)).data
+        return self._get(Page[Usage], "/v1/usage", by=by, run_id=run_id, **moments).data
 
     def health(self) -> Health:
         """Ask the gateway how every service is."""
-        return Health.model_validate(self._get("/v1/health"))
+        return self._get(Health, "/v1/health")
 
     def environments(self) -> list[Environment]:
         """List environments and the JSON Schema of their parameters."""
-        return Page[Environment].model_validate(self._get("/v1/environments")).data
+        return self._get(Page[Environment], "/v1/environments").data
 
     def engines(self) -> list[Engine]:
         """List inference engines and the models of this tenant that they hold."""
-        return Page[Engine].model_validate(self._get("/v1/engines")).data
+        return self._get(Page[Engine], "/v1/engines").data
 
     def graders(self) -> list[Grader]:
         """List kinds of graders and the JSON Schema of their parameters."""
-        return Page[Grader].model_validate(self._get("/v1/graders")).data
+        return self._get(Page[Grader], "/v1/graders").data
 
     def grader_activity(self) -> list[GraderActivity]:
         """Sum the newest grades by grader, component and status."""
-        return Page[GraderActivity].model_validate(self._get("/v1/graders/activity")).data
+        return self._get(Page[GraderActivity], "/v1/graders/activity").data
 
     def algorithms(self) -> list[Algorithm]:
         """List presets with the method that fills each slot."""
-        return Page[Algorithm].model_validate(self._get("/v1/algorithms")).data
+        return self._get(Page[Algorithm], "/v1/algorithms").data
 
-    def _get(self, path: str, **query: Any) -> Any:
+    def _get(self, kind: type[Answer], path: str, **query: Any) -> Answer:
         given = {name: value for name, value in query.items() if value is not None}
-        return self._send("GET", path, params=given)
+        return self._send(kind, "GET", path, params=given)
 
-    def _post(self, path: str, idempotency_key: str | None, **content: Any) -> Any:
-        return self._send("POST", path, headers={"Idempotency-Key": idempotency_key or uuid.uuid4().hex}, **content)
+    def _post(self, kind: type[Answer], path: str, idempotency_key: str | None, **content: Any) -> Answer:
+        headers = {"Idempotency-Key": idempotency_key or uuid.uuid4().hex}
+        return self._send(kind, "POST", path, headers=headers, **content)
 
-    def _send(self, method: str, path: str, **content: Any) -> Any:
-        return self._transport.request(method, path, **content).json()
+    def _send(self, kind: type[Answer], method: str, path: str, **content: Any) -> Answer:
+        response = self._transport.request(method, path, **content)
+        try:
+            return kind.model_validate_json(response.content)
+        except ValidationError as error:
+            raise errors.unreadable(response, response.text, kind.__name__) from error
+
+
+class _Resolved(Resource):
+    spec: dict[str, Any]
 
 
 def every(pages: Callable[..., Page[Item]], **filters: Any) -> Iterator[Item]:

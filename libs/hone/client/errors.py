@@ -1,6 +1,7 @@
 """What a call can end in, one flat family; bad input carries every field with what was found and what was expected."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import httpx
@@ -12,10 +13,10 @@ class HoneError(Exception):
     """The gateway refused the request."""
 
     def __init__(self, document: Mapping[str, Any]) -> None:
-        self.status = int(document.get("status", 0))
+        self.status = _number(document.get("status"))
         self.title, self.detail = str(document.get("title", "")), str(document.get("detail", ""))
         self.request_id: str | None = document.get("request_id")
-        self.problems = [Problem(one["field"], one["found"], one["expected"]) for one in document.get("errors", [])]
+        self.problems = _problems(document.get("errors"))
         self.document = dict(document)
         super().__init__(self.detail or self.title)
 
@@ -50,12 +51,37 @@ _BY_STATUS = {400: Refused, 401: Unauthenticated, 404: NotFound, 409: Conflict, 
 
 def from_response(response: httpx.Response) -> HoneError:
     """Return the error that a response describes; its body has been read."""
-    document: Any = None
+    return _BY_STATUS.get(response.status_code, HoneError)(_document(response))
+
+
+def unreadable(response: httpx.Response, text: str, expected: str) -> HoneError:
+    """Return the error of an answer that says it succeeded and is not what was asked for; `text` is how it reads."""
+    return HoneError({
+        "status": response.status_code, "title": "Unreadable answer",
+        "request_id": response.headers.get("x-request-id"),
+        "detail": f"{response.request.url}: found {text[:80]!r}, expected {expected}"})
+
+
+def _document(response: httpx.Response) -> dict[str, Any]:
+    """Return the problem that a response holds; one of somebody between here and the gateway is told in its words."""
     if response.headers.get("content-type", "").startswith("application/problem+json"):
-        document = response.json()
-    if not isinstance(document, dict):
-        document = {"status": response.status_code, "title": response.reason_phrase, "detail": response.text[:500]}
-    return _BY_STATUS.get(response.status_code, HoneError)(document)
+        with suppress(ValueError):
+            document = response.json()
+            if isinstance(document, dict):
+                return {"status": response.status_code, **document}
+    return {"status": response.status_code, "title": response.reason_phrase, "detail": response.text[:500]}
+
+
+def _number(status: Any) -> int:
+    return status if isinstance(status, int) else 0
+
+
+def _problems(listed: Any) -> list[Problem]:
+    """Return the fields that the gateway found wrong; other servers' `errors` have other forms and are passed over."""
+    names = ("field", "found", "expected")
+    listed = listed if isinstance(listed, list) else []
+    known = [one for one in listed if isinstance(one, dict) and one.keys() >= {*names}]
+    return [Problem(*(str(one[name]) for name in names)) for one in known]
 
 
 def unreachable(url: str, error: httpx.TransportError) -> Away:

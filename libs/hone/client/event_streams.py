@@ -1,9 +1,9 @@
 """Server-sent events of a run, continued across broken connections."""
 
-import json
 from collections.abc import Iterable, Iterator
 
 import httpx
+from pydantic import ValidationError
 
 from hone.client import errors
 from hone.client.resources import Event
@@ -49,8 +49,15 @@ def _connection(transport: Transport, path: str, after: int) -> Iterator[Event |
         for kind, data in parse(response.iter_lines()):
             if kind == "end":
                 return
-            yield Event.model_validate(json.loads(data))
+            yield _event(response, data)
     raise httpx.RemoteProtocolError("the stream closed before the run's end")
+
+
+def _event(response: httpx.Response, data: str) -> Event:
+    try:
+        return Event.model_validate_json(data)
+    except ValidationError as error:
+        raise errors.unreadable(response, data, "Event") from error
 
 
 def parse(lines: Iterable[str]) -> Iterator[tuple[str, str]]:

@@ -44,7 +44,7 @@ class Transport:
             if response.status_code not in _RETRIED or attempt == self._attempts:
                 break
             self.wait(attempt, response.headers.get("retry-after", ""))
-        if response.is_error:
+        if not response.is_success:  # nor is it sent elsewhere: the gateway sends nobody on
             raise errors.from_response(response)
         return response
 
@@ -55,7 +55,7 @@ class Transport:
         Raises HoneError, and httpx.TransportError.
         """
         with self._http.stream("GET", path, headers=headers, timeout=silence_s) as response:
-            if response.is_error:
+            if not response.is_success:
                 response.read()
                 raise errors.from_response(response)
             yield response

@@ -91,6 +91,31 @@ def test_an_answer_of_somebody_else_is_an_error_too() -> None:
         client(gateway).run("run_1")
 
 
+@pytest.mark.parametrize("answer", [
+    httpx.Response(200, text="<html>"), httpx.Response(200, json={"data": [{"id": 1}]}), httpx.Response(200, json=[]),
+    httpx.Response(307, headers={"location": "/v1/runs"}),
+    httpx.Response(500, text="{", headers={"content-type": "application/problem+json"}),
+    httpx.Response(500, json={"errors": ["x"], "status": "?"}, headers={"content-type": "application/problem+json"})])
+def test_what_cannot_be_read_is_an_error_of_the_family(answer: httpx.Response) -> None:
+    seen, gateway = answering(answer)
+    with pytest.raises(errors.HoneError):
+        client(gateway).runs()
+    assert len(seen) == 1
+
+
+def test_an_unreadable_answer_says_what_was_found_and_what_was_expected() -> None:
+    _, gateway = answering(httpx.Response(200, text="<html>proxy", headers={"x-request-id": "req_7"}))
+    with pytest.raises(errors.HoneError, match="found '<html>proxy', expected Run") as refused:
+        client(gateway).run("run_1")
+    assert refused.value.request_id == "req_7"
+
+
+def test_an_unreadable_event_is_an_error_of_the_family() -> None:
+    _, gateway = answering(stream("data: {}\n\n"))
+    with pytest.raises(errors.HoneError, match="expected Event"):
+        list(client(gateway).follow("run_1"))
+
+
 @pytest.mark.parametrize(("failures", "asked", "expected"), [
     (1, "", 0.2), (2, "", 0.4), (9, "", 5.0), (1, "3", 3.0), (1, "soon", 0.2)])
 def test_waits_grow_or_follow_what_was_asked(
