@@ -1,5 +1,6 @@
 """The console in one picture: every page by its path, and what stands around each."""
 
+import logging
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from starlette.responses import RedirectResponse, Response
 from hone.client import HoneError
 from hone.client.errors import Unauthenticated
 from services.console import (
+    absence,
     datasets,
     downloads,
     graders,
@@ -57,6 +59,7 @@ PAGES: dict[str, tuple[str, Show]] = {
 _STYLE = Path(__file__).with_name("style.css")
 _ICON = Path(__file__).with_name("favicon.svg")
 _ANSWER_S = 60.0
+_log = logging.getLogger("hone.console")
 
 
 def create(gateway_url: str, secret: str) -> FastAPI:
@@ -77,6 +80,10 @@ def _register(sessions: Sessions) -> None:
     @ui.page(sign_in.PATH, title="Sign in · Hone")
     def gate(request: Request) -> None:
         sign_in.show(request, sessions)
+
+    @pages.exception_handler(404)
+    async def absent(request: Request, error: Exception) -> Response:
+        return await absence.answer(request, error, sessions)
 
     @pages.get("/")
     def first() -> Response:
@@ -119,7 +126,14 @@ async def _shown(show: Show, view: View, request: Request) -> Response | None:
         except Unauthenticated:
             return RedirectResponse(sign_in.place(request))
         except HoneError as error:
-            content.clear()
-            with content:
-                html(parts.problem(error))
+            _instead(content, error)
+        except Exception as error:
+            _log.exception("%s: %s", request.url.path, type(error).__name__)
+            _instead(content, parts.unexpected(error))
     return None
+
+
+def _instead(content: ui.element, error: HoneError) -> None:
+    content.clear()
+    with content:
+        html(parts.problem(error))

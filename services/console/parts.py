@@ -98,6 +98,12 @@ def empty(what: str, how: str, command: str = "") -> Markup:
     return tag("div", tag("p", what, class_="strong"), tag("p", how), shown, class_="empty")
 
 
+def unexpected(error: Exception) -> HoneError:
+    """Return what is said of an error that nobody expected; the log has its traceback."""
+    return HoneError({"title": "Something went wrong in the console", "detail":
+                      f"This is not your doing: {type(error).__name__}. The console's log names it."})
+
+
 def problem(error: HoneError) -> Markup:
     """Return a refusal or an absence: what was found, what was expected, and what to do."""
     title = "The gateway does not answer" if isinstance(error, Away) else error.title or "That did not work"

@@ -29,8 +29,18 @@ class Session:
         self.use()
 
     def use(self) -> None:
-        """Count from now on how long nobody uses it."""
+        """Count from now on how long nobody uses it; what an open page reads by itself is no use."""
         self.used_at = self.clock()
+
+    @property
+    def idle(self) -> bool:
+        """Whether nobody has used it for so long that it has ended."""
+        return self.clock() - self.used_at > IDLE_S
+
+    def close(self) -> None:
+        """End it: its client makes no more calls."""
+        self.open = False
+        self.client.close()
 
 
 class Sessions:
@@ -56,7 +66,7 @@ class Sessions:
         session = self._open.get(browser)
         if session is None:
             return None
-        if self._clock() - session.used_at > IDLE_S:
+        if session.idle:
             self.close(browser)
             return None
         session.use()
@@ -66,11 +76,10 @@ class Sessions:
         """Forget a browser's key."""
         session = self._open.pop(browser, None)
         if session is not None:
-            session.open = False
-            session.client.close()
+            session.close()
 
     def _forget_idle(self) -> None:
         by_age = sorted(self._open, key=lambda browser: self._open[browser].used_at)
-        idle = [browser for browser in by_age if self._clock() - self._open[browser].used_at > IDLE_S]
+        idle = [browser for browser in by_age if self._open[browser].idle]
         for browser in idle + by_age[len(idle):max(len(idle), len(by_age) - _MOST + 1)]:
             self.close(browser)

@@ -20,7 +20,8 @@ PATH = "/sign-in"
 
 def place(request: Request) -> str:
     """Return where somebody who is not signed in is sent, and from there back."""
-    return f"{PATH}?to={quote(request.url.path)}"
+    path, query = request.scope["raw_path"].decode("latin-1"), request.url.query
+    return f"{PATH}?to={quote(f'{path}?{query}' if query else path)}"
 
 
 def _back(request: Request) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+import httpx
 import pytest
 
 from hone.client import Client
@@ -94,6 +95,27 @@ def test_what_is_not_there(signed_in: Browser) -> None:
         signed_in.open(path, expected)
         kept_picture(signed_in, f"absent{path.replace('/', '-')}-1280")
         check(signed_in, path)
+
+
+STRANGE = {"/nothing": "The console has no page /nothing.", "/models/..%2Fusage": "There is no model ../usage",
+           "/runs/%3F": "There is no run ?", "/models/a%23b": "There is no model a#b"}
+
+
+def test_strange_addresses_have_a_page_too(signed_in: Browser) -> None:
+    for path, expected in STRANGE.items():
+        signed_in.open(path, expected)
+        assert signed_in.all("nav[aria-label=Pages]"), path
+        kept_picture(signed_in, f"strange-{sorted(STRANGE).index(path)}-1280")
+        assert [one for one in signed_in.complaints() if "404" not in one] == [], path
+
+
+def test_an_unknown_path_is_404_and_asks_for_a_key_first(signed_in: Browser) -> None:
+    place, cookies = f"{signed_in.url}/nothing", {one["name"]: one["value"] for one in signed_in.cookies()}
+    looked = httpx.get(place, cookies=cookies, headers={"accept": "text/html"})
+    assert (looked.status_code, "The console has no page /nothing." in looked.text) == (404, True)
+    assert httpx.get(place).text == "Not found: /nothing"
+    sent = httpx.get(f"{place}?a=%3F&b=2", headers={"accept": "text/html"})
+    assert sent.headers["location"] == "/sign-in?to=/nothing%3Fa%3D%253F%26b%3D2"
 
 
 def test_a_new_run_appears_by_itself(signed_in: Browser, hone: Client) -> None:

@@ -28,6 +28,12 @@ def test_who_has_no_key_is_asked_for_one_and_brought_back(browser: Browser, tena
     browser.wait_for("By key")
 
 
+def test_sign_in_leads_back_with_what_the_address_asked_for(browser: Browser, world: World, tenant: str) -> None:
+    browser.open(f"/runs/{world.running.id}/samples?step=7", "Sign in")
+    browser.find("input[type=password]").send_keys(tenant + Keys.ENTER)
+    browser.wait_for("No sample fits")
+
+
 def test_a_wrong_key_is_refused_in_words(browser: Browser) -> None:
     for key, expected in (("", "Enter a key"), ("tml-wrong", "This key is not in use"), ("nö", "This is no key")):
         field = browser.find("input[type=password]")
