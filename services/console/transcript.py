@@ -1,5 +1,6 @@
 """A sample as a conversation: each call with what its context had anew, its tokens, and the steps that it took."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -125,8 +126,8 @@ def _marked(text: str, search: str) -> Markup:
     """Return text with what is searched for marked, letter case aside."""
     if not search:
         return Markup("{}").format(text)
-    found, at, lower, wanted = [], 0, text.lower(), search.lower()
-    while (hit := lower.find(wanted, at)) >= 0:
-        found += [Markup("{}").format(text[at:hit]), tag("mark", text[hit:hit + len(search)])]
-        at = hit + len(search)
+    found, at = [], 0
+    for hit in re.finditer(re.escape(search), text, re.IGNORECASE):
+        found += [text[at:hit.start()], tag("mark", hit.group())]
+        at = hit.end()
     return join([*found, text[at:]])

@@ -37,3 +37,7 @@ def test_a_step_tells_what_each_rule_gave_it() -> None:
     shown = transcript._step(step)
     assert [word in shown for word in ("reward -0.5", "length -1", "right 0")] == [True] * 3
     assert "length" not in transcript._step({**step, "rules": {}})
+
+
+def test_marks_stand_on_what_was_searched_whatever_stands_before() -> None:
+    assert transcript._marked("İ… Query", "query") == "İ… <mark>Query</mark>"
