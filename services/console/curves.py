@@ -1,5 +1,6 @@
 """Curves as options of ECharts: one line a seed, colours that are told apart on light and dark alike."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -42,15 +43,19 @@ def series(lines: Sequence[Line]) -> list[dict[str, Any]]:
     } for line in lines]
 
 
-def rounded(value: float) -> float:
-    """Return a value with the digits that a curve needs."""
-    return float(f"{value:.5g}")
+def rounded(value: float) -> float | None:
+    """Return a value with the digits that a curve needs; None, a gap in it, for what is no finite number."""
+    return None if not math.isfinite(value) else float(f"{value:.5g}")
 
 
 def spoken(title: str, lines: Sequence[Line]) -> str:
     """Return a curve in words, for those who do not see it."""
-    ends = [f"{line.name} {rounded(line.points[-1][1])} at step {line.points[-1][0]}" for line in lines if line.points]
+    ends = [f"{line.name} {_said(line.points[-1][1])} at step {line.points[-1][0]}" for line in lines if line.points]
     return f"{title}: {'; '.join(ends) or 'no values yet'}"
+
+
+def _said(value: float) -> str:
+    return "no finite number" if not math.isfinite(value) else str(rounded(value))
 
 
 def _axis(**options: Any) -> dict[str, Any]:

@@ -13,6 +13,8 @@ def number(value: float | None, digits: int = 3) -> str:
     """Return a figure with so many significant digits: 0.512, 12.3, 1e-07."""
     if value is None or math.isnan(value):
         return ABSENT
+    if math.isinf(value):
+        return "∞" if value > 0 else "-∞"
     if value == int(value) and abs(value) < 1e6:
         return str(int(value))
     if abs(value) < 1e-4 or abs(value) >= 1e9:

@@ -1,11 +1,15 @@
 """What the REST surface answers with: the gateway builds these, the SDK hands them out. Times are UTC."""
 
+import math
 from datetime import datetime
-from typing import Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 Item = TypeVar("Item")
+
+Value = Annotated[float, BeforeValidator(lambda given: math.nan if given is None else given)]
+"""A metric's value; JSON has no number for what is not finite, and says null."""
 
 RunState = Literal["queued", "running", "paused", "succeeded", "failed", "cancelled"]
 Desired = Literal["run", "pause", "cancel"]
@@ -105,11 +109,14 @@ class RunSummary(Resource):
 
 
 class Run(RunSummary):
-    """A whole run: its resolved spec, the latest value of every metric, and by role the models beside its policy."""
+    """A whole run: its resolved spec, the latest value of every metric, and by role the models beside its policy.
+
+    A metric that was no finite number is null in JSON, and NaN here.
+    """
 
     roles: dict[str, str] = {}
     spec: dict[str, Any]
-    metrics: dict[str, float] = {}
+    metrics: dict[str, Value] = {}
 
 
 class RunCounts(Resource):
@@ -135,9 +142,9 @@ class Event(Resource):
 
 
 class Metrics(Resource):
-    """Series by name: pairs of step and value, steps rising."""
+    """Series by name: pairs of step and value, steps rising; null in JSON, and NaN here, is no finite number."""
 
-    series: dict[str, list[tuple[int, float]]]
+    series: dict[str, list[tuple[int, Value]]]
 
 
 class Checkpoint(Resource):

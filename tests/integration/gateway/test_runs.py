@@ -250,3 +250,14 @@ def _base_version(postgres: TestDatabase, run_id: str) -> Any:
         row = connection.execute("SELECT m.base_version_id FROM runs r JOIN models m ON m.id = r.policy_model_id"
                                  " WHERE r.id = %s", [run_id]).fetchone()
     return row and row[0]
+
+
+def test_a_value_that_is_no_finite_number_is_told(hone: Client, base: str, postgres: TestDatabase) -> None:
+    run = hone.create_run(seed.spec(base))
+    with Connection.connect(postgres.owner_url) as connection:
+        for step, value in enumerate(("0.5", "NaN", "Infinity"), 1):
+            connection.execute("INSERT INTO metrics (run_id, tenant_id, name, step, value)"
+                               " SELECT id, tenant_id, 'loss', %s, %s::float8 FROM runs WHERE id = %s",
+                               [step, value, run.id])
+    assert str(hone.metrics(run.id).series) == "{'loss': [(1, 0.5), (2, nan), (3, nan)]}"
+    assert str(hone.run(run.id).metrics) == "{'loss': nan}"

@@ -1,6 +1,8 @@
 """Lines of seeds, the run's own first."""
 
-from services.console.curves import PALETTE, Line, options, spoken
+import math
+
+from services.console.curves import PALETTE, Line, options, series, spoken
 
 
 def test_a_line_a_seed_and_the_runs_own_is_thicker() -> None:
@@ -19,3 +21,9 @@ def test_symbols_only_where_points_are_few() -> None:
 def test_a_curve_in_words() -> None:
     assert spoken("Loss", [Line("seed 0", [(1, 2.0), (2, 1.5)])]) == "Loss: seed 0 1.5 at step 2"
     assert spoken("Loss", [Line("seed 0", [])]) == "Loss: no values yet"
+
+
+def test_what_is_no_finite_number_is_a_gap() -> None:
+    line = Line("seed 0", [(1, 0.5), (2, math.nan)])
+    assert series([line])[0]["data"] == [[1, 0.5], [2, None]]
+    assert spoken("Loss", [line]) == "Loss: seed 0 no finite number at step 2"

@@ -1,5 +1,6 @@
 """Figures as people read them."""
 
+import math
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -48,3 +49,7 @@ def test_short() -> None:
     assert formats.short("abcdef", 3) == "abc…"
     assert formats.short("abcd", 3) == "abcd"
     assert formats.short(None) == "–"
+
+
+def test_what_is_no_finite_number_is_shown_too() -> None:
+    assert [formats.number(value) for value in (math.inf, -math.inf, math.nan)] == ["∞", "-∞", formats.ABSENT]
