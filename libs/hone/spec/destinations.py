@@ -1,15 +1,17 @@
 """Where run metrics are copied to: the entries of HONE_SINKS."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
 KINDS = {
     "tensorboard": "tensorboard:///directory",
-    "mlflow": "mlflow:http://host:port (or another tracking URI)",
+    "mlflow": "mlflow:http://host:port (or https://, sqlite:///file, postgresql://, mysql://, mssql://, databricks)",
     "wandb": "wandb:project or wandb:entity/project",
 }
 """Every kind of destination, and how an entry of it is written."""
+_MLFLOW_SERVERS = {"http", "https", "postgresql", "mysql", "mssql"}
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,21 @@ def _entry(entry: str) -> Destination:
         raise ValueError(f"found {entry!r}, expected {'; '.join(KINDS.values())}")
     if kind == "tensorboard":
         target = target.removeprefix("//")
-    if not target or (kind == "tensorboard" and not Path(target).is_absolute()):
-        raise ValueError(f"found {entry!r}, expected {KINDS[kind]}")
+    if not _FITS[kind](target):
+        raise ValueError(f"found {Destination(kind, target).name!r}, expected {KINDS[kind]}")
     return Destination(kind, target)
+
+
+def _can_track(uri: str) -> bool:
+    """Whether MLflow knows where it is: a server with a host, SQLite with a file, Databricks."""
+    parts = urlsplit(uri)
+    kind = parts.scheme.partition("+")[0]  # mysql+pymysql
+    return (uri == "databricks" or kind == "databricks" or (kind in _MLFLOW_SERVERS and bool(parts.hostname))
+            or (kind == "sqlite" and len(parts.path) > 1))
+
+
+_FITS: dict[str, Callable[[str], bool]] = {
+    "tensorboard": lambda target: Path(target).is_absolute(),
+    "mlflow": _can_track,
+    "wandb": bool,
+}

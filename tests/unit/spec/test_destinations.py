@@ -15,6 +15,13 @@ def test_a_list_of_destinations_is_read() -> None:
     assert destinations.parse("") == []
 
 
+@pytest.mark.parametrize("uri", [
+    "http://localhost:5000", "https://me:secret@host/path", "sqlite:///runs.db", "sqlite:////var/runs.db",
+    "mysql+pymysql://me@host/runs", "postgresql://host/runs", "databricks", "databricks://profile"])
+def test_what_mlflow_tracks_at_is_taken(uri: str) -> None:
+    assert destinations.parse(f"mlflow:{uri}") == [Destination("mlflow", uri)]
+
+
 def test_names_hold_no_password() -> None:
     assert destinations.names("mlflow:https://me:secret@host/path,tensorboard:///x") == [
         "mlflow:https://host/path", "tensorboard:/x"]
@@ -24,6 +31,12 @@ def test_names_hold_no_password() -> None:
     ("prometheus:9090", "expected tensorboard:///directory; mlflow:"),
     ("tensorboard://runs", "expected tensorboard:///directory"),
     ("wandb:", "expected wandb:project"),
+    ("mlflow:", "expected mlflow:http://host:port"),
+    ("mlflow:ftp://host", "found 'mlflow:ftp://host', expected mlflow:http://host:port"),
+    ("mlflow:runs", "expected mlflow:http://host:port"),
+    ("mlflow:http:///path", "expected mlflow:http://host:port"),
+    ("mlflow:sqlite://", "expected mlflow:http://host:port"),
+    ("mlflow:ftp://me:secret@host", "found 'mlflow:ftp://host'"),
     ("wandb:x,wandb:x", "found 'wandb:x' twice"),
 ])
 def test_what_cannot_be_a_destination_is_refused_by_its_setting(text: str, expected: str) -> None:
