@@ -30,11 +30,11 @@ class Sink(Protocol):
     def write(self, points: Sequence[Point]) -> None:
         """Take points of any runs, ordered by run and step; once it returns they are the destination's to keep."""
 
-    def end(self, run_id: str, state: str) -> None:
-        """Learn that a run has ended as `state`; a later point opens it again."""
+    def end(self, run_id: str, run_name: str, state: str) -> None:
+        """Learn that a run has ended as `state`, also one that another process wrote; a later point opens it again."""
 
     def close(self) -> None:
-        """Let go of everything that is open."""
+        """Let go of everything that is open: of runs that go on, another process writes the rest."""
 
 
 class LibraryMissing(Exception):

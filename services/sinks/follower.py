@@ -4,11 +4,12 @@ import logging
 import threading
 from collections.abc import Sequence
 from itertools import groupby
+from typing import Any
 
 from psycopg import InterfaceError, OperationalError
 
 from hone.crashpoints import reach
-from hone.store.database import Database
+from hone.store.database import Database, Row
 from hone.store.notifications import Listener
 from services.sinks.contract import Point, Sink, SinkAway
 
@@ -24,7 +25,6 @@ class Follower:
         self._database = Database(database_url, size=1)  # one: the session that holds the sink is the one that reads
         self._listener = Listener(database_url, "metrics")
         self._name, self._sink, self._sweep_s = name, sink, sweep_s
-        self._open: set[str] = set()
         self._troubles: dict[str, SinkAway] = {}  # of runs that are left out for now
         self._failures = 0
 
@@ -38,7 +38,10 @@ class Follower:
                 self._listener.wait(self._sweep_s)
             except (OperationalError, InterfaceError, SinkAway) as away:
                 self._pause(stop, away)
-        self._sink.close()
+        try:
+            self._sink.close()
+        except SinkAway as away:
+            _log.warning("%s is left: %s", self._name, str(away).strip())
         self._database.close()
 
     def advance(self) -> bool:
@@ -65,31 +68,38 @@ class Follower:
             self._sink.write(of_run)
         except SinkAway as away:
             return away
-        self._open.add(of_run[0].run_id)
         reach("sink.written")
         self._forget(of_run)
         return None
 
     def _unsent(self) -> list[Point]:
+        return [Point(**row) for row in self._rows("sinks.unsent", without=list(self._troubles), limit=_BATCH)]
+
+    def _rows(self, statement: str, **parameters: Any) -> list[Row]:
+        """Return a statement's rows for this sink; none where another process sends to it."""
         with self._database.transaction() as transaction:
             held = transaction.one("sinks.hold", sink=self._name)
             if held is None or not held["held"]:
                 return []
-            return [Point(**row) for row in transaction.all(
-                "sinks.unsent", sink=self._name, without=list(self._troubles), limit=_BATCH)]
+            return transaction.all(statement, sink=self._name, **parameters)
 
-    def _forget(self, points: Sequence[Point]) -> None:
-        self._database.run(
-            "sinks.forget", sink=self._name, run_ids=[point.run_id for point in points],
-            steps=[point.step for point in points], names=[point.name for point in points])
+    def _forget(self, of_run: Sequence[Point]) -> None:
+        """Strike the points off, and keep that the sink has their run open."""
+        with self._database.transaction() as transaction:
+            transaction.run("sinks.open", sink=self._name, run_id=of_run[0].run_id)
+            transaction.run(
+                "sinks.forget", sink=self._name, run_ids=[point.run_id for point in of_run],
+                steps=[point.step for point in of_run], names=[point.name for point in of_run])
 
     def _end_runs(self) -> None:
-        if not self._open:
-            return
-        ended = self._database.all("sinks.ended", run_ids=list(self._open))
-        for row in ended:
-            self._sink.end(row["id"], row["state"])
-            self._open.discard(row["id"])
+        """Tell the sink of the runs that have ended, whoever opened them; one it does not take keeps none from it."""
+        for row in self._rows("sinks.ended"):
+            try:
+                self._sink.end(row["id"], row["name"], row["state"])
+            except SinkAway as away:
+                self._troubles[row["id"]] = away
+            else:
+                self._database.run("sinks.closed", sink=self._name, run_id=row["id"])
 
     def _pause(self, stop: threading.Event, away: Exception) -> None:
         self._failures += 1

@@ -1,6 +1,7 @@
 """MLflow: an experiment `hone` on a tracking server or in a local store, one MLflow run for each run."""
 
 from collections.abc import Sequence
+from functools import cached_property
 from itertools import groupby
 from typing import Any
 
@@ -19,10 +20,11 @@ class Mlflow:
         try:
             from mlflow.exceptions import MlflowException
             from mlflow.tracking import MlflowClient
+            from sqlalchemy.exc import SQLAlchemyError
         except ImportError as error:
             raise LibraryMissing("mlflow", "mlflow") from error
-        self._failures = (MlflowException, OSError)
-        self._client: Any = MlflowClient(tracking_uri)
+        self._failures = (MlflowException, SQLAlchemyError, OSError, ImportError)  # the last: a database's driver
+        self._opener, self._tracking_uri = MlflowClient, tracking_uri
         self._runs: dict[str, str] = {}
 
     def write(self, points: Sequence[Point]) -> None:
@@ -32,16 +34,21 @@ class Mlflow:
         except self._failures as error:
             raise SinkAway(str(error)) from error
 
-    def end(self, run_id: str, state: str) -> None:
-        if run_id in self._runs:
-            try:
-                self._client.set_terminated(self._runs[run_id], _ENDS[state])
-            except self._failures as error:
-                raise SinkAway(str(error)) from error
-            del self._runs[run_id]
+    def end(self, run_id: str, run_name: str, state: str) -> None:
+        try:
+            there = self._runs.pop(run_id, None) or self._found(self._experiment(), run_id)
+            if there is not None:
+                self._client.set_terminated(there, _ENDS[state])
+        except self._failures as error:
+            raise SinkAway(str(error)) from error
 
     def close(self) -> None:
         self._runs.clear()
+
+    @cached_property
+    def _client(self) -> Any:
+        """Opened at its first use: a database's opens with a connection."""
+        return self._opener(self._tracking_uri)
 
     def _log(self, run_id: str, points: list[Point]) -> None:
         from mlflow.entities import Metric
@@ -59,12 +66,15 @@ class Mlflow:
     def _opened(self, point: Point) -> str:
         """Return the MLflow run of a run: the one that carries its id, else a new one."""
         experiment = self._experiment()
-        found = self._client.search_runs([experiment], filter_string=f"tags.`{TAG}` = '{point.run_id}'", max_results=1)
-        if found:
-            return str(found[0].info.run_id)
+        if (found := self._found(experiment, point.run_id)) is not None:
+            return found
         made = self._client.create_run(
             experiment, start_time=int(1000 * point.at), tags={TAG: point.run_id}, run_name=point.run_name)
         return str(made.info.run_id)
+
+    def _found(self, experiment: str, run_id: str) -> str | None:
+        found = self._client.search_runs([experiment], filter_string=f"tags.`{TAG}` = '{run_id}'", max_results=1)
+        return str(found[0].info.run_id) if found else None
 
     def _experiment(self) -> str:
         found = self._client.get_experiment_by_name(EXPERIMENT)

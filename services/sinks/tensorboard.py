@@ -31,13 +31,13 @@ class TensorBoard:
                 self._runs.pop(point.run_id, None)
             raise SinkAway(f"{self._directory}: {error}") from error
 
-    def end(self, run_id: str, state: str) -> None:
+    def end(self, run_id: str, run_name: str, state: str) -> None:
         if run_id in self._runs:
             self._runs.pop(run_id).close()
 
     def close(self) -> None:
         for run_id in list(self._runs):
-            self.end(run_id, "")
+            self.end(run_id, "", "")
 
     def _write_run(self, run_id: str, points: list[Point]) -> None:
         if run_id not in self._runs:

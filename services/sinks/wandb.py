@@ -10,6 +10,8 @@ from services.sinks.contract import LibraryMissing, Point, SinkAway
 _QUIET = {"console": "off", "silent": True, "disable_git": True, "disable_code": True, "x_disable_stats": True,
           "x_disable_meta": True, "x_save_requirements": False}
 _ENDS = {"succeeded": 0, "failed": 1, "cancelled": 1}
+_LEFT = 1
+"""Exit code of a run that goes on elsewhere: W&B takes a preempted one of 0 for finished."""
 
 
 class Wandb:
@@ -24,6 +26,7 @@ class Wandb:
         except ImportError as error:
             raise LibraryMissing("wandb", "wandb") from error
         self._wandb: Any = wandb
+        self._failures = (wandb.Error, OSError)
         self._entity, _, self._project = project.rpartition("/")
         self._runs: dict[str, Any] = {}
 
@@ -31,27 +34,47 @@ class Wandb:
         try:
             for run_id, of_run in groupby(points, key=lambda point: point.run_id):
                 self._log(run_id, list(of_run))
-        except (self._wandb.Error, OSError) as error:
+        except self._failures as error:
             raise SinkAway(str(error)) from error
 
-    def end(self, run_id: str, state: str) -> None:
-        if run_id in self._runs:
-            self._runs.pop(run_id).finish(exit_code=_ENDS[state])
+    def end(self, run_id: str, run_name: str, state: str) -> None:
+        try:
+            self._run(run_id, run_name).finish(exit_code=_ENDS[state])
+        except self._failures as error:
+            raise SinkAway(str(error)) from error
+        finally:
+            self._runs.pop(run_id, None)
 
     def close(self) -> None:
-        for run in self._runs.values():
-            run.finish()
+        """Leave runs as preempted, which is W&B's word for what another process goes on with."""
+        troubles = [trouble for run in self._runs.values() if (trouble := self._left(run)) is not None]
         self._runs.clear()
+        if troubles:
+            raise SinkAway(str(troubles[0])) from troubles[0]
+
+    def _left(self, run: Any) -> Exception | None:
+        """Return what kept a run from being left."""
+        try:
+            run.mark_preempting()
+            run.finish(exit_code=_LEFT)
+        except self._failures as error:
+            return error
+        return None
 
     def _log(self, run_id: str, points: list[Point]) -> None:
-        if run_id not in self._runs:
-            self._runs[run_id] = self._opened(points[0])
+        run = self._run(run_id, points[0].run_name)
         for step, of_step in groupby(points, key=lambda point: point.step):
-            self._runs[run_id].log({"step": step, **{point.name: point.value for point in of_step}})
+            run.log({"step": step, **{point.name: point.value for point in of_step}})
 
-    def _opened(self, point: Point) -> Any:
+    def _run(self, run_id: str, run_name: str) -> Any:
+        """Return the W&B run of a run, opened where it is not."""
+        if run_id not in self._runs:
+            self._runs[run_id] = self._opened(run_id, run_name)
+        return self._runs[run_id]
+
+    def _opened(self, run_id: str, run_name: str) -> Any:
         run = self._wandb.init(
-            entity=self._entity or None, project=self._project, id=point.run_id, name=point.run_name, resume="allow",
+            entity=self._entity or None, project=self._project, id=run_id, name=run_name, resume="allow",
             reinit="create_new", settings=self._wandb.Settings(**_QUIET))
         run.define_metric("*", step_metric="step")
         return run

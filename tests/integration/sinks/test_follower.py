@@ -39,7 +39,10 @@ class Memory:
             raise SinkAway("not this run")
         self.points.extend(points)
 
-    def end(self, run_id: str, state: str) -> None:
+    def end(self, run_id: str, run_name: str, state: str) -> None:
+        assert run_name == "test"
+        if run_id == self.never:
+            raise SinkAway("not its end")
         self.ended.append((run_id, state))
 
     def close(self) -> None:
@@ -186,6 +189,79 @@ def test_a_sink_hears_that_a_run_has_ended(
     database.run("driver.set_state", run_id=run.run_id, epoch=0, state="succeeded", reason=None)
     drained(follower)
     assert (run.run_id, "succeeded") in sink.ended
+
+
+def end(database: Database, run: RunRows, state: str) -> None:
+    database.run("driver.set_state", run_id=run.run_id, epoch=0, state=state, reason=None)
+
+
+def test_the_end_of_a_run_that_another_process_opened_is_told_once(
+    follow: Follow, postgres_url: str, database: Database, run: RunRows, record: Record
+) -> None:
+    register(database, ["memory:a"])
+    record(run, 1)
+    first = follow(Memory())
+    drained(first)
+    let_go(first)
+    eventually(lambda: not held(postgres_url))
+    end(database, run, "cancelled")
+    sink = Memory()
+    second = follow(sink)
+    drained(second)
+    drained(second)
+    assert [state for run_id, state in sink.ended if run_id == run.run_id] == ["cancelled"]
+
+
+def test_who_does_not_send_tells_of_no_end(
+    follow: Follow, database: Database, run: RunRows, record: Record
+) -> None:
+    register(database, ["memory:a"])
+    record(run, 1)
+    drained(follow(Memory()))
+    end(database, run, "succeeded")
+    waiting = Memory()
+    drained(follow(waiting))
+    assert waiting.ended == []
+
+
+def test_a_run_ends_after_its_last_point_and_an_end_that_is_not_taken_keeps_no_other_from_the_sink(
+    follow: Follow, postgres_owner_url: str, database: Database, run: RunRows, record: Record
+) -> None:
+    other = add_run(postgres_owner_url)
+    register(database, ["memory:a"])
+    for one in (run, other):
+        record(one, 1)
+    sink = Memory()
+    follower = follow(sink)
+    drained(follower)
+    sink.never = run.run_id
+    record(run, 2)
+    for one in (run, other):
+        end(database, one, "succeeded")
+    for reason in ("not this run", "not this run"):
+        with pytest.raises(SinkAway, match=reason):
+            drained(follower)
+    assert [run_id for run_id, _ in sink.ended if run_id in (run.run_id, other.run_id)] == [other.run_id]
+    sink.never = ""
+    drained(follower)
+    assert (run.run_id, "succeeded") in sink.ended
+
+
+def test_an_end_that_is_not_taken_is_told_again(
+    follow: Follow, database: Database, run: RunRows, record: Record
+) -> None:
+    register(database, ["memory:a"])
+    record(run, 1)
+    sink = Memory()
+    follower = follow(sink)
+    drained(follower)
+    end(database, run, "failed")
+    sink.never = run.run_id
+    with pytest.raises(SinkAway, match="not its end"):
+        drained(follower)
+    sink.never = ""
+    drained(follower)
+    assert (run.run_id, "failed") in sink.ended
 
 
 def start(postgres_url: str, folder: Path) -> "subprocess.Popen[bytes]":

@@ -58,6 +58,6 @@ def test_a_file_that_a_crash_cut_off_counts_as_far_as_it_goes(tmp_path: Path) ->
     assert ("loss", 4) not in written(file.parent)
     again = TensorBoard(str(tmp_path))
     again.write(points(range(1, 5)))
-    again.end("run_1", "succeeded")
+    again.end("run_1", "sort digits", "succeeded")
     assert Counter(written(file.parent)) == Counter({("loss", n): 1 for n in range(1, 5)} | {
         ("eval/greedy", n): 1 for n in range(1, 5)})

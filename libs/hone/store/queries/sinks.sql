@@ -5,7 +5,8 @@ SELECT CASE
     ELSE pg_try_advisory_lock(hashtext('hone.sinks'), hashtext(%(sink)s)) END AS held
 
 -- name: forget_others
-WITH forgotten AS (DELETE FROM sinks WHERE NOT name = ANY (%(names)s))
+WITH forgotten AS (DELETE FROM sinks WHERE NOT name = ANY (%(names)s)),
+     closed AS (DELETE FROM sink_runs WHERE NOT sink = ANY (%(names)s))
 DELETE FROM unsent_points WHERE NOT sink = ANY (%(names)s)
 
 -- name: known
@@ -35,5 +36,15 @@ DELETE FROM unsent_points u
 USING unnest(%(run_ids)s::text[], %(steps)s::integer[], %(names)s::text[]) AS sent (run_id, step, name)
 WHERE u.sink = %(sink)s AND u.run_id = sent.run_id AND u.step = sent.step AND u.name = sent.name
 
+-- name: open
+INSERT INTO sink_runs (sink, run_id) VALUES (%(sink)s, %(run_id)s) ON CONFLICT DO NOTHING
+
 -- name: ended
-SELECT id, state FROM runs WHERE id = ANY (%(run_ids)s) AND ended_at IS NOT NULL
+-- Runs that a sink has open, all of whose points it has, and that have ended.
+SELECT r.id, r.name, r.state FROM sink_runs o JOIN runs r ON r.id = o.run_id
+WHERE o.sink = %(sink)s AND r.ended_at IS NOT NULL
+  AND NOT EXISTS (SELECT FROM unsent_points u WHERE u.sink = o.sink AND u.run_id = o.run_id)
+ORDER BY r.id
+
+-- name: closed
+DELETE FROM sink_runs WHERE sink = %(sink)s AND run_id = %(run_id)s
