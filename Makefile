@@ -5,7 +5,7 @@
 ## make bench-methods   run the methods' behavioural experiments and write docs/experiments.md
 ## make bench-through-services   train methods and GRPO on a stack (20 minutes) and write docs/through-the-services.md
 ## make bench   measure every figure of the README and docs/algorithms.md here (almost two hours on a quiet machine) and render its tables
-## make deps    what tests use from the system's packages: RabbitMQ, Ceph's object gateway, promtool, Chromium
+## make deps    what tests use from the system's packages: RabbitMQ, Ceph's object gateway, promtool, Chromium, Node
 ## make trl-vllm   add TRL to vLLM's environment, for the comparison with its vLLM mode
 ## make compose-test   bring deploy/docker-compose.yml up with stand-in images and train the toy run through it (minutes)
 ## make proto   write the code in libs/hone/api again after a change in proto/
@@ -155,12 +155,14 @@ deps:
 		|| missing+=(radosgw ceph-mon ceph-osd); \
 	command -v promtool > /dev/null || missing+=(prometheus); \
 	command -v chromium > /dev/null && command -v chromedriver > /dev/null || missing+=(chromium chromium-driver); \
-	if (( $${#missing[@]} == 0 )); then echo "RabbitMQ, Ceph, promtool and Chromium are installed"; exit; fi; \
+	command -v node > /dev/null && command -v npm > /dev/null || missing+=(nodejs npm); \
+	if (( $${#missing[@]} == 0 )); then echo "RabbitMQ, Ceph, promtool, Chromium and Node are installed"; exit; fi; \
 	if ! command -v apt-get > /dev/null; then sudo=none; elif (( $$(id -u) == 0 )); then sudo=; \
 	elif sudo -n true 2> /dev/null; then sudo="sudo -n"; else sudo=none; fi; \
 	if [[ $$sudo == none ]]; then \
-		echo "not installed: $${missing[*]} (no apt-get, or not root). Tests of RabbitMQ, of alert rules and of the"; \
-		echo "console are skipped; without Ceph they use moto, which cannot show durability."; exit; fi; \
+		echo "not installed: $${missing[*]} (no apt-get, or not root). Tests of RabbitMQ, of alert rules, of"; \
+		echo "the console, of a client in Node and of the contracts' style are skipped; without Ceph they use moto, which"; \
+		echo "cannot show durability."; exit; fi; \
 	echo "installing $${missing[*]} ..."; \
 	$$sudo apt-get update -qq; \
 	$$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $${missing[@]} > /dev/null
