@@ -107,10 +107,10 @@ class Episode:
             return self.tokenizer.prompt_ids([*self.asked, *self.heard])
         return self.tokenizer.next_prompt_ids(self.asked, last.prompt_ids, last.completion_ids, self.heard)
 
-    def limit(self, prompt_ids: list[int]) -> str:
-        """Return which limit of the harness forbids another call of the policy; empty if none does."""
+    def limit(self, prompt_ids: list[int], role: str = "policy") -> str:
+        """Return which limit of the harness forbids another call of a role; empty if none does."""
         params = self.acting.params
-        if params.max_turns is not None and self.turns >= params.max_turns:
+        if role == "policy" and params.max_turns is not None and self.turns >= params.max_turns:
             return "max_turns"
         return "max_context" if len(prompt_ids) + self.claim.sampling["max_tokens"] > self.acting.context else ""
 
@@ -188,17 +188,17 @@ def messages(said: Any) -> list[Message]:
 
 def _next(episode: Episode, taken: simulation_pb2.StepResponse) -> Question | None:
     """Return what is asked next, of the policy or of whom the environment asks; None when the episode has ended."""
-    seen, number = taken.observation, len(episode.calls)
+    seen, role = taken.observation, "policy"
     if taken.done:
         episode.ended = "done"
-    elif seen.HasField("ask"):
-        prompt_ids = episode.tokenizer.prompt_ids(messages(seen.ask.messages))
-        return Question(episode.claim, episode.tokenizer, number, prompt_ids, episode.turns, seen.ask.role)
+        return None
+    if seen.HasField("ask"):
+        role, prompt_ids = seen.ask.role, episode.tokenizer.prompt_ids(messages(seen.ask.messages))
     else:
         prompt_ids = episode.prompt_ids()
-        episode.ended = episode.limit(prompt_ids)
+    episode.ended = episode.limit(prompt_ids, role)
     return None if episode.ended else Question(
-        episode.claim, episode.tokenizer, number, prompt_ids, episode.turns)
+        episode.claim, episode.tokenizer, len(episode.calls), prompt_ids, episode.turns, role)
 
 
 def _step(index: int, call: int, action: str, taken: simulation_pb2.StepResponse) -> Step:

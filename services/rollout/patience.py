@@ -74,7 +74,7 @@ class Patience:
                 raise LeaseLost
 
     async def _refuse(self, claim: Claim, reason: str) -> NoReturn:
-        """Record that asking again cannot help: the driver fails the run with this reason."""
+        """Record that asking again cannot help: the driver drops the group, or fails the run, with this reason."""
         _log.error(reason, extra={"fields": {"group_id": claim.id}})
         async with self._database.transaction() as transaction:
             await transaction.run("rollout.refuse", group_id=claim.id, attempt=claim.attempt, reason=reason)

@@ -20,6 +20,7 @@ from services.learner.driver.pacing import Pace, expired, expiry
 from services.learner.driver.peers import Peers
 from services.learner.driver.planning import Choice, choose, every_group, rollout_plan, supervised_plan, with_components
 from services.learner.driver.probe_gap import probe_gap, warn
+from services.learner.driver.refusals import drop_refused
 from services.learner.driver.requests import eval_due, next_place, next_request, request_groups, train_sampling
 from services.learner.driver.tasks import Tasks
 from services.learner.driver.traces import StepTraces
@@ -66,7 +67,7 @@ class Run:
         if now.state == "paused":
             return self._wait(now)
         return (
-            self._publish_base(now)
+            self._publish_base(now) or drop_refused(self._database, self.lease, now)
             or self._request_evaluation(now) or self._record_evaluation(now)
             or self._expire(now) or self._begin_stage(now) or self._go_on(now)
             or self._finish(now) or self._wait(now)

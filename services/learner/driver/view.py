@@ -18,6 +18,7 @@ class Count:
     begun: int | None = None  # number of the oldest version that may be sampling one of the requested
     oldest: int | None = None  # number of the oldest version that sampled a ready one that no step has planned
     reason: str | None = None  # why one of the requested waits
+    refused: int = 0  # requested ones that nobody will make ready
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ def view(database: Database, lease: Lease) -> View:
 
 def _count(row: Row) -> Count:
     return Count(row["total"], row["requested"], row["ready"], row["unclaimed"], row["late"], row["begun"],
-                 row["oldest"], row["reason"])
+                 row["oldest"], row["reason"], row["refused"])
 
 
 def _sum(counts: list[Count]) -> Count:
@@ -72,7 +73,8 @@ def _sum(counts: list[Count]) -> Count:
         ready=sum(count.ready for count in counts), unclaimed=sum(count.unclaimed for count in counts),
         late=sum(count.late for count in counts), begun=min(begun, default=None),
         oldest=min(oldest, default=None),
-        reason=max((count.reason for count in counts if count.reason), default=None))
+        reason=max((count.reason for count in counts if count.reason), default=None),
+        refused=sum(count.refused for count in counts))
 
 
 def situation(now: View) -> str:

@@ -54,15 +54,16 @@ class Loop:
     """A run of its own tenant and everybody who works for it.
 
     A group that is `stuck` is taken, unless nobody takes any, and never finished. Its deadline passes when nobody has
-    anything else to do, if that is before the run's.
+    anything else to do, if that is before the run's. `refuses` says why a group is refused, "" where it is not.
     """
 
     def __init__(
         self, url: str, owner_url: str, directory: Path, answer: Answer, stuck: Callable[[Row], bool] = lambda _: False,
-        taken: bool = True, **spec: Any,
+        taken: bool = True, refuses: Callable[[Row], str] = lambda _: "", **spec: Any,
     ) -> None:
         self.rows: RunRows = add_run(owner_url, **{"eval": None, **spec})
         self._database, self._owner_url, self._answer = Database(url), owner_url, answer
+        self._refuses = refuses
         self._settings = Settings(database_url=url, objects_url=f"file://{directory}/objects")
         self._objects = objects.connect(self._settings.objects_url)
         self._stuck, self._taken = stuck, taken
@@ -104,17 +105,20 @@ class Loop:
 
     def _sample(self) -> int:
         """Have every requested group answered and graded."""
-        groups = self.all("SELECT * FROM groups WHERE run_id = %s AND state = 'requested' ORDER BY id",
+        groups = self.all("SELECT * FROM groups WHERE run_id = %s AND state = 'requested' AND refused IS NULL ORDER BY id",
                           self.rows.run_id)
         with psycopg.connect(self._owner_url) as connection:
-            finished = [group for group in groups if not self._stuck(group)]
-            for group in finished:
-                self._finish(connection, group)
+            taken = [group for group in groups if not self._stuck(group)]
+            for group in taken:
+                if reason := self._refuses(group):
+                    connection.execute("UPDATE groups SET refused = %s WHERE id = %s", (reason, group["id"]))
+                else:
+                    self._finish(connection, group)
             connection.execute(
                 "UPDATE groups SET reason = 'waiting for ' || request_no, attempt = 1, begun = coalesce(begun, "
                 "(SELECT max(number) FROM versions v WHERE v.model_id = groups.model_id)) "
-                "WHERE run_id = %s AND state = 'requested' AND %s", (self.rows.run_id, self._taken))
-        return len(finished)
+                "WHERE run_id = %s AND state = 'requested' AND refused IS NULL AND %s", (self.rows.run_id, self._taken))
+        return len(taken)
 
     def _outlive(self) -> int:
         """Let every deadline of a group pass that is its own and not the run's."""

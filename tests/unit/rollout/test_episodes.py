@@ -240,3 +240,15 @@ async def test_whom_the_environment_asks_answers_in_calls_of_their_own_and_train
     prompts = [TOKENIZER.decode(call.prompt_ids) for call in episode.calls[1:]]
     assert prompts == ["sell\ngood day\n", "you are a customer, 2\n", "sell\ngood day\ntea?<eos>no, milk\n"]
     assert episode.ended == "done"
+
+
+@pytest.mark.parametrize(("max_context", "roles"), [
+    (80, ["user", "policy"]), (512, ["user", "policy", "user", "policy"])])
+async def test_what_whom_the_environment_asks_would_read_is_within_the_limits_too(
+        monkeypatch: pytest.MonkeyPatch, max_context: int, roles: list[str]) -> None:
+    monkeypatch.setitem(ENVIRONMENTS, "shop", Shop())  # type: ignore[arg-type]
+    harness = {"name": "chat", "params": {"max_context": max_context, "max_turns": 2}}
+    episode = await played(Local("shop"), Script(["tea?", "no, milk", "sold"]), "good day",
+                           claim(sampling={"max_tokens": 64}, harness=harness))
+    assert [call.role for call in episode.calls] == roles
+    assert episode.ended == ("done" if len(roles) == 4 else "max_context")

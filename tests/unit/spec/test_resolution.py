@@ -142,7 +142,7 @@ BAD: list[tuple[dict[str, Any], list[tuple[str, str, str]]]] = [
      [("harness.params.spans", "query, tables", "a span named schema")]),
     ({**BASE, **NAMED, "algorithm": "trust_sql", "harness": {"name": "chat", "params": {"spans": [
         {"name": "Schema", "start": "", "end": 1, "weight": -1, "role": "policy"}, {"name": "schema"}]}}},
-     [("harness.params.spans[0].name", '"Schema"', "pattern"),
+     [("harness.params.spans[0].name", '"Schema"', "text that matches"),
       ("harness.params.spans[0].start", '""', "at least 1 character"),
       ("harness.params.spans[0].end", "1", "a valid string"),
       ("harness.params.spans[0].weight", "-1", "greater than or equal to 0"),

@@ -33,7 +33,12 @@ SELECT r.desired, r.state, r.stage, r.waiting_for, r.deadline <= now() AS past_d
         (SELECT format('the %%s''s model: %%s', role, o.reason) FROM jsonb_each_text(r.roles) AS named (role, model_id)
             JOIN operations o USING (model_id) WHERE o.state = 'failed' ORDER BY role, seq LIMIT 1),
         (SELECT format('%%s group %%s: %%s', purpose, request_no, refused) FROM groups g
-            WHERE g.run_id = r.id AND g.state = 'requested' AND g.refused IS NOT NULL ORDER BY g.id LIMIT 1)) AS failure
+            WHERE g.run_id = r.id AND g.state = 'requested' AND g.refused IS NOT NULL
+                AND (g.kind <> 'generate' OR NOT EXISTS (
+                    SELECT FROM groups o
+                    WHERE o.run_id = g.run_id AND o.purpose = g.purpose AND (g.purpose = 'train' OR o.step = g.step)
+                        AND (o.ready_at IS NOT NULL OR o.state = 'requested' AND o.refused IS NULL)))
+            ORDER BY g.id LIMIT 1)) AS failure
 FROM runs r, LATERAL (
     SELECT coalesce((SELECT n FROM steps s WHERE s.run_id = r.id AND s.state = 'committed'
             ORDER BY n DESC LIMIT 1), 0) AS committed,
@@ -48,7 +53,8 @@ SELECT purpose, step, count(*) AS total, count(*) FILTER (WHERE state = 'request
     min(begun) FILTER (WHERE state = 'requested') AS begun,
     min(oldest) FILTER (WHERE state = 'ready' AND NOT EXISTS (
         SELECT FROM steps s WHERE s.run_id = g.run_id AND s.state = 'planned' AND g.id = ANY (s.group_ids))) AS oldest,
-    max(reason) FILTER (WHERE state = 'requested') AS reason
+    max(reason) FILTER (WHERE state = 'requested') AS reason,
+    count(*) FILTER (WHERE state = 'requested' AND refused IS NOT NULL) AS refused
 FROM groups g WHERE run_id = %(run_id)s AND state IN ('requested', 'ready') GROUP BY purpose, step
 
 -- name: next_request
@@ -163,6 +169,19 @@ WITH gone AS (
 UPDATE groups g SET state = 'dropped', reason = 'expired', ended_at = now()
 FROM gone WHERE g.id = gone.id
 RETURNING g.id, g.request_no, g.ready_at, gone.waited_for
+
+-- name: drop_refused
+-- Where another of the purpose was ready: the fault is the group's own.
+UPDATE groups g SET state = 'dropped', reason = 'failed', ended_at = now()
+WHERE run_id = %(run_id)s AND state = 'requested' AND refused IS NOT NULL AND kind = 'generate' AND EXISTS (
+    SELECT FROM groups o
+    WHERE o.run_id = g.run_id AND o.purpose = g.purpose AND (g.purpose = 'train' OR o.step = g.step)
+        AND o.ready_at IS NOT NULL)
+RETURNING g.id, g.purpose, g.request_no, g.step, g.refused
+
+-- name: refused
+SELECT count(*) AS groups FROM groups
+WHERE run_id = %(run_id)s AND purpose = %(purpose)s AND step = %(step)s AND state = 'dropped' AND refused IS NOT NULL
 
 -- name: expired
 SELECT count(*) AS groups FROM groups WHERE run_id = %(run_id)s AND state = 'dropped' AND reason = 'expired'
