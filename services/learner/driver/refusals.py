@@ -1,4 +1,4 @@
-"""Groups that nobody will ever make ready, for what is in them: dropped, so that others are asked for in their place."""
+"""Groups that nobody will ever make ready, for what is in them: dropped, and others asked for in their place."""
 
 from hone.store.database import Database, Row, Transaction
 from services.learner.driver.lease import Lease, fenced
@@ -27,7 +27,8 @@ def drop_refused(database: Database, lease: Lease, now: View) -> bool:
 
 def _tell(transaction: Transaction, lease: Lease, group: Row) -> None:
     transaction.run("driver.record_event", tenant_id=lease.tenant_id, run_id=lease.run_id, kind="refused", step=None,
-                    message=f"{group['purpose']} group {group['request_no']} is left out: {group['refused']}", data="{}")
+                    data="{}",
+                    message=f"{group['purpose']} group {group['request_no']} is left out: {group['refused']}")
 
 
 def _bound(transaction: Transaction, lease: Lease, group: Row) -> None:

@@ -105,8 +105,8 @@ class Loop:
 
     def _sample(self) -> int:
         """Have every requested group answered and graded."""
-        groups = self.all("SELECT * FROM groups WHERE run_id = %s AND state = 'requested' AND refused IS NULL ORDER BY id",
-                          self.rows.run_id)
+        groups = self.all("SELECT * FROM groups WHERE run_id = %s AND state = 'requested' AND refused IS NULL "
+                          "ORDER BY id", self.rows.run_id)
         with psycopg.connect(self._owner_url) as connection:
             taken = [group for group in groups if not self._stuck(group)]
             for group in taken:
