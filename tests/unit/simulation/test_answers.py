@@ -26,14 +26,8 @@ json_values: st.SearchStrategy[Any] = st.recursive(
 calls = st.fixed_dictionaries({"tool": st.just("query") | json_values, "arguments": st.fixed_dictionaries(
     {"sql": json_values}) | json_values})
 brackets = st.integers(1, 3000).map(lambda depth: "[" * depth + "]" * depth)
-<<<<<<< HEAD
-nested = brackets.map('{{"tool": "query", "arguments": {{"sql": {}}}}}'.format)
-actions = (calls | json_values).map(json.dumps) | nested | st.text()
-
-=======
 actions = st.text() | (calls | json_values).map(json.dumps) | brackets.map(
     '{{"tool": "query", "arguments": {{"sql": {}}}}}'.format)
->>>>>>> ea65633 (Leave out a group that is refused for good and ask for another task, instead of ending its run)
 tagged = st.fixed_dictionaries({"name": st.just("query") | json_values, "arguments": json_values}).map(
     json.dumps) | brackets.map('{{"name": "query", "arguments": {{"sql": {}}}}}'.format)
 
