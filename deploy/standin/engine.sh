@@ -9,7 +9,7 @@ directory=$2
 export DEBIAN_FRONTEND=noninteractive
 
 start() {
-  mkdir -p "$directory/plugins"
+  mkdir -p "$directory"
   local missing=()
   command -v dockerd > /dev/null || missing+=(docker.io)
   command -v iptables > /dev/null || missing+=(iptables)
@@ -17,7 +17,7 @@ start() {
     apt-get update -qq && apt-get install -qq -y --no-install-recommends "${missing[@]}" > /dev/null
   fi
   cat /proc/sys/net/ipv4/ip_forward > "$directory/ip_forward"
-  iptables-save > "$directory/iptables"
+  filters > "$directory/iptables"
   dockerd --data-root "$directory/data" --exec-root "$directory/exec" --pidfile "$directory/dockerd.pid" \
     --host "unix://$directory/docker.sock" --bip 172.28.0.1/16 > "$directory/dockerd.log" 2>&1 &
   for _ in $(seq 150); do
@@ -28,6 +28,16 @@ start() {
     || { tail -20 "$directory/dockerd.log" >&2; exit 1; }
   plugins
   echo "export DOCKER_HOST=unix://$directory/docker.sock DOCKER_CONFIG=$directory/config"
+}
+
+# What iptables-restore puts back: a table that is not there yet is told as an empty one, or what comes into it stays.
+filters() {
+  local saved
+  saved=$(iptables-save)
+  printf '%s\n' "$saved"
+  grep -qx '\*filter' <<< "$saved" || printf '%s\n' '*filter' ':INPUT ACCEPT' ':FORWARD ACCEPT' ':OUTPUT ACCEPT' COMMIT
+  grep -qx '\*nat' <<< "$saved" \
+    || printf '%s\n' '*nat' ':PREROUTING ACCEPT' ':INPUT ACCEPT' ':OUTPUT ACCEPT' ':POSTROUTING ACCEPT' COMMIT
 }
 
 # Compose and BuildKit as Debian 13 has them: single programs, taken out of their packages without installing those.
@@ -46,12 +56,15 @@ plugins() {
 
 stop() {
   local pid
-  test -f "$directory/dockerd.pid" || exit 0
-  pid=$(cat "$directory/dockerd.pid")
-  kill "$pid"
-  for _ in $(seq 300); do kill -0 "$pid" 2> /dev/null || break; sleep 0.2; done
+  if test -f "$directory/dockerd.pid"; then
+    pid=$(cat "$directory/dockerd.pid")
+    kill "$pid" 2> /dev/null || true
+    for _ in $(seq 300); do kill -0 "$pid" 2> /dev/null || break; sleep 0.2; done
+  fi
+  test -f "$directory/iptables" || return 0
   iptables-restore < "$directory/iptables"
   cat "$directory/ip_forward" > /proc/sys/net/ipv4/ip_forward
+  rm "$directory/iptables" "$directory/ip_forward"
   ip link delete docker0 2> /dev/null || true
 }
 

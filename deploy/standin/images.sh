@@ -45,7 +45,7 @@ torch() {
 }
 
 has hone-standin/python || base
-for name in postgres rabbitmq minio collector; do
+for name in postgres rabbitmq minio collector prometheus; do
   docker build --quiet -t "hone-standin/$name" "$here/$name" > /dev/null
   echo "hone-standin/$name"
 done

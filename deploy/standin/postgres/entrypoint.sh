@@ -1,18 +1,14 @@
 set -eu
-as_postgres="setpriv --reuid=postgres --regid=postgres --init-groups"
-mkdir -p "$PGDATA"
-chown -R postgres:postgres "$PGDATA"
 chmod 700 "$PGDATA"
 if ! test -f "$PGDATA/PG_VERSION"; then
   umask 077
   printf %s "$POSTGRES_PASSWORD" > /tmp/password
-  chown postgres /tmp/password
-  $as_postgres initdb -D "$PGDATA" -U "$POSTGRES_USER" --pwfile=/tmp/password --auth=scram-sha-256 -E UTF8 --locale=C
+  initdb -D "$PGDATA" -U "$POSTGRES_USER" --pwfile=/tmp/password --auth=scram-sha-256 -E UTF8 --locale=C
   rm /tmp/password
   echo "host all all all scram-sha-256" >> "$PGDATA/pg_hba.conf"
   echo "local all all trust" > /tmp/hba && cat "$PGDATA/pg_hba.conf" >> /tmp/hba && cat /tmp/hba > "$PGDATA/pg_hba.conf"
-  $as_postgres pg_ctl -D "$PGDATA" -w -o "-c listen_addresses=''" start
-  $as_postgres createdb -h /var/run/postgresql -U "$POSTGRES_USER" "$POSTGRES_DB"
-  $as_postgres pg_ctl -D "$PGDATA" -w -m fast stop
+  pg_ctl -D "$PGDATA" -w -o "-c listen_addresses=''" start
+  createdb -h /var/run/postgresql -U "$POSTGRES_USER" "$POSTGRES_DB"
+  pg_ctl -D "$PGDATA" -w -m fast stop
 fi
-exec $as_postgres "$@" -c listen_addresses='*'
+exec "$@" -c listen_addresses='*'

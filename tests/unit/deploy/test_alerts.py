@@ -45,6 +45,13 @@ def test_rules_fire_when_they_should(promtool: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_the_deployments_prometheus_reads_its_configuration(promtool: str) -> None:
+    done = subprocess.run([promtool, "check", "config", "prometheus.yml"], cwd=DEPLOY, capture_output=True, text=True,
+                          check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{len(RULES)} rules found" in done.stdout
+
+
 def test_every_rule_is_tested_firing() -> None:
     fired = {case["alertname"] for test in TESTS for case in test["alert_rule_test"] if case["exp_alerts"]}
     assert fired == {rule["alert"] for rule in RULES}
