@@ -104,7 +104,8 @@ def _copied(connection: psycopg.Connection[Any], crew: Crew[Job], with_journal: 
 
 
 def _newest_run(connection: psycopg.Connection[Any]) -> str:
-    rows = connection.execute(statement("gateway.runs"), {"state": None, "like": None, "after": None, "limit": 1})
+    asked = {"state": None, "like": None, "base": None, "search": None, "after": None, "limit": 1}
+    rows = connection.execute(statement("gateway.runs"), asked)
     [row] = rows.fetchall()
     return str(row["id"])
 

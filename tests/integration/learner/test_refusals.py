@@ -15,7 +15,7 @@ WHY = "inference refuses: INVALID_ARGUMENT: requests.prompt_ids: found 600 ids, 
 def loop(postgres_url: str, postgres_owner_url: str, tmp_path: Path) -> Any:
     def made(refuses: Any, steps: int = 3, **spec: Any) -> Loop:
         return Loop(postgres_url, postgres_owner_url, tmp_path, lambda _, index: ("1", float(index % 2), "ok"),
-                    refuses, steps=steps, seed=5, batch={"prompts": PROMPTS, "samples": 2}, **spec)
+                    refuses=refuses, steps=steps, seed=5, batch={"prompts": PROMPTS, "samples": 2}, **spec)
     return made
 
 
