@@ -16,9 +16,9 @@ from services.console.run_header import RunHeader
 from services.console.view import View, html
 
 _EVENTS, _MANY_EVENTS = 12, 500
-_TONES = {"failed": "bad", "alarm": "bad", "expired": "warn", "refused": "warn", "mostly_duplicates": "warn",
-          "cancelled": "off", "succeeded": "good", "evaluated": "good", "desired": "wait", "created": "off",
-          "step": "busy"}
+_TONES = {"failed": "bad", "alarm": "bad", "expired": "warn", "refused": "warn", "bad_rows": "warn",
+          "mostly_duplicates": "warn", "cancelled": "off", "succeeded": "good", "evaluated": "good",
+          "desired": "wait", "created": "off", "step": "busy"}
 
 
 async def show(view: View, request: Request) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from hone.store.database import Database
 from tests.integration.learner.loop import Loop, Row
 
 PROMPTS = 4
@@ -53,3 +54,11 @@ def test_a_step_does_not_ask_for_other_groups_without_end(loop: Any) -> None:
     one = loop(lambda group: WHY if group["request_no"] >= PROMPTS else "")
     with pytest.raises(ValueError, match=f"more than 40 groups were refused for step 2; train group .*{WHY[:30]}"):
         one.go()
+
+
+def test_bad_rows_of_a_dataset_are_told_once_whichever_driver_reads_them(loop: Any, postgres_url: str) -> None:
+    one, database = loop(odd), Database(postgres_url)
+    for message in ("row 2", "row 2", "row 3"):
+        database.run("driver.record_bad_rows", tenant_id=one.rows.tenant_id, run_id=one.rows.run_id, message=message)
+    database.close()
+    assert events(one, "bad_rows") == ["row 2", "row 3"]

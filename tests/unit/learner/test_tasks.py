@@ -28,6 +28,7 @@ class Shelf:
     """A database that knows nothing but where a tenant's datasets are."""
 
     def __init__(self, store: Objects, datasets: dict[str, list[Row]]) -> None:
+        self.told: list[str] = []
         self._entries = {name: manifests.put_file(store, f"{name}/rows.jsonl", _lines(rows))
                          for name, rows in datasets.items()}
 
@@ -35,7 +36,14 @@ class Shelf:
     def transaction(self) -> Iterator["Shelf"]:
         yield self
 
-    def one(self, statement: str, tenant_id: str, name: str) -> Row | None:
+    def run(self, statement: str, tenant_id: str, run_id: str, message: str) -> int:
+        assert (statement, tenant_id, run_id) == ("driver.record_bad_rows", "ten_1", "run_1")
+        self.told.append(message)
+        return 1
+
+    def one(self, statement: str, tenant_id: str = "ten_1", name: str = "", **_: Any) -> Row | None:
+        if statement == "driver.fence":
+            return {}
         assert (statement, tenant_id) == ("driver.dataset_artifact", "ten_1")
         return {"manifest": {"files": {"rows.jsonl": self._entries[name]}}} if name in self._entries else None
 
@@ -56,12 +64,12 @@ class Scene:
 
     def __init__(self, home: Path, **datasets: list[Row]) -> None:
         self._store = objects.connect(f"file://{home}")
-        self._shelf, self.simulation = Shelf(self._store, datasets), Simulation()
+        self.shelf, self.simulation = Shelf(self._store, datasets), Simulation()
 
     def tasks(self, **spec: Any) -> Tasks:
         raw = {"name": "x", "model": {"base": "b"}, "steps": 1, "task": {"dataset": "rows"}, "seed": 3, **spec}
         lease = Lease("run_1", "ten_1", "mdl_1", 1, resolve(raw))
-        return Tasks(cast(Database, self._shelf), self._store, cast(Peers, self.simulation), lease)
+        return Tasks(cast(Database, self.shelf), self._store, cast(Peers, self.simulation), lease)
 
 
 @pytest.fixture
@@ -180,3 +188,24 @@ def test_an_absent_dataset_is_named(scene: Scene) -> None:
 def test_a_row_may_hold_what_other_readers_take_for_the_end_of_a_line(tmp_path: Path) -> None:
     row = {"prompt": "a\u2028b\x85c", "answer": "1"}
     assert Scene(tmp_path, rows=[row]).tasks(eval=None).train_rows(0, 1) == [row]
+
+
+DATABASE = {"prompt": "how many?", "database": "CREATE TABLE t (a);", "answer": "0"}
+
+
+def test_rows_that_are_no_tasks_are_left_out_and_named(tmp_path: Path) -> None:
+    good = [{**DATABASE, "prompt": f"how many of {place}?"} for place in range(3)]
+    bad: list[Row] = [{**DATABASE, "answer": ""}, {**DATABASE, "answer": 3}, {**DATABASE, "database": None}]
+    scene = Scene(tmp_path, rows=[good[0], *bad, *good[1:]])
+    tasks = scene.tasks(task={"environment": "sqlite", "dataset": "rows"}, eval=None)
+    assert sorted(_prompts(tasks.train(0, 3))) == [row["prompt"] for row in good]
+    assert scene.shelf.told == [
+        "dataset 'rows': 3 of 6 rows are left out: row 2: item.answer: found '', expected a text that is not empty; "
+        "row 3: item.answer: found 3, expected a text that is not empty; "
+        "row 4: item.database: found None, expected a text that is not empty"]
+
+
+def test_a_dataset_of_which_no_row_is_a_task_is_named_with_the_first(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, rows=[{**DATABASE, "answer": 3}])
+    with pytest.raises(NoTasks, match=r"has 1 rows and none is a task of sqlite: row 1: item.answer: found 3"):
+        scene.tasks(task={"environment": "sqlite", "dataset": "rows"}, eval=None).train(0, 1)

@@ -262,6 +262,11 @@ ON CONFLICT (run_id, name, step) DO NOTHING
 INSERT INTO events (tenant_id, run_id, kind, step, message, data)
 VALUES (%(tenant_id)s, %(run_id)s, %(kind)s, %(step)s, %(message)s, %(data)s)
 
+-- name: record_bad_rows
+INSERT INTO events (tenant_id, run_id, kind, message)
+SELECT %(tenant_id)s, %(run_id)s, 'bad_rows', %(message)s
+WHERE NOT EXISTS (SELECT FROM events WHERE run_id = %(run_id)s AND kind = 'bad_rows' AND message = %(message)s)
+
 -- name: say_waiting
 UPDATE runs SET waiting_for = %(waiting_for)s
 WHERE id = %(run_id)s AND lease_epoch = %(epoch)s AND waiting_for IS DISTINCT FROM %(waiting_for)s
