@@ -21,6 +21,7 @@ from services.learner.driver.lease import LeaseLost
 from services.learner.driver.orphans import Orphans
 from services.learner.driver.peers import Peers
 from services.learner.driver.run import Run
+from services.learner.driver.silent import forget_silent
 
 log = logging.getLogger(__name__)
 
@@ -113,6 +114,7 @@ class Driver:
     def _collect_orphans(self) -> None:
         while not self._stop.wait(self._settings.orphan_sweep_s):
             self._survive(self._orphans.sweep)
+            self._survive(partial(forget_silent, self._database))
 
     def _keep_leases(self) -> None:
         while not self._stop.wait(self._settings.lease_s / 3):

@@ -292,3 +292,10 @@ SELECT pg_notify(%(channel)s, %(payload)s)
 
 -- name: model_of
 SELECT id FROM models WHERE id = %(model_id)s AND tenant_id = %(tenant_id)s
+
+-- name: forget_silent
+WITH engine AS (
+    DELETE FROM engines WHERE heartbeat_at < now() - make_interval(secs => %(silent_s)s) RETURNING id),
+worker AS (
+    DELETE FROM workers WHERE heartbeat_at < now() - make_interval(secs => %(silent_s)s) RETURNING id, kind)
+SELECT 'engine' AS kind, id FROM engine UNION ALL SELECT kind, id FROM worker ORDER BY kind, id

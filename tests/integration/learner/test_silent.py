@@ -1,0 +1,35 @@
+"""Engines and workers that were killed are forgotten in the end; who was heard of lately stays."""
+
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+from hone.store.database import Database
+from services.learner.driver.silent import FORGET_S, forget_silent
+
+HEARD = "now() - make_interval(secs => %s)"
+
+
+@pytest.fixture
+def told(postgres_url: str, postgres_owner_url: str) -> Iterator[Database]:
+    with psycopg.connect(postgres_owner_url) as connection:
+        for name, age_s in (("killed", FORGET_S + 60), ("frozen", FORGET_S - 60), ("well", 0)):
+            connection.execute(
+                "INSERT INTO engines (id, address, kind, build, heartbeat_at) VALUES (%s, 'nowhere', 'native', '{}', "
+                f"{HEARD})", (f"silent-{name}", age_s))
+            connection.execute(f"INSERT INTO workers (id, kind, heartbeat_at) VALUES (%s, 'rollout', {HEARD})",
+                               (f"silent-{name}", age_s))
+    database = Database(postgres_url)
+    yield database
+    database.close()
+
+
+def test_who_is_silent_for_an_hour_is_forgotten(told: Database, caplog: pytest.LogCaptureFixture) -> None:
+    assert forget_silent(told) == 2
+    for statement in ("gateway.engines", "workers.all"):
+        left = [row["id"] for row in told.all(statement) if row["id"].startswith("silent-")]
+        assert left == ["silent-frozen", "silent-well"]
+    assert "engine silent-killed has been silent for more than 60 minutes" in caplog.text
+    assert forget_silent(told) == 0
+
