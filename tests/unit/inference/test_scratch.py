@@ -1,0 +1,56 @@
+"""Directories of processes that were killed are cleared away; those of living ones are not."""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from services.inference.vllm import scratch
+from services.inference.vllm.scratch import Scratch
+
+_HOLD = """
+import time
+from services.inference.vllm.scratch import Scratch
+held = Scratch()
+(held.path / "base").write_text("weights")
+print(held.path, flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setattr(scratch, "_YOUNG_S", -1.0)
+    return tmp_path
+
+
+@pytest.mark.usefixtures("temporary")
+def test_a_killed_process_leaves_nothing_and_a_living_one_keeps_its_own() -> None:
+    with subprocess.Popen([sys.executable, "-c", _HOLD], stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None
+        left = Path(other.stdout.readline().strip())
+        scratch.sweep()
+        assert (left / "base").exists(), "it lives"
+        other.send_signal(signal.SIGKILL)
+    scratch.sweep()
+    assert not left.exists()
+
+
+@pytest.mark.usefixtures("temporary")
+def test_a_directory_just_made_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scratch, "_YOUNG_S", 60.0)
+    young = Path(tempfile.mkdtemp(prefix="hone-vllm-"))
+    scratch.sweep()
+    assert young.exists()
+
+
+def test_one_that_is_removed_is_gone(temporary: Path) -> None:
+    held = Scratch()
+    held.remove()
+    assert os.listdir(temporary) == []
