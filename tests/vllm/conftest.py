@@ -4,6 +4,3 @@ from services.inference.vllm import options
 
 options.prepare_process()
 
-from services.inference.vllm import transfer
-
-transfer.register()

@@ -1,10 +1,11 @@
 """What the engine does between requests: versions of tokens, caches under new weights, pauses, stops, adapters."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
 
 import pytest
+from vllm.lora.request import LoRARequest
 from vllm.outputs import RequestOutput
 
 from hone.models import probe
@@ -15,11 +16,23 @@ from services.inference.engines import Source
 from services.inference.requests import Completion, FinishReason, KvOnUpdate
 from services.inference.scoring import Item
 from services.inference.takeover import Action
-from services.inference.vllm import scoring, transfer
+from services.inference.vllm import scoring
 from services.inference.vllm.core import Core
 from services.inference.vllm.engine import Engine
 from services.inference.vllm.kind import Kind
-from tests.vllm.engines import SETTINGS, adapted, checkpoint, drain, merged, offered, policy, request, serving, version
+from tests.vllm.engines import (
+    SETTINGS,
+    adapted,
+    adapter_files,
+    checkpoint,
+    drain,
+    merged,
+    offered,
+    policy,
+    request,
+    serving,
+    version,
+)
 
 PROMPT = [23, 9, 6, 13]
 
@@ -107,6 +120,7 @@ def test_a_pause_holds_and_what_goes_on_loses_nothing(engine: Engine) -> None:
 
 def test_an_engine_that_rests_is_woken_by_the_next_request_and_by_new_weights(engine: Engine) -> None:
     core = engine._core
+    core.sleeps = True  # as HONE_VLLM_SLEEP_S has it
     engine.rest()
     assert core._llm is not None
     assert core._llm.is_sleeping()
@@ -174,8 +188,7 @@ def test_what_the_core_still_says_of_a_sequence_that_ended_is_dropped(engine: En
     assert (made.finish_reason, len(made.ids)) == (FinishReason.ABORT, 1)
 
 
-def test_an_adapter_of_a_larger_rank_than_the_engine_takes_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transfer, "register", lambda: None)  # done already, and only once a process
+def test_an_adapter_of_a_larger_rank_than_the_engine_takes_is_refused_by_name() -> None:
     form = adapted("a0", "a", 0)
     source = Source("a0", "a", form.checkpoint, form.adapter, form.base, form.tokenizer, form.probe)
     assert Kind(SETTINGS).prepared(source).id == "a0"
@@ -243,3 +256,34 @@ def test_an_adapter_that_is_not_taken_over_costs_a_new_core_and_its_neighbour_no
         assert max(differences(made, merged(1))) < 1e-4
     first.close()
     second.close()
+
+
+def test_a_neighbour_of_a_core_built_anew_answers_its_probe_before_it_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    core = Core(SETTINGS, True)
+    first, second = serving(adapted("a0", "a", 0), core), serving(adapted("b0", "b", 1), core)
+    second.submit(request("other", PROMPT, 1, max_tokens=8))
+    first.rebuild(adapted("a0", "a", 0))
+    lost, adapt = [True], Core.adapt
+
+    def losing(self: Core, name: str, files: Mapping[str, bytes]) -> LoRARequest:
+        return adapt(self, name, adapter_files(2) if lost and lost.pop() else files)  # another's numbers, once
+
+    monkeypatch.setattr(Core, "adapt", losing)
+    [made] = drain(second)["other"]
+    assert not lost
+    assert max(differences(made, merged(1))) < 1e-4
+    first.close()
+    second.close()
+
+
+def test_the_first_core_of_a_process_sleeps_and_no_other() -> None:
+    kind = Kind(SETTINGS.model_copy(update={"vllm_sleep_s": 1.0}))
+    versions = [version("v0", 0), replace(version("w0", 1), model_id="n")]
+    engines = [kind.engine(of, of.checkpoint.architecture) for of in versions]
+    assert [engine._core.sleeps for engine in engines] == [True, False]
+    for engine in engines:
+        engine.close()
+
+
+def test_nothing_of_a_base_stays_on_the_disk(engine: Engine) -> None:
+    assert list(engine._core._scratch.path.iterdir()) == []

@@ -21,14 +21,15 @@ class VllmSettings(BaseSettings):
         True, description="Run operators one by one; false compiles first, which takes half a minute and is about an "
         "eighth faster.")
     vllm_weight_transfer: Literal["shm", "ipc", "nccl"] = Field(
-        "shm", description="How new weights reach the engine's workers: shared memory, CUDA IPC or NCCL.")
+        "shm", description="How new weights reach the engine's workers: shared memory; CUDA IPC, or the tensors "
+        "themselves where the one worker is the engine's process; NCCL, from one GPU more than there are workers.")
     vllm_tensor_parallel: int = Field(
         1, ge=1, description="GPUs that one model is cut across.")
     vllm_memory_share: float = Field(
         0.9, gt=0, le=1, description="Share of a GPU's memory that vLLM may take; on a CPU vllm_cache_mb says it.")
     vllm_sleep_s: float | None = Field(
-        None, gt=0, description="Seconds without a request after which a model on a GPU sleeps, its weights in host "
-        "memory, until the next one; never without it.")
+        None, gt=0, description="Seconds without a request after which the first model of a process sleeps, its "
+        "weights in host memory instead of the GPU's, until the next one; never without it.")
     vllm_adapters: int = Field(
         4, ge=1, description="Adapters of one base that vLLM computes with in one step.")
     vllm_adapter_rank: Literal[8, 16, 32, 64, 128, 256] = Field(

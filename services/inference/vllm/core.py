@@ -7,10 +7,8 @@ engine is built anew gets everything asked back, to ask again with what was made
 import gc
 import itertools
 import shutil
-import tempfile
 from collections.abc import Callable, Mapping
 from functools import partial
-from pathlib import Path
 from typing import Any, Protocol
 
 from torch import Tensor
@@ -27,7 +25,9 @@ from hone.models.checkpoint import Checkpoint
 from hone.rpc.errors import Refused
 from hone.spec.settings import Settings
 from services.inference.vllm.options import arguments
-from services.inference.vllm.transfer import Sender
+from services.inference.vllm.scratch import Scratch
+from services.inference.vllm.transfer import sender
+from services.inference.vllm.transfer.sender import Sender
 
 Told = Callable[[RequestOutput], None]
 
@@ -36,15 +36,17 @@ class Asker(Protocol):
     """A model on a core."""
 
     def asked_in_vain(self) -> None:
-        """Whatever is asked of the core is gone."""
+        """Whatever is asked of the core is gone, and its adapter too."""
 
 
 class Core:
     """The engine below one model, or below the adapters of one base."""
 
-    def __init__(self, settings: Settings, adapters: bool) -> None:
+    def __init__(self, settings: Settings, adapters: bool, sleeps: bool = True) -> None:
+        """Be ready to build; one of a process may sleep, if the settings say so: vLLM has one allocator that can."""
         self._settings, self._adapters = settings, adapters
-        self._directory = Path(tempfile.mkdtemp(prefix="hone-vllm-"))
+        self.sleeps = sleeps and settings.vllm_sleep_s is not None
+        self._scratch = Scratch()
         self._llm: LLMEngine | None = None
         self._sender: Sender | None = None
         self._told: dict[str, Told] = {}
@@ -66,20 +68,20 @@ class Core:
         return self._llm
 
     def build(self, checkpoint: Checkpoint) -> None:
-        """Make the engine anew from a base; adapters come back, what was asked does not."""
+        """Make the engine anew from a base; each asker puts its adapter beside it again."""
         self._forget()
-        base = self._directory / "base"
-        shutil.rmtree(base, ignore_errors=True)
-        checkpoint.write(base)
-        self._llm = LLMEngine.from_engine_args(EngineArgs(
-            **arguments(self._settings, base, self._adapters),
-            weight_transfer_config=WeightTransferConfig(backend=self._settings.vllm_weight_transfer)))
-        for lora in self._loras.values():
-            self._llm.add_lora(lora)
+        base = self._scratch.path / "base"
+        try:
+            checkpoint.write(base)
+            self._llm = LLMEngine.from_engine_args(EngineArgs(
+                **arguments(self._settings, base, self._adapters, self.sleeps),
+                weight_transfer_config=WeightTransferConfig(backend=sender.route(self._settings).backend)))
+        finally:
+            shutil.rmtree(base, ignore_errors=True)  # read once; what could not be written is told as it is raised
 
     def update(self, tensors: Mapping[str, Tensor]) -> None:
         """Put a base's new weights in place of the old ones. Raises what vLLM raises."""
-        self._sender = self._sender or Sender(self.llm, self._settings.vllm_weight_transfer)
+        self._sender = self._sender or Sender(self.llm, self._settings)
         self._sender.send(tensors)
         self.forget_prefixes()
 
@@ -92,7 +94,7 @@ class Core:
         """Load an adapter, in place of the one of the same name. Raises what vLLM raises."""
         known = self._loras.get(name)
         number = known.lora_int_id if known else next(self._numbers)
-        folder = self._directory / f"adapter-{number}"
+        folder = self._scratch.path / f"adapter-{number}"
         folder.mkdir(exist_ok=True)
         for file in (adapter.WEIGHTS, adapter.CONFIG):
             (folder / file).write_bytes(files[file])
@@ -150,7 +152,7 @@ class Core:
 
     def rest(self) -> None:
         """Let an idle engine's weights go to host memory and its caches go, on a GPU; on a CPU vLLM ignores it."""
-        if self._llm is not None and not self._told and not self._llm.is_sleeping():
+        if self._llm is not None and self.sleeps and not self._told and not self._llm.is_sleeping():
             self._llm.sleep(level=1)
 
     def leave(self, asker: Asker, name: str) -> None:
@@ -161,7 +163,7 @@ class Core:
             self._llm.remove_lora(lora.lora_int_id)
         if not self.askers:
             self._forget()
-            shutil.rmtree(self._directory)
+            self._scratch.remove()
 
     def _forget(self) -> None:
         self._told.clear()
@@ -169,6 +171,8 @@ class Core:
             asker.asked_in_vain()
         if self._llm is not None:
             _end(self._llm)
+        if self._sender is not None:
+            self._sender.close()
         self._llm = self._sender = None
 
 

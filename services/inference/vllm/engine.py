@@ -68,6 +68,7 @@ class Engine:
         self._next: Version | None = None
         self._salt, self._salts = "", itertools.count(1)
         self._unproven: list[tuple[Sequence, RequestOutput]] | None = None  # made while a version answers its probe
+        self._core_is_new = False  # built since this engine's version answered its probe
         core.askers.append(self)
 
     @property
@@ -120,6 +121,7 @@ class Engine:
 
         Raises Refused for a large vocabulary.
         """
+        self._prove_anew()
         asked = scoring.questions(items, self.architecture.vocab_size)
         answers = self._core.answers(asked, self._salt, self._lora)
         return scoring.scores(items, answers, self.architecture.vocab_size, temperature, top_k)
@@ -129,6 +131,7 @@ class Engine:
         if self._next is not None and self._swap_due:
             self._swap(self._next)
         if self._sequences and not self._paused:
+            self._prove_anew()
             if self.running:
                 reach("generate.mid")
             self._ask()
@@ -150,6 +153,7 @@ class Engine:
             verdict = take_over(self, version, self._served)
         finally:
             made, self._unproven = self._unproven, None
+        self._core_is_new = False
         if verdict.served:
             self._served, self.version_id = version, version.id
             self._stops = TextStops(version.tokenizer)
@@ -186,9 +190,15 @@ class Engine:
         return scoring.gap(fitting, self._core.answers(scoring.probing(fitting), self._salt, self._lora))
 
     def asked_in_vain(self) -> None:
-        """The core is built anew: what it was asked is gone."""
+        """The core is built anew: what it was asked is gone, and what it answers now is not known."""
+        self._core_is_new = True
         for sequence in self._sequences:
             sequence.key = ""
+
+    def _prove_anew(self) -> None:
+        """Have the version served answer its probe again after another engine had their core built anew."""
+        if self._core_is_new and self._served is not None:
+            self.take(self._served)
 
     @property
     def _swap_due(self) -> bool:

@@ -11,15 +11,15 @@ from hone.spec.settings import Settings
 from services.inference import finite
 from services.inference.engines import Source
 from services.inference.takeover import Tolerance
-from services.inference.vllm import options
+from services.inference.vllm import options, scratch
 
 options.prepare_process()  # vLLM reads its switches as it is imported
 
 import vllm
 
-from services.inference.vllm import transfer
 from services.inference.vllm.core import Core
 from services.inference.vllm.engine import Engine, Version
+from services.inference.vllm.transfer import sender
 
 
 class Kind:
@@ -29,10 +29,12 @@ class Kind:
     least_temperature = 1e-2  # it takes what is lower for this, and says so in its log alone
 
     def __init__(self, settings: Settings) -> None:
+        """Be ready to make engines. Raises Invalid where the settings ask for GPUs that are not there."""
+        sender.check(settings, torch.cuda.device_count())
+        scratch.sweep()
         torch.set_num_threads(settings.engine_threads)
-        transfer.register()
         self._settings = settings
-        self._bases: dict[str, Core] = {}
+        self._cores: dict[str, Core] = {}  # by the base that adapters share, or by the model
         self._tolerance = Tolerance.of_arithmetic(settings)
 
     def build(self) -> dict[str, str]:
@@ -56,12 +58,16 @@ class Kind:
         """Nothing is measured beforehand."""
 
     def engine(self, version: Version, architecture: Architecture) -> Engine:
-        core = Core(self._settings, False) if version.adapter is None else self._shared(version)
+        core = self._core(version)
         made = Engine(architecture, core, version.model_id, self._settings.engine_max_tokens, self._tolerance)
         made.verdicts.append(made.take(version))
         return made
 
-    def _shared(self, version: Version) -> Core:
-        """Return the core of an adapter's base; those whose last adapter went are forgotten."""
-        self._bases = {base: core for base, core in self._bases.items() if core.askers}
-        return self._bases.setdefault(version.base, Core(self._settings, True))
+    def _core(self, version: Version) -> Core:
+        """Return the core of an adapter's base, or a model's own; those that the last model left are forgotten."""
+        self._cores = {name: core for name, core in self._cores.items() if core.askers}
+        name, adapters = (version.base, True) if version.adapter is not None else (version.model_id, False)
+        if name not in self._cores:
+            sleeps = not any(core.sleeps for core in self._cores.values())
+            self._cores[name] = Core(self._settings, adapters, sleeps)
+        return self._cores[name]

@@ -17,6 +17,7 @@ _SWITCHES = {
     "VLLM_CPU_OMP_THREADS_BIND": "nobind", "VLLM_CONFIGURE_LOGGING": "0", "VLLM_NO_USAGE_STATS": "1",
     "HF_HUB_OFFLINE": "1",
 }
+EXTENSION = "services.inference.vllm.transfer.sender.Extension"
 _ADAPTED = list(get_args(Projection))
 """What our adapters may be beside. Not the output projection: under its wrapper a CPU cannot score prompts."""
 
@@ -45,7 +46,7 @@ def _hide_from_vllm(library: Any) -> None:
     library.__getattr__ = function
 
 
-def arguments(settings: Settings, directory: Path, adapters: bool) -> dict[str, Any]:
+def arguments(settings: Settings, directory: Path, adapters: bool, sleeps: bool) -> dict[str, Any]:
     """Return the keyword arguments of vLLM's EngineArgs for the model in `directory`."""
     given: dict[str, Any] = {
         "model": str(directory), "skip_tokenizer_init": True, "dtype": settings.engine_dtype, "seed": 0,
@@ -55,9 +56,9 @@ def arguments(settings: Settings, directory: Path, adapters: bool) -> dict[str, 
         "logprobs_mode": "processed_logprobs", "max_logprobs": -1, "disable_log_stats": True,
         "async_scheduling": False,  # a token's version is that of the step which returns it
         "generation_config": "vllm",  # no sampling defaults from the model's files
-        "tensor_parallel_size": settings.vllm_tensor_parallel,
+        "tensor_parallel_size": settings.vllm_tensor_parallel, "worker_extension_cls": EXTENSION,
     }
-    return given | _memory(settings) | (_adapting(settings) if adapters else {})
+    return given | _memory(settings, sleeps) | (_adapting(settings) if adapters else {})
 
 
 def _adapting(settings: Settings) -> dict[str, Any]:
@@ -65,9 +66,8 @@ def _adapting(settings: Settings) -> dict[str, Any]:
             "lora_target_modules": _ADAPTED}
 
 
-def _memory(settings: Settings) -> dict[str, Any]:
+def _memory(settings: Settings, sleeps: bool) -> dict[str, Any]:
     from vllm.platforms import current_platform
     if current_platform.is_cpu():
         return {"kv_cache_memory_bytes": settings.vllm_cache_mb * MIB}
-    return {"gpu_memory_utilization": settings.vllm_memory_share,
-            "enable_sleep_mode": settings.vllm_sleep_s is not None}
+    return {"gpu_memory_utilization": settings.vllm_memory_share, "enable_sleep_mode": sleeps}

@@ -1,0 +1,143 @@
+"""New weights into a live engine, by vLLM's own weight-transfer interface.
+
+    route(settings)                         the way they take: what was chosen, or what it comes to with one worker
+    sender = Sender(llm, settings)
+    sender.send(tensors)                    start, update, finish, on every worker
+"""
+
+import socket
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from vllm.distributed.weight_transfer.base import ParamMeta, TrainerInitInfo, WeightSource
+from vllm.distributed.weight_transfer.factory import WeightTransferEngineFactory, WeightTransferTrainerFactory
+from vllm.distributed.weight_transfer.nccl_engine import NCCLTrainerInitInfo
+from vllm.v1.engine.llm_engine import LLMEngine
+
+from hone.spec.problems import Invalid, Problem
+from hone.spec.settings import Settings
+from services.inference.vllm.transfer import handles, in_process, shared_memory
+
+_NCCL = "nccl"
+
+
+class Extension:
+    """What vLLM adds to each of its workers: by importing it a worker's process comes to know our backends."""
+
+
+@dataclass(frozen=True)
+class Route:
+    """A way from this process to the workers."""
+
+    backend: str
+    """vLLM's name of the workers' side."""
+    info: Callable[[int], TrainerInitInfo]
+    """Gives what the sender's side is made from, for so many workers."""
+
+
+ROUTES = {
+    "shm": Route(shared_memory.BACKEND, lambda _: shared_memory.SenderInfo(rank=0)),
+    "in_process": Route(in_process.BACKEND, lambda _: in_process.SenderInfo(rank=0)),
+    "ipc": Route(handles.BACKEND, lambda workers: handles.SenderInfo(rank=0, devices=list(range(workers)))),
+    "nccl": Route(_NCCL, lambda workers: _broadcast(1 + workers)),
+}
+
+
+def route(settings: Settings) -> Route:
+    """Return the way that the settings choose. A lone worker is this process, which opens no handle of its own."""
+    chosen = settings.vllm_weight_transfer
+    return ROUTES["in_process" if chosen == "ipc" and settings.vllm_tensor_parallel == 1 else chosen]
+
+
+def check(settings: Settings, gpus: int) -> None:
+    """Raise Invalid where the settings choose a way that a machine of so many GPUs does not have."""
+    chosen, workers = settings.vllm_weight_transfer, settings.vllm_tensor_parallel
+    needed = {"ipc": workers if workers > 1 else 0, _NCCL: workers + 1}.get(chosen, 0)
+    if gpus < needed:
+        raise Invalid([Problem("HONE_VLLM_WEIGHT_TRANSFER", f"{chosen} where {gpus} GPUs are visible",
+                               f"at least {needed} for {workers} workers, or shm")])
+
+
+class Weights(WeightSource):
+    """A version's tensors, as whatever sends them asks for them; `tensors` are replaced before each update."""
+
+    def __init__(self, device: torch.device) -> None:
+        self.tensors: Mapping[str, Tensor] = {}
+        self._device = device
+
+    def metadata(self) -> list[ParamMeta]:
+        return [ParamMeta(name, tensor.dtype, tuple(tensor.shape)) for name, tensor in self.tensors.items()]
+
+    def __iter__(self) -> Iterator[tuple[str, Tensor]]:
+        for name, tensor in self.tensors.items():
+            yield name, tensor.to(self._device)
+
+
+class Workers:
+    """Hands each step of an update to every worker of an engine."""
+
+    def __init__(self, llm: LLMEngine) -> None:
+        self._llm = llm
+
+    def init_weight_transfer_engine(self, init_info: dict[str, Any]) -> None:
+        self._llm.collective_rpc("init_weight_transfer_engine", args=(init_info,))
+
+    def start_weight_update(self) -> None:
+        self._llm.collective_rpc("start_weight_update")
+
+    def update_weights(self, update_info: Any) -> None:
+        self._llm.collective_rpc("update_weights", args=(update_info,))
+
+    def finish_weight_update(self, weight_version: str | None = None) -> None:
+        self._llm.collective_rpc("finish_weight_update")
+
+
+class Sender:
+    """Updates one engine's weights in place."""
+
+    def __init__(self, llm: LLMEngine, settings: Settings) -> None:
+        """Agree with the workers on what the way needs. Raises what vLLM raises."""
+        workers = settings.vllm_tensor_parallel
+        self._gpu = workers if settings.vllm_weight_transfer == _NCCL else None
+        self._source = Weights(torch.device("cpu") if self._gpu is None else torch.device("cuda", self._gpu))
+        with self._own_gpu():
+            self._engine = WeightTransferTrainerFactory.trainer_init(
+                route(settings).info(workers), client=Workers(llm), source=self._source)
+
+    def send(self, tensors: Mapping[str, Tensor]) -> None:
+        """Update every worker's weights. Raises what vLLM raises; the weights are then of no use."""
+        self._source.tensors = tensors
+        try:
+            with self._own_gpu():
+                self._engine.send_weights()
+        finally:
+            self._source.tensors = {}
+
+    def close(self) -> None:
+        """Give back what was agreed on with workers that are no more."""
+        self._engine.shutdown()
+
+    def _own_gpu(self) -> AbstractContextManager[object]:
+        """Be on the GPU after the workers', from which NCCL sends: it takes one rank a GPU."""
+        return nullcontext() if self._gpu is None else torch.cuda.device(self._gpu)
+
+
+def _broadcast(ranks: int) -> TrainerInitInfo:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    return NCCLTrainerInitInfo(rank=0, master_address="127.0.0.1", master_port=port, world_size=ranks)
+
+
+def _register() -> None:
+    for backend in (shared_memory, in_process):
+        WeightTransferEngineFactory.register_engine(backend.BACKEND, backend.Receiver)
+        WeightTransferTrainerFactory.register_engine(backend.BACKEND, backend.Sender)
+    WeightTransferTrainerFactory.register_engine(handles.SenderInfo.backend, handles.Sender)
+
+
+_register()  # as it is imported, once a process: vLLM's workers import it by the name of its extension
