@@ -107,10 +107,18 @@ def _summary(sample: Trajectory, texts: TrajectoryTokens) -> Markup:
     masked = "masked: our own fault" if sample.score is None else f"{sample.harness}, ended {sample.ended}"
     return parts.figures(
         parts.figure("Score", score(sample.score), masked),
-        parts.figure("Advantage", "–" if texts.advantage is None else f"{texts.advantage:+.3f}", texts.advantage_note),
+        parts.figure("Advantage", _advantage(texts), texts.advantage_note),
         parts.figure("Purpose", sample.purpose, f"step {sample.step}, request {sample.request_no}"),
         parts.figure("Calls", len(sample.calls), "1 step" if len(sample.steps) == 1 else f"{len(sample.steps)} steps"),
         parts.figure("Tokens", formats.count(sample.completion_tokens), f"after {sample.prompt_tokens} of the prompt"))
+
+
+def _advantage(texts: TrajectoryTokens) -> str:
+    """Return the advantage of a sample's tokens: one number, or from where to where."""
+    found = [one for call in texts.calls for one in call.advantages if one is not None]
+    if not found:
+        return formats.ABSENT
+    return f"{found[0]:+.3f}" if texts.advantage is not None else f"{min(found):+.3f} to {max(found):+.3f}"
 
 
 def _rewards(sample: Trajectory) -> Markup:

@@ -60,7 +60,7 @@ def calls(sample: Trajectory, texts: TrajectoryTokens) -> list[Turn]:
         last = found[-1] if found else None
         found.append(Turn(
             call, own, [step for step in sample.steps if step["call"] == call["index"]],
-            _tokens(call, own, texts.advantage),
+            _tokens(call, own),
             None if last is None else [*last.call["prompt_ids"], *last.call["completion_ids"]],
             [] if last is None else [*last.texts.prompt, *last.texts.completion]))
     return found
@@ -71,13 +71,14 @@ def _ids(call: dict[str, Any]) -> CallTokens:
                       completion=[f"#{one} " for one in call["completion_ids"]])
 
 
-def _tokens(call: dict[str, Any], texts: CallTokens, advantage: float | None) -> list[Token]:
+def _tokens(call: dict[str, Any], texts: CallTokens) -> list[Token]:
     unknown = [None] * len(call["completion_ids"])
     logps: Sequence[float | None] = call["logp_sample"] or unknown
     taught: Sequence[float | None] = teachers(call) or unknown
+    weighed: Sequence[float | None] = texts.advantages or unknown
     return [Token(id, text, logp, trained, advantage, word, _around(call, place))
-            for place, (id, text, logp, trained, word) in enumerate(zip(
-                call["completion_ids"], texts.completion, logps, call["train_mask"], taught, strict=True))]
+            for place, (id, text, logp, trained, advantage, word) in enumerate(zip(
+                call["completion_ids"], texts.completion, logps, call["train_mask"], weighed, taught, strict=True))]
 
 
 def _around(call: dict[str, Any], place: int) -> tuple[str, ...]:

@@ -33,6 +33,10 @@ class Params(BaseModel):
         """
         return frozenset()
 
+    def remembers(self) -> bool:
+        """Tell whether what the method returns depends on the state that it carried from earlier steps."""
+        return False
+
 
 In = TypeVar("In")
 Out = TypeVar("Out")

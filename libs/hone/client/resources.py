@@ -222,14 +222,21 @@ class Trajectory(TrajectoryRow):
 
 
 class CallTokens(Resource):
-    """One call's tokens as text, piece by piece; a character that several tokens make stands at the last of them."""
+    """One call's tokens as text, piece by piece; a character that several tokens make stands at the last of them.
+
+    `advantages` has one for each token of the completion, null where it was not trained; empty where none is known.
+    """
 
     prompt: list[str]
     completion: list[str]
+    advantages: list[float | None] = []
 
 
 class TrajectoryTokens(Resource):
-    """The text of a sample's tokens, and the advantage of each of its trained ones; `advantage_note` says why none."""
+    """The text of a sample's tokens, and the advantage that its step gave each of the trained ones.
+
+    `advantage` is theirs where all have the same. `advantage_note` says what it is by, or why there is none.
+    """
 
     calls: list[CallTokens]
     advantage: float | None = None

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from hone.trajectory.plan import StepPlan
 from hone.trajectory.records import Call, Context, Scored, Span, Step, Trajectory, VersionSpan
 
 _CALL = pa.struct([
@@ -71,6 +72,25 @@ def decode(data: bytes) -> list[Trajectory]:
     table = table.cast(pa.schema(_within(SCHEMA, table.schema)))
     columns = {name: table.column(name).combine_chunks() for name in table.column_names}
     return _records(Trajectory, columns, table.num_rows, cache(json.loads))
+
+
+def planned(plan: StepPlan, stored: Sequence[bytes]) -> list[Trajectory]:
+    """Return the trajectories that a plan takes from the bytes of its parts."""
+    return [one for key, data in zip(plan.parts, stored, strict=True) for one in _taken(plan, key, decode(data))]
+
+
+def _taken(plan: StepPlan, part: str, trajectories: list[Trajectory]) -> list[Trajectory]:
+    """Return those of a part's trajectories that the plan takes: it may hold other groups, or stale copies."""
+    if not plan.sampled:
+        return trajectories
+    groups = {group.group_id for group in plan.groups if part in group.parts}
+    return [trajectory for trajectory in trajectories if trajectory.group_id in groups]
+
+
+def unpacked_bytes(data: bytes) -> int:
+    """Return how many bytes a part's columns have once they are not compressed any more."""
+    told = pq.ParquetFile(pa.BufferReader(data)).metadata
+    return sum(told.row_group(place).total_byte_size for place in range(told.num_row_groups))
 
 
 @cache

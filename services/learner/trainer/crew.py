@@ -98,7 +98,7 @@ class Crew:
         if order.name == "forward_backward":
             plan = StepPlan.model_validate(order.arguments["plan"])
             update = order.arguments["update"]
-            trajectories = [] if update else planned(plan, order.blobs)
+            trajectories = [] if update else parts.planned(plan, order.blobs)
             learner.forward_backward(plan, trajectories, order.arguments["version_id"], update)
         else:
             _METHODS[order.name](learner, **order.arguments)
@@ -179,16 +179,3 @@ _METHODS: dict[str, Callable[..., Any]] = {
     "optim_step": Learner.optim_step, "weights": Learner.weights, "snapshot": Learner.snapshot,
     "logprobs": Learner.logprobs}
 """What orders may name besides forward_backward."""
-
-
-def planned(plan: StepPlan, stored: Sequence[bytes]) -> list[Trajectory]:
-    """Return the trajectories that a plan takes from the bytes of its parts."""
-    return [one for key, data in zip(plan.parts, stored, strict=True) for one in _taken(plan, key, parts.decode(data))]
-
-
-def _taken(plan: StepPlan, part: str, trajectories: list[Trajectory]) -> list[Trajectory]:
-    """Return those of a part's trajectories that the plan takes: it may hold other groups, or stale copies."""
-    if not plan.sampled:
-        return trajectories
-    groups = {group.group_id for group in plan.groups if part in group.parts}
-    return [trajectory for trajectory in trajectories if trajectory.group_id in groups]

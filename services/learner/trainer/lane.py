@@ -16,10 +16,11 @@ from hone.store import manifests
 from hone.store.database import Database, Row
 from hone.store.objects import Objects, StoreAway
 from hone.telemetry import logs, metrics, tracing
+from hone.trajectory import parts
 from hone.trajectory.plan import StepPlan
 from services.learner.trainer.checkpoints import Checkpoints
 from services.learner.trainer.commit import Outcome, StaleUnit, commit
-from services.learner.trainer.crew import Crew, Led, planned
+from services.learner.trainer.crew import Crew, Led
 from services.learner.trainer.export import export
 from services.learner.trainer.learner import RejectedPlan
 from services.learner.trainer.lease import Lease, LeaseLost, fenced
@@ -113,7 +114,7 @@ class Lane:
         plan, version_id = self._step(payload["run_id"], payload["step"])
         outcome.kind = plan.kind
         stored = [] if update else [self._objects.get(key) for key in plan.parts]
-        trajectories = [] if update else planned(plan, stored)
+        trajectories = [] if update else parts.planned(plan, stored)
         outcome.add({"storage/read_s": time.perf_counter() - began})
         metrics = learner.forward_backward(plan, trajectories, stored, version_id, update)
         outcome.add(metrics)

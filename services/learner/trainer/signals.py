@@ -106,10 +106,9 @@ def estimate(batch: Batch, plan: StepPlan, known: Known, states: dict[str, State
 def advantage_inputs(batch: Batch, plan: StepPlan, known: Known) -> AdvantageInputs:
     """Return what S4 reads of a batch."""
     old, ref = known.logp_old, known.logp_ref
-    return AdvantageInputs(
-        batch.reward, batch.group, batch.tokens, batch.baseline, None if old is None or ref is None else old - ref,
-        logp_old=old, logp_teacher=known.logp_teacher, values=known.values,
-        components=batch.components, spans=batch.spans.inside, turns=batch.turns, step=plan.nth - 1, steps=plan.steps)
+    return replace(
+        AdvantageInputs.of(batch, plan), kl=None if old is None or ref is None else old - ref, logp_old=old,
+        logp_teacher=known.logp_teacher, values=known.values)
 
 
 def _parts(group: Ints, parts: int) -> Ints:

@@ -3,7 +3,7 @@
 import math
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from psycopg import Connection
@@ -16,6 +16,7 @@ from hone.models import toy
 from hone.store import manifests
 from hone.store.objects import Objects
 from hone.trajectory import parts
+from hone.trajectory.plan import GroupPlan, StepPlan
 from hone.trajectory.records import Call, Step, Trajectory, VersionSpan
 from hone.trajectory.tokens import FILES, Tokenizer
 
@@ -61,7 +62,8 @@ def write(url: str, objects: Objects, hone: Client, base: str) -> World:
         _history(connection, failed, 9, tokenizer, "failed")
         group = _samples(connection, objects, family[0])
         turns = _episodes(connection, objects, family[0])
-        _plan(connection, family[0], group)
+        _plan(connection, family[0], DONE, "grpo", _group_plan(family[0], group, 0, [*_SCORES, None], "exact"))
+        _plan(connection, family[0], DONE - 1, "gigpo", _group_plan(family[0], turns, 1, [1.0, 0.0], "environment"))
         _engines(connection, family[0])
     _datasets(hone)
     return World(family[0], failed, fresh, group, turns)
@@ -200,8 +202,8 @@ def _samples(connection: Connection, objects: Objects, run: Run) -> int:
 
 
 def _episodes(connection: Connection, objects: Objects, run: Run) -> int:
-    """Write a group with one episode of three turns, whose last context was cut."""
-    tenant, group, version = _group(connection, run, 1, 1, "environment")
+    """Write a group with an episode of three turns, whose last context was cut, and one that ended after the first."""
+    tenant, group, version = _group(connection, run, 1, 2, "environment")
     tokenizer = _tokenizer()
     first = _call(0, tokenizer.encode("You may call query: <sql>\nHow many albums are there?\n"),
                   "query: SELECT count(*) FROM album", version)
@@ -216,14 +218,15 @@ def _episodes(connection: Connection, objects: Objects, run: Run) -> int:
     sample = Trajectory(group, 0, 1, {"environment": "sqlite", "seed": 3}, "5f0c" * 16,
                         {"prompt": "How many albums are there?", "answer": "347"}, [first, second, third], steps, "ok",
                         1.0, None, harness="tool_loop")
-    _store(connection, objects, tenant, run.id, [sample], "environment")
+    given_up = replace(sample, index=1, calls=[first], steps=steps[:1], score=0.0)
+    _store(connection, objects, tenant, run.id, [sample, given_up], "environment")
     return group
 
 
 def _store(
     connection: Connection, objects: Objects, tenant: str, run_id: str, samples: list[Trajectory], grader: str,
 ) -> None:
-    part = f"runs/{run_id}/parts/{grader}.parquet"
+    part = _part(run_id, grader)
     objects.put(part, parts.encode(samples))
     for row, sample in enumerate(samples):
         tokens = sum(len(call.completion_ids) for call in sample.calls)
@@ -241,12 +244,22 @@ def _store(
                  sample.calls[-1].text, grader, 0.21])
 
 
-def _plan(connection: Connection, run: Run, group: int) -> None:
-    """Let the last step have trained on the group."""
-    plan = {"slots": {"advantage": {"name": "grpo", "params": {}}}, "groups": [{
-        "group_id": group, "request_no": 0, "task_hash": "5f0c", "grade_ids": [None] * 5, "rewards": [*_SCORES, None]}]}
+def _part(run_id: str, grader: str) -> str:
+    return f"runs/{run_id}/parts/{grader}.parquet"
+
+
+def _plan(connection: Connection, run: Run, step: int, estimator: str, group: GroupPlan) -> None:
+    """Let a step have trained on the group."""
+    plan = StepPlan(
+        n=step, builder="rollouts", parts=group.parts, groups=[group], lr=1e-3, clip_norm=1.0, temperature=1.0,
+        slots={"advantage": {"name": estimator, "params": {}}}, max_tokens=48)
     connection.execute("UPDATE steps SET plan = %s, group_ids = %s WHERE run_id = %s AND n = %s",
-                       [Jsonb(plan), [group], run.id, DONE])
+                       [plan.model_dump_json(), [group.group_id], run.id, step])
+
+
+def _group_plan(run: Run, group: int, number: int, rewards: list[float | None], part: str) -> GroupPlan:
+    return GroupPlan(group_id=group, request_no=number, task_hash="5f0c", parts=[_part(run.id, part)],
+                     grade_ids=[None] * len(rewards), rewards=rewards)
 
 
 def _engines(connection: Connection, run: Run) -> None:

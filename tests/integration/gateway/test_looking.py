@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 from psycopg import Connection
 
@@ -9,6 +10,7 @@ from hone.client import Client
 from hone.client import errors as client_errors
 from hone.models import toy
 from hone.store import manifests
+from hone.trajectory.plan import GroupPlan, StepPlan
 from tests.integration.gateway import seed
 from tests.integration.gateway.conftest import Gateway
 from tests.integration.gateway.seed import SAMPLES, Seeded
@@ -42,9 +44,15 @@ def test_tokens_as_text_with_the_advantage_of_their_step(
     found = hone.trajectory_tokens(seeded.run.id, group, 1)
     assert (found.calls[0].prompt, found.calls[0].completion) == ([",", "0"], ["1", "<eos>"])
     assert (found.advantage, found.advantage_note) == (None, "no committed step trained on this sample")
-    _plan(postgres.owner_url, seeded, group)
-    assert hone.trajectory_tokens(seeded.run.id, group, 3).advantage == 0.25
+    _plan(postgres.owner_url, seeded, "dr_grpo")
+    found = hone.trajectory_tokens(seeded.run.id, group, 3)
+    assert (found.advantage, found.calls[0].advantages, found.advantage_note) == (0.25, [0.25] * 2, "by dr_grpo")
     assert hone.trajectory_tokens(seeded.run.id, group, 0).advantage_note == "the sample was masked"
+    _plan(postgres.owner_url, seeded, "reinforce_pp")
+    told = [hone.trajectory_tokens(seeded.run.id, *place).calls[0].advantages
+            for place in [(group, index) for index in (1, 2, 3)] + [(seeded.groups[1], index) for index in range(4)]]
+    rewards = np.array([0.25, 0.5, 0.75, 1.0, 0.0, 0.0, 1.0])
+    assert [one[-1] for one in told] == pytest.approx((rewards - rewards.mean()) / rewards.std())
     with pytest.raises(client_errors.NotFound, match="no trajectory"):
         hone.trajectory_tokens(seeded.run.id, group, SAMPLES)
 
@@ -58,13 +66,20 @@ def _publish(url: str, gateway: Gateway, seeded: Seeded) -> None:
                            [json.dumps({"files": entries}), seeded.versions[-1]])
 
 
-def _plan(url: str, seeded: Seeded, group: int) -> None:
-    plan = {"slots": {"advantage": {"name": "dr_grpo", "params": {}}}, "groups": [{
-        "group_id": group, "request_no": 0, "task_hash": "h", "grade_ids": [None] * SAMPLES,
-        "rewards": [None, 0.25, 0.5, 0.75]}]}
+def _plan(url: str, seeded: Seeded, estimator: str) -> None:
+    """Let the first step have trained on both groups, whose samples are in one part."""
+    rewards = {seeded.groups[0]: [None, 0.25, 0.5, 0.75], seeded.groups[1]: [1.0, 0.0, 0.0, 1.0]}
     with Connection.connect(url) as connection:
+        row = connection.execute("SELECT part FROM trajectories WHERE run_id = %s", [seeded.run.id]).fetchone()
+        assert row is not None
+        groups = [GroupPlan(group_id=group, request_no=number, task_hash="h", parts=[row[0]],
+                            grade_ids=[None] * SAMPLES, rewards=rewards[group])
+                  for number, group in enumerate(seeded.groups)]
+        plan = StepPlan(
+            n=1, builder="rollouts", parts=[row[0]], groups=groups, lr=1e-3, clip_norm=1.0, temperature=1.0,
+            slots={"advantage": {"name": estimator, "params": {}}}, max_tokens=8)
         connection.execute("UPDATE steps SET plan = %s, group_ids = %s WHERE run_id = %s AND n = 1",
-                           [json.dumps(plan), [group], seeded.run.id])
+                           [plan.model_dump_json(), seeded.groups, seeded.run.id])
 
 
 @pytest.mark.usefixtures("seeded")

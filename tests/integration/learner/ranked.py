@@ -24,7 +24,7 @@ from hone.models.adapter import Lora
 from hone.models.ranks import Ranks
 from hone.trajectory import parts
 from hone.trajectory.plan import StepPlan
-from services.learner.trainer.crew import Crew, Led, planned
+from services.learner.trainer.crew import Crew, Led
 from services.learner.trainer.learner import RejectedPlan
 from services.learner.trainer.snapshot import Start
 from tests.unit.trajectory.samples import random_step, with_teacher
@@ -96,7 +96,7 @@ def train(learner: Led, case: Case, numbers: range) -> list[dict[str, float]]:
     told = []
     for number in numbers:
         plan, stored = step(case, number)
-        metrics = learner.forward_backward(plan, planned(plan, [stored]), [stored], "ver_0")
+        metrics = learner.forward_backward(plan, parts.planned(plan, [stored]), [stored], "ver_0")
         told.append({**metrics, **learner.optim_step(1e-3, 0.5)})
     return told
 
@@ -117,7 +117,7 @@ def play(crew: Crew, name: str, directory: Path, handed: Path | None = None) -> 
     learner = crew.learner(start(case), OPTIMIZER, case.token_budget, critic=case.critic)
     told = train(learner, case, range(2))
     plan, stored = step(case, 2)
-    learner.forward_backward(plan, planned(plan, [stored]), [stored], "ver_0")
+    learner.forward_backward(plan, parts.planned(plan, [stored]), [stored], "ver_0")
     write(directory / "snapshot", learner.snapshot())
     learner.optim_step(1e-3, 0.5)
     files = {"told.json": json.dumps(told).encode(), "logprobs.json": json.dumps(learner.logprobs(SEQUENCES)).encode()}
@@ -152,7 +152,8 @@ def refused(crew: Crew, directory: Path) -> None:
     case = CASES["ragged"]
     learner, (plan, stored) = crew.learner(start(case), OPTIMIZER, 40), step(case, 0)
     try:
-        learner.forward_backward(plan, planned(plan, [stored])[1:], [parts.encode(planned(plan, [stored])[1:])])
+        fewer = parts.planned(plan, [stored])[1:]
+        learner.forward_backward(plan, fewer, [parts.encode(fewer)])
     except RejectedPlan as problem:
         write(directory, {"refused": str(problem).encode()})
     write(directory, {"after": learner.weights()})

@@ -15,16 +15,17 @@ CALL: dict[str, Any] = {"completion_ids": [5, 6], "logp_sample": [-0.5, -1.0], "
     ({}, [-2.0, -3.0]), ({"scored": []}, [None, None]), ({"scored": [{"name": "critic", "logp": [1.0, 1.0]}]},
                                                          [None, None])])
 def test_tokens_carry_the_teachers_word_where_it_has_spoken(changes: dict[str, Any], words: list[float | None]) -> None:
-    tokens = transcript._tokens({**CALL, **changes}, CallTokens(prompt=[], completion=["a", "b"]), 0.25)
+    tokens = transcript._tokens({**CALL, **changes}, CallTokens(
+        prompt=[], completion=["a", "b"], advantages=[0.25, None]))
     assert [(one.id, one.text, one.logp, one.trained, one.advantage) for one in tokens] == [
-        (5, "a", -0.5, True, 0.25), (6, "b", -1.0, False, 0.25)]
+        (5, "a", -0.5, True, 0.25), (6, "b", -1.0, False, None)]
     assert [one.teacher for one in tokens] == words
 
 
 def test_tokens_say_which_named_spans_they_are_in() -> None:
     spans = [{"name": "query", "start": 0, "end": 2, "weight": 2.0},
              {"name": "all", "start": 1, "end": 2, "weight": 1.0}]
-    tokens = transcript._tokens({**CALL, "spans": spans}, CallTokens(prompt=[], completion=["a", "b"]), None)
+    tokens = transcript._tokens({**CALL, "spans": spans}, CallTokens(prompt=[], completion=["a", "b"]))
     assert [one.spans for one in tokens] == [("query, weight 2",), ("query, weight 2", "all")]
     assert transcript._named({**CALL, "spans": spans}) == (
         '<div class="note">Underlined, with their tokens: query (2), all (1)</div>')

@@ -17,7 +17,7 @@ from hone.spec.settings import Settings
 from hone.trajectory import parts
 from hone.trajectory.microbatches import nothing
 from services.learner.trainer import launch
-from services.learner.trainer.crew import Crew, planned
+from services.learner.trainer.crew import Crew
 from services.learner.trainer.learner import Learner, RejectedPlan
 from services.learner.trainer.orders import Order
 from services.learner.trainer.snapshot import Start
@@ -59,7 +59,7 @@ def test_a_crew_of_one_does_what_its_learner_does():
     stored = [parts.encode(samples)]
     led = Crew(ALONE).learner(Start.first(FILES), OPTIMIZER, 100)
     alone = Learner.create(FILES, OPTIMIZER, token_budget=100)
-    read = planned(made, stored)
+    read = parts.planned(made, stored)
     assert len(read) == len(samples)
     assert led.forward_backward(made, read, stored) == alone.forward_backward(made, read)
     assert led.optim_step(1e-3, 1.0) == alone.optim_step(1e-3, 1.0)

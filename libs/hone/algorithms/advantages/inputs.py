@@ -11,6 +11,8 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from hone.trajectory.packing import Batch
+from hone.trajectory.plan import StepPlan
 from hone.trajectory.turns import Turns
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -35,6 +37,12 @@ class AdvantageInputs:
     turns: Turns | None = None
     step: int = 0  # steps of the run before this one
     steps: int = 1  # of the run
+
+    @classmethod
+    def of(cls, batch: Batch, plan: StepPlan) -> "AdvantageInputs":
+        """Return what a step's packed batch tells by itself, without what models say of its tokens."""
+        return cls(batch.reward, batch.group, batch.tokens, batch.baseline, components=batch.components,
+                   spans=batch.spans.inside, turns=batch.turns, step=plan.nth - 1, steps=plan.steps)
 
     def inside(self, span: str) -> Flags:
         """Return which tokens are inside a span of that name, [M]; none where no sample has one."""

@@ -54,6 +54,10 @@ class RdpoParams(Params):
         """Every component's raw reward."""
         return frozenset({"components"})
 
+    def remembers(self) -> bool:
+        """References and covariances are averages over steps."""
+        return True
+
 
 def rdpo(inputs: AdvantageInputs, params: RdpoParams, state: State) -> tuple[Floats, State, Metrics]:
     """A_i = sum_k w_k y_ik / sqrt(sum_k w_k^2), y_i = W z_i over the group's active dimensions; then A / RMS(A).

@@ -14,6 +14,10 @@ class ReinforceParams(Params):
 
     baseline: Literal["zero", "running_mean"] = Field("zero", description="b: 0, or the mean over earlier batches.")
 
+    def remembers(self) -> bool:
+        """A running mean is that of earlier steps."""
+        return self.baseline == "running_mean"
+
 
 def reinforce(inputs: AdvantageInputs, params: ReinforceParams, state: State) -> tuple[Floats, State, Metrics]:
     """A_i = R_i - b; b = 0, or the mean of all R of earlier batches (0 before the first).

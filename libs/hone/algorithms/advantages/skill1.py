@@ -26,6 +26,10 @@ class Skill1Params(Params):
         """Turns of the kinds query, play, rerank and distill; the rewards r_rank and r_dist."""
         return frozenset({"turns", "components", "kinds"})
 
+    def remembers(self) -> bool:
+        """A baseline is an average over steps."""
+        return self.baseline != "none"
+
 
 def skill1(inputs: AdvantageInputs, params: Skill1Params, state: State) -> tuple[list[Track], State, Metrics]:
     """utilisation: z_group(R) on query and play; selection: r_rank - b, as REINFORCE; distillation: z_group(r_dist).

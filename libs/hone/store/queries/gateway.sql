@@ -210,10 +210,8 @@ WHERE r.id = %(run_id)s AND v.state = 'live' AND v.weights_deleted_at IS NULL
 ORDER BY v.number DESC LIMIT 1
 
 -- name: plan_of_group
-SELECT s.plan -> 'slots' -> 'advantage' AS advantage, chosen.plan AS group_plan
-FROM steps s, jsonb_array_elements(s.plan -> 'groups') AS chosen (plan)
+SELECT s.plan FROM steps s
 WHERE s.run_id = %(run_id)s AND s.state = 'committed' AND s.group_ids @> ARRAY[%(group_id)s]::bigint[]
-  AND (chosen.plan ->> 'group_id')::bigint = %(group_id)s
 
 -- name: grader_activity
 SELECT graded.type, graded.component, graded.status, count(*)::integer AS grades,

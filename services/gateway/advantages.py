@@ -1,0 +1,145 @@
+"""The advantage that a committed step gave each token of a sample, computed again as its trainer did.
+
+The same packing and the same estimators over the same plan and parts give the same numbers. What only the trainer knew
+(the words of other models, a critic's values, what an estimator carried from earlier steps) is not to be had again.
+"""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hone.algorithms.advantages import ADVANTAGES
+from hone.algorithms.advantages.inputs import AdvantageInputs, Estimate, Floats
+from hone.algorithms.slots import SLOTS, needs
+from hone.store.objects import ObjectMissing, Objects
+from hone.trajectory import parts
+from hone.trajectory.packing import Batch, pack
+from hone.trajectory.plan import GroupPlan, StepPlan
+
+MOST_BYTES = 32 * 2**20
+"""Of unpacked parts that are read for one answer."""
+
+_WITHIN_GROUP = frozenset({"none", "grpo", "dr_grpo", "rloo", "reinforce", "gigpo", "step_pooled"})
+"""Estimators that compare within a sample's own group: no other group's samples are read."""
+
+_OF_THE_TRAINER = {
+    "logp_old": "the policy's log-probs before the update", "logp_ref": "the reference's log-probs",
+    "logp_teacher": "the teacher's log-probs", "support": "the teacher's likeliest ids",
+    "values": "the critic's values"}
+"""What estimators may need that neither plan nor parts hold."""
+
+_reader = ThreadPoolExecutor(1, "advantages")  # batches are large: one at a time, beside all other reading
+
+
+@dataclass(frozen=True)
+class Advantages:
+    """Of a sample's trained tokens in their order, None where they are not known; `note` says by what, or why not."""
+
+    tokens: list[float] | None
+    note: str
+
+    @property
+    def whole(self) -> float | None:
+        """The sample's, where every token has the same."""
+        return self.tokens[0] if self.tokens and len(set(self.tokens)) == 1 else None
+
+    def of_calls(self, calls: Sequence[dict[str, Any]]) -> Iterator[list[float | None]]:
+        """Yield one for each token of each call's completion, None where it was not trained; [] where none is known."""
+        left = iter(self.tokens or [])
+        for call in calls:
+            policy = call["role"] == "policy"
+            yield [] if self.tokens is None else [
+                next(left) if trains and policy else None for trains in call["train_mask"]]
+
+
+async def read(objects: Objects, plan: StepPlan, group_id: int, index: int) -> Advantages:
+    """Return what `of_sample` does, without blocking."""
+    return await asyncio.get_running_loop().run_in_executor(_reader, of_sample, objects, plan, group_id, index)
+
+
+def of_sample(objects: Objects, plan: StepPlan, group_id: int, index: int) -> Advantages:
+    """Return the advantages of a sample that a committed step was made of. Blocks."""
+    name = plan.slots["advantage"]["name"]
+    group = next(one for one in plan.groups if one.group_id == group_id)
+    if group.rewards[index] is None:
+        return Advantages(None, "the sample was masked")
+    try:
+        reason = _unknowable(plan, name)
+        needed = _within(plan, group) if name in _WITHIN_GROUP else plan
+        return Advantages(None, reason) if reason else _computed(objects, needed, name, (group.request_no, index))
+    except ObjectMissing as gone:
+        return Advantages(None, f"{name} compares with samples that are not stored any more: {gone.args[0]}")
+    except (ValueError, KeyError) as problem:
+        return Advantages(None, f"{name} could not be computed again: {problem}")
+
+
+def _unknowable(plan: StepPlan, name: str) -> str:
+    """Return why a step's advantages cannot be computed again from what is stored; empty where they can."""
+    if name not in ADVANTAGES:
+        return f"this release knows no estimator {name}"
+    lacking = [said for need, said in _OF_THE_TRAINER.items() if need in needs(plan.slots, "advantage")]
+    if lacking:
+        return f"{name} reads {' and '.join(lacking)}, which are not stored for each token"
+    params = SLOTS["advantage"][name].model_validate(plan.slots["advantage"]["params"])
+    if params.remembers() and plan.nth > 1:
+        return f"{name} goes on from earlier steps, and what it carried is the trainer's alone"
+    return ""
+
+
+def _within(plan: StepPlan, group: GroupPlan) -> StepPlan:
+    """Return the plan as if it were of one group alone."""
+    return plan.model_copy(update={"groups": [group], "parts": group.parts})
+
+
+def _computed(objects: Objects, plan: StepPlan, name: str, key: tuple[int, int]) -> Advantages:
+    stored = _stored(objects, plan.parts)
+    if stored is None:
+        return Advantages(None, f"{name} compares with samples of more than {MOST_BYTES // 2**20} MiB, which are not "
+                                "read for a page")
+    batch = pack(plan, parts.planned(plan, stored))
+    if key not in batch.keys:
+        return Advantages(None, "the step left the sample out: cut off, without a trained token or not finite")
+    return Advantages(*_estimated(plan, name, batch, batch.keys.index(key)))
+
+
+def _stored(objects: Objects, keys: Sequence[str]) -> list[bytes] | None:
+    """Return what the parts hold; None where it is too much. Raises ObjectMissing."""
+    found, size = list[bytes](), 0
+    for key in keys:
+        data = objects.get(key)
+        size += parts.unpacked_bytes(data)
+        if size > MOST_BYTES:
+            return None
+        found.append(data)
+    return found
+
+
+def _estimated(plan: StepPlan, name: str, batch: Batch, place: int) -> tuple[list[float], str]:
+    estimate, _, _ = ADVANTAGES[name](AdvantageInputs.of(batch, plan), plan.slots["advantage"]["params"], {})
+    first = int(batch.offsets[place])
+    values = _values(estimate)[first:first + int(batch.tokens[place])]
+    return values.tolist(), f"by {name}{_tracks(estimate)}{_modulated(plan)}"
+
+
+def _values(estimate: Estimate) -> Floats:
+    """Return one for each trained token, [M]: of several tracks the sum, each as its weight has it."""
+    if not isinstance(estimate, list):
+        return estimate
+    total: Floats = np.sum([track.weight * np.where(track.counts, track.advantage, 0.0) for track in estimate], axis=0)
+    return total
+
+
+def _tracks(estimate: Estimate) -> str:
+    if not isinstance(estimate, list):
+        return ""
+    told = " + ".join(track.name if track.weight == 1 else f"{track.weight:g} {track.name}" for track in estimate)
+    return f", the sum of its tracks {told}"
+
+
+def _modulated(plan: StepPlan) -> str:
+    name = plan.slots.get("modulation", {}).get("name", "none")
+    return "" if name == "none" else f", before {name} changed it"
