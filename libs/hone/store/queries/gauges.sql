@@ -10,12 +10,15 @@ SELECT r.id AS run, coalesce(last.n, 0) AS step, (r.spec ->> 'steps')::integer A
     (r.spec ->> 'max_staleness')::integer AS max_staleness,
     (r.spec ->> 'gap_alarm_nats')::double precision AS gap_alarm,
     CASE WHEN r.state = 'running' THEN
-        extract(epoch FROM now() - coalesce(last.committed_at, r.started_at)) END AS quiet_s,
+        extract(epoch FROM now() - greatest(last.committed_at, r.started_at, r.resumed_at)) END AS quiet_s,
     extract(epoch FROM last.committed_at - (
-        SELECT committed_at FROM steps s
+        SELECT CASE WHEN r.resumed_at < last.committed_at THEN greatest(committed_at, r.resumed_at)
+            ELSE committed_at END FROM steps s
         WHERE s.run_id = r.id AND s.n = last.n - 1 AND s.state = 'committed')) AS step_s,
+    greatest(0, extract(epoch FROM now() - coalesce(r.lease_expires, r.created_at))) AS unheld_s,
     (SELECT avg((t.score IS NULL)::integer) FROM trajectories t WHERE t.group_id = ANY (last.group_ids)) AS masked,
-    told.names ->> 'gap/mean' AS gap, told.names ->> 'staleness/mean' AS staleness,
+    told.names ->> 'gap/mean' AS gap, told.names ->> 'gap/probe_mean' AS probe_gap,
+    told.names ->> 'staleness/mean' AS staleness,
     told.names ->> 'trainer/idle_s' AS idle_s
 FROM runs r
 LEFT JOIN LATERAL (
@@ -24,7 +27,7 @@ LEFT JOIN LATERAL (
 LEFT JOIN LATERAL (
     SELECT jsonb_object_agg(m.name, m.value) AS names FROM metrics m
     WHERE m.run_id = r.id AND m.step = last.n
-        AND m.name = ANY (ARRAY['gap/mean', 'staleness/mean', 'trainer/idle_s'])) told ON true
+        AND m.name = ANY (ARRAY['gap/mean', 'gap/probe_mean', 'staleness/mean', 'trainer/idle_s'])) told ON true
 WHERE r.state IN ('queued', 'running', 'paused')
 
 -- name: groups

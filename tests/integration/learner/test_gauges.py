@@ -1,0 +1,118 @@
+"""What a scrape is told of open runs, on a real PostgreSQL: whether one moves, is held, and how far engines are off."""
+
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any, Literal
+
+import psycopg
+import pytest
+from psycopg.sql import SQL, Identifier
+
+from hone.store.database import Database
+from services.learner.driver import lease as leases
+from tests.integration.learner.rows import OWNER_A, RunRows, add_run, add_step
+
+HOUR = 3600.0
+Moment = Literal["created_at", "started_at", "resumed_at"]
+
+
+@pytest.fixture
+def database(postgres_url: str) -> Iterator[Database]:
+    opened = Database(postgres_url, size=1)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def run(postgres_owner_url: str) -> RunRows:
+    return add_run(postgres_owner_url)
+
+
+def told(database: Database, run: RunRows) -> dict[str, Any]:
+    """Return what is told of a run."""
+    (row,) = [row for row in database.all("gauges.open_runs") if row["run"] == run.run_id]
+    return {name: float(value) if isinstance(value, Decimal) else value for name, value in row.items()}
+
+
+def commit(owner_url: str, run: RunRows, n: int, hours_ago: float) -> None:
+    add_step(owner_url, run, n, "committed")
+    with psycopg.connect(owner_url) as connection:
+        connection.execute("UPDATE steps SET committed_at = now() - make_interval(secs => %s) "
+                           "WHERE run_id = %s AND n = %s", (hours_ago * HOUR, run.run_id, n))
+
+
+def move_back(owner_url: str, run: RunRows, column: Moment, hours: float) -> None:
+    """Let something have happened to the run so many hours ago."""
+    with psycopg.connect(owner_url) as connection:
+        connection.execute(SQL("UPDATE runs SET {} = now() - make_interval(secs => %s) WHERE id = %s").format(
+            Identifier(column)), (hours * HOUR, run.run_id))
+
+
+def held(database: Database) -> int:
+    """Have a driver hold the run; return its epoch."""
+    lease = leases.acquire(database, OWNER_A, lease_s=60)
+    assert lease is not None
+    return lease.epoch
+
+
+def to_state(database: Database, run: RunRows, epoch: int, state: str) -> None:
+    database.run("driver.set_state", run_id=run.run_id, epoch=epoch, state=state, reason=None)
+
+
+def test_a_run_is_quiet_since_its_last_step(database: Database, run: RunRows, postgres_owner_url: str) -> None:
+    held(database)
+    move_back(postgres_owner_url, run, "started_at", 9)
+    assert told(database, run)["quiet_s"] == pytest.approx(9 * HOUR, abs=60)
+    commit(postgres_owner_url, run, 1, hours_ago=0.5)
+    assert told(database, run)["quiet_s"] == pytest.approx(HOUR / 2, abs=60)
+
+
+def test_a_paused_run_is_not_quiet_and_one_that_goes_on_begins_anew(
+    database: Database, run: RunRows, postgres_owner_url: str
+) -> None:
+    epoch = held(database)
+    move_back(postgres_owner_url, run, "started_at", 9)
+    commit(postgres_owner_url, run, 1, hours_ago=8)
+    assert told(database, run)["quiet_s"] == pytest.approx(8 * HOUR, abs=60)
+    to_state(database, run, epoch, "paused")
+    assert told(database, run)["quiet_s"] is None
+    to_state(database, run, epoch, "running")
+    assert told(database, run)["quiet_s"] < 60
+
+
+def test_a_step_does_not_take_the_time_that_its_run_rested(
+    database: Database, run: RunRows, postgres_owner_url: str
+) -> None:
+    epoch = held(database)
+    commit(postgres_owner_url, run, 1, hours_ago=8)
+    to_state(database, run, epoch, "paused")
+    to_state(database, run, epoch, "running")
+    move_back(postgres_owner_url, run, "resumed_at", 2)
+    commit(postgres_owner_url, run, 2, hours_ago=1)
+    assert told(database, run)["step_s"] == pytest.approx(HOUR, abs=60)
+    commit(postgres_owner_url, run, 3, hours_ago=0.5)
+    assert told(database, run)["step_s"] == pytest.approx(HOUR / 2, abs=60)
+    move_back(postgres_owner_url, run, "resumed_at", 0)
+    assert told(database, run)["step_s"] == pytest.approx(HOUR / 2, abs=60), "a pause after its last step is none in it"
+
+
+def test_a_run_that_no_driver_holds_says_for_how_long(
+    database: Database, run: RunRows, postgres_owner_url: str
+) -> None:
+    move_back(postgres_owner_url, run, "created_at", 1)
+    assert told(database, run)["unheld_s"] == pytest.approx(HOUR, abs=60), "since it was made"
+    held(database)
+    assert told(database, run)["unheld_s"] == 0
+    database.run("driver.forget_predecessor", owner=OWNER_A)
+    assert 0 <= told(database, run)["unheld_s"] < 60, "since its last holder left"
+
+
+def test_the_gap_on_the_probe_is_told_beside_that_of_samples(
+    database: Database, run: RunRows, postgres_owner_url: str
+) -> None:
+    held(database)
+    commit(postgres_owner_url, run, 1, hours_ago=0)
+    database.run("driver.record_metrics", run_id=run.run_id, tenant_id=run.tenant_id, step=1,
+                 names=["gap/mean", "gap/probe_mean"], values=[0.25, 0.5])
+    row = told(database, run)
+    assert (row["gap"], row["probe_gap"]) == ("0.25", "0.5")
