@@ -14,7 +14,7 @@ from typing import Any
 from psycopg import OperationalError
 
 from hone.models.architecture import Architecture
-from hone.rpc.errors import NotFound, NotReady, Refused
+from hone.rpc.errors import NotFound, NotReady, Refused, Unusable
 from hone.spec.settings import Settings
 from hone.store.objects import StoreAway
 from hone.telemetry import metrics
@@ -104,8 +104,8 @@ class Residents:
         Without a version, any will do whose number is at least `min_version`.
 
         Raises NotReady with the reason when that takes longer than `timeout_s` or only another engine may serve it,
-        NotFound for unknown versions, Refused when it can never be: abandoned, deleted, unusable, or older than the
-        one that is served.
+        NotFound for unknown versions, Unusable for those that this engine cannot use, Refused when it can never be:
+        abandoned, deleted, or older than the one that is served.
         """
         resident = self._held.setdefault(model_id, Resident(model_id))
         resident.wanted[version_id] += 1
@@ -167,7 +167,7 @@ class Residents:
                     raise NotReady(f"version {version_id or 'newest'} of {resident.model_id}: {reason}") from None
 
     async def _why_not(self, resident: Resident, version_id: str) -> str:
-        """Return what is being waited for. Raises NotFound, Refused when waiting is in vain.
+        """Return what is being waited for. Raises NotFound, Refused, Unusable when waiting is in vain.
 
         A version that failed its probe here may be served by another engine: NotReady then, at once.
         """
@@ -299,6 +299,6 @@ def _refuse_hopeless(row: VersionRow, resident: Resident, rows: dict[str, Versio
     if not row.live or row.deleted:
         raise Refused(f"version {row} is {'abandoned' if not row.live else 'deleted'}")
     if resident.refuses(row) and math.isinf(resident.refused_until):
-        raise Refused(f"version {row} is unusable: {resident.refused_reason}")
+        raise Unusable(f"version {row} is unusable: {resident.refused_reason}")
     if served is not None and served.live and row.id != served.id and row.number <= served.number:
         raise Refused(f"version {row} is older than {served}, which this engine serves")

@@ -19,7 +19,8 @@ Answer = TypeVar("Answer")
 Told = tuple[Claim, str | None]
 _log = logging.getLogger(__name__)
 FIRST_PAUSE_S = 0.1
-_ABOUT_AN_ITEM = (grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.FAILED_PRECONDITION, grpc.StatusCode.NOT_FOUND)
+_ABOUT_AN_ITEM = (grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.FAILED_PRECONDITION, grpc.StatusCode.NOT_FOUND,
+                  grpc.StatusCode.DATA_LOSS)
 
 
 class Unavailable(Exception):

@@ -44,6 +44,12 @@ class Refused(RpcError):
     code = grpc.StatusCode.FAILED_PRECONDITION
 
 
+class Unusable(RpcError):
+    """What the request names is there and cannot be used, through no fault of the caller's, now or later."""
+
+    code = grpc.StatusCode.DATA_LOSS
+
+
 class Diverged(RpcError):
     """What was rebuilt is not what was there before."""
 

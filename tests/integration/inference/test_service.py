@@ -190,7 +190,7 @@ def test_bad_weights_are_refused_with_their_reason_and_never_served(engine: Any,
     engine.Generate(asked(model), timeout=60)
     bad = model.publish(1, _poisoned())
     code_, reason = code(lambda: engine.Generate(asked(model, version_id=bad), timeout=60))
-    assert code_ is grpc.StatusCode.FAILED_PRECONDITION
+    assert code_ is grpc.StatusCode.DATA_LOSS
     assert "model.layers.1.mlp.down_proj.weight holds NaN" in reason
     assert versions(engine.Generate(asked(model), timeout=60)) == {good}
     assert eventually(lambda: model.do(
@@ -213,7 +213,7 @@ def test_a_version_that_does_not_answer_the_probe_as_its_trainer_is_refused(engi
     engine.Generate(asked(model), timeout=60)
     bad = model.publish(1, probe=_probed(5))
     code_, reason = code(lambda: engine.Generate(asked(model, version_id=bad), timeout=60))
-    assert code_ is grpc.StatusCode.FAILED_PRECONDITION
+    assert code_ is grpc.StatusCode.DATA_LOSS
     assert "nats from the trainer's log-probs" in reason
     assert "after an update, a reload and a rebuild" in reason
     assert versions(engine.Generate(asked(model), timeout=60)) == {good}
@@ -225,7 +225,7 @@ def test_a_version_that_does_not_answer_the_probe_as_its_trainer_is_refused(engi
 def test_a_first_version_that_does_not_answer_the_probe_is_not_served_either(engine: Any, model: Model) -> None:
     bad = model.publish(0, probe=_probed(5))
     code_, reason = code(lambda: engine.Generate(asked(model, version_id=bad), timeout=60))
-    assert code_ is grpc.StatusCode.FAILED_PRECONDITION
+    assert code_ is grpc.StatusCode.DATA_LOSS
     assert "nats from the trainer's log-probs" in reason
 
 
@@ -242,7 +242,7 @@ def test_a_version_that_another_engine_may_serve_is_refused_for_now_only(engine:
         model.do("INSERT INTO engine_models (engine_id, model_id, refused_version_id) VALUES ('other', %s, %s)",
                  model.id, bad)
         assert code(lambda: engine.Generate(asked(model, version_id=bad), timeout=60))[0] \
-            is grpc.StatusCode.FAILED_PRECONDITION
+            is grpc.StatusCode.DATA_LOSS
     finally:
         model.do("DELETE FROM engines WHERE id = 'other'")
 
