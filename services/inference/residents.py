@@ -17,7 +17,7 @@ from hone.models.architecture import Architecture
 from hone.rpc.errors import NotFound, NotReady, Refused, Unusable
 from hone.spec.settings import Settings
 from hone.store.objects import StoreAway
-from hone.telemetry import metrics
+from hone.telemetry import logs, metrics
 from services.inference.engines import Engine, Kind
 from services.inference.roster import Roster
 from services.inference.takeover import ProbeRefused, Verdict
@@ -131,7 +131,8 @@ class Residents:
         while True:
             self.kick.clear()
             for resident in list(self._held.values()):
-                await self._converge_or_say_why(resident)
+                with logs.about(model_id=resident.model_id):
+                    await self._converge_or_say_why(resident)
                 if resident.engine is not None:
                     self._roster.count(resident.model_id, resident.engine)
                     self._let_rest(resident, resident.engine)
@@ -254,11 +255,12 @@ class Residents:
             row = resident.decided(verdict.version_id) if resident.engine is engine else None
             if row is None:
                 continue
-            self._tell(row, verdict)
-            if verdict.served:
-                self._note_loaded(resident, row, verdict)
-            else:
-                self._refuse(resident, row, ProbeRefused(verdict.reason))
+            with logs.about(model_id=resident.model_id):
+                self._tell(row, verdict)
+                if verdict.served:
+                    self._note_loaded(resident, row, verdict)
+                else:
+                    self._refuse(resident, row, ProbeRefused(verdict.reason))
 
     def _tell(self, row: VersionRow, verdict: Verdict) -> None:
         told = "no probe" if verdict.gap is None else f"gap {verdict.gap.largest:.2g} nats, mean {verdict.gap.mean:.2g}"

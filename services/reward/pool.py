@@ -7,6 +7,7 @@ import sys
 from dataclasses import dataclass, replace
 
 from hone.graders.results import Result, Status, failure
+from hone.telemetry import logs
 
 LIMIT_S = 5.0
 KILL_S = 10.0
@@ -24,8 +25,9 @@ class Job:
     output_text: str
 
     def line(self) -> bytes:
-        """Return the job as its line on a worker's standard input."""
-        return json.dumps({"spec": self.spec, "item": self.item, "output_text": self.output_text}).encode() + b"\n"
+        """Return the job as its line on a worker's standard input, with what log lines say here of whose it is."""
+        job = {"spec": self.spec, "item": self.item, "output_text": self.output_text, "about": logs.present()}
+        return json.dumps(job).encode() + b"\n"
 
 
 class Pool:

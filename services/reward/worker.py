@@ -51,13 +51,14 @@ def confine() -> None:
 
 
 def work(job: dict[str, Any], prepared: set[str], limit_s: float, answers: BinaryIO) -> None:
-    """Answer one job: `{spec, item, output_text}`."""
+    """Answer one job: `{spec, item, output_text, about}`."""
     grader = spec(job["spec"])
     if grader.params.type not in prepared:
         grader.grader.prepare()
         prepared.add(grader.params.type)
     _send(answers, {"started": True})
-    _send(answers, asdict(limited(grader, json.loads(job["item"]), job["output_text"], limit_s)))
+    with logs.about(**job["about"]):
+        _send(answers, asdict(limited(grader, json.loads(job["item"]), job["output_text"], limit_s)))
 
 
 def limited(grader: Spec, item: dict[str, Any], output_text: str, limit_s: float) -> Result:

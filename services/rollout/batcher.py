@@ -4,17 +4,18 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from typing import Generic, NamedTuple, TypeVar
 
-from hone.telemetry import tracing
+from hone.telemetry import logs, tracing
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 
 
 class Asked(NamedTuple, Generic[Item, Answer]):
-    """An item, who waits for its answer, and where in a trace that is."""
+    """An item, who waits for its answer, what for, and where in a trace that is."""
 
     item: Item
     future: asyncio.Future[Answer]
+    subject: logs.Subject
     place: tracing.Place | None
 
 
@@ -48,7 +49,7 @@ class Batcher(Generic[Item, Answer]):
     async def ask(self, item: Item) -> Answer:
         """Return the answer to `item`. Raises what its call raised, or Unanswered."""
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        self._waiting.append(Asked(item, future, tracing.here()))
+        self._waiting.append(Asked(item, future, logs.subject(), tracing.here()))
         if len(self._waiting) == 1:
             task = asyncio.create_task(self._flush())
             self._running.add(task)
@@ -85,7 +86,8 @@ class Batcher(Generic[Item, Answer]):
         _settle(batch, Unanswered("the call ended without an answer to this"))
 
     async def _collect(self, batch: Waiting[Item, Answer]) -> None:
-        with tracing.together([asked.place for asked in batch]):
+        with (logs.about_all([asked.subject for asked in batch]),
+              tracing.together([asked.place for asked in batch])):
             async for place, answer in self._answer([asked.item for asked in batch]):
                 if not batch[place].future.done():
                     batch[place].future.set_result(answer)

@@ -13,7 +13,7 @@ from hone.crashpoints import reach
 from hone.ids import new
 from hone.spec.settings import Settings
 from hone.store.database import AsyncDatabase, Row
-from hone.telemetry import metrics
+from hone.telemetry import logs, metrics
 from hone.trajectory import journal
 from hone.trajectory.records import Turn
 
@@ -31,6 +31,7 @@ class Claim:
     seed: int  # of the run
     purpose: str
     request_no: int
+    step: int  # it was requested for; an evaluation's: the last committed one
     task: dict[str, Any]
     task_hash: str
     n: int
@@ -51,6 +52,11 @@ class Claim:
     def left_s(self) -> float:
         """Seconds to its deadline; 0 once that has passed."""
         return max(0.0, self.claimed + self.remaining_s - time.monotonic())
+
+    @property
+    def subject(self) -> logs.Subject:
+        """What log lines say of work on it."""
+        return {"run_id": self.run_id, "group_id": self.id, "step": self.step}
 
     @property
     def request(self) -> str:

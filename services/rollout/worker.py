@@ -134,7 +134,7 @@ class Worker:
 
     async def _guarded(self, claim: Claim) -> Graded | None:
         """Run one group, with its ids and trace in every line that is logged about it."""
-        with logs.about(run_id=claim.run_id, group_id=claim.id), tracing.under(claim.traceparent):
+        with logs.about(**claim.subject), tracing.under(claim.traceparent):
             return await self._attempt(claim)
 
     async def _attempt(self, claim: Claim) -> Graded | None:
@@ -167,7 +167,8 @@ class Worker:
         except Exception as error:
             await self._fail(claims, error)
         self._claims.let_go(claims)
-        self._start(self._background, self._forget([session for graded in wave for session in graded.sessions]))
+        with logs.about_all([claim.subject for claim in claims]):
+            self._start(self._background, self._forget([session for graded in wave for session in graded.sessions]))
 
     async def _forget(self, sessions: list[simulation_pb2.Session]) -> None:
         try:

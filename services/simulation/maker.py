@@ -3,6 +3,8 @@
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextvars import copy_context
+from functools import partial
 from queue import SimpleQueue
 from threading import Thread
 from typing import Any, TypeVar
@@ -24,7 +26,7 @@ class Maker:
     async def made(self, make: Callable[[], Made]) -> Made:
         """Return what the function makes, or raise what it raises."""
         future: Future[Made] = Future()
-        self._jobs.put((future, make))
+        self._jobs.put((future, partial(copy_context().run, make)))  # so that log lines say whose it is
         return await asyncio.wrap_future(future)
 
     def _work(self) -> None:

@@ -190,6 +190,24 @@ def test_log_lines_name_their_trace(scene: Scene, trace: Trace) -> None:
     assert "POST /v1/runs 201" in [line["message"] for line in told]
 
 
+@pytest.mark.parametrize(("service", "method", "of_groups"), [
+    ("inference", "InferenceService/GenerateBatch", True), ("reward", "RewardService/GradeStream", True),
+    ("simulation", "SimulationService/Reset", True), ("simulation", "SimulationService/DrawTasks", False),
+    ("value", "ValueService/AllocateRollouts", False)])
+def test_log_lines_of_whom_a_run_asks_name_it_and_its_trace(
+    service: str, method: str, of_groups: bool, scene: Scene, trace: Trace, run_id: str
+) -> None:
+    lines = (scene.stack.state / "logs" / f"{service}-0.log").read_text().splitlines()
+    told = [json.loads(line) for line in lines if f'"message": "{method} OK"' in line]
+    answered = {span.span_id for span in trace.named(service, method)}
+    traced = [line for line in told if line.get("trace_id") == trace.spans[0].trace_id]
+    assert {line["span_id"] for line in traced} == answered
+    assert {line["run_id"] for line in told} == {run_id}, "one that is not traced as well"
+    steps = {step for line in told for step in [line.get("step"), *line.get("steps", [])]}
+    assert steps >= set(range(2, STEPS + 1)), "the first tasks are drawn before any step"
+    assert {"group_id" in line or "group_ids" in line for line in told} == {of_groups}
+
+
 def test_each_process_tells_its_metrics(scene: Scene, run_id: str) -> None:
     assert run_id
     assert scraped(scene, "trainer-0")["hone_units_committed_total"] == STEPS + 1

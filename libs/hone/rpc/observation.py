@@ -1,9 +1,9 @@
-"""What gRPC calls tell: spans that go on over the wire by W3C traceparent, and how long each call took.
-
-Where a process neither traces nor serves metrics its channels and servers have no interceptor of these.
+"""What gRPC calls tell: what each is about, so that both sides' log lines name it, how long it took and how it ended,
+and spans that go on over the wire by W3C traceparent.
 """
 
 import asyncio
+import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -12,9 +12,13 @@ from typing import Any, NamedTuple
 import grpc
 from opentelemetry.trace import Span, SpanKind
 
+from hone.rpc import subjects
 from hone.rpc.errors import RpcError
-from hone.telemetry import metrics, tracing
+from hone.telemetry import logs, metrics, tracing
 
+_log = logging.getLogger(__name__)
+_LEVELS = {grpc.StatusCode.OK: logging.INFO, grpc.StatusCode.CANCELLED: logging.INFO,
+           grpc.StatusCode.UNKNOWN: logging.ERROR}
 _OURS = "/hone."  # health checks and reflection are nobody's work
 
 
@@ -31,21 +35,21 @@ class Details(NamedTuple):
 
 def server_interceptors() -> list[Any]:
     """Return what a server tells its calls to."""
-    return [Observed()] if tracing.on() or metrics.served() else []
+    return [Observed()]
 
 
 def client_interceptors() -> list[Any]:
     """Return what an asynchronous channel tells its calls to; each kind of call wants an object of its own."""
-    return [UnaryCalls(), StreamCalls()] if tracing.on() else []
+    return [UnaryCalls(), StreamCalls()]
 
 
 def observed_channel(channel: grpc.Channel) -> grpc.Channel:
     """Return a blocking channel that tells its calls."""
-    return grpc.intercept_channel(channel, BlockingCalls()) if tracing.on() else channel
+    return grpc.intercept_channel(channel, BlockingCalls())
 
 
 class Observed(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]  # not generic at run time
-    """Spans each call that comes with a traced one, and counts how long it took and how it ended."""
+    """Logs each call with what it is about, spans it where it comes with a traced one, and counts it."""
 
     async def intercept_service(
         self, continuation: Callable[[Any], Awaitable[Any]], handler_call_details: Any
@@ -53,33 +57,36 @@ class Observed(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]  # not gen
         handler, method = await continuation(handler_call_details), handler_call_details.method
         if handler is None or not method.startswith(_OURS):
             return handler
-        told = dict(handler_call_details.invocation_metadata or ()).get(tracing.HEADER)
+        told = dict(handler_call_details.invocation_metadata or ())
         if handler.response_streaming:
             return handler._replace(unary_stream=_answering_stream(handler.unary_stream, method, told))
         return handler._replace(unary_unary=_answering(handler.unary_unary, method, told))
 
 
 class UnaryCalls(grpc.aio.UnaryUnaryClientInterceptor):  # type: ignore[type-arg]
-    """Spans calls with one answer."""
+    """Tells of calls with one answer."""
 
     async def intercept_unary_unary(self, continuation: Any, client_call_details: Any, request: Any) -> Any:
         return await _asked(continuation, client_call_details, request)
 
 
 class StreamCalls(grpc.aio.UnaryStreamClientInterceptor):  # type: ignore[type-arg]
-    """Spans calls with a stream of answers, up to its end."""
+    """Tells of calls with a stream of answers, up to its end."""
 
     async def intercept_unary_stream(self, continuation: Any, client_call_details: Any, request: Any) -> Any:
         return await _asked(continuation, client_call_details, request)
 
 
 class BlockingCalls(grpc.UnaryUnaryClientInterceptor):  # type: ignore[type-arg]
-    """Spans calls of synchronous callers."""
+    """Tells of calls of synchronous callers."""
 
     def intercept_unary_unary(self, continuation: Any, client_call_details: Any, request: Any) -> Any:
         method = client_call_details.method
         with tracing.span(_name(method), SpanKind.CLIENT, **_attributes(method)) as span:
-            call = continuation(_with_trace(client_call_details, span), request)
+            details = client_call_details
+            call = continuation(Details(
+                details.method, details.timeout, [*(details.metadata or ()), *_told(span)], details.credentials,
+                details.wait_for_ready, details.compression), request)
             if span is not None:
                 span.set_attribute("rpc.response.status_code", call.code().name)
             return call
@@ -88,11 +95,11 @@ class BlockingCalls(grpc.UnaryUnaryClientInterceptor):  # type: ignore[type-arg]
 async def _asked(continuation: Any, details: Any, request: Any) -> Any:
     method = details.method.decode() if isinstance(details.method, bytes) else details.method
     span = tracing.begin(_name(method), SpanKind.CLIENT, **_attributes(method))
+    details = details._replace(metadata=grpc.aio.Metadata(*(details.metadata or ()), *_told(span)))
     if span is None:
         return await continuation(details, request)
-    metadata = grpc.aio.Metadata(*(details.metadata or ()), (tracing.HEADER, tracing.current(span) or ""))
     try:
-        call = await continuation(details._replace(metadata=metadata), request)
+        call = await continuation(details, request)
     except BaseException as error:
         tracing.end(span, f"{type(error).__name__}: {error}")
         raise
@@ -116,15 +123,14 @@ async def _end(span: Span, call: Any) -> None:
     tracing.end(span, None if code is grpc.StatusCode.OK else code.name)
 
 
-def _with_trace(details: Any, span: Span | None) -> Any:
-    if span is None:
-        return details
-    metadata = [*(details.metadata or ()), (tracing.HEADER, tracing.current(span) or "")]
-    return Details(details.method, details.timeout, metadata, details.credentials, details.wait_for_ready,
-                   details.compression)
+def _told(span: Span | None) -> tuple[tuple[str, str], ...]:
+    """Return what goes beside a call: what it is about, and where in a trace it stands."""
+    return subjects.told() if span is None else (*subjects.told(), (tracing.HEADER, tracing.current(span) or ""))
 
 
-def _answering(behaviour: Callable[..., Awaitable[Any]], method: str, told: object) -> Callable[..., Awaitable[Any]]:
+def _answering(
+    behaviour: Callable[..., Awaitable[Any]], method: str, told: dict[str, Any]
+) -> Callable[..., Awaitable[Any]]:
     async def call(request: Any, context: Any) -> Any:
         with _answered(method, told):
             return await behaviour(request, context)
@@ -133,7 +139,7 @@ def _answering(behaviour: Callable[..., Awaitable[Any]], method: str, told: obje
 
 
 def _answering_stream(
-    behaviour: Callable[..., AsyncIterator[Any]], method: str, told: object
+    behaviour: Callable[..., AsyncIterator[Any]], method: str, told: dict[str, Any]
 ) -> Callable[..., AsyncIterator[Any]]:
     async def call(request: Any, context: Any) -> AsyncIterator[Any]:
         with _answered(method, told):
@@ -144,23 +150,36 @@ def _answering_stream(
 
 
 @contextmanager
-def _answered(method: str, told: object) -> Iterator[None]:
-    began, code = time.perf_counter(), grpc.StatusCode.OK
-    try:
-        with tracing.under(told), tracing.span(_name(method), SpanKind.SERVER, **_attributes(method)):
+def _answered(method: str, told: dict[str, Any]) -> Iterator[None]:
+    logs.stay_about(subjects.heard(told))  # each call is a task of its own
+    with (tracing.under(told.get(tracing.HEADER)),
+          tracing.span(_name(method), SpanKind.SERVER, **_attributes(method))):
+        began = time.perf_counter()
+        try:
             yield
-    except RpcError as error:
-        code = error.code
-        raise
-    except (asyncio.CancelledError, GeneratorExit):
-        code = grpc.StatusCode.CANCELLED
-        raise
-    except BaseException:
-        code = grpc.StatusCode.UNKNOWN
-        raise
-    finally:
-        service, name = _parts(method)
-        metrics.RPC_SECONDS.labels(service, name, code.name).observe(time.perf_counter() - began)
+        except BaseException as error:
+            _ended(method, began, error)
+            raise
+        _ended(method, began, None)
+
+
+def _ended(method: str, began: float, error: BaseException | None) -> None:
+    """Count a call, and log how it ended."""
+    code, seconds = _code(error), time.perf_counter() - began
+    metrics.RPC_SECONDS.labels(*_parts(method), code.name).observe(seconds)
+    said = f": {error}" if isinstance(error, RpcError) else ""
+    _log.log(_LEVELS.get(code, logging.WARNING), "%s %s%s", _name(method), code.name, said,
+             extra={"fields": {"seconds": round(seconds, 4)}},
+             exc_info=error if code is grpc.StatusCode.UNKNOWN else None)
+
+
+def _code(error: BaseException | None) -> grpc.StatusCode:
+    if error is None:
+        return grpc.StatusCode.OK
+    if isinstance(error, RpcError):
+        return error.code
+    ended = isinstance(error, asyncio.CancelledError | GeneratorExit)
+    return grpc.StatusCode.CANCELLED if ended else grpc.StatusCode.UNKNOWN
 
 
 def _parts(method: str) -> Iterable[str]:

@@ -1,11 +1,11 @@
 """Which steps and evaluations of a run are traced, and the span of each: from its first group's request to its end."""
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from typing import Any
 
 from hone.store.database import Database
-from hone.telemetry import tracing
+from hone.telemetry import logs, tracing
 from services.learner.driver.lease import Lease
 
 FIRST = 3
@@ -31,9 +31,11 @@ class StepTraces:
         """Return the traceparent of step `n`; None where it is not traced."""
         return tracing.child(self._root, _key(n)) if self._root and traced(n, self._every) else None
 
-    def place(self, n: int) -> AbstractContextManager[None]:
-        """Let what is done within belong to step `n`."""
-        return tracing.under(self.of(n))
+    @contextmanager
+    def place(self, n: int) -> Iterator[None]:
+        """Let what is done within belong to step `n`, in log lines too."""
+        with logs.about(step=n), tracing.under(self.of(n)):
+            yield
 
     @contextmanager
     def within(self, n: int, name: str, **attributes: Any) -> Iterator[None]:

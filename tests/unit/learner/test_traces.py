@@ -8,7 +8,7 @@ import pytest
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from hone.store.database import Database
-from hone.telemetry import tracing
+from hone.telemetry import logs, tracing
 from services.learner.driver.lease import Lease
 from services.learner.driver.traces import StepTraces, traced
 
@@ -88,3 +88,11 @@ def test_evaluations_of_the_base_and_after_traced_steps_are_reported_beside_the_
     assert [dict(span.attributes or {})["step"] for span in found] == [0, 2]
     assert all(f"{span.context.span_id:016x}" in str(place) for span, place in zip(found, named, strict=True))
     assert all(span.parent is not None and f"{span.parent.span_id:016x}" in PARENT for span in found)
+
+
+def test_lines_of_work_for_a_step_name_it_whether_it_is_traced_or_not() -> None:
+    untraced = traces(every=0, traceparent=None)
+    with logs.about(run_id="run_1"), untraced.place(40):
+        assert logs.subject() == {"run_id": "run_1", "step": 40}
+    with untraced.within(41, "plan"):
+        assert logs.subject() == {"step": 41}

@@ -1,6 +1,7 @@
 """Graders that hang or die cost one process, and nobody's score."""
 
 import asyncio
+import io
 import json
 import os
 import signal
@@ -14,8 +15,10 @@ import psutil
 import pytest
 import uvloop
 
-from hone.graders.results import Status
+from hone.graders.results import Result, Status, failure
 from hone.graders.specs import spec
+from hone.telemetry import logs
+from services.reward import worker
 from services.reward.bench import Bench, Sample
 from services.reward.pool import Job, Pool
 
@@ -199,3 +202,18 @@ def test_the_pools_processes_go_with_their_parent() -> None:
         parent.kill()
     psutil.wait_procs([worker], timeout=10)
     assert not worker.is_running() or worker.status() == psutil.STATUS_ZOMBIE
+
+
+def test_lines_of_a_grade_in_a_process_of_its_own_are_about_what_its_caller_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[logs.Subject] = []
+
+    def judged(*_: Any) -> Result:
+        told.append(logs.subject())
+        return failure(Status.INFRA_ERROR, "")
+
+    monkeypatch.setattr(worker, "judged", judged)
+    with logs.about(run_id="run_1", group_ids=[7, 8]):
+        line = job(r"\boxed{0.5}").line()
+    worker.work(json.loads(line), set(), 60, io.BytesIO())
+    assert told == [{"run_id": "run_1", "group_ids": [7, 8]}]
+    assert logs.subject() == {}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from hone.telemetry import tracing
+from hone.telemetry import logs, tracing
 from services.rollout.batcher import Batcher, Unanswered
 
 
@@ -48,6 +48,25 @@ async def test_what_comes_while_all_calls_are_busy_goes_together_afterwards() ->
     doubler.gate.set()
     assert await asyncio.gather(first, *others) == [2, 4, 6, 8]
     assert doubler.batches == [[1], [2, 3, 4]]
+
+
+async def test_a_call_is_about_all_who_asked() -> None:
+    told: list[logs.Subject] = []
+
+    async def answer(items: list[int]) -> AsyncIterator[tuple[int, int]]:
+        told.append(logs.subject())
+        for place, item in enumerate(items):
+            yield place, item
+
+    batcher = Batcher(answer)
+
+    async def ask(run: str, group: int) -> None:
+        with logs.about(run_id=run, group_id=group):
+            await batcher.ask(group)
+
+    await asyncio.gather(ask("run_1", 1), ask("run_2", 2))
+    await ask("run_2", 3)
+    assert told == [{"run_ids": ["run_1", "run_2"], "group_ids": [1, 2]}, {"run_id": "run_2", "group_id": 3}]
 
 
 async def test_an_error_reaches_those_without_an_answer_only() -> None:

@@ -17,8 +17,8 @@ from services.rollout.storing import _of_policy
 def claim(**fields: Any) -> Claim:
     return Claim(**{
         "id": 1, "attempt": 1, "tenant_id": "ten", "run_id": "run", "seed": 0, "purpose": "train", "request_no": 17,
-        "task": {}, "task_hash": "", "n": 1, "sampling": {"max_tokens": 4}, "grader": None, "model_id": "mod",
-        "harness": {"name": "chat", "params": {}},
+        "step": 3, "task": {}, "task_hash": "", "n": 1, "sampling": {"max_tokens": 4}, "grader": None,
+        "model_id": "mod", "harness": {"name": "chat", "params": {}},
         "version_id": None, "begun": 0, "remaining_s": 1.0, **fields})
 
 

@@ -1,7 +1,10 @@
-"""Calls between real servers and channels: one trace over the wire, and every call counted by how it ended."""
+"""Calls between real servers and channels: one trace over the wire, every call counted and logged by how it ended."""
 
 import asyncio
-from collections.abc import AsyncIterator
+import io
+import json
+import logging
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import grpc
@@ -16,7 +19,7 @@ from hone.rpc import server
 from hone.rpc.client import blocking_channel, channel
 from hone.rpc.errors import NotFound
 from hone.stack import ports
-from hone.telemetry import tracing
+from hone.telemetry import logs, tracing
 
 SERVICE = inference_pb2.DESCRIPTOR.services_by_name["InferenceService"].full_name
 
@@ -47,6 +50,19 @@ async def address(spans: InMemorySpanExporter) -> AsyncIterator[str]:  # noqa: A
                                  inference_pb2_grpc.add_InferenceServiceServicer_to_server(inference, grpc_server))
     yield found
     await serving.stop(0)
+
+
+@pytest.fixture
+def said() -> Iterator[io.StringIO]:
+    """What is logged about calls, as lines."""
+    logger, kept = logging.getLogger("hone.rpc.observation"), io.StringIO()
+    handler = logging.StreamHandler(kept)
+    handler.setFormatter(logs.JsonLines())
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    yield kept
+    logger.removeHandler(handler)
+    logger.setLevel(logging.NOTSET)
 
 
 @pytest_asyncio.fixture
@@ -164,3 +180,66 @@ async def test_the_batch_is_linked_to_those_who_asked(stub: Any, spans: InMemory
     asked = found["InferenceService/LoadVersion"]
     assert asked.parent.span_id == found["a"].context.span_id
     assert [link.context.span_id for link in asked.links] == [found["b"].context.span_id]
+
+
+def lines(said: io.StringIO) -> list[dict[str, Any]]:
+    """Return what was logged but for when and how long."""
+    return [{name: value for name, value in json.loads(line).items() if name not in ("time", "seconds")}
+            for line in said.getvalue().splitlines()]
+
+
+async def test_a_line_of_a_call_names_its_run_and_its_trace(
+    stub: Any, spans: InMemorySpanExporter, said: io.StringIO
+) -> None:
+    with tracing.span("work", root=True), logs.about(run_id="run_1", group_id=7, step=3):
+        await stub.LoadVersion(load("v"), timeout=10)
+    await stub.LoadVersion(load("v"), timeout=10)
+    found = await finished(spans, 3)
+    answered = found["InferenceService/LoadVersion", SpanKind.SERVER].context
+    ended = {"level": "info", "logger": "hone.rpc.observation", "message": "InferenceService/LoadVersion OK"}
+    assert lines(said) == [{**ended, "run_id": "run_1", "group_id": 7, "step": 3,
+                            "trace_id": f"{answered.trace_id:032x}", "span_id": f"{answered.span_id:016x}"}, ended]
+
+
+async def test_a_line_of_a_stream_names_all_it_is_about(stub: Any, said: io.StringIO) -> None:
+    with logs.about_all([{"run_id": "run_1", "group_id": 7}, {"run_id": "run_2", "group_id": 8}]):
+        assert [answer async for answer in stub.GenerateBatch(batch("a", "b"), timeout=10)]
+    (line,) = lines(said)
+    assert (line["message"], line["run_ids"], line["group_ids"]) == (
+        "InferenceService/GenerateBatch OK", ["run_1", "run_2"], [7, 8])
+
+
+async def test_a_line_of_a_synchronous_callers_call_names_its_run(address: str, said: io.StringIO) -> None:
+    def ask() -> None:
+        with blocking_channel(address) as opened, logs.about(run_id="run_1", step=4):
+            inference_pb2_grpc.InferenceServiceStub(opened).LoadVersion(load("v"), timeout=10)
+
+    await asyncio.to_thread(ask)
+    (line,) = lines(said)
+    assert (line["run_id"], line["step"]) == ("run_1", 4)
+
+
+@pytest.mark.parametrize(("version", "level", "message"), [
+    ("missing", "warning", "InferenceService/LoadVersion NOT_FOUND: no such version"),
+    ("broken", "error", "InferenceService/LoadVersion UNKNOWN")])
+async def test_a_line_of_a_call_that_fails_says_why_and_for_whom(
+    version: str, level: str, message: str, stub: Any, said: io.StringIO
+) -> None:
+    with logs.about(run_id="run_1"), pytest.raises(grpc.aio.AioRpcError):
+        await stub.LoadVersion(load(version), timeout=10)
+    (line,) = lines(said)
+    assert (line["level"], line["message"], line["run_id"]) == (level, message, "run_1")
+    assert ("ZeroDivisionError" in line.get("exception", "")) == (version == "broken")
+
+
+async def test_a_line_of_a_stream_that_its_caller_leaves(stub: Any, said: io.StringIO) -> None:
+    with logs.about(run_id="run_1"):
+        call = stub.GenerateBatch(batch("a", "forever"), timeout=30)
+        async for _ in call:
+            break
+        call.cancel()
+    async with asyncio.timeout(10):
+        while not said.getvalue():
+            await asyncio.sleep(0.01)
+    assert [(line["message"], line["run_id"]) for line in lines(said)] == [
+        ("InferenceService/GenerateBatch CANCELLED", "run_1")]

@@ -6,6 +6,7 @@ from functools import partial
 
 import pytest
 
+from hone.telemetry import logs
 from services.simulation.maker import Maker
 
 
@@ -41,3 +42,10 @@ async def test_what_was_started_is_finished_and_what_was_not_is_left_out() -> No
     go_on.set()
     await maker.made(lambda: made.append("last"))
     assert made == ["slow", "last"]
+
+
+async def test_what_is_made_is_about_what_its_caller_is() -> None:
+    maker = Maker("tasks")
+    with logs.about(run_id="run_1"):
+        assert await maker.made(logs.subject) == {"run_id": "run_1"}
+    assert await maker.made(logs.subject) == {}

@@ -23,8 +23,8 @@ UPDATE groups g SET attempt = g.attempt + 1, claim_owner = %(owner)s, reason = N
         SELECT max(v.number) FROM versions v WHERE v.model_id = g.model_id AND v.state = 'live'))
 FROM mine, runs r
 WHERE g.id = mine.id AND r.id = g.run_id
-RETURNING g.id, g.attempt, g.tenant_id, g.run_id, (r.spec ->> 'seed')::bigint AS seed, g.purpose, g.request_no, g.task,
-    g.task_hash, g.n, g.sampling, g.grader, g.model_id, g.version_id, g.begun, g.traceparent,
+RETURNING g.id, g.attempt, g.tenant_id, g.run_id, (r.spec ->> 'seed')::bigint AS seed, g.purpose, g.request_no, g.step,
+    g.task, g.task_hash, g.n, g.sampling, g.grader, g.model_id, g.version_id, g.begun, g.traceparent,
     coalesce(
         (SELECT s.stage -> 'harness' FROM jsonb_array_elements(r.spec -> 'stages') WITH ORDINALITY AS s (stage, place)
             WHERE g.purpose = 'train' AND g.step <= (s.stage ->> 'until')::integer ORDER BY s.place LIMIT 1),
