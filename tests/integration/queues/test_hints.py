@@ -1,7 +1,7 @@
-"""Hints wake a real worker on each broker; what is no hint harms nothing, and no message is ever needed."""
+"""Hints wake a real worker on each broker and carry its trace; what is no hint harms nothing, no message is needed."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +13,14 @@ from hone.queues import application
 from hone.queues.hints import Hints
 from hone.queues.topology import CLAIM_ROLLOUTS, DEAD_ROLLOUTS, ROLLOUTS
 from hone.spec.settings import Settings
+from hone.telemetry import tracing
 from tests.integration.rollout.conftest import open_worker, peers, run, settings  # noqa: F401 — fixtures
 from tests.integration.rollout.processes import WorkerProcess
 from tests.integration.rollout.rows import Run
+from tests.servers import collector as collectors
+from tests.servers.collector import Collector
 
+CONSUMER = 5  # opentelemetry.proto.trace.v1.Span.SpanKind
 MALFORMED: dict[str, dict[str, Any]] = {
     "not JSON": {"body": b"\x00 no", "content_type": "application/json", "content_encoding": "utf-8",
                  "headers": {"task": CLAIM_ROLLOUTS, "id": "1", "lang": "py"}},
@@ -47,12 +51,27 @@ def connection(broker_settings: Settings) -> Any:
         yield found
 
 
+@pytest.fixture(scope="module")
+def collector() -> Iterator[Collector]:
+    with collectors.running() as found:
+        yield found
+
+
+@pytest.fixture
+def driver_traces(collector: Collector) -> Iterator[None]:
+    """This process sends spans, as a driver."""
+    tracing.configure(collector.url, "driver", "driver-0")
+    yield
+    tracing.use(None)
+
+
 @pytest_asyncio.fixture
-async def worker(broker_settings: Settings, connection: Any, run: Run,  # noqa: F811
+async def worker(broker_settings: Settings, connection: Any, run: Run, collector: Collector,  # noqa: F811
                  tmp_path: Path) -> AsyncIterator[WorkerProcess]:
     """A worker that has looked at the rows once and now waits for hints."""
     assert waiting(connection, ROLLOUTS) == 0
-    found = await WorkerProcess.start(broker_settings, tmp_path)
+    traced = broker_settings.model_copy(update={"otlp_endpoint": collector.url})
+    found = await WorkerProcess.start(traced, tmp_path)
     try:
         run.request(1)
         Hints(broker_settings).send(1)
@@ -87,6 +106,23 @@ async def test_a_hint_wakes_a_worker(broker_settings: Settings, run: Run) -> Non
     run.request(3, first=1)
     assert Hints(broker_settings).send(2) == 2
     await ready(run, 4)
+
+
+@pytest.mark.usefixtures("worker", "driver_traces")
+async def test_a_trace_goes_on_through_the_queue(
+        broker_settings: Settings, collector: Collector, run: Run) -> None:  # noqa: F811
+    run.request(1, first=1)
+    with tracing.span("request", root=True):
+        trace_id = tracing.ids()["trace_id"]
+        Hints(broker_settings).send(1)
+    await ready(run, 2)
+    async with asyncio.timeout(30):
+        while len(collector.spans(trace_id)) < 2:
+            await asyncio.sleep(0.05)
+    asked, claimed = sorted(collector.spans(trace_id), key=lambda span: span.began)
+    assert (asked.service, asked.name) == ("driver", "request")
+    assert (claimed.service, claimed.name, claimed.kind) == ("rollout", "claim", CONSUMER)
+    assert claimed.parent_id == asked.span_id
 
 
 @pytest.mark.usefixtures("worker")
