@@ -49,6 +49,9 @@ class Memory:
         """Nothing is open."""
 
 
+Opened = tuple[Memory, Follower]
+
+
 @pytest.fixture
 def database(postgres_url: str) -> Iterator[Database]:
     opened = Database(postgres_url, size=2)
@@ -82,6 +85,17 @@ def follow(postgres_url: str) -> Iterator[Follow]:
 
         yield make
     eventually(lambda: not held(postgres_url))
+
+
+@pytest.fixture
+def opened(database: Database, run: RunRows, record: Record, follow: Follow) -> Opened:
+    """A sink that has the run's first point, and who sends to it."""
+    register(database, ["memory:a"])
+    record(run, 1)
+    sink = Memory()
+    follower = follow(sink)
+    drained(follower)
+    return sink, follower
 
 
 def let_go(follower: Follower) -> None:
@@ -177,16 +191,10 @@ def test_of_two_followers_of_a_sink_one_sends(
     assert {point.step for point in first.points if point.run_id == run.run_id} == {1}
 
 
-def test_a_sink_hears_that_a_run_has_ended(
-    follow: Follow, database: Database, run: RunRows, record: Record
-) -> None:
-    register(database, ["memory:a"])
-    record(run, 1)
-    sink = Memory()
-    follower = follow(sink)
-    drained(follower)
+def test_a_sink_hears_that_a_run_has_ended(database: Database, run: RunRows, opened: Opened) -> None:
+    sink, follower = opened
     assert (run.run_id, "succeeded") not in sink.ended
-    database.run("driver.set_state", run_id=run.run_id, epoch=0, state="succeeded", reason=None)
+    end(database, run, "succeeded")
     drained(follower)
     assert (run.run_id, "succeeded") in sink.ended
 
@@ -196,13 +204,9 @@ def end(database: Database, run: RunRows, state: str) -> None:
 
 
 def test_the_end_of_a_run_that_another_process_opened_is_told_once(
-    follow: Follow, postgres_url: str, database: Database, run: RunRows, record: Record
+    follow: Follow, postgres_url: str, database: Database, run: RunRows, opened: Opened
 ) -> None:
-    register(database, ["memory:a"])
-    record(run, 1)
-    first = follow(Memory())
-    drained(first)
-    let_go(first)
+    let_go(opened[1])
     eventually(lambda: not held(postgres_url))
     end(database, run, "cancelled")
     sink = Memory()
@@ -212,12 +216,8 @@ def test_the_end_of_a_run_that_another_process_opened_is_told_once(
     assert [state for run_id, state in sink.ended if run_id == run.run_id] == ["cancelled"]
 
 
-def test_who_does_not_send_tells_of_no_end(
-    follow: Follow, database: Database, run: RunRows, record: Record
-) -> None:
-    register(database, ["memory:a"])
-    record(run, 1)
-    drained(follow(Memory()))
+@pytest.mark.usefixtures("opened")
+def test_who_does_not_send_tells_of_no_end(follow: Follow, database: Database, run: RunRows) -> None:
     end(database, run, "succeeded")
     waiting = Memory()
     drained(follow(waiting))
@@ -247,14 +247,8 @@ def test_a_run_ends_after_its_last_point_and_an_end_that_is_not_taken_keeps_no_o
     assert (run.run_id, "succeeded") in sink.ended
 
 
-def test_an_end_that_is_not_taken_is_told_again(
-    follow: Follow, database: Database, run: RunRows, record: Record
-) -> None:
-    register(database, ["memory:a"])
-    record(run, 1)
-    sink = Memory()
-    follower = follow(sink)
-    drained(follower)
+def test_an_end_that_is_not_taken_is_told_again(database: Database, run: RunRows, opened: Opened) -> None:
+    sink, follower = opened
     end(database, run, "failed")
     sink.never = run.run_id
     with pytest.raises(SinkAway, match="not its end"):
