@@ -20,7 +20,9 @@ PYTHON ?= $(firstword $(foreach name,python3.11 python3,$(shell command -v $(nam
 VENV   ?= .venv
 VLLM   ?= .venv-vllm
 BIN    := $(VENV)/bin
-PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# Twice: errors alone, not each place of a machine's own index that has nothing to offer.
+QUIET  := --quiet --quiet --disable-pip-version-check
+PIP    := $(BIN)/python -m pip install $(QUIET)
 TORCH  := $(shell sed -n 's/.*"\(torch==[^"]*\)".*/\1/p' pyproject.toml)
 PYTEST := $(BIN)/python -m pytest
 ABREAST := -n 2 --dist loadscope --no-loadscope-reorder
@@ -60,7 +62,7 @@ vllm-test: $(VENV)/.installed-test $(VLLM)/.installed
 		--durations=5 $(PYTEST_OPTIONS)
 
 trl-vllm: $(VLLM)/.installed
-	$(VLLM)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[bench]'
+	$(VLLM)/bin/python -m pip install $(QUIET) -e '.[bench]'
 
 compose-test: $(VENV)/.installed-test
 	deploy/test.sh $(BIN)/python .cache/compose
@@ -114,7 +116,7 @@ $(VENV)/.installed-test: pyproject.toml
 $(VLLM)/.installed: pyproject.toml
 	@begin=$$SECONDS; \
 	$(PYTHON) -m venv $(VLLM); \
-	pip="$(VLLM)/bin/python -m pip --disable-pip-version-check --quiet"; \
+	pip="$(VLLM)/bin/python -m pip $(QUIET)"; \
 	echo "installing $(TORCH) in $(VLLM) ..."; $$pip install '$(TORCH)'; \
 	echo "installing vLLM and Hone in $(VLLM) ..."; $$pip install -e '.[vllm,test]'; \
 	$$pip uninstall --yes torchvision torchaudio torchcodec; \
