@@ -27,6 +27,7 @@ class Token:
     advantage: float | None = None
     teacher: float | None = None  # log-prob
     spans: tuple[str, ...] = ()  # named spans that it is in, with their weights
+    version: str = ""  # of the weights that sampled it
 
 
 def painted(tokens: Sequence[Token], scheme: Scheme, search: str = "") -> Markup:

@@ -15,6 +15,8 @@ from services.console.colouring import Scheme
 from services.console.markup import Markup, code, details, join, link, tag
 from services.console.parts import RIGHT, Column
 from services.console.samples import path, score
+from services.console.token_table import TokenTable
+from services.console.transcript import Turn
 from services.console.view import View, html
 
 _ALL_ROLES = "every role"
@@ -47,6 +49,8 @@ class _Viewer:
 
     def __init__(self, view: View, run: Run, sample: Trajectory, texts: TrajectoryTokens) -> None:
         self._sample, self._texts = sample, texts
+        self._turns = transcript.calls(sample, texts)
+        self._tables = [TokenTable(turn.call["index"], turn.tokens) for turn in self._turns]
         self._scheme: Scheme = "log-prob"
         self._search, self._role = "", _ALL_ROLES
         ui.page_title(f"Sample {sample.group_id}/{sample.index} · Hone")
@@ -55,7 +59,7 @@ class _Viewer:
         with ui.element("div").classes("viewer"):
             with ui.element("div").classes("calls"):
                 self._controls(view)
-                self._legend, self._calls = html(Markup("")), html(Markup(""))
+                self._legend, self._calls = html(Markup("")), ui.element("div").classes("listed")
             with ui.element("aside"):
                 html(_rewards(sample))
                 html(_task(sample))
@@ -88,11 +92,21 @@ class _Viewer:
         self._draw()
 
     def _draw(self) -> None:
-        calls = [one for one in transcript.calls(self._sample, self._texts)
-                 if self._role in (_ALL_ROLES, f"{one.call['role']}: {one.call['kind']}") and one.fits(self._search)]
+        shown = [(turn, table) for turn, table in zip(self._turns, self._tables, strict=True)
+                 if self._role in (_ALL_ROLES, f"{turn.call['role']}: {turn.call['kind']}") and turn.fits(self._search)]
         self._legend.set_content(colouring.legend(self._scheme, self._texts.advantage_note))
-        nothing = parts.empty("No call fits", "Another word or another role may find one.")
-        self._calls.set_content(join(one.shown(self._scheme, self._search) for one in calls) if calls else nothing)
+        self._calls.clear()
+        with self._calls:
+            for turn, table in shown:
+                self._call(turn, table)
+            if not shown:
+                html(parts.empty("No call fits", "Another word or another role may find one."))
+
+    def _call(self, turn: Turn, table: TokenTable) -> None:
+        with ui.element("article").classes("call"):
+            html(turn.said(self._scheme, self._search))
+            table.draw()
+            html(turn.done())
 
 
 def _heading(run: Run, sample: Trajectory) -> Markup:
@@ -118,7 +132,7 @@ def _advantage(texts: TrajectoryTokens) -> str:
     found = [one for call in texts.calls for one in call.advantages if one is not None]
     if not found:
         return formats.ABSENT
-    return f"{found[0]:+.3f}" if texts.advantage is not None else f"{min(found):+.3f} to {max(found):+.3f}"
+    return f"{found[0]:+.3f}" if texts.advantage is not None else f"{min(found):+.2f} to {max(found):+.2f}"
 
 
 def _rewards(sample: Trajectory) -> Markup:

@@ -29,11 +29,14 @@ class Turn:
         own = ["".join(self.texts.completion), "".join(self.texts.prompt), *said]
         return any(search.lower() in text.lower() for text in own)
 
-    def shown(self, scheme: Scheme, search: str) -> Markup:
-        """Return the call as markup."""
-        return tag("article", _head(self.call), self._context(search),
-                   tag("h4", "Sampled"), colouring.painted(self.tokens, scheme, search), _named(self.call),
-                   *(_step(step) for step in self.steps), class_="call")
+    def said(self, scheme: Scheme, search: str) -> Markup:
+        """Return the call up to its last token as markup."""
+        return join([_head(self.call), self._context(search), tag("h4", "Sampled"),
+                     colouring.painted(self.tokens, scheme, search), _named(self.call)])
+
+    def done(self) -> Markup:
+        """Return the steps that it took as markup."""
+        return join(map(_step, self.steps))
 
     def _context(self, search: str) -> Markup:
         if self.before is None:
@@ -76,9 +79,16 @@ def _tokens(call: dict[str, Any], texts: CallTokens) -> list[Token]:
     logps: Sequence[float | None] = call["logp_sample"] or unknown
     taught: Sequence[float | None] = teachers(call) or unknown
     weighed: Sequence[float | None] = texts.advantages or unknown
-    return [Token(id, text, logp, trained, advantage, word, _around(call, place))
-            for place, (id, text, logp, trained, advantage, word) in enumerate(zip(
-                call["completion_ids"], texts.completion, logps, call["train_mask"], weighed, taught, strict=True))]
+    return [Token(id, text, logp, trained, advantage, word, _around(call, place), version)
+            for place, (id, text, logp, trained, advantage, word, version) in enumerate(zip(
+                call["completion_ids"], texts.completion, logps, call["train_mask"], weighed, taught, _versions(call),
+                strict=True))]
+
+
+def _versions(call: dict[str, Any]) -> list[str]:
+    """Return what sampled each token of a call; empty where nobody did."""
+    found = [span["version_id"] for span in call.get("versions", []) for _ in range(span["tokens"])]
+    return found + [""] * (len(call["completion_ids"]) - len(found))
 
 
 def _around(call: dict[str, Any], place: int) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ _log = logging.getLogger("hone.console")
 
 def html(content: Markup, kind: str = "div") -> ui.html:
     """Put markup, which is escaped already, on the page."""
-    return ui.html(content, sanitize=False, tag=kind)
+    return ui.html(content, sanitize=False, tag=kind).classes("markup")
 
 
 class View:

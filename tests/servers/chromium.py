@@ -35,10 +35,12 @@ class Browser:
 
     def __init__(self, driver: webdriver.Chrome, url: str) -> None:
         self._driver, self.url = driver, url
+        self._width = 0
         self._asked: list[str] = []
 
     def look(self, width: int = 1280, height: int = 900, dark: bool = False) -> None:
         """Have a screen of this width, and a system that prefers light or dark."""
+        self._width = width
         self._command("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1,
                       mobile=width < 600)
         self._command("Emulation.setEmulatedMedia", features=[
@@ -99,8 +101,8 @@ class Browser:
 
     def overflow(self) -> float:
         """Return by how many pixels the page is wider than the screen."""
-        found = self._command("Page.getLayoutMetrics")
-        return float(found["cssContentSize"]["width"] - found["cssLayoutViewport"]["clientWidth"])
+        # A mobile layout grows with what it holds, so that its own width tells nothing.
+        return float(self._command("Page.getLayoutMetrics")["cssContentSize"]["width"] - self._width)
 
     def top(self, selector: str) -> float:
         """Return how many pixels below the window's upper edge an element begins."""

@@ -166,6 +166,35 @@ def test_tokens_are_coloured_by_log_prob_and_by_advantage(signed_in: Browser, wo
     assert "40, 150, 240" in str(token.get_attribute("style"))
 
 
+def test_tokens_that_differ_have_advantages_of_their_own(signed_in: Browser, world: World) -> None:
+    signed_in.open(f"/runs/{world.running.id}/samples/{world.turns}/0", "by gigpo")
+    titles = [str(one.get_attribute("title")) for one in signed_in.all(".call .tokens:not(.context) > span")]
+    assert len({title.partition("advantage ")[2] for title in titles}) == 3
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_figures_of_tokens_are_reached_by_tab(signed_in: Browser, world: World, width: int) -> None:
+    signed_in.look(width, dark=width == 390)
+    signed_in.open(f"/runs/{world.running.id}/samples/{world.turns}/0", "Figures of 34 tokens")
+    for _ in range(40):
+        signed_in.press(Keys.TAB)
+        if "Figures of" in signed_in.focused().text:
+            break
+    assert signed_in.focused().get_attribute("aria-expanded") == "false"
+    signed_in.press(Keys.ENTER)
+    signed_in.wait(lambda: signed_in.all("[aria-label='Tokens of call 0']"))
+    assert signed_in.focused().get_attribute("aria-expanded") == "true"
+    signed_in.press(Keys.TAB)
+    assert signed_in.focused().get_attribute("aria-label") == "Tokens of call 0"
+    assert "Log-prob" in signed_in.focused().text
+    assert signed_in.overflow() <= 0
+    kept_picture(signed_in, f"tokens-{width}")
+    signed_in.find("input[aria-label='Search in calls and steps']").send_keys("albums")
+    signed_in.wait(lambda: signed_in.all(".hit"))
+    assert signed_in.all("[aria-label='Tokens of call 0']"), "what is open stays open"
+    assert signed_in.complaints() == []
+
+
 def test_a_sample_is_searched(signed_in: Browser, world: World) -> None:
     signed_in.open(f"/runs/{world.running.id}/samples/{world.turns}/0", "Call 2")
     signed_in.find("input[aria-label='Search in calls and steps']").send_keys("there are 347")

@@ -32,6 +32,13 @@ def test_tokens_say_which_named_spans_they_are_in() -> None:
     assert transcript._named(CALL) == ""
 
 
+def test_tokens_name_the_version_that_sampled_them() -> None:
+    texts = CallTokens(prompt=[], completion=["a", "b"])
+    spans = [{"version_id": "ver_1", "tokens": 1}, {"version_id": "ver_2", "tokens": 1}]
+    assert [one.version for one in transcript._tokens({**CALL, "versions": spans}, texts)] == ["ver_1", "ver_2"]
+    assert [one.version for one in transcript._tokens(CALL, texts)] == ["", ""]
+
+
 def test_a_step_tells_what_each_rule_gave_it() -> None:
     step = {"index": 0, "said": [], "action": "7", "valid": True, "effect": None, "reward": -0.5,
             "rules": {"length": -1.0, "right": 0.0}}
