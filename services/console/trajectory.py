@@ -39,7 +39,7 @@ async def show(view: View, request: Request) -> None:
 
 def _add_keys(view: View, run: Run, sample: Trajectory) -> None:
     for key, by, meaning in (("j", 1, "Next sample of the group"), ("k", -1, "Sample before")):
-        if sample.index + by >= 0:
+        if 0 <= sample.index + by <= sample.last_index:
             to = path(run.id, sample.group_id, sample.index + by)
             view.shortcuts.add(key, meaning, partial(ui.navigate.to, to))
 
@@ -112,7 +112,8 @@ class _Viewer:
 def _heading(run: Run, sample: Trajectory) -> Markup:
     trail = [("Runs", "/runs"), (run.name, f"/runs/{run.id}"), ("Samples", f"/runs/{run.id}/samples")]
     back = link("← previous", path(run.id, sample.group_id, sample.index - 1)) if sample.index else ""
-    on = link("next →", path(run.id, sample.group_id, sample.index + 1))
+    last = sample.index >= sample.last_index
+    on = "" if last else link("next →", path(run.id, sample.group_id, sample.index + 1))
     title = join([f"Sample {sample.group_id} / {sample.index}", parts.chip(sample.status)], " ")
     return tag("div", parts.heading(title, trail=trail), tag("div", back, on, class_="pager"), class_="run-head")
 

@@ -209,8 +209,12 @@ class Grade(Resource):
 
 
 class Trajectory(TrajectoryRow):
-    """One whole sample: its task, every model call with its exact tokens, every step and grade."""
+    """One whole sample: its task, every model call with its exact tokens, every step and grade.
 
+    `last_index` is that of the last sample of its group.
+    """
+
+    last_index: int
     task: dict[str, Any]
     task_hash: str
     item: dict[str, Any]

@@ -195,6 +195,16 @@ def test_the_figures_of_tokens_are_reached_by_tab(signed_in: Browser, world: Wor
     assert signed_in.complaints() == []
 
 
+def test_no_neighbour_is_offered_where_the_group_ends(signed_in: Browser, world: World) -> None:
+    for index, offered in ((0, ["next →"]), (1, ["← previous", "next →"]), (4, ["← previous"])):
+        signed_in.open(f"/runs/{world.running.id}/samples/{world.group}/{index}", "Rewards")
+        assert [one.text for one in signed_in.all(".run-head .pager a")] == offered
+        signed_in.press("?")
+        signed_in.wait_for("These keys")
+        listed = signed_in.find(".dialog").text
+        assert ("Next sample" in listed, "Sample before" in listed) == ("next →" in offered, "← previous" in offered)
+
+
 def test_a_sample_is_searched(signed_in: Browser, world: World) -> None:
     signed_in.open(f"/runs/{world.running.id}/samples/{world.turns}/0", "Call 2")
     signed_in.find("input[aria-label='Search in calls and steps']").send_keys("there are 347")

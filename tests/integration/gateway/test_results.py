@@ -33,6 +33,7 @@ class TestTrajectories:
         wanted = seeded.trajectories[SAMPLES + 2]
         whole = hone.trajectory(seeded.run.id, wanted.group_id, wanted.index)
         assert (whole.purpose, whole.score, whole.item) == ("eval", 0.5, wanted.item)
+        assert whole.last_index == SAMPLES - 1
         assert whole.calls[0]["completion_ids"] == [5, 2]
         assert whole.calls[0]["text"] == "answer 2_%"
         assert [(grade.status, grade.value) for grade in whole.grades] == [("ok", 0.5)]

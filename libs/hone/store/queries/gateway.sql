@@ -195,7 +195,8 @@ ORDER BY t.group_id, t.index LIMIT %(limit)s
 
 -- name: trajectory
 SELECT t.group_id, t.index, g.purpose, g.request_no, g.step, g.series, g.state AS group_state, t.status, t.score,
-       t.finish_reason, t.prompt_tokens, t.completion_tokens, t.preview, t.created_at, t.part, t.row
+       t.finish_reason, t.prompt_tokens, t.completion_tokens, t.preview, t.created_at, t.part, t.row,
+       (SELECT max(other.index) FROM trajectories other WHERE other.group_id = t.group_id) AS last_index
 FROM trajectories t JOIN groups g ON g.id = t.group_id
 WHERE t.run_id = %(run_id)s AND t.group_id = %(group_id)s AND t.index = %(index)s
 
