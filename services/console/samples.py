@@ -6,6 +6,7 @@ from nicegui import ui
 from starlette.requests import Request
 
 from hone.client.resources import TrajectoryRow
+from hone.trajectory.records import PREVIEW
 from services.console import formats, parts
 from services.console.markup import Markup, join, link
 from services.console.parts import RIGHT, Column
@@ -44,7 +45,7 @@ class _Samples:
 
     def _fields(self, step: int | None) -> None:
         changed = self._changed
-        self._text = ui.input("Search answers", on_change=changed).props(
+        self._text = ui.input(f"Search answers' first {PREVIEW} characters", on_change=changed).props(
             "outlined dense clearable debounce=300").classes("search")
         self._purpose, self._status = (
             ui.select(list(choices), value=_ANY, label=label, on_change=changed).props("outlined dense")
@@ -52,7 +53,7 @@ class _Samples:
         self._step, self._low, self._high = (
             ui.number(label, value=value, on_change=changed).props("outlined dense debounce=300").classes("short")
             for label, value in (("Step", step), ("Score from", None), ("Score to", None)))
-        self._view.shortcuts.add("/", "Search answers", lambda: self._text.run_method("focus"))
+        self._view.shortcuts.add("/", "Search the beginning of answers", lambda: self._text.run_method("focus"))
 
     async def _changed(self) -> None:
         await self._view.tried(self.load)
@@ -83,7 +84,8 @@ class _Samples:
         if self._rows:
             return parts.table(_COLUMNS, [_cells(self._run_id, row) for row in self._rows])
         if any(value is not None for value in self._filters().values()):
-            return parts.empty("No sample fits", "Fewer filters may find one; search reads the beginning of answers.")
+            return parts.empty("No sample fits", "Fewer filters may find one; search reads the first "
+                               f"{PREVIEW} characters of a sample's last answer.")
         return parts.empty("No samples yet", "They are listed once their group is ready.")
 
 

@@ -40,11 +40,12 @@ class Turn:
 
     def _context(self, search: str) -> Markup:
         if self.before is None:
-            text = "".join(self.texts.prompt)
-            return join([tag("h4", "Context"), tag("div", _marked(text, search), class_="tokens context")])
+            whole = _marked("".join(self.texts.prompt), search)
+            return join([tag("h4", "Context"), tag("div", whole, class_="tokens context", tabindex="0")])
         found = contexts.difference(self.before, self.call["prompt_ids"])
         return join([tag("h4", "Context, against the turn before"),
-                     tag("div", *(self._stretch(one, search) for one in found), class_="tokens context")])
+                     tag("div", *(self._stretch(one, search) for one in found), class_="tokens context",
+                         tabindex="0")])
 
     def _stretch(self, one: Stretch, search: str) -> Markup:
         texts = self.before_texts if one.kind == "removed" else self.texts.prompt

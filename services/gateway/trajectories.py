@@ -11,6 +11,7 @@ from hone.client.resources import Grade, Page, Trajectory, TrajectoryRow
 from hone.spec.problems import Invalid, Problem, found
 from hone.store.objects import ObjectMissing, Objects
 from hone.trajectory import parts
+from hone.trajectory.records import PREVIEW
 from services.gateway.errors import NotFound
 from services.gateway.parameters import After, Id, Limit, Store
 from services.gateway.runs import unknown
@@ -30,7 +31,8 @@ async def listed(
     status: Annotated[str | None, Query(description="Grade status.", pattern="^[a-z_]+$")] = None,
     min_score: Annotated[float | None, Query(allow_inf_nan=False)] = None,
     max_score: Annotated[float | None, Query(allow_inf_nan=False)] = None,
-    text: Annotated[str | None, Query(description="Part of the answer's beginning.", pattern="^[^\\x00]+$")] = None,
+    text: Annotated[str | None, Query(
+        description=f"Part of the last answer's first {PREVIEW} characters.", pattern="^[^\\x00]+$")] = None,
 ) -> Page[TrajectoryRow]:
     """List samples in the order of their groups."""
     group, index = _place(after)

@@ -12,14 +12,12 @@ from hone.store.database import AsyncDatabase, AsyncTransaction
 from hone.store.objects import Objects
 from hone.telemetry import metrics, tracing
 from hone.trajectory import parts
-from hone.trajectory.records import Call, Trajectory
+from hone.trajectory.records import PREVIEW, Call, Trajectory
 from services.rollout.group import Graded
 from services.rollout.patience import Patience
 
 MESSAGE = 1000
 """Characters of an event."""
-PREVIEW = 120
-"""Characters of an answer that the index keeps for search."""
 
 
 class Store:

@@ -11,6 +11,7 @@ from hone.cli.failures import Commands
 from hone.cli.output import Json, one, rows, say
 from hone.client import every
 from hone.client.resources import Desired, RunState
+from hone.trajectory.records import PREVIEW
 
 app = typer.Typer(cls=Commands, no_args_is_help=True, help="Runs: what they do, what came of them.")
 
@@ -110,7 +111,7 @@ def trajectories(
     status: Annotated[str | None, typer.Option(help="Only of this grade status.")] = None,
     min_score: Annotated[float | None, typer.Option(help="At least this score.")] = None,
     max_score: Annotated[float | None, typer.Option(help="At most this score.")] = None,
-    text: Annotated[str | None, typer.Option(help="Part of the answer's beginning.")] = None,
+    text: Annotated[str | None, typer.Option(help=f"Part of the last answer's first {PREVIEW} characters.")] = None,
     limit: Limit = 50, json: Json = False,
 ) -> None:
     """List samples of a run."""

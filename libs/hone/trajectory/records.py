@@ -3,6 +3,9 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+PREVIEW = 120
+"""Characters of the last answer's beginning that a trajectory's row keeps, for lists and their search."""
+
 
 @dataclass(frozen=True)
 class VersionSpan:

@@ -146,7 +146,7 @@ def test_runs_are_searched(signed_in: Browser) -> None:
 
 def test_samples_are_filtered(signed_in: Browser, world: World) -> None:
     signed_in.open(f"/runs/{world.running.id}/samples", "albums")
-    signed_in.find("input[aria-label='Search answers']").send_keys("9 8")
+    signed_in.find("input[aria-label*='first 120 characters']").send_keys("9 8")
     signed_in.wait(lambda: "albums" not in signed_in.text())
     assert "1 2 3 5 9 8" in signed_in.text()
     signed_in.find("input[aria-label='Score from']").send_keys("0.5")
