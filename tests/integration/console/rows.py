@@ -189,7 +189,7 @@ def _samples(connection: Connection, objects: Objects, run: Run) -> int:
     """Write a group of single answers, one of them masked."""
     tenant, group, version = _group(connection, run, 0, 5, "exact")
     prompt, found = _tokenizer().encode(_PROMPT), []
-    for index, answer in enumerate((*_ANSWERS, "1 2 3")):
+    for index, answer in enumerate((*_ANSWERS, "1 2 3 " * 12)):
         call = _call(0, prompt, answer, version)
         score = _SCORES[index] if index < len(_SCORES) else None
         step = Step(0, 0, answer, [], "aa", "bb", valid=True)

@@ -195,6 +195,18 @@ def test_the_figures_of_tokens_are_reached_by_tab(signed_in: Browser, world: Wor
     assert signed_in.complaints() == []
 
 
+def test_the_figures_of_a_long_call_come_in_pages(signed_in: Browser, world: World) -> None:
+    signed_in.open(f"/runs/{world.running.id}/samples/{world.group}/4", "Figures of 73 tokens")
+    signed_in.button("expand_more\nFigures of 73 tokens").click()
+    signed_in.wait_for("0 to 49 of 73")
+    assert signed_in.button("← tokens before").get_attribute("disabled")
+    signed_in.button("tokens after →").click()
+    signed_in.wait_for("50 to 72 of 73")
+    assert signed_in.button("tokens after →").get_attribute("disabled")
+    assert len(signed_in.all("[aria-label='Tokens of call 0'] tbody tr")) == 23
+    assert signed_in.complaints() == []
+
+
 def test_no_neighbour_is_offered_where_the_group_ends(signed_in: Browser, world: World) -> None:
     for index, offered in ((0, ["next →"]), (1, ["← previous", "next →"]), (4, ["← previous"])):
         signed_in.open(f"/runs/{world.running.id}/samples/{world.group}/{index}", "Rewards")
