@@ -98,7 +98,8 @@ async def _row(transaction: AsyncTransaction, export_id: str) -> Row:
 def resource(row: Row) -> Export:
     """Return an export operation's row as clients see it."""
     result: dict[str, Any] = row["result"] or {}
-    return Export.model_validate({**row, "files": result.get("files", {}), "max_abs_diff": result.get("max_abs_diff")})
+    return Export.model_validate({**row, "files": result.get("files", {}), "max_abs_diff": result.get("max_abs_diff"),
+                                  "compared_with": result.get("compared_with")})
 
 
 @router.get("/v1/runs/{run_id}/exports")

@@ -82,7 +82,7 @@ def test_exports_load_in_stock_peft(scene: Scene, runs: dict[str, str], base: Pa
         export = scene.client.create_export(run_id)
         done: Any = wait_for("the export", partial(_ended, scene, export.id), 120)
         assert done.state == "done", done.reason
-        assert done.max_abs_diff < 1e-4
+        assert (done.max_abs_diff < 1e-4, done.compared_with) == (True, "probe")
         directory = tmp_path / name
         directory.mkdir()
         for file in done.files:

@@ -160,7 +160,11 @@ class Checkpoint(Resource):
 
 
 class Export(Resource):
-    """A version on its way out: done when a stock engine agreed with it; `max_abs_diff` is by how many nats."""
+    """A version on its way out: done when a stock engine agreed with it; `max_abs_diff` is by how many nats.
+
+    `compared_with`: probe, the log-probs that the trainer noted of the version; forward, our own of the same files,
+    where it noted none. Null of one that was made before that was stored.
+    """
 
     id: str
     run_id: str | None = None
@@ -170,6 +174,7 @@ class Export(Resource):
     reason: str | None = None
     files: dict[str, StoredFile] = {}
     max_abs_diff: float | None = None
+    compared_with: Literal["probe", "forward"] | None = None
     created_at: datetime
     finished_at: datetime | None = None
 

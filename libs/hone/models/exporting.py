@@ -4,7 +4,9 @@ import json
 import subprocess
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
@@ -14,9 +16,10 @@ from hone.models.architecture import Unsupported
 from hone.models.checkpoint import Checkpoint
 from hone.models.checkpoint_header import BadCheckpoint
 from hone.models.policy import Policy
+from hone.models.probe import Probe
 
 TOLERANCE = 1e-3
-"""Largest difference of a log-probability, nats, between stock transformers and the trainer's own forward."""
+"""Largest difference of a log-probability, nats, between stock transformers and what the trainer computed."""
 
 _PROBES, _PROBE_TOKENS = 4, 33
 _TIMEOUT_S = 600
@@ -60,21 +63,34 @@ def hf_files(files: Mapping[str, bytes]) -> dict[str, bytes]:
     return {**files, _CONFIG: json.dumps(config, indent=2, sort_keys=True).encode()}
 
 
-def verify(directory: Path, base: Path | None = None) -> float:
-    """Load `directory` with stock libraries in a process of its own and return the largest difference, nats.
+@dataclass(frozen=True)
+class Agreement:
+    """How far a stock library is from what it was compared with, nats."""
 
-    An adapter is loaded by PEFT beside its `base`, a whole model by transformers. Compared are the log-probabilities
-    of a fixed probe batch under float32. Raises ExportRefused when the directory does not load or the difference is
-    beyond the tolerance.
+    max_abs_diff: float
+    compared_with: Literal["probe", "forward"]  # what the trainer noted of the version, or our forward of its files
+
+
+def verify(directory: Path, base: Path | None = None, noted: Probe | None = None) -> Agreement:
+    """Load `directory` with stock libraries in a process of its own and say how well they agree with the trainer.
+
+    An adapter is loaded by PEFT beside its `base`, a whole model by transformers. Compared are log-probabilities under
+    float32: of `noted`, which the trainer computed of the version when it made it; where it noted none, of a fixed
+    batch by our own forward of these files, which says nothing of whether they are the version's. Raises ExportRefused
+    when the directory does not load or the difference is beyond the tolerance.
     """
-    read = {path.name: path.read_bytes() for folder in (base, directory) if folder is not None
-            for path in folder.iterdir() if path.is_file()}
-    probes = probe(_checkpoint(read))
+    asked = probe(_read(directory, base)) if noted is None else noted
     command = [str(directory)] if base is None else [str(base), str(directory)]
-    difference = float(json.loads(_stock_answer(command, json.dumps(probes)))["max_abs_diff"])
+    answer = _stock_answer(command, json.dumps({"ids": asked.ids, "logp": asked.logp}))
+    difference = float(json.loads(answer)["max_abs_diff"])
     if not difference <= TOLERANCE:
         raise ExportRefused(f"log-probabilities: found a difference of {difference} nats, expected at most {TOLERANCE}")
-    return difference
+    return Agreement(difference, "forward" if noted is None else "probe")
+
+
+def _read(directory: Path, base: Path | None) -> Checkpoint:
+    return _checkpoint({path.name: path.read_bytes() for folder in (base, directory) if folder is not None
+                        for path in folder.iterdir() if path.is_file()})
 
 
 def _stock_answer(directories: list[str], probes: str) -> str:
@@ -88,13 +104,13 @@ def _stock_answer(directories: list[str], probes: str) -> str:
     return ended.stdout
 
 
-def probe(checkpoint: Checkpoint) -> dict[str, list[list[int]] | list[list[float]]]:
-    """Return the fixed probe batch: `ids` of each sequence, and `logp` of every token but the first."""
+def probe(checkpoint: Checkpoint) -> Probe:
+    """Return a fixed batch with the log-probabilities of our own forward, for a version without a noted one."""
     random = np.random.Generator(np.random.PCG64(0))
     shape = checkpoint.architecture
     length = min(_PROBE_TOKENS, shape.max_positions)
     ids: list[list[int]] = random.integers(0, shape.vocab_size, (_PROBES, length)).tolist()
-    return {"ids": ids, "logp": probes.logp(Policy(shape, checkpoint.tensors), ids)}
+    return Probe(ids, probes.logp(Policy(shape, checkpoint.tensors), ids))
 
 
 def _checkpoint(files: Mapping[str, bytes]) -> Checkpoint:

@@ -3,11 +3,13 @@
 import json
 import logging
 import tempfile
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from hone import ids
 from hone.models import exporting
+from hone.models.probe import Probe
 from hone.store import manifests
 from hone.store.database import Database, Row
 from hone.store.objects import ObjectMissing, Objects
@@ -19,6 +21,8 @@ log = logging.getLogger(__name__)
 
 def export(database: Database, objects: Objects, lease: Lease, operation: Row) -> None:
     """Write the version that the operation names as a directory that stock engines load, and say how equal it is.
+
+    Equal to what its manifest says that the trainer computed of it; a version that says nothing, to our own forward.
 
     A version that cannot be exported fails the operation with its reason; nothing else stops.
     """
@@ -41,12 +45,13 @@ def _export(database: Database, objects: Objects, lease: Lease, version_id: str)
         raise LookupError(f"version {version_id}: its weights are no longer kept")
     stored = manifests.get_files(objects, version["manifest"])
     files, base = exporting.export_files(stored), exporting.base_files(stored)
+    noted = Probe.from_json(version["manifest"]["probe"]) if "probe" in version["manifest"] else None
     with tempfile.TemporaryDirectory() as directory:
         whole = _written(Path(directory, "export"), files)
-        difference = exporting.verify(whole, _written(Path(directory, "base"), base) if base else None)
+        agreed = exporting.verify(whole, _written(Path(directory, "base"), base) if base else None, noted)
         prefix = f"models/{lease.model_id}/exports/{ids.new('export')}"
         entries = manifests.put_files(objects, prefix, {path.name: path for path in whole.iterdir()})
-    return {"version_id": version_id, "files": entries, "max_abs_diff": difference}
+    return {"version_id": version_id, "files": entries, **asdict(agreed)}
 
 
 def _written(directory: Path, files: dict[str, bytes]) -> Path:

@@ -60,6 +60,7 @@ class TestExports:
         seed.finish_export(postgres.owner_url, gateway.objects, export.id, files)
         done = hone.export(export.id)
         assert (done.state, done.max_abs_diff, done.files["config.json"].bytes) == ("done", 1e-6, 2)
+        assert done.compared_with == "probe"
         assert hone.export_file(export.id, "model.safetensors") == files["model.safetensors"]
         assert _unpacked(hone.export_archive(export.id)) == {
             f"{export.id}/{name}": data for name, data in files.items()}

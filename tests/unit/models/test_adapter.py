@@ -8,7 +8,7 @@ import pytest
 import torch
 import transformers
 
-from hone.models import adapter, architecture, toy
+from hone.models import adapter, architecture, probe, toy
 from hone.models.adapter import Lora
 from hone.models.checkpoint import Checkpoint, read_weights, weights_bytes
 from hone.models.checkpoint_header import BadCheckpoint
@@ -121,25 +121,59 @@ def written(directory, files):
     return directory
 
 
+def noted(lora):
+    """What the trainer computes of a version: the adapter beside its base."""
+    base = Checkpoint.from_files(FILES)
+    return probe.expected(Policy(base.architecture, base.tensors, Adapter(lora, drawn(base.architecture, lora))))
+
+
+def exported(directory, lora):
+    """An export's directory, and its base's."""
+    return written(directory / "out", export_files(version(lora))), written(
+        directory / "base", base_files(version(lora)) or {})
+
+
 @FORMS
-def test_an_export_is_loaded_by_stock_peft_and_compared(lora, tmp_path):
-    files = export_files(version(lora))
-    assert "model.safetensors" not in files
-    assert "tokenizer.json" in files
-    base = written(tmp_path / "base", base_files(version(lora)) or {})
-    assert verify(written(tmp_path / "out", files), base) < 1e-5
+def test_an_export_is_loaded_by_stock_peft_and_compared_with_what_the_trainer_noted(lora, tmp_path):
+    out, base = exported(tmp_path, lora)
+    assert {"tokenizer.json", adapter.WEIGHTS} <= {path.name for path in out.iterdir()}
+    assert not (out / "model.safetensors").exists()
+    agreed = verify(out, base, noted(lora))
+    assert (agreed.max_abs_diff < 1e-5, agreed.compared_with) == (True, "probe")
     assert base_files(FILES) is None
-    loaded: Any = peft.PeftModel.from_pretrained(
-        transformers.AutoModelForCausalLM.from_pretrained(base), str(tmp_path / "out"))
-    assert loaded.peft_config["default"].r == lora.rank
 
 
-def test_an_export_that_computes_something_else_is_refused(tmp_path):
-    files = export_files(version(SOME))
-    form = json.loads(files[adapter.CONFIG])
-    base = written(tmp_path / "base", base_files(version(SOME)) or {})
-    out = written(tmp_path / "out", files)
-    other = {**form, "lora_alpha": form["lora_alpha"]}
-    (out / adapter.CONFIG).write_bytes(json.dumps({**other, "target_modules": ["v_proj"]}).encode())
-    with pytest.raises((ExportRefused, BadCheckpoint)):
-        verify(out, base)
+@FORMS
+def test_stock_peft_computes_the_trainers_log_probs_and_gradients_from_an_export(lora, tmp_path):
+    out, base = exported(tmp_path, lora)
+    theirs: Any = peft.PeftModel.from_pretrained(
+        transformers.AutoModelForCausalLM.from_pretrained(base), str(out), is_trainable=True)
+    whole = Checkpoint.from_files(FILES)
+    ours = Policy(whole.architecture, whole.tensors, Adapter(lora, drawn(whole.architecture, lora)))
+    step = random_step(seed=1)
+    expected = torch.stack(of_stock(theirs, step[1], 1.0))
+    weights = torch.randn(expected.shape, generator=torch.Generator().manual_seed(2))
+    found = of_policy(ours, step, 1.0, 999, weights)
+    (expected * weights).sum().backward()
+    torch.testing.assert_close(found, expected.detach(), atol=2e-5, rtol=1e-5)
+    for name, parameter in ours.trained.items():
+        wanted = theirs.get_parameter(name.replace(".weight", ".default.weight")).grad
+        torch.testing.assert_close(parameter.grad, wanted, atol=2e-5 * float(wanted.abs().max()), rtol=1e-4, msg=name)
+
+
+def test_an_export_with_one_changed_tensor_is_refused(tmp_path):
+    out, base = exported(tmp_path, SOME)
+    tensors = read_weights((out / adapter.WEIGHTS).read_bytes())
+    tensors[next(name for name in tensors if "down_proj.lora_B" in name)] *= 1.5
+    (out / adapter.WEIGHTS).write_bytes(weights_bytes(tensors))
+    with pytest.raises(ExportRefused, match="found a difference of"):
+        verify(out, base, noted(SOME))
+
+
+@pytest.mark.parametrize("change", [{"lora_alpha": 3.0}, {"target_modules": ["v_proj"]}])
+def test_an_export_of_which_peft_makes_something_else_is_refused(change, tmp_path):
+    out, base = exported(tmp_path, SOME)
+    form = json.loads((out / adapter.CONFIG).read_bytes())
+    (out / adapter.CONFIG).write_text(json.dumps({**form, **change}))
+    with pytest.raises(ExportRefused, match="found a difference of"):
+        verify(out, base, noted(SOME))

@@ -4,9 +4,11 @@ import json
 
 import pytest
 
-from hone.models import exporting, toy
-from hone.models.checkpoint import Checkpoint
+from hone.models import toy
+from hone.models.checkpoint import Checkpoint, read_weights, weights_bytes
 from hone.models.exporting import ExportRefused, hf_files, verify
+from hone.models.policy import Policy
+from hone.models.probe import expected
 
 
 def small():
@@ -19,10 +21,32 @@ def written(directory, files):
     return directory
 
 
-def test_an_export_computes_the_same_in_stock_transformers(tmp_path):
+def noted(files):
+    """What the trainer computes of a version."""
+    whole = Checkpoint.from_files(files)
+    return expected(Policy(whole.architecture, whole.tensors))
+
+
+def test_an_export_is_compared_with_what_the_trainer_noted(tmp_path):
     files = hf_files(small())
-    assert verify(written(tmp_path, files)) < 1e-5
+    agreed = verify(written(tmp_path, files), noted=noted(small()))
+    assert (agreed.max_abs_diff < 1e-5, agreed.compared_with) == (True, "probe")
     assert files["model.safetensors"] == small()["model.safetensors"]
+
+
+def test_a_version_without_a_note_is_compared_with_our_own_forward(tmp_path):
+    agreed = verify(written(tmp_path, hf_files(small())))
+    assert (agreed.max_abs_diff < 1e-5, agreed.compared_with) == (True, "forward")
+
+
+def test_an_export_with_one_changed_tensor_is_refused(tmp_path):
+    files = hf_files(small())
+    tensors = read_weights(files["model.safetensors"])
+    tensors["model.layers.0.mlp.down_proj.weight"] *= 1.5
+    changed = written(tmp_path, {**files, "model.safetensors": weights_bytes(tensors)})
+    assert verify(changed).compared_with == "forward", "our own forward of the files cannot know"
+    with pytest.raises(ExportRefused, match=r"found a difference of 0\.\d+ nats, expected at most 0\.001"):
+        verify(changed, noted=noted(small()))
 
 
 def test_the_config_says_the_weights_dtype():
@@ -33,22 +57,10 @@ def test_the_config_says_the_weights_dtype():
     assert "torch_dtype" not in exported
 
 
-def test_a_stock_engine_that_computes_something_else_is_found_out(tmp_path, monkeypatch):
-    probes = exporting.probe(Checkpoint.from_files(small()))
-    probes["logp"][1][5] += 0.01  # type: ignore[call-overload]
-    monkeypatch.setattr(exporting, "probe", lambda _: probes)
-    with pytest.raises(ExportRefused, match=r"found a difference of 0\.0"):
-        verify(written(tmp_path, hf_files(small())))
-
-
-def test_a_directory_that_does_not_load_is_refused(tmp_path, monkeypatch):
-    directory = written(tmp_path, hf_files(small()))
-    probes = exporting.probe(Checkpoint.from_files(small()))
-    monkeypatch.setattr(exporting, "probe", lambda _: probes)
-    monkeypatch.setattr(exporting, "_checkpoint", lambda _: None)
-    (directory / "model.safetensors").write_bytes(b"nothing")
+def test_a_directory_that_does_not_load_is_refused(tmp_path):
+    directory = written(tmp_path, {**hf_files(small()), "model.safetensors": b"nothing"})
     with pytest.raises(ExportRefused, match="does not load"):
-        verify(directory)
+        verify(directory, noted=noted(small()))
 
 
 def test_files_that_are_no_model_are_refused_by_name():
