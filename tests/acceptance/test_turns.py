@@ -15,9 +15,10 @@ from tests.acceptance import databases, invariants
 from tests.acceptance.havoc import Havoc
 from tests.acceptance.scene import Scene, open_scene
 
-STEPS, LEARNED_PROMPTS, RISE = 80, 16, 0.2
-SEEDS = (1, 0)
-"""The path depends on the machine's roundings: on one kind of processor seed 0 ends at 0.43 and seed 1 at 0.96."""
+STEPS, LEARNED_PROMPTS, RISE = 120, 16, 0.2
+SEEDS = (0, 1)
+"""The path depends on the machine's roundings: on one kind of processor both have risen after 80 steps, on another
+seed 0 had not."""
 KILLED_STEPS, PROMPTS, RANDOM_KILLS, LEASE_S = 80, 8, 5, 4.0
 MARKED: dict[str, Any] = {"name": "tool_loop", "params": {
     **databases.HARNESS, "spans": [{"name": "query", "start": "SELECT", "end": "WHERE", "weight": 2.0}]}}
@@ -34,28 +35,31 @@ def scene(shared_directory: Path, tmp_path_factory: pytest.TempPathFactory) -> I
     opened.stack.stop()
 
 
-def trained(scene: Scene, seed: int) -> tuple[Run, dict[str, list[float]]]:
-    """Return a run that has ended, and its metrics by name."""
-    run = scene.client.create_run(databases.spec(
-        f"tools-{seed}", STEPS, seed=seed, batch={"prompts": LEARNED_PROMPTS, "samples": 8}))
-    scene.finished(run.id, timeout_s=450)
-    found = scene.client.metrics(run.id).series
-    return run, {name: [value for _, value in points] for name, points in found.items()}
-
-
-def rises(outcome: tuple[Run, dict[str, list[float]]]) -> bool:
-    """Say whether a run raised what it was paid and what it gets on tasks held out."""
-    _, series = outcome
-    before, after = fmean(series["reward/mean"][:8]), fmean(series["reward/mean"][-8:])
-    print(f"\nreward {before:.3f} -> {after:.3f}, held out {series['eval/sampled']}")
-    return after >= before + RISE and series["eval/sampled"][-1] >= series["eval/sampled"][0] + RISE
+@pytest.fixture(scope="module")
+def trained(scene: Scene) -> dict[int, Run]:
+    """Runs that have ended, by seed; they train side by side."""
+    runs = {seed: scene.client.create_run(databases.spec(
+        f"tools-{seed}", STEPS, seed=seed, batch={"prompts": LEARNED_PROMPTS, "samples": 8})) for seed in SEEDS}
+    for run in runs.values():
+        scene.finished(run.id, timeout_s=900)
+    return runs
 
 
 @pytest.mark.timeout(1200)
-def test_a_run_with_tools_raises_its_reward_and_stores_each_call_and_step(scene: Scene) -> None:
-    run, series = next(filter(rises, (trained(scene, seed) for seed in SEEDS)), (None, {}))
-    assert run is not None, f"of the seeds {SEEDS} none raised its reward by {RISE}"
-    assert max(series["gap/mean"]) < 1e-4, "the trained rows are not what was sampled"
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_run_with_tools_raises_its_reward(scene: Scene, trained: dict[int, Run], seed: int) -> None:
+    found = scene.client.metrics(trained[seed].id).series
+    reward, held_out, gaps = ([value for _, value in found[name]]
+                              for name in ("reward/mean", "eval/sampled", "gap/mean"))
+    before, after = fmean(reward[:8]), fmean(reward[-8:])
+    print(f"\nseed {seed}: reward {before:.3f} -> {after:.3f}, held out {held_out}")
+    assert after >= before + RISE
+    assert held_out[-1] >= held_out[0] + RISE
+    assert max(gaps) < 1e-4, "the trained rows are not what was sampled"
+
+
+def test_each_call_and_step_of_a_run_with_tools_is_stored(scene: Scene, trained: dict[int, Run]) -> None:
+    run = trained[SEEDS[0]]
     assert scene.one("SELECT count(*) FROM journal") == 0
     rows = scene.client.trajectories(run.id, limit=40).data
     whole = [scene.client.trajectory(run.id, row.group_id, row.index) for row in rows if row.status == "ok"]
