@@ -17,8 +17,7 @@ from hone.rpc.errors import RpcError
 from hone.telemetry import logs, metrics, tracing
 
 _log = logging.getLogger(__name__)
-_LEVELS = {grpc.StatusCode.OK: logging.INFO, grpc.StatusCode.CANCELLED: logging.INFO,
-           grpc.StatusCode.UNKNOWN: logging.ERROR}
+_USUAL = (grpc.StatusCode.OK, grpc.StatusCode.CANCELLED)
 _OURS = "/hone."  # health checks and reflection are nobody's work
 
 
@@ -168,9 +167,16 @@ def _ended(method: str, began: float, error: BaseException | None) -> None:
     code, seconds = _code(error), time.perf_counter() - began
     metrics.RPC_SECONDS.labels(*_parts(method), code.name).observe(seconds)
     said = f": {error}" if isinstance(error, RpcError) else ""
-    _log.log(_LEVELS.get(code, logging.WARNING), "%s %s%s", _name(method), code.name, said,
+    _log.log(_level(code), "%s %s%s", _name(method), code.name, said,
              extra={"fields": {"seconds": round(seconds, 4)}},
              exc_info=error if code is grpc.StatusCode.UNKNOWN else None)
+
+
+def _level(code: grpc.StatusCode) -> int:
+    """Return how loudly a call's end is told: thousands a minute that went well would drown what did not."""
+    if code in _USUAL:
+        return logging.INFO if tracing.ids() else logging.DEBUG
+    return logging.ERROR if code is grpc.StatusCode.UNKNOWN else logging.WARNING
 
 
 def _code(error: BaseException | None) -> grpc.StatusCode:

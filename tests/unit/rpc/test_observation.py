@@ -193,16 +193,17 @@ async def test_a_line_of_a_call_names_its_run_and_its_trace(
 ) -> None:
     with tracing.span("work", root=True), logs.about(run_id="run_1", group_id=7, step=3):
         await stub.LoadVersion(load("v"), timeout=10)
-    await stub.LoadVersion(load("v"), timeout=10)
+    await stub.LoadVersion(load("v"), timeout=10)  # untraced, and went well: no line
     found = await finished(spans, 3)
     answered = found["InferenceService/LoadVersion", SpanKind.SERVER].context
     ended = {"level": "info", "logger": "hone.rpc.observation", "message": "InferenceService/LoadVersion OK"}
     assert lines(said) == [{**ended, "run_id": "run_1", "group_id": 7, "step": 3,
-                            "trace_id": f"{answered.trace_id:032x}", "span_id": f"{answered.span_id:016x}"}, ended]
+                            "trace_id": f"{answered.trace_id:032x}", "span_id": f"{answered.span_id:016x}"}]
 
 
 async def test_a_line_of_a_stream_names_all_it_is_about(stub: Any, said: io.StringIO) -> None:
-    with logs.about_all([{"run_id": "run_1", "group_id": 7}, {"run_id": "run_2", "group_id": 8}]):
+    groups = [{"run_id": "run_1", "group_id": 7}, {"run_id": "run_2", "group_id": 8}]
+    with tracing.span("work", root=True), logs.about_all(groups):
         assert [answer async for answer in stub.GenerateBatch(batch("a", "b"), timeout=10)]
     (line,) = lines(said)
     assert (line["message"], line["run_ids"], line["group_ids"]) == (
@@ -211,7 +212,8 @@ async def test_a_line_of_a_stream_names_all_it_is_about(stub: Any, said: io.Stri
 
 async def test_a_line_of_a_synchronous_callers_call_names_its_run(address: str, said: io.StringIO) -> None:
     def ask() -> None:
-        with blocking_channel(address) as opened, logs.about(run_id="run_1", step=4):
+        with (blocking_channel(address) as opened, tracing.span("work", root=True),
+              logs.about(run_id="run_1", step=4)):
             inference_pb2_grpc.InferenceServiceStub(opened).LoadVersion(load("v"), timeout=10)
 
     await asyncio.to_thread(ask)
@@ -233,7 +235,7 @@ async def test_a_line_of_a_call_that_fails_says_why_and_for_whom(
 
 
 async def test_a_line_of_a_stream_that_its_caller_leaves(stub: Any, said: io.StringIO) -> None:
-    with logs.about(run_id="run_1"):
+    with tracing.span("work", root=True), logs.about(run_id="run_1"):
         call = stub.GenerateBatch(batch("a", "forever"), timeout=30)
         async for _ in call:
             break
