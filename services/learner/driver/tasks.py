@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from hone.environments.contract import WrongParams
+from hone.environments.rows import Sieve
 from hone.environments.tasks import make, split_of
 from hone.spec.run import TaskSource
 from hone.store import manifests
@@ -14,9 +14,6 @@ from hone.store.database import Database
 from hone.store.objects import Objects
 from services.learner.driver.lease import Lease, fenced
 from services.learner.driver.peers import Peers, Task
-
-_SHOWN, _LONGEST = 5, 300
-"""Bad rows that an event names, and characters it says of each."""
 
 
 class UnknownDataset(LookupError):
@@ -104,21 +101,13 @@ class Tasks:
 
     def _rows(self, source: TaskSource) -> list[dict[str, Any]]:
         """Return a dataset's rows that its environment takes; an event names the others. Raises NoTasks."""
-        stored, good, bad = self._stored(source), list[dict[str, Any]](), list[str]()
-        for number, row in enumerate(stored, start=1):
-            try:
-                _dataset_task(row, source)
-                good.append(row)
-            except WrongParams as error:
-                if not error.field.startswith("item"):
-                    raise  # it is the spec's fault
-                bad.append(f"row {number}: {error}"[:_LONGEST])
-        if bad and not good:
-            raise NoTasks(
-                f"dataset {source.dataset!r} has {len(bad)} rows and none is a task of {source.kind}: {bad[0]}")
-        if bad:
-            self._tell(f"dataset {source.dataset!r}: {len(bad)} of {len(stored)} rows are left out: "
-                       + "; ".join(bad[:_SHOWN]) + ("; …" if len(bad) > _SHOWN else ""))
+        sieve = Sieve(source.kind, source.params)
+        good = [row for row in self._stored(source) if sieve.passes(row)]
+        if sieve.bad and not good:
+            raise NoTasks(f"dataset {source.dataset!r} has {sieve.bad} rows and none is a task of {source.kind}: "
+                          f"{sieve.first[0]}")
+        if sieve.bad:
+            self._tell(sieve.told(str(source.dataset)))
         return good
 
     def _tell(self, message: str) -> None:

@@ -1,0 +1,51 @@
+"""Which rows are tasks of an environment, and what is said of the others."""
+
+from typing import Any
+
+import pytest
+
+from hone.environments.contract import WrongParams
+from hone.environments.rows import Sieve
+
+Row = dict[str, Any]
+GOOD: Row = {"prompt": "how many?", "database": "CREATE TABLE t (a);", "answer": "0"}
+
+
+def sifted(kind: str, rows: list[Row]) -> tuple[list[bool], Sieve]:
+    sieve = Sieve(kind, {})
+    return [sieve.passes(row) for row in rows], sieve
+
+
+def test_a_row_passes_by_the_types_of_its_keys_and_whether_they_are_empty() -> None:
+    passed, sieve = sifted("sqlite", [{**GOOD, "answer": 3}, GOOD, {**GOOD, "answer": ""}, {**GOOD, "database": None}])
+    assert passed == [False, True, False, False]
+    assert (sieve.rows, sieve.bad) == (4, 3)
+    assert [(row.number, row.key, row.error.found, row.error.expected) for row in sieve.first] == [
+        (1, "answer", 3, "a text that is not empty"), (3, "answer", "", "a text that is not empty"),
+        (4, "database", None, "a text that is not empty")]
+    assert sieve.told("mine").startswith(
+        "dataset 'mine': 3 of 4 rows are left out: row 1: item.answer: found 3, expected a text that is not "
+        "empty; row 3: ")
+
+
+def test_no_script_is_carried_out() -> None:
+    passed, _ = sifted("sqlite", [{**GOOD, "database": "no SQL at all"}])
+    assert passed == [True]
+
+
+def test_a_row_of_another_environment_needs_what_that_one_does() -> None:
+    rows: list[Row] = [{"prompt": "1+1=", "answer": 2}, {"messages": [{"role": "user", "content": "1+1="}]}]
+    assert sifted("dataset", rows)[0] == [True, True]
+    assert sifted("verification", rows)[0] == [True, False]
+
+
+def test_the_first_few_are_named_and_cut_short() -> None:
+    _, sieve = sifted("sqlite", [{**GOOD, "answer": ["x" * 1000]}] * 9)
+    assert (sieve.bad, [row.number for row in sieve.first]) == (9, [1, 2, 3, 4, 5])
+    assert sieve.told("mine").endswith("; …")
+    assert len(sieve.told("mine")) < 1600
+
+
+def test_wrong_parameters_are_no_rows_fault() -> None:
+    with pytest.raises(WrongParams, match=r"params\.turns"):
+        Sieve("sqlite", {"turns": 0})
