@@ -1,44 +1,47 @@
 """What a spec names must exist and fit: its models, its datasets, its lengths."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from hone.environments import ENVIRONMENTS
 from hone.graders import templates
-from hone.spec import stages
 from hone.spec.problems import Problem, found
 from hone.spec.run import RunSpec, TaskSource, TeacherSpec
 from hone.spec.settings import Settings
 from hone.spec.supervision import builder_of, supervised
 from hone.store.database import AsyncTransaction
-from services.gateway import bases, graders
+from services.gateway import bases, graders, task_rows
 from services.gateway.bases import Base
+from services.gateway.task_rows import Sifted
 
 _TEACHER = "roles.teacher.model"
 
 
 @dataclass(frozen=True)
 class References:
-    """What a run's models start from: its policy, and by role those beside it."""
+    """What a run's models start from: its policy, and by role those beside it; and what of its rows is left out."""
 
     base: Base
     roles: Mapping[str, Base]
+    bad_rows: Sequence[str]
 
 
 async def resolve(
-    transaction: AsyncTransaction, spec: RunSpec, settings: Settings
+    transaction: AsyncTransaction, spec: RunSpec, settings: Settings, sifted: Sequence[Sifted]
 ) -> tuple[References, list[Problem]]:
     """Return what the spec names, and every problem with it. The references mean nothing if there are any."""
     base, problems = await _base(transaction, spec)
     roles, unfit = await _roles(transaction, spec, base, settings)
     problems += unfit
-    for at, held in _trained(spec):
+    for at, held in task_rows.trained(spec):
         problems += await _dataset(transaction, held.task, f"{at}task", _columns(held, held.task, trained=True))
         problems += _lengths(held, at, base, settings)
     if spec.eval is not None and spec.eval.source is not None:
         wanted = _columns(spec, spec.eval.source, trained=False)
         problems += await _dataset(transaction, spec.eval.source, "eval.source", wanted)
-    return References(base or Base(), roles), problems
+    problems += _rows(sifted, {problem.field for problem in problems})
+    bad_rows = dict.fromkeys(one.message for one in sifted if one.message)
+    return References(base or Base(), roles, list(bad_rows)), problems
 
 
 async def _base(transaction: AsyncTransaction, spec: RunSpec) -> tuple[Base | None, list[Problem]]:
@@ -47,14 +50,6 @@ async def _base(transaction: AsyncTransaction, spec: RunSpec) -> tuple[Base | No
     if isinstance(base, Problem):
         return None, [base]
     return base, list(_misfits(spec, base))
-
-
-def _trained(spec: RunSpec) -> Iterator[tuple[str, RunSpec]]:
-    """Yield what the run trains on, and each of its stages where that has tasks or lengths of its own."""
-    yield "", spec
-    for place, stage in enumerate(spec.stages):
-        if stage.task != spec.task or stage.sampling != spec.sampling:
-            yield f"stages[{place}].", stages.of(spec, stage)
 
 
 def _lengths(spec: RunSpec, at: str, base: Base | None, settings: Settings) -> Iterator[Problem]:
@@ -123,6 +118,13 @@ async def _dataset(
                 f"{column} in every row")
         for column in sorted(wanted) if columns.get(column, 0) < rows
     ]
+
+
+def _rows(sifted: Sequence[Sifted], refused: set[str]) -> Iterator[Problem]:
+    """Say where no row is a task; of a dataset that lacks a whole key, that is said already."""
+    for one in sifted:
+        if f"{one.at}.dataset" not in refused:
+            yield from one.problems()
 
 
 def _columns(spec: RunSpec, source: TaskSource, trained: bool) -> set[str]:

@@ -18,12 +18,13 @@ from hone.spec.run import MOST, RunSpec
 from hone.spec.settings import Settings
 from hone.store.database import AsyncTransaction, Row
 from hone.telemetry import tracing
-from services.gateway import references
+from services.gateway import references, task_rows
 from services.gateway.bases import Base
 from services.gateway.errors import Conflict, NotFound
 from services.gateway.idempotency import Answer, Key, fingerprint, once
-from services.gateway.parameters import After, Config, Id, Limit, example, page
+from services.gateway.parameters import After, Config, Id, Limit, Store, example, page
 from services.gateway.references import References
+from services.gateway.task_rows import Sifted
 from services.gateway.tenancy import Caller, Session
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"])
@@ -55,27 +56,31 @@ class Wish(BaseModel):
 
 @router.post("", status_code=201, response_model=Run, openapi_extra=_SCHEMA)
 async def create(
-    request: Request, raw: Annotated[dict[str, Any], Body()], caller: Caller, settings: Config,
+    request: Request, raw: Annotated[dict[str, Any], Body()], caller: Caller, settings: Config, objects: Store,
     dry_run: Annotated[bool, Query(description="Answer with the resolved spec and create nothing.")] = False,
     key: Key = None,
 ) -> JSONResponse:
     """Create a run from its spec. Every problem with the spec is named at once (422)."""
     spec = await run_in_threadpool(resolve, raw)
+    sifted = await task_rows.sift(caller, objects, spec)
     async with caller.transaction() as transaction:
         if dry_run:
-            await _references(transaction, spec, settings)
+            await _references(transaction, spec, settings, sifted)
             return JSONResponse({"spec": as_json(spec)})
 
         async def work() -> Answer:
-            return await _insert(transaction, caller, spec, await _references(transaction, spec, settings))
+            named = await _references(transaction, spec, settings, sifted)
+            return await _insert(transaction, caller, spec, named)
 
         answer = await once(caller, transaction, key, fingerprint(request, raw), work)
     reach("run.row-answer")
     return answer.response()
 
 
-async def _references(transaction: AsyncTransaction, spec: RunSpec, settings: Settings) -> References:
-    named, problems = await references.resolve(transaction, spec, settings)
+async def _references(
+    transaction: AsyncTransaction, spec: RunSpec, settings: Settings, sifted: list[Sifted]
+) -> References:
+    named, problems = await references.resolve(transaction, spec, settings, sifted)
     if problems:
         raise Invalid(problems)
     return named
@@ -95,6 +100,8 @@ async def _insert(transaction: AsyncTransaction, session: Session, spec: RunSpec
         spec=Jsonb(content), spec_sha=hashlib.sha256(canonical(content).encode()).hexdigest(), model_id=model_id,
         roles=Jsonb(roles), deadline_s=spec.deadline_s, traceparent=tracing.current())
     await _tell(transaction, session, run_id, "created", f"run {spec.name} was created")
+    for message in named.bad_rows:
+        await _tell(transaction, session, run_id, "bad_rows", message)
     return Answer(201, resource(await _row(transaction, run_id)).model_dump(mode="json"))
 
 

@@ -14,6 +14,7 @@ from psycopg import Connection
 
 from hone.client import Client, every
 from hone.client import errors as client_errors
+from hone.store.database import Database
 from tests.integration.gateway import seed
 from tests.integration.gateway.conftest import MAX_BODY_MB, Gateway
 from tests.servers.postgres import TestDatabase
@@ -191,6 +192,43 @@ class TestDatasets:
             assert (problem.field, problem.expected) == ("task.dataset", f"{wanted} in every row")
         assert hone.create_run(seed.spec(
             base, algorithm="sft", task={"dataset": "completions"}, batch={"prompts": 2})).spec["eval"] is None
+
+    def test_a_dataset_without_a_task_of_its_environment(self, hone: Client, base: str) -> None:
+        hone.upload_dataset("numbers", questions(3, 4))
+        before, spec = list(every(hone.runs)), seed.spec(base, task=TASK | {"dataset": "numbers"}, eval=None)
+        for asked in (hone.create_run, hone.resolve):
+            with pytest.raises(client_errors.Refused) as refused:
+                asked(spec)
+            assert [(problem.field, problem.found, problem.expected) for problem in refused.value.problems] == [
+                ("task.dataset", "numbers, where none of 2 rows is a task of sqlite", "a dataset of which at least one "
+                 "is"),
+                ("task.dataset", "row 1, where answer is 3", "a text that is not empty"),
+                ("task.dataset", "row 2, where answer is 4", "a text that is not empty")]
+        assert list(every(hone.runs)) == before
+
+    def test_bad_rows_beside_tasks_are_told_once_in_an_event(
+        self, hone: Client, base: str, database: Database, postgres: TestDatabase,
+    ) -> None:
+        hone.upload_dataset("mixed", questions("3", 4, "5"))
+        run = hone.create_run(seed.spec(base, task=TASK | {"dataset": "mixed"}, eval={
+            "source": TASK | {"dataset": "mixed"}}))
+        message = ("dataset 'mixed': 1 of 3 rows are left out: row 2: item.answer: found 4, expected a text that is "
+                   "not empty")
+        told = [(event.kind, event.message) for event in hone.events(run.id).data]
+        assert told == [("created", "run sort was created"), ("bad_rows", message)]
+        with Connection.connect(postgres.owner_url) as connection:
+            [(tenant,)] = connection.execute("SELECT tenant_id FROM runs WHERE id = %s", [run.id]).fetchall()
+        database.run("driver.record_bad_rows", tenant_id=tenant, run_id=run.id, message=message)
+        assert [(event.kind, event.message) for event in hone.events(run.id).data] == told
+
+
+TASK = {"environment": "sqlite"}
+
+
+def questions(*answers: object) -> bytes:
+    """Return rows that ask about a database, with these answers."""
+    row = {"prompt": "how many?", "database": "CREATE TABLE t (a);"}
+    return b"\n".join(json.dumps({**row, "answer": answer}).encode() for answer in answers)
 
 
 @pytest.mark.usefixtures("nothing_happens")

@@ -1,0 +1,80 @@
+"""A dataset's rows are read in pieces, and one that leaves no task is a problem of its place in the spec."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from typing import Any, cast
+
+import pytest
+
+from hone.spec.resolution import resolve
+from hone.store.objects import Objects
+from services.gateway.task_rows import Sifted, sift
+from services.gateway.tenancy import Session
+
+Row = dict[str, Any]
+GOOD: Row = {"prompt": "how many?", "database": "CREATE TABLE t (a);", "answer": "0"}
+BAD: Row = {**GOOD, "answer": 3}
+
+
+class Shelf:
+    """A tenant's datasets, a database and a store at once; it counts what is read, a few bytes at a time."""
+
+    def __init__(self, **datasets: list[Row]) -> None:
+        self._datasets, self.reads, self.held = datasets, list[str](), False
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator["Shelf"]:
+        self.held = True
+        yield self
+        self.held = False
+
+    async def one(self, statement: str, kind: str, name: str) -> Row | None:
+        assert (statement, kind) == ("gateway.artifact", "dataset")
+        return {"manifest": {"files": {"rows.jsonl": {"key": name}}}} if name in self._datasets else None
+
+    def read(self, key: str) -> Iterator[bytes]:
+        assert not self.held, "the server ends a transaction that is idle for long"
+        self.reads.append(key)
+        data = b"".join(json.dumps(row).encode() + b"\n" for row in self._datasets[key])
+        return (data[start:start + 7] for start in range(0, len(data), 7))
+
+
+def sifted(shelf: Shelf, **changes: Any) -> list[Sifted]:
+    spec = resolve({"name": "x", "model": {"base": "b"}, "steps": 4, "eval": None,
+                    "task": {"environment": "sqlite", "dataset": "rows"}, **changes})
+    return asyncio.run(sift(cast(Session, shelf), cast(Objects, shelf), spec))
+
+
+def test_a_dataset_without_any_task_is_named_with_its_first_rows() -> None:
+    [one] = sifted(Shelf(rows=[BAD, {**GOOD, "database": ""}]))
+    assert list(map(str, one.problems())) == [
+        "task.dataset: found rows, where none of 2 rows is a task of sqlite, expected a dataset of which at least one "
+        "is",
+        "task.dataset: found row 1, where answer is 3, expected a text that is not empty",
+        'task.dataset: found row 2, where database is "", expected a text that is not empty']
+
+
+def test_one_task_is_enough_and_the_other_rows_are_told() -> None:
+    [one] = sifted(Shelf(rows=[BAD, GOOD]))
+    assert one.problems() == []
+    assert one.message == ("dataset 'rows': 1 of 2 rows are left out: row 1: item.answer: found 3, expected a text "
+                           "that is not empty")
+    assert sifted(Shelf(rows=[GOOD]))[0].message == ""
+
+
+def test_every_place_is_looked_at_and_every_dataset_read_once() -> None:
+    shelf = Shelf(rows=[GOOD], held=[BAD], staged=[BAD])
+    found = sifted(
+        shelf, eval={"source": {"environment": "sqlite", "dataset": "held"}},
+        stages=[{"until": 1, "task": {"environment": "sqlite", "dataset": "staged"}},
+                {"until": 2, "sampling": {"max_tokens": 9}}])
+    assert {one.at: bool(one.problems()) for one in found} == {
+        "task": False, "stages[0].task": True, "stages[1].task": False, "eval.source": True}
+    assert sorted(shelf.reads) == ["held", "rows", "staged"]
+
+
+@pytest.mark.parametrize("task", [{"environment": "sort_digits"}, {"environment": "sqlite", "dataset": "absent"}])
+def test_nothing_is_read_where_there_are_no_rows(task: Row) -> None:
+    assert sifted(Shelf(), task=task) == []
