@@ -72,20 +72,33 @@ def _misfits(spec: RunSpec, base: Base) -> Iterator[Problem]:
 async def _roles(
     transaction: AsyncTransaction, spec: RunSpec, policy: Base | None, settings: Settings
 ) -> tuple[dict[str, Base], list[Problem]]:
-    teacher = spec.roles.teacher
-    if teacher is None:
-        return {}, []
-    base = await bases.resolve(transaction, teacher.model, _TEACHER)
-    if isinstance(base, Problem):
-        return {}, [base]
-    unfit = [] if policy is None else list(_unfit(teacher, base, policy, settings.engine_max_tokens))
-    return {"teacher": base}, unfit
+    """Return the models beside the policy by their role, and what is wrong with them."""
+    found_bases, problems = dict[str, Base](), list[Problem]()
+    for role, model in spec.roles.models.items():
+        at = _TEACHER if role == "teacher" else f"roles.asked.{role}.model"
+        base = await bases.resolve(transaction, model, at)
+        if isinstance(base, Problem):
+            problems.append(base)
+            continue
+        found_bases[role] = base
+        if policy is not None:
+            problems += _unfit(model, at, base, policy, settings.engine_max_tokens)
+            problems += _misread(spec.roles.teacher, base, policy) if spec.roles.teacher and role == "teacher" else []
+    return found_bases, problems
 
 
-def _unfit(teacher: TeacherSpec, base: Base, policy: Base, positions: int) -> Iterator[Problem]:
-    """Say why a model cannot judge what this policy writes: it reads the very ids."""
+def _unfit(model: str, at: str, base: Base, policy: Base, positions: int) -> Iterator[Problem]:
+    """Say why a model cannot be beside this policy: it is served by itself, and reads as long texts."""
     if base.adapter:
-        yield Problem(_TEACHER, f"{teacher.model}, which is an adapter beside its base", "a model of whole weights")
+        yield Problem(at, f"{model}, which is an adapter beside its base", "a model of whole weights")
+    wanted = min(positions, policy.max_positions)
+    if base.max_positions < wanted:
+        yield Problem(at, f"{model}, which has {base.max_positions} positions",
+                      f"at least {wanted}, which the policy's texts may have")
+
+
+def _misread(teacher: TeacherSpec, base: Base, policy: Base) -> Iterator[Problem]:
+    """Say why a model cannot judge what this policy writes: it reads the very ids."""
     if base.tokenizer != policy.tokenizer:
         yield Problem(_TEACHER, f"{teacher.model}, whose tokenizer.json is {_digest(base)}",
                       f"a model with the policy's tokenizer, whose tokenizer.json is {_digest(policy)}")
@@ -94,10 +107,6 @@ def _unfit(teacher: TeacherSpec, base: Base, policy: Base, positions: int) -> It
         yield Problem(_TEACHER, f"{teacher.model}, which has {base.vocab_size} ids", f"{than}: {policy.vocab_size}")
     if teacher.top_k > policy.vocab_size:
         yield Problem("roles.teacher.top_k", str(teacher.top_k), f"at most the vocabulary's {policy.vocab_size} ids")
-    wanted = min(positions, policy.max_positions)
-    if base.max_positions < wanted:
-        yield Problem(_TEACHER, f"{teacher.model}, which has {base.max_positions} positions",
-                      f"at least {wanted}, which the policy's texts may have")
 
 
 def _digest(base: Base) -> str:

@@ -93,7 +93,7 @@ async def _insert(transaction: AsyncTransaction, session: Session, spec: RunSpec
     policy = {**config, "base": spec.model.base, "lora": content["model"]["lora"]}
     model_id = await _model(transaction, session, named.base, spec.model.kind, policy)
     frozen = {**config, "critic": None, "lora": None, "frozen": True}
-    roles = {role: await _model(transaction, session, base, "full", {**frozen, "base": content["roles"][role]["model"]})
+    roles = {role: await _model(transaction, session, base, "full", {**frozen, "base": spec.roles.models[role]})
              for role, base in named.roles.items()}
     await transaction.run(
         "gateway.add_run", id=run_id, tenant_id=session.tenant_id, key_id=session.key_id, name=spec.name,

@@ -31,23 +31,31 @@ async def tokens(
     place = {"run_id": run_id, "group_id": group_id}
     async with caller.transaction() as transaction:
         row = await transaction.one("gateway.trajectory", **place, index=index)
-        version = await transaction.one("gateway.tokenizer_manifest", run_id=run_id)
+        versions = await transaction.all("gateway.tokenizer_manifests", run_id=run_id)
         plan = await transaction.one("gateway.plan_of_group", **place)
     if row is None:
         raise unknown_sample(run_id, group_id, index)
-    if version is None:
+    manifests = {version["role"]: version["manifest"] for version in versions}
+    if "policy" not in manifests:
         raise NotFound(f"Run {run_id} has no stored version whose tokenizer could tell.")
     found = _UNTRAINED if plan is None else await advantages.read(
         objects, StepPlan.model_validate(plan["plan"]), group_id, index)
-    return await asyncio.to_thread(_told, objects, version["manifest"], row, found)
+    return await asyncio.to_thread(_told, objects, manifests, row, found)
 
 
-def _told(objects: Objects, manifest: dict[str, Any], row: Row, found: Advantages) -> TrajectoryTokens:
-    tokenizer, calls = _tokenizer(objects, manifest), read(objects, row["part"], row["row"])["calls"]
-    texts = [CallTokens(prompt=tokenizer.pieces(call["prompt_ids"]),
-                        completion=tokenizer.pieces(call["completion_ids"]), advantages=own)
-             for call, own in zip(calls, found.of_calls(calls), strict=True)]
+def _told(objects: Objects, manifests: dict[str, dict[str, Any]], row: Row, found: Advantages) -> TrajectoryTokens:
+    """Return the text of a sample's calls, each by the tokenizer of the model that answered it."""
+    calls = read(objects, row["part"], row["row"])["calls"]
+    answering = [call["role"] if call["role"] in manifests else "policy" for call in calls]
+    tokenizers = {role: _tokenizer(objects, manifests[role]) for role in set(answering)}
+    texts = [_text(tokenizers[role], call, own)
+             for role, call, own in zip(answering, calls, found.of_calls(calls), strict=True)]
     return TrajectoryTokens(calls=texts, advantage=found.whole, advantage_note=found.note)
+
+
+def _text(tokenizer: Tokenizer, call: dict[str, Any], own: list[float | None]) -> CallTokens:
+    return CallTokens(prompt=tokenizer.pieces(call["prompt_ids"]), completion=tokenizer.pieces(call["completion_ids"]),
+                      advantages=own)
 
 
 def _tokenizer(objects: Objects, manifest: dict[str, Any]) -> Tokenizer:
@@ -55,4 +63,4 @@ def _tokenizer(objects: Objects, manifest: dict[str, Any]) -> Tokenizer:
     try:
         return Tokenizer({name: get_file(objects, entry) for name, entry in entries.items()})
     except (ObjectMissing, TokenizerError) as error:
-        raise NotFound(f"The tokenizer of the run's policy cannot be read: {error}") from None
+        raise NotFound(f"A tokenizer of the run's models cannot be read: {error}") from None

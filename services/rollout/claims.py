@@ -21,6 +21,15 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
+class Answering:
+    """A model that answers calls; where no version is given, by its newest, whose number is `min_version` at least."""
+
+    model_id: str
+    version_id: str | None
+    min_version: int = 0
+
+
+@dataclass(frozen=True)
 class Claim:
     """A group under a lease: `attempt` is the fence of everything written for it."""
 
@@ -45,6 +54,7 @@ class Claim:
     claimed: float = field(default_factory=time.monotonic, compare=False)
     traceparent: str | None = None  # of the step it was requested for
     teacher: dict[str, Any] | None = None  # {model_id, version_id, top_k}: who says how likely it finds the answers
+    others: dict[str, dict[str, Any]] = field(default_factory=dict)  # {model_id, version_id} by role: who else answers
     privileged: list[dict[str, Any]] = field(default_factory=list)  # {text, match} that the policy is told afterwards
     journaled: dict[tuple[int, int], Turn] = field(default_factory=dict, compare=False)  # by (index, call)
 
@@ -52,6 +62,12 @@ class Claim:
     def left_s(self) -> float:
         """Seconds to its deadline; 0 once that has passed."""
         return max(0.0, self.claimed + self.remaining_s - time.monotonic())
+
+    def answering(self, role: str) -> "Answering":
+        """Return who answers for a role: the model that the run names for it, or else its policy."""
+        if role in self.others:
+            return Answering(**self.others[role])
+        return Answering(self.model_id, self.version_id, 0 if self.version_id else self.begun or 0)
 
     @property
     def subject(self) -> logs.Subject:

@@ -17,6 +17,7 @@ from services.rollout.patience import Patience
 from services.rollout.sampling import Question, Sampler
 from services.rollout.simulation import SessionLost, Simulation, StepRefused
 from services.rollout.spans import spans
+from services.rollout.tokenizers import Speakers
 
 
 class Diverged(Exception):
@@ -56,7 +57,7 @@ class Episode:
 
     claim: Claim
     index: int
-    tokenizer: Tokenizer
+    speakers: Speakers
     acting: Acting
     session: simulation_pb2.Session
     asked: list[Message]  # what the policy's last call answered; before its first one, the opening
@@ -68,6 +69,11 @@ class Episode:
     masked: str = ""  # why it has no score, where that is not the policy's doing
     contexts: Contexts | None = None
     opening: Opening | None = None  # with what the policy is told besides
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """The policy's."""
+        return self.speakers.policy
 
     @property
     def answered(self) -> Call | None:
@@ -188,17 +194,18 @@ def messages(said: Any) -> list[Message]:
 
 def _next(episode: Episode, taken: simulation_pb2.StepResponse) -> Question | None:
     """Return what is asked next, of the policy or of whom the environment asks; None when the episode has ended."""
-    seen, role = taken.observation, "policy"
+    seen, role, tokenizer = taken.observation, "policy", episode.tokenizer
     if taken.done:
         episode.ended = "done"
         return None
     if seen.HasField("ask"):
-        role, prompt_ids = seen.ask.role, episode.tokenizer.prompt_ids(messages(seen.ask.messages))
+        role, tokenizer = seen.ask.role, episode.speakers.of(seen.ask.role)
+        prompt_ids = tokenizer.prompt_ids(messages(seen.ask.messages))
     else:
         prompt_ids = episode.prompt_ids()
     episode.ended = episode.limit(prompt_ids, role)
     return None if episode.ended else Question(
-        episode.claim, episode.tokenizer, len(episode.calls), prompt_ids, episode.turns, role)
+        episode.claim, tokenizer, len(episode.calls), prompt_ids, episode.turns, role)
 
 
 def _step(index: int, call: int, action: str, taken: simulation_pb2.StepResponse) -> Step:

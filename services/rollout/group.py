@@ -13,7 +13,6 @@ from hone.store.database import AsyncDatabase
 from hone.store.objects import Objects
 from hone.telemetry import tracing
 from hone.trajectory.records import Call, Trajectory
-from hone.trajectory.tokens import Tokenizer
 from services.rollout.claims import Claim
 from services.rollout.contexts import Contexts
 from services.rollout.engines import Engines
@@ -24,7 +23,7 @@ from services.rollout.reward import STATUSES, Answer, Answers, Reward, grader_js
 from services.rollout.sampling import Question, Sampler
 from services.rollout.scoring import Scorer
 from services.rollout.simulation import Simulation
-from services.rollout.tokenizers import Tokenizers
+from services.rollout.tokenizers import Speakers, Tokenizers
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,7 @@ class Start:
     """How a group's samples begin."""
 
     claim: Claim
-    tokenizer: Tokenizer
+    speakers: Speakers
     session: simulation_pb2.Session
     positions: int  # that engines hold
 
@@ -53,8 +52,9 @@ class Start:
 
     @cached_property
     def contexts(self) -> Contexts | None:
-        item_json = self.session.observation.item_json
-        return Contexts.of(self.claim, item_json, self.tokenizer, self.positions) if self.claim.privileged else None
+        if not self.claim.privileged:
+            return None
+        return Contexts.of(self.claim, self.session.observation.item_json, self.speakers.policy, self.positions)
 
     @cached_property
     def asked(self) -> list[Message]:
@@ -71,13 +71,14 @@ class Start:
         """Return what the first call of every sample is asked."""
         seen = self.session.observation
         if seen.HasField("ask"):
-            prompt_ids = self.tokenizer.prompt_ids(messages(seen.ask.messages))
-            return Question(self.claim, self.tokenizer, 0, prompt_ids, role=seen.ask.role)
-        return Question(self.claim, self.tokenizer, 0, self.tokenizer.prompt_ids(self.asked))
+            asked = self.speakers.of(seen.ask.role)
+            return Question(self.claim, asked, 0, asked.prompt_ids(messages(seen.ask.messages)), role=seen.ask.role)
+        policy = self.speakers.policy
+        return Question(self.claim, policy, 0, policy.prompt_ids(self.asked))
 
     def episode(self, index: int, session: simulation_pb2.Session) -> Episode:
         """Return a sample in a session of its own."""
-        return Episode(self.claim, index, self.tokenizer, self.acting, session, self.asked,
+        return Episode(self.claim, index, self.speakers, self.acting, session, self.asked,
                        session.observation.item_json, contexts=self.contexts)
 
     def over(self, index: int, call: Call) -> Episode:
@@ -107,10 +108,10 @@ class Groups:
         Raises LeaseLost when the group is somebody else's by now.
         """
         keep = self._patience.keep
-        session, tokenizer = await asyncio.gather(
+        session, speakers = await asyncio.gather(
             keep(claim, "simulation", lambda: self._simulation.reset(claim)),
             keep(claim, "the tokenizer", lambda: self._tokenizers.of(claim)))
-        start = Start(claim, tokenizer, session, self._positions)
+        start = Start(claim, speakers, session, self._positions)
         calls = await self._sampler.first(start.question())
         episodes = [start.over(index, call) for index, call in enumerate(calls)] if start.single_turn else (
             await self._played(start, calls))

@@ -17,7 +17,7 @@ FINISH_REASONS = {number: name.removeprefix("FINISH_REASON_").lower()
 
 @dataclass(frozen=True)
 class Question:
-    """What the call of this number is asked; `role` answers."""
+    """What the call of this number is asked; `role` answers, whose model has the tokenizer."""
 
     claim: Claim
     tokenizer: Tokenizer
@@ -67,14 +67,14 @@ class Sampler:
     async def _generate(
         self, question: Question, noise: str, n: int
     ) -> tuple[inference_pb2.GenerateResponse, Engine]:
-        claim = question.claim
-        engine = await self._engines.choose(claim.model_id)
+        claim, answering = question.claim, question.claim.answering(question.role)
+        engine = await self._engines.choose(answering.model_id)
         request = inference_pb2.GenerateRequest(
             request_id=f"{claim.id}.{claim.attempt}.{question.number}.{next(self._request_ids)}",
-            model_id=claim.model_id, version_id=claim.version_id or "", prompt_ids=question.prompt_ids, n=n,
+            model_id=answering.model_id, version_id=answering.version_id or "", prompt_ids=question.prompt_ids, n=n,
             sampling=sampling(claim, question.tokenizer),
             noise=trajectory_pb2.NoiseKey(seed=claim.seed, request=noise, call=question.number),
-            kv_on_update=inference_pb2.KV_ON_UPDATE_KEEP, min_version=0 if claim.version_id else claim.begun or 0)
+            kv_on_update=inference_pb2.KV_ON_UPDATE_KEEP, min_version=answering.min_version)
         response = await engine.generate(request)
         if any(made.finish_reason == trajectory_pb2.FINISH_REASON_ABORT for made in response.completions):
             raise Unavailable(f"engine {engine.id} broke off")

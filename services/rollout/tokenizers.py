@@ -1,7 +1,8 @@
 """Tokenizers by version: read once, shared by every version that names the same files."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from hone.store.database import AsyncDatabase
@@ -9,7 +10,7 @@ from hone.store.manifests import get_file
 from hone.store.objects import Objects
 from hone.trajectory.tokens import FILES, Tokenizer
 from services.rollout.batcher import Batcher
-from services.rollout.claims import Claim
+from services.rollout.claims import Answering, Claim
 from services.rollout.patience import Unavailable
 
 KEPT = 256
@@ -19,8 +20,20 @@ Wanted = tuple[str, str | None]
 Found = tuple[str, dict[str, Any]]
 
 
+@dataclass(frozen=True)
+class Speakers:
+    """The tokenizers of those who answer a group's calls: the policy's, and those of other models by their role."""
+
+    policy: Tokenizer
+    others: Mapping[str, Tokenizer] = field(default_factory=dict)
+
+    def of(self, role: str) -> Tokenizer:
+        """Return the tokenizer of whoever answers for a role."""
+        return self.others.get(role, self.policy)
+
+
 class Tokenizers:
-    """Finds the tokenizer of the version that a group samples from."""
+    """Finds the tokenizers of the versions that a group samples from."""
 
     def __init__(self, database: AsyncDatabase, objects: Objects) -> None:
         self._database, self._objects = database, objects
@@ -29,21 +42,28 @@ class Tokenizers:
         self._by_version: dict[str, Tokenizer] = {}
         self._reading = asyncio.Lock()
 
-    async def of(self, claim: Claim) -> Tokenizer:
-        """Return the tokenizer of the group's version, or of its model's newest live one.
+    async def of(self, claim: Claim) -> Speakers:
+        """Return the tokenizers of whoever answers a group's calls.
 
         Raises Unavailable when there is no such version, TokenizerError when its files are no tokenizer.
         """
-        if claim.version_id is not None and claim.version_id in self._by_version:
-            return self._by_version[claim.version_id]
-        found = await self._manifests.ask((claim.model_id, claim.version_id))
+        roles = ["policy", *claim.others]
+        policy, *others = await asyncio.gather(*(self._of(claim.answering(role)) for role in roles))
+        return Speakers(policy, dict(zip(claim.others, others, strict=True)))
+
+    async def _of(self, answering: Answering) -> Tokenizer:
+        """Return the tokenizer of a model's version, or of its newest live one."""
+        model_id, version_id = answering.model_id, answering.version_id
+        if version_id is not None and version_id in self._by_version:
+            return self._by_version[version_id]
+        found = await self._manifests.ask((model_id, version_id))
         if found is None:
-            raise Unavailable(f"model {claim.model_id} has no version {claim.version_id or 'that is live'}")
-        version_id, manifest = found
+            raise Unavailable(f"model {model_id} has no version {version_id or 'that is live'}")
+        found_id, manifest = found
         tokenizer = await self._shared(manifest)
         if len(self._by_version) >= KEPT:
             self._by_version.clear()
-        self._by_version[version_id] = tokenizer
+        self._by_version[found_id] = tokenizer
         return tokenizer
 
     async def _shared(self, manifest: dict[str, Any]) -> Tokenizer:

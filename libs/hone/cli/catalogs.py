@@ -25,6 +25,8 @@ def environments(json: Json = False) -> None:
         return
     for environment in found:
         say(f"{environment.name}: {environment.summary}")
+        if environment.asked_roles:
+            say(f"    asks roles: {', '.join(environment.asked_roles)}")
         _say_parameters(environment.params_schema)
 
 

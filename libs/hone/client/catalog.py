@@ -14,7 +14,7 @@ from hone.spec.run import AlgorithmSpec
 def environments() -> list[Environment]:
     """Return every environment that makes its own tasks; datasets are named by `task.dataset` instead."""
     return [Environment(name=name, summary=environment.summary, params_schema=environment.params.model_json_schema(),
-                        harness=environment.harness)
+                        harness=environment.harness, asked_roles=sorted(environment.asked_roles))
             for name, environment in ENVIRONMENTS.items() if name != "dataset"]
 
 

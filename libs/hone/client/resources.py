@@ -329,12 +329,13 @@ class GraderActivity(Resource):
 
 
 class Environment(Resource):
-    """An environment by name, with the JSON Schema of its parameters."""
+    """An environment by name, with the JSON Schema of its parameters, and the roles whose words it may ask for."""
 
     name: str
     summary: str
     params_schema: dict[str, Any]
     harness: str
+    asked_roles: list[str] = []
 
 
 class Algorithm(Resource):

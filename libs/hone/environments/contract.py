@@ -141,6 +141,10 @@ class Environment(Protocol):
         """What a dataset's rows need besides their prompt to be tasks here; None: it makes all its tasks."""
 
     @property
+    def asked_roles(self) -> frozenset[str]:
+        """Roles whose words its episodes may need; a run's spec may name another model for each than its policy."""
+
+    @property
     def foreign(self) -> bool:
         """Whether somebody else's code makes the questions: what it does with a spec's parameters is tried apart."""
 

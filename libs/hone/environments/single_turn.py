@@ -23,6 +23,7 @@ class Asks(ABC):
 
     harness = "chat"
     columns: frozenset[str] | None = None
+    asked_roles: frozenset[str] = frozenset()
     foreign = False
 
     def rules(self, params: Any) -> Mapping[str, float]:

@@ -44,6 +44,7 @@ class SortTurns:
     params = SortTurnsParams
     harness = "chat"
     columns: frozenset[str] | None = None
+    asked_roles: frozenset[str] = frozenset()
     foreign = False
 
     def rules(self, params: SortTurnsParams) -> dict[str, float]:

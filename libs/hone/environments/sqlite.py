@@ -69,6 +69,7 @@ class Sqlite:
     params = SqliteParams
     harness = "tool_loop"
     columns = frozenset({"database", "answer"})
+    asked_roles: frozenset[str] = frozenset()
     foreign = False
 
     def rules(self, params: SqliteParams) -> dict[str, float]:

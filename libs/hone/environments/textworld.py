@@ -48,6 +48,7 @@ class TextWorld:
     params = TextWorldParams
     harness = "chat"
     columns = None
+    asked_roles: frozenset[str] = frozenset()
     foreign = True
 
     def rules(self, params: TextWorldParams) -> dict[str, float]:

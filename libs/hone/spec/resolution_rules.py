@@ -233,6 +233,6 @@ def _completions(spec: RunSpec, slots: Slots) -> list[Problem]:
 
 RULES: tuple[Callable[[RunSpec, Slots], list[Problem]], ...] = (
     _peers, _bounds, batches.alone, _parts, _spans, _turn_rules, _spread, _completions, role_rules.teacher,
-    role_rules.likeliest, role_rules.temperature, role_rules.critic, role_rules.updates, verification_rules.pace,
-    verification_rules.size, verification_rules.question, verification_rules.reading)
+    role_rules.likeliest, role_rules.temperature, role_rules.asked, role_rules.critic, role_rules.updates,
+    verification_rules.pace, verification_rules.size, verification_rules.question, verification_rules.reading)
 """Every rule about what goes together."""

@@ -1,4 +1,4 @@
-"""What a run names besides its policy: a teacher, privileged texts, a critic. Each is read by a method, or refused."""
+"""What a run names besides its policy: a teacher, privileged texts, a critic, whom it asks: each heard, or refused."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -8,6 +8,7 @@ from hone.environments import ENVIRONMENTS
 from hone.graders import templates
 from hone.spec.problems import Problem, found, one_of
 from hone.spec.run import RunSpec, TaskSource
+from hone.spec.supervision import supervised
 
 Slots = Mapping[str, Any]
 
@@ -62,6 +63,33 @@ def temperature(spec: RunSpec, slots: Slots) -> list[Problem]:  # noqa: ARG001 â
     if spec.roles.teacher is None or spec.sampling.temperature == 1:
         return []
     return [Problem("sampling.temperature", str(spec.sampling.temperature), "1, because a teacher is asked at 1")]
+
+
+def asked(spec: RunSpec, slots: Slots) -> list[Problem]:  # noqa: ARG001 â€” one signature for every rule
+    """A model answers for a role that an environment of the run asks."""
+    known = askable(spec)
+    if any(kind not in ENVIRONMENTS for kind in _played(spec)):  # the source's own problem
+        return []
+    return [Problem(f"roles.asked.{role}", found(one.model), unasked(role, known))
+            for role, one in spec.roles.asked.items() if role not in known]
+
+
+def askable(spec: RunSpec) -> frozenset[str]:
+    """Return the roles that a spec's environments may ask and a spec may name a model for."""
+    asks = [ENVIRONMENTS[kind].asked_roles for kind in _played(spec) if kind in ENVIRONMENTS]
+    return frozenset[str]().union(*asks) - {"policy", "teacher"}
+
+
+def unasked(role: str, known: frozenset[str]) -> str:
+    """Say whom a spec may name a model for instead of a role that nobody asks."""
+    return f"a role that the run's environments ask: {one_of(role, known)}" if known else (
+        "none, because the run's environments ask nobody")
+
+
+def _played(spec: RunSpec) -> set[str]:
+    """Return the names of the environments whose episodes are played, to train and to evaluate."""
+    held_out = spec.eval.source if spec.eval is not None else None
+    return (set() if supervised(spec) else {spec.task.kind}) | ({held_out.kind} if held_out else set())
 
 
 def critic(spec: RunSpec, slots: Slots) -> list[Problem]:

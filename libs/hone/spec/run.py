@@ -141,10 +141,27 @@ class TeacherSpec(Strict):
         0, ge=0, le=64, description="Likeliest ids of the teacher that are kept at each token; 0: none.")
 
 
+class AskedSpec(Strict):
+    """A frozen model that answers what an environment asks of a role."""
+
+    model: str = Field(
+        min_length=1, description="Name of a registered model, a version id (ver_…), or a finished run's id (run_…); "
+        "it reads with its own tokenizer and chat template.")
+
+
 class RolesSpec(Strict):
     """Models of a run beside the one that is trained."""
 
     teacher: TeacherSpec | None = Field(None, description="Read by distillation; null: none.")
+    asked: dict[str, AskedSpec] = Field(
+        default_factory=dict, description="Who answers for a role that the environment asks (user, say), by its name; "
+        "for one that is not named the policy does.")
+
+    @property
+    def models(self) -> dict[str, str]:
+        """What the model of each role is named as."""
+        taught = {"teacher": self.teacher.model} if self.teacher else {}
+        return taught | {role: one.model for role, one in self.asked.items()}
 
 
 class ContextText(Strict):

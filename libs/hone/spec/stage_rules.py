@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from hone.algorithms import presets
 from hone.spec.problems import Problem, found
 from hone.spec.resolution_rules import check
-from hone.spec.role_rules import reader
+from hone.spec.role_rules import askable, reader, unasked
 from hone.spec.run import CriticSpec, RunSpec, StageSpec
 from hone.spec.stages import of, stages
 from hone.spec.supervision import builder_of
@@ -71,7 +71,7 @@ def _named(field: str, number: int) -> str:
 
 
 def _unheard(spec: RunSpec) -> Iterator[Problem]:
-    """Whoever is named is read by a method of some stage."""
+    """Whoever is named is read by a method of some stage, or asked by an environment of one or of the evaluation."""
     read = [presets.resolve(stage.spec.algorithm) for stage in stages(spec)]
     taught = any(reader(slots, "logp_teacher", "support") for slots in read)
     for at, given, by in (("roles.teacher", spec.roles.teacher is not None, taught),
@@ -79,3 +79,7 @@ def _unheard(spec: RunSpec) -> Iterator[Problem]:
                           ("critic", spec.critic is not None, any(reader(slots, "values") for slots in read))):
         if given and not by:
             yield Problem(at, "one", "none, because no method of any stage reads what it says")
+    asks = askable(spec).union(*(askable(stage.spec) for stage in stages(spec)))
+    for role, one in spec.roles.asked.items():
+        if role not in asks:
+            yield Problem(f"roles.asked.{role}", found(one.model), unasked(role, asks))

@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 from hone.algorithms import presets
 from hone.algorithms.slots import SlotError
-from hone.spec.role_rules import reader
+from hone.spec.role_rules import askable, reader
 from hone.spec.run import BatchSpec, ContextsSpec, RolesSpec, RunSpec, StageSpec
 from hone.spec.supervision import supervised
 
@@ -68,10 +69,16 @@ def _goes_on(spec: RunSpec) -> bool:
 
 
 def _heard(spec: RunSpec) -> RunSpec:
-    """Return the spec without a teacher, privileged texts or a critic that none of its own methods reads."""
+    """Return the spec without a teacher, privileged texts or a critic that none of its own methods reads.
+
+    Nor has it models for roles that none of its own environments asks.
+    """
     try:
         slots = presets.resolve(spec.algorithm)
     except SlotError:  # told where the algorithm is checked
         return spec
-    silent = {} if reader(slots, "logp_teacher", "support") else {"roles": RolesSpec(), "contexts": ContextsSpec()}
-    return spec.model_copy(update=silent if reader(slots, "values") else {**silent, "critic": None})
+    asks, taught = askable(spec), reader(slots, "logp_teacher", "support")
+    asked = {role: one for role, one in spec.roles.asked.items() if role in asks}
+    heard: dict[str, Any] = {"roles": RolesSpec(teacher=spec.roles.teacher if taught else None, asked=asked)}
+    heard |= {} if taught else {"contexts": ContextsSpec()}
+    return spec.model_copy(update=heard if reader(slots, "values") else {**heard, "critic": None})

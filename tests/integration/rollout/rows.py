@@ -67,6 +67,20 @@ class Run:
                         "contexts": {"privileged": privileged}}), self.run_id))
         return model_id, version_id
 
+    def answer_for(self, role: str, store: Objects, files: dict[str, bytes]) -> tuple[str, str]:
+        """Have another model answer for a role, with a tokenizer of its own; return the model and its version."""
+        model_id, version_id = ids.new("mod"), ids.new("ver")
+        manifest = {"files": put_files(store, f"models/{model_id}/versions/{version_id}", files)}
+        with psycopg.connect(self.url) as connection:
+            connection.execute("INSERT INTO models (id, tenant_id, config) VALUES (%s, %s, '{}')",
+                               (model_id, self.tenant_id))
+            connection.execute(
+                "INSERT INTO versions (id, tenant_id, model_id, seq, number, manifest) VALUES (%s, %s, %s, 1, 0, %s)",
+                (version_id, self.tenant_id, model_id, json.dumps(manifest)))
+            connection.execute("UPDATE runs SET roles = roles || %s WHERE id = %s",
+                               (json.dumps({role: model_id}), self.run_id))
+        return model_id, version_id
+
     def groups(self) -> list[dict[str, Any]]:
         return every(self.url, "SELECT * FROM groups WHERE run_id = %(run_id)s ORDER BY id", run_id=self.run_id)
 

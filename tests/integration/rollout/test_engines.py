@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 
 import psycopg
 import pytest
@@ -76,6 +77,18 @@ async def test_an_engine_full_of_models_of_running_runs_is_not_asked_to_hold_mor
     await engines.choose(run.model_id)
     await until(lambda: bool(other.inference.loads))
     assert other.inference.loads == [run.model_id]
+
+
+async def test_a_model_that_answers_for_a_role_is_one_of_a_running_run(
+    run: Run, settings: Settings, engines: Engines
+) -> None:
+    model_id, version_id = run.answer_for("user", objects.connect(settings.objects_url), {})
+    engine_holds(run.url, "engine-0", replace(run, model_id=model_id, version_id=version_id))
+    await engines.look()
+    assert [engine.busy for engine in engines._known.values()] == [1]
+    end(run)
+    await engines.look()
+    assert [engine.busy for engine in engines._known.values()] == [0]
 
 
 async def test_an_engine_that_let_a_model_go_is_invited_again(run: Run, other: Peers, engines: Engines) -> None:

@@ -10,16 +10,21 @@ import pytest
 
 from hone.environments import ENVIRONMENTS
 from hone.environments.contract import Ask, Message, Observation, Params, Transition
+from hone.models import toy
 from hone.spec.settings import Settings
 from hone.store import objects
 from hone.trajectory import journal, parts
 from hone.trajectory.records import Trajectory, Turn
+from hone.trajectory.tokens import Tokenizer
 from services.simulation.service import Simulation
 from services.simulation.sessions import Sessions
 from tests.integration.rollout.conftest import Open
 from tests.integration.rollout.peers import Peers
 from tests.integration.rollout.rows import Run, every
 
+TOKENIZER = Tokenizer({name: data for name, data in toy.files().items() if name.endswith(".json")})
+OTHER = {name: data for name, data in toy.files(symbols=[*toy.SPECIALS, *reversed(toy.SYMBOLS[len(toy.SPECIALS):])])
+         .items() if name.endswith(".json")}
 TASK = json.dumps({"environment": "market", "seed": 0, "item": None, "params": {}})
 
 
@@ -93,8 +98,11 @@ def journaled(run: Run) -> dict[tuple[int, int], Turn]:
     return {(index, row["call"]): turn for row in rows for index, turn in journal.decode(row["body"]).items()}
 
 
+@pytest.mark.parametrize("named", [False, True], ids=["by the policy", "by another model"])
 async def test_words_that_the_environment_asked_for_are_not_asked_for_again(
-        run: Run, peers: Peers, market: Market, settings: Settings, open_worker: Open) -> None:
+        run: Run, peers: Peers, market: Market, settings: Settings, open_worker: Open, named: bool) -> None:
+    policy, store = (run.model_id, run.version_id), objects.connect(settings.objects_url)
+    answering, tokenizer = (run.answer_for("user", store, OTHER), Tokenizer(OTHER)) if named else (policy, TOKENIZER)
     def both() -> None:
         if len(market.answered) == 2:
             peers.inference.open.clear()
@@ -115,7 +123,14 @@ async def test_words_that_the_environment_asked_for_are_not_asked_for_again(
     await (await open_worker()).work()
     asked = [request for request in peers.inference.requests if request.noise.call == 1]
     assert (run.states(), run.groups()[0]["attempt"], len(asked)) == (["ready"], 2, 2)
+    assert {(one.noise.call, one.model_id, one.version_id) for one in peers.inference.requests} == {
+        (0, *policy), (1, *answering), (2, *policy)}
     for sample in trajectories(run, settings):
+        words = sample.calls[1]
+        assert words.prompt_ids == tokenizer.prompt_ids([{"role": "user", "content": "s52="}])
+        assert words.text == tokenizer.decode(words.completion_ids) != ""
+        spans = [{span.version_id for span in call.versions} for call in sample.calls]
+        assert spans == [{policy[1]}, {answering[1]}, {policy[1]}]
         assert [call.role for call in sample.calls] == ["policy", "user", "policy"]
         assert [sample.calls[number] for number in (0, 1)] == [before[sample.index, number].call for number in (0, 1)]
         assert [any(call.train_mask) for call in sample.calls] == [True, False, True]

@@ -12,6 +12,7 @@ from hone.trajectory.tokens import Tokenizer
 from services.rollout.contexts import Contexts, told
 from services.rollout.episodes import Episode, Episodes
 from services.rollout.group import Start
+from services.rollout.tokenizers import Speakers
 from tests.unit.rollout.test_episodes import COUNT, GROUP, TOKENIZER, Local, Patient, Script, answer
 
 CHAT = Tokenizer({
@@ -88,7 +89,7 @@ async def played(texts: list[dict[str, Any]], local: Local, **changes: Any) -> E
     """Return an episode of three calls of the policy in an environment with a query tool."""
     group = replace(GROUP, privileged=texts, **changes)
     session = await local.reset(group)
-    start = Start(group, TOKENIZER, session, 512)
+    start = Start(group, Speakers(TOKENIZER), session, 512)
     script = Script([COUNT, "12"])
     return await Episodes(local, script, Patient()).play(  # type: ignore[arg-type]
         start.episode(0, session), answer(start.question(), "query: SELEC"))
@@ -125,6 +126,6 @@ async def test_a_group_that_is_told_nothing_has_no_contexts() -> None:
 
 async def test_samples_of_a_group_share_the_opening() -> None:
     session = await Local().reset(GROUP)
-    start = Start(replace(GROUP, privileged=[text("Look.")]), TOKENIZER, session, 512)
+    start = Start(replace(GROUP, privileged=[text("Look.")]), Speakers(TOKENIZER), session, 512)
     episodes = [start.over(index, answer(start.question(), "12")) for index in range(2)]
     assert episodes[0].opening is episodes[1].opening is not None

@@ -16,14 +16,20 @@ from hone.trajectory import journal
 from hone.trajectory.records import Call, Span, Step, Turn, VersionSpan
 from hone.trajectory.tokens import Tokenizer
 from services.rollout.episodes import Acting, Episode, Episodes
+from services.rollout.group import Start
 from services.rollout.sampling import Question
 from services.rollout.simulation import SessionLost
+from services.rollout.tokenizers import Speakers
 from services.simulation.service import Simulation as Servicer
 from services.simulation.sessions import Sessions
 from tests.unit.rollout.test_group import claim
 
 TOKENIZER = Tokenizer({name: data for name, data in toy.files(vocab_size=128, symbols=toy.TEXT).items()
                        if name.endswith(".json")})
+SPEAKERS = Speakers(TOKENIZER)
+OTHERS = [*toy.SPECIALS, *reversed(toy.TEXT[len(toy.SPECIALS):])]
+OTHER = Tokenizer({name: data for name, data in toy.files(vocab_size=128, symbols=OTHERS).items()
+                   if name.endswith(".json")})
 LINE: dict[str, Any] = {"name": "tool_loop", "params": {"syntax": "line", "describe": False}}
 COUNT = "query: SELECT count(*) FROM items"
 GROUP = claim(sampling={"max_tokens": 64}, harness=LINE)
@@ -80,11 +86,13 @@ def answer(question: Question, text: str) -> Call:
                 versions=[VersionSpan("ver", len(ids))], text=text, train_mask=[question.role == "policy"] * len(ids))
 
 
-async def played(local: Local, script: Script, first: str, group: Any = GROUP) -> Episode:
+async def played(
+    local: Local, script: Script, first: str, group: Any = GROUP, speakers: Speakers = SPEAKERS,
+) -> Episode:
     session = await local.reset(group)
     acting = Acting.of(group, session.observation, 512)
     asked = acting.opening(session.observation)
-    episode = Episode(group, 0, TOKENIZER, acting, session, asked, session.observation.item_json)
+    episode = Episode(group, 0, speakers, acting, session, asked, session.observation.item_json)
     question = Question(group, TOKENIZER, 0, TOKENIZER.prompt_ids(asked))
     if session.observation.HasField("ask"):
         question = replace(question, role=session.observation.ask.role)
@@ -240,6 +248,20 @@ async def test_whom_the_environment_asks_answers_in_calls_of_their_own_and_train
     prompts = [TOKENIZER.decode(call.prompt_ids) for call in episode.calls[1:]]
     assert prompts == ["sell\ngood day\n", "you are a customer, 2\n", "sell\ngood day\ntea?<eos>no, milk\n"]
     assert episode.ended == "done"
+
+
+async def test_another_model_for_a_role_reads_with_a_tokenizer_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(ENVIRONMENTS, "shop", Shop())  # type: ignore[arg-type]
+    local, group, speakers = Local("shop"), claim(sampling={"max_tokens": 64}), Speakers(TOKENIZER, {"user": OTHER})
+    script = Script(["tea?", "no, milk", "sold"])
+    await played(local, script, "good day", group, speakers)
+    first = Start(group, speakers, await local.reset(group), 512).question()
+    asked = [first, *(question for question, _ in script.asked)]
+    assert [(one.role, one.tokenizer is OTHER) for one in asked] == [
+        ("user", True), ("policy", False), ("user", True), ("policy", False)]
+    read = [one.tokenizer.decode(one.prompt_ids) for one in asked]
+    assert read == ["you are a customer, 0\n", "sell\ngood day\n", "you are a customer, 2\n",
+                    "sell\ngood day\ntea?<eos>no, milk\n"]
 
 
 @pytest.mark.parametrize(("max_context", "roles"), [

@@ -205,10 +205,15 @@ SELECT id, grader_hash, component, level, status, value, reasons, extracted, dec
 WHERE group_id = %(group_id)s AND index = %(index)s
 ORDER BY id
 
--- name: tokenizer_manifest
-SELECT v.manifest FROM versions v JOIN runs r ON r.policy_model_id = v.model_id
+-- name: tokenizer_manifests
+-- By the roles that answer calls: the policy's, and of those that its environment asks the ones with another model.
+SELECT DISTINCT ON (named.role) named.role, v.manifest
+FROM runs r, LATERAL (
+    SELECT 'policy' AS role, r.policy_model_id AS model_id
+    UNION ALL SELECT key, value FROM jsonb_each_text(r.roles - 'teacher')) AS named
+JOIN versions v USING (model_id)
 WHERE r.id = %(run_id)s AND v.state = 'live' AND v.weights_deleted_at IS NULL
-ORDER BY v.number DESC LIMIT 1
+ORDER BY named.role, v.number DESC
 
 -- name: plan_of_group
 SELECT s.plan FROM steps s

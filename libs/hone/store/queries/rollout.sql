@@ -35,6 +35,10 @@ RETURNING g.id, g.attempt, g.tenant_id, g.run_id, (r.spec ->> 'seed')::bigint AS
         FROM (SELECT r.roles ->> 'teacher' AS model_id) named
         LEFT JOIN versions v ON v.model_id = named.model_id AND v.number = 0 AND v.state = 'live'
         WHERE named.model_id IS NOT NULL) END AS teacher,
+    (SELECT coalesce(jsonb_object_agg(
+            named.role, jsonb_build_object('model_id', named.model_id, 'version_id', v.id)), '{}')
+        FROM jsonb_each_text(r.roles - 'teacher') AS named (role, model_id)
+        LEFT JOIN versions v ON v.model_id = named.model_id AND v.number = 0 AND v.state = 'live') AS others,
     CASE WHEN g.purpose = 'train' THEN coalesce(r.spec #> '{contexts,privileged}', '[]') ELSE '[]' END AS privileged,
     extract(epoch FROM g.deadline - now())::double precision AS remaining_s
 
@@ -126,7 +130,7 @@ SELECT e.id, e.address, e.kind, e.build,
         ORDER BY v.number DESC, v.seq DESC LIMIT 1)), '{}') AS refusing,
     count(*) FILTER (WHERE m.version_id IS NOT NULL AND EXISTS (
         SELECT FROM runs r WHERE r.state = 'running'
-            AND (r.policy_model_id = m.model_id OR r.roles ->> 'teacher' = m.model_id))) AS busy
+            AND (r.policy_model_id = m.model_id OR m.model_id IN (SELECT value FROM jsonb_each_text(r.roles))))) AS busy
 FROM engines e LEFT JOIN engine_models m ON m.engine_id = e.id
 WHERE e.heartbeat_at > now() - make_interval(secs => %(fresh_s)s)
 GROUP BY e.id ORDER BY e.id

@@ -1,0 +1,139 @@
+"""Models for the roles that an environment asks: found like a base, refused where they cannot be served."""
+
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import psycopg
+import pytest
+import uvicorn
+from psycopg.rows import dict_row
+from psycopg.types.json import Jsonb
+
+from hone import ids
+from hone.client import Client
+from hone.environments import ENVIRONMENTS
+from hone.environments.sort_digits import SortDigits
+from hone.models import toy
+from hone.spec.settings import Settings
+from hone.stack import ports
+from hone.store import manifests
+from hone.store.database import AsyncDatabase
+from hone.trajectory import parts
+from services.gateway import app
+from tests.integration.gateway import seed
+from tests.integration.gateway.conftest import Gateway
+from tests.integration.gateway.test_roles import SMALL, STRANGE, refusal
+from tests.servers.postgres import TestDatabase
+
+
+class Shop(SortDigits):
+    """Tasks whose episodes may ask a user."""
+
+    asked_roles = frozenset({"user"})
+
+
+@pytest.fixture(scope="module")
+def shops(gateway: Gateway, postgres: TestDatabase, tenant: str) -> Iterator[Client]:
+    """A client of a gateway in this process, which knows an environment that asks."""
+    [port] = ports.pick(1)
+    served = app.create(Settings(gateway_database_url=postgres.gateway_url), AsyncDatabase(postgres.gateway_url),
+                        gateway.objects)
+    server = uvicorn.Server(uvicorn.Config(served, port=port, log_config=None))
+    with pytest.MonkeyPatch.context() as patch, Client(f"http://127.0.0.1:{port}", tenant) as client:
+        patch.setitem(ENVIRONMENTS, "shop", Shop())
+        thread = threading.Thread(target=server.run)
+        thread.start()
+        yield client
+        server.should_exit = True
+        thread.join()
+
+
+@pytest.fixture(scope="module")
+def others(gateway: Gateway, tenant: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Register a model with another tokenizer."""
+    where = tmp_path_factory.mktemp("others")
+    with gateway.client(tenant) as client:
+        client.register_model("strange", toy.write(where / "strange", seed=1, **{**SMALL, "symbols": STRANGE}))
+
+
+def asking(base: str, model: str, **changes: Any) -> dict[str, Any]:
+    return seed.spec(base, task={"environment": "shop"}, roles={"asked": {"user": {"model": model}}}, **changes)
+
+
+def rows(postgres: TestDatabase, query: Any, *values: Any) -> list[dict[str, Any]]:
+    with psycopg.connect(postgres.owner_url, row_factory=dict_row) as connection:
+        cursor = connection.execute(query, values)
+        return cursor.fetchall() if cursor.description else []
+
+
+@pytest.mark.usefixtures("others")
+def test_another_model_with_another_tokenizer_becomes_a_model_that_nothing_trains(
+    shops: Client, base: str, postgres: TestDatabase
+) -> None:
+    run = shops.create_run(asking(base, "strange"))
+    assert run.spec["roles"] == {"teacher": None, "asked": {"user": {"model": "strange"}}}
+    [user] = rows(postgres, "SELECT m.kind, m.config, a.name AS artifact FROM models m "
+                            "JOIN artifacts a ON a.id = m.base_artifact_id WHERE m.id = %s", run.roles["user"])
+    assert (list(run.roles), user["kind"], user["artifact"]) == (["user"], "full", "strange")
+    assert (user["config"]["frozen"], user["config"]["base"]) == (True, "strange")
+
+
+def test_a_teacher_and_whom_the_environment_asks_are_models_of_their_own(shops: Client, base: str) -> None:
+    both = {"teacher": {"model": base}, "asked": {"user": {"model": base}}}
+    roles = shops.create_run({**asking(base, base, algorithm="opd"), "roles": both}).roles
+    assert roles.keys() == {"teacher", "user"}
+    assert len({*roles.values()}) == 2
+
+
+@pytest.mark.parametrize("model", ["absent", "ver_absent", "run_absent"])
+def test_what_is_not_there_is_refused_by_name(shops: Client, base: str, model: str) -> None:
+    [problem] = refusal(shops, asking(base, model))
+    assert problem.startswith(f'roles.asked.user.model: found "{model}", expected a ')
+
+
+def test_a_role_that_nobody_asks_is_refused(shops: Client, base: str) -> None:
+    assert refusal(shops, asking(base, base) | {"task": {"environment": "sort_digits"}}) == [
+        f'roles.asked.user: found "{base}", expected none, because the run\'s environments ask nobody']
+
+
+def test_a_model_that_cannot_be_served_or_reads_less_is_refused(
+    shops: Client, base: str, postgres: TestDatabase, others: None  # noqa: ARG001 — its model is shortened
+) -> None:
+    change = "UPDATE artifacts SET manifest = jsonb_set(manifest, '{max_positions}', %s) WHERE name = 'strange'"
+    [before] = rows(postgres, "SELECT manifest -> 'max_positions' AS most FROM artifacts WHERE name = 'strange'")
+    rows(postgres, change, "16")
+    problems = refusal(shops, asking(base, "strange"))
+    rows(postgres, change, str(before["most"]))
+    [problem] = problems
+    assert problem.startswith("roles.asked.user.model: found strange, which has 16 positions, expected at least ")
+
+
+def test_environments_say_whom_they_ask(shops: Client) -> None:
+    told = {one.name: one.asked_roles for one in shops.environments()}
+    assert (told["shop"], told["sort_digits"]) == (["user"], [])
+
+
+def publish(postgres: TestDatabase, gateway: Gateway, model_id: str, symbols: list[str]) -> None:
+    """Insert a version with the files of a tokenizer."""
+    files = {name: data for name, data in toy.files(**{**SMALL, "symbols": symbols}).items() if name.endswith(".json")}
+    manifest = Jsonb({"files": manifests.put_files(gateway.objects, f"tokenizers/{model_id}", files)})
+    rows(postgres, "INSERT INTO versions (id, tenant_id, model_id, seq, number, manifest) "
+                   "SELECT %s, tenant_id, id, 9, 9, %s FROM models WHERE id = %s", ids.new("ver"), manifest, model_id)
+
+
+@pytest.mark.usefixtures("others")
+def test_the_words_of_another_model_are_told_by_its_own_tokenizer(
+    shops: Client, base: str, postgres: TestDatabase, gateway: Gateway
+) -> None:
+    run, last = shops.create_run(asking(base, "strange")), len(toy.SYMBOLS) - 1
+    seeded = seed.history(postgres.owner_url, gateway.objects, run)
+    publish(postgres, gateway, run.model_id, toy.SYMBOLS)
+    publish(postgres, gateway, run.roles["user"], STRANGE)
+    said = [replace(seeded.trajectories[0].calls[0], index=index, role=role, completion_ids=[last, 2])
+            for index, role in enumerate(("policy", "user", "expert"))]
+    samples = [replace(sample, calls=said) for sample in seeded.trajectories]
+    gateway.objects.put(f"runs/{run.id}/parts/only.parquet", parts.encode(samples))
+    told = shops.trajectory_tokens(run.id, seeded.groups[0], 1).calls
+    assert [call.completion[0] for call in told] == [toy.SYMBOLS[-1], STRANGE[-1], toy.SYMBOLS[-1]]

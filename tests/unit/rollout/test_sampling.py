@@ -1,0 +1,74 @@
+"""Whom a call is asked of: the policy's model, or the one that the run names for the role."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from hone.api import inference_pb2, trajectory_pb2
+from hone.models import toy
+from hone.trajectory.records import Call, VersionSpan
+from hone.trajectory.tokens import Tokenizer
+from services.rollout.claims import Answering, Claim
+from services.rollout.sampling import Question, Sampler
+from tests.unit.rollout.test_group import claim
+
+TOKENIZER = Tokenizer({name: data for name, data in toy.files().items() if name.endswith(".json")})
+OTHERS = {"user": {"model_id": "mod_user", "version_id": "ver_user"}}
+
+
+class Engine:
+    """An engine, and how it is found: it answers 7 by the version that is asked, or by its newest."""
+
+    id, build = "engine", "fake"
+
+    def __init__(self) -> None:
+        self.chosen: list[str] = []
+        self.requests: list[inference_pb2.GenerateRequest] = []
+
+    async def choose(self, model_id: str) -> "Engine":
+        self.chosen.append(model_id)
+        return self
+
+    async def generate(self, request: inference_pb2.GenerateRequest) -> inference_pb2.GenerateResponse:
+        self.requests.append(request)
+        version = trajectory_pb2.VersionSpan(version_id=request.version_id or f"newest of {request.model_id}", tokens=2)
+        return inference_pb2.GenerateResponse(completions=[trajectory_pb2.Completion(
+            index=index, ids=[TOKENIZER.encode("7")[0], TOKENIZER.eos_id], logp_sample=[-1.0, -1.0], versions=[version],
+            finish_reason=trajectory_pb2.FINISH_REASON_STOP) for index in range(request.n)])
+
+
+class Kept:
+    """A journal and patience that keep all they are given."""
+
+    async def keep(self, _: Any, what: Any, ask: Callable[[], Awaitable[Any]] | None = None) -> Any:
+        return what if ask is None else await ask()
+
+
+async def asked(group: Claim, role: str) -> tuple[Engine, Call]:
+    engine = Engine()
+    question = Question(group, TOKENIZER, 1, TOKENIZER.encode("s1="), role=role)
+    call = await Sampler(engine, Kept(), Kept()).later(question, 0, [])  # type: ignore[arg-type]
+    return engine, call
+
+
+async def test_a_role_with_a_model_of_its_own_is_asked_of_that_and_its_version_is_on_record() -> None:
+    engine, call = await asked(claim(others=OTHERS, begun=3), "user")
+    [request] = engine.requests
+    assert engine.chosen == ["mod_user"]
+    assert (request.model_id, request.version_id, request.min_version) == ("mod_user", "ver_user", 0)
+    assert (call.role, call.text, call.versions) == ("user", "7", [VersionSpan("ver_user", 2)])
+    assert call.train_mask == [False, False]
+
+
+@pytest.mark.parametrize("role", ["policy", "expert"])
+async def test_the_policy_answers_for_itself_and_for_a_role_without_one(role: str) -> None:
+    engine, call = await asked(claim(others=OTHERS, begun=3), role)
+    [request] = engine.requests
+    assert (request.model_id, request.version_id, request.min_version) == ("mod", "", 3)
+    assert (engine.chosen, call.versions) == (["mod"], [VersionSpan("newest of mod", 2)])
+    assert call.train_mask == [role == "policy"] * 2
+
+
+def test_a_version_that_is_named_needs_no_oldest_one() -> None:
+    assert claim(version_id="ver", begun=3).answering("policy") == Answering("mod", "ver", 0)
