@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from hone.cli.main import app
+from hone.environments import ENVIRONMENTS
 
 SPEC = {"name": "x", "model": {"base": "m"}, "task": {"environment": "sort_digits"}, "steps": 3}
 
@@ -64,6 +65,12 @@ def test_catalogs_need_no_server() -> None:
     assert "grpo" in hone("algorithms", "list").stdout
     assert "name: ppo_clip" in hone("algorithms", "show", "grpo").stdout
     assert "did you mean grpo?" in hone("algorithms", "show", "grop").stderr
+
+
+def test_an_environment_says_whom_it_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "asks roles" not in hone("environments").stdout
+    monkeypatch.setattr(ENVIRONMENTS["sort_turns"], "asked_roles", frozenset({"user", "expert"}))
+    assert "    asks roles: expert, user\n" in hone("environments").stdout
 
 
 def test_a_method_is_shown_with_its_source_its_formula_and_its_parameters() -> None:
