@@ -18,6 +18,12 @@ class Shop(SortDigits):
     asked_roles = frozenset({"user", "expert", "policy", "teacher"})
 
 
+class Shelf(Shop):
+    """The same of a dataset's rows."""
+
+    columns: frozenset[str] | None = frozenset()
+
+
 PLAIN, SHOP = {"environment": "sort_digits"}, {"environment": "shop"}
 USER: dict[str, Any] = {"roles": {"asked": {"user": {"model": "large"}}}}
 BASE: dict[str, Any] = {"name": "sell", "model": {"base": "toy"}, "steps": 9, "task": SHOP}
@@ -27,6 +33,7 @@ SFT: dict[str, Any] = {**BASE, "algorithm": "sft", "task": {"dataset": "shown"},
 @pytest.fixture(autouse=True)
 def shop(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(ENVIRONMENTS, "shop", Shop())
+    monkeypatch.setitem(ENVIRONMENTS, "shelf", Shelf())
 
 
 @pytest.mark.parametrize("raw", [
@@ -51,7 +58,7 @@ SOMEBODY = "a role that the run's environments ask: one of expert, user"
 @pytest.mark.parametrize(("raw", "role", "expected"), [
     ({**BASE, "task": PLAIN}, "user", NOBODY), (BASE, "usr", f"{SOMEBODY} (did you mean user?)"),
     (BASE, "policy", SOMEBODY), (BASE, "teacher", SOMEBODY), (SFT, "user", NOBODY),
-    ({**SFT, "task": {"environment": "sqlite", "dataset": "shown"}}, "user", NOBODY),
+    ({**SFT, "task": {"environment": "shelf", "dataset": "shown"}}, "user", NOBODY),
     ({**BASE, "task": PLAIN, "stages": [{"until": 2, "task": PLAIN}]}, "user", NOBODY),
     ({**BASE, "task": PLAIN, "stages": [{"until": 2, "task": SHOP}]}, "judge", SOMEBODY),
 ])
