@@ -1,11 +1,13 @@
 """gRPC channels as every caller opens them: retries only where the server said it was not there."""
 
 import json
+from typing import cast
 
 import grpc
 
-from hone.rpc.observation import client_interceptors, observed_channel
+from hone.rpc import observation, subjects
 from hone.rpc.server import MAX_MESSAGE_BYTES
+from hone.telemetry import tracing
 
 _RETRIES = json.dumps({"methodConfig": [{
     "name": [{}],
@@ -21,9 +23,14 @@ _OPTIONS = [
 
 def channel(address: str) -> grpc.aio.Channel:
     """Open an asynchronous channel to host:port."""
-    return grpc.aio.insecure_channel(address, options=_OPTIONS, interceptors=client_interceptors())
+    if tracing.on():
+        return grpc.aio.insecure_channel(address, options=_OPTIONS, interceptors=observation.client_interceptors())
+    return cast(grpc.aio.Channel, subjects.Channel(grpc.aio.insecure_channel(address, options=_OPTIONS)))
 
 
 def blocking_channel(address: str) -> grpc.Channel:
     """Open a channel to host:port for synchronous callers."""
-    return observed_channel(grpc.insecure_channel(address, options=_OPTIONS))
+    opened = grpc.insecure_channel(address, options=_OPTIONS)
+    if tracing.on():
+        return grpc.intercept_channel(opened, *observation.blocking_interceptors())
+    return cast(grpc.Channel, subjects.Channel(opened))

@@ -38,13 +38,13 @@ def server_interceptors() -> list[Any]:
 
 
 def client_interceptors() -> list[Any]:
-    """Return what an asynchronous channel tells its calls to; each kind of call wants an object of its own."""
+    """Return what spans an asynchronous channel's calls; each kind of call wants an object of its own."""
     return [UnaryCalls(), StreamCalls()]
 
 
-def observed_channel(channel: grpc.Channel) -> grpc.Channel:
-    """Return a blocking channel that tells its calls."""
-    return grpc.intercept_channel(channel, BlockingCalls())
+def blocking_interceptors() -> list[Any]:
+    """Return what spans a blocking channel's calls."""
+    return [BlockingCalls()]
 
 
 class Observed(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]  # not generic at run time

@@ -1,8 +1,9 @@
 """What a call is about, told beside it: the run, group and step that each side's log lines name."""
 
 import json
+from collections.abc import Callable
 from itertools import islice
-from typing import Any
+from typing import Any, Self
 
 from hone.telemetry import logs
 
@@ -29,3 +30,43 @@ def heard(metadata: dict[str, Any]) -> dict[str, Any]:
 
 def _bounded(value: Any) -> Any:
     return list(islice(value, MOST)) if isinstance(value, list) else value
+
+
+class Channel:
+    """A channel, asynchronous or blocking, whose calls say what they are about.
+
+    Where calls are traced an interceptor says it; where they are not one would cost each call a task of its own.
+    """
+
+    def __init__(self, channel: Any) -> None:
+        self._channel = channel
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._channel, name)
+
+    def __enter__(self) -> Self:
+        self._channel.__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._channel.__exit__(*error)
+
+    async def __aenter__(self) -> Self:
+        await self._channel.__aenter__()
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self._channel.__aexit__(*error)
+
+    def unary_unary(self, *method: Any, **codec: Any) -> Callable[..., Any]:
+        return _telling(self._channel.unary_unary(*method, **codec))
+
+    def unary_stream(self, *method: Any, **codec: Any) -> Callable[..., Any]:
+        return _telling(self._channel.unary_stream(*method, **codec))
+
+
+def _telling(call: Callable[..., Any]) -> Callable[..., Any]:
+    def asked(request: Any, *, metadata: Any = None, **others: Any) -> Any:
+        return call(request, metadata=(*(metadata or ()), *told()), **others)
+
+    return asked

@@ -5,6 +5,7 @@ import io
 import json
 import logging
 from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import grpc
@@ -42,14 +43,20 @@ class Inference(inference_pb2_grpc.InferenceServiceServicer):
                 inference_pb2.GenerateResponse(request_id=tracing.current() or "untraced")])
 
 
-@pytest_asyncio.fixture
-async def address(spans: InMemorySpanExporter) -> AsyncIterator[str]:  # noqa: ARG001 — traced from its start on
+@asynccontextmanager
+async def served() -> AsyncIterator[str]:
     found = f"127.0.0.1:{ports.pick(1)[0]}"
     inference = Inference()  # type: ignore[abstract]  # the other methods are not asked
     serving = await server.start(found, SERVICE, lambda grpc_server:
                                  inference_pb2_grpc.add_InferenceServiceServicer_to_server(inference, grpc_server))
     yield found
     await serving.stop(0)
+
+
+@pytest_asyncio.fixture
+async def address(spans: InMemorySpanExporter) -> AsyncIterator[str]:  # noqa: ARG001 — traced from its start on
+    async with served() as found:
+        yield found
 
 
 @pytest.fixture
@@ -245,3 +252,21 @@ async def test_a_line_of_a_stream_that_its_caller_leaves(stub: Any, said: io.Str
             await asyncio.sleep(0.01)
     assert [(line["message"], line["run_id"]) for line in lines(said)] == [
         ("InferenceService/GenerateBatch CANCELLED", "run_1")]
+
+
+@pytest.mark.parametrize("blocking", [False, True])
+async def test_a_line_of_a_call_that_fails_names_its_run_where_nothing_is_traced(
+    blocking: bool, said: io.StringIO
+) -> None:
+    async with served() as found:
+        with logs.about(run_id="run_1"), pytest.raises(grpc.RpcError):
+            if blocking:
+                with blocking_channel(found) as opened:
+                    stub = inference_pb2_grpc.InferenceServiceStub(opened)
+                    await asyncio.to_thread(stub.LoadVersion, load("missing"), timeout=10)
+            else:
+                async with channel(found) as opened_too:
+                    await inference_pb2_grpc.InferenceServiceStub(opened_too).LoadVersion(load("missing"), timeout=10)
+    (line,) = lines(said)
+    assert (line["level"], line["run_id"]) == ("warning", "run_1")
+    assert "trace_id" not in line

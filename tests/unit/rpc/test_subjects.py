@@ -1,6 +1,7 @@
 """What a call is about goes over the wire within bounds, and nothing else is taken from there."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -29,3 +30,27 @@ def test_a_large_batch_tells_of_some() -> None:
 @pytest.mark.parametrize("text", ["", "no JSON", "[1]", json.dumps({"message": "mine", "level": "none"})])
 def test_what_is_none_of_ours_changes_no_line(text: str) -> None:
     assert subjects.heard({subjects.HEADER: text}) == {}
+
+
+class Untraced:
+    """A channel that keeps what its calls were given."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, Any, dict[str, Any]]] = []
+
+    def unary_unary(self, method: str, **_: object) -> Any:
+        return lambda request, **given: self.calls.append((method, request, given))
+
+    unary_stream = unary_unary
+
+
+@pytest.mark.parametrize("kind", ["unary_unary", "unary_stream"])
+def test_a_channel_says_what_each_call_is_about_beside_what_its_caller_says(kind: str) -> None:
+    kept = Untraced()
+    call = getattr(subjects.Channel(kept), kind)("/hone/Method", request_serializer=None)
+    call("first", timeout=3)
+    with logs.about(run_id="run_1"):
+        call("second", metadata=(("mine", "1"),))
+    assert kept.calls == [
+        ("/hone/Method", "first", {"timeout": 3, "metadata": ()}),
+        ("/hone/Method", "second", {"metadata": (("mine", "1"), (subjects.HEADER, '{"run_id": "run_1"}'))})]
