@@ -254,19 +254,23 @@ async def test_a_line_of_a_stream_that_its_caller_leaves(stub: Any, said: io.Str
         ("InferenceService/GenerateBatch CANCELLED", "run_1")]
 
 
+async def ask(address: str, blocking: bool) -> None:
+    """Call a method that fails."""
+    if blocking:
+        with blocking_channel(address) as opened:
+            await asyncio.to_thread(
+                inference_pb2_grpc.InferenceServiceStub(opened).LoadVersion, load("missing"), timeout=10)
+    async with channel(address) as opened_too:
+        await inference_pb2_grpc.InferenceServiceStub(opened_too).LoadVersion(load("missing"), timeout=10)
+
+
 @pytest.mark.parametrize("blocking", [False, True])
 async def test_a_line_of_a_call_that_fails_names_its_run_where_nothing_is_traced(
     blocking: bool, said: io.StringIO
 ) -> None:
     async with served() as found:
         with logs.about(run_id="run_1"), pytest.raises(grpc.RpcError):
-            if blocking:
-                with blocking_channel(found) as opened:
-                    stub = inference_pb2_grpc.InferenceServiceStub(opened)
-                    await asyncio.to_thread(stub.LoadVersion, load("missing"), timeout=10)
-            else:
-                async with channel(found) as opened_too:
-                    await inference_pb2_grpc.InferenceServiceStub(opened_too).LoadVersion(load("missing"), timeout=10)
+            await ask(found, blocking)
     (line,) = lines(said)
     assert (line["level"], line["run_id"]) == ("warning", "run_1")
     assert "trace_id" not in line
