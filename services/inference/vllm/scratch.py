@@ -8,9 +8,10 @@ import os
 import shutil
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 
-_PREFIX = "hone-vllm-"
+_PREFIX = "hone-vllm-held-"
 _YOUNG_S = 60.0
 """One just made may not be locked yet."""
 
@@ -31,12 +32,13 @@ class Scratch:
 def sweep() -> None:
     """Remove the directories of processes that are no more."""
     for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
-        if path.stat().st_uid == os.getuid() and time.time() - path.stat().st_mtime > _YOUNG_S:
-            _remove_if_free(path)
+        with suppress(FileNotFoundError, NotADirectoryError):  # another sweeps too, or it is none of ours
+            if path.stat().st_uid == os.getuid() and time.time() - path.stat().st_mtime > _YOUNG_S:
+                _remove_if_free(path)
 
 
 def _remove_if_free(path: Path) -> None:
-    lock = os.open(path, os.O_RDONLY)
+    lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:  # its process lives

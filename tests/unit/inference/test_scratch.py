@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -45,7 +46,7 @@ def test_a_killed_process_leaves_nothing_and_a_living_one_keeps_its_own() -> Non
 @pytest.mark.usefixtures("temporary")
 def test_a_directory_just_made_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scratch, "_YOUNG_S", 60.0)
-    young = Path(tempfile.mkdtemp(prefix="hone-vllm-"))
+    young = Path(tempfile.mkdtemp(prefix="hone-vllm-held-"))
     scratch.sweep()
     assert young.exists()
 
@@ -54,3 +55,14 @@ def test_one_that_is_removed_is_gone(temporary: Path) -> None:
     held = Scratch()
     held.remove()
     assert os.listdir(temporary) == []
+
+
+def test_two_that_begin_at_once_sweep_the_same_and_neither_fails(temporary: Path) -> None:
+    (temporary / "hone-vllm-held-file").write_text("nobody's directory")
+    for _ in range(20):
+        for _ in range(20):
+            (Path(tempfile.mkdtemp(prefix="hone-vllm-held-")) / "base").write_text("weights")
+        with ThreadPoolExecutor(4) as several:
+            for swept in [several.submit(scratch.sweep) for _ in range(4)]:
+                swept.result()
+    assert os.listdir(temporary) == ["hone-vllm-held-file"]
