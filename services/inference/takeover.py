@@ -115,7 +115,7 @@ def take_over(engine: Holder[V], version: V, served: V | None) -> Verdict:
         reasons.append(problem)
         _log.error("version %s not %s: %s", version.id, action.value, problem)
     if served is not None:
-        _restore(engine, served)
+        _restore(engine, version, served)
     return Verdict(version.id, Action.REFUSED, gap, time.monotonic() - began,
                    f"{reasons[-1]}, after an update, a reload and a rebuild")
 
@@ -134,7 +134,7 @@ def _tried(engine: Holder[V], version: V, put: Callable[[V], None]) -> tuple[Gap
                  f"expected at most {limit:g}")
 
 
-def _restore(engine: Holder[V], served: V) -> None:
-    _, problem = _tried(engine, served, engine.rebuild)
+def _restore(engine: Holder[V], refused: V, served: V) -> None:
+    problem = "it is what was refused" if refused is served else _tried(engine, served, engine.rebuild)[1]
     if problem:
         raise ProbeRefused(f"version {served.id} cannot be served again: {problem}")

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from services.inference.engines import Engine
 from services.inference.requests import Answer, Request
-from services.inference.takeover import Verdict
+from services.inference.takeover import ProbeRefused, Verdict
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
@@ -84,12 +84,15 @@ class EngineThread:
         self._wake.set()
 
     async def call(self, function: Callable[[], T]) -> T:
-        """Return what `function`, done between two steps, returns or raises."""
+        """Return what `function`, done between two steps, returns or raises; ProbeRefused ends the process besides."""
         future: asyncio.Future[T] = self._loop.create_future()
 
         def job() -> None:
             try:
                 result = function()
+            except ProbeRefused as error:
+                self._loop.call_soon_threadsafe(_fail, future, error)
+                raise  # the engine is of no use any more
             except Exception as error:
                 self._loop.call_soon_threadsafe(_fail, future, error)
             else:

@@ -1,6 +1,7 @@
 """The thread that computes, and what happens when it never comes back."""
 
 import asyncio
+import os
 import threading
 import time
 from typing import Any, cast
@@ -8,6 +9,7 @@ from typing import Any, cast
 import pytest
 
 from services.inference import __main__ as process
+from services.inference.takeover import ProbeRefused
 from services.inference.thread import EngineThread
 
 
@@ -82,3 +84,22 @@ def test_a_thread_that_waits_or_comes_back_in_time_is_left_alone(monkeypatch: py
     monkeypatch.setattr("os._exit", leave)
 
     asyncio.run(busy())
+
+
+def test_a_job_that_finds_the_engine_of_no_use_tells_its_caller_and_ends_the_process(
+    monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended = threading.Event()
+    monkeypatch.setattr(os, "kill", lambda *_: ended.set())
+
+    def useless() -> None:
+        raise ProbeRefused("v0 cannot be served again")
+
+    async def asked() -> BaseException | None:
+        working = thread()
+        with pytest.raises(ProbeRefused):
+            await working.call(useless)
+        assert await asyncio.to_thread(ended.wait, 30)
+        return working.failure
+
+    assert isinstance(asyncio.run(asked()), ProbeRefused)
