@@ -4,7 +4,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -68,20 +68,21 @@ class Agreement:
     """How far a stock library is from what it was compared with, nats."""
 
     max_abs_diff: float
-    compared_with: Literal["probe", "forward"]  # what the trainer noted of the version, or our forward of its files
+    compared_with: Literal["probe", "forward"]  # what the trainer noted of the version besides, or our forward alone
 
 
 def verify(directory: Path, base: Path | None = None, noted: Probe | None = None) -> Agreement:
     """Load `directory` with stock libraries in a process of its own and say how well they agree with the trainer.
 
     An adapter is loaded by PEFT beside its `base`, a whole model by transformers. Compared are log-probabilities under
-    float32: of `noted`, which the trainer computed of the version when it made it; where it noted none, of a fixed
-    batch by our own forward of these files, which says nothing of whether they are the version's. Raises ExportRefused
-    when the directory does not load or the difference is beyond the tolerance.
+    float32: of a fixed batch by our own forward of these files, and of `noted`, which the trainer computed of the
+    version when it made it: without that nothing says whether the files are the version's, and of a few weights that
+    no id of it meets it says nothing either. Raises ExportRefused when the directory does not load or the difference
+    is beyond the tolerance.
     """
-    asked = probe(_read(directory, base)) if noted is None else noted
+    asked = [asdict(one) for one in (probe(_read(directory, base)), noted) if one is not None]
     command = [str(directory)] if base is None else [str(base), str(directory)]
-    answer = _stock_answer(command, json.dumps({"ids": asked.ids, "logp": asked.logp}))
+    answer = _stock_answer(command, json.dumps(asked))
     difference = float(json.loads(answer)["max_abs_diff"])
     if not difference <= TOLERANCE:
         raise ExportRefused(f"log-probabilities: found a difference of {difference} nats, expected at most {TOLERANCE}")
@@ -105,7 +106,7 @@ def _stock_answer(directories: list[str], probes: str) -> str:
 
 
 def probe(checkpoint: Checkpoint) -> Probe:
-    """Return a fixed batch with the log-probabilities of our own forward, for a version without a noted one."""
+    """Return a fixed batch with the log-probabilities of our own forward, of the files themselves."""
     random = np.random.Generator(np.random.PCG64(0))
     shape = checkpoint.architecture
     length = min(_PROBE_TOKENS, shape.max_positions)

@@ -2,9 +2,9 @@
 
 With ADAPTER, a directory that PEFT loads beside it.
 
-Reads {"ids": [[int]], "logp": [[float]]} from stdin, `logp` of every token but the first of each sequence in nats;
-prints {"max_abs_diff": float, "transformers": version}. Imports nothing else of hone. Ends with 1 and the reason on
-stderr when the directory does not load.
+Reads batches, [{"ids": [[int]], "logp": [[float]]}], from stdin, `logp` of every token but the first of each sequence
+in nats; prints {"max_abs_diff": float, "transformers": version}. Imports nothing else of hone. Ends with 1 and the
+reason on stderr when the directory does not load.
 """
 
 import json
@@ -35,8 +35,8 @@ def largest_difference(model: Any, ids: Sequence[Sequence[int]], logp: Sequence[
 
 def main() -> None:
     """Compare and print; a directory that does not load ends the process with its traceback."""
-    probes = json.load(sys.stdin)
-    difference = largest_difference(loaded(*sys.argv[1:]), probes["ids"], probes["logp"])
+    batches, model = json.load(sys.stdin), loaded(*sys.argv[1:])
+    difference = max(largest_difference(model, batch["ids"], batch["logp"]) for batch in batches)
     print(json.dumps({"max_abs_diff": difference, "transformers": transformers.__version__}))
 
 

@@ -58,9 +58,13 @@ def test_the_config_says_the_weights_dtype():
 
 
 def test_a_directory_that_does_not_load_is_refused(tmp_path):
-    directory = written(tmp_path, {**hf_files(small()), "model.safetensors": b"nothing"})
-    with pytest.raises(ExportRefused, match="does not load"):
-        verify(directory, noted=noted(small()))
+    files = hf_files(small())
+    config = json.dumps({**json.loads(files["config.json"]), "attention_dropout": "nonsense"}).encode()
+    with pytest.raises(ExportRefused, match=r"(?s)the stock library does not load it.*nonsense"):
+        verify(written(tmp_path, {**files, "config.json": config}), noted=noted(small()))
+    (tmp_path / "model.safetensors").write_bytes(b"nothing")
+    with pytest.raises(ExportRefused, match=r"model\.safetensors: found 7 bytes"):
+        verify(tmp_path, noted=noted(small()))
 
 
 def test_files_that_are_no_model_are_refused_by_name():
