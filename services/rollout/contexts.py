@@ -12,6 +12,7 @@ from hone.graders.results import InvalidSpec
 from hone.trajectory.records import Call, Context
 from hone.trajectory.tokens import Tokenizer
 from services.rollout.claims import Claim
+from services.rollout.tokenizers import reading
 
 NAME = "privileged"
 
@@ -73,6 +74,7 @@ class Contexts:
         prompt = "\n".join(one["content"] for one in asked if one["role"] != "system").casefold()
         return "\n\n".join(told for told, match in self._told if match.casefold() in prompt)
 
+    @reading("policy")
     def _prompt_ids(self, asked: Sequence[Message], text: str) -> list[int]:
         return self._tokenizer.prompt_ids(told(asked, text, self._tokenizer.templated))
 

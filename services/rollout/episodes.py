@@ -17,7 +17,7 @@ from services.rollout.patience import Patience
 from services.rollout.sampling import Question, Sampler
 from services.rollout.simulation import SessionLost, Simulation, StepRefused
 from services.rollout.spans import spans
-from services.rollout.tokenizers import Speakers
+from services.rollout.tokenizers import Speakers, reading
 
 
 class Diverged(Exception):
@@ -106,8 +106,9 @@ class Episode:
             self.opening = self.contexts.opening(self.asked, call)
         return replace(call, contexts=self.contexts.contexts(self.opening, self.asked, call))
 
+    @reading("policy")
     def prompt_ids(self) -> list[int]:
-        """Return what the policy is asked next."""
+        """Return what the policy is asked next. Raises Unreadable."""
         last = self.answered
         if last is None:
             return self.tokenizer.prompt_ids([*self.asked, *self.heard])
@@ -128,7 +129,10 @@ class Episodes:
         self._simulation, self._sampler, self._patience = simulation, sampler, patience
 
     async def play(self, episode: Episode, call: Call) -> Episode:
-        """Let calls act and the environment answer, from the first call on, until the episode has `ended`."""
+        """Let calls act and the environment answer, from the first call on, until the episode has `ended`.
+
+        Raises Unreadable when a role's tokenizer refuses what the environment says to it.
+        """
         try:
             while not episode.ended:
                 taken = await self._act(episode, call)
@@ -200,7 +204,7 @@ def _next(episode: Episode, taken: simulation_pb2.StepResponse) -> Question | No
         return None
     if seen.HasField("ask"):
         role, tokenizer = seen.ask.role, episode.speakers.of(seen.ask.role)
-        prompt_ids = tokenizer.prompt_ids(messages(seen.ask.messages))
+        prompt_ids = episode.speakers.prompt_ids(role, messages(seen.ask.messages))
     else:
         prompt_ids = episode.prompt_ids()
     episode.ended = episode.limit(prompt_ids, role)

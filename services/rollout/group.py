@@ -23,7 +23,7 @@ from services.rollout.reward import STATUSES, Answer, Answers, Reward, grader_js
 from services.rollout.sampling import Question, Sampler
 from services.rollout.scoring import Scorer
 from services.rollout.simulation import Simulation
-from services.rollout.tokenizers import Speakers, Tokenizers
+from services.rollout.tokenizers import Speakers, Tokenizers, Unreadable
 
 
 @dataclass(frozen=True)
@@ -68,13 +68,10 @@ class Start:
         return seen.turns_left == 1 and not seen.HasField("ask") and not judges
 
     def question(self) -> Question:
-        """Return what the first call of every sample is asked."""
+        """Return what the first call of every sample is asked. Raises Unreadable."""
         seen = self.session.observation
-        if seen.HasField("ask"):
-            asked = self.speakers.of(seen.ask.role)
-            return Question(self.claim, asked, 0, asked.prompt_ids(messages(seen.ask.messages)), role=seen.ask.role)
-        policy = self.speakers.policy
-        return Question(self.claim, policy, 0, policy.prompt_ids(self.asked))
+        role, said = (seen.ask.role, messages(seen.ask.messages)) if seen.HasField("ask") else ("policy", self.asked)
+        return Question(self.claim, self.speakers.of(role), 0, self.speakers.prompt_ids(role, said), role=role)
 
     def episode(self, index: int, session: simulation_pb2.Session) -> Episode:
         """Return a sample in a session of its own."""
@@ -105,8 +102,14 @@ class Groups:
         """Start the episode, let the policy act in n samples of it, have the ends graded and a teacher's word on them.
 
         A call is journaled before anyone sees it, and one that an earlier attempt journaled is not made again.
-        Raises LeaseLost when the group is somebody else's by now.
+        Raises LeaseLost when the group is somebody else's by now, or is refused for good.
         """
+        try:
+            return await self._run(claim)
+        except Unreadable as error:
+            await self._patience.refuse(claim, str(error))
+
+    async def _run(self, claim: Claim) -> Graded:
         keep = self._patience.keep
         session, speakers = await asyncio.gather(
             keep(claim, "simulation", lambda: self._simulation.reset(claim)),

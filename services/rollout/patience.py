@@ -64,7 +64,7 @@ class Patience:
                 return await ask(), bool(told)
             except AWAY as error:
                 if invalid(error):
-                    await self._refuse(claim, f"{source} refuses: {describe(error)}")
+                    await self.refuse(claim, f"{source} refuses: {describe(error)}")
                 reason = f"waiting for {source}: {describe(error)}"
             if reason != told:
                 await self._tell(claim, reason)
@@ -74,8 +74,11 @@ class Patience:
             if not self._claims.holds(claim):
                 raise LeaseLost
 
-    async def _refuse(self, claim: Claim, reason: str) -> NoReturn:
-        """Record that asking again cannot help: the driver drops the group, or fails the run, with this reason."""
+    async def refuse(self, claim: Claim, reason: str) -> NoReturn:
+        """Record that asking again cannot help: the driver drops the group, or fails the run, with this reason.
+
+        Raises LeaseLost: the group is no longer ours.
+        """
         _log.error(reason, extra={"fields": {"group_id": claim.id}})
         async with self._database.transaction() as transaction:
             await transaction.run("rollout.refuse", group_id=claim.id, attempt=claim.attempt, reason=reason)

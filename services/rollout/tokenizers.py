@@ -1,14 +1,15 @@
 """Tokenizers by version: read once, shared by every version that names the same files."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from hone.store.database import AsyncDatabase
 from hone.store.manifests import get_file
 from hone.store.objects import Objects
-from hone.trajectory.tokens import FILES, Tokenizer
+from hone.trajectory.tokens import FILES, Message, Tokenizer, TokenizerError
 from services.rollout.batcher import Batcher
 from services.rollout.claims import Answering, Claim
 from services.rollout.patience import Unavailable
@@ -18,6 +19,19 @@ KEPT = 256
 
 Wanted = tuple[str, str | None]
 Found = tuple[str, dict[str, Any]]
+
+
+class Unreadable(Exception):
+    """A role's tokenizer refuses what the role is told, and would again; the message says whose."""
+
+
+@contextmanager
+def reading(role: str) -> Iterator[None]:
+    """Raise Unreadable, which names the role, where its tokenizer refuses."""
+    try:
+        yield
+    except TokenizerError as error:
+        raise Unreadable(f"{role}'s tokenizer refuses: {error}") from error
 
 
 @dataclass(frozen=True)
@@ -30,6 +44,11 @@ class Speakers:
     def of(self, role: str) -> Tokenizer:
         """Return the tokenizer of whoever answers for a role."""
         return self.others.get(role, self.policy)
+
+    def prompt_ids(self, role: str, messages: Sequence[Message]) -> list[int]:
+        """Return what whoever answers for a role is asked. Raises Unreadable."""
+        with reading(role):
+            return self.of(role).prompt_ids(messages)
 
 
 class Tokenizers:

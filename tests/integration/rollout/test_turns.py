@@ -151,3 +151,15 @@ async def test_a_step_that_an_environment_refuses_for_good_masks_its_sample_and_
     assert [event["message"].partition(": step 1")[0] for event in events] == [
         f"train/0, sample {index} has no score" for index in range(2)]
     assert all("unhashable type" in event["message"] for event in events)
+
+
+@pytest.mark.usefixtures("market")
+async def test_a_role_whose_tokenizer_refuses_what_it_is_asked_gives_the_group_up_with_the_reason(
+        run: Run, settings: Settings, open_worker: Open) -> None:
+    refusing = {**OTHER, "chat_template.jinja": b"{{ raise_exception('no system message, no answer') }}"}
+    run.answer_for("user", objects.connect(settings.objects_url), refusing)
+    run.request(1, n=2, task=TASK, task_hash="")
+    await (await open_worker()).work()
+    [group] = run.groups()
+    assert (group["state"], group["attempt"], group["reason"]) == ("requested", 1, None)
+    assert group["refused"] == "user's tokenizer refuses: chat_template: no system message, no answer"

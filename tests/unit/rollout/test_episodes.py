@@ -19,7 +19,7 @@ from services.rollout.episodes import Acting, Episode, Episodes
 from services.rollout.group import Start
 from services.rollout.sampling import Question
 from services.rollout.simulation import SessionLost
-from services.rollout.tokenizers import Speakers
+from services.rollout.tokenizers import Speakers, Unreadable
 from services.simulation.service import Simulation as Servicer
 from services.simulation.sessions import Sessions
 from tests.unit.rollout.test_group import claim
@@ -262,6 +262,35 @@ async def test_another_model_for_a_role_reads_with_a_tokenizer_of_its_own(monkey
     read = [one.tokenizer.decode(one.prompt_ids) for one in asked]
     assert read == ["you are a customer, 0\n", "sell\ngood day\n", "you are a customer, 2\n",
                     "sell\ngood day\ntea?<eos>no, milk\n"]
+
+
+def refusing(template: bytes) -> Tokenizer:
+    files = toy.files(vocab_size=128, symbols=toy.TEXT)
+    return Tokenizer({**{name: data for name, data in files.items() if name.endswith(".json")},
+                      "chat_template.jinja": template})
+
+
+@pytest.mark.parametrize(("role", "template"), [
+    ("user", b"{{ '2' in messages[0].content and raise_exception('no customers') }}"),
+    ("policy", b"{{ messages | length > 1 and raise_exception('no customers') }}")])
+async def test_whose_tokenizer_refuses_what_the_environment_says_is_named(
+        monkeypatch: pytest.MonkeyPatch, role: str, template: bytes) -> None:
+    monkeypatch.setitem(ENVIRONMENTS, "shop", Shop())  # type: ignore[arg-type]
+    policy = refusing(template) if role == "policy" else TOKENIZER
+    speakers, script = Speakers(policy, {"user": refusing(template)}), Script(["tea?", "no, milk", "sold"])
+    with pytest.raises(Unreadable, match=f"^{role}'s tokenizer refuses: chat_template: no customers$"):
+        await played(Local("shop"), script, "good day", claim(sampling={"max_tokens": 64}), speakers)
+
+
+@pytest.mark.parametrize(("role", "environment"), [("user", "shop"), ("policy", "sqlite")])
+async def test_whose_tokenizer_refuses_what_an_episode_begins_with_is_named(
+        monkeypatch: pytest.MonkeyPatch, role: str, environment: str) -> None:
+    monkeypatch.setitem(ENVIRONMENTS, "shop", Shop())  # type: ignore[arg-type]
+    speaker = refusing(b"{{ raise_exception('nothing') }}")
+    speakers = Speakers(speaker) if role == "policy" else Speakers(TOKENIZER, {role: speaker})
+    start = Start(GROUP, speakers, await Local(environment).reset(GROUP), 512)
+    with pytest.raises(Unreadable, match=f"^{role}'s tokenizer refuses: chat_template: nothing$"):
+        start.question()
 
 
 @pytest.mark.parametrize(("max_context", "roles"), [
