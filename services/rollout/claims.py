@@ -54,7 +54,7 @@ class Claim:
     claimed: float = field(default_factory=time.monotonic, compare=False)
     traceparent: str | None = None  # of the step it was requested for
     teacher: dict[str, Any] | None = None  # {model_id, version_id, top_k}: who says how likely it finds the answers
-    others: dict[str, dict[str, Any]] = field(default_factory=dict)  # {model_id, version_id} by role: who else answers
+    others: dict[str, dict[str, Any]] = field(default_factory=dict)  # who else answers: see `answering` and `room`
     privileged: list[dict[str, Any]] = field(default_factory=list)  # {text, match} that the policy is told afterwards
     journaled: dict[tuple[int, int], Turn] = field(default_factory=dict, compare=False)  # by (index, call)
 
@@ -66,8 +66,12 @@ class Claim:
     def answering(self, role: str) -> "Answering":
         """Return who answers for a role: the model that the run names for it, or else its policy."""
         if role in self.others:
-            return Answering(**self.others[role])
+            return Answering(self.others[role]["model_id"], self.others[role]["version_id"])
         return Answering(self.model_id, self.version_id, 0 if self.version_id else self.begun or 0)
+
+    def room(self, role: str, most: int) -> int:
+        """Return how many tokens a prompt and its answer may have: `most`, or what a role's own model reads if less."""
+        return min(most, self.others.get(role, {}).get("max_positions") or most)
 
     @property
     def subject(self) -> logs.Subject:

@@ -115,11 +115,12 @@ class Episode:
         return self.tokenizer.next_prompt_ids(self.asked, last.prompt_ids, last.completion_ids, self.heard)
 
     def limit(self, prompt_ids: list[int], role: str = "policy") -> str:
-        """Return which limit of the harness forbids another call of a role; empty if none does."""
+        """Return which limit, of the harness or of a role's own model, forbids another call; empty if none does."""
         params = self.acting.params
         if role == "policy" and params.max_turns is not None and self.turns >= params.max_turns:
             return "max_turns"
-        return "max_context" if len(prompt_ids) + self.claim.sampling["max_tokens"] > self.acting.context else ""
+        room = self.claim.room(role, self.acting.context)
+        return "max_context" if len(prompt_ids) + self.claim.sampling["max_tokens"] > room else ""
 
 
 class Episodes:

@@ -71,7 +71,17 @@ class Start:
         """Return what the first call of every sample is asked. Raises Unreadable."""
         seen = self.session.observation
         role, said = (seen.ask.role, messages(seen.ask.messages)) if seen.HasField("ask") else ("policy", self.asked)
-        return Question(self.claim, self.speakers.of(role), 0, self.speakers.prompt_ids(role, said), role=role)
+        prompt_ids = self.speakers.prompt_ids(role, said)
+        self._fits(role, len(prompt_ids) + self.claim.sampling["max_tokens"])
+        return Question(self.claim, self.speakers.of(role), 0, prompt_ids, role=role)
+
+    def _fits(self, role: str, tokens: int) -> None:
+        """Raise Unreadable where a role's own model cannot read so many; what an engine cannot hold it refuses itself.
+        """
+        room = self.claim.room(role, self.positions)
+        if room < self.positions and tokens > room:
+            raise Unreadable(f"{role}'s model refuses: found {tokens} tokens of the first prompt with its answer, "
+                             f"expected at most {room}, its positions")
 
     def episode(self, index: int, session: simulation_pb2.Session) -> Episode:
         """Return a sample in a session of its own."""

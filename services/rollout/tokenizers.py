@@ -22,7 +22,7 @@ Found = tuple[str, dict[str, Any]]
 
 
 class Unreadable(Exception):
-    """A role's tokenizer refuses what the role is told, and would again; the message says whose."""
+    """A role's tokenizer or model refuses what the role is told, and would again; the message says whose."""
 
 
 @contextmanager

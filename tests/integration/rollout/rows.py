@@ -67,19 +67,39 @@ class Run:
                         "contexts": {"privileged": privileged}}), self.run_id))
         return model_id, version_id
 
-    def answer_for(self, role: str, store: Objects, files: dict[str, bytes]) -> tuple[str, str]:
-        """Have another model answer for a role, with a tokenizer of its own; return the model and its version."""
+    def answer_for(
+        self, role: str, store: Objects, files: dict[str, bytes], positions: int | None = None
+    ) -> tuple[str, str]:
+        """Have another model answer for a role, with a tokenizer of its own; return the model and its version.
+
+        With `positions` it is what a run made of a registered model that has so many.
+        """
         model_id, version_id = ids.new("mod"), ids.new("ver")
         manifest = {"files": put_files(store, f"models/{model_id}/versions/{version_id}", files)}
+        base = None if positions is None else self._trained(positions)
         with psycopg.connect(self.url) as connection:
-            connection.execute("INSERT INTO models (id, tenant_id, config) VALUES (%s, %s, '{}')",
-                               (model_id, self.tenant_id))
+            connection.execute(
+                "INSERT INTO models (id, tenant_id, config, base_version_id) VALUES (%s, %s, '{}', %s)",
+                (model_id, self.tenant_id, base))
             connection.execute(
                 "INSERT INTO versions (id, tenant_id, model_id, seq, number, manifest) VALUES (%s, %s, %s, 1, 0, %s)",
                 (version_id, self.tenant_id, model_id, json.dumps(manifest)))
             connection.execute("UPDATE runs SET roles = roles || %s WHERE id = %s",
                                (json.dumps({role: model_id}), self.run_id))
         return model_id, version_id
+
+    def _trained(self, positions: int) -> str:
+        """Insert a version of a model that goes back to a registered one and return its id."""
+        names = {"artifact": ids.new("art"), "model": ids.new("mod"), "version": ids.new("ver"),
+                 "tenant": self.tenant_id, "manifest": json.dumps({"max_positions": positions})}
+        with psycopg.connect(self.url) as connection:
+            connection.execute("INSERT INTO artifacts (id, tenant_id, kind, name, hash, manifest) VALUES "
+                               "(%(artifact)s, %(tenant)s, 'base_model', %(artifact)s, 'hash', %(manifest)s)", names)
+            connection.execute("INSERT INTO models (id, tenant_id, config, base_artifact_id) VALUES (%(model)s, "
+                               "%(tenant)s, '{}', %(artifact)s)", names)
+            connection.execute("INSERT INTO versions (id, tenant_id, model_id, seq, number, manifest) VALUES "
+                               "(%(version)s, %(tenant)s, %(model)s, 1, 1, '{}')", names)
+        return names["version"]
 
     def groups(self) -> list[dict[str, Any]]:
         return every(self.url, "SELECT * FROM groups WHERE run_id = %(run_id)s ORDER BY id", run_id=self.run_id)

@@ -163,3 +163,14 @@ async def test_a_role_whose_tokenizer_refuses_what_it_is_asked_gives_the_group_u
     [group] = run.groups()
     assert (group["state"], group["attempt"], group["reason"]) == ("requested", 1, None)
     assert group["refused"] == "user's tokenizer refuses: chat_template: no system message, no answer"
+
+
+@pytest.mark.usefixtures("market")
+@pytest.mark.parametrize(("positions", "ended"), [(19, "max_context"), (20, "done"), (None, "done")])
+async def test_whom_the_environment_asks_reads_no_more_than_the_model_that_it_goes_back_to(
+        run: Run, settings: Settings, open_worker: Open, positions: int | None, ended: str) -> None:
+    run.answer_for("user", objects.connect(settings.objects_url), OTHER, positions)
+    run.request(1, n=1, task=TASK, task_hash="")
+    await (await open_worker()).work()
+    [sample] = trajectories(run, settings)
+    assert (sample.ended, len(sample.calls)) == (ended, 3 if ended == "done" else 1)

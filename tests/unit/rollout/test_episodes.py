@@ -1,6 +1,7 @@
 """Episodes of several turns against the real simulation servicer, with answers that are written down beforehand."""
 
 from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -290,6 +291,31 @@ async def test_whose_tokenizer_refuses_what_an_episode_begins_with_is_named(
     speakers = Speakers(speaker) if role == "policy" else Speakers(TOKENIZER, {role: speaker})
     start = Start(GROUP, speakers, await Local(environment).reset(GROUP), 512)
     with pytest.raises(Unreadable, match=f"^{role}'s tokenizer refuses: chat_template: nothing$"):
+        start.question()
+
+
+@pytest.mark.parametrize(("positions", "roles"), [
+    (80, ["user", "policy"]), (512, ["user", "policy", "user", "policy"]),
+    (None, ["user", "policy", "user", "policy"])])
+async def test_another_model_is_not_asked_past_its_own_positions(
+        monkeypatch: pytest.MonkeyPatch, positions: int | None, roles: list[str]) -> None:
+    monkeypatch.setitem(ENVIRONMENTS, "shop", Shop())  # type: ignore[arg-type]
+    others = {"user": {"model_id": "mod_user", "version_id": "ver_user", "max_positions": positions}}
+    group, script = claim(sampling={"max_tokens": 64}, others=others), Script(["tea?", "no, milk", "sold"])
+    episode = await played(Local("shop"), script, "good day", group)
+    assert [call.role for call in episode.calls] == roles
+    assert episode.ended == ("max_context" if positions == 80 else "done")
+
+
+@pytest.mark.parametrize("positions", [86, 85])
+async def test_a_first_prompt_that_another_model_cannot_read_is_refused(
+        monkeypatch: pytest.MonkeyPatch, positions: int) -> None:
+    monkeypatch.setitem(ENVIRONMENTS, "shop", Shop())  # type: ignore[arg-type]
+    others = {"user": {"model_id": "mod_user", "version_id": "ver_user", "max_positions": positions}}
+    group = claim(sampling={"max_tokens": 64}, others=others)
+    start = Start(group, SPEAKERS, await Local("shop").reset(group), 512)
+    words = "^user's model refuses: found 86 tokens of the first prompt with its answer, expected at most 85, its posi"
+    with pytest.raises(Unreadable, match=words) if positions == 85 else nullcontext():
         start.question()
 
 

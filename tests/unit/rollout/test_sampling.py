@@ -14,7 +14,7 @@ from services.rollout.sampling import Question, Sampler
 from tests.unit.rollout.test_group import claim
 
 TOKENIZER = Tokenizer({name: data for name, data in toy.files().items() if name.endswith(".json")})
-OTHERS = {"user": {"model_id": "mod_user", "version_id": "ver_user"}}
+OTHERS = {"user": {"model_id": "mod_user", "version_id": "ver_user", "max_positions": 512}}
 
 
 class Engine:

@@ -35,8 +35,15 @@ RETURNING g.id, g.attempt, g.tenant_id, g.run_id, (r.spec ->> 'seed')::bigint AS
         FROM (SELECT r.roles ->> 'teacher' AS model_id) named
         LEFT JOIN versions v ON v.model_id = named.model_id AND v.number = 0 AND v.state = 'live'
         WHERE named.model_id IS NOT NULL) END AS teacher,
-    (SELECT coalesce(jsonb_object_agg(
-            named.role, jsonb_build_object('model_id', named.model_id, 'version_id', v.id)), '{}')
+    (SELECT coalesce(jsonb_object_agg(named.role, jsonb_build_object(
+            'model_id', named.model_id, 'version_id', v.id, 'max_positions', (
+                WITH RECURSIVE line AS (
+                    SELECT m.base_artifact_id, m.base_version_id FROM models m WHERE m.id = named.model_id
+                    UNION ALL
+                    SELECT m.base_artifact_id, m.base_version_id FROM line
+                    JOIN versions b ON b.id = line.base_version_id JOIN models m ON m.id = b.model_id)
+                SELECT (a.manifest ->> 'max_positions')::integer
+                FROM line JOIN artifacts a ON a.id = line.base_artifact_id))), '{}')
         FROM jsonb_each_text(r.roles - 'teacher') AS named (role, model_id)
         LEFT JOIN versions v ON v.model_id = named.model_id AND v.number = 0 AND v.state = 'live') AS others,
     CASE WHEN g.purpose = 'train' THEN coalesce(r.spec #> '{contexts,privileged}', '[]') ELSE '[]' END AS privileged,
