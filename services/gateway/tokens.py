@@ -20,6 +20,9 @@ from services.gateway.trajectories import Number, read, unknown_sample
 
 router = APIRouter(prefix="/v1/runs", tags=["trajectories"])
 
+Manifests = dict[str, dict[str, Any] | None]
+"""By the roles that have a model of their own; None where none of its versions is stored."""
+
 _UNTRAINED = Advantages(None, "no committed step trained on this sample")
 
 
@@ -36,18 +39,16 @@ async def tokens(
     if row is None:
         raise unknown_sample(run_id, group_id, index)
     manifests = {version["role"]: version["manifest"] for version in versions}
-    if "policy" not in manifests:
-        raise NotFound(f"Run {run_id} has no stored version whose tokenizer could tell.")
     found = _UNTRAINED if plan is None else await advantages.read(
         objects, StepPlan.model_validate(plan["plan"]), group_id, index)
     return await asyncio.to_thread(_told, objects, manifests, row, found)
 
 
-def _told(objects: Objects, manifests: dict[str, dict[str, Any]], row: Row, found: Advantages) -> TrajectoryTokens:
+def _told(objects: Objects, manifests: Manifests, row: Row, found: Advantages) -> TrajectoryTokens:
     """Return the text of a sample's calls, each by the tokenizer of the model that answered it."""
     calls = read(objects, row["part"], row["row"])["calls"]
     answering = [call["role"] if call["role"] in manifests else "policy" for call in calls]
-    tokenizers = {role: _tokenizer(objects, manifests[role]) for role in set(answering)}
+    tokenizers = {role: _tokenizer(objects, role, manifests[role]) for role in sorted(set(answering))}
     texts = [_text(tokenizers[role], call, own)
              for role, call, own in zip(answering, calls, found.of_calls(calls), strict=True)]
     return TrajectoryTokens(calls=texts, advantage=found.whole, advantage_note=found.note)
@@ -58,7 +59,9 @@ def _text(tokenizer: Tokenizer, call: dict[str, Any], own: list[float | None]) -
                       advantages=own)
 
 
-def _tokenizer(objects: Objects, manifest: dict[str, Any]) -> Tokenizer:
+def _tokenizer(objects: Objects, role: str, manifest: dict[str, Any] | None) -> Tokenizer:
+    if manifest is None:
+        raise NotFound(f"The run's model of its {role} has no stored version whose tokenizer could tell.")
     entries = {name: manifest["files"][name] for name in FILES if name in manifest["files"]}
     try:
         return Tokenizer({name: get_file(objects, entry) for name, entry in entries.items()})

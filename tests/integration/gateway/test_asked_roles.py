@@ -13,6 +13,8 @@ from psycopg.types.json import Jsonb
 
 from hone import ids
 from hone.client import Client
+from hone.client import errors as client_errors
+from hone.client.resources import Run
 from hone.environments import ENVIRONMENTS
 from hone.environments.sort_digits import SortDigits
 from hone.models import toy
@@ -24,6 +26,7 @@ from hone.trajectory import parts
 from services.gateway import app
 from tests.integration.gateway import seed
 from tests.integration.gateway.conftest import Gateway
+from tests.integration.gateway.seed import Seeded
 from tests.integration.gateway.test_roles import SMALL, STRANGE, refusal
 from tests.servers.postgres import TestDatabase
 
@@ -123,17 +126,25 @@ def publish(postgres: TestDatabase, gateway: Gateway, model_id: str, symbols: li
                    "SELECT %s, tenant_id, id, 9, 9, %s FROM models WHERE id = %s", ids.new("ver"), manifest, model_id)
 
 
-@pytest.mark.usefixtures("others")
-def test_the_words_of_another_model_are_told_by_its_own_tokenizer(
-    shops: Client, base: str, postgres: TestDatabase, gateway: Gateway
-) -> None:
+def spoken(shops: Client, base: str, postgres: TestDatabase, gateway: Gateway) -> tuple[Run, Seeded]:
+    """Return a run whose samples each have a call of the policy, of a user with another model, and of an expert."""
     run, last = shops.create_run(asking(base, "strange")), len(toy.SYMBOLS) - 1
     seeded = seed.history(postgres.owner_url, gateway.objects, run)
     publish(postgres, gateway, run.model_id, toy.SYMBOLS)
-    publish(postgres, gateway, run.roles["user"], STRANGE)
     said = [replace(seeded.trajectories[0].calls[0], index=index, role=role, completion_ids=[last, 2])
             for index, role in enumerate(("policy", "user", "expert"))]
     samples = [replace(sample, calls=said) for sample in seeded.trajectories]
     gateway.objects.put(f"runs/{run.id}/parts/only.parquet", parts.encode(samples))
+    return run, seeded
+
+
+@pytest.mark.usefixtures("others")
+def test_the_words_of_another_model_are_told_by_its_own_tokenizer_or_not_at_all(
+    shops: Client, base: str, postgres: TestDatabase, gateway: Gateway
+) -> None:
+    run, seeded = spoken(shops, base, postgres, gateway)
+    with pytest.raises(client_errors.NotFound, match="model of its user has no stored version whose tokenizer could"):
+        shops.trajectory_tokens(run.id, seeded.groups[0], 1)
+    publish(postgres, gateway, run.roles["user"], STRANGE)
     told = shops.trajectory_tokens(run.id, seeded.groups[0], 1).calls
     assert [call.completion[0] for call in told] == [toy.SYMBOLS[-1], STRANGE[-1], toy.SYMBOLS[-1]]

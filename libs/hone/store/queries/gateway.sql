@@ -207,12 +207,13 @@ ORDER BY id
 
 -- name: tokenizer_manifests
 -- By the roles that answer calls: the policy's, and of those that its environment asks the ones with another model.
+-- NULL where a role's model has no stored version: nobody else's tokenizer could tell.
 SELECT DISTINCT ON (named.role) named.role, v.manifest
 FROM runs r, LATERAL (
     SELECT 'policy' AS role, r.policy_model_id AS model_id
     UNION ALL SELECT key, value FROM jsonb_each_text(r.roles - 'teacher')) AS named
-JOIN versions v USING (model_id)
-WHERE r.id = %(run_id)s AND v.state = 'live' AND v.weights_deleted_at IS NULL
+LEFT JOIN versions v ON v.model_id = named.model_id AND v.state = 'live' AND v.weights_deleted_at IS NULL
+WHERE r.id = %(run_id)s
 ORDER BY named.role, v.number DESC
 
 -- name: plan_of_group
