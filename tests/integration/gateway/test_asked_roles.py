@@ -1,7 +1,9 @@
 """Models for the roles that an environment asks: found like a base, refused where they cannot be served."""
 
 import threading
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -37,6 +39,21 @@ class Shop(SortDigits):
     asked_roles = frozenset({"user"})
 
 
+@contextmanager
+def serving(server: uvicorn.Server) -> Iterator[None]:
+    """Serve in a thread, from when requests are answered until the end, however that comes."""
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        while not server.started:
+            assert thread.is_alive(), "it ended before it served"
+            time.sleep(0.01)
+        yield
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
 @pytest.fixture(scope="module")
 def shops(gateway: Gateway, postgres: TestDatabase, tenant: str) -> Iterator[Client]:
     """A client of a gateway in this process, which knows an environment that asks."""
@@ -46,11 +63,8 @@ def shops(gateway: Gateway, postgres: TestDatabase, tenant: str) -> Iterator[Cli
     server = uvicorn.Server(uvicorn.Config(served, port=port, log_config=None))
     with pytest.MonkeyPatch.context() as patch, Client(f"http://127.0.0.1:{port}", tenant) as client:
         patch.setitem(ENVIRONMENTS, "shop", Shop())
-        thread = threading.Thread(target=server.run)
-        thread.start()
-        yield client
-        server.should_exit = True
-        thread.join()
+        with serving(server):
+            yield client
 
 
 @pytest.fixture(scope="module")
@@ -118,12 +132,24 @@ def test_environments_say_whom_they_ask(shops: Client) -> None:
     assert (told["shop"], told["sort_digits"]) == (["user"], [])
 
 
-def publish(postgres: TestDatabase, gateway: Gateway, model_id: str, symbols: list[str]) -> None:
-    """Insert a version with the files of a tokenizer."""
+def publish(postgres: TestDatabase, gateway: Gateway, model_id: str, symbols: list[str], **more: bytes) -> str:
+    """Insert a version with the files of a tokenizer and `more`, and return its id."""
     files = {name: data for name, data in toy.files(**{**SMALL, "symbols": symbols}).items() if name.endswith(".json")}
-    manifest = Jsonb({"files": manifests.put_files(gateway.objects, f"tokenizers/{model_id}", files)})
-    rows(postgres, "INSERT INTO versions (id, tenant_id, model_id, seq, number, manifest) "
-                   "SELECT %s, tenant_id, id, 9, 9, %s FROM models WHERE id = %s", ids.new("ver"), manifest, model_id)
+    named = manifests.put_files(gateway.objects, f"tokenizers/{model_id}", {**files, **more})
+    version_id = ids.new("ver")
+    rows(postgres, "INSERT INTO versions (id, tenant_id, model_id, seq, number, manifest) SELECT %s, tenant_id, id, 9, "
+                   "9, %s FROM models WHERE id = %s", version_id, Jsonb({"files": named}), model_id)
+    return version_id
+
+
+def test_an_adapter_is_refused(
+    shops: Client, base: str, postgres: TestDatabase, gateway: Gateway
+) -> None:
+    model_id = shops.create_run(asking(base, base)).model_id
+    version_id = publish(postgres, gateway, model_id, toy.SYMBOLS, **{"adapter_model.safetensors": b"adapter"})
+    assert refusal(shops, asking(base, version_id)) == [
+        f"roles.asked.user.model: found {version_id}, which is an adapter beside its base, "
+        "expected a model of whole weights"]
 
 
 def spoken(shops: Client, base: str, postgres: TestDatabase, gateway: Gateway) -> tuple[Run, Seeded]:
