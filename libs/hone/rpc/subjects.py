@@ -1,7 +1,6 @@
 """What a call is about, told beside it: the run, group and step that each side's log lines name."""
 
 import json
-from collections.abc import Callable
 from itertools import islice
 from typing import Any, Self
 
@@ -58,15 +57,24 @@ class Channel:
     async def __aexit__(self, *error: object) -> None:
         await self._channel.__aexit__(*error)
 
-    def unary_unary(self, *method: Any, **codec: Any) -> Callable[..., Any]:
-        return _telling(self._channel.unary_unary(*method, **codec))
+    def unary_unary(self, *method: Any, **codec: Any) -> "Method":
+        return Method(self._channel.unary_unary(*method, **codec))
 
-    def unary_stream(self, *method: Any, **codec: Any) -> Callable[..., Any]:
-        return _telling(self._channel.unary_stream(*method, **codec))
+    def unary_stream(self, *method: Any, **codec: Any) -> "Method":
+        return Method(self._channel.unary_stream(*method, **codec))
 
 
-def _telling(call: Callable[..., Any]) -> Callable[..., Any]:
-    def asked(request: Any, *, metadata: Any = None, **others: Any) -> Any:
-        return call(request, metadata=(*(metadata or ()), *told()), **others)
+class Method:
+    """What a channel asks by, in each of the ways that grpc has."""
 
-    return asked
+    def __init__(self, method: Any) -> None:
+        self._method = method
+
+    def __call__(self, request: Any, *, metadata: Any = None, **others: Any) -> Any:
+        return self._method(request, metadata=(*(metadata or ()), *told()), **others)
+
+    def future(self, request: Any, *, metadata: Any = None, **others: Any) -> Any:
+        return self._method.future(request, metadata=(*(metadata or ()), *told()), **others)
+
+    def with_call(self, request: Any, *, metadata: Any = None, **others: Any) -> Any:
+        return self._method.with_call(request, metadata=(*(metadata or ()), *told()), **others)

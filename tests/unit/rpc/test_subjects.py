@@ -32,25 +32,39 @@ def test_what_is_none_of_ours_changes_no_line(text: str) -> None:
     assert subjects.heard({subjects.HEADER: text}) == {}
 
 
+class Asked:
+    """A method that keeps what it was asked, in whichever way."""
+
+    def __init__(self, calls: list[tuple[Any, dict[str, Any]]]) -> None:
+        self._calls = calls
+
+    def __call__(self, request: Any, **given: Any) -> None:
+        self._calls.append((request, given))
+
+    future = with_call = __call__
+
+
 class Untraced:
     """A channel that keeps what its calls were given."""
 
     def __init__(self) -> None:
-        self.calls: list[tuple[str, Any, dict[str, Any]]] = []
+        self.calls: list[tuple[Any, dict[str, Any]]] = []
 
-    def unary_unary(self, method: str, **_: object) -> Any:
-        return lambda request, **given: self.calls.append((method, request, given))
+    def unary_unary(self, method: str, request_serializer: None) -> Asked:
+        assert (method, request_serializer) == ("/hone/Method", None)
+        return Asked(self.calls)
 
     unary_stream = unary_unary
 
 
 @pytest.mark.parametrize("kind", ["unary_unary", "unary_stream"])
-def test_a_channel_says_what_each_call_is_about_beside_what_its_caller_says(kind: str) -> None:
+@pytest.mark.parametrize("way", ["__call__", "future", "with_call"])
+def test_a_channel_says_what_each_call_is_about_beside_what_its_caller_says(kind: str, way: str) -> None:
     kept = Untraced()
-    call = getattr(subjects.Channel(kept), kind)("/hone/Method", request_serializer=None)
+    call = getattr(getattr(subjects.Channel(kept), kind)("/hone/Method", request_serializer=None), way)
     call("first", timeout=3)
     with logs.about(run_id="run_1"):
         call("second", metadata=(("mine", "1"),))
     assert kept.calls == [
-        ("/hone/Method", "first", {"timeout": 3, "metadata": ()}),
-        ("/hone/Method", "second", {"metadata": (("mine", "1"), (subjects.HEADER, '{"run_id": "run_1"}'))})]
+        ("first", {"timeout": 3, "metadata": ()}),
+        ("second", {"metadata": (("mine", "1"), (subjects.HEADER, '{"run_id": "run_1"}'))})]
