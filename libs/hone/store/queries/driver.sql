@@ -273,7 +273,8 @@ WHERE id = %(run_id)s AND lease_epoch = %(epoch)s AND waiting_for IS DISTINCT FR
 
 -- name: set_state
 UPDATE runs SET state = %(state)s, reason = %(reason)s, waiting_for = NULL,
-    resumed_at = CASE WHEN state = 'paused' AND %(state)s = 'running' THEN now() ELSE resumed_at END,
+    rests = CASE WHEN %(state)s <> 'paused' THEN rests * tstzmultirange(tstzrange(NULL, now()))
+        WHEN state <> 'paused' THEN rests + tstzmultirange(tstzrange(now(), NULL)) ELSE rests END,
     ended_at = CASE WHEN %(state)s IN ('succeeded', 'failed', 'cancelled') THEN now() END
 WHERE id = %(run_id)s AND lease_epoch = %(epoch)s
 

@@ -10,22 +10,28 @@ SELECT r.id AS run, coalesce(last.n, 0) AS step, (r.spec ->> 'steps')::integer A
     (r.spec ->> 'max_staleness')::integer AS max_staleness,
     (r.spec ->> 'gap_alarm_nats')::double precision AS gap_alarm,
     CASE WHEN r.state = 'running' THEN
-        extract(epoch FROM now() - greatest(last.committed_at, r.started_at, r.resumed_at)) END AS quiet_s,
-    extract(epoch FROM last.committed_at - (
-        SELECT CASE WHEN r.resumed_at < last.committed_at THEN greatest(committed_at, r.resumed_at)
-            ELSE committed_at END FROM steps s
-        WHERE s.run_id = r.id AND s.n = last.n - 1 AND s.state = 'committed')) AS step_s,
+        extract(epoch FROM now() - greatest(last.committed_at, r.started_at, upper(r.rests))) END AS quiet_s,
+    extract(epoch FROM last.committed_at - before.committed_at) - rested.s AS step_s,
     greatest(0, extract(epoch FROM now() - coalesce(r.lease_expires, r.created_at))) AS unheld_s,
     (SELECT avg((t.score IS NULL)::integer) FROM trajectories t WHERE t.group_id = ANY (last.group_ids)) AS masked,
     told.names ->> 'gap/mean' AS gap, told.names ->> 'gap/probe_mean' AS probe_gap,
     told.names ->> 'staleness/mean' AS staleness,
-    told.names ->> 'trainer/idle_s' AS idle_s
+    told.idle_s - least(told.idle_s, rested.s) AS idle_s
 FROM runs r
 LEFT JOIN LATERAL (
-    SELECT n, committed_at, group_ids FROM steps s WHERE s.run_id = r.id AND s.state = 'committed'
+    SELECT n, planned_at, committed_at, group_ids FROM steps s WHERE s.run_id = r.id AND s.state = 'committed'
     ORDER BY n DESC LIMIT 1) last ON true
 LEFT JOIN LATERAL (
-    SELECT jsonb_object_agg(m.name, m.value) AS names FROM metrics m
+    SELECT committed_at FROM steps s
+    WHERE s.run_id = r.id AND s.n = last.n - 1 AND s.state = 'committed') before ON true
+LEFT JOIN LATERAL (  -- of the time since the commit before: a step that is planned is trained in a pause as well
+    SELECT coalesce(extract(epoch FROM sum(upper(rest) - greatest(lower(rest), before.committed_at))), 0) AS s
+    FROM unnest(r.rests) rest
+    WHERE upper(rest) > coalesce(before.committed_at, r.started_at) AND upper(rest) <= last.planned_at) rested ON true
+LEFT JOIN LATERAL (
+    SELECT jsonb_object_agg(m.name, m.value) AS names,
+        max(m.value) FILTER (WHERE m.name = 'trainer/idle_s') AS idle_s
+    FROM metrics m
     WHERE m.run_id = r.id AND m.step = last.n
         AND m.name = ANY (ARRAY['gap/mean', 'gap/probe_mean', 'staleness/mean', 'trainer/idle_s'])) told ON true
 WHERE r.state IN ('queued', 'running', 'paused')
