@@ -11,7 +11,7 @@ from psycopg.types.json import Jsonb
 from starlette.responses import JSONResponse
 
 from hone.spec.problems import Problem
-from hone.store.database import AsyncTransaction
+from hone.store.database import AsyncTransaction, Row
 from services.gateway.errors import Unusable
 from services.gateway.tenancy import Session
 
@@ -50,14 +50,25 @@ async def once(
         return await work()
     if not await transaction.run(
             "gateway.claim_key", tenant_id=session.tenant_id, key=key, request_sha=request_sha):
-        return await _stored(transaction, key, request_sha)
+        return _answer(key, request_sha, await transaction.one("gateway.stored_answer", key=key))
     answer = await work()
     await transaction.run("gateway.keep_answer", key=key, status=answer.status, response=Jsonb(answer.body))
-    return await _stored(transaction, key, request_sha)
+    return _answer(key, request_sha, await transaction.one("gateway.stored_answer", key=key))
 
 
-async def _stored(transaction: AsyncTransaction, key: str, request_sha: bytes) -> Answer:
-    row = await transaction.one("gateway.stored_answer", key=key)
+async def stored(session: Session, key: str | None, request_sha: bytes) -> Answer | None:
+    """Return the answer that is stored under the key, None without any: asked before work that `once` cannot hold.
+
+    Raises Unusable when the key came with other content.
+    """
+    if key is None:
+        return None
+    async with session.transaction() as transaction:
+        row = await transaction.one("gateway.stored_answer", key=key)
+    return None if row is None else _answer(key, request_sha, row)
+
+
+def _answer(key: str, request_sha: bytes, row: Row | None) -> Answer:
     if row is None or row["request_sha"] != request_sha:
         raise Unusable(problems=[Problem(
             "Idempotency-Key", f"{key!r}, which another request came with", "a key of its own for each request")])

@@ -21,7 +21,7 @@ from hone.telemetry import tracing
 from services.gateway import references, task_rows
 from services.gateway.bases import Base
 from services.gateway.errors import Conflict, NotFound
-from services.gateway.idempotency import Answer, Key, fingerprint, once
+from services.gateway.idempotency import Answer, Key, fingerprint, once, stored
 from services.gateway.parameters import After, Config, Id, Limit, Store, example, page
 from services.gateway.references import References
 from services.gateway.task_rows import Sifted
@@ -62,6 +62,9 @@ async def create(
 ) -> JSONResponse:
     """Create a run from its spec. Every problem with the spec is named at once (422)."""
     spec = await run_in_threadpool(resolve, raw)
+    request_sha = fingerprint(request, raw)
+    if not dry_run and (known := await stored(caller, key, request_sha)):
+        return known.response()  # a retry reads no dataset, and needs no object store
     sifted = await task_rows.sift(caller, objects, spec)
     async with caller.transaction() as transaction:
         if dry_run:
@@ -72,7 +75,7 @@ async def create(
             named = await _references(transaction, spec, settings, sifted)
             return await _insert(transaction, caller, spec, named)
 
-        answer = await once(caller, transaction, key, fingerprint(request, raw), work)
+        answer = await once(caller, transaction, key, request_sha, work)
     reach("run.row-answer")
     return answer.response()
 

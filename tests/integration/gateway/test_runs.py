@@ -71,6 +71,24 @@ class TestIdempotency:
         assert answer.status_code == 422
         assert answer.json()["errors"][0]["field"] == "Idempotency-Key"
 
+    def test_a_stored_answer_is_given_without_a_look_at_the_datasets(
+        self, gateway: Gateway, tenant: str, base: str, hone: Client, postgres: TestDatabase,
+    ) -> None:
+        rows = b'{"prompt": "how many?", "database": "CREATE TABLE t (a);", "answer": "0"}'
+        dataset = hone.upload_dataset("soon-gone", rows)
+        spec = seed.spec(base, task={"environment": "sqlite", "dataset": dataset.name}, eval=None)
+        with gateway.http(tenant) as http:
+            def create(**changes: Any) -> httpx.Response:
+                return http.post("/v1/runs", json={**spec, **changes}, headers={"Idempotency-Key": "rows"})
+
+            made = create()
+            with Connection.connect(postgres.owner_url) as connection:
+                connection.execute("UPDATE artifacts SET manifest = jsonb_set(manifest, '{files,rows.jsonl,key}', "
+                                   "'\"nowhere\"') WHERE id = %s", [dataset.id])
+            again, other = create(), create(seed=1)
+        assert (made.status_code, again.status_code, again.text) == (201, 201, made.text)
+        assert [problem["field"] for problem in other.json()["errors"]] == ["Idempotency-Key"]
+
     def test_a_refusal_is_not_stored(self, gateway: Gateway, tenant: str, base: str) -> None:
         with gateway.http(tenant) as http:
             headers = {"Idempotency-Key": "twice"}
