@@ -5,20 +5,37 @@ They are judged by the rule by which the run's driver leaves rows out.
 
 import asyncio
 import json
-from collections.abc import Iterable, Iterator
+import logging
+from collections.abc import Hashable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from functools import lru_cache
+from typing import Any, cast
 
+from hone.environments.contract import Row
 from hone.environments.rows import Sieve
 from hone.spec import stages
 from hone.spec.problems import Problem, found
 from hone.spec.run import RunSpec, TaskSource
-from hone.store.objects import Objects
+from hone.store.objects import ObjectMissing, Objects
 from services.gateway.datasets import ROWS
 from services.gateway.tenancy import Session
 
+log = logging.getLogger(__name__)
+
 _reader = ThreadPoolExecutor(1, "task-rows")  # datasets are large: one at a time, beside all other reading
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What came of a dataset's rows, in words alone: rows are large.
+
+    `problems` are pairs of found and expected, none as long as any row is a task; `message` is what the driver's event
+    says of the bad rows, so that the run has but one, and empty without any.
+    """
+
+    problems: tuple[tuple[str, str], ...]
+    message: str = ""
 
 
 @dataclass(frozen=True)
@@ -26,22 +43,20 @@ class Sifted:
     """A dataset at its place in a spec, and what came of its rows."""
 
     at: str
-    source: TaskSource
-    sieve: Sieve
+    verdict: Verdict
 
     @property
     def message(self) -> str:
-        """What the driver's event says of the bad rows, so that the run has but one; empty without any."""
-        return self.sieve.told(str(self.source.dataset)) if self.sieve.bad else ""
+        """What is said of bad rows beside good ones; empty without any."""
+        return self.verdict.message
 
     def problems(self) -> list[Problem]:
-        """Say that no row is a task and of the first ones why; nothing as long as any is."""
-        if self.sieve.bad < self.sieve.rows:
-            return []
-        none = f"{self.source.dataset}, where none of {self.sieve.rows} rows is a task of {self.source.kind}"
-        return [Problem(f"{self.at}.dataset", none, "a dataset of which at least one is"), *(
-            Problem(f"{self.at}.dataset", f"row {row.number}, where {row.key} is {found(row.error.found)}",
-                    row.error.expected) for row in self.sieve.first)]
+        """Say why the run cannot take its tasks from here; nothing as long as any row is one."""
+        return [Problem(f"{self.at}.dataset", what, wanted) for what, wanted in self.verdict.problems]
+
+
+class _Lost(Exception):
+    """A dataset's rows cannot be read; said as what was found."""
 
 
 def trained(spec: RunSpec) -> Iterator[tuple[str, RunSpec]]:
@@ -54,15 +69,12 @@ def trained(spec: RunSpec) -> Iterator[tuple[str, RunSpec]]:
 
 async def sift(session: Session, objects: Objects, spec: RunSpec) -> list[Sifted]:
     """Read every dataset that the spec names and this tenant has, outside of any transaction: it may take long."""
-    loop, sieves, sifted = asyncio.get_running_loop(), dict[str, Sieve](), list[Sifted]()
+    loop, sifted = asyncio.get_running_loop(), list[Sifted]()
     for at, source in _sources(spec):
-        key = source.model_dump_json()
-        if key not in sieves:
-            files = await _files(session, source)
-            if files is None:
-                continue
-            sieves[key] = await loop.run_in_executor(_reader, _sieve, objects, files[ROWS]["key"], source)
-        sifted.append(Sifted(at, source, sieves[key]))
+        files = await _files(session, source)
+        if files is not None:
+            key, said = files[ROWS]["key"], source.model_dump_json()
+            sifted.append(Sifted(at, await loop.run_in_executor(_reader, _judged, objects, key, said)))
     return sifted
 
 
@@ -81,11 +93,40 @@ async def _files(session: Session, source: TaskSource) -> dict[str, Any] | None:
     return None if row is None else row["manifest"]["files"]
 
 
-def _sieve(objects: Objects, key: str, source: TaskSource) -> Sieve:
-    sieve = Sieve(source.kind, source.params)
-    for line in filter(bytes.strip, _lines(objects.read(key))):
-        sieve.passes(json.loads(line))
-    return sieve
+def _judged(objects: Objects, key: str, source: str) -> Verdict:
+    try:
+        return _read(cast(Hashable, objects), key, source)  # a store is itself alone
+    except _Lost as lost:
+        log.error("%s cannot be read: %r", key, lost.__cause__)
+        return Verdict(((str(lost), "a dataset that is uploaded again, under another name"),))
+
+
+@lru_cache(maxsize=64)
+def _read(objects: Objects, key: str, source: str) -> Verdict:
+    """Judge the rows under a key once, as nothing there ever changes. Raises _Lost, and that is not kept."""
+    taken = TaskSource.model_validate_json(source)
+    sieve, dataset = Sieve(taken.kind, taken.params), str(taken.dataset)
+    for row in _rows(objects, key, dataset):
+        sieve.passes(row)
+    problems = tuple(_refused(sieve, dataset, taken.kind)) if sieve.bad == sieve.rows else ()
+    return Verdict(problems, sieve.told(dataset) if sieve.bad else "")
+
+
+def _refused(sieve: Sieve, dataset: str, kind: str) -> Iterator[tuple[str, str]]:
+    """Say that no row is a task, and of the first ones why."""
+    yield f"{dataset}, where none of {sieve.rows} rows is a task of {kind}", "a dataset of which at least one is"
+    for row in sieve.first:
+        yield f"row {row.number}, where {row.key} is {found(row.error.found)}", row.error.expected
+
+
+def _rows(objects: Objects, key: str, dataset: str) -> Iterator[Row]:
+    try:
+        for line in filter(bytes.strip, _lines(objects.read(key))):
+            yield json.loads(line)
+    except ObjectMissing as missing:
+        raise _Lost(f"{dataset}, whose rows are not stored any more") from missing
+    except ValueError as changed:  # ObjectCorrupt; or no JSON, before the store could notice
+        raise _Lost(f"{dataset}, whose stored rows are not those that were uploaded") from changed
 
 
 def _lines(pieces: Iterable[bytes]) -> Iterator[bytes]:

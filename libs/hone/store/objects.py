@@ -16,6 +16,10 @@ class ObjectMissing(KeyError):
     """There is no object under this key."""
 
 
+class ObjectCorrupt(ValueError):
+    """An object's bytes are not the ones that were stored."""
+
+
 class StoreAway(ConnectionError):
     """The object store does not answer; the same call may succeed later."""
 
@@ -30,10 +34,10 @@ class Objects(Protocol):
         """Store `content` durably under `key`. If a file or a piece cannot be read, nothing is stored."""
 
     def get(self, key: str) -> bytes:
-        """Return the bytes under `key`. Raises ObjectMissing."""
+        """Return the bytes under `key`. Raises ObjectMissing, and ObjectCorrupt where the store notices that."""
 
     def read(self, key: str) -> Iterator[bytes]:
-        """Return the bytes under `key` in pieces. Raises ObjectMissing at once."""
+        """Return the bytes under `key` in pieces. Raises ObjectMissing at once, ObjectCorrupt after the last."""
 
     def list(self, prefix: str, after: str = "") -> Iterator[str]:
         """Yield every key that starts with `prefix` and is greater than `after`, in order, as far as it is asked."""

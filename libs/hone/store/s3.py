@@ -16,7 +16,7 @@ from minio.deleteobjects import DeleteObject
 from minio.error import InvalidResponseError, S3Error, ServerError
 from urllib3.response import BaseHTTPResponse
 
-from hone.store.objects import PIECE_BYTES, Content, ObjectMissing, StoreAway
+from hone.store.objects import PIECE_BYTES, Content, ObjectCorrupt, ObjectMissing, StoreAway
 
 _DIGEST = "sha256"  # our own metadata: servers differ in which checksums they check
 _REFUSALS = {"SignatureDoesNotMatch", "InvalidAccessKeyId", "AccessDenied"}
@@ -24,10 +24,6 @@ _REFUSALS = {"SignatureDoesNotMatch", "InvalidAccessKeyId", "AccessDenied"}
 
 class StoreRefused(PermissionError):
     """The object store does not accept these credentials, or grants them too little."""
-
-
-class ObjectCorrupt(ValueError):
-    """An object's bytes are not the ones that were stored."""
 
 
 class Bucket:

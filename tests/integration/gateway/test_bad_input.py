@@ -206,6 +206,15 @@ class TestDatasets:
                 ("task.dataset", "row 2, where answer is 4", "a text that is not empty")]
         assert list(every(hone.runs)) == before
 
+    def test_a_dataset_whose_rows_are_stored_no_more(self, gateway: Gateway, hone: Client, base: str) -> None:
+        dataset = hone.upload_dataset("lost", questions("3"))
+        gateway.objects.delete([f"artifacts/{dataset.id}/rows.jsonl"])
+        with pytest.raises(client_errors.Refused) as refused:
+            hone.create_run(seed.spec(base, task=TASK | {"dataset": "lost"}, eval=None))
+        assert [(problem.field, problem.found, problem.expected) for problem in refused.value.problems] == [
+            ("task.dataset", "lost, whose rows are not stored any more",
+             "a dataset that is uploaded again, under another name")]
+
     def test_bad_rows_beside_tasks_are_told_once_in_an_event(
         self, hone: Client, base: str, database: Database, postgres: TestDatabase,
     ) -> None:

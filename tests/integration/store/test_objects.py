@@ -13,8 +13,8 @@ import pytest
 from minio import Minio
 
 from hone.store.directory import Directory
-from hone.store.objects import PIECE_BYTES, ObjectMissing, Objects, StoreAway, connect
-from hone.store.s3 import Bucket, ObjectCorrupt, StoreRefused
+from hone.store.objects import PIECE_BYTES, ObjectCorrupt, ObjectMissing, Objects, StoreAway, connect
+from hone.store.s3 import Bucket, StoreRefused
 from tests.servers.s3 import Server
 
 

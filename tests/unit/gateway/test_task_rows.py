@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from hone.spec.resolution import resolve
-from hone.store.objects import Objects
+from hone.store.objects import ObjectCorrupt, ObjectMissing, Objects
 from services.gateway.task_rows import Sifted, sift
 from services.gateway.tenancy import Session
 
@@ -23,6 +23,7 @@ class Shelf:
 
     def __init__(self, **datasets: list[Row]) -> None:
         self._datasets, self.reads, self.held = datasets, list[str](), False
+        self.lost, self.changed = set[str](), b""
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator["Shelf"]:
@@ -37,8 +38,12 @@ class Shelf:
     def read(self, key: str) -> Iterator[bytes]:
         assert not self.held, "the server ends a transaction that is idle for long"
         self.reads.append(key)
-        data = b"".join(json.dumps(row).encode() + b"\n" for row in self._datasets[key])
-        return (data[start:start + 7] for start in range(0, len(data), 7))
+        if key in self.lost:
+            raise ObjectMissing(key)
+        data = self.changed or b"".join(json.dumps(row).encode() + b"\n" for row in self._datasets[key])
+        yield from (data[start:start + 7] for start in range(0, len(data), 7))
+        if self.changed:
+            raise ObjectCorrupt(key)
 
 
 def sifted(shelf: Shelf, **changes: Any) -> list[Sifted]:
@@ -73,6 +78,38 @@ def test_every_place_is_looked_at_and_every_dataset_read_once() -> None:
     assert {one.at: bool(one.problems()) for one in found} == {
         "task": False, "stages[0].task": True, "stages[1].task": False, "eval.source": True}
     assert sorted(shelf.reads) == ["held", "rows", "staged"]
+
+
+def test_rows_are_read_once_for_all_runs_that_take_tasks_from_them_alike() -> None:
+    shelf = Shelf(rows=[BAD, GOOD])
+    first, again = sifted(shelf), sifted(shelf, steps=9)
+    assert (again, shelf.reads) == (first, ["rows"])
+    elsewhere = Shelf(rows=[GOOD])
+    assert (sifted(elsewhere)[0].message, elsewhere.reads) == ("", ["rows"])
+    assert sifted(shelf, task={"environment": "sqlite", "dataset": "rows", "params": {"turns": 2}})
+    assert shelf.reads == ["rows"] * 2
+
+
+def test_rows_that_are_stored_no_more_are_a_problem_of_every_place() -> None:
+    shelf = Shelf(rows=[GOOD], held=[GOOD])
+    shelf.lost = {"rows"}
+    found = sifted(shelf, eval={"source": {"environment": "sqlite", "dataset": "held"}},
+                   stages=[{"until": 1, "sampling": {"max_tokens": 9}}])
+    assert [str(problem) for one in found for problem in one.problems()] == [
+        f"{at}.dataset: found rows, whose rows are not stored any more, expected a dataset that is uploaded again, "
+        "under another name" for at in ("task", "stages[0].task")]
+    shelf.lost = set()
+    assert sifted(shelf)[0].problems() == [], "they are looked for again"
+
+
+@pytest.mark.parametrize("changed", [b'{"prompt', b"\xff\n", json.dumps(GOOD).encode()])
+def test_rows_that_were_changed_are_a_problem(changed: bytes) -> None:
+    shelf = Shelf(rows=[GOOD])
+    shelf.changed = changed
+    [one] = sifted(shelf)
+    assert list(map(str, one.problems())) == [
+        "task.dataset: found rows, whose stored rows are not those that were uploaded, expected a dataset that is "
+        "uploaded again, under another name"]
 
 
 @pytest.mark.parametrize("task", [{"environment": "sort_digits"}, {"environment": "sqlite", "dataset": "absent"}])
