@@ -20,7 +20,7 @@ from services.inference.takeover import EXACT, Action, take_over
 from services.inference.vllm import scoring
 from services.inference.vllm.core import Core
 from services.inference.vllm.engine import Engine
-from services.inference.vllm.transfer import workers
+from services.inference.vllm.transfer import endpoints
 from tests.vllm.engines import SETTINGS, checkpoint, drain, offered, policy, request, serving, version
 
 Patch = pytest.MonkeyPatch
@@ -59,14 +59,14 @@ def test_weights_that_arrive_need_nothing_else(engine: Engine) -> None:
 def test_a_tied_output_projection_that_keeps_its_old_copy_is_found_and_the_engine_built_anew(
     engine: Engine, monkeypatch: Patch
 ) -> None:
-    monkeypatch.setattr(workers, "repack_tied_head", nothing)
+    monkeypatch.setattr(endpoints, "repack_tied_head", nothing)
     verdict = offered(engine, version("v1", 1))
     assert verdict.action is Action.REBUILT
     assert answers_as(engine, 1) < 1e-4
 
 
 def test_an_untied_one_needs_no_repacking(monkeypatch: Patch) -> None:
-    monkeypatch.setattr(workers, "repack_tied_head", nothing)
+    monkeypatch.setattr(endpoints, "repack_tied_head", nothing)
     with closing(serving(version("v0", 0, tied=False))) as engine:
         assert offered(engine, version("v1", 1, tied=False)).action is Action.UPDATED
 
@@ -87,7 +87,7 @@ def test_a_prefix_cache_under_the_names_of_versions_needs_no_reset(engine: Engin
 
 
 def test_an_update_that_raises_in_the_middle_ends_in_an_engine_built_anew(engine: Engine, monkeypatch: Patch) -> None:
-    monkeypatch.setattr(workers, "initialize_layerwise_reload", nothing)  # as most recipes do
+    monkeypatch.setattr(endpoints, "initialize_layerwise_reload", nothing)  # as most recipes do
     assert offered(engine, version("v1", 1)).action is Action.REBUILT
     assert answers_as(engine, 1) < 1e-4
 
@@ -108,7 +108,7 @@ def test_what_cannot_be_mended_is_refused_and_the_version_before_goes_on(engine:
 
 
 def test_checksums_of_packed_layers_say_nothing_and_are_not_asked(engine: Engine, monkeypatch: Patch) -> None:
-    monkeypatch.setattr(workers, "repack_tied_head", nothing)
+    monkeypatch.setattr(endpoints, "repack_tied_head", nothing)
     before = checksums(engine)
     empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
     assert empty in before.values(), "a packed layer hashes as nothing at all"

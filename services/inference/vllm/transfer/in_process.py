@@ -8,23 +8,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from torch import Tensor
-from vllm.distributed.weight_transfer.base import (
-    TrainerInitInfo,
-    TrainerWeightTransferEngine,
-    VLLMWeightSyncClient,
-    WeightSource,
-    WeightTransferInitInfo,
-    WeightTransferUpdateInfo,
-)
+from vllm.distributed.weight_transfer.base import TrainerInitInfo, WeightTransferUpdateInfo
 
-from services.inference.vllm.transfer.workers import Worker
+from services.inference.vllm.transfer import endpoints
 
 BACKEND = "in_process"
-
-
-@dataclass
-class InitInfo(WeightTransferInitInfo):
-    """Nothing has to be agreed on beforehand."""
 
 
 @dataclass
@@ -34,10 +22,9 @@ class UpdateInfo(WeightTransferUpdateInfo):
     tensors: list[tuple[str, Tensor]]
 
 
-class Receiver(Worker[InitInfo, UpdateInfo]):
+class Receiver(endpoints.Worker[UpdateInfo]):
     """The worker's side."""
 
-    init_info_cls = InitInfo
     update_info_cls = UpdateInfo
 
     def receive_weights(self, update_info: UpdateInfo) -> None:
@@ -51,18 +38,10 @@ class SenderInfo(TrainerInitInfo):
     backend: ClassVar[str] = BACKEND
 
 
-class Sender(TrainerWeightTransferEngine[SenderInfo]):
+class Sender(endpoints.Sender[SenderInfo]):
     """The other side, in the same process."""
 
     init_info_cls = SenderInfo
-
-    @classmethod
-    def trainer_init(
-        cls, init_info: SenderInfo, *, client: VLLMWeightSyncClient, source: WeightSource | None = None
-    ) -> "Sender":
-        made = cls(client=client, source=source, is_sender=init_info.is_sender)
-        client.init_weight_transfer_engine({})
-        return made
 
     def send_weights(self) -> None:
         self.client.start_weight_update()

@@ -7,24 +7,12 @@ from typing import ClassVar
 
 import torch
 from torch import Tensor
-from vllm.distributed.weight_transfer.base import (
-    TrainerInitInfo,
-    TrainerWeightTransferEngine,
-    VLLMWeightSyncClient,
-    WeightSource,
-    WeightTransferInitInfo,
-    WeightTransferUpdateInfo,
-)
+from vllm.distributed.weight_transfer.base import TrainerInitInfo, WeightTransferUpdateInfo
 
-from services.inference.vllm.transfer.workers import Worker
+from services.inference.vllm.transfer import endpoints
 
 BACKEND = "shm"
 _ALIGNMENT = 64
-
-
-@dataclass
-class InitInfo(WeightTransferInitInfo):
-    """Nothing has to be agreed on beforehand."""
 
 
 @dataclass
@@ -35,10 +23,9 @@ class UpdateInfo(WeightTransferUpdateInfo):
     places: list[tuple[str, str, list[int], int]]
 
 
-class Receiver(Worker[InitInfo, UpdateInfo]):
+class Receiver(endpoints.Worker[UpdateInfo]):
     """A worker's side."""
 
-    init_info_cls = InitInfo
     update_info_cls = UpdateInfo
 
     def receive_weights(self, update_info: UpdateInfo) -> None:
@@ -58,18 +45,10 @@ class SenderInfo(TrainerInitInfo):
     backend: ClassVar[str] = BACKEND
 
 
-class Sender(TrainerWeightTransferEngine[SenderInfo]):
+class Sender(endpoints.Sender[SenderInfo]):
     """This process's side."""
 
     init_info_cls = SenderInfo
-
-    @classmethod
-    def trainer_init(
-        cls, init_info: SenderInfo, *, client: VLLMWeightSyncClient, source: WeightSource | None = None
-    ) -> "Sender":
-        made = cls(client=client, source=source, is_sender=init_info.is_sender)
-        client.init_weight_transfer_engine({})
-        return made
 
     def send_weights(self) -> None:
         tensors = dict(self.source or ())

@@ -1,8 +1,13 @@
-"""A worker's side of an update, as far as all ways of bringing weights have it in common."""
+"""Both sides of an update, as far as our ways of bringing weights have them in common."""
 
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from typing import Any, Self, TypeVar
 
 from vllm.distributed.weight_transfer.base import (
+    TrainerInitInfo,
+    TrainerWeightTransferEngine,
+    VLLMWeightSyncClient,
+    WeightSource,
     WeightTransferEngine,
     WeightTransferInitInfo,
     WeightTransferUpdateInfo,
@@ -10,14 +15,21 @@ from vllm.distributed.weight_transfer.base import (
 from vllm.model_executor.layers.utils import dispatch_cpu_unquantized_gemm
 from vllm.model_executor.model_loader.reload import finalize_layerwise_reload, initialize_layerwise_reload
 
-Init = TypeVar("Init", bound=WeightTransferInitInfo)
+Info = TypeVar("Info", bound=TrainerInitInfo)
 Update = TypeVar("Update", bound=WeightTransferUpdateInfo)
 
 
-class Worker(WeightTransferEngine[Init, Update]):
-    """Reloads its model layer by layer from what it receives; nothing is agreed on before nor kept after."""
+@dataclass
+class InitInfo(WeightTransferInitInfo):
+    """Nothing has to be agreed on beforehand."""
 
-    def init_transfer_engine(self, init_info: Init) -> None:
+
+class Worker(WeightTransferEngine[InitInfo, Update]):
+    """Reloads its model layer by layer from what it receives; nothing is kept after."""
+
+    init_info_cls = InitInfo
+
+    def init_transfer_engine(self, init_info: InitInfo) -> None:
         """Nothing is kept between updates."""
 
     def start_weight_update(self) -> None:
@@ -29,6 +41,18 @@ class Worker(WeightTransferEngine[Init, Update]):
 
     def shutdown(self) -> None:
         """Nothing is kept between updates."""
+
+
+class Sender(TrainerWeightTransferEngine[Info]):
+    """This process's side, which needs nothing but to be the only one."""
+
+    @classmethod
+    def trainer_init(
+        cls, init_info: Info, *, client: VLLMWeightSyncClient, source: WeightSource | None = None
+    ) -> Self:
+        made = cls(client=client, source=source, is_sender=init_info.is_sender)
+        client.init_weight_transfer_engine({})
+        return made
 
 
 def repack_tied_head(model: Any, config: Any) -> None:
