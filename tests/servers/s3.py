@@ -4,9 +4,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote
 
 from tests.servers import ceph, moto
 
+_KEY, _SECRET = "hone", "for/tests+only@100%"  # real secrets hold such characters, so a URL has to quote them
 
 @dataclass(frozen=True)
 class Server:
@@ -20,7 +22,8 @@ class Server:
 
     def url(self, bucket: str, *, secret: str | None = None) -> str:
         """Return the store's URL for a bucket, with another secret than the right one if asked."""
-        return f"s3://{self.access_key}:{secret or self.secret_key}@{self.endpoint}/{bucket}"
+        key, word = (quote(each, safe="") for each in (self.access_key, secret or self.secret_key))
+        return f"s3://{key}:{word}@{self.endpoint}/{bucket}"
 
 
 def absent() -> str | None:
@@ -33,8 +36,8 @@ def absent() -> str | None:
 def running(directory: Path) -> Iterator[Server]:
     """Run an S3 server whose files lie in `directory`."""
     if ceph.absent() is None:
-        with ceph.running(directory, "hone", "for-tests-only") as (endpoint, restart):
-            yield Server(endpoint, "hone", "for-tests-only", durable=True, restart=restart)
+        with ceph.running(directory, _KEY, _SECRET) as (endpoint, restart):
+            yield Server(endpoint, _KEY, _SECRET, durable=True, restart=restart)
     else:
         with moto.running(directory) as (endpoint, access_key, secret_key):
             yield Server(endpoint, access_key, secret_key, durable=False)
