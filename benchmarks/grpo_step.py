@@ -8,7 +8,7 @@ do. Then it runs ahead: one engine and one trainer compute at the same time, on 
 have one thread at short; at variable the trainer has two, for what the engine leaves of the two cores. Either way once
 with groups of zero advantage left out of the update (the default: the update is the same) and once with all of them in
 it, as TRL has them. TRL's vLLM mode is tried in vLLM's environment: its figures are another layout's, or else the
-command and its error are kept (`make trl-vllm` installs TRL there).
+command and its error are kept (`scripts/bench.sh` installs TRL there).
 """
 
 import argparse

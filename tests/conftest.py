@@ -42,6 +42,7 @@ ports.RANGE = ports.RANGE[int(_WORKER.removeprefix("gw"))::int(_WORKERS)]
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--require-servers", action="store_true", help="fail where a server is not installed")
+    parser.addoption("--soak", action="store_true", help="run the long version of tests that have one (make soak)")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -63,11 +63,11 @@ def test_torch_comes_first_in_the_version_that_is_pinned(name: str) -> None:
 
 def test_vllm_goes_without_what_its_environment_goes_without() -> None:
     removed = r"uninstall --yes ([a-z ]+)"
-    makefile = re.search(removed, (DEPLOY.parent / "Makefile").read_text())
+    script = re.search(removed, (DEPLOY.parent / "scripts" / "environment.sh").read_text())
     dockerfile = re.search(removed, (DEPLOY / "Dockerfile.vllm").read_text())
-    assert makefile is not None
+    assert script is not None
     assert dockerfile is not None
-    assert makefile[1].split() == dockerfile[1].split()
+    assert script[1].split() == dockerfile[1].split()
 
 
 def test_nobody_is_root_can_write_or_gain_anything_and_all_have_limits(compose: dict[str, Any]) -> None:

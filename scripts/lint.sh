@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# Checks everything that can be read without running it: scripts/lint.sh .venv/bin [--require-servers]
+set -euo pipefail
+cd "$(dirname "$0")/.."
+bin=$1
+scripts/lint-proto.sh "${@:2}"
+"$bin/ruff" check .
+"$bin/lint-imports" --no-logo
+"$bin/python" -m checks.structure
+"$bin/python" -m checks.generated
