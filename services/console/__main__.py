@@ -4,9 +4,9 @@ import secrets
 
 import uvicorn
 
+from hone.process import startup
 from hone.spec import settings as service_settings
 from hone.stack.record import reachable
-from hone.telemetry import process
 from services.console import app
 
 _GRACE_S = 3
@@ -15,7 +15,7 @@ _GRACE_S = 3
 def main() -> None:
     """Serve with this process's settings."""
     settings = service_settings.load()
-    process.begin("console", settings)
+    startup.begin("console", settings)
     host, _, port = settings.console_address.rpartition(":")
     console = app.create(f"http://{reachable(settings.gateway_address)}", secrets.token_urlsafe(32))
     uvicorn.run(console, host=host, port=int(port), log_config=None, access_log=False, server_header=False,

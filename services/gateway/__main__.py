@@ -2,10 +2,10 @@
 
 import uvicorn
 
+from hone.process import startup
 from hone.spec import settings as service_settings
 from hone.store import objects
 from hone.store.database import AsyncDatabase
-from hone.telemetry import process
 from services.gateway.app import create
 
 _GRACE_S = 3
@@ -14,7 +14,7 @@ _GRACE_S = 3
 def main() -> None:
     """Serve with this process's settings."""
     settings = service_settings.load()
-    process.begin("gateway", settings)
+    startup.begin("gateway", settings)
     host, _, port = settings.gateway_address.rpartition(":")
     app = create(settings, AsyncDatabase(settings.gateway_database_url), objects.connect(settings.objects_url))
     uvicorn.run(app, host=host, port=int(port), log_config=None, access_log=False, server_header=False,

@@ -12,6 +12,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from kombu import Connection
 
 from hone.client.resources import Health, ServiceHealth
+from hone.process.heartbeat import REMEMBERED_LEASES, worker_is_alive
 from hone.rpc.client import channel
 from hone.spec.settings import Settings
 from hone.store.objects import ObjectMissing, Objects
@@ -22,8 +23,6 @@ router = APIRouter(tags=["health"])
 _log = logging.getLogger(__name__)
 
 TIMEOUT_S = 3.0
-_REMEMBERED_LEASES = 6
-"""A process that has been silent for so many leases is not coming back under that name."""
 _UNADDRESSED = ("trainer", "rollout")
 _ADDRESSED = ("reward", "value", "simulation", "learner")
 
@@ -109,7 +108,7 @@ def _grpc_check(address: str) -> Check:
 
 async def _engines(session: Session, settings: Settings) -> dict[str, Check]:
     async with session.transaction() as transaction:
-        rows = await transaction.all("gateway.engine_addresses", fresh_s=_REMEMBERED_LEASES * settings.lease_s)
+        rows = await transaction.all("gateway.engine_addresses", fresh_s=REMEMBERED_LEASES * settings.lease_s)
     if not rows:
         return {"inference": _grpc_check(settings.inference_address)}
     return {f"inference {row['id']}": _grpc_check(row["address"]) for row in rows}
@@ -119,12 +118,12 @@ async def _workers(session: Session, settings: Settings) -> list[ServiceHealth]:
     async with session.transaction() as transaction:
         rows = await transaction.all("workers.all")
     found = [_reported(f"{row['kind']} {row['id']}", row["age_s"], settings.lease_s) for row in rows
-             if row["age_s"] < _REMEMBERED_LEASES * settings.lease_s]
+             if row["age_s"] < REMEMBERED_LEASES * settings.lease_s]
     absent = [kind for kind in _UNADDRESSED if not any(one.name.startswith(f"{kind} ") for one in found)]
     return [*(ServiceHealth(name=kind, ok=False, detail="none has reported", ms=None) for kind in absent), *found]
 
 
 def _reported(name: str, age_s: float, lease_s: float) -> ServiceHealth:
-    ok = age_s <= lease_s
+    ok = worker_is_alive(age_s, lease_s)
     return ServiceHealth(name=name, ok=ok, detail=f"reported {age_s:.1f} s ago" if ok else f"silent for {age_s:.0f} s",
                          ms=None)

@@ -9,7 +9,6 @@ os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")
 import asyncio
 import hashlib
 import logging
-import signal
 import socket
 
 import grpc
@@ -17,13 +16,13 @@ import uvloop
 from psycopg import OperationalError
 
 from hone.api import inference_pb2, inference_pb2_grpc
+from hone.process import ending, startup
 from hone.rpc import server
 from hone.spec import settings
 from hone.spec.settings import Settings
 from hone.store import objects
 from hone.store.database import AsyncDatabase
 from hone.store.notifications import follow
-from hone.telemetry import process
 from services.inference import engines
 from services.inference.codec import Limits
 from services.inference.residents import Residents
@@ -71,10 +70,7 @@ async def end_when_stuck(thread: EngineThread, limit_s: float) -> None:
 
 async def _told_to_stop(tasks: list[asyncio.Task[None]]) -> None:
     """Return at SIGTERM or SIGINT. Raises what a task raises: none ends by itself."""
-    stop = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    waiting = asyncio.create_task(stop.wait())
+    waiting = asyncio.create_task(ending.stop_signal())
     done, _ = await asyncio.wait([waiting, *tasks], return_when=asyncio.FIRST_COMPLETED)
     for task in done:
         await task
@@ -108,8 +104,8 @@ def _engine_id(chosen: Settings) -> str:
 
 def main() -> None:
     chosen = settings.load()
-    process.skip_tidying()
-    process.begin("inference", chosen)
+    ending.skip_tidying()
+    startup.begin("inference", chosen)
     uvloop.run(run(chosen))
 
 

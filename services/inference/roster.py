@@ -9,6 +9,7 @@ from typing import Any
 from psycopg import OperationalError
 from psycopg.types.json import Jsonb
 
+from hone.process.heartbeat import engine_fresh_s
 from hone.store.database import AsyncDatabase, AsyncTransaction
 from services.inference.engines import Engine, Kind
 
@@ -87,9 +88,8 @@ class Roster:
 
     async def others(self, version_id: str, sweep_s: float) -> bool:
         """Whether an engine that reports each sweep may serve a version. Raises psycopg.OperationalError."""
-        fresh_s = 3 * sweep_s + 2
         return bool(await self._database.all(
-            "inference.others", id=self.engine_id, version_id=version_id, fresh_s=fresh_s))
+            "inference.others", id=self.engine_id, version_id=version_id, fresh_s=engine_fresh_s(sweep_s)))
 
     async def leave(self) -> None:
         """Take this engine's rows away. Raises psycopg.OperationalError."""

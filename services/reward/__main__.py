@@ -3,11 +3,11 @@
 import uvloop
 
 from hone.api import reward_pb2, reward_pb2_grpc
+from hone.process import startup
 from hone.rpc.server import serve
 from hone.spec import settings
 from hone.spec.settings import Settings
 from hone.store.database import AsyncDatabase
-from hone.telemetry import process
 from services.reward.bench import Bench
 from services.reward.ledger import Ledger
 from services.reward.pool import Pool
@@ -31,7 +31,7 @@ async def run(chosen: Settings) -> None:
 
 def main() -> None:
     chosen = settings.load()
-    process.begin("reward", chosen)
+    startup.begin("reward", chosen)
     uvloop.run(run(chosen))
 
 

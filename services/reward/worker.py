@@ -4,7 +4,6 @@ It is started by the pool with an environment that holds no secrets, writes no f
 each job it answers two lines: one when the grader is prepared and the clock starts, one with the result.
 """
 
-import ctypes
 import json
 import logging
 import os
@@ -20,10 +19,10 @@ from typing import Any, BinaryIO
 from hone.graders.judgement import judged
 from hone.graders.results import Result, Status, failure
 from hone.graders.specs import Spec, spec
+from hone.process.ending import die_with_parent
 from hone.telemetry import logs
 
 MEMORY_BYTES = 4 * 2**30
-_PR_SET_PDEATHSIG = 1
 
 
 class TimeUp(BaseException):
@@ -46,8 +45,7 @@ def confine() -> None:
     """Limit memory, forbid files and core dumps, and die with the parent."""
     for limit, value in ((resource.RLIMIT_AS, MEMORY_BYTES), (resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_CORE, 0)):
         resource.setrlimit(limit, (value, value))
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    die_with_parent()
 
 
 def work(job: dict[str, Any], prepared: set[str], limit_s: float, answers: BinaryIO) -> None:

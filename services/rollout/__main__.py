@@ -6,17 +6,18 @@ from typing import Any
 
 from celery import Celery, signals
 
+from hone.process import startup
 from hone.queues import application
 from hone.queues.topology import CLAIM_ROLLOUTS
 from hone.spec import settings
-from hone.telemetry import metrics, process, tracing
+from hone.telemetry import metrics, tracing
 from services.rollout.loop import LoopThread
 from services.rollout.worker import Worker
 
 
 def main() -> None:
     configuration = settings.load()
-    process.begin("rollout", configuration)
+    startup.begin("rollout", configuration)
     loop = LoopThread("rollout")
     worker = loop.run(Worker.open(configuration))
     celery = application.create(configuration)

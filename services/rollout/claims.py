@@ -11,6 +11,7 @@ from psycopg import OperationalError
 
 from hone.crashpoints import reach
 from hone.ids import new
+from hone.process.heartbeat import AsyncHeartbeat, interval_s
 from hone.spec.settings import Settings
 from hone.store.database import AsyncDatabase, Row
 from hone.telemetry import logs, metrics
@@ -84,8 +85,8 @@ class Claim:
         return f"{self.purpose}/{self.request_no}"
 
 
-class LeaseLost(Exception):
-    """The group is another claimant's, or no longer requested."""
+class ClaimLost(Exception):
+    """Another worker has claimed the group, or nobody waits for it any more."""
 
 
 class Claims:
@@ -94,12 +95,13 @@ class Claims:
     def __init__(self, database: AsyncDatabase, settings: Settings) -> None:
         self._database, self._settings = database, settings
         self._owner = settings.process_name or new("rollout")
+        self._heartbeat = AsyncHeartbeat(database, "rollout", self._owner)
         self._held: dict[int, Claim] = {}
         self._working: dict[int, asyncio.Task[Any]] = {}
 
-    async def forget_predecessor(self) -> None:
-        """Make the claims of an earlier process of this name anybody's."""
-        await self._database.run("rollout.forget_predecessor", owner=self._owner)
+    async def release_predecessor(self) -> None:
+        """Let any worker take the claims of an earlier process of this name."""
+        await self._database.run("rollout.release_claims_of", owner=self._owner)
 
     async def take(self, count: int) -> list[Claim]:
         """Claim up to `count` groups, with what earlier attempts journaled; empty when none is claimable.
@@ -146,18 +148,15 @@ class Claims:
         """Say that this worker lives and renew every held claim, three times a lease, until cancelled."""
         while True:
             try:
-                await self._beat()
+                await self._heartbeat.beat()
                 await self._renew(list(self._held.values()))
             except OperationalError as error:
                 _log.warning("claims not renewed: %s", error)
-            await asyncio.sleep(self._settings.lease_s / 3)
+            await asyncio.sleep(interval_s(self._settings.lease_s))
 
     async def leave(self) -> None:
-        """Take this worker's row away. Raises psycopg.OperationalError."""
-        await self._database.run("workers.leave", id=self._owner)
-
-    async def _beat(self) -> None:
-        await self._database.run("workers.beat", id=self._owner, kind="rollout")
+        """Delete this worker's row. Raises psycopg.OperationalError."""
+        await self._heartbeat.leave()
 
     async def _renew(self, claims: list[Claim]) -> None:
         if not claims:

@@ -10,6 +10,7 @@ import grpc
 from psycopg import OperationalError
 
 from hone.api import inference_pb2, inference_pb2_grpc
+from hone.process.heartbeat import engine_fresh_s
 from hone.rpc.client import channel
 from hone.spec.settings import Settings
 from hone.store.database import AsyncDatabase, Row
@@ -116,7 +117,7 @@ class Engines:
 
     def __init__(self, database: AsyncDatabase, settings: Settings) -> None:
         self._database, self._sweep_s = database, settings.sweep_s
-        self._fresh_s = 3 * settings.sweep_s + 2
+        self._fresh_s = engine_fresh_s(settings.sweep_s)
         self._known: dict[str, Engine] = {}
         self._looking: asyncio.Task[None] | None = None
 

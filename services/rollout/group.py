@@ -112,7 +112,7 @@ class Groups:
         """Start the episode, let the policy act in n samples of it, have the ends graded and a teacher's word on them.
 
         A call is journaled before anyone sees it, and one that an earlier attempt journaled is not made again.
-        Raises LeaseLost when the group is somebody else's by now, or is refused for good.
+        Raises ClaimLost when the group is somebody else's by now, or is refused for good.
         """
         try:
             return await self._run(claim)

@@ -8,7 +8,7 @@ from hone.store.database import AsyncDatabase
 from hone.trajectory import journal
 from hone.trajectory.records import Turn
 from services.rollout.batcher import Batcher
-from services.rollout.claims import Claim, LeaseLost
+from services.rollout.claims import Claim, ClaimLost
 
 
 @dataclass(frozen=True)
@@ -27,10 +27,10 @@ class Journal:
         self._writes: Batcher[Finished, bool] = Batcher(self._write, calls=1)
 
     async def keep(self, claim: Claim, turns: dict[int, Turn]) -> None:
-        """Store turns durably; storing one again changes nothing. Raises LeaseLost when the group is not ours."""
+        """Store turns durably; storing one again changes nothing. Raises ClaimLost when the group is not ours."""
         reach("call-journal")
         if not await self._writes.ask(Finished(claim, turns)):
-            raise LeaseLost
+            raise ClaimLost
         reach("journal.after")
 
     async def _write(self, finished: list[Finished]) -> AsyncIterator[tuple[int, bool]]:

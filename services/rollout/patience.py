@@ -13,7 +13,7 @@ from hone.spec.settings import Settings
 from hone.store.database import AsyncDatabase
 from hone.store.objects import ObjectMissing
 from services.rollout.batcher import Batcher, Unanswered
-from services.rollout.claims import Claim, Claims, LeaseLost
+from services.rollout.claims import Claim, ClaimLost, Claims
 
 Answer = TypeVar("Answer")
 Told = tuple[Claim, str | None]
@@ -40,7 +40,7 @@ class Patience:
         self._reminders: set[asyncio.Task[None]] = set()
 
     async def keep(self, claim: Claim, source: str, ask: Callable[[], Awaitable[Answer]]) -> Answer:
-        """Return what `ask` returns, once it does. Raises LeaseLost when the group is no longer ours.
+        """Return what `ask` returns, once it does. Raises ClaimLost when the group is no longer ours.
 
         The reason names `source`; it is recorded when an attempt fails or lasts longer than a lease, and before the
         group's deadline ends it.
@@ -72,18 +72,18 @@ class Patience:
             await asyncio.sleep(pause_s)
             pause_s = min(2 * pause_s, max(FIRST_PAUSE_S, self._settings.sweep_s))
             if not self._claims.holds(claim):
-                raise LeaseLost
+                raise ClaimLost
 
     async def refuse(self, claim: Claim, reason: str) -> NoReturn:
         """Record that asking again cannot help: the driver drops the group, or fails the run, with this reason.
 
-        Raises LeaseLost: the group is no longer ours.
+        Raises ClaimLost: the group is no longer ours.
         """
         _log.error(reason, extra={"fields": {"group_id": claim.id}})
         async with self._database.transaction() as transaction:
             await transaction.run("rollout.refuse", group_id=claim.id, attempt=claim.attempt, reason=reason)
             await transaction.run("rollout.notify", run_id=claim.run_id)
-        raise LeaseLost
+        raise ClaimLost
 
     def _remind(self, claim: Claim, reason: str) -> None:
         task = asyncio.create_task(self._tell(claim, reason))

@@ -45,7 +45,7 @@ class Scorer:
         """Return each sample's calls, those of the policy with the teacher's word where the claim names a teacher.
 
         Scores are a function of weights and ids: they are not journaled, and are the same whoever asks again.
-        Raises LeaseLost when the group is no longer ours.
+        Raises ClaimLost when the group is no longer ours.
         """
         texts = [text for place, calls in enumerate(samples) for text in _texts(place, calls)]
         if claim.teacher is None or not texts:

@@ -29,7 +29,7 @@ class Store:
     async def keep(self, wave: list[Graded]) -> None:
         """Make the groups ready. One that is no longer its claimant's is left out: somebody else was first.
 
-        Raises LeaseLost when the store or the database was away until the claims were lost.
+        Raises ClaimLost when the store or the database was away until the claims were lost.
         """
         by_run = sorted(wave, key=lambda graded: (graded.claim.run_id, graded.claim.id))
         for run_id, groups in groupby(by_run, key=lambda graded: graded.claim.run_id):

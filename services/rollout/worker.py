@@ -15,7 +15,7 @@ from hone.spec.settings import Settings
 from hone.store import objects
 from hone.store.database import AsyncDatabase
 from hone.telemetry import logs, metrics, tracing
-from services.rollout.claims import Claim, Claims, LeaseLost
+from services.rollout.claims import Claim, ClaimLost, Claims
 from services.rollout.group import Graded, Groups
 from services.rollout.patience import Patience, describe
 from services.rollout.storing import Store
@@ -88,7 +88,7 @@ class Worker:
     async def _resume(self) -> None:
         while True:
             try:
-                await self._claims.forget_predecessor()
+                await self._claims.release_predecessor()
                 break
             except OperationalError as error:
                 _log.warning("cannot resume: %s", error)
@@ -141,7 +141,7 @@ class Worker:
         """Run one group. What goes wrong with it is told and stays its own affair."""
         try:
             return await self._run_in_time(claim)
-        except (LeaseLost, TimeoutError):
+        except (ClaimLost, TimeoutError):
             return None  # another claimant's by now, or the driver's since its deadline
         except asyncio.CancelledError:
             if self._claims.holds(claim):
@@ -162,7 +162,7 @@ class Worker:
         claims = [graded.claim for graded in wave]
         try:
             await self._store.keep(wave)
-        except LeaseLost:
+        except ClaimLost:
             _log.info("a wave came too late", extra={"fields": {"group_ids": [claim.id for claim in claims]}})
         except Exception as error:
             await self._fail(claims, error)

@@ -10,9 +10,9 @@ if sys.flags.hash_randomization:
 import uvloop
 
 from hone.api import simulation_pb2, simulation_pb2_grpc
+from hone.process import startup
 from hone.rpc.server import serve
 from hone.spec import settings
-from hone.telemetry import process
 from services.simulation.service import Simulation
 from services.simulation.sessions import Sessions
 
@@ -21,7 +21,7 @@ SERVICE = simulation_pb2.DESCRIPTOR.services_by_name["SimulationService"].full_n
 
 def main() -> None:
     chosen = settings.load()
-    process.begin("simulation", chosen)
+    startup.begin("simulation", chosen)
     simulation = Simulation(chosen.simulation_address, Sessions())
     uvloop.run(serve(
         chosen.simulation_address, SERVICE,

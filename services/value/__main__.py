@@ -3,11 +3,11 @@
 import uvloop
 
 from hone.api import value_pb2, value_pb2_grpc
+from hone.process import startup
 from hone.rpc.server import serve
 from hone.spec import settings
 from hone.spec.settings import Settings
 from hone.store.database import AsyncDatabase
-from hone.telemetry import process
 from services.value.service import Value
 
 SERVICE = value_pb2.DESCRIPTOR.services_by_name["ValueService"].full_name
@@ -27,7 +27,7 @@ async def run(chosen: Settings) -> None:
 
 def main() -> None:
     chosen = settings.load()
-    process.begin("value", chosen)
+    startup.begin("value", chosen)
     uvloop.run(run(chosen))
 
 

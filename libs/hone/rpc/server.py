@@ -1,8 +1,6 @@
 """A gRPC server as every service runs it: health, reflection, rich errors, graceful shutdown."""
 
-import asyncio
 import logging
-import signal
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
@@ -10,6 +8,7 @@ import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
+from hone.process.ending import stop_signal
 from hone.rpc.errors import RpcError, abort
 from hone.rpc.observation import server_interceptors
 
@@ -73,8 +72,5 @@ async def start(address: str, service: str, register: Callable[[grpc.aio.Server]
 async def serve(address: str, service: str, register: Callable[[grpc.aio.Server], None]) -> None:
     """Serve until SIGTERM or SIGINT, then let running calls end for `GRACE_S` seconds."""
     server = await start(address, service, register)
-    stop = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    await stop.wait()
+    await stop_signal()
     await server.stop(GRACE_S)

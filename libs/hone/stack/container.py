@@ -12,6 +12,7 @@ from collections.abc import Mapping
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from hone.process.heartbeat import worker_is_alive
 from hone.spec import settings as service_settings
 from hone.spec.settings import Settings
 from hone.stack.processes import KINDS
@@ -71,7 +72,7 @@ def _expect_heartbeat(settings: Settings) -> None:
     age_s = ages.get(settings.process_name)
     if age_s is None:
         raise Unwell(f"{settings.process_name} has not reported")
-    if age_s > settings.lease_s:
+    if not worker_is_alive(age_s, settings.lease_s):
         raise Unwell(f"{settings.process_name} has been silent for {age_s:.0f} s")
 
 

@@ -1,16 +1,13 @@
 """`python -m services.learner.driver`: one driver process, with the Learner service beside it."""
 
-import os
-import socket
-import threading
-
 import uvloop
 
 from hone.api import learner_pb2, learner_pb2_grpc
+from hone.process import startup
+from hone.process.ending import vital_thread
 from hone.rpc.server import serve
 from hone.spec import settings
 from hone.store.database import Database
-from hone.telemetry import process
 from services.learner.driver import gauges
 from services.learner.driver.process import Driver
 from services.learner.driver.service import Learner
@@ -19,11 +16,11 @@ from services.learner.driver.service import Learner
 def main() -> None:
     """Run a driver until SIGTERM or SIGINT."""
     configuration = settings.load()
-    process.begin("driver", configuration)
+    startup.begin("driver", configuration)
     if configuration.metrics_address:
         gauges.show(configuration.database_url)
-    driver = Driver(configuration, configuration.process_name or f"{socket.gethostname()}:{os.getpid()}")
-    worker = threading.Thread(target=_drive_or_die, args=[driver])
+    driver = Driver(configuration, startup.name(configuration))
+    worker = vital_thread("the driver", driver.run)
     worker.start()
     service = Learner(Database(configuration.database_url))
     try:
@@ -33,17 +30,6 @@ def main() -> None:
     finally:
         driver.stop()
         worker.join()
-
-
-def _drive_or_die(driver: Driver) -> None:
-    """A driver thread that dies takes the process with it, so that the supervisor starts another."""
-    try:
-        driver.run()
-    except BaseException:
-        import logging
-
-        logging.getLogger(__name__).exception("the driver ends")
-        os._exit(1)
 
 
 if __name__ == "__main__":

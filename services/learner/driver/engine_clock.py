@@ -1,12 +1,6 @@
 """How long engines were in no step for a model, between one look and the next."""
 
-from hone.spec.settings import Settings
 from hone.store.database import Row, Transaction
-
-
-def fresh_s(settings: Settings) -> float:
-    """Return the seconds within which an engine that lives has reported."""
-    return 3 * settings.sweep_s + 2
 
 
 class EngineClock:

@@ -3,14 +3,15 @@
 from collections import defaultdict
 
 from hone.store.database import Database, Row
-from services.learner.driver.lease import Lease, fenced
+from hone.store.leases import fenced
+from services.learner.driver.lease import RunLease
 from services.learner.driver.pacing import expired, expiry
 from services.learner.driver.peers import Task
 from services.learner.driver.requests import eval_series, next_request, request_groups
 
 
 def request_evaluation(
-    database: Database, lease: Lease, step: int, version_id: str, tasks: list[Task], traceparent: str | None = None
+    database: Database, lease: RunLease, step: int, version_id: str, tasks: list[Task], traceparent: str | None = None
 ) -> None:
     """Request one answer to each held-out task in each series from the version after `step`."""
     with fenced(database, lease) as transaction:
@@ -20,7 +21,7 @@ def request_evaluation(
                            [1] * len(tasks), sampling, series, traceparent)
 
 
-def record_evaluation(database: Database, lease: Lease, step: int) -> dict[str, float]:
+def record_evaluation(database: Database, lease: RunLease, step: int) -> dict[str, float]:
     """Record the accuracy of each series and end its groups; return the metrics.
 
     What is not ready is given up: it counts as masked, and an event says what it waited for.

@@ -1,10 +1,10 @@
 """The trainer-sampler gap on the probe: of what engines serve, whichever version drew a step's samples."""
 
 from hone.store.database import Transaction
-from services.learner.driver.lease import Lease
+from services.learner.driver.lease import RunLease
 
 
-def probe_gap(transaction: Transaction, lease: Lease, fresh_s: float) -> dict[str, float]:
+def probe_gap(transaction: Transaction, lease: RunLease, fresh_s: float) -> dict[str, float]:
     """Return the gap of the engine that is furthest off as metrics, nats; nothing where none has answered a probe.
 
     Engines count that have reported within `fresh_s` seconds.
@@ -15,7 +15,7 @@ def probe_gap(transaction: Transaction, lease: Lease, fresh_s: float) -> dict[st
     return {"gap/probe_mean": row["mean"], "gap/probe_max": row["largest"]}
 
 
-def warn(transaction: Transaction, lease: Lease, step: int, metrics: dict[str, float]) -> None:
+def warn(transaction: Transaction, lease: RunLease, step: int, metrics: dict[str, float]) -> None:
     """Record an alarm where rollouts run ahead and the gap is above the run's bound.
 
     Without running ahead the step's own samples tell it, which the bound is made for.

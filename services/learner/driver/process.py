@@ -2,26 +2,26 @@
 
 import logging
 import threading
-from collections.abc import Callable
 from functools import partial
 
 import grpc
-from psycopg import DataError, InterfaceError, OperationalError
+from psycopg import DataError
 
+from hone.process.heartbeat import forget_silent, interval_s
+from hone.process.outages import Outages
 from hone.queues.hints import Hints
 from hone.rpc import errors
 from hone.spec.settings import Settings
 from hone.store import objects
 from hone.store.database import Database
+from hone.store.leases import Holder, LeaseLost
 from hone.store.notifications import Listener
 from hone.store.objects import StoreAway
 from hone.telemetry import logs
-from services.learner.driver import lease as leases
-from services.learner.driver.lease import LeaseLost
+from services.learner.driver import lease as run_leases
 from services.learner.driver.orphans import Orphans
 from services.learner.driver.peers import Peers
 from services.learner.driver.run import Run
-from services.learner.driver.silent import forget_silent
 
 log = logging.getLogger(__name__)
 
@@ -38,27 +38,28 @@ class Driver:
         self._orphans = Orphans(self._database, self._objects, settings)
         self._hints, self._peers = Hints(settings), Peers(settings)
         self._listener = Listener(settings.database_url, "runs", "groups", "steps", "versions")
-        self._runs: dict[str, Run] = {}
+        self._runs: Holder[Run] = Holder(self._database, "runs", owner, settings.lease_s)
         self._stop = threading.Event()
+        self._outages = Outages(self._stop, settings.sweep_s)
 
     def stop(self) -> None:
         """Return from `run` after the action in hand."""
         self._stop.set()
 
     def run(self) -> None:
-        """Take the predecessor's leases over, then move, lease and wait in turn until stopped."""
+        """Release the predecessor's leases, then lease runs, move them and wait in turn until stopped."""
         for work in (self._keep_leases, self._collect_orphans):
             threading.Thread(target=work, daemon=True).start()
-        self._survive(self._forget_predecessor)
+        self._outages.survive(self._runs.release_all)
         while not self._stop.is_set():
-            self._survive(self._turn)
-        self._survive(self._forget_predecessor)
+            self._outages.survive(self._turn)
+        self._outages.survive(self._runs.release_all)
 
     def _turn(self) -> None:
         """Lease what nobody holds and move every run as far as it goes; then wait for a hint."""
         while self._lease_another():
             pass
-        for run in list(self._runs.values()):
+        for run in self._runs.work():
             with logs.about(run_id=run.lease.run_id):
                 self._move(run)
         self._listener.wait(self._settings.sweep_s)
@@ -68,7 +69,7 @@ class Driver:
             self._advance(run)
         except LeaseLost:
             log.info("no longer hold %s", run.lease.run_id)
-            self._runs.pop(run.lease.run_id, None)
+            self._runs.drop(run)
         except StoreAway as away:  # it may be this run's objects alone: the others go on
             log.warning("run %s waits: %s", run.lease.run_id, away)
 
@@ -92,37 +93,19 @@ class Driver:
         self._stop.wait(self._settings.sweep_s)
 
     def _lease_another(self) -> bool:
-        lease = leases.acquire(self._database, self._owner, self._settings.lease_s)
+        lease = run_leases.acquire(self._database, self._owner, self._settings.lease_s)
         if lease is None:
             return False
         log.info("leased %s at epoch %d", lease.run_id, lease.epoch)
-        self._runs[lease.run_id] = Run(
-            self._settings, self._database, self._objects, self._hints, self._peers, lease)
+        self._runs.add(Run(self._settings, self._database, self._objects, self._hints, self._peers, lease))
         return True
-
-    def _forget_predecessor(self) -> None:
-        self._database.run("driver.forget_predecessor", owner=self._owner)
-
-    def _survive(self, work: Callable[[], object]) -> None:
-        """Do `work`; while Postgres or the object store is away say so and come back after a while."""
-        try:
-            work()
-        except (OperationalError, InterfaceError, StoreAway, PermissionError) as away:
-            log.warning("waiting: %s", str(away).strip())
-            self._stop.wait(self._settings.sweep_s)
 
     def _collect_orphans(self) -> None:
         while not self._stop.wait(self._settings.orphan_sweep_s):
-            self._survive(self._orphans.sweep)
-            self._survive(partial(forget_silent, self._database))
+            self._outages.survive(self._orphans.sweep)
+            self._outages.survive(partial(forget_silent, self._database))
 
     def _keep_leases(self) -> None:
-        while not self._stop.wait(self._settings.lease_s / 3):
-            for run in list(self._runs.values()):
-                self._survive(partial(self._renew, run))
-
-    def _renew(self, run: Run) -> None:
-        try:
-            leases.renew(self._database, run.lease, self._settings.lease_s)
-        except LeaseLost:
-            self._runs.pop(run.lease.run_id, None)
+        while not self._stop.wait(interval_s(self._settings.lease_s)):
+            for run in self._runs.work():
+                self._outages.survive(partial(self._runs.renew, run))

@@ -1,14 +1,15 @@
 """Groups that nobody will ever make ready, for what is in them: dropped, and others asked for in their place."""
 
 from hone.store.database import Database, Row, Transaction
-from services.learner.driver.lease import Lease, fenced
+from hone.store.leases import fenced
+from services.learner.driver.lease import RunLease
 from services.learner.driver.view import View
 
 _ROUNDS = 10
 """A step asks so often for other groups until the run fails."""
 
 
-def drop_refused(database: Database, lease: Lease, now: View) -> bool:
+def drop_refused(database: Database, lease: RunLease, now: View) -> bool:
     """Drop what was refused and tell why; False where nothing was.
 
     While no group of a purpose was ready yet (for evaluation and probes: of its step) nothing of it is dropped: where
@@ -25,13 +26,13 @@ def drop_refused(database: Database, lease: Lease, now: View) -> bool:
     return bool(gone)
 
 
-def _tell(transaction: Transaction, lease: Lease, group: Row) -> None:
+def _tell(transaction: Transaction, lease: RunLease, group: Row) -> None:
     transaction.run("driver.record_event", tenant_id=lease.tenant_id, run_id=lease.run_id, kind="refused", step=None,
                     data="{}",
                     message=f"{group['purpose']} group {group['request_no']} is left out: {group['refused']}")
 
 
-def _bound(transaction: Transaction, lease: Lease, group: Row) -> None:
+def _bound(transaction: Transaction, lease: RunLease, group: Row) -> None:
     counted = transaction.one("driver.refused", run_id=lease.run_id, purpose=group["purpose"], step=group["step"])
     most = _ROUNDS * lease.spec.batch.prompts * (1 + lease.spec.max_staleness)
     if group["purpose"] != "eval" and counted and counted["groups"] > most:

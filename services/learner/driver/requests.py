@@ -6,12 +6,12 @@ from typing import Any
 
 from hone.spec.run import EvalSpec, Slot
 from hone.store.database import Database, Transaction
-from services.learner.driver.lease import Lease
+from services.learner.driver.lease import RunLease
 from services.learner.driver.peers import Task
 
 
 def request_groups(
-    transaction: Transaction, lease: Lease, purpose: str, first: int, step: int, version_id: str | None,
+    transaction: Transaction, lease: RunLease, purpose: str, first: int, step: int, version_id: str | None,
     tasks: Sequence[Task], rollouts: Sequence[int], sampling: dict[str, Any], series: str = "",
     traceparent: str | None = None, kind: str = "generate",
 ) -> int:
@@ -31,24 +31,24 @@ def request_groups(
         task_hashes=[task.content_hash for task in tasks], ns=list(rollouts))
 
 
-def next_request(transaction: Transaction, lease: Lease, purpose: str) -> int:
+def next_request(transaction: Transaction, lease: RunLease, purpose: str) -> int:
     """Return the first number of this purpose that no group has."""
     row = transaction.one("driver.next_request", run_id=lease.run_id, purpose=purpose)
     return int(row["request_no"]) if row else 0
 
 
-def next_place(database: Database, lease: Lease) -> int:
+def next_place(database: Database, lease: RunLease) -> int:
     """Return the first place in the run's own tasks that was not asked for."""
     row = database.one("driver.next_place", run_id=lease.run_id)
     return int(row["place"]) if row else 0
 
 
-def train_sampling(lease: Lease) -> dict[str, Any]:
+def train_sampling(lease: RunLease) -> dict[str, Any]:
     """Return how training samples are drawn, as a group row stores it."""
     return lease.spec.sampling.model_dump()
 
 
-def eval_series(lease: Lease) -> dict[str, dict[str, Any]]:
+def eval_series(lease: RunLease) -> dict[str, dict[str, Any]]:
     """Return the sampling of each evaluation series: greedy, and sampled as training does but at temperature 1."""
     base = {"max_tokens": lease.spec.sampling.max_tokens, "top_p": 1.0, "top_k": 0, "stop": lease.spec.sampling.stop}
     return {"greedy": {**base, "temperature": 0.0}, "sampled": {**base, "temperature": 1.0}}

@@ -5,17 +5,19 @@ from functools import cached_property
 
 from hone.algorithms.slots import needs
 from hone.crashpoints import reach
+from hone.process.heartbeat import engine_fresh_s
 from hone.queues.hints import Hints
 from hone.spec.settings import Settings
 from hone.spec.stages import ends
 from hone.store.database import Database, Row, Transaction
+from hone.store.leases import fenced
 from hone.store.objects import Objects
 from hone.telemetry import tracing
 from hone.trajectory.plan import Collected, StepPlan, by_kind
 from services.learner.driver import operations
-from services.learner.driver.engine_clock import EngineClock, fresh_s
+from services.learner.driver.engine_clock import EngineClock
 from services.learner.driver.evaluation import record_evaluation, request_evaluation
-from services.learner.driver.lease import Lease, close, fenced
+from services.learner.driver.lease import RunLease, close
 from services.learner.driver.pacing import Pace, expired, expiry
 from services.learner.driver.peers import Peers
 from services.learner.driver.planning import Choice, choose, every_group, rollout_plan, supervised_plan, with_components
@@ -35,7 +37,7 @@ class Run:
     """A leased run. All it knows it reads from rows; what it keeps in memory only saves looking again."""
 
     def __init__(
-        self, settings: Settings, database: Database, objects: Objects, hints: Hints, peers: Peers, lease: Lease
+        self, settings: Settings, database: Database, objects: Objects, hints: Hints, peers: Peers, lease: RunLease
     ) -> None:
         self.lease = lease
         self._settings, self._database, self._hints = settings, database, hints
@@ -44,7 +46,7 @@ class Run:
         self._trainings = Trainings(database, objects, peers, lease, self._tasks)
         self._verification = Verification(database, objects, lease, self._trainings.of(1).slots["builder"])
         self._pace = Pace(lease.spec.max_staleness, sizes(lease.spec))
-        self._engine_clock = EngineClock(lease.model_id, fresh_s(settings))
+        self._engine_clock = EngineClock(lease.model_id, engine_fresh_s(settings.sweep_s))
         self._traces = StepTraces(database, lease, settings.trace_steps)
         self._seen, self._seen_at, self._hinted_at = "", time.monotonic(), 0.0
         self._told: str | None = None
@@ -312,7 +314,7 @@ class Run:
         """Return how many groups have expired so far, and how long engines had nothing to do since the last plan."""
         expired = transaction.one("driver.expired", run_id=self.lease.run_id)
         return {"groups/expired": float(expired["groups"] if expired else 0), **self._engine_clock.idle(transaction),
-                **probe_gap(transaction, self.lease, fresh_s(self._settings))}
+                **probe_gap(transaction, self.lease, engine_fresh_s(self._settings.sweep_s))}
 
     def _write_plan(
         self, plan: StepPlan, filtered: list[int], metrics: dict[str, float], version: Version | None = None

@@ -10,13 +10,13 @@ from hone.store.objects import Objects
 from hone.trajectory import parts
 from hone.trajectory.records import Call, Trajectory
 from hone.trajectory.tokens import Tokenizer
-from services.learner.driver.lease import Lease
+from services.learner.driver.lease import RunLease
 
 
 class Supervised:
     """Turns dataset rows into trajectories of one call each, tokenized with the base's tokenizer."""
 
-    def __init__(self, database: Database, objects: Objects, lease: Lease) -> None:
+    def __init__(self, database: Database, objects: Objects, lease: RunLease) -> None:
         self._database, self._objects, self._lease = database, objects, lease
         self._tokenizer: Tokenizer | None = None
 

@@ -11,8 +11,9 @@ from hone.environments.tasks import make, split_of
 from hone.spec.run import TaskSource
 from hone.store import manifests
 from hone.store.database import Database
+from hone.store.leases import fenced
 from hone.store.objects import Objects
-from services.learner.driver.lease import Lease, fenced
+from services.learner.driver.lease import RunLease
 from services.learner.driver.peers import Peers, Task
 
 
@@ -33,7 +34,7 @@ class Tasks:
     """
 
     def __init__(
-        self, database: Database, objects: Objects, peers: Peers, lease: Lease, run: "Tasks | None" = None,
+        self, database: Database, objects: Objects, peers: Peers, lease: RunLease, run: "Tasks | None" = None,
     ) -> None:
         self._database, self._objects, self._peers, self._lease = database, objects, peers, lease
         self._run = run

@@ -6,7 +6,7 @@ from typing import Any
 
 from hone.store.database import Database
 from hone.telemetry import logs, tracing
-from services.learner.driver.lease import Lease
+from services.learner.driver.lease import RunLease
 
 FIRST = 3
 """So many steps of every traced run are traced."""
@@ -22,7 +22,7 @@ class StepTraces:
     name it before it is over; the driver that sees it committed reports it, with its times as rows have them.
     """
 
-    def __init__(self, database: Database, lease: Lease, every: int) -> None:
+    def __init__(self, database: Database, lease: RunLease, every: int) -> None:
         self._database, self._lease, self._every = database, lease, every
         self._root = lease.traceparent if tracing.on() else None
         self._reported: int | None = None

@@ -12,7 +12,7 @@ from hone.spec.run import RunSpec, Slot
 from hone.spec.stages import Stage, stages
 from hone.store.database import Database
 from hone.store.objects import Objects
-from services.learner.driver.lease import Lease
+from services.learner.driver.lease import RunLease
 from services.learner.driver.peers import Peers, Task
 from services.learner.driver.supervised import Supervised
 from services.learner.driver.tasks import Tasks
@@ -22,7 +22,7 @@ class Training:
     """One stage of a leased run."""
 
     def __init__(
-        self, stage: Stage, database: Database, objects: Objects, peers: Peers, lease: Lease, run: Tasks,
+        self, stage: Stage, database: Database, objects: Objects, peers: Peers, lease: RunLease, run: Tasks,
     ) -> None:
         self.stage, self.lease = stage, replace(lease, spec=stage.spec)
         self.slots: dict[str, Any] = presets.resolve(stage.spec.algorithm)
@@ -58,7 +58,7 @@ class Training:
 class Trainings:
     """All stages of a leased run, in order."""
 
-    def __init__(self, database: Database, objects: Objects, peers: Peers, lease: Lease, run: Tasks) -> None:
+    def __init__(self, database: Database, objects: Objects, peers: Peers, lease: RunLease, run: Tasks) -> None:
         self._all = [Training(stage, database, objects, peers, lease, run) for stage in stages(lease.spec)]
 
     def of(self, step: int) -> Training:

@@ -22,10 +22,11 @@ from hone.algorithms.schedules.phases import PhaseInputs, phases
 from hone.environments.tasks import make
 from hone.graders.verdict import boxed_answer
 from hone.store.database import Database, Row, Transaction
+from hone.store.leases import fenced
 from hone.store.objects import Objects
 from hone.trajectory import texts
 from hone.trajectory.plan import Collected, StepPlan, by_kind
-from services.learner.driver.lease import Lease, fenced
+from services.learner.driver.lease import RunLease
 from services.learner.driver.peers import Task
 from services.learner.driver.requests import next_request, request_groups, train_sampling
 
@@ -60,7 +61,7 @@ class Version:
 class Verification:
     """The second task of a run whose builder is self_verify; of other runs it knows that they have none."""
 
-    def __init__(self, database: Database, objects: Objects, lease: Lease, builder: Mapping[str, Any]) -> None:
+    def __init__(self, database: Database, objects: Objects, lease: RunLease, builder: Mapping[str, Any]) -> None:
         self._database, self._objects, self._lease = database, objects, lease
         self._on = builder["name"] == "self_verify"
         self._params = SelfVerify.model_validate(builder["params"] if self._on else {})

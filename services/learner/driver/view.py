@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 
 from hone.store.database import Database, Row
-from services.learner.driver.lease import Lease, LeaseLost
+from hone.store.leases import LeaseLost
+from services.learner.driver.lease import RunLease
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class View:
         return _sum([count for (purpose, _), count in self.counts.items() if purpose == "train"])
 
 
-def view(database: Database, lease: Lease) -> View:
+def view(database: Database, lease: RunLease) -> View:
     """Look at the run. Raises LeaseLost when it is somebody else's."""
     run = database.one("driver.overview", run_id=lease.run_id, epoch=lease.epoch)
     if run is None:

@@ -17,9 +17,10 @@ from hone.models.checkpoint import WEIGHTS
 from hone.spec.run import LoraSpec
 from hone.store import manifests
 from hone.store.database import Database, Row, Transaction
+from hone.store.leases import fenced
 from hone.store.objects import Objects
 from services.learner.trainer.crew import Crew, Led
-from services.learner.trainer.lease import Lease, fenced
+from services.learner.trainer.lease import ModelLease
 from services.learner.trainer.snapshot import Start
 
 log = logging.getLogger(__name__)
@@ -30,7 +31,7 @@ REPLAY_TOLERANCE = 1e-5  # largest difference of a weight up to which a replay c
 class Checkpoints:
     """What is stored of one leased model besides its versions' rows."""
 
-    def __init__(self, database: Database, objects: Objects, lease: Lease) -> None:
+    def __init__(self, database: Database, objects: Objects, lease: ModelLease) -> None:
         self._database, self._objects, self._lease = database, objects, lease
         self._snapshot = lease.snapshot
         self.covered_seq = lease.snapshot_seq

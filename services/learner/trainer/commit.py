@@ -8,7 +8,7 @@ from hone.algorithms.method import Metrics
 from hone.store.database import Row, Transaction
 from hone.trajectory.plan import by_kind
 from services.learner.trainer.learner import RejectedPlan
-from services.learner.trainer.lease import Lease
+from services.learner.trainer.lease import ModelLease
 
 _ADDED = ("_s", "_tokens")
 """Endings of what adds up over a step's updates."""
@@ -49,7 +49,7 @@ class Outcome:
             self._times[name] = times + 1
 
 
-def commit(transaction: Transaction, lease: Lease, operations: list[Row], outcome: Outcome) -> None:
+def commit(transaction: Transaction, lease: ModelLease, operations: list[Row], outcome: Outcome) -> None:
     """Finish the operations, publish the version, commit the step, use its groups, record metrics and usage.
 
     The transaction must be fenced. Raises StaleUnit when an operation is no longer queued, and RejectedPlan when the
@@ -62,7 +62,7 @@ def commit(transaction: Transaction, lease: Lease, operations: list[Row], outcom
     transaction.run("driver.notify", channel="versions", payload=lease.model_id)
 
 
-def _publish(transaction: Transaction, lease: Lease, seq: int, outcome: Outcome) -> None:
+def _publish(transaction: Transaction, lease: ModelLease, seq: int, outcome: Outcome) -> None:
     if taken := transaction.one("trainer.version_numbered", model_id=lease.model_id, number=outcome.number):
         raise RejectedPlan(f"version {outcome.number} of {lease.model_id}: found {taken['id']} of that number")
     parent = transaction.one("trainer.newest_version", model_id=lease.model_id)
@@ -79,7 +79,7 @@ def _finish(transaction: Transaction, operations: list[Row], outcome: Outcome) -
                         f"{operations[-1]['seq']} are no longer queued")
 
 
-def _commit_step(transaction: Transaction, lease: Lease, outcome: Outcome) -> None:
+def _commit_step(transaction: Transaction, lease: ModelLease, outcome: Outcome) -> None:
     named = {"model_id": lease.model_id, "run_id": outcome.run_id, "n": outcome.step}
     if not transaction.run("trainer.commit_step", version_id=outcome.version_id, **named):
         raise RejectedPlan(f"step {outcome.step} of {outcome.run_id}: found none of this model that is planned")

@@ -12,14 +12,15 @@ from hone.models import exporting
 from hone.models.probe import Probe
 from hone.store import manifests
 from hone.store.database import Database, Row
+from hone.store.leases import fenced
 from hone.store.objects import ObjectMissing, Objects
 from services.learner.trainer.commit import StaleUnit
-from services.learner.trainer.lease import Lease, fenced
+from services.learner.trainer.lease import ModelLease
 
 log = logging.getLogger(__name__)
 
 
-def export(database: Database, objects: Objects, lease: Lease, operation: Row) -> None:
+def export(database: Database, objects: Objects, lease: ModelLease, operation: Row) -> None:
     """Write the version that the operation names as a directory that stock engines load, and say how equal it is.
 
     Equal to what its manifest says that the trainer computed of it; a version that says nothing, to our own forward.
@@ -39,7 +40,7 @@ def export(database: Database, objects: Objects, lease: Lease, operation: Row) -
             raise StaleUnit(f"export {operation['id']} is no longer queued")
 
 
-def _export(database: Database, objects: Objects, lease: Lease, version_id: str) -> dict[str, Any]:
+def _export(database: Database, objects: Objects, lease: ModelLease, version_id: str) -> dict[str, Any]:
     version = database.one("trainer.version_by_id", model_id=lease.model_id, version_id=version_id)
     if version is None or version["weights_deleted_at"] is not None:
         raise LookupError(f"version {version_id}: its weights are no longer kept")

@@ -5,16 +5,16 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from psycopg import InterfaceError, OperationalError
-
 from hone import ids
 from hone.crashpoints import reach
 from hone.models.architecture import Unsupported
 from hone.models.checkpoint_header import BadCheckpoint
 from hone.models.ranks import RanksLost
+from hone.process.outages import AWAY
 from hone.store import manifests
 from hone.store.database import Database, Row
-from hone.store.objects import Objects, StoreAway
+from hone.store.leases import LeaseLost, fenced
+from hone.store.objects import Objects
 from hone.telemetry import logs, metrics, tracing
 from hone.trajectory import parts
 from hone.trajectory.plan import StepPlan
@@ -23,7 +23,7 @@ from services.learner.trainer.commit import Outcome, StaleUnit, commit
 from services.learner.trainer.crew import Crew, Led
 from services.learner.trainer.export import export
 from services.learner.trainer.learner import RejectedPlan
-from services.learner.trainer.lease import Lease, LeaseLost, fenced
+from services.learner.trainer.lease import ModelLease
 
 log = logging.getLogger(__name__)
 
@@ -33,15 +33,12 @@ _USERS = (RejectedPlan, BadCheckpoint, Unsupported)
 _NOT_OURS = (LeaseLost, StaleUnit, RanksLost)
 """The work turned out to be somebody else's: another trainer's, or that of the ranks which come after these."""
 
-AWAY = (OperationalError, InterfaceError, StoreAway, PermissionError)
-"""Postgres or the object store does not serve us now: tried again until it does."""
-
 
 class Lane:
     """The holder's view of one leased model. Its learner stands where the last committed operation left it."""
 
     def __init__(
-        self, database: Database, objects: Objects, lease: Lease, crew: Crew, token_budget: int, threads: int,
+        self, database: Database, objects: Objects, lease: ModelLease, crew: Crew, token_budget: int, threads: int,
     ) -> None:
         self.lease = lease
         self._database, self._objects, self._crew = database, objects, crew

@@ -97,7 +97,7 @@ class Loop:
         return [row["plan"] for row in rows]
 
     def _leased(self) -> Run:
-        self._database.run("driver.forget_predecessor", owner=OWNER_A)
+        self._database.run("runs.release_leases", owner=OWNER_A)
         lease = leases.acquire(self._database, OWNER_A, lease_s=600)
         assert lease is not None
         assert lease.run_id == self.rows.run_id

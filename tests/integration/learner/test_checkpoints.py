@@ -11,7 +11,7 @@ from hone.models.checkpoint import WEIGHTS
 from hone.store import objects
 from hone.store.database import Database
 from services.learner.trainer.checkpoints import Checkpoints
-from services.learner.trainer.lease import Lease
+from services.learner.trainer.lease import ModelLease
 from tests.integration.learner.rows import RunRows, add_run
 
 
@@ -29,7 +29,7 @@ def test_a_replay_of_a_version_whose_weights_are_gone_has_nothing_to_be_compared
 ) -> None:
     run = add_run(postgres_owner_url)
     saved = add_version_without_weights(postgres_owner_url, run)
-    lease = Lease(run.model_id, run.tenant_id, config={}, snapshot_seq=0, snapshot=None, epoch=0)
+    lease = ModelLease(run.model_id, run.tenant_id, config={}, snapshot_seq=0, snapshot=None, epoch=0)
     store = objects.connect(f"file://{tmp_path}/objects")
     Checkpoints(Database(postgres_url), store, lease).compare(cast(Any, Weights()), [saved])
     with psycopg.connect(postgres_owner_url) as connection:

@@ -21,7 +21,7 @@ def test_a_run_lost_while_it_is_failed_is_left_to_its_new_holder(
     class Spoiled(Run):
         def advance(self) -> bool:
             database = Database(postgres_url)
-            database.run("driver.forget_predecessor", owner=OWNER_A)
+            database.run("runs.release_leases", owner=OWNER_A)
             assert leases.acquire(database, OWNER_B, lease_s=60)
             database.close()
             raise ValueError("spoiled")

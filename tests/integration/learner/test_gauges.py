@@ -167,7 +167,7 @@ def test_a_run_that_no_driver_holds_says_for_how_long(
     assert told(database, run)["unheld_s"] == pytest.approx(HOUR, abs=60), "since it was made"
     held(database)
     assert told(database, run)["unheld_s"] == 0
-    database.run("driver.forget_predecessor", owner=OWNER_A)
+    database.run("runs.release_leases", owner=OWNER_A)
     assert 0 <= told(database, run)["unheld_s"] < 60, "since its last holder left"
 
 

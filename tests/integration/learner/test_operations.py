@@ -10,6 +10,7 @@ import pytest
 from hone.spec.operations import Export, OptimStep, Save
 from hone.spec.run import RunSpec
 from hone.store.database import Database
+from hone.store.leases import LeaseLost, fenced, renew
 from services.learner.driver import lease as leases
 from services.learner.driver.operations import DedupeConflict, append
 from tests.integration.learner.rows import OWNER_A, OWNER_B, RunRows, add_run
@@ -71,15 +72,15 @@ def test_a_run_has_one_holder_and_the_old_one_cannot_write(database: Database, p
     first = leases.acquire(database, OWNER_A, lease_s=60)
     assert first is not None
     assert leases.acquire(database, OWNER_B, lease_s=60) is None
-    database.run("driver.forget_predecessor", owner=OWNER_A)
+    database.run("runs.release_leases", owner=OWNER_A)
     second = leases.acquire(database, OWNER_B, lease_s=60)
     assert second is not None
     assert (second.run_id, second.epoch) == (first.run_id, first.epoch + 1)
-    with pytest.raises(leases.LeaseLost), leases.fenced(database, first):
+    with pytest.raises(LeaseLost), fenced(database, first):
         pytest.fail("the old holder got in")
-    with pytest.raises(leases.LeaseLost):
-        leases.renew(database, first, 60)
-    with leases.fenced(database, second) as transaction:
+    with pytest.raises(LeaseLost):
+        renew(database, first, 60)
+    with fenced(database, second) as transaction:
         transaction.run("driver.set_state", run_id=second.run_id, epoch=second.epoch, state="cancelled", reason="test")
 
 
@@ -100,7 +101,7 @@ def test_a_driver_that_plans_and_a_trainer_that_commits_never_wait_for_each_othe
     lease = leases.acquire(database, OWNER_A, lease_s=60)
     assert lease is not None
     with ThreadPoolExecutor() as pool, database.transaction() as trainer:
-        assert trainer.one("trainer.fence", model_id=run.model_id, epoch=0)
+        assert trainer.one("models.fence", id=run.model_id, epoch=0)
         planned = pool.submit(plan, Database(postgres_url), lease, run)
         while not waits(postgres_owner_url):
             time.sleep(0.01)
@@ -117,9 +118,9 @@ def waits(owner_url: str) -> bool:
     return found is not None
 
 
-def plan(database: Database, lease: leases.Lease, run: RunRows) -> int:
+def plan(database: Database, lease: leases.RunLease, run: RunRows) -> int:
     """Append an operation under the driver's fence, as a plan does; return its place."""
-    with leases.fenced(database, lease) as transaction:
+    with fenced(database, lease) as transaction:
         return int(append(transaction, run.tenant_id, run.model_id, [("d", save(run, 0))])[0]["seq"])
 
 

@@ -16,12 +16,12 @@ from hone.queues.hints import Hints
 from hone.spec.settings import Settings
 from hone.store import objects
 from hone.store.database import Database
+from hone.store.leases import LeaseLost
 from services.learner.driver import lease as leases
-from services.learner.driver.lease import LeaseLost
 from services.learner.driver.peers import Peers, Task
 from services.learner.driver.run import Run
 from services.learner.trainer.checkpoints import Checkpoints
-from services.learner.trainer.lease import Lease
+from services.learner.trainer.lease import ModelLease
 from tests.integration.learner.rows import OWNER_A, RunRows, add_run
 
 PROMPTS = 2
@@ -141,7 +141,7 @@ class Untrained:
 
 def test_what_nothing_trains_has_no_snapshot(postgres_url: str, postgres_owner_url: str, tmp_path: Path) -> None:
     rows = add_run(postgres_owner_url)
-    lease = Lease(rows.model_id, rows.tenant_id, {"frozen": True, "snapshot_every": 1}, 0, None, epoch=0)
+    lease = ModelLease(rows.model_id, rows.tenant_id, {"frozen": True, "snapshot_every": 1}, 0, None, epoch=0)
     store = objects.connect(f"file://{tmp_path}/objects")
     checkpoints = Checkpoints(Database(postgres_url), store, lease)
     assert checkpoints.retire(cast(Any, Untrained()), 0) == []

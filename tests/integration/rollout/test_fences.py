@@ -13,7 +13,7 @@ from hone.spec.settings import Settings
 from hone.store import objects
 from hone.store.database import AsyncDatabase
 from hone.trajectory.records import Call, Turn, VersionSpan
-from services.rollout.claims import Claims, LeaseLost
+from services.rollout.claims import ClaimLost, Claims
 from services.rollout.journaling import Journal
 from tests.integration.rollout.conftest import Open
 from tests.integration.rollout.peers import Peers
@@ -149,10 +149,10 @@ async def test_a_restarted_worker_takes_what_its_predecessor_held(run: Run, sett
     run.request(1)
     assert len(await Claims(database, settings).take(settings.claim_groups)) == 1
     stranger = Claims(database, settings.model_copy(update={"process_name": "rollout-1"}))
-    await stranger.forget_predecessor()
+    await stranger.release_predecessor()
     assert await stranger.take(settings.claim_groups) == []
     successor = Claims(database, settings)
-    await successor.forget_predecessor()
+    await successor.release_predecessor()
     assert [claim.attempt for claim in await successor.take(settings.claim_groups)] == [2]
 
 
@@ -198,7 +198,7 @@ async def test_the_journal_takes_a_call_once_and_from_its_claimant_only(run: Run
     expire_claims(run)
     [later] = await claims.take(settings.claim_groups)
     assert later.journaled == {(0, 0): turn}
-    with pytest.raises(LeaseLost):
+    with pytest.raises(ClaimLost):
         await journal.keep(claim, {1: turn})
     assert one(run.url, "SELECT count(*) AS n FROM journal WHERE group_id = %(id)s", id=claim.id)["n"] == 1
 

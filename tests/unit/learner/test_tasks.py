@@ -15,7 +15,7 @@ from hone.spec.run import TaskSource
 from hone.store import manifests, objects
 from hone.store.database import Database
 from hone.store.objects import Objects
-from services.learner.driver.lease import Lease
+from services.learner.driver.lease import RunLease
 from services.learner.driver.peers import Peers, Task
 from services.learner.driver.tasks import NoTasks, Tasks, UnknownDataset
 
@@ -68,7 +68,7 @@ class Scene:
 
     def tasks(self, **spec: Any) -> Tasks:
         raw = {"name": "x", "model": {"base": "b"}, "steps": 1, "task": {"dataset": "rows"}, "seed": 3, **spec}
-        lease = Lease("run_1", "ten_1", "mdl_1", 1, resolve(raw))
+        lease = RunLease("run_1", "ten_1", "mdl_1", 1, resolve(raw))
         return Tasks(cast(Database, self.shelf), self._store, cast(Peers, self.simulation), lease)
 
 

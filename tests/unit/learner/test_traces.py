@@ -9,7 +9,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from hone.store.database import Database
 from hone.telemetry import logs, tracing
-from services.learner.driver.lease import Lease
+from services.learner.driver.lease import RunLease
 from services.learner.driver.traces import StepTraces, traced
 
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -31,7 +31,7 @@ class Rows:
 
 
 def traces(every: int, traceparent: str | None = PARENT) -> StepTraces:
-    lease = Lease("run_1", "ten_1", "mdl_1", 1, cast(Any, None), traceparent)
+    lease = RunLease("run_1", "ten_1", "mdl_1", 1, cast(Any, None), traceparent)
     return StepTraces(cast(Database, Rows()), lease, every)
 
 

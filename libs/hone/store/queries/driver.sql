@@ -1,25 +1,3 @@
--- name: forget_predecessor
-UPDATE runs SET lease_expires = now() WHERE lease_owner = %(owner)s AND state IN ('queued', 'running', 'paused')
-
--- name: lease_run
-UPDATE runs SET lease_owner = %(owner)s, lease_epoch = lease_epoch + 1,
-    lease_expires = now() + make_interval(secs => %(lease_s)s),
-    state = CASE state WHEN 'queued' THEN 'running' ELSE state END,
-    started_at = coalesce(started_at, now())
-WHERE id = (
-    SELECT id FROM runs
-    WHERE state IN ('queued', 'running', 'paused') AND (lease_expires IS NULL OR lease_expires <= now())
-    ORDER BY created_at, id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED)
-RETURNING id, tenant_id, spec, policy_model_id, roles, lease_epoch, traceparent
-
--- name: renew_lease
-UPDATE runs SET lease_expires = now() + make_interval(secs => %(lease_s)s)
-WHERE id = %(run_id)s AND lease_epoch = %(epoch)s AND state IN ('running', 'paused')
-
--- name: fence
-SELECT id FROM runs
-WHERE id = %(run_id)s AND lease_epoch = %(epoch)s AND state IN ('running', 'paused') FOR NO KEY UPDATE
-
 -- name: overview
 SELECT r.desired, r.state, r.stage, r.waiting_for, r.deadline <= now() AS past_deadline, last.committed, last.planned,
     (SELECT id FROM versions v
@@ -294,10 +272,3 @@ SELECT pg_notify(%(channel)s, %(payload)s)
 
 -- name: model_of
 SELECT id FROM models WHERE id = %(model_id)s AND tenant_id = %(tenant_id)s
-
--- name: forget_silent
-WITH engine AS (
-    DELETE FROM engines WHERE heartbeat_at < now() - make_interval(secs => %(silent_s)s) RETURNING id),
-worker AS (
-    DELETE FROM workers WHERE heartbeat_at < now() - make_interval(secs => %(silent_s)s) RETURNING id, kind)
-SELECT 'engine' AS kind, id FROM engine UNION ALL SELECT kind, id FROM worker ORDER BY kind, id

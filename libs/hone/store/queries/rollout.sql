@@ -1,4 +1,4 @@
--- name: forget_predecessor
+-- name: release_claims_of
 UPDATE groups SET claim_expires = now() WHERE claim_owner = %(owner)s AND state = 'requested' AND claim_expires > now()
 
 -- name: claim

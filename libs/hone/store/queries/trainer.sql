@@ -1,27 +1,3 @@
--- name: forget_predecessor
-UPDATE models SET lease_expires = now() WHERE lease_owner = %(owner)s
-
--- name: lease_model
-UPDATE models SET lease_owner = %(owner)s, lease_epoch = lease_epoch + 1,
-    lease_expires = now() + make_interval(secs => %(lease_s)s)
-WHERE id = (
-    SELECT m.id FROM models m
-    WHERE (m.lease_expires IS NULL OR m.lease_expires <= now())
-        AND EXISTS (SELECT FROM operations o WHERE o.model_id = m.id AND o.state = 'queued')
-    ORDER BY (SELECT min(o.created_at) FROM operations o WHERE o.model_id = m.id AND o.state = 'queued')
-    LIMIT 1 FOR NO KEY UPDATE OF m SKIP LOCKED)
-RETURNING id, tenant_id, config, snapshot_seq, snapshot, lease_epoch
-
--- name: renew_lease
-UPDATE models SET lease_expires = now() + make_interval(secs => %(lease_s)s)
-WHERE id = %(model_id)s AND lease_epoch = %(epoch)s
-
--- name: release_lease
-UPDATE models SET lease_expires = now() WHERE id = %(model_id)s AND lease_epoch = %(epoch)s
-
--- name: fence
-SELECT id FROM models WHERE id = %(model_id)s AND lease_epoch = %(epoch)s FOR NO KEY UPDATE
-
 -- name: base_files
 SELECT coalesce(a.manifest, v.manifest) AS manifest FROM models m
 LEFT JOIN artifacts a ON a.id = m.base_artifact_id

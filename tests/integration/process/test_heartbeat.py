@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
+from hone.process.heartbeat import FORGET_S, forget_silent
 from hone.store.database import Database
-from services.learner.driver.silent import FORGET_S, forget_silent
 
 HEARD = "now() - make_interval(secs => %s)"
 

@@ -1,0 +1,36 @@
+"""The start of a process: its name, logs, traces, metrics and memory."""
+
+import os
+import socket
+from typing import Protocol
+
+from hone import garbage
+from hone.telemetry import logs, metrics, tracing
+
+
+class Chosen(Protocol):
+    """The settings that are read here."""
+
+    @property
+    def otlp_endpoint(self) -> str: ...
+    @property
+    def metrics_address(self) -> str: ...
+    @property
+    def process_name(self) -> str: ...
+
+
+def begin(service: str, chosen: Chosen) -> None:
+    """Set up logs, traces, metrics and memory of a process of this service, after its modules are loaded.
+
+    Raises OSError if the address for metrics is taken.
+    """
+    logs.configure()
+    tracing.configure(chosen.otlp_endpoint, service, chosen.process_name or service)
+    if chosen.metrics_address:
+        metrics.serve(chosen.metrics_address)
+    garbage.spare()
+
+
+def name(chosen: Chosen) -> str:
+    """Return the name that the supervisor gave this process, else host:pid."""
+    return chosen.process_name or f"{socket.gethostname()}:{os.getpid()}"
