@@ -2,6 +2,7 @@
 
 from itertools import islice
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
@@ -11,6 +12,7 @@ from hone.cli.failures import Commands
 from hone.cli.output import Json, one, rows
 from hone.cli.runs import Limit
 from hone.client import every
+from hone.models import toy
 
 models = typer.Typer(cls=Commands, no_args_is_help=True, help="Base models.")
 data = typer.Typer(cls=Commands, no_args_is_help=True, help="Datasets.")
@@ -29,6 +31,19 @@ def add_model(
     """Register a base model."""
     with connection.client() as client:
         one((client.upload_model if upload else client.register_model)(name, directory), json)
+
+
+@models.command("make-toy")
+def make_toy(
+    name: Name,
+    seed: Annotated[int, typer.Option(min=0, help="Same seed, same weights.")] = 0,
+    text: Annotated[bool, typer.Option("--text", help="Read every printable ASCII character, not digits alone.")] = False,
+    json: Json = False,
+) -> None:
+    """Make a small model with random weights and register it: a first base, for trying things out."""
+    sizes = {"symbols": toy.TEXT, "vocab_size": len(toy.TEXT)} if text else {}
+    with TemporaryDirectory() as directory, connection.client() as client:
+        one(client.upload_model(name, toy.write(directory, seed, **sizes)), json)
 
 
 @models.command("list")

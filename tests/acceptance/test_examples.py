@@ -1,0 +1,55 @@
+"""The examples that users start from: each trains through all services, as examples/README.md says, with fewer steps."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from hone.models import toy
+from tests.acceptance.scene import Scene, open_scene, wait_for
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+STEPS = {"own-dataset": 60, "lora": 6, "several-turns": 54, "curriculum": 33, "distillation": 6}
+"""Enough for every stage of each to begin."""
+
+
+@pytest.fixture(scope="module")
+def scene(shared_directory: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+    opened = open_scene(shared_directory / "examples", {}, {})
+    opened.client.upload_model("toy", toy.write(tmp_path_factory.mktemp("toy")))
+    for name in ("digits", "turns"):
+        opened.client.upload_dataset(name, EXAMPLES / f"{name}.jsonl")
+    yield opened
+    opened.stack.stop()
+
+
+def spec(name: str) -> dict[str, Any]:
+    return {**yaml.safe_load((EXAMPLES / f"{name}.yaml").read_text()), "steps": STEPS[name]}
+
+
+def test_every_example_trains(scene: Scene, tmp_path: Path) -> None:
+    assert set(STEPS) == {path.stem for path in EXAMPLES.glob("*.yaml")}
+    first = scene.client.create_run(spec("own-dataset"))
+    turns = scene.client.create_run(spec("several-turns"))
+    scene.finished(first.id)
+    assert scene.client.metrics(first.id).series["eval/sampled"][-1][1] > 0.2, "the warm-up and rewards taught it"
+    scene.client.upload_model("sorter", exported(scene, first.id, tmp_path))
+    others = [scene.client.create_run(spec(name)) for name in ("lora", "curriculum", "distillation")]
+    for run in (turns, *others):
+        scene.finished(run.id)
+        assert len(set(scene.weights(run.id))) > 1, "its weights moved"
+    stages = [event.message for event in scene.client.events(turns.id).data if event.kind == "stage"]
+    assert stages == ["stage gigpo begins: steps 51 to 54"]
+
+
+def exported(scene: Scene, run_id: str, directory: Path) -> Path:
+    """Export a run's final weights and download them, as `hone export` does."""
+    export = scene.client.create_export(run_id)
+    done = wait_for("the export", lambda: next(
+        (one for one in [scene.client.export(export.id)] if one.state != "queued"), None), 120)
+    assert done.state == "done", done.reason
+    for name in done.files:
+        (directory / name).write_bytes(scene.client.export_file(export.id, name))
+    return directory
