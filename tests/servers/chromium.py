@@ -137,6 +137,10 @@ class Browser:
         found = self._command("Page.captureScreenshot", captureBeyondViewport=True, clip=clip)
         path.write_bytes(base64.b64decode(found["data"]))
 
+    def screen(self, path: Path) -> None:
+        """Write the part of the page that the screen shows as a PNG."""
+        path.write_bytes(base64.b64decode(self._command("Page.captureScreenshot")["data"]))
+
     def _command(self, name: str, **params: Any) -> dict[str, Any]:
         return self._driver.execute_cdp_cmd(name, params)  # type: ignore[no-any-return]
 

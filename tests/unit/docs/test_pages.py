@@ -1,0 +1,57 @@
+"""The documentation: its links lead somewhere, its rendered pages are fresh, and the README stays short."""
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from checks import spec_page
+from hone.spec.resolution import resolve
+
+ROOT = Path(__file__).resolve().parents[3]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "examples").glob("*.md"))]
+LINK = re.compile(r"(?:\]\(|src=\")([^)\s\"]+)")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_every_link_leads_to_a_file_and_a_heading(page: Path) -> None:
+    for link in LINK.findall(page.read_text()):
+        path, _, anchor = link.partition("#")
+        if "://" in link:
+            continue
+        target = (page.parent / path).resolve() if path else page
+        assert target.exists(), f"{link}: no such file"
+        assert not anchor or anchor in anchors(target), f"{link}: no such heading"
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the anchors that GitHub gives a page's headings."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    plain = (re.sub(r"[^\w\- ]", "", re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", one).lower()) for one in headings)
+    return {one.replace(" ", "-") for one in plain}
+
+
+def test_every_page_is_in_the_index() -> None:
+    index = (ROOT / "docs" / "README.md").read_text()
+    missing = [page.name for page in (ROOT / "docs").glob("*.md") if f"({page.name})" not in index]
+    assert missing == ["README.md"]
+
+
+def test_the_readme_has_at_most_six_kilobytes() -> None:
+    assert len((ROOT / "README.md").read_bytes()) <= 6 * 1024
+
+
+def test_the_page_of_spec_fields_is_fresh() -> None:
+    assert spec_page.PAGE.read_text() == spec_page.page(), "run python -m checks.spec_page --write"
+
+
+@pytest.mark.parametrize("file", sorted((ROOT / "examples").glob("*.yaml")), ids=lambda file: file.stem)
+def test_an_example_is_valid(file: Path) -> None:
+    resolve(yaml.safe_load(file.read_text()))
+
+
+def test_the_readme_shows_the_first_example_as_it_is() -> None:
+    readme = (ROOT / "README.md").read_text()
+    [shown] = re.findall(r"```yaml\n(name: own-dataset.+?)```", readme, re.DOTALL)
+    assert yaml.safe_load(shown) == yaml.safe_load((ROOT / "examples" / "own-dataset.yaml").read_text())
