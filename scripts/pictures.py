@@ -1,4 +1,4 @@
-"""Makes the README's pictures: `python -m scripts.pictures` runs the demo and photographs the console's page of its run."""
+"""Makes the README's pictures, `python -m scripts.pictures`: runs the demo and photographs its run in the console."""
 
 import shutil
 import tempfile

@@ -1,4 +1,4 @@
-"""The examples that users start from: each trains through all services, as examples/README.md says, with fewer steps."""
+"""The examples that users start from: each trains through all services, with fewer steps than in its file."""
 
 from collections.abc import Iterator
 from pathlib import Path

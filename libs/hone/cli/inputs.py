@@ -37,7 +37,7 @@ def add_model(
 def make_toy(
     name: Name,
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same weights.")] = 0,
-    text: Annotated[bool, typer.Option("--text", help="Read every printable ASCII character, not digits alone.")] = False,
+    text: Annotated[bool, typer.Option("--text", help="Read all of printable ASCII, not digits alone.")] = False,
     json: Json = False,
 ) -> None:
     """Make a small model with random weights and register it: a first base, for trying things out."""
