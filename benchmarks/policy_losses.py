@@ -29,7 +29,7 @@ from benchmarks.results import RESULTS, store
 from hone.algorithms.aggregations import AGGREGATIONS, AggregationInputs
 from hone.algorithms.losses import LOSSES
 from hone.algorithms.losses.inputs import LossInputs
-from services.learner.trainer import heap
+from services.learner.trainer import malloc
 
 ROWS, MEAN, LONGEST = 512, 128, 512
 FILLINGS = {
@@ -109,7 +109,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=RESULTS / "policy_losses.json")
     told = parser.parse_args()
     torch.set_num_threads(1)
-    heap.keep()
+    malloc.keep_freed_memory()
     began = provenance()
     variable = np.minimum(1 + np.random.default_rng(0).exponential(MEAN, ROWS).astype(np.int64), LONGEST)
     settings = {"equal": np.full(ROWS, MEAN), "variable": variable}

@@ -38,12 +38,12 @@ from hone.trajectory.microbatches import MicroBatch, cut
 from hone.trajectory.packing import pack
 from hone.trajectory.plan import GroupPlan, StepPlan
 from hone.trajectory.records import Call, Trajectory, VersionSpan
-from services.learner.trainer import heap
+from services.learner.trainer import malloc
 from services.learner.trainer.forward import Forward
-from services.learner.trainer.loss import Seen, share
-from services.learner.trainer.prior import Prior
-from services.learner.trainer.signals import Signals, estimate
-from services.learner.trainer.tally import Tally
+from services.learner.trainer.loss import ForwardOutputs, share
+from services.learner.trainer.metric_sums import MetricSums
+from services.learner.trainer.reference_pass import ReferencePass
+from services.learner.trainer.step_weights import StepWeights, estimate
 
 PRESETS = ("grpo", "dapo", "maspo", "dynamo", "gigpo", "gspo", "sapo", "gdpo", "rdpo")
 PARTS = ("forwards", "signals", "loss", "model")
@@ -115,17 +115,17 @@ def step(policy: Policy, plan: StepPlan, trajectories: Sequence[Trajectory]) -> 
     """Add a step's gradient to the policy's and return the processor seconds of each part."""
     laps, batch = Laps(), pack(plan, trajectories)
     with laps("forwards"):
-        known = Prior(Forward(_BUDGET, 1, ALONE), policy, _reference(policy)).known(plan, batch, trajectories)
+        known = ReferencePass(Forward(_BUDGET, 1, ALONE), policy, _reference(policy)).known(plan, batch, trajectories)
     with laps("signals"):
-        signals = estimate(batch, plan, known, {})
-    tally = Tally()
+        weights = estimate(batch, plan, known, {})
+    sums = MetricSums()
     for micro in cut(batch, np.ones(len(batch.rows), np.bool_), _BUDGET):
-        _trained(policy, micro, plan, signals, tally, laps)
+        _trained(policy, micro, plan, weights, sums, laps)
     return laps.seconds
 
 
 def _trained(
-    policy: Policy, micro: MicroBatch, plan: StepPlan, signals: Signals, tally: Tally, laps: Laps,
+    policy: Policy, micro: MicroBatch, plan: StepPlan, weights: StepWeights, sums: MetricSums, laps: Laps,
 ) -> None:
     """Add a micro-batch's gradient; the loss has its own graph, from log-probabilities to its share."""
     with laps("model"):
@@ -134,7 +134,7 @@ def _trained(
         ref = _reference(policy)(micro, plan.temperature) if "logp_ref" in needs(plan.slots, "regularizers") else None
     with laps("loss"):
         leaf = logp.detach().requires_grad_()
-        part = share(micro, Seen(leaf, entropy, ref), signals, plan, {}, tally)
+        part = share(micro, ForwardOutputs(leaf, entropy, ref), weights, plan, {}, sums)
         gradient, = torch.autograd.grad(part, leaf)
     with laps("model"):
         logp.backward(gradient)
@@ -162,7 +162,7 @@ def measured(policy: Policy, workload: Workload, repetitions: int) -> dict[str, 
 
 
 def told(steps: Sequence[dict[str, float]]) -> dict[str, float]:
-    """Return the median of each part over steps, and what signals and loss are as a share of the model's."""
+    """Return the median of each part over steps, and what weights and loss are as a share of the model's."""
     medians = {f"{part}_s": statistics.median(step[part] for step in steps) for part in steps[0]}
     return {**medians, "share": (medians["signals_s"] + medians["loss_s"]) / medians["model_s"]}
 
@@ -175,7 +175,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=RESULTS / "step_parts.json")
     chosen = parser.parse_args()
     torch.set_num_threads(1)
-    heap.keep()
+    malloc.keep_freed_memory()
     began, checkpoint = provenance(), Checkpoint.from_files(toy.files())
     policy, workload = Policy(checkpoint.architecture, checkpoint.tensors), Workload.drawn(chosen.groups)
     tokens = sum(len(one.calls[0].completion_ids) for one in workload.trajectories)

@@ -32,7 +32,7 @@ from hone.models.checkpoint import Checkpoint
 from hone.models.policy import Policy
 from hone.trajectory.microbatches import MicroBatch, cut
 from hone.trajectory.packing import sequences
-from services.learner.trainer import heap
+from services.learner.trainer import malloc
 
 VOCABULARY, HIDDEN, SEQUENCE = 151936, 256, 512
 _SIZES: dict[str, Any] = {"hidden": HIDDEN, "layers": 1, "heads": 4, "head_dim": 64, "ffn": 512, "tied": False}
@@ -105,7 +105,7 @@ def measured(form: Form, tokens: int, repetitions: int) -> tuple[dict[str, Any],
     trained(made(form, len(toy.SYMBOLS)), asked(SEQUENCE, len(toy.SYMBOLS)))
     policy, micro, seconds = made(form, VOCABULARY), asked(tokens, VOCABULARY), []
     if form.keeps:
-        heap.keep()
+        malloc.keep_freed_memory()
     before = processes.restart_peak_mib()
     for _ in range(repetitions):
         found: dict[str, Tensor] = {}

@@ -7,7 +7,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")
 
 from hone.spec import settings
-from services.learner.trainer import heap, launch
+from services.learner.trainer import launch, malloc
 
 
 def main() -> None:
@@ -15,7 +15,7 @@ def main() -> None:
     configuration = settings.load()
     if launch.must_divide(configuration, os.environ):
         launch.divide(configuration)
-    heap.keep()
+    malloc.keep_freed_memory()
     from services.learner.trainer import roles  # loads torch, which torchrun's own process does by itself
 
     roles.play(configuration)

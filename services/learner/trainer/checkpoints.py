@@ -19,8 +19,8 @@ from hone.store import manifests
 from hone.store.database import Database, Row, Transaction
 from hone.store.leases import fenced
 from hone.store.objects import Objects
-from services.learner.trainer.crew import Crew, Led
 from services.learner.trainer.lease import ModelLease
+from services.learner.trainer.rank_group import LearnerProxy, RankGroup
 from services.learner.trainer.snapshot import Start
 
 log = logging.getLogger(__name__)
@@ -45,10 +45,10 @@ class Checkpoints:
         """Name of the file in a version that is its own."""
         return WEIGHTS if self._lora is None else adapter.WEIGHTS
 
-    def restore(self, crew: Crew, token_budget: int, threads: int) -> Led:
+    def restore(self, group: RankGroup, token_budget: int, threads: int) -> LearnerProxy:
         """Return a learner that stands at the last snapshot, or at the base weights when there is none."""
         config = self._lease.config
-        return crew.learner(self._start(), config["optimizer"], token_budget, threads, config.get("critic"))
+        return group.learner(self._start(), config["optimizer"], token_budget, threads, config.get("critic"))
 
     def _start(self) -> Start:
         if self._snapshot is None:
@@ -83,13 +83,13 @@ class Checkpoints:
                                   keep=config["keep_versions"], checkpoint_every=config["checkpoint_every"])
         return [row["manifest"]["files"][self.weights_file]["key"] for row in retired]
 
-    def after_commit(self, learner: Led, seq: int, number: int, retired: Sequence[str]) -> None:
+    def after_commit(self, learner: LearnerProxy, seq: int, number: int, retired: Sequence[str]) -> None:
         """Take a snapshot when one is due, then let go of the objects of what was retired."""
         if not self._lease.config.get("frozen") and number % self._lease.config["snapshot_every"] == 0:
             self._take_snapshot(learner, seq)
         self._objects.delete(retired)
 
-    def compare(self, learner: Led, unit: list[Row]) -> None:
+    def compare(self, learner: LearnerProxy, unit: list[Row]) -> None:
         """Hold a replay against the stored version, if its weights are kept: replace the version when they differ."""
         data = learner.weights()
         with fenced(self._database, self._lease) as transaction:
@@ -100,7 +100,7 @@ class Checkpoints:
         if stored["manifest"]["weights_sha256"] != hashlib.sha256(data).hexdigest():
             self._settle_difference(stored, learner, data, unit[-1]["seq"])
 
-    def _settle_difference(self, stored: Row, learner: Led, data: bytes, seq: int) -> None:
+    def _settle_difference(self, stored: Row, learner: LearnerProxy, data: bytes, seq: int) -> None:
         entry = stored["manifest"]["files"][self.weights_file]
         difference = largest_difference(manifests.get_file(self._objects, entry), data)
         log.warning("replay of version %s by %d ranks differs by %.3g from what %s made", stored["id"],
@@ -108,7 +108,7 @@ class Checkpoints:
         if difference > REPLAY_TOLERANCE:
             self._replace_version(stored, learner, data, seq)
 
-    def _replace_version(self, stored: Row, learner: Led, data: bytes, seq: int) -> None:
+    def _replace_version(self, stored: Row, learner: LearnerProxy, data: bytes, seq: int) -> None:
         version_id = ids.new("ver")
         entry = manifests.put_file(
             self._objects, f"models/{self._lease.model_id}/versions/{version_id}/{self.weights_file}", data)
@@ -122,7 +122,7 @@ class Checkpoints:
             transaction.run("trainer.repoint_step", version_id=version_id, old_version_id=stored["id"])
             transaction.run("driver.notify", channel="versions", payload=self._lease.model_id)
 
-    def _take_snapshot(self, learner: Led, seq: int) -> None:
+    def _take_snapshot(self, learner: LearnerProxy, seq: int) -> None:
         prefix = f"models/{self._lease.model_id}/snapshots/{seq}-{ids.new('snap')}"
         files = {}
         for name, data in sorted(learner.snapshot().items()):

@@ -3,7 +3,7 @@
     critic = TrainedCritic.of(snapshot, settings, forward)    None where there is none; settings: a CriticSpec as JSON
     values = critic.values(batch)                             before the first update, for GAE
     aims = Aims.of(plan, batch, known)                        for all updates of the step
-    critic.learn(batch, mine, aims, scale, tally)             adds to its gradient
+    critic.learn(batch, mine, aims, scale, sums)             adds to its gradient
     norm = critic.clip(); critic.step()                       applies and clears it
 """
 
@@ -24,10 +24,10 @@ from hone.trajectory.microbatches import MicroBatch
 from hone.trajectory.packing import Batch, Flags, Floats
 from hone.trajectory.plan import StepPlan
 from services.learner.trainer.forward import Forward
+from services.learner.trainer.metric_sums import MetricSums
 from services.learner.trainer.optimizer import Optimizer
-from services.learner.trainer.signals import Known, advantage_inputs
 from services.learner.trainer.snapshot import Snapshot, Trained
-from services.learner.trainer.tally import Tally
+from services.learner.trainer.step_weights import Known, advantage_inputs
 
 
 @dataclass(frozen=True)
@@ -77,8 +77,8 @@ class TrainedCritic:
         """Return the present value before each of a batch's trained tokens, [M], in units of reward."""
         return self._forward.told(batch, lambda micro: {"values": self._module(micro)})["values"]
 
-    def learn(self, batch: Batch, mine: Flags, aims: Aims, scale: Tensor, tally: Tally) -> None:
-        """Add the gradient of sum_t scale_t loss_t over the trajectories that `mine` [B] marks, and tally its figures.
+    def learn(self, batch: Batch, mine: Flags, aims: Aims, scale: Tensor, sums: MetricSums) -> None:
+        """Add the gradient of sum_t scale_t loss_t over the trajectories that `mine` [B] marks, and sum up its figures.
 
         scale: float32 [M], weight of each of the step's tokens. Gradients are added in the order of the micro-batches,
         so that the number of threads changes no bit. Those that the policy skips count: a value may be wrong where no
@@ -86,17 +86,17 @@ class TrainedCritic:
         """
         for together in self._forward.rounds(batch, mine):
             values = self._forward.each(self._module, together)
-            parts = [self._share(*each, aims, scale, tally) for each in zip(together, values, strict=True)]
+            parts = [self._share(*each, aims, scale, sums) for each in zip(together, values, strict=True)]
             self._forward.backward(parts, self._module.trained)
 
-    def _share(self, micro: MicroBatch, values: Tensor, aims: Aims, scale: Tensor, tally: Tally) -> Tensor:
+    def _share(self, micro: MicroBatch, values: Tensor, aims: Aims, scale: Tensor, sums: MetricSums) -> Tensor:
         """Return a micro-batch's share of the loss; one that trains nothing has 0, which reaches every parameter."""
         if not len(values):
             return values.sum()
         wanted, before = (_of(values, each[micro.token]) for each in (aims.returns, aims.values))
         loss = critic_loss(values, wanted, before, self._spec.clip)
         held = loss.detach() > 0.5 * (values.detach() - wanted).square()
-        tally.add({"critic/loss": float(loss.detach().mean()), "critic/clip_fraction": float(held.float().mean())},
+        sums.add({"critic/loss": float(loss.detach().mean()), "critic/clip_fraction": float(held.float().mean())},
                   len(loss))
         return (_of(values, scale.numpy()[micro.token]) * loss).sum()
 

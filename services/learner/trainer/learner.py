@@ -36,12 +36,12 @@ from hone.trajectory.plan import StepPlan
 from hone.trajectory.records import Trajectory
 from services.learner.trainer.critic import Aims, TrainedCritic
 from services.learner.trainer.forward import Forward
-from services.learner.trainer.loss import Seen, gap, share
+from services.learner.trainer.loss import ForwardOutputs, gap, share
+from services.learner.trainer.metric_sums import MetricSums
 from services.learner.trainer.optimizer import Optimizer
-from services.learner.trainer.prior import Prior, needed
-from services.learner.trainer.signals import Known, Signals, estimate
+from services.learner.trainer.reference_pass import ReferencePass, needed
 from services.learner.trainer.snapshot import Snapshot, Start
-from services.learner.trainer.tally import Tally
+from services.learner.trainer.step_weights import Known, StepWeights, estimate
 
 
 class RejectedPlan(ValueError):
@@ -54,7 +54,7 @@ class _Step:
 
     plan: StepPlan
     batch: Batch
-    signals: Signals | None  # None: nothing of it counts
+    weights: StepWeights | None  # None: nothing of it counts
     metrics: Metrics
     aims: Aims | None = None  # of the critic, where its values were read
 
@@ -121,7 +121,7 @@ class Learner:
         step = self._step
         if step is None or step.plan.n != plan.n:
             raise RejectedPlan(f"update {update} of step {plan.n}: found no update of the step before it")
-        figures = {} if step.signals is None else self._run(step, step.signals, version_id, update)
+        figures = {} if step.weights is None else self._run(step, step.weights, version_id, update)
         self._step = None if update + 1 == plan.updates else step
         return {**step.metrics, **figures} if update == 0 else figures
 
@@ -198,10 +198,10 @@ class Learner:
                    "trained_tokens": 0.0}
         if not batch.rows:
             return _Step(plan, batch, None, metrics)
-        known, signals = self._estimated(plan, batch, trajectories)
+        known, weights = self._estimated(plan, batch, trajectories)
         aims = None if known.values is None else Aims.of(plan, batch, known)
         told = {} if aims is None else aims.figures()
-        return _Step(plan, batch, signals, {**metrics, **_counts(batch, signals), **told}, aims)
+        return _Step(plan, batch, weights, {**metrics, **_counts(batch, weights), **told}, aims)
 
     def _begin_stage(self) -> None:
         """Go on with the weights alone, as a run that starts from them."""
@@ -212,8 +212,8 @@ class Learner:
 
     def _estimated(
         self, plan: StepPlan, batch: Batch, trajectories: Sequence[Trajectory],
-    ) -> tuple[Known, Signals]:
-        prior = Prior(self._forward, self._policy, self._logp_ref)
+    ) -> tuple[Known, StepWeights]:
+        prior = ReferencePass(self._forward, self._policy, self._logp_ref)
         try:
             known = prior.known(plan, batch, trajectories)
             if self._critic is not None and "values" in needed(plan):
@@ -229,48 +229,48 @@ class Learner:
             logp: Tensor = (self._reference or self._policy)(micro, temperature, adapted=False)[0]
         return logp
 
-    def _run(self, step: _Step, signals: Signals, version_id: str | None, update: int) -> Metrics:
+    def _run(self, step: _Step, weights: StepWeights, version_id: str | None, update: int) -> Metrics:
         """Forward and backward through an update's kept trajectories, some micro-batches side by side.
 
         Their shares of the loss are taken and their gradients added in order, so that the number of threads changes
         no bit.
         """
-        plan, batch, tally = step.plan, step.batch, Tally()
-        mine = signals.part == update % plan.minibatches
+        plan, batch, sums = step.plan, step.batch, MetricSums()
+        mine = weights.part == update % plan.minibatches
         comparable = np.array([one == (version_id or one) != "" for one in batch.version], np.bool_)
-        for together in self._forward.rounds(batch, signals.kept & mine):
+        for together in self._forward.rounds(batch, weights.kept & mine):
             parts = []
-            looks = self._forward.each(partial(self._look, plan, signals), together)
+            looks = self._forward.each(partial(self._look, plan, weights), together)
             for micro, seen in zip(together, looks, strict=True):
-                parts.append(share(micro, seen, signals, plan, self._states, tally))
+                parts.append(share(micro, seen, weights, plan, self._states, sums))
                 if len(micro.targets):
-                    _tell(tally, micro, seen)
+                    _tell(sums, micro, seen)
                     if plan.sampled and update == 0:
-                        tally.add(*gap(micro, seen.logp, comparable))
+                        sums.add(*gap(micro, seen.logp, comparable))
             self._forward.backward(parts, self._policy.trained)
-            tally.loss = sum((float(part.detach()) for part in parts), tally.loss)
+            sums.loss = sum((float(part.detach()) for part in parts), sums.loss)
         if self._critic is not None and step.aims is not None:
-            self._critic.learn(batch, mine, step.aims, signals.scale, tally)
-        figures = Tally.joined(self._ranks.exchanged(tally.as_bytes())).figures()
+            self._critic.learn(batch, mine, step.aims, weights.scale, sums)
+        figures = MetricSums.joined(self._ranks.exchanged(sums.as_bytes())).figures()
         return {**figures, "trained_tokens": float(batch.tokens[mine].sum())}
 
-    def _look(self, plan: StepPlan, signals: Signals, micro: MicroBatch) -> Seen:
+    def _look(self, plan: StepPlan, weights: StepWeights, micro: MicroBatch) -> ForwardOutputs:
         wanted = needs(plan.slots, "regularizers")
-        ids = signals.teaching.top_ids[micro.token] if signals.teaching and "support" in needed(plan) else None
+        ids = weights.teaching.top_ids[micro.token] if weights.teaching and "support" in needed(plan) else None
         logp, entropy, *likeliest = self._policy(
             micro, plan.temperature, entropy_gradient="entropy" in wanted, support=ids)
         ref = self._logp_ref(micro, plan.temperature) if "logp_ref" in wanted else None
-        return Seen(logp, entropy, ref, (likeliest[0], likeliest[1]) if likeliest else None)
+        return ForwardOutputs(logp, entropy, ref, (likeliest[0], likeliest[1]) if likeliest else None)
 
 
-def _tell(tally: Tally, micro: MicroBatch, seen: Seen) -> None:
-    tally.forward_tokens += len(micro.ids)
-    tally.add({"entropy": float(seen.entropy.detach().mean())}, len(seen.logp))
+def _tell(sums: MetricSums, micro: MicroBatch, seen: ForwardOutputs) -> None:
+    sums.forward_tokens += len(micro.ids)
+    sums.add({"entropy": float(seen.entropy.detach().mean())}, len(seen.logp))
 
 
-def _counts(batch: Batch, signals: Signals) -> Metrics:
-    groups, kept = np.unique(batch.group), np.unique(batch.group[signals.kept])
+def _counts(batch: Batch, weights: StepWeights) -> Metrics:
+    groups, kept = np.unique(batch.group), np.unique(batch.group[weights.kept])
     responses = sum(len(row.response) for rows in batch.rows for row in rows)
-    return {**signals.metrics, "trajectories": float(len(batch.rows)),
-            "skipped_trajectories": float((~signals.kept).sum()), "skipped_groups": float(len(groups) - len(kept)),
+    return {**weights.metrics, "trajectories": float(len(batch.rows)),
+            "skipped_trajectories": float((~weights.kept).sum()), "skipped_groups": float(len(groups) - len(kept)),
             "trained/mask_share": 1 - float(batch.tokens.sum()) / responses}

@@ -19,12 +19,12 @@ from hone.algorithms.slots import needs, old_policy
 from hone.trajectory.microbatches import MicroBatch
 from hone.trajectory.packing import Flags
 from hone.trajectory.plan import StepPlan
-from services.learner.trainer.signals import Signals, Teaching, Term
-from services.learner.trainer.tally import Tally
+from services.learner.trainer.metric_sums import MetricSums
+from services.learner.trainer.step_weights import StepWeights, Teaching, Term
 
 
 @dataclass(frozen=True)
-class Seen:
+class ForwardOutputs:
     """What a forward told of a micro-batch's M trained tokens, float32 [M]; the first two have a gradient."""
 
     logp: Tensor
@@ -34,9 +34,10 @@ class Seen:
 
 
 def share(
-    micro: MicroBatch, seen: Seen, signals: Signals, plan: StepPlan, states: dict[str, State], tally: Tally,
+    micro: MicroBatch, seen: ForwardOutputs, weights: StepWeights, plan: StepPlan, states: dict[str, State],
+    sums: MetricSums,
 ) -> Tensor:
-    """Return a micro-batch's share of the loss (S6, S7, S9, weighted by S8) and tally its figures.
+    """Return a micro-batch's share of the loss (S6, S7, S9, weighted by S8) and add its figures.
 
     In a step of one update the batch is on-policy: logp_old is logp without gradient. In bypass mode it is what the
     sampler said. A micro-batch that trains nothing has a share of 0, which still reaches every parameter.
@@ -45,28 +46,28 @@ def share(
     if not len(logp):
         return logp.sum()
     sampled, trajectory = _on(logp, micro.logp_sample).float(), _on(logp, micro.trajectory)
-    before = _before(logp, micro, signals)
+    before = _before(logp, micro, weights)
     old = sampled if old_policy(plan.slots) == "sampler" else before
     weight = _apply(CORRECTIONS, "correction", plan.slots["correction"],
-                    CorrectionInputs(before, sampled, trajectory, signals.trajectories, signals.mean_weight),
-                    states, tally)
-    word = _word(micro, seen, signals.teaching)
-    inputs = LossInputs(logp, old, logp, trajectory, signals.trajectories, **word)
-    policy = [_part(term, micro, inputs, weight, plan, states, tally, alone=len(signals.terms) == 1)
-              for term in signals.terms]
+                    CorrectionInputs(before, sampled, trajectory, weights.trajectories, weights.mean_weight),
+                    states, sums)
+    word = _word(micro, seen, weights.teaching)
+    inputs = LossInputs(logp, old, logp, trajectory, weights.trajectories, **word)
+    policy = [_part(term, micro, inputs, weight, plan, states, sums, alone=len(weights.terms) == 1)
+              for term in weights.terms]
     if plan.updates > 1 or old is sampled:
-        tally.spread("loss/ratio", inputs.ratio().detach())
+        sums.spread("loss/ratio", inputs.ratio().detach())
     regularized = RegularizerInputs(logp, seen.logp_ref, seen.entropy, old, **word)
-    others = _regularizers(micro, regularized, signals, plan, states, tally)
+    others = _regularizers(micro, regularized, weights, plan, states, sums)
     return torch.stack([*policy, *others]).sum()
 
 
-def _before(logp: Tensor, micro: MicroBatch, signals: Signals) -> Tensor:
+def _before(logp: Tensor, micro: MicroBatch, weights: StepWeights) -> Tensor:
     """Return the trainer's log-probabilities before the step's first update."""
-    return logp.detach() if signals.logp_old is None else _taken(signals.logp_old, micro, logp)
+    return logp.detach() if weights.logp_old is None else _taken(weights.logp_old, micro, logp)
 
 
-def _word(micro: MicroBatch, seen: Seen, teaching: Teaching | None) -> dict[str, Any]:
+def _word(micro: MicroBatch, seen: ForwardOutputs, teaching: Teaching | None) -> dict[str, Any]:
     """Return a teacher's word on a micro-batch's tokens as losses and regularizers name it; {} without a teacher."""
     if teaching is None:
         return {}
@@ -76,18 +77,18 @@ def _word(micro: MicroBatch, seen: Seen, teaching: Teaching | None) -> dict[str,
 
 
 def _regularizers(
-    micro: MicroBatch, inputs: RegularizerInputs, signals: Signals, plan: StepPlan, states: dict[str, State],
-    tally: Tally,
+    micro: MicroBatch, inputs: RegularizerInputs, weights: StepWeights, plan: StepPlan, states: dict[str, State],
+    sums: MetricSums,
 ) -> list[Tensor]:
     """Return each regularizer's share; one that reads a teacher is averaged over the tokens that it speaks of."""
-    teaching, shares = signals.teaching, []
+    teaching, shares = weights.teaching, []
     for place, slot in enumerate(plan.slots["regularizers"]):
         alone = {"regularizers": [slot]}
         taught = teaching is not None and needs(alone, "regularizers") & {"logp_teacher", "support"}
-        scale = _taken(teaching.scale if teaching is not None and taught else signals.regularized, micro, inputs.logp)
+        scale = _taken(teaching.scale if teaching is not None and taught else weights.regularized, micro, inputs.logp)
         name = f"regularizers/{slot['name']}.{place}"
-        shares.append(tally.share(f"{name}/term", (scale * _apply(
-            REGULARIZERS, name, slot, inputs, states, tally)).sum()))
+        shares.append(sums.share(f"{name}/term", (scale * _apply(
+            REGULARIZERS, name, slot, inputs, states, sums)).sum()))
     return shares
 
 
@@ -98,7 +99,7 @@ def _taken(values: Tensor, micro: MicroBatch, like: Tensor) -> Tensor:
 
 def _part(
     term: Term, micro: MicroBatch, inputs: LossInputs, weight: Tensor, plan: StepPlan, states: dict[str, State],
-    tally: Tally, *, alone: bool,
+    sums: MetricSums, *, alone: bool,
 ) -> Tensor:
     """Return one term's share: its policy loss over its own tokens, weighted by S6 and S8."""
     scale, advantage, before = (_taken(values, micro, weight)
@@ -109,17 +110,17 @@ def _part(
         return inputs.logp.sum() * 0
     filling = plan.slots["loss"] if term.loss is None else {"name": term.loss, "params": {}}
     name = "loss" if alone else f"loss/{term.name}"
-    part = (scale[own] * weight[own] * _apply(LOSSES, name, filling, mine, states, tally)).sum()
-    return tally.share(f"{name}/term", part)
+    part = (scale[own] * weight[own] * _apply(LOSSES, name, filling, mine, states, sums)).sum()
+    return sums.share(f"{name}/term", part)
 
 
 def _apply(
     methods: Mapping[str, Any], slot: str, filling: Mapping[str, Any], inputs: Any, states: dict[str, State],
-    tally: Tally,
+    sums: MetricSums,
 ) -> Tensor:
     outputs: Tensor
     outputs, states[slot], metrics = methods[filling["name"]](inputs, filling["params"], states.get(slot, {}))
-    tally.add({f"{slot}/{name}": value for name, value in metrics.items()}, len(outputs))
+    sums.add({f"{slot}/{name}": value for name, value in metrics.items()}, len(outputs))
     return outputs
 
 

@@ -12,35 +12,35 @@ from hone.process import startup
 from hone.process.ending import STOP_SIGNALS, die_with_parent, on_stop_signal
 from hone.spec.settings import Settings
 from hone.telemetry import logs
-from services.learner.trainer.crew import Crew
 from services.learner.trainer.process import Trainer
+from services.learner.trainer.rank_group import RankGroup
 
 
 def play(settings: Settings) -> None:
     """Do this process's part until the trainer is told to end. Raises RanksLost when another rank died or hung."""
     torch.set_num_threads(1)  # for each of its threads
-    crew = Crew(joined(settings, os.environ))
-    if crew.ranks.rank:
-        follow(crew)
+    group = RankGroup(joined(settings, os.environ))
+    if group.ranks.rank:
+        follow(group)
     else:
-        lead(crew, settings)
+        lead(group, settings)
 
 
-def lead(crew: Crew, settings: Settings) -> None:
+def lead(group: RankGroup, settings: Settings) -> None:
     """Lease models and train them, with the other ranks where there are some."""
     startup.begin("trainer", settings)
-    trainer = Trainer(settings, startup.name(settings), crew)
+    trainer = Trainer(settings, startup.name(settings), group)
     on_stop_signal(trainer.stop)
     trainer.run()
 
 
-def follow(crew: Crew) -> None:
+def follow(group: RankGroup) -> None:
     """Do what rank 0 orders. It alone is asked to end: then it lets this one go, after the unit in hand."""
     logs.configure()
     garbage.spare()
     for number in STOP_SIGNALS:
         signal.signal(number, signal.SIG_IGN)
-    crew.follow()
+    group.follow()
 
 
 def joined(settings: Settings, environment: Mapping[str, str]) -> Ranks:

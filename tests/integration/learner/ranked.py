@@ -24,8 +24,8 @@ from hone.models.adapter import Lora
 from hone.models.ranks import Ranks
 from hone.trajectory import parts
 from hone.trajectory.plan import StepPlan
-from services.learner.trainer.crew import Crew, Led
 from services.learner.trainer.learner import RejectedPlan
+from services.learner.trainer.rank_group import LearnerProxy, RankGroup
 from services.learner.trainer.snapshot import Start
 from tests.unit.trajectory.samples import random_step, with_teacher
 
@@ -91,7 +91,7 @@ def step(case: Case, number: int) -> tuple[StepPlan, bytes]:
     return plan.model_copy(update={"parts": ["part"], "groups": groups}), parts.encode(trajectories)
 
 
-def train(learner: Led, case: Case, numbers: range) -> list[dict[str, float]]:
+def train(learner: LearnerProxy, case: Case, numbers: range) -> list[dict[str, float]]:
     """Take steps and return what each says."""
     told = []
     for number in numbers:
@@ -111,10 +111,10 @@ def base(case: Case) -> dict[str, bytes] | None:
     return None if case.lora is None else toy.files(0, **{**SMALL, **case.model})
 
 
-def play(crew: Crew, name: str, directory: Path, handed: Path | None = None) -> None:
+def play(group: RankGroup, name: str, directory: Path, handed: Path | None = None) -> None:
     """Play a case: three steps with a snapshot after the second, its gradient in hand, and one step from `handed`."""
     case = CASES[name]
-    learner = crew.learner(start(case), OPTIMIZER, case.token_budget, critic=case.critic)
+    learner = group.learner(start(case), OPTIMIZER, case.token_budget, critic=case.critic)
     told = train(learner, case, range(2))
     plan, stored = step(case, 2)
     learner.forward_backward(plan, parts.planned(plan, [stored]), [stored], "ver_0")
@@ -123,19 +123,19 @@ def play(crew: Crew, name: str, directory: Path, handed: Path | None = None) -> 
     files = {"told.json": json.dumps(told).encode(), "logprobs.json": json.dumps(learner.logprobs(SEQUENCES)).encode()}
     write(directory, {**files, **weights(learner)})
     if handed is not None:
-        write(directory / "resumed", resumed(crew, case, handed))
+        write(directory / "resumed", resumed(group, case, handed))
 
 
-def weights(learner: Led) -> dict[str, bytes]:
+def weights(learner: LearnerProxy) -> dict[str, bytes]:
     """Return the weights of the policy, and of its critic where it has one."""
     critic = {name: data for name, data in learner.snapshot().items() if name == "critic.safetensors"}
     return {"weights.safetensors": learner.weights(), **critic}
 
 
-def resumed(crew: Crew, case: Case, handed: Path) -> dict[str, bytes]:
+def resumed(group: RankGroup, case: Case, handed: Path) -> dict[str, bytes]:
     """Return the weights after the update that a handed snapshot stands before."""
     files = {path.name: path.read_bytes() for path in handed.iterdir()}
-    learner = crew.learner(Start.again(files, base(case)), OPTIMIZER, case.token_budget, critic=case.critic)
+    learner = group.learner(Start.again(files, base(case)), OPTIMIZER, case.token_budget, critic=case.critic)
     learner.optim_step(1e-3, 0.5)
     return weights(learner)
 
@@ -147,10 +147,10 @@ def write(directory: Path, files: Mapping[str, bytes]) -> None:
         (directory / name).write_bytes(data)
 
 
-def refused(crew: Crew, directory: Path) -> None:
+def refused(group: RankGroup, directory: Path) -> None:
     """Order what no rank can do; the next order has to find every rank where it was."""
     case = CASES["ragged"]
-    learner, (plan, stored) = crew.learner(start(case), OPTIMIZER, 40), step(case, 0)
+    learner, (plan, stored) = group.learner(start(case), OPTIMIZER, 40), step(case, 0)
     try:
         fewer = parts.planned(plan, [stored])[1:]
         learner.forward_backward(plan, fewer, [parts.encode(fewer)])
@@ -159,30 +159,30 @@ def refused(crew: Crew, directory: Path) -> None:
     write(directory, {"after": learner.weights()})
 
 
-def held(learner: Led) -> float:
+def held(learner: LearnerProxy) -> float:
     """Return which part of the weights lies on this rank."""
     trained = learner._learner._policy.trained.values()
     return sum(cast(DTensor, one).to_local().numel() for one in trained) / sum(one.numel() for one in trained)
 
 
-def play_each(crew: Crew, directory: Path, names: Iterable[str] = TILES) -> None:
+def play_each(group: RankGroup, directory: Path, names: Iterable[str] = TILES) -> None:
     """Play cases, each going on from the snapshot that one process wrote besides."""
     for name in names:
-        play(crew, name, directory / name, directory.parent / "alone" / name / "snapshot")
+        play(group, name, directory / name, directory.parent / "alone" / name / "snapshot")
 
 
-def play_all(crew: Crew, directory: Path) -> None:
+def play_all(group: RankGroup, directory: Path) -> None:
     """Play every case, and what only ranks do."""
-    play_each(crew, directory, CASES)
-    refused(crew, directory)
-    learner = crew.learner(start(CASES["ragged"]), OPTIMIZER, 40)
+    play_each(group, directory, CASES)
+    refused(group, directory)
+    learner = group.learner(start(CASES["ragged"]), OPTIMIZER, 40)
     write(directory, {"held": json.dumps(held(learner)).encode()})
 
 
-def ask(crew: Crew, directory: Path) -> None:
+def ask(group: RankGroup, directory: Path) -> None:
     """Ask until a rank is lost."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # torchrun ends it when the other died: let it say why first
-    learner = crew.learner(start(CASES["ragged"]), OPTIMIZER, 40)
+    learner = group.learner(start(CASES["ragged"]), OPTIMIZER, 40)
     while learner.logprobs(SEQUENCES):
         (directory / "begun").touch()
 
@@ -207,17 +207,17 @@ def main() -> None:
 
     if sys.argv[1] == "tiles":
         policy._LOGITS_AT_ONCE = 7 * len(toy.SYMBOLS)
-    work, directory, crew = sys.argv[1], Path(sys.argv[2]), Crew(Group.join("cpu", float(sys.argv[3])))
-    if crew.ranks.rank:
+    work, directory, group = sys.argv[1], Path(sys.argv[2]), RankGroup(Group.join("cpu", float(sys.argv[3])))
+    if group.ranks.rank:
         (directory / "pid").write_text(str(os.getpid()))
         if work == "rest":
-            stand_still(crew.ranks, 3)
-        crew.follow()
+            stand_still(group.ranks, 3)
+        group.follow()
     else:
-        works: Mapping[str, Callable[[Crew, Path], None]] = {
+        works: Mapping[str, Callable[[RankGroup, Path], None]] = {
             "play": play_all, "tiles": play_each, "ask": ask, "rest": ask}
-        works[work](crew, directory)
-        crew.end()
+        works[work](group, directory)
+        group.end()
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from safetensors.torch import load
 
 from hone.models.ranks import ALONE
 from hone.stack import ports
-from services.learner.trainer.crew import Crew
+from services.learner.trainer.rank_group import RankGroup
 from tests.acceptance.scene import wait_for
 from tests.integration.learner import ranked
 from tests.integration.learner.ranked import CASES, OPTIMIZER, TILES
@@ -52,9 +52,9 @@ def torchrun(work: str, directory: Path, stall_s: int) -> Iterator[subprocess.Po
 def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Every case, played by one process and by two ranks; each goes on from the other's snapshot."""
     directory = tmp_path_factory.mktemp("played")
-    crew = Crew(ALONE)
+    group = RankGroup(ALONE)
     for name in CASES:
-        ranked.play(crew, name, directory / "alone" / name)
+        ranked.play(group, name, directory / "alone" / name)
     for work, ranks in RANKS.items():
         with torchrun(work, directory / ranks, 120) as process:
             output, _ = process.communicate(timeout=240)
@@ -131,11 +131,11 @@ def test_gradients_and_weights_are_those_of_one_process(played: Path, name: str,
 @pytest.mark.parametrize("name", sorted(CASES))
 def test_a_snapshot_says_not_how_many_ranks_wrote_it(played: Path, name: str) -> None:
     """The same snapshot, written by one process, goes on by itself and with two ranks; and the other way round."""
-    crew, case = Crew(ALONE), CASES[name]
+    group, case = RankGroup(ALONE), CASES[name]
     ours, theirs = (played / who / name for who in ("two", "alone"))
     written, expected = ({path.name for path in (each / "snapshot").iterdir()} for each in (ours, theirs))
     assert written == expected
-    again = ranked.resumed(crew, case, ours / "snapshot")
+    again = ranked.resumed(group, case, ours / "snapshot")
     assert len(trained(theirs)) == len(again) == (1 if case.critic is None else 2)
     for path in trained(theirs):
         assert_close((ours / "resumed" / path.name).read_bytes(), path.read_bytes(), 1e-7)

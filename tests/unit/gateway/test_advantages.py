@@ -16,7 +16,7 @@ from hone.trajectory.plan import StepPlan
 from hone.trajectory.records import Trajectory
 from services.gateway import advantages
 from services.gateway.advantages import Advantages, of_sample
-from services.learner.trainer.signals import Known, estimate
+from services.learner.trainer.step_weights import Known, estimate
 from tests.unit.trajectory.samples import call, plan, random_episodes, trajectory, with_proposals
 
 PART = "runs/run_1/parts/{}.parquet"

@@ -13,8 +13,8 @@ from hone.trajectory.packing import pack
 from services.learner.trainer.critic import Aims, TrainedCritic
 from services.learner.trainer.forward import Forward
 from services.learner.trainer.learner import Learner
+from services.learner.trainer.metric_sums import MetricSums
 from services.learner.trainer.snapshot import Start
-from services.learner.trainer.tally import Tally
 from tests.unit.trajectory.samples import random_step
 
 
@@ -36,7 +36,7 @@ def critic_digest(threads: int) -> str:
     for number in range(3):
         batch = pack(*random_step(seed=number))
         aims = Aims(np.repeat(batch.reward, batch.tokens), critic.values(batch))
-        critic.learn(batch, np.ones(len(batch.rows), np.bool_), aims, torch.ones(int(batch.tokens.sum())), Tally())
+        critic.learn(batch, np.ones(len(batch.rows), np.bool_), aims, torch.ones(int(batch.tokens.sum())), MetricSums())
         critic.clip()
         critic.step()
     return hashlib.sha256(weights_bytes(critic.trained().weights)).hexdigest()

@@ -20,9 +20,9 @@ from hone.models.ranks import ALONE
 from hone.trajectory.packing import pack
 from services.learner.trainer.critic import Aims, TrainedCritic
 from services.learner.trainer.forward import Forward
-from services.learner.trainer.signals import Known, estimate
+from services.learner.trainer.metric_sums import MetricSums
 from services.learner.trainer.snapshot import Snapshot, Start
-from services.learner.trainer.tally import Tally
+from services.learner.trainer.step_weights import Known, estimate
 from tests.oracles import gae as oracle
 from tests.unit.trajectory.samples import random_episodes, random_step
 
@@ -66,10 +66,10 @@ def gradients(trained):
 
 
 def learn(trained, batch, aims, scale=None, mine=None):
-    tally = Tally()
+    sums = MetricSums()
     trained.learn(batch, every(batch) if mine is None else mine, aims, weights_of(batch) if scale is None else scale,
-                  tally)
-    return tally.figures()
+                  sums)
+    return sums.figures()
 
 
 def loss(trained, batch, aims, scale):

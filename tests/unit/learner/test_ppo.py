@@ -13,9 +13,9 @@ from hone.trajectory.packing import pack
 from services.learner.trainer.critic import Aims, TrainedCritic
 from services.learner.trainer.forward import Forward
 from services.learner.trainer.learner import Learner, RejectedPlan
-from services.learner.trainer.signals import Known, estimate
+from services.learner.trainer.metric_sums import MetricSums
 from services.learner.trainer.snapshot import Start
-from services.learner.trainer.tally import Tally
+from services.learner.trainer.step_weights import Known, estimate
 from tests.unit.learner.test_learner import OPTIMIZER, assert_equal_gradients
 from tests.unit.trajectory.samples import random_episodes, random_step
 
@@ -58,7 +58,7 @@ def test_the_policys_credit_is_reckoned_with_the_values_before_the_step():
     train(trained, range(2))
     values = trained._critic.values(pack(*step))
     trained.forward_backward(step[0].model_copy(update={"epochs": 2}), step[1])  # so that it stays under way
-    [found], [expected] = trained._step.signals.terms, estimate(pack(*step), step[0], Known(values=values), {}).terms
+    [found], [expected] = trained._step.weights.terms, estimate(pack(*step), step[0], Known(values=values), {}).terms
     assert torch.equal(found.advantage, expected.advantage)
     assert np.ptp(values) > 0
 
@@ -107,13 +107,13 @@ def test_every_update_of_a_step_has_the_same_aims():
     assert alone is not None
     batch = pack(made, trajectories)
     known = Known(values=alone.values(batch), logp_old=np.zeros(int(batch.tokens.sum())))
-    aims, signals = Aims.of(plan, batch, known), estimate(batch, plan, known, {})
+    aims, weights = Aims.of(plan, batch, known), estimate(batch, plan, known, {})
     for update in range(plan.updates):
         figures = trained.forward_backward(plan, [] if update else trajectories, update=update)
         assert ("critic/return_mean" in figures) == (update == 0)
-        tally = Tally()
-        alone.learn(batch, signals.part == update % 2, aims, signals.scale, tally)
-        assert figures["critic/loss"] == pytest.approx(tally.figures()["critic/loss"], rel=1e-5)
+        sums = MetricSums()
+        alone.learn(batch, weights.part == update % 2, aims, weights.scale, sums)
+        assert figures["critic/loss"] == pytest.approx(sums.figures()["critic/loss"], rel=1e-5)
         assert trained.optim_step(1e-3, 1.0)["critic/grad_norm"] == pytest.approx(alone.clip(), rel=1e-4)
         alone.step()
 

@@ -11,7 +11,7 @@ from hone.trajectory.microbatches import cut
 from hone.trajectory.packing import pack
 from hone.trajectory.teaching import elsewhere, taught
 from services.learner.trainer.learner import RejectedPlan
-from services.learner.trainer.signals import Known, advantage_inputs
+from services.learner.trainer.step_weights import Known, advantage_inputs
 from tests.unit.learner.test_learner import assert_equal_gradients, gradient, learner
 from tests.unit.trajectory.samples import random_episodes, with_context, with_teacher
 

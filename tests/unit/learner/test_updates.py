@@ -6,7 +6,7 @@ import torch
 
 from hone.trajectory.packing import pack
 from services.learner.trainer.learner import RejectedPlan
-from services.learner.trainer.signals import Known, estimate
+from services.learner.trainer.step_weights import Known, estimate
 from tests.unit.learner.test_learner import KL, OPTIMIZER, assert_equal_gradients, gradient, learner, train
 from tests.unit.trajectory.samples import random_step
 
@@ -34,13 +34,13 @@ def all_updates(trained, plan, trajectories):
 def test_parts_are_like_many_whole_groups_and_each_is_a_mean_of_its_own():
     plan, trajectories = several()
     batch = pack(plan, trajectories)
-    signals = estimate(batch, plan, Known(), {})
-    of_group = {int(group): set(signals.part[batch.group == group]) for group in np.unique(batch.group)}
+    weights = estimate(batch, plan, Known(), {})
+    of_group = {int(group): set(weights.part[batch.group == group]) for group in np.unique(batch.group)}
     assert all(len(parts) == 1 for parts in of_group.values())
     assert [sum(parts == {number} for parts in of_group.values()) for number in range(3)] == [2, 2, 2]
-    part = np.repeat(signals.part, batch.tokens)
-    weights = np.asarray(signals.terms[0].scale)
-    assert [weights[part == number].sum() for number in range(3)] == pytest.approx([1, 1, 1])
+    part = np.repeat(weights.part, batch.tokens)
+    scale = np.asarray(weights.terms[0].scale)
+    assert [scale[part == number].sum() for number in range(3)] == pytest.approx([1, 1, 1])
 
 
 def test_the_first_update_is_the_step_of_its_part_alone():

@@ -4,14 +4,14 @@ import sys
 AGAIN = """
 import resource, sys
 from concurrent.futures import ThreadPoolExecutor
-from services.learner.trainer import heap
+from services.learner.trainer import malloc
 
 def made():
     for _ in range(4):
         b"x" * 40_000_000
 
 if sys.argv[1] == "kept":
-    assert heap.keep()
+    assert malloc.keep_freed_memory()
 with ThreadPoolExecutor(1) as threads:
     threads.submit(made).result()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt

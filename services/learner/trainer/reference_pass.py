@@ -15,14 +15,14 @@ from hone.trajectory.plan import StepPlan
 from hone.trajectory.records import Trajectory
 from hone.trajectory.teaching import Taught, elsewhere, taught
 from services.learner.trainer.forward import Forward
-from services.learner.trainer.signals import Known
+from services.learner.trainer.step_weights import Known
 
 _FORWARD = frozenset({"logp_ref", "logp_old", "entropy", "expected"})
 """What slots may need that a forward over the batch tells."""
 
 
 @dataclass(frozen=True)
-class Prior:
+class ReferencePass:
     """The weights before a step's first update."""
 
     forward: Forward

@@ -1,17 +1,21 @@
 """The ranks of a trainer at work: rank 0 orders, every rank does it on its part, and all hear whether all could.
 
-    crew = Crew(ranks)
-    learner = crew.learner(start, optimizer, token_budget)    on rank 0; the others call crew.follow()
+    group = RankGroup(ranks)
+    learner = group.learner(start, optimizer, token_budget)    on rank 0; the others call group.follow()
 
 Alone, an order is a plain call.
 """
 
+import json
 import logging
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
-from itertools import count
+from itertools import accumulate, count, pairwise
 from typing import Any, TypeVar
+
+from pydantic import BaseModel
 
 from hone.algorithms.method import Metrics
 from hone.models import probe
@@ -21,7 +25,6 @@ from hone.trajectory import parts
 from hone.trajectory.plan import StepPlan
 from hone.trajectory.records import Trajectory
 from services.learner.trainer.learner import Learner
-from services.learner.trainer.orders import Order
 from services.learner.trainer.snapshot import Start
 
 log = logging.getLogger(__name__)
@@ -31,7 +34,31 @@ Result = TypeVar("Result")
 _BEAT, _END, _MAKE = "beat", "end", "make"
 
 
-class Crew:
+@dataclass(frozen=True)
+class Order:
+    """One thing that every rank does now; `learner` is the number of the learner that it is about."""
+
+    name: str
+    learner: int = 0
+    arguments: dict[str, Any] = field(default_factory=dict)  # JSON, or pydantic models
+    blobs: list[bytes] = field(default_factory=list)
+    gone: list[int] = field(default_factory=list)  # learners that nobody needs any more
+
+    def encode(self) -> bytes:
+        """Return a line of JSON that ends with the blobs' lengths, and the blobs."""
+        head = [self.name, self.learner, self.arguments, self.gone, [len(blob) for blob in self.blobs]]
+        return b"\n".join([json.dumps(head, default=_plain).encode(), b"".join(self.blobs)])
+
+    @classmethod
+    def decode(cls, data: bytes) -> "Order":
+        """Return what `encode` wrote."""
+        line, _, rest = data.partition(b"\n")
+        name, learner, arguments, gone, lengths = json.loads(line)
+        places = pairwise(accumulate(lengths, initial=0))
+        return cls(name, learner, arguments, [rest[start:end] for start, end in places], gone)
+
+
+class RankGroup:
     """This rank's place among all. Rank 0's calls come from one thread."""
 
     def __init__(self, ranks: Ranks) -> None:
@@ -42,7 +69,7 @@ class Crew:
     def learner(
         self, start: Start, optimizer: Mapping[str, Any], token_budget: int, threads: int = 1,
         critic: Mapping[str, Any] | None = None,
-    ) -> "Led":
+    ) -> "LearnerProxy":
         """Return a learner that every rank carries its part of; `critic` is a CriticSpec as JSON.
 
         Raises as Learner does.
@@ -52,7 +79,7 @@ class Crew:
                                     "critic": None if critic is None else dict(critic)}
         order = Order(_MAKE, number, {"outline": start.snapshot.outline(), **settings})
         made = self.do(order, partial(Learner, start, ranks=self.ranks, **settings))
-        led = Led(self, number, made)
+        led = LearnerProxy(self, number, made)
         weakref.finalize(led, self._gone.append, number)
         return led
 
@@ -130,12 +157,12 @@ class Crew:
             log.warning("no rank could, each for a reason of its own: %s", told)
 
 
-class Led:
+class LearnerProxy:
     """A learner that every rank carries its part of, as rank 0 calls it."""
 
-    def __init__(self, crew: Crew, number: int, learner: Learner) -> None:
-        self._crew, self._number, self._learner = crew, number, learner
-        self.ranks = crew.ranks.size
+    def __init__(self, group: RankGroup, number: int, learner: Learner) -> None:
+        self._group, self._number, self._learner = group, number, learner
+        self.ranks = group.ranks.size
 
     def forward_backward(
         self, plan: StepPlan, trajectories: Sequence[Trajectory], stored: Sequence[bytes],
@@ -147,24 +174,24 @@ class Led:
         """
         arguments = {"plan": plan, "version_id": version_id, "update": update}
         order = Order("forward_backward", self._number, arguments, list(stored))
-        return self._crew.do(order, partial(self._learner.forward_backward, plan, trajectories, version_id, update))
+        return self._group.do(order, partial(self._learner.forward_backward, plan, trajectories, version_id, update))
 
     def optim_step(self, lr: float, clip_norm: float) -> Metrics:
         """Do what Learner.optim_step does."""
         order = self._order("optim_step", lr=lr, clip_norm=clip_norm)
-        return self._crew.do(order, partial(self._learner.optim_step, lr, clip_norm))
+        return self._group.do(order, partial(self._learner.optim_step, lr, clip_norm))
 
     def weights(self) -> bytes:
         """Return what Learner.weights returns."""
-        return self._crew.do(self._order("weights"), self._learner.weights)
+        return self._group.do(self._order("weights"), self._learner.weights)
 
     def snapshot(self) -> dict[str, bytes]:
         """Return what Learner.snapshot returns."""
-        return self._crew.do(self._order("snapshot"), self._learner.snapshot)
+        return self._group.do(self._order("snapshot"), self._learner.snapshot)
 
     def logprobs(self, ids: Sequence[Sequence[int]]) -> list[list[float]]:
         """Return what Learner.logprobs returns: nats of every token but the first."""
-        return self._crew.do(self._order("logprobs", ids=ids), partial(self._learner.logprobs, ids))
+        return self._group.do(self._order("logprobs", ids=ids), partial(self._learner.logprobs, ids))
 
     def probe(self) -> dict[str, Any]:
         """Return what an engine that serves these weights has to answer: a version's `probe`."""
@@ -179,3 +206,7 @@ _METHODS: dict[str, Callable[..., Any]] = {
     "optim_step": Learner.optim_step, "weights": Learner.weights, "snapshot": Learner.snapshot,
     "logprobs": Learner.logprobs}
 """What orders may name besides forward_backward."""
+
+
+def _plain(model: BaseModel) -> dict[str, Any]:
+    return model.model_dump()

@@ -1,4 +1,4 @@
-"""A model's lane: its operations executed in order, each step committed whole, and replayed after a loss."""
+"""One model's executor: its operations executed in order, each step committed whole, and replayed after a loss."""
 
 import logging
 import time
@@ -20,10 +20,10 @@ from hone.trajectory import parts
 from hone.trajectory.plan import StepPlan
 from services.learner.trainer.checkpoints import Checkpoints
 from services.learner.trainer.commit import Outcome, StaleUnit, commit
-from services.learner.trainer.crew import Crew, Led
 from services.learner.trainer.export import export
 from services.learner.trainer.learner import RejectedPlan
 from services.learner.trainer.lease import ModelLease
+from services.learner.trainer.rank_group import LearnerProxy, RankGroup
 
 log = logging.getLogger(__name__)
 
@@ -34,17 +34,18 @@ _NOT_OURS = (LeaseLost, StaleUnit, RanksLost)
 """The work turned out to be somebody else's: another trainer's, or that of the ranks which come after these."""
 
 
-class Lane:
+class ModelExecutor:
     """The holder's view of one leased model. Its learner stands where the last committed operation left it."""
 
     def __init__(
-        self, database: Database, objects: Objects, lease: ModelLease, crew: Crew, token_budget: int, threads: int,
+        self, database: Database, objects: Objects, lease: ModelLease, group: RankGroup, token_budget: int,
+        threads: int,
     ) -> None:
         self.lease = lease
-        self._database, self._objects, self._crew = database, objects, crew
+        self._database, self._objects, self._group = database, objects, group
         self._token_budget, self._threads = token_budget, threads
         self._checkpoints = Checkpoints(database, objects, lease)
-        self._learner: Led | None = None
+        self._learner: LearnerProxy | None = None
         self.idle_since = time.monotonic()
 
     def advance(self) -> bool:
@@ -96,17 +97,17 @@ class Lane:
             commit(transaction, self.lease, unit, outcome)
             return self._checkpoints.retire(transaction, outcome.number)
 
-    def _execute(self, learner: Led, unit: list[Row]) -> Outcome:
+    def _execute(self, learner: LearnerProxy, unit: list[Row]) -> Outcome:
         outcome = Outcome(number=0, version_id=ids.new("ver"), manifest={})
         for operation in unit:
             began = time.perf_counter()
             with tracing.span(operation["kind"], seq=operation["seq"]):
-                _EXECUTORS[operation["kind"]](self, learner, operation["payload"], outcome)
+                _OPERATIONS[operation["kind"]](self, learner, operation["payload"], outcome)
             outcome.add({f"trainer/{operation['kind']}_s": time.perf_counter() - began})
         outcome.usage["trainer_s"] = sum(v for k, v in outcome.metrics.items() if k.startswith("trainer/"))
         return outcome
 
-    def _forward_backward(self, learner: Led, payload: dict[str, Any], outcome: Outcome) -> None:
+    def _forward_backward(self, learner: LearnerProxy, payload: dict[str, Any], outcome: Outcome) -> None:
         began, update = time.perf_counter(), payload.get("update", 0)
         plan, version_id = self._step(payload["run_id"], payload["step"])
         outcome.kind = plan.kind
@@ -121,14 +122,14 @@ class Lane:
             outcome.alarms.append(f"trainer-sampler gap {gap:.4f} nats a token is above {plan.gap_alarm_nats}: the "
                                   "engine does not sample from the weights being trained")
 
-    def _optim_step(self, learner: Led, payload: dict[str, Any], outcome: Outcome) -> None:
+    def _optim_step(self, learner: LearnerProxy, payload: dict[str, Any], outcome: Outcome) -> None:
         outcome.add({**learner.optim_step(payload["lr"], payload["clip_norm"]), "lr": payload["lr"]})
 
-    def _save(self, _: Led, payload: dict[str, Any], outcome: Outcome) -> None:
+    def _save(self, _: LearnerProxy, payload: dict[str, Any], outcome: Outcome) -> None:
         outcome.number, outcome.step = payload["number"], payload.get("step")
         outcome.run_id = payload["run_id"]
 
-    def _store(self, learner: Led, outcome: Outcome) -> None:
+    def _store(self, learner: LearnerProxy, outcome: Outcome) -> None:
         prefix = f"models/{self.lease.model_id}/versions/{outcome.version_id}"
         name = self._checkpoints.weights_file
         with tracing.span("store"):
@@ -144,15 +145,15 @@ class Lane:
             raise RejectedPlan(f"step {step} of {run_id}: found no plan of it that trains this model")
         return StepPlan.model_validate(row["plan"]), row["version_id"]
 
-    def _restored(self) -> Led:
+    def _restored(self) -> LearnerProxy:
         if self._learner is None:
             with tracing.span("restore"):
-                learner = self._checkpoints.restore(self._crew, self._token_budget, self._threads)
+                learner = self._checkpoints.restore(self._group, self._token_budget, self._threads)
                 self._replay(learner)
             self._learner = learner
         return self._learner
 
-    def _replay(self, learner: Led) -> None:
+    def _replay(self, learner: LearnerProxy) -> None:
         """Execute again what was committed after the snapshot; the stored versions say whether it came out the same."""
         executed = self._database.all("trainer.executed", model_id=self.lease.model_id,
                                       after_seq=self._checkpoints.covered_seq)
@@ -175,10 +176,10 @@ class Lane:
             transaction.run("driver.notify", channel="steps", payload=self.lease.model_id)
 
 
-_EXECUTORS: dict[str, Callable[[Lane, Led, dict[str, Any], Outcome], None]] = {
-    "forward_backward": Lane._forward_backward,
-    "optim_step": Lane._optim_step,
-    "save": Lane._save,
+_OPERATIONS: dict[str, Callable[[ModelExecutor, LearnerProxy, dict[str, Any], Outcome], None]] = {
+    "forward_backward": ModelExecutor._forward_backward,
+    "optim_step": ModelExecutor._optim_step,
+    "save": ModelExecutor._save,
 }
 
 

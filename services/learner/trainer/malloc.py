@@ -11,7 +11,7 @@ _ARENA_MAX, _MMAP_THRESHOLD, _TRIM_THRESHOLD = -8, -3, -1  # malloc.h
 _LARGEST = 2**31 - 1  # bytes; an int is what mallopt takes
 
 
-def keep() -> bool:
+def keep_freed_memory() -> bool:
     """Keep freed memory in one heap; call it before threads start. Return whether the C library can."""
     tune = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
     if tune is None:

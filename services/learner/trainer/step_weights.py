@@ -67,7 +67,7 @@ class Teaching:
 
 
 @dataclass(frozen=True)
-class Signals:
+class StepWeights:
     """What phase A fixes for a step of B trajectories and M trained tokens."""
 
     trajectories: int  # B
@@ -82,7 +82,7 @@ class Signals:
     teaching: Teaching | None = None
 
 
-def estimate(batch: Batch, plan: StepPlan, known: Known, states: dict[str, State]) -> Signals:
+def estimate(batch: Batch, plan: StepPlan, known: Known, states: dict[str, State]) -> StepWeights:
     """Apply S4, S5 and S8 to a batch that is not empty; `known` has what the slots need.
 
     Statistics are the whole step's, denominators those of each of its parts. The slots' new state replaces the old in
@@ -95,7 +95,7 @@ def estimate(batch: Batch, plan: StepPlan, known: Known, states: dict[str, State
     every, moving = np.ones(int(batch.tokens.sum()), np.bool_), _moving(terms, batch)
     metrics = {**metrics, "zero_share": float((~moving).mean())}
     told |= {f"span/{name}": float(inside.mean()) for name, inside in batch.spans.inside.items()}
-    return Signals(
+    return StepWeights(
         len(batch.tokens), part, terms, _tensor(_mean(every, batch, part, plan)),
         _tensor(_scale(every, batch, part, plan)), _kept(moving, plan.slots),
         _mean_weight(batch, plan, known), _named("advantage", metrics) | told,

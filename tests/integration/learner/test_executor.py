@@ -1,4 +1,4 @@
-"""A lane on a real Postgres, with a learner that computes nothing: what it may commit, and what it tells."""
+"""An executor on a real Postgres, with a learner that computes nothing: what it may commit, and what it reports."""
 
 import json
 import logging
@@ -14,7 +14,7 @@ from hone.store.database import Database
 from hone.telemetry import logs
 from services.learner.driver.operations import Named, append
 from services.learner.trainer import lease as leases
-from services.learner.trainer.lane import Lane
+from services.learner.trainer.executor import ModelExecutor
 from tests.integration.learner.rows import RunRows, add_run, add_step, add_version
 
 
@@ -34,7 +34,7 @@ class Still:
 
 
 class Bench:
-    """A run's lane, and the rows that it is about."""
+    """A run's executor, and the rows that it is about."""
 
     def __init__(self, url: str, owner_url: str, directory: Path) -> None:
         self.run, self.owner_url = add_run(owner_url), owner_url
@@ -45,13 +45,13 @@ class Bench:
         with self.database.transaction() as transaction:
             append(transaction, self.run.tenant_id, self.run.model_id, operations)
 
-    def lane(self, monkeypatch: pytest.MonkeyPatch) -> Lane:
+    def executor(self, monkeypatch: pytest.MonkeyPatch) -> ModelExecutor:
         """Lease the model, whose weights need no restoring."""
         lease = leases.acquire(self.database, "trainer", lease_s=600)
         assert lease is not None
         assert lease.model_id == self.run.model_id
-        monkeypatch.setattr(Lane, "_restored", lambda _: Still())
-        return Lane(self.database, self._objects, lease, cast(Any, None), token_budget=64, threads=1)
+        monkeypatch.setattr(ModelExecutor, "_restored", lambda _: Still())
+        return ModelExecutor(self.database, self._objects, lease, cast(Any, None), token_budget=64, threads=1)
 
     def operations(self) -> list[tuple[str, str, str]]:
         return self.rows("SELECT state, coalesce(error_category, ''), coalesce(reason, '') FROM operations "
@@ -78,10 +78,10 @@ def save(run: RunRows, step: int) -> Payload:
 def test_a_lane_commits_its_own_step_once(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     add_step(bench.owner_url, bench.run, 1)
     bench.append(("a", save(bench.run, 1)), ("again", Save(run_id=bench.run.run_id, step=1, number=1)))
-    lane = bench.lane(monkeypatch)
-    assert lane.advance()
-    assert lane.advance()
-    assert not lane.advance()
+    executor = bench.executor(monkeypatch)
+    assert executor.advance()
+    assert executor.advance()
+    assert not executor.advance()
     assert bench.step(bench.run, 1) == "committed"
     first, second = bench.operations()
     assert first == ("done", "", "")
@@ -92,9 +92,9 @@ def test_a_lane_commits_its_own_step_once(bench: Bench, monkeypatch: pytest.Monk
 def test_a_step_that_is_over_fails_what_would_commit_it(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     add_step(bench.owner_url, bench.run, 2, "cancelled")
     bench.append(("a", save(bench.run, 2)))
-    lane = bench.lane(monkeypatch)
-    assert lane.advance()
-    assert not lane.advance()
+    executor = bench.executor(monkeypatch)
+    assert executor.advance()
+    assert not executor.advance()
     ((state, category, reason),) = bench.operations()
     assert (state, category) == ("failed", "user")
     assert "planned" in reason
@@ -109,7 +109,7 @@ def test_a_lane_touches_no_step_of_another_model(bench: Bench, monkeypatch: pyte
         other.tenant_id, other.run_id, other.model_id)
     bench.rows("UPDATE steps SET group_ids = ARRAY[%s::bigint] WHERE run_id = %s RETURNING n", group, other.run_id)
     bench.append(("a", save(other, 1)))
-    assert bench.lane(monkeypatch).advance()
+    assert bench.executor(monkeypatch).advance()
     ((state, category, _),) = bench.operations()
     assert (state, category) == ("failed", "user")
     assert bench.step(other, 1) == "planned"
@@ -124,7 +124,7 @@ def test_a_lane_touches_no_step_of_another_model(bench: Bench, monkeypatch: pyte
 def test_a_number_is_one_versions(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     taken = add_version(bench.owner_url, bench.run, 3)
     bench.append(("a", Save(run_id=bench.run.run_id, number=3)))
-    assert bench.lane(monkeypatch).advance()
+    assert bench.executor(monkeypatch).advance()
     ((state, category, reason),) = bench.operations()
     assert (state, category) == ("failed", "user")
     assert taken in reason
@@ -134,9 +134,9 @@ def test_the_line_that_tells_of_a_failure_says_whose(bench: Bench, monkeypatch: 
     lines: list[dict[str, Any]] = []
     handler = logging.Handler()
     monkeypatch.setattr(handler, "emit", lambda record: lines.append(json.loads(logs.JsonLines().format(record))))
-    logger = logging.getLogger("services.learner.trainer.lane")
+    logger = logging.getLogger("services.learner.trainer.executor")
     monkeypatch.setattr(logger, "handlers", [handler])
     bench.append(("a", save(bench.run, 2)))
-    assert bench.lane(monkeypatch).advance()
+    assert bench.executor(monkeypatch).advance()
     (line,) = [line for line in lines if "exception" in line]
     assert (line["run_id"], line["model_id"], line["step"]) == (bench.run.run_id, bench.run.model_id, 2)

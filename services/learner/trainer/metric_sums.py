@@ -14,7 +14,7 @@ _SHARES = (5, 50, 95)
 
 
 @dataclass
-class Tally:
+class MetricSums:
     """Figures of micro-batches brought together: sums, means weighted by tokens, and largest values."""
 
     loss: float = 0.0
@@ -32,8 +32,8 @@ class Tally:
         return json.dumps(told).encode()
 
     @classmethod
-    def joined(cls, told: Iterable[bytes]) -> "Tally":
-        """Return the tally of all micro-batches from those of every rank, as `as_bytes` wrote them."""
+    def joined(cls, told: Iterable[bytes]) -> "MetricSums":
+        """Return the sums of all micro-batches from those of every rank, as `as_bytes` wrote them."""
         whole = cls()
         for loss, tokens, sums, weights, largest, spread, shares in map(json.loads, told):
             whole.loss, whole.forward_tokens = whole.loss + loss, whole.forward_tokens + tokens

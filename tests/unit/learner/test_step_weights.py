@@ -15,7 +15,7 @@ from hone.trajectory.packing import pack
 from hone.trajectory.records import Span
 from hone.trajectory.spans import Spans
 from services.learner.trainer.learner import Learner
-from services.learner.trainer.signals import Known, estimate
+from services.learner.trainer.step_weights import Known, estimate
 from tests.unit.learner.test_learner import OPTIMIZER, assert_equal_gradients, gradient, learner
 from tests.unit.trajectory.samples import call, plan, random_episodes, random_step, step_of, trajectory
 
@@ -127,9 +127,9 @@ def stored_dialogues():
 def credited(**params):
     step = plan({0: [outcome for outcome, _ in SESSIONS]}, {"preset": "hian", "advantage": {
         "name": "hian", "params": params}}, steps=10)
-    signals = estimate(pack(step, stored_dialogues()), step, Known(), {})
-    [term] = signals.terms
-    return term.advantage.numpy(), signals.metrics
+    weights = estimate(pack(step, stored_dialogues()), step, Known(), {})
+    [term] = weights.terms
+    return term.advantage.numpy(), weights.metrics
 
 
 def test_stored_turns_are_credited_by_what_each_rule_gave_them():
@@ -248,9 +248,9 @@ def test_a_trajectory_whose_every_token_weighs_nothing_has_no_gradient():
     silent = [*named(trajectories[:1], 0.0), *trajectories[1:]]
     silent[0] = replace(silent[0], calls=[replace(each, spans=[Span("all", 0, len(each.completion_ids), 0.0)])
                                           for each in silent[0].calls])
-    signals = estimate(pack(step, silent), step, Known(), {})
-    assert not signals.kept[0]
-    assert signals.kept.any()
+    weights = estimate(pack(step, silent), step, Known(), {})
+    assert not weights.kept[0]
+    assert weights.kept.any()
 
 
 def schema_track(trajectories, spans=None):

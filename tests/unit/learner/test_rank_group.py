@@ -1,4 +1,4 @@
-"""Ranks without processes: orders on the wire, outlines, launching, and what a crew of one does."""
+"""Ranks without processes: orders on the wire, outlines, launching, and what a group of one does."""
 
 import json
 import os
@@ -17,11 +17,10 @@ from hone.spec.settings import Settings
 from hone.trajectory import parts
 from hone.trajectory.microbatches import nothing
 from services.learner.trainer import launch
-from services.learner.trainer.crew import Crew
 from services.learner.trainer.learner import Learner, RejectedPlan
-from services.learner.trainer.orders import Order
+from services.learner.trainer.metric_sums import MetricSums
+from services.learner.trainer.rank_group import Order, RankGroup
 from services.learner.trainer.snapshot import Start
-from services.learner.trainer.tally import Tally
 from tests.unit.trajectory.samples import plan, random_step
 
 FILES = toy.files(0, hidden=32, heads=2, head_dim=16, ffn=64)
@@ -52,12 +51,12 @@ def test_an_order_reads_as_it_was_written():
     assert type(made).model_validate(read.arguments["plan"]) == made
 
 
-def test_a_crew_of_one_does_what_its_learner_does():
+def test_a_group_of_one_does_what_its_learner_does():
     made, samples = random_step(seed=1)
     groups = [group.model_copy(update={"parts": ["a"]}) for group in made.groups]
     made = made.model_copy(update={"groups": groups, "parts": ["a"]})
     stored = [parts.encode(samples)]
-    led = Crew(ALONE).learner(Start.first(FILES), OPTIMIZER, 100)
+    led = RankGroup(ALONE).learner(Start.first(FILES), OPTIMIZER, 100)
     alone = Learner.create(FILES, OPTIMIZER, token_budget=100)
     read = parts.planned(made, stored)
     assert len(read) == len(samples)
@@ -80,12 +79,12 @@ def test_log_probabilities_are_those_of_stock_sequences():
 
 def test_the_others_hear_of_learners_that_are_gone():
     ranks = Two()
-    crew = Crew(ranks)
-    first = crew.learner(Start.first(FILES), OPTIMIZER, 100)
-    second = crew.learner(Start.first(FILES), OPTIMIZER, 100)
+    group = RankGroup(ranks)
+    first = group.learner(Start.first(FILES), OPTIMIZER, 100)
+    second = group.learner(Start.first(FILES), OPTIMIZER, 100)
     del first
-    crew.beat()
-    crew.beat()
+    group.beat()
+    group.beat()
     assert [(order.name, order.gone) for order in ranks.orders] == [
         ("make", []), ("make", []), ("beat", [1]), ("beat", [])]
     assert second.ranks == 2
@@ -94,7 +93,7 @@ def test_the_others_hear_of_learners_that_are_gone():
 def test_what_every_rank_refuses_alike_is_the_plans_fault():
     made, samples = random_step()
     ranks = Two()
-    led = Crew(ranks).learner(Start.first(FILES), OPTIMIZER, 100)
+    led = RankGroup(ranks).learner(Start.first(FILES), OPTIMIZER, 100)
     with pytest.raises(RanksLost, match=r"rank 0: RejectedPlan.*; rank 1: done"):
         led.forward_backward(made, samples[1:], [])
     with pytest.raises(RejectedPlan) as told:
@@ -107,7 +106,7 @@ def test_what_every_rank_refuses_alike_is_the_plans_fault():
 def test_what_no_rank_could_do_fails_once_even_if_each_says_why_in_its_own_words():
     made, samples = random_step()
     ranks = Two()
-    led = Crew(ranks).learner(Start.first(FILES), OPTIMIZER, 100)
+    led = RankGroup(ranks).learner(Start.first(FILES), OPTIMIZER, 100)
     ranks.other = b"MemoryError: tried to allocate 3 bytes"
     with pytest.raises(RejectedPlan):
         led.forward_backward(made, samples[1:], [])
@@ -115,7 +114,7 @@ def test_what_no_rank_could_do_fails_once_even_if_each_says_why_in_its_own_words
 
 def test_a_rank_that_could_not_ends_all():
     ranks = Two()
-    led = Crew(ranks).learner(Start.first(FILES), OPTIMIZER, 100)
+    led = RankGroup(ranks).learner(Start.first(FILES), OPTIMIZER, 100)
     ranks.other = b"OSError: no memory"
     with pytest.raises(RanksLost, match="rank 0: done; rank 1: OSError: no memory"):
         led.optim_step(1e-3, 1.0)
@@ -124,7 +123,7 @@ def test_a_rank_that_could_not_ends_all():
 def test_an_exchange_that_broke_is_nobodys_plan_even_if_every_rank_says_the_same(monkeypatch):
     text = "[/torch/third_party/gloo/gloo/transport/tcp/pair.cc:553] Timed out waiting 2000ms for send operation"
     ranks = Two(other=b"")
-    led = Crew(ranks).learner(Start.first(FILES), OPTIMIZER, 100)
+    led = RankGroup(ranks).learner(Start.first(FILES), OPTIMIZER, 100)
     ranks.other = f"RuntimeError: {text}".encode()
     monkeypatch.setattr(ranks, "broke", of_exchange)
     monkeypatch.setattr(led._learner, "weights", partial(fail, RuntimeError(text)))
@@ -160,16 +159,16 @@ def shapes(tensors):
     return tensors and {name: tensor.shape for name, tensor in tensors.items()}
 
 
-def test_tallies_of_ranks_are_one_tally():
-    whole, first, second = Tally(), Tally(), Tally()
-    for tally, value, tokens in ((first, 1.0, 2), (second, 4.0, 3), (second, 2.5, 1)):
-        for each in (tally, whole):
+def test_metric_sums_of_ranks_are_one_sum():
+    whole, first, second = MetricSums(), MetricSums(), MetricSums()
+    for sums, value, tokens in ((first, 1.0, 2), (second, 4.0, 3), (second, 2.5, 1)):
+        for each in (sums, whole):
             each.add({"mean": value, "some/max": value}, tokens)
             each.loss += value
             each.forward_tokens += tokens
     second.add({"only here": 7.0}, 2)
     whole.add({"only here": 7.0}, 2)
-    assert Tally.joined([first.as_bytes(), second.as_bytes()]).figures() == whole.figures()
+    assert MetricSums.joined([first.as_bytes(), second.as_bytes()]).figures() == whole.figures()
 
 
 def test_ranks_and_threads_side_by_side_are_refused_by_name():
