@@ -1,4 +1,4 @@
-"""What a run shows while it works: one line that is rewritten in a terminal, one line now and then elsewhere."""
+"""A run's progress on the screen: one line, rewritten in place in a terminal and printed now and then elsewhere."""
 
 import time
 from collections.abc import Callable
@@ -23,15 +23,15 @@ class RunEnded(RuntimeError):
 
 
 @dataclass(frozen=True)
-class Standing:
-    """A run at one moment, in figures."""
+class RunProgress:
+    """A run with its metrics at one moment."""
 
     run: Run
     series: Series
     elapsed_s: float
 
     def line(self) -> str:
-        """Return the figures a person follows, in one line."""
+        """Return step, reward, accuracy, speed and remaining time in one line."""
         parts = [f"step {self.run.step}/{self.run.steps}", *self._figures(), self._left()]
         if self.run.waiting_for and self.run.state == "running":
             parts.append(f"waiting for {self.run.waiting_for}")
@@ -51,11 +51,11 @@ class Standing:
         return f"{self.elapsed_s / self.run.step * (self.run.steps - self.run.step):.0f} s left"
 
 
-def follow(client: Client, run_id: str, label: str, console: Console) -> Standing:
-    """Show the run until it has ended and return how it stood then. Raises RunEnded unless it succeeded."""
+def follow(client: Client, run_id: str, label: str, console: Console) -> RunProgress:
+    """Show the run until it has ended, and return its last progress. Raises RunEnded unless it succeeded."""
     with Display(console) as show:
         while True:
-            now = standing(client, run_id)
+            now = run_progress(client, run_id)
             show(f"  {label}  {now.line()}")
             if now.run.state in ENDED:
                 break
@@ -65,16 +65,16 @@ def follow(client: Client, run_id: str, label: str, console: Console) -> Standin
     return now
 
 
-def standing(client: Client, run_id: str) -> Standing:
+def run_progress(client: Client, run_id: str) -> RunProgress:
     """Ask for the run's state and metrics."""
     run = client.run(run_id)
     begun = run.started_at or run.created_at
     ended = run.ended_at.timestamp() if run.ended_at else time.time()
-    return Standing(run, client.metrics(run_id).series, ended - begun.timestamp())
+    return RunProgress(run, client.metrics(run_id).series, ended - begun.timestamp())
 
 
 class Display:
-    """Gives a function that shows a line: in place in a terminal, every few seconds elsewhere."""
+    """Shows a line: rewritten in place in a terminal, printed every few seconds elsewhere."""
 
     def __init__(self, console: Console) -> None:
         self._console, self._last = console, 0.0

@@ -1,4 +1,4 @@
-"""The demo from beginning to end: stack, base, reinforcement learning, export, and what came of it."""
+"""The demo from beginning to end: start a stack, teach a base, improve it by rewards, export it, report."""
 
 import json
 import secrets
@@ -31,7 +31,7 @@ class ExportFailed(RuntimeError):
 
 @dataclass
 class Outcome:
-    """What the demo ends with."""
+    """The results of the demo."""
 
     directory: Path
     series: Series
@@ -43,7 +43,7 @@ class Outcome:
 
 
 class Demo:
-    """One demonstration; after a hard kill the next one with the same state and seed goes on where it was."""
+    """One demonstration. After a hard kill, the next one with the same state and seed goes on from there."""
 
     def __init__(self, state: Path, seed: int, console: Console, steps: int = task.STEPS) -> None:
         self._state, self._seed, self._console, self._steps = state.resolve(), seed, console, steps
@@ -52,7 +52,7 @@ class Demo:
         self._seconds: dict[str, float] = {}
 
     def run(self) -> Outcome:
-        """Start the stack, make the base by imitation, improve it by rewards, export it, tell what happened."""
+        """Start the stack, teach the base by imitation, improve it by rewards, export it and print a report."""
         begin = time.monotonic()
         with self._stack():
             self._phase("stack", begin)
@@ -68,7 +68,7 @@ class Demo:
         return outcome
 
     def _stack(self) -> AbstractContextManager[object]:
-        """Return the stack started here, or nothing to end when somebody else runs it on this state."""
+        """Start a stack and return a context that ends it; one that runs on this state already is left running."""
         stack = Stack(self._state)
         try:
             stack.start()
@@ -98,10 +98,10 @@ class Demo:
         begin = time.monotonic()
         spec = task.reinforcement_spec(self._named("reinforcement"), base, self._seed, self._steps)
         run = client.create_run(spec, idempotency_key=f"{self._attempt}-reinforcement")
-        standing = follow(client, run.id, "reinforcement", self._console)
+        progress = follow(client, run.id, "reinforcement", self._console)
         self._phase("reinforcement", begin)
         begin = time.monotonic()
-        outcome = Outcome(self._directory, standing.series, self._seconds)
+        outcome = Outcome(self._directory, progress.series, self._seconds)
         self._export(client, run.id, outcome)
         title = f"sort six digits, GRPO, seed {self._seed}"
         outcome.picture = picture.draw(outcome.series, title, self._directory / "learning-curve.png")
@@ -129,7 +129,7 @@ class Demo:
         return self._state / "demo" / f"unfinished-seed-{self._seed}-{self._steps}-steps.json"
 
     def _unfinished_attempt(self) -> str:
-        """Return the attempt that was interrupted, or a new one, remembered until it is through."""
+        """Return the name of the interrupted attempt, or of a new one, which is remembered until it succeeds."""
         if self._marker.exists():
             return str(json.loads(self._marker.read_text())["attempt"])
         attempt = f"seed{self._seed}-{secrets.token_hex(3)}"

@@ -1,7 +1,7 @@
 """The demo's task and the two runs that learn it: first by imitation, then from rewards alone.
 
-Six digits are to be sorted (`s529170=` is answered `012579`). The base is taught by demonstrations and stopped early,
-so that it gets about half of them right; the run that follows only ever hears whether an answer was right.
+The task is to sort six digits: the answer to `s529170=` is `012579`. The first run imitates demonstrations and stops
+early, so that the base gets about half of the answers right. The second run only learns whether an answer was right.
 """
 
 import json

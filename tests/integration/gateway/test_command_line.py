@@ -49,6 +49,14 @@ def test_from_files_to_a_run(toy_directory: Path, tmp_path: Path) -> None:
     assert "wanted from now on: cancel" in typed("runs", "events", run).stdout
 
 
+def test_a_first_small_model_is_made_and_registered() -> None:
+    made = json.loads(typed("models", "make-toy", "small", "--json").stdout)
+    assert (made["name"], made["architecture"], made["vocab_size"]) == ("small", "Qwen3ForCausalLM", 32)
+    again = json.loads(typed("models", "make-toy", "again", "--json").stdout)
+    assert again["files"] == made["files"], "equal seeds give equal weights"
+    assert json.loads(typed("models", "make-toy", "words", "--text", "--json").stdout)["vocab_size"] >= 100
+
+
 def test_problems_of_the_gateway_are_told(tmp_path: Path) -> None:
     (tmp_path / "spec.yaml").write_text(json.dumps(seed.spec("absent")))
     (tmp_path / "rows.jsonl").write_text('{"prompt": "a", "completion": "b"}\n{"prompt": 1, "answer": "b"}\n')
