@@ -1,4 +1,4 @@
-"""`python -m services.gateway`: serve REST until SIGTERM."""
+"""`python -m services.gateway`: serve the REST surface until SIGTERM."""
 
 import uvicorn
 
@@ -12,7 +12,7 @@ _GRACE_S = 3
 
 
 def main() -> None:
-    """Serve with this process's settings."""
+    """Serve with the settings of this process's environment."""
     settings = service_settings.load()
     startup.begin("gateway", settings)
     host, _, port = settings.gateway_address.rpartition(":")

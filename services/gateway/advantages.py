@@ -1,7 +1,8 @@
-"""The advantage that a committed step gave each token of a sample, computed again as its trainer did.
+"""The advantages that a committed step gave the tokens of a sample, computed again.
 
-The same packing and the same estimators over the same plan and parts give the same numbers. What only the trainer knew
-(the words of other models, a critic's values, what an estimator carried from earlier steps) is not to be had again.
+The same packing and the same estimators over the same plan and parts give the trainer's numbers. Some estimators also
+read values that only the trainer had: log-probs of other models, a critic's values, state of earlier steps. Their
+advantages cannot be computed again.
 """
 
 import asyncio
@@ -21,7 +22,7 @@ from hone.trajectory.packing import Batch, pack
 from hone.trajectory.plan import GroupPlan, StepPlan
 
 MOST_BYTES = 32 * 2**20
-"""Of unpacked parts that are read for one answer."""
+"""Largest size of the unpacked parts that are read for one answer."""
 
 _WITHIN_GROUP = frozenset({"none", "grpo", "dr_grpo", "rloo", "reinforce", "gigpo", "step_pooled"})
 """Estimators that compare within a sample's own group: no other group's samples are read."""
@@ -36,19 +37,19 @@ _reader = ThreadPoolExecutor(1, "advantages")  # batches are large: one at a tim
 
 
 @dataclass(frozen=True)
-class Advantages:
-    """Of a sample's trained tokens in their order, None where they are not known; `note` says by what, or why not."""
+class SampleAdvantages:
+    """Advantages of a sample's trained tokens in order, or None. `note` names the estimator, or the reason for None."""
 
     tokens: list[float] | None
     note: str
 
     @property
     def whole(self) -> float | None:
-        """The sample's, where every token has the same."""
+        """The advantage of the sample if all its tokens have the same, else None."""
         return self.tokens[0] if self.tokens and len(set(self.tokens)) == 1 else None
 
     def of_calls(self, calls: Sequence[dict[str, Any]]) -> Iterator[list[float | None]]:
-        """Yield one for each token of each call's completion, None where it was not trained; [] where none is known."""
+        """Yield for each call one advantage per token of its completion: None if untrained; [] if none is known."""
         left = iter(self.tokens or [])
         for call in calls:
             policy = call["role"] == "policy"
@@ -56,58 +57,58 @@ class Advantages:
                 next(left) if trains and policy else None for trains in call["train_mask"]]
 
 
-async def read(objects: Objects, plan: StepPlan, group_id: int, index: int) -> Advantages:
-    """Return what `of_sample` does, without blocking."""
+async def read(objects: Objects, plan: StepPlan, group_id: int, index: int) -> SampleAdvantages:
+    """Return the advantages of a sample, without blocking the event loop."""
     return await asyncio.get_running_loop().run_in_executor(_reader, of_sample, objects, plan, group_id, index)
 
 
-def of_sample(objects: Objects, plan: StepPlan, group_id: int, index: int) -> Advantages:
-    """Return the advantages of a sample that a committed step was made of. Blocks."""
+def of_sample(objects: Objects, plan: StepPlan, group_id: int, index: int) -> SampleAdvantages:
+    """Return the advantages of a sample of a committed step. Reads the object store and blocks."""
     name = plan.slots["advantage"]["name"]
     group = next(one for one in plan.groups if one.group_id == group_id)
     if group.rewards[index] is None:
-        return Advantages(None, "the sample was masked")
+        return SampleAdvantages(None, "the sample was masked")
     try:
         reason = _unknowable(plan, name)
         needed = _within(plan, group) if name in _WITHIN_GROUP else plan
-        return Advantages(None, reason) if reason else _computed(objects, needed, name, (group.request_no, index))
+        return SampleAdvantages(None, reason) if reason else _computed(objects, needed, name, (group.request_no, index))
     except ObjectMissing as gone:
-        return Advantages(None, f"{name} compares with samples that are not stored any more: {gone.args[0]}")
+        return SampleAdvantages(None, f"{name} compares with samples that are not stored any more: {gone.args[0]}")
     except (ValueError, KeyError) as problem:
-        return Advantages(None, f"{name} could not be computed again: {problem}")
+        return SampleAdvantages(None, f"{name} could not be computed again: {problem}")
 
 
 def _unknowable(plan: StepPlan, name: str) -> str:
-    """Return why a step's advantages cannot be computed again from what is stored; empty where they can."""
+    """Return the reason why the advantages of a step cannot be computed again; empty if they can."""
     if name not in ADVANTAGES:
-        return f"this release knows no estimator {name}"
+        return f"this release has no estimator {name}"
     lacking = [said for need, said in _OF_THE_TRAINER.items() if need in needs(plan.slots, "advantage")]
     if lacking:
         return f"{name} reads {' and '.join(lacking)}, which are not stored for each token"
     params = SLOTS["advantage"][name].model_validate(plan.slots["advantage"]["params"])
     if params.remembers() and plan.nth > 1:
-        return f"{name} goes on from earlier steps, and what it carried is the trainer's alone"
+        return f"{name} reads state of earlier steps, which only the trainer has"
     return ""
 
 
 def _within(plan: StepPlan, group: GroupPlan) -> StepPlan:
-    """Return the plan as if it were of one group alone."""
+    """Return the plan reduced to one group."""
     return plan.model_copy(update={"groups": [group], "parts": group.parts})
 
 
-def _computed(objects: Objects, plan: StepPlan, name: str, key: tuple[int, int]) -> Advantages:
+def _computed(objects: Objects, plan: StepPlan, name: str, key: tuple[int, int]) -> SampleAdvantages:
     stored = _stored(objects, plan.parts)
     if stored is None:
-        return Advantages(None, f"{name} compares with samples of more than {MOST_BYTES // 2**20} MiB, which are not "
-                                "read for a page")
+        return SampleAdvantages(None, f"{name} compares with samples of more than {MOST_BYTES // 2**20} MiB, too "
+                                "many to read for a page")
     batch = pack(plan, parts.planned(plan, stored))
     if key not in batch.keys:
-        return Advantages(None, "the step left the sample out: cut off, without a trained token or not finite")
-    return Advantages(*_estimated(plan, name, batch, batch.keys.index(key)))
+        return SampleAdvantages(None, "the step left the sample out: cut off, without a trained token or not finite")
+    return SampleAdvantages(*_estimated(plan, name, batch, batch.keys.index(key)))
 
 
 def _stored(objects: Objects, keys: Sequence[str]) -> list[bytes] | None:
-    """Return what the parts hold; None where it is too much. Raises ObjectMissing."""
+    """Return the parts, or None if they are too large. Raises ObjectMissing."""
     found, size = list[bytes](), 0
     for key in keys:
         data = objects.get(key)
@@ -126,7 +127,7 @@ def _estimated(plan: StepPlan, name: str, batch: Batch, place: int) -> tuple[lis
 
 
 def _values(estimate: Estimate) -> Floats:
-    """Return one for each trained token, [M]: of several tracks the sum, each as its weight has it."""
+    """Return the advantage of each trained token, [M]; several tracks are summed with their weights."""
     if not isinstance(estimate, list):
         return estimate
     total: Floats = np.sum([track.weight * np.where(track.counts, track.advantage, 0.0) for track in estimate], axis=0)
@@ -136,8 +137,8 @@ def _values(estimate: Estimate) -> Floats:
 def _tracks(estimate: Estimate) -> str:
     if not isinstance(estimate, list):
         return ""
-    told = " + ".join(track.name if track.weight == 1 else f"{track.weight:g} {track.name}" for track in estimate)
-    return f", the sum of its tracks {told}"
+    names = " + ".join(track.name if track.weight == 1 else f"{track.weight:g} {track.name}" for track in estimate)
+    return f", the sum of its tracks {names}"
 
 
 def _modulated(plan: StepPlan) -> str:

@@ -1,4 +1,4 @@
-"""The gateway in one picture: layers from the outside in, then the endpoints."""
+"""Composition of the gateway: its middleware from the outside in, then its routes."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -13,34 +13,35 @@ from starlette.middleware import Middleware
 from hone.spec.settings import Settings
 from hone.store.database import AsyncDatabase
 from hone.store.objects import Objects
-from services.gateway import (
+from services.gateway.middleware import errors
+from services.gateway.middleware.authentication import Authentication
+from services.gateway.middleware.bodies import BodyLimit, LateBodies
+from services.gateway.middleware.errors import ProblemResponses
+from services.gateway.middleware.observation import RequestObservation
+from services.gateway.middleware.request_ids import RequestIds
+from services.gateway.routes import (
     catalog,
     datasets,
     documentation,
-    engines,
     events,
     exports,
     health,
-    metrics,
     models,
     runs,
-    tokens,
     trajectories,
     usage,
 )
-from services.gateway.authentication import Authentication
-from services.gateway.bodies import BodyLimit, Linger
-from services.gateway.errors import answer
-from services.gateway.guard import Guard
-from services.gateway.observation import Observation
-from services.gateway.request_ids import RequestIds
+
+ROUTES = (runs, events, trajectories, exports, models, datasets, catalog, usage, health, documentation)
 
 OPEN_PATHS = frozenset({"/", "/docs", "/openapi.json", "/favicon.ico", "/healthz"})
-_DESCRIBED = [Security(HTTPBearer(auto_error=False)), Security(APIKeyHeader(name="X-API-Key", auto_error=False))]
+"""Paths that need no API key."""
+
+_SECURITY = [Security(HTTPBearer(auto_error=False)), Security(APIKeyHeader(name="X-API-Key", auto_error=False))]
 
 
 def create(settings: Settings, database: AsyncDatabase, objects: Objects) -> FastAPI:
-    """Return the application; the database is opened and closed with it."""
+    """Return the application. It opens the database when it starts and closes it when it ends."""
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         await database.open()
@@ -49,20 +50,19 @@ def create(settings: Settings, database: AsyncDatabase, objects: Objects) -> Fas
 
     app = FastAPI(
         title="Hone", version=version("hone-rl"), docs_url=None, redoc_url=None, lifespan=lifespan,
-        description="Reinforcement learning as a service: models, datasets, runs and what came of them.",
-        dependencies=_DESCRIBED,
+        description="Reinforcement learning as a service: models, datasets, runs and their results.",
+        dependencies=_SECURITY,
         middleware=[
-            Middleware(Observation),
+            Middleware(RequestObservation),
             Middleware(RequestIds),
-            Middleware(Linger),
-            Middleware(Guard),
+            Middleware(LateBodies),
+            Middleware(ProblemResponses),
             Middleware(BodyLimit, limit=settings.max_body_mb * 2**20),
             Middleware(Authentication, database=database, open_paths=OPEN_PATHS),
         ],
-        exception_handlers={HTTPException: answer, RequestValidationError: answer},
+        exception_handlers={HTTPException: errors.answer, RequestValidationError: errors.answer},
     )
-    for part in (runs, events, trajectories, tokens, exports, models, datasets, catalog, usage, engines, health,
-                 metrics, documentation):
-        app.include_router(part.router)
+    for route in ROUTES:
+        app.include_router(route.router)
     app.state.settings, app.state.objects = settings, objects
     return app

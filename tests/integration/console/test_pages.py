@@ -35,7 +35,7 @@ def pages(world: World) -> Iterator[tuple[str, str, list[str]]]:
     yield "models", "/models", ["toy-text", "Qwen3ForCausalLM", "Policies"]
     yield "model", "/models/toy-text", ["model.safetensors", "Runs from this model"]
     yield "datasets", "/datasets", ["sums", "4 bad", "demonstrations"]
-    yield "dataset", "/datasets/sums", ["a line that is no JSON", "one JSON object a line", "Columns"]
+    yield "dataset", "/datasets/sums", ["a line that is not JSON", "one JSON object per line", "Columns"]
     yield "graders", "/graders", ["infra error", "string_check", "Newest grades"]
     yield "services", "/services", ["inference-0", "trainer trainer-0", "2 828", "postgres"]
     yield "usage", "/usage", ["first key", "Trained tokens", "sort six digits"]

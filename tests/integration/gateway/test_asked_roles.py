@@ -169,7 +169,7 @@ def test_the_words_of_another_model_are_told_by_its_own_tokenizer_or_not_at_all(
     shops: Client, base: str, postgres: TestDatabase, gateway: Gateway
 ) -> None:
     run, seeded = spoken(shops, base, postgres, gateway)
-    with pytest.raises(client_errors.NotFound, match="model of its user has no stored version whose tokenizer could"):
+    with pytest.raises(client_errors.NotFound, match="The run's user model has no stored version"):
         shops.trajectory_tokens(run.id, seeded.groups[0], 1)
     publish(postgres, gateway, run.roles["user"], STRANGE)
     told = shops.trajectory_tokens(run.id, seeded.groups[0], 1).calls

@@ -56,9 +56,9 @@ SPECS: list[tuple[dict[str, Any], list[tuple[str, str, str]]]] = [
         ("task.dataset", "nothing", "a dataset with completions"), ("batch.samples", "4", "1, because")]),
     ({"task": {"environment": "sort_digitz"}}, [("task.environment", '"sort_digitz"', "did you mean sort_digits?")]),
     ({"task": {"dataset": "absent"}}, [("task.dataset", '"absent"', "an uploaded dataset")]),
-    ({"model": {"base": "absent"}}, [("model.base", '"absent"', "a model, version or run that is here")]),
+    ({"model": {"base": "absent"}}, [("model.base", '"absent"', "a registered model, a version or a run")]),
     ({"model": {"base": "run_absent"}}, [("model.base", '"run_absent"', "a run")]),
-    ({"sampling": {"max_tokens": 512}}, [("sampling.max_tokens", "512", "less than the engine's 512")]),
+    ({"sampling": {"max_tokens": 512}}, [("sampling.max_tokens", "512", "less than the 512 positions of an engine")]),
     ({"name": "a\0b"}, [("name", '"a\\u0000b"', "text without NUL")]),
 ]
 
@@ -104,7 +104,7 @@ class TestModels:
         field, found, expected = _refused_model(hone, tmp_path / "model")
         assert field == "model.safetensors"
         assert found.endswith("bytes of data")
-        assert expected.endswith("as its header says")
+        assert expected.endswith("as its header claims")
 
     def test_no_such_directory(self, hone: Client, tmp_path: Path) -> None:
         assert _refused_model(hone, tmp_path / "absent")[0] == "directory"
@@ -155,7 +155,7 @@ class TestDatasets:
         found = [(problem.field, problem.found, problem.expected) for problem in refused.value.problems]
         assert found[0] == ("row 12: prompt", "7", "a text that is not empty")
         assert found[1][0] == "row 40: row"
-        assert found[1][2] == "one JSON object a line"
+        assert found[1][2] == "one JSON object per line"
         assert found[2] == ("row 99: answer", "nothing",
                             "an answer, a completion, or another key that a grader reads")
         assert refused.value.document["report"]["bad"] == 3
@@ -200,8 +200,8 @@ class TestDatasets:
             with pytest.raises(client_errors.Refused) as refused:
                 asked(spec)
             assert [(problem.field, problem.found, problem.expected) for problem in refused.value.problems] == [
-                ("task.dataset", "numbers, where none of 2 rows is a task of sqlite", "a dataset of which at least one "
-                 "is"),
+                ("task.dataset", "numbers, where none of 2 rows is a task of sqlite",
+                 "a dataset with at least one such row"),
                 ("task.dataset", "row 1, where answer is 3", "a text that is not empty"),
                 ("task.dataset", "row 2, where answer is 4", "a text that is not empty")]
         assert list(every(hone.runs)) == before
@@ -273,7 +273,7 @@ class TestBodies:
             answer = http.post("/v1/runs", content=_zeros(2**20), headers={"Content-Length": str(2**20)})
         _problem(answer, 401)
 
-    @pytest.mark.parametrize(("body", "found"), [(b"{", "text that is no JSON"), (b'"x"', '"x"'), (b"", "nothing")])
+    @pytest.mark.parametrize(("body", "found"), [(b"{", "text that is not JSON"), (b'"x"', '"x"'), (b"", "nothing")])
     def test_no_object(self, gateway: Gateway, tenant: str, body: bytes, found: str) -> None:
         with gateway.http(tenant) as http:
             answer = http.post("/v1/runs", content=body, headers={"Content-Type": "application/json"})

@@ -46,7 +46,7 @@ def test_from_files_to_a_run(toy_directory: Path, tmp_path: Path) -> None:
     assert "wanted: pause" in typed("runs", "pause", run).stdout
     assert "wanted: run" in typed("runs", "resume", run).stdout
     assert "wanted: cancel" in typed("runs", "cancel", run).stdout
-    assert "wanted from now on: cancel" in typed("runs", "events", run).stdout
+    assert "the desired state is now cancel" in typed("runs", "events", run).stdout
 
 
 def test_a_first_small_model_is_made_and_registered() -> None:

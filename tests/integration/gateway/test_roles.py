@@ -107,11 +107,12 @@ def refusal(hone: Client, spec: dict[str, Any]) -> list[str]:
 @pytest.mark.usefixtures("teachers")
 class TestRefused:
     @pytest.mark.parametrize(("teacher", "top_k", "words"), [
-        ("absent", 0, 'found "absent", expected a model, version or run that is here'),
+        ("absent", 0, 'found "absent", expected a registered model, a version or a run'),
         ("ver_absent", 0, 'found "ver_absent", expected a live version'),
         ("run_absent", 0, 'found "run_absent", expected a run'),
         ("strange", 0, "found strange, whose tokenizer.json is sha256 "),
-        ("wide", 4, "found wide, which has 40 ids, expected exactly the policy's, since likeliest ids are kept: 32"),
+        ("wide", 4, "found wide, whose vocabulary has 40 tokens, expected exactly the policy's, because the "
+         "teacher's likeliest tokens are stored: 32"),
     ])
     def test_what_is_not_there_or_reads_other_ids(
         self, hone: Client, base: str, teacher: str, top_k: int, words: str
@@ -121,14 +122,15 @@ class TestRefused:
 
     def test_one_with_fewer_ids(self, hone: Client, base: str) -> None:
         assert refusal(hone, taught("wide", base)) == [
-            f"roles.teacher.model: found {base}, which has 32 ids, expected at least the policy's: 40"]
+            f"roles.teacher.model: found {base}, whose vocabulary has 32 tokens, expected at least "
+            "the policy's: 40"]
 
     def test_more_likeliest_ids_than_there_are(self, hone: Client, base: str) -> None:
         assert refusal(hone, taught(base, "large", top_k=33)) == [
-            "roles.teacher.top_k: found 33, expected at most the vocabulary's 32 ids"]
+            "roles.teacher.top_k: found 33, expected at most the 32 tokens of the vocabulary"]
         hint = {"privileged": [{"text": "a"}], "top_k": 33}
         assert refusal(hone, seed.spec(base, algorithm="aopd", contexts=hint)) == [
-            "contexts.top_k: found 33, expected at most the vocabulary's 32 ids"]
+            "contexts.top_k: found 33, expected at most the 32 tokens of the vocabulary"]
 
     def test_an_adapter_and_weights_that_were_removed(
         self, hone: Client, base: str, readable: Seeded, postgres: TestDatabase
@@ -146,7 +148,8 @@ class TestRefused:
         assert problems == [
             [f"roles.teacher.model: found {adapter}, which is an adapter beside its base, expected a model of whole "
              "weights"],
-            [f"roles.teacher.model: found {gone}, whose weights were removed, expected a version that is kept"]]
+            [f"roles.teacher.model: found {gone}, whose weights were removed, expected a version whose "
+             "weights are stored"]]
 
     def test_a_run_that_goes_on(self, hone: Client, base: str, readable: Seeded) -> None:
         assert refusal(hone, taught(base, readable.run.id)) == [

@@ -152,7 +152,7 @@ class TestDesired:
         with pytest.raises(client_errors.Conflict, match="cannot be changed to run"):
             hone.resume(run.id)
         told = [event.message for event in hone.events(run.id).data]
-        assert told[1:] == [f"wanted from now on: {wish}" for wish in ("pause", "run", "cancel")]
+        assert told[1:] == [f"the desired state is now {wish}" for wish in ("pause", "run", "cancel")]
 
     def test_verbs_are_posts_too(self, gateway: Gateway, tenant: str, hone: Client, base: str) -> None:
         run = hone.create_run(seed.spec(base))
@@ -225,7 +225,7 @@ class TestEvents:
         hone.pause(run.id)
         seed.set_state(postgres.owner_url, run.id, "succeeded")
         thread.join(10)
-        assert seen == ["run sort was created", "wanted from now on: pause"]
+        assert seen == ["run sort was created", "the desired state is now pause"]
 
     def test_last_event_id_continues(self, gateway: Gateway, tenant: str, hone: Client, seeded: Seeded,
                                      postgres: TestDatabase) -> None:

@@ -15,7 +15,7 @@ from hone.trajectory.packing import pack
 from hone.trajectory.plan import StepPlan
 from hone.trajectory.records import Trajectory
 from services.gateway import advantages
-from services.gateway.advantages import Advantages, of_sample
+from services.gateway.advantages import SampleAdvantages, of_sample
 from services.learner.trainer.step_weights import Known, estimate
 from tests.unit.trajectory.samples import call, plan, random_episodes, trajectory, with_proposals
 
@@ -93,7 +93,7 @@ def test_what_compares_the_batch_says_when_a_part_is_gone(tmp_path: Path) -> Non
     objects, made = answers(tmp_path, {1: [1.0, 0.0], 2: [1.0, 0.0]}, "reinforce_pp")
     assert of_sample(objects, made, 1, 0).tokens
     objects.delete([PART.format(2)])
-    assert of_sample(objects, made, 1, 0) == Advantages(
+    assert of_sample(objects, made, 1, 0) == SampleAdvantages(
         None, f"reinforce_pp compares with samples that are not stored any more: {PART.format(2)}")
 
 
@@ -106,7 +106,7 @@ def test_a_group_of_one_is_compared_with_its_baseline(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("name", "params", "reason"), [
     ("gae", {}, "gae reads the critic's values, which"), ("opd", {}, "opd reads the policy's log-probs before the"),
     ("reinforce_pp", {"beta": 0.1}, "reinforce_pp reads the reference's log-probs, which"),
-    ("reinforce", {"baseline": "running_mean"}, "reinforce goes on from earlier steps"),
+    ("reinforce", {"baseline": "running_mean"}, "reinforce reads state of earlier steps"),
 ])
 def test_what_only_the_trainer_knew_is_named(tmp_path: Path, name: str, params: dict[str, Any], reason: str) -> None:
     objects, made = answers(tmp_path, {1: [1.0, 0.0]}, "grpo", n=2)
@@ -134,11 +134,11 @@ def test_what_depends_on_earlier_steps_says_that_it_remembers(name: str) -> None
 
 def test_samples_without_one_say_why(tmp_path: Path) -> None:
     objects, made = answers(tmp_path, {1: [1.0, None, 0.0]}, "dr_grpo")
-    assert of_sample(objects, made, 1, 1) == Advantages(None, "the sample was masked")
+    assert of_sample(objects, made, 1, 1) == SampleAdvantages(None, "the sample was masked")
     dropping = made.model_copy(update={"slots": {**made.slots, "truncated": "drop"}})
     assert "cut off" in of_sample(objects, dropping, 1, 2).note
     unknown = made.model_copy(update={"slots": {**made.slots, "advantage": {"name": "older", "params": {}}}})
-    assert of_sample(objects, unknown, 1, 0).note == "this release knows no estimator older"
+    assert of_sample(objects, unknown, 1, 0).note == "this release has no estimator older"
 
 
 def test_a_step_that_is_too_large_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,15 +5,15 @@ from typing import Any
 
 import pytest
 
-from services.gateway.dataset_rows import check
+from services.gateway.admission.dataset_rows import check
 
 GOOD: list[Any] = [
     {"prompt": "a", "answer": "b"}, {"prompt": "a", "answer": 2}, {"prompt": "a", "completion": "b", "more": [1]},
     {"messages": [{"role": "user", "content": "a"}], "answer": "b"}, {"prompt": "a", "reference": "for a grader"}]
 
 BAD: list[tuple[bytes, str, str]] = [
-    (b"{", "row", "one JSON object a line"), (b"[1]", "row", "a JSON object"),
-    (b"\xff", "row", "one JSON object a line"),
+    (b"{", "row", "one JSON object per line"), (b"[1]", "row", "a JSON object"),
+    (b"\xff", "row", "one JSON object per line"),
     (b'{"prompt": "a", "answer": NaN}', "answer", "a finite number"),
     (b'{"answer": "b"}', "prompt", "exactly one of prompt, messages"),
     (b'{"prompt": "a", "messages": [], "answer": "b"}', "prompt", "exactly one of prompt, messages"),

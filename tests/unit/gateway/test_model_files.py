@@ -1,4 +1,4 @@
-"""A directory is a model, or the first thing that is wrong with it is named."""
+"""A directory is a model, or its first problem is named. Every claim of a weight file's header is checked."""
 
 import json
 from collections.abc import Callable
@@ -12,8 +12,9 @@ from tokenizers import Tokenizer
 from tokenizers.models import BPE
 
 from hone.models import toy
+from hone.models.checkpoint_header import BadCheckpoint
 from hone.spec.problems import Invalid
-from services.gateway.model_files import inspect
+from services.gateway.admission.model_files import TensorHeader, inspect, read_header
 
 
 @pytest.fixture
@@ -76,7 +77,7 @@ def endless(model: Path) -> None:
 NORM = "model.norm.weight"
 BAD: list[tuple[Callable[[Path], Any], str, str]] = [
     (without("config.json"), "config.json", "no such file"),
-    (text("config.json", "{"), "config.json", "text that is no JSON"),
+    (text("config.json", "{"), "config.json", "text that is not JSON"),
     (text("config.json", "[]"), "config.json", "a JSON list"),
     (configured(architectures=["GPT2LMHeadModel"]), "config.json: architectures", '["GPT2LMHeadModel"]'),
     (configured(hidden_size="16"), "config.json: hidden_size", '"16"'),
@@ -112,3 +113,47 @@ def test_the_first_mistake_is_named(
     assert problem.field == field
     assert problem.found.startswith(found)
     assert problem.expected
+
+
+def test_headers_of_the_library_are_read_header(tmp_path: Path) -> None:
+    tensors: dict[str, Any] = {"a": np.zeros((2, 3), np.float32), "b": np.zeros((), np.float16),
+                               "c": np.zeros((0, 4), np.int64)}
+    safetensors.numpy.save_file(tensors, tmp_path / "x", metadata={"format": "pt"})
+    assert read_header(tmp_path / "x") == {
+        "a": TensorHeader("F32", (2, 3)), "b": TensorHeader("F16", ()), "c": TensorHeader("I64", (0, 4))}
+
+
+def safetensors_file(path: Path, header: Any, data: int = 8) -> Path:
+    """Write a safetensors file with this header and so many bytes of data."""
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    path.write_bytes(len(text).to_bytes(8, "little") + text + bytes(data))
+    return path
+
+
+def entry(**changes: Any) -> dict[str, Any]:
+    return {"a": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8], **changes}}
+
+
+BAD_HEADERS = [
+    (b"{", 8, "not JSON"), (b"[" * 100_000, 8, "not JSON"), ([], 8, "not an object"),
+    ({"a": 1}, 8, "an incomplete entry"),
+    ({"a": {"dtype": "F32"}}, 8, "an incomplete entry"), (entry(dtype="F33"), 8, "dtype F33"),
+    (entry(dtype=[]), 8, r"dtype \[\]"), (entry(shape=[-2]), 8, "malformed"), (entry(shape=["2"]), 8, "malformed"),
+    (entry(shape=[True]), 8, "malformed"), (entry(data_offsets=[0]), 8, "malformed"),
+    (entry(data_offsets=[0, 4]), 8, "4 bytes, expected 8"), (entry(), 7, "7 bytes of data"), (entry(), 9, "9 bytes"),
+    (entry(data_offsets=[1, 9]), 9, "gap or overlap"),
+    ({**entry(), "b": {"dtype": "F32", "shape": [2], "data_offsets": [4, 12]}}, 12, "gap or overlap"),
+]
+
+
+@pytest.mark.parametrize(("header", "data", "words"), BAD_HEADERS, ids=range(len(BAD_HEADERS)))
+def test_contradictions_in_a_header_are_refused(tmp_path: Path, header: Any, data: int, words: str) -> None:
+    with pytest.raises(BadCheckpoint, match=words):
+        read_header(safetensors_file(tmp_path / "x", header, data))
+
+
+@pytest.mark.parametrize("content", [b"", b"\x01", (2**60).to_bytes(8, "little") + b"{}"])
+def test_weight_files_without_a_whole_header_are_refused(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "x").write_bytes(content)
+    with pytest.raises(BadCheckpoint, match="a whole safetensors file"):
+        read_header(tmp_path / "x")

@@ -10,8 +10,8 @@ import pytest
 
 from hone.spec.resolution import resolve
 from hone.store.objects import ObjectCorrupt, ObjectMissing, Objects
-from services.gateway.task_rows import Sifted, sift
-from services.gateway.tenancy import Session
+from services.gateway.admission.task_rows import DatasetRows, check
+from services.gateway.middleware.tenancy import TenantSession
 
 Row = dict[str, Any]
 GOOD: Row = {"prompt": "how many?", "database": "CREATE TABLE t (a);", "answer": "0"}
@@ -46,32 +46,32 @@ class Shelf:
             raise ObjectCorrupt(key)
 
 
-def sifted(shelf: Shelf, **changes: Any) -> list[Sifted]:
+def checked(shelf: Shelf, **changes: Any) -> list[DatasetRows]:
     spec = resolve({"name": "x", "model": {"base": "b"}, "steps": 4, "eval": None,
                     "task": {"environment": "sqlite", "dataset": "rows"}, **changes})
-    return asyncio.run(sift(cast(Session, shelf), cast(Objects, shelf), spec))
+    return asyncio.run(check(cast(TenantSession, shelf), cast(Objects, shelf), spec))
 
 
 def test_a_dataset_without_any_task_is_named_with_its_first_rows() -> None:
-    [one] = sifted(Shelf(rows=[BAD, {**GOOD, "database": ""}]))
+    [one] = checked(Shelf(rows=[BAD, {**GOOD, "database": ""}]))
     assert list(map(str, one.problems())) == [
-        "task.dataset: found rows, where none of 2 rows is a task of sqlite, expected a dataset of which at least one "
-        "is",
+        "task.dataset: found rows, where none of 2 rows is a task of sqlite, expected a dataset with at least one "
+        "such row",
         "task.dataset: found row 1, where answer is 3, expected a text that is not empty",
         'task.dataset: found row 2, where database is "", expected a text that is not empty']
 
 
 def test_one_task_is_enough_and_the_other_rows_are_told() -> None:
-    [one] = sifted(Shelf(rows=[BAD, GOOD]))
+    [one] = checked(Shelf(rows=[BAD, GOOD]))
     assert one.problems() == []
     assert one.message == ("dataset 'rows': 1 of 2 rows are left out: row 1: item.answer: found 3, expected a text "
                            "that is not empty")
-    assert sifted(Shelf(rows=[GOOD]))[0].message == ""
+    assert checked(Shelf(rows=[GOOD]))[0].message == ""
 
 
 def test_every_place_is_looked_at_and_every_dataset_read_once() -> None:
     shelf = Shelf(rows=[GOOD], held=[BAD], staged=[BAD])
-    found = sifted(
+    found = checked(
         shelf, eval={"source": {"environment": "sqlite", "dataset": "held"}},
         stages=[{"until": 1, "task": {"environment": "sqlite", "dataset": "staged"}},
                 {"until": 2, "sampling": {"max_tokens": 9}}])
@@ -82,36 +82,36 @@ def test_every_place_is_looked_at_and_every_dataset_read_once() -> None:
 
 def test_rows_are_read_once_for_all_runs_that_take_tasks_from_them_alike() -> None:
     shelf = Shelf(rows=[BAD, GOOD])
-    first, again = sifted(shelf), sifted(shelf, steps=9)
+    first, again = checked(shelf), checked(shelf, steps=9)
     assert (again, shelf.reads) == (first, ["rows"])
     elsewhere = Shelf(rows=[GOOD])
-    assert (sifted(elsewhere)[0].message, elsewhere.reads) == ("", ["rows"])
-    assert sifted(shelf, task={"environment": "sqlite", "dataset": "rows", "params": {"turns": 2}})
+    assert (checked(elsewhere)[0].message, elsewhere.reads) == ("", ["rows"])
+    assert checked(shelf, task={"environment": "sqlite", "dataset": "rows", "params": {"turns": 2}})
     assert shelf.reads == ["rows"] * 2
 
 
 def test_rows_that_are_stored_no_more_are_a_problem_of_every_place() -> None:
     shelf = Shelf(rows=[GOOD], held=[GOOD])
     shelf.lost = {"rows"}
-    found = sifted(shelf, eval={"source": {"environment": "sqlite", "dataset": "held"}},
+    found = checked(shelf, eval={"source": {"environment": "sqlite", "dataset": "held"}},
                    stages=[{"until": 1, "sampling": {"max_tokens": 9}}])
     assert [str(problem) for one in found for problem in one.problems()] == [
         f"{at}.dataset: found rows, whose rows are not stored any more, expected a dataset that is uploaded again, "
         "under another name" for at in ("task", "stages[0].task")]
     shelf.lost = set()
-    assert sifted(shelf)[0].problems() == [], "they are looked for again"
+    assert checked(shelf)[0].problems() == [], "they are looked for again"
 
 
 @pytest.mark.parametrize("changed", [b'{"prompt', b"\xff\n", json.dumps(GOOD).encode()])
 def test_rows_that_were_changed_are_a_problem(changed: bytes) -> None:
     shelf = Shelf(rows=[GOOD])
     shelf.changed = changed
-    [one] = sifted(shelf)
+    [one] = checked(shelf)
     assert list(map(str, one.problems())) == [
-        "task.dataset: found rows, whose stored rows are not those that were uploaded, expected a dataset that is "
+        "task.dataset: found rows, whose stored rows are not the uploaded ones, expected a dataset that is "
         "uploaded again, under another name"]
 
 
 @pytest.mark.parametrize("task", [{"environment": "sort_digits"}, {"environment": "sqlite", "dataset": "absent"}])
 def test_nothing_is_read_where_there_are_no_rows(task: Row) -> None:
-    assert sifted(Shelf(), task=task) == []
+    assert checked(Shelf(), task=task) == []

@@ -1,0 +1,160 @@
+"""Uploaded files become an artifact: an immutable base model or dataset with a name that is never reused.
+
+The files go to the object store first; then one row names them.
+"""
+
+import asyncio
+import hashlib
+import json
+import tempfile
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Annotated, Any, Literal
+
+from fastapi import Request
+from psycopg.types.json import Jsonb
+from pydantic import AfterValidator, StringConstraints
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import UploadFile
+
+from hone import ids
+from hone.client.resources import Page, Resource
+from hone.spec.problems import Invalid, Problem, found
+from hone.store.database import AsyncTransaction, Row
+from hone.store.manifests import file_digest, put_file
+from hone.store.objects import Objects
+from services.gateway.admission.parameters import Shown, page
+from services.gateway.errors import Conflict, NotFound
+from services.gateway.middleware.idempotency import JsonAnswer, fingerprint, once
+from services.gateway.middleware.tenancy import TenantSession
+
+Kind = Literal["base_model", "dataset"]
+_CALLED: dict[Kind, str] = {"base_model": "model", "dataset": "dataset"}
+
+_RESERVED = ("art_", "run_", "ver_")
+"""Prefixes of ids. A spec may give an id in place of a name, so no name begins like one."""
+
+_CHUNK_BYTES = 2**20
+_LONGEST_NAME = 255  # bytes, of Linux's file systems
+
+
+def _unreserved(name: str) -> str:
+    if name.startswith(_RESERVED):
+        raise ValueError(f"expected a name that begins with none of {', '.join(_RESERVED)}")
+    return name
+
+
+Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"), AfterValidator(_unreserved)]
+"""Name of an artifact."""
+
+
+@dataclass(frozen=True)
+class Upload:
+    """Checked files of one artifact in a local directory, and its facts for the manifest."""
+
+    kind: Kind
+    name: str
+    directory: Path
+    names: list[str]
+    facts: dict[str, Any]
+    report: dict[str, Any]
+
+
+@asynccontextmanager
+async def received(files: Iterable[UploadFile]) -> AsyncIterator[Path]:
+    """Write each file under the last part of its name into a temporary directory, which the context removes.
+
+    Raises Invalid when two files have the same name, or when a name is not usable.
+    """
+    with tempfile.TemporaryDirectory(prefix="hone-upload-") as name:
+        directory = Path(name)
+        for file in files:
+            target = directory / _file_name(file)
+            if target.exists():
+                raise Invalid([Problem("files", f"two files called {target.name}", "different names")])
+            await run_in_threadpool(_copy, file, target)
+        yield directory
+
+
+def _file_name(file: UploadFile) -> str:
+    name = PurePosixPath((file.filename or "").replace("\\", "/")).name
+    if not name or name in {".", ".."} or "\0" in name or len(name.encode(errors="replace")) > _LONGEST_NAME:
+        raise Invalid([Problem("files", f"a file called {found(file.filename)}", "a file name")])
+    return name
+
+
+def _copy(file: UploadFile, target: Path) -> None:
+    with target.open("wb") as sink:
+        while chunk := file.file.read(_CHUNK_BYTES):
+            sink.write(chunk)
+
+
+async def register(
+    session: TenantSession, objects: Objects, request: Request, key: str | None, upload: Upload,
+    resource: Callable[[Row], Resource],
+) -> JsonAnswer:
+    """Store an artifact. Answers 201 with the new one, or 200 with the old one of the same name and content.
+
+    `resource` turns the artifact's row into the JSON that clients see. Raises Conflict when the name belongs to other
+    content.
+    """
+    content = await asyncio.to_thread(_content_hash, upload)
+    async with session.transaction() as transaction:
+        taken = await transaction.one("gateway.artifact", kind=upload.kind, name=upload.name)
+    artifact_id, manifest = ids.new("art"), dict[str, Any]()
+    if taken is None:
+        manifest = {"files": await asyncio.to_thread(_put, objects, artifact_id, upload), **upload.facts}
+
+    async def work() -> JsonAnswer:
+        added = taken is None and await transaction.run(
+            "gateway.add_artifact", id=artifact_id, tenant_id=session.tenant_id, kind=upload.kind, name=upload.name,
+            hash=content, manifest=Jsonb(manifest), report=Jsonb(upload.report))
+        row = await _same(transaction, upload, content)
+        return JsonAnswer(201 if added else 200, resource(row).model_dump(mode="json"))
+
+    async with session.transaction() as transaction:
+        answer = await once(session, transaction, key, fingerprint(request, [upload.name, content]), work)
+    if manifest and answer.body["id"] != artifact_id:
+        await asyncio.to_thread(objects.delete, [entry["key"] for entry in manifest["files"].values()])
+    return answer
+
+
+async def listed(
+    session: TenantSession, kind: Kind, resource: Callable[[Row], Shown], limit: int, after: str | None,
+) -> Page[Shown]:
+    """Return a page of the artifacts of a kind, newest first."""
+    async with session.transaction() as transaction:
+        rows = await transaction.all("gateway.artifacts", kind=kind, after=after, limit=limit + 1)
+    return page([resource(row) for row in rows], limit, "id")
+
+
+async def row_of(session: TenantSession, kind: Kind, name: str) -> Row:
+    """Return the row of the artifact with this name or id. Raises NotFound."""
+    async with session.transaction() as transaction:
+        row = await transaction.one("gateway.artifact", kind=kind, name=name)
+    if row is None:
+        raise NotFound(f"There is no {_CALLED[kind]} {name}.")
+    return row
+
+
+async def _same(transaction: AsyncTransaction, upload: Upload, content: str) -> Row:
+    """Return the artifact of this name. Raises Conflict when it has other content, or is gone."""
+    row = await transaction.one("gateway.artifact", kind=upload.kind, name=upload.name)
+    if row is None:
+        raise Conflict(f"{upload.name} was removed while it was being registered.")
+    if row["hash"] != content:
+        raise Conflict(f"The name {upload.name} belongs to other content.", [Problem(
+            "name", f"{upload.name}, which is {row['id']} with other content", "a name that is not taken")])
+    return row
+
+
+def _content_hash(upload: Upload) -> str:
+    digests = {name: file_digest(upload.directory / name) for name in upload.names}
+    return hashlib.sha256(json.dumps(digests, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def _put(objects: Objects, artifact_id: str, upload: Upload) -> dict[str, Any]:
+    return {name: put_file(objects, f"artifacts/{artifact_id}/{name}", upload.directory / name)
+            for name in sorted(upload.names)}

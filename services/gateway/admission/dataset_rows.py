@@ -1,0 +1,106 @@
+"""Checks the rows of an uploaded dataset one by one. The report names number, field, value and expectation."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from hone.spec.problems import Problem, found, unstorable
+
+ROLES = ("system", "user", "assistant", "tool")
+_REPORTED = 100
+"""Problems in a report, the first ones; the other bad rows are only counted."""
+
+_PROMPTS = ("prompt", "messages")
+_COMPLETIONS = ("completion", "chosen", "rejected")
+
+
+@dataclass
+class RowChecks:
+    """The outcome of the checks. Rows are numbered from 1, and blank lines are not rows."""
+
+    rows: int = 0
+    bad: int = 0
+    problems: list[tuple[int, Problem]] = field(default_factory=list)  # by row number
+    columns: Counter[str] = field(default_factory=Counter)  # good rows that have the key
+
+    @property
+    def good(self) -> int:
+        return self.rows - self.bad
+
+    def as_json(self) -> dict[str, Any]:
+        shown = [{"row": row, **problem.as_json()} for row, problem in self.problems]
+        return {"rows": self.rows, "good": self.good, "bad": self.bad, "problems": shown}
+
+
+def check(lines: Iterable[bytes]) -> tuple[list[bytes], RowChecks]:
+    """Return the good rows, each as one line of canonical JSON, and the report on all rows."""
+    report, good = RowChecks(), []
+    for line in lines:
+        if not line.strip():
+            continue
+        report.rows += 1
+        row, problems = _row(line.removeprefix(b"\xef\xbb\xbf") if report.rows == 1 else line)
+        if problems:
+            report.bad += 1
+            report.problems += [(report.rows, problem) for problem in problems[:_REPORTED - len(report.problems)]]
+            continue
+        report.columns.update(row.keys())
+        good.append(json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
+    return good, report
+
+
+def _row(line: bytes) -> tuple[dict[str, Any], list[Problem]]:
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        return {}, [Problem("row", f"a line that is not JSON: {error}"[:200], "one JSON object per line")]
+    if not isinstance(row, dict):
+        return {}, [Problem("row", found(row), "a JSON object")]
+    return row, [*unstorable(row), *_prompt(row), *_answers(row)]
+
+
+def _prompt(row: dict[str, Any]) -> list[Problem]:
+    given = [name for name in _PROMPTS if name in row]
+    if len(given) != 1:
+        both = "both prompt and messages" if given else "nothing"
+        return [Problem("prompt", both, "exactly one of prompt, messages")]
+    if given == ["messages"]:
+        return _messages(row["messages"])
+    if not isinstance(row["prompt"], str) or not row["prompt"]:
+        return [Problem("prompt", found(row["prompt"]), "a text that is not empty")]
+    return []
+
+
+def _messages(messages: Any) -> list[Problem]:
+    if not isinstance(messages, list) or not messages:
+        return [Problem("messages", found(messages), "a list of messages that is not empty")]
+    wrong = (problem for place, message in enumerate(messages) for problem in _message(message, f"messages[{place}]"))
+    return list(islice(wrong, _REPORTED))
+
+
+def _message(message: Any, at: str) -> list[Problem]:
+    if not isinstance(message, dict):
+        return [Problem(at, found(message), "an object with role and content")]
+    problems = []
+    if message.get("role") not in ROLES:
+        problems.append(Problem(f"{at}.role", found(message.get("role")), f"one of {', '.join(ROLES)}"))
+    if not isinstance(message.get("content"), str) or not message["content"]:
+        problems.append(Problem(f"{at}.content", found(message.get("content")), "a text that is not empty"))
+    return problems
+
+
+def _answers(row: dict[str, Any]) -> list[Problem]:
+    problems = []
+    for name in (each for each in _COMPLETIONS if each in row):
+        if not isinstance(row[name], str) or not row[name]:
+            problems.append(Problem(name, found(row[name]), "a text that is not empty"))
+    if "chosen" in row and row["chosen"] == row.get("rejected"):
+        problems.append(Problem("rejected", found(row["rejected"]), "another text than chosen"))
+    if "answer" in row and (isinstance(row["answer"], bool) or not isinstance(row["answer"], str | int | float)):
+        problems.append(Problem("answer", found(row["answer"]), "a text or a number"))
+    if not row.keys() - set(_PROMPTS):
+        problems.append(Problem("answer", "nothing", "an answer, a completion, or another key that a grader reads"))
+    return problems

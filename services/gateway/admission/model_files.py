@@ -1,0 +1,217 @@
+"""Checks that a directory holds a model that can be trained and served.
+
+Only configuration, tokenizer and the headers of the weight files are read: no weights, no torch.
+"""
+
+import json
+import math
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tokenizers import Tokenizer
+
+from hone.models import architecture, checkpoint_header
+from hone.models.architecture import Architecture, Unsupported
+from hone.models.checkpoint_header import BadCheckpoint
+from hone.spec.problems import Invalid, Problem, found
+
+WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
+DTYPES = {"F32": "float32", "BF16": "bfloat16"}
+_OTHERS = {"generation_config.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
+           "vocab.json", "merges.txt", "chat_template.jinja"}
+_LONGEST_HEADER = 100_000_000  # bytes; the limit of the safetensors library
+_ITEM_BYTES = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I64": 8, "I32": 4, "I16": 2, "I8": 1, "U8": 1, "BOOL": 1}
+_PICKLES = {".bin", ".pt", ".pth", ".ckpt", ".pkl"}
+
+
+@dataclass(frozen=True)
+class ModelFacts:
+    """Facts of a model in its manifest, besides its files. `parameters` counts weights."""
+
+    architecture: str
+    parameters: int
+    dtype: str
+    vocab_size: int
+    max_positions: int
+
+    def as_json(self) -> dict[str, Any]:
+        return dict(vars(self))
+
+
+@dataclass(frozen=True)
+class TensorHeader:
+    """One tensor as the header of its file describes it."""
+
+    dtype: str
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class ModelFiles:
+    """A usable model: its facts, the names of its files, and the names of other files, which are not stored."""
+
+    facts: ModelFacts
+    names: list[str]
+    ignored: list[str]
+
+
+def inspect(directory: Path) -> ModelFiles:
+    """Return the model that a directory holds.
+
+    Raises Invalid with the file or field when something is missing, is not supported, or contradicts another file.
+    """
+    try:
+        present = {path.name for path in directory.iterdir() if path.is_file()}
+        config = _json_file(directory, "config.json")
+        parsed = _architecture(config)
+        weights = _weight_files(directory, present)
+        tensors = _tensors(directory, weights)
+        checkpoint_header.check(parsed, {name: tensor.shape for name, tensor in tensors.items()})
+        _check_tokenizer(directory, present, config, parsed)
+        names = sorted(present & ({"config.json", "tokenizer.json", *_OTHERS} | set(weights)))
+        for name in names:
+            (directory / name).open("rb").close()
+    except Unsupported as error:
+        raise Invalid([Problem(f"config.json: {error.field}", found(error.found), error.expected)]) from None
+    except BadCheckpoint as error:
+        raise Invalid([Problem(error.subject, str(error.found), error.expected)]) from None
+    except OSError as error:
+        raise Invalid([Problem(str(error.filename), str(error.strerror), "a file that the gateway may read")]) from None
+    return ModelFiles(_facts(parsed, tensors), names, sorted(present - set(names)))
+
+
+def _json_file(directory: Path, name: str) -> dict[str, Any]:
+    try:
+        value = json.loads((directory / name).read_bytes())
+    except FileNotFoundError:
+        raise BadCheckpoint(name, "no such file", f"a {name} as transformers writes it") from None
+    except (ValueError, RecursionError):
+        raise BadCheckpoint(name, "text that is not JSON", "a JSON object") from None
+    if not isinstance(value, dict):
+        raise BadCheckpoint(name, f"a JSON {type(value).__name__}", "a JSON object")
+    return value
+
+
+def _architecture(config: dict[str, Any]) -> Architecture:
+    try:
+        return architecture.parse(config)
+    except Unsupported:
+        raise
+    except (TypeError, ValueError, AttributeError) as error:
+        raise BadCheckpoint("config.json", f"a value of another type ({error})",
+                            "a config.json as transformers writes it") from None
+
+
+def _weight_files(directory: Path, present: set[str]) -> list[str]:
+    if WEIGHTS in present:
+        return [WEIGHTS]
+    if INDEX in present:
+        return [INDEX, *_shards(_json_file(directory, INDEX), present)]
+    pickles = sorted(name for name in present if Path(name).suffix in _PICKLES)
+    if pickles:
+        raise BadCheckpoint(WEIGHTS, f"{', '.join(pickles)}", "safetensors weights; pickles are never read")
+    raise BadCheckpoint(WEIGHTS, f"no such file among {', '.join(sorted(present)) or 'none'}", "safetensors weights")
+
+
+def _shards(index: dict[str, Any], present: set[str]) -> list[str]:
+    files = index.get("weight_map")
+    if not isinstance(files, dict) or not all(isinstance(file, str) for file in files.values()):
+        raise BadCheckpoint(f"{INDEX}: weight_map", found(files), "an object of file names by tensor")
+    shards = sorted(set(files.values()))
+    for shard in shards:
+        if shard not in present:
+            raise BadCheckpoint(shard, "no such file", f"every shard that {INDEX} names")
+    return shards
+
+
+def _tensors(directory: Path, weights: list[str]) -> dict[str, TensorHeader]:
+    tensors: dict[str, TensorHeader] = {}
+    for file in weights:
+        if file != INDEX:
+            tensors |= read_header(directory / file)
+    for name, tensor in tensors.items():
+        if tensor.dtype not in DTYPES:
+            raise BadCheckpoint(name, f"dtype {tensor.dtype}", f"one of {', '.join(DTYPES)}")
+    return tensors
+
+
+def read_header(path: Path) -> dict[str, TensorHeader]:
+    """Return the header of a safetensors file: every tensor by name, each claim checked against the file's length.
+
+    Raises BadCheckpoint when the file is cut short, is not a safetensors file, or its header contradicts itself.
+    """
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+        if size < 8 or length > min(size - 8, _LONGEST_HEADER):
+            raise BadCheckpoint(path.name, f"{size} bytes that do not begin with a header", "a whole safetensors file")
+        header = _object(file.read(length), path.name)
+    header.pop("__metadata__", None)
+    tensors = {name: _tensor_header(name, entry, path.name) for name, entry in header.items()}
+    _check_extent([entry["data_offsets"] for entry in header.values()], size - 8 - length, path.name)
+    return tensors
+
+
+def _object(text: bytes, file: str) -> dict[str, Any]:
+    try:
+        header = json.loads(text)
+    except (ValueError, RecursionError):
+        raise BadCheckpoint(file, "a header that is not JSON", "a safetensors file") from None
+    if not isinstance(header, dict):
+        raise BadCheckpoint(file, "a header that is not an object", "a safetensors file")
+    return header
+
+
+def _tensor_header(name: str, entry: Any, file: str) -> TensorHeader:
+    subject = f"{file}: {name}"
+    if not isinstance(entry, dict) or not {"dtype", "shape", "data_offsets"} <= entry.keys():
+        raise BadCheckpoint(subject, "an incomplete entry", "dtype, shape and data_offsets")
+    if not isinstance(entry["dtype"], str) or entry["dtype"] not in _ITEM_BYTES:
+        raise BadCheckpoint(subject, f"dtype {entry['dtype']}", f"one of {', '.join(_ITEM_BYTES)}")
+    if not (_natural(entry["shape"]) and _natural(entry["data_offsets"]) and len(entry["data_offsets"]) == 2):
+        raise BadCheckpoint(subject, "a malformed shape or offset", "lists of whole numbers")
+    begin, end = entry["data_offsets"]
+    needed = math.prod(entry["shape"]) * _ITEM_BYTES[entry["dtype"]]
+    if end - begin != needed:
+        raise BadCheckpoint(subject, f"{end - begin} bytes", f"{needed} bytes for its shape")
+    return TensorHeader(entry["dtype"], tuple(entry["shape"]))
+
+
+def _natural(value: Any) -> bool:
+    return isinstance(value, list) and all(type(item) is int and item >= 0 for item in value)
+
+
+def _check_extent(extents: list[list[int]], available: int, file: str) -> None:
+    position = 0
+    for begin, end in sorted(extents):
+        if begin != position:
+            raise BadCheckpoint(file, f"a gap or overlap at byte {position} of its data", "tensors one after another")
+        position = end
+    if position != available:
+        raise BadCheckpoint(file, f"{available} bytes of data", f"{position}, as its header claims")
+
+
+def _check_tokenizer(directory: Path, present: set[str], config: dict[str, Any], parsed: Architecture) -> None:
+    if "tokenizer.json" not in present:
+        raise BadCheckpoint("tokenizer.json", "no such file", "a tokenizer as the tokenizers library writes it")
+    try:
+        tokenizer = Tokenizer.from_file(str(directory / "tokenizer.json"))
+    except Exception as error:  # the library's parser raises nothing narrower
+        raise BadCheckpoint("tokenizer.json", str(error), "a tokenizer as the tokenizers library writes it") from None
+    if tokenizer.get_vocab_size() > parsed.vocab_size:
+        raise BadCheckpoint("tokenizer.json", f"{tokenizer.get_vocab_size()} tokens",
+                            f"at most vocab_size of config.json ({parsed.vocab_size})")
+    generation = _json_file(directory, "generation_config.json") if "generation_config.json" in present else {}
+    end = generation.get("eos_token_id", config.get("eos_token_id"))
+    ends = end if isinstance(end, list) else [end]
+    if not ends or not all(type(one) is int and 0 <= one < parsed.vocab_size for one in ends):
+        raise BadCheckpoint("config.json: eos_token_id", found(end), f"a token id below {parsed.vocab_size}")
+
+
+def _facts(parsed: Architecture, tensors: dict[str, TensorHeader]) -> ModelFacts:
+    dtypes = Counter(DTYPES[tensor.dtype] for tensor in tensors.values())
+    return ModelFacts(
+        architecture=parsed.family, parameters=sum(math.prod(shape) for shape in parsed.shapes().values()),
+        dtype=dtypes.most_common(1)[0][0], vocab_size=parsed.vocab_size, max_positions=parsed.max_positions)

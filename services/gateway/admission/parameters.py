@@ -1,0 +1,56 @@
+"""Parameters that many endpoints share: page limits, ids, and the application's settings and object store."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any, TypeVar, cast
+
+from fastapi import Depends, Path, Query, Request
+from pydantic import AfterValidator
+
+from hone.client.resources import Page, Resource
+from hone.spec.settings import Settings
+from hone.store.objects import Objects
+from services.gateway.errors import NotFound
+
+Limit = Annotated[int, Query(ge=1, le=500, description="Largest number of items on the page.")]
+After = Annotated[str | None, Query(
+    max_length=100, pattern=r"^[\w.-]+$", description="`next` of the previous page; absent for the first page.")]
+
+_LONGEST_ID = 300
+
+
+def _possible(name: str) -> str:
+    if "\0" in name or len(name) > _LONGEST_ID:
+        raise NotFound
+    return name
+
+
+Id = Annotated[str, Path(), AfterValidator(_possible)]
+"""An id or name in a path. A text that cannot be one answers 404, not 422."""
+
+Shown = TypeVar("Shown", bound=Resource)
+
+
+def page(items: Sequence[Shown], limit: int, cursor: str) -> Page[Shown]:
+    """Return the page of `limit` + 1 items that were read; `cursor` names the attribute that `after` takes."""
+    more = len(items) > limit
+    return Page(data=list(items[:limit]), next=str(getattr(items[limit - 1], cursor)) if more else None)
+
+
+def _settings(request: Request) -> Settings:
+    return cast(Settings, request.app.state.settings)
+
+
+def _objects(request: Request) -> Objects:
+    return cast(Objects, request.app.state.objects)
+
+
+Config = Annotated[Settings, Depends(_settings)]
+"""Parameter of an endpoint: the settings of the gateway."""
+
+Store = Annotated[Objects, Depends(_objects)]
+"""Parameter of an endpoint: the object store."""
+
+
+def example(value: Any, summary: str = "") -> dict[str, Any]:
+    """Return an OpenAPI example."""
+    return {"summary": summary, "value": value}

@@ -1,0 +1,214 @@
+"""Resolves the names in a spec: its models, versions, runs and datasets must exist and fit together."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hone.environments import ENVIRONMENTS
+from hone.graders import specs, templates
+from hone.spec.problems import Invalid, Problem, found
+from hone.spec.run import RunSpec, TaskSource, TeacherSpec
+from hone.spec.settings import Settings
+from hone.spec.supervision import builder_of, supervised
+from hone.store.database import AsyncTransaction, Row
+from services.gateway.admission import task_rows
+from services.gateway.admission.task_rows import DatasetRows
+
+_TEACHER = "roles.teacher.model"
+_ITEM = re.compile(r"\{\{\s*item\.(\w+)")
+
+
+@dataclass(frozen=True)
+class Base:
+    """The start of a model of a run: a registered model or a version, with the facts that must fit other models."""
+
+    artifact_id: str | None = None
+    version_id: str | None = None
+    adapter: bool = False
+    tokenizer: str | None = None  # sha256 of its tokenizer.json
+    vocab_size: int = 0
+    max_positions: int = 0
+
+
+@dataclass(frozen=True)
+class References:
+    """The resolved names of a spec: the policy's base, the frozen models by role, a message for each bad dataset."""
+
+    base: Base
+    roles: Mapping[str, Base]
+    bad_rows: Sequence[str]
+
+
+async def resolve(
+    transaction: AsyncTransaction, settings: Settings, spec: RunSpec, rows: Sequence[DatasetRows],
+) -> References:
+    """Return everything that the spec names. Raises Invalid with every name that does not exist or does not fit."""
+    problems = list[Problem]()
+    base = await _base(transaction, spec, problems)
+    roles = await _roles(transaction, settings, spec, base, problems)
+    for at, part in task_rows.parts(spec):
+        problems += await _dataset(transaction, part.task, f"{at}task", _columns(part, part.task, trained=True))
+        problems += _lengths(part, at, base, settings)
+    if spec.eval is not None and spec.eval.source is not None:
+        wanted = _columns(spec, spec.eval.source, trained=False)
+        problems += await _dataset(transaction, spec.eval.source, "eval.source", wanted)
+    named = {problem.field for problem in problems}  # a missing column is not reported again row by row
+    problems += [problem for one in rows if f"{one.at}.dataset" not in named for problem in one.problems()]
+    if problems or base is None:
+        raise Invalid(problems)
+    return References(base, roles, list(dict.fromkeys(one.message for one in rows if one.message)))
+
+
+async def _base(transaction: AsyncTransaction, spec: RunSpec, problems: list[Problem]) -> Base | None:
+    """Return the base of the policy, None if it does not exist; append what is wrong with it to `problems`."""
+    base = await find_base(transaction, spec.model.base, "model.base")
+    if isinstance(base, Problem):
+        problems.append(base)
+        return None
+    if spec.contexts.top_k > base.vocab_size:
+        problems.append(Problem(
+            "contexts.top_k", str(spec.contexts.top_k), f"at most the {base.vocab_size} tokens of the vocabulary"))
+    if base.adapter and spec.model.kind == "lora":
+        problems.append(Problem("model.base", f"{spec.model.base}, which is an adapter beside its base",
+                                "a model of whole weights; or kind: full, which merges the adapter"))
+    return base
+
+
+async def _roles(
+    transaction: AsyncTransaction, settings: Settings, spec: RunSpec, policy: Base | None, problems: list[Problem],
+) -> dict[str, Base]:
+    """Return the frozen models beside the policy, by role; append what is wrong with them to `problems`."""
+    bases = dict[str, Base]()
+    for role, model in spec.roles.models.items():
+        at = _TEACHER if role == "teacher" else f"roles.asked.{role}.model"
+        base = await find_base(transaction, model, at)
+        if isinstance(base, Problem):
+            problems.append(base)
+            continue
+        bases[role] = base
+        if policy is not None:
+            problems += _role_misfits(model, at, base, policy, settings.engine_max_tokens)
+            if role == "teacher" and spec.roles.teacher is not None:
+                problems += _teacher_misfits(spec.roles.teacher, base, policy)
+    return bases
+
+
+def _role_misfits(model: str, at: str, base: Base, policy: Base, engine_tokens: int) -> Iterator[Problem]:
+    """Check that an engine can serve the model by itself, and that it can read texts as long as the policy's."""
+    if base.adapter:
+        yield Problem(at, f"{model}, which is an adapter beside its base", "a model of whole weights")
+    wanted = min(engine_tokens, policy.max_positions)
+    if base.max_positions < wanted:
+        yield Problem(at, f"{model}, which has {base.max_positions} positions",
+                      f"at least {wanted} positions, the longest text of the policy")
+
+
+def _teacher_misfits(teacher: TeacherSpec, base: Base, policy: Base) -> Iterator[Problem]:
+    """Check that the teacher can read the token ids that the policy writes."""
+    if base.tokenizer != policy.tokenizer:
+        yield Problem(_TEACHER, f"{teacher.model}, whose tokenizer.json is {_digest(base)}",
+                      f"a model with the policy's tokenizer, whose tokenizer.json is {_digest(policy)}")
+    elif base.vocab_size < policy.vocab_size or (teacher.top_k and base.vocab_size > policy.vocab_size):
+        wanted = ("exactly the policy's, because the teacher's likeliest tokens are stored" if teacher.top_k
+                  else "at least the policy's")
+        yield Problem(_TEACHER, f"{teacher.model}, whose vocabulary has {base.vocab_size} tokens",
+                      f"{wanted}: {policy.vocab_size}")
+    if teacher.top_k > policy.vocab_size:
+        yield Problem("roles.teacher.top_k", str(teacher.top_k),
+                      f"at most the {policy.vocab_size} tokens of the vocabulary")
+
+
+def _digest(base: Base) -> str:
+    return "missing" if base.tokenizer is None else f"sha256 {base.tokenizer[:12]}…"
+
+
+def _lengths(spec: RunSpec, at: str, base: Base | None, settings: Settings) -> Iterator[Problem]:
+    tokens, field = spec.sampling.max_tokens, f"{at}sampling.max_tokens"
+    if tokens >= settings.engine_max_tokens:
+        yield Problem(field, str(tokens),
+                      f"less than the {settings.engine_max_tokens} positions of an engine, prompt included")
+    if base is not None and tokens >= base.max_positions:
+        yield Problem(field, str(tokens), f"less than the {base.max_positions} positions of the model")
+
+
+async def _dataset(transaction: AsyncTransaction, source: TaskSource, at: str, wanted: set[str]) -> list[Problem]:
+    if source.dataset is None:
+        return []
+    row = await transaction.one("gateway.artifact", kind="dataset", name=source.dataset)
+    if row is None:
+        return [Problem(f"{at}.dataset", found(source.dataset), "an uploaded dataset (`hone data list`)")]
+    rows, columns = row["manifest"]["rows"], row["manifest"]["columns"]
+    return [
+        Problem(f"{at}.dataset", f"{source.dataset}, where {columns.get(column, 0)} of {rows} rows have {column}",
+                f"{column} in every row")
+        for column in sorted(wanted) if columns.get(column, 0) < rows
+    ]
+
+
+def _columns(spec: RunSpec, source: TaskSource, trained: bool) -> set[str]:
+    """Return the keys that every row needs, for its completion, its grader or a privileged context."""
+    if trained and supervised(spec):
+        return {"chosen", "rejected"} if builder_of(spec.algorithm) == "pairs" else {"completion"}
+    columns = {*(ENVIRONMENTS[source.kind].columns or ())} | (_context_columns(spec) if trained else set())
+    if source.environment is not None and spec.grader is None:
+        return columns
+    return columns | grader_columns(spec.grader or source.params.get("grader") or {"type": "exact"})
+
+
+def _context_columns(spec: RunSpec) -> set[str]:
+    texts = (context.text for context in spec.contexts.privileged)
+    return {variable.split(".")[1] for text in texts for variable in templates.variables(text)}
+
+
+def grader_columns(grader: Mapping[str, Any]) -> set[str]:
+    """Return the keys of a row that a grader's templates read, those of its defaults included."""
+    return set(_ITEM.findall(json.dumps(specs.checked(grader).params.model_dump())))
+
+
+async def find_base(transaction: AsyncTransaction, name: str, at: str) -> Base | Problem:
+    """Return the model that `name` means: a registered model by name or id, a version id, or the id of a finished run.
+
+    `at` is the field of the spec, for the Problem that is returned when there is no such model.
+    """
+    if name.startswith("ver_"):
+        return await _version(transaction, name, at)
+    if name.startswith("run_"):
+        return await _finished_run(transaction, name, at)
+    row = await transaction.one("gateway.artifact", kind="base_model", name=name)
+    if row is None:
+        return Problem(at, found(name), "a registered model, a version or a run (`hone models list`)")
+    tokenizer = row["manifest"]["files"].get("tokenizer.json", {}).get("sha256")
+    return Base(row["id"], None, False, tokenizer, *_sizes(row["manifest"]))
+
+
+async def _version(transaction: AsyncTransaction, version_id: str, at: str) -> Base | Problem:
+    row = await transaction.one("gateway.version", version_id=version_id)
+    if row is None:
+        return Problem(at, found(version_id), "a live version (`hone runs checkpoints RUN`)")
+    if not row["stored"]:
+        return Problem(at, f"{version_id}, whose weights were removed", "a version whose weights are stored")
+    return await _of_version(transaction, row)
+
+
+async def _finished_run(transaction: AsyncTransaction, run_id: str, at: str) -> Base | Problem:
+    run = await transaction.one("gateway.run_state", run_id=run_id)
+    if run is None:
+        return Problem(at, found(run_id), "a run (`hone runs list`)")
+    if run["state"] != "succeeded":
+        return Problem(at, f"{run_id}, which is {run['state']}", "a run that succeeded")
+    row = await transaction.one("gateway.newest_version", model_id=run["policy_model_id"])
+    if row is None:
+        return Problem(at, f"{run_id}, which has no stored version", "a run with a stored version")
+    return await _of_version(transaction, row)
+
+
+async def _of_version(transaction: AsyncTransaction, row: Row) -> Base:
+    """Return a version as a base. Its vocabulary and positions are those of the registered model it descends from."""
+    origin = await transaction.one("gateway.origin", version_id=row["id"])
+    return Base(None, row["id"], row["adapter"], row["tokenizer"], *_sizes(origin["manifest"] if origin else {}))
+
+
+def _sizes(manifest: Mapping[str, Any]) -> tuple[int, int]:
+    return manifest.get("vocab_size", 0), manifest.get("max_positions", 0)

@@ -1,0 +1,110 @@
+"""Creates runs and changes what is wanted of them: the checks in order, then the rows."""
+
+import hashlib
+from typing import Any
+
+from psycopg.types.json import Jsonb
+
+from hone import ids
+from hone.client.resources import Desired, Run
+from hone.crashpoints import reach
+from hone.spec.resolution import as_json, canonical
+from hone.spec.run import RunSpec
+from hone.spec.settings import Settings
+from hone.store.database import AsyncTransaction, Row
+from hone.store.objects import Objects
+from hone.telemetry import tracing
+from services.gateway.admission import references, task_rows
+from services.gateway.admission.references import Base, References
+from services.gateway.errors import Conflict, unknown_run
+from services.gateway.middleware.idempotency import JsonAnswer, once, stored
+from services.gateway.middleware.tenancy import TenantSession
+
+_MODEL_FIELDS = ("seed", "optimizer", "critic", "snapshot_every", "keep_versions", "checkpoint_every")
+"""Fields of a spec that the trainer reads from the model's row."""
+
+
+async def check(session: TenantSession, objects: Objects, settings: Settings, spec: RunSpec) -> None:
+    """Check everything that `create` checks, and create nothing. Raises Invalid with every problem."""
+    rows = await task_rows.check(session, objects, spec)
+    async with session.transaction() as transaction:
+        await references.resolve(transaction, settings, spec, rows)
+
+
+async def create(
+    session: TenantSession, objects: Objects, settings: Settings, spec: RunSpec, key: str | None, request_sha: bytes,
+) -> JsonAnswer:
+    """Create the run of a spec, or return the answer that is stored under the idempotency key.
+
+    Raises Invalid with every problem of the spec, and Unusable when the key came with other content.
+    """
+    if known := await stored(session, key, request_sha):
+        return known  # a repeated request reads no dataset and needs no object store
+    rows = await task_rows.check(session, objects, spec)
+    async with session.transaction() as transaction:
+        async def work() -> JsonAnswer:
+            named = await references.resolve(transaction, settings, spec, rows)
+            run = await _insert(transaction, session, spec, named)
+            return JsonAnswer(201, run.model_dump(mode="json"))
+
+        answer = await once(session, transaction, key, request_sha, work)
+    reach("run.row-answer")
+    return answer
+
+
+async def _insert(transaction: AsyncTransaction, session: TenantSession, spec: RunSpec, named: References) -> Run:
+    """Add the rows of a run: its models, the run itself, its first events."""
+    run_id, content = ids.new("run"), as_json(spec)
+    config = {name: content[name] for name in _MODEL_FIELDS}
+    policy = {**config, "base": spec.model.base, "lora": content["model"]["lora"]}
+    model_id = await _add_model(transaction, session, named.base, spec.model.kind, policy)
+    frozen = {**config, "critic": None, "lora": None, "frozen": True}
+    roles = {role: await _add_model(transaction, session, base, "full", {**frozen, "base": spec.roles.models[role]})
+             for role, base in named.roles.items()}
+    await transaction.run(
+        "gateway.add_run", id=run_id, tenant_id=session.tenant_id, key_id=session.key_id, name=spec.name,
+        spec=Jsonb(content), spec_sha=hashlib.sha256(canonical(content).encode()).hexdigest(), model_id=model_id,
+        roles=Jsonb(roles), deadline_s=spec.deadline_s, traceparent=tracing.current())
+    await _add_event(transaction, session, run_id, "created", f"run {spec.name} was created")
+    for message in named.bad_rows:
+        await _add_event(transaction, session, run_id, "bad_rows", message)
+    return Run.model_validate(await row_of(transaction, run_id))
+
+
+async def _add_model(
+    transaction: AsyncTransaction, session: TenantSession, base: Base, kind: str, config: dict[str, Any],
+) -> str:
+    """Add a model of a run and return its id. A `frozen` model is published as it is and never trained."""
+    model_id = ids.new("model")
+    await transaction.run(
+        "gateway.add_model", id=model_id, tenant_id=session.tenant_id, kind=kind,
+        base_artifact_id=base.artifact_id, base_version_id=base.version_id, config=Jsonb(config))
+    return model_id
+
+
+async def want(session: TenantSession, run_id: str, desired: Desired) -> Run:
+    """Set the desired state of a run. Raises NotFound, and Conflict when the run has ended or is being cancelled."""
+    async with session.transaction() as transaction:
+        before = await row_of(transaction, run_id)
+        if not await transaction.run("gateway.want", run_id=run_id, desired=desired):
+            raise Conflict(f"Run {run_id} is {before['state']} and its desired state is {before['desired']}. "
+                           f"It cannot be changed to {desired}.")
+        if before["desired"] != desired:
+            await _add_event(transaction, session, run_id, "desired", f"the desired state is now {desired}")
+        return Run.model_validate(await row_of(transaction, run_id))
+
+
+async def _add_event(
+    transaction: AsyncTransaction, session: TenantSession, run_id: str, kind: str, message: str,
+) -> None:
+    await transaction.run("gateway.add_event", tenant_id=session.tenant_id, run_id=run_id, kind=kind, message=message,
+                          data=Jsonb({"key_id": session.key_id}))
+    await transaction.one("gateway.hint", channel="runs", payload=run_id)
+
+
+async def row_of(transaction: AsyncTransaction, run_id: str) -> Row:
+    """Return the row of a run. Raises NotFound."""
+    row = await transaction.one("gateway.run", run_id=run_id)
+    if row is None:
+        raise unknown_run(run_id)
+    return row

@@ -1,0 +1,146 @@
+"""Reads the datasets that a spec takes tasks from, and checks which of their rows are tasks.
+
+The run's driver leaves rows out by the same rule (hone.environments.rows).
+"""
+
+import asyncio
+import json
+import logging
+from collections.abc import Hashable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, cast
+
+from hone.environments.contract import Row
+from hone.environments.rows import Sieve
+from hone.spec import stages
+from hone.spec.problems import Problem, found
+from hone.spec.run import RunSpec, TaskSource
+from hone.store.objects import ObjectMissing, Objects
+from services.gateway.middleware.tenancy import TenantSession
+
+FILE = "rows.jsonl"
+"""Name of a dataset's file of rows."""
+
+log = logging.getLogger(__name__)
+
+_reader = ThreadPoolExecutor(1, "task-rows")  # datasets are large: one at a time, beside all other reading
+
+
+@dataclass(frozen=True)
+class RowFindings:
+    """The result of checking a dataset's rows; it holds texts only, because rows are large.
+
+    `problems` are pairs of found and expected, empty if at least one row is a task. `message` describes the bad rows in
+    the words of the driver's event, so that the run has one such event; it is empty if no row is bad.
+    """
+
+    problems: tuple[tuple[str, str], ...]
+    message: str = ""
+
+
+@dataclass(frozen=True)
+class DatasetRows:
+    """The findings on the rows of a dataset, and the field of the spec that names it."""
+
+    at: str
+    findings: RowFindings
+
+    @property
+    def message(self) -> str:
+        """A description of the bad rows beside good ones; empty if there are none."""
+        return self.findings.message
+
+    def problems(self) -> list[Problem]:
+        """Return the reasons why the run cannot take tasks from the dataset; empty if at least one row is a task."""
+        return [Problem(f"{self.at}.dataset", value, wanted) for value, wanted in self.findings.problems]
+
+
+class _RowsLost(Exception):
+    """The rows of a dataset cannot be read. The message is a `found` text."""
+
+
+def parts(spec: RunSpec) -> Iterator[tuple[str, RunSpec]]:
+    """Yield the spec, and for each stage with its own task or lengths the spec of that stage; each with its path."""
+    yield "", spec
+    for place, stage in enumerate(spec.stages):
+        if stage.task != spec.task or stage.sampling != spec.sampling:
+            yield f"stages[{place}].", stages.of(spec, stage)
+
+
+async def check(session: TenantSession, objects: Objects, spec: RunSpec) -> list[DatasetRows]:
+    """Check the rows of every dataset that the spec names and this tenant has.
+
+    Reading may take long, so it happens outside of any transaction. References to datasets are checked elsewhere.
+    """
+    loop, checked = asyncio.get_running_loop(), list[DatasetRows]()
+    for at, source in _sources(spec):
+        files = await _files(session, source)
+        if files is not None:
+            key, text = files[FILE]["key"], source.model_dump_json()
+            checked.append(DatasetRows(at, await loop.run_in_executor(_reader, _findings, objects, key, text)))
+    return checked
+
+
+def _sources(spec: RunSpec) -> Iterator[tuple[str, TaskSource]]:
+    for at, part in parts(spec):
+        yield f"{at}task", part.task
+    if spec.eval is not None and spec.eval.source is not None:
+        yield "eval.source", spec.eval.source
+
+
+async def _files(session: TenantSession, source: TaskSource) -> dict[str, Any] | None:
+    if source.dataset is None:
+        return None
+    async with session.transaction() as transaction:
+        row = await transaction.one("gateway.artifact", kind="dataset", name=source.dataset)
+    return None if row is None else row["manifest"]["files"]
+
+
+def _findings(objects: Objects, key: str, source: str) -> RowFindings:
+    try:
+        return _read(cast(Hashable, objects), key, source)  # stores are compared by identity
+    except _RowsLost as lost:
+        log.error("%s cannot be read: %r", key, lost.__cause__)
+        return RowFindings(((str(lost), "a dataset that is uploaded again, under another name"),))
+
+
+@lru_cache(maxsize=64)
+def _read(objects: Objects, key: str, source: str) -> RowFindings:
+    """Check the rows under a key once; an object never changes. Raises _RowsLost, which is not cached."""
+    taken = TaskSource.model_validate_json(source)
+    sieve, dataset = Sieve(taken.kind, taken.params), str(taken.dataset)
+    for row in _rows(objects, key, dataset):
+        sieve.passes(row)
+    problems = tuple(_no_task(sieve, dataset, taken.kind)) if sieve.bad == sieve.rows else ()
+    return RowFindings(problems, sieve.told(dataset) if sieve.bad else "")
+
+
+def _no_task(sieve: Sieve, dataset: str, kind: str) -> Iterator[tuple[str, str]]:
+    """Yield that no row is a task, and the problems of the first rows."""
+    yield f"{dataset}, where none of {sieve.rows} rows is a task of {kind}", "a dataset with at least one such row"
+    for row in sieve.first:
+        yield f"row {row.number}, where {row.key} is {found(row.error.found)}", row.error.expected
+
+
+def _rows(objects: Objects, key: str, dataset: str) -> Iterator[Row]:
+    try:
+        for line in filter(bytes.strip, _lines(objects.read(key))):
+            yield json.loads(line)
+    except ObjectMissing as missing:
+        raise _RowsLost(f"{dataset}, whose rows are not stored any more") from missing
+    except ValueError as changed:  # ObjectCorrupt, or a line that is not JSON before the store could notice
+        raise _RowsLost(f"{dataset}, whose stored rows are not the uploaded ones") from changed
+
+
+def _lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the lines of a file that is read in pieces and never held whole."""
+    begun = list[bytes]()
+    for piece in pieces:
+        first, *others = piece.split(b"\n")
+        begun.append(first)
+        for line in others:
+            yield b"".join(begun)
+            begun = [line]
+    yield b"".join(begun)

@@ -1,0 +1,42 @@
+"""Authentication by API key, before a byte of the body is read."""
+
+from collections.abc import Collection
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from hone import keys
+from hone.spec.problems import Problem
+from hone.store.database import AsyncDatabase
+from services.gateway.errors import Unauthenticated
+from services.gateway.middleware.tenancy import TenantSession
+
+
+class Authentication:
+    """Sets `request.state.session` from `Authorization: Bearer` or `X-API-Key`; `open_paths` need no key."""
+
+    def __init__(self, app: ASGIApp, database: AsyncDatabase, open_paths: Collection[str]) -> None:
+        self._app, self._database, self._open = app, database, open_paths
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"] not in self._open:
+            scope["state"]["session"] = await self._session(_secret(Headers(scope=scope)))
+        await self._app(scope, receive, send)
+
+    async def _session(self, secret: str) -> TenantSession:
+        holder = await self._database.one("keys.holder", hash=keys.digest(secret))
+        if holder is None:
+            raise Unauthenticated([Problem("Authorization", f"a key {_beginning(secret)}", "a key that is in use")])
+        return TenantSession(holder["tenant_id"], holder["id"], self._database)
+
+
+def _secret(headers: Headers) -> str:
+    scheme, _, token = headers.get("authorization", "").partition(" ")
+    secret = headers.get("x-api-key", "") or (token.strip() if scheme.lower() == "bearer" else "")
+    if not secret:
+        raise Unauthenticated([Problem("Authorization", "no key", f"Bearer {keys.PREFIX}…")])
+    return secret
+
+
+def _beginning(secret: str) -> str:
+    return f"beginning with {keys.PREFIX}" if secret.startswith(keys.PREFIX) else f"not beginning with {keys.PREFIX}"

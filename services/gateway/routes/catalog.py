@@ -1,0 +1,49 @@
+"""/v1/environments, /v1/algorithms, /v1/graders: the names that a spec may use, and the activity of graders."""
+
+from fastapi import APIRouter
+
+from hone.client import catalog
+from hone.client.resources import Algorithm, Environment, Grader, GraderActivity, Page
+from services.gateway.admission.parameters import Id
+from services.gateway.errors import NotFound
+from services.gateway.middleware.tenancy import Caller
+
+router = APIRouter(prefix="/v1", tags=["catalog"])
+
+NEWEST_GRADES = 10_000
+"""Grades that are summed; older ones would make the answer slow."""
+
+
+@router.get("/environments")
+async def environments() -> Page[Environment]:
+    """List environments with the JSON Schema of their parameters."""
+    return Page(data=catalog.environments())
+
+
+@router.get("/algorithms")
+async def algorithms() -> Page[Algorithm]:
+    """List the presets with the method in each slot."""
+    return Page(data=catalog.algorithms())
+
+
+@router.get("/algorithms/{name}")
+async def algorithm(name: Id) -> Algorithm:
+    """Return one preset."""
+    for preset in catalog.algorithms():
+        if preset.name == name:
+            return preset
+    raise NotFound(f"There is no algorithm {name}.")
+
+
+@router.get("/graders")
+async def graders() -> Page[Grader]:
+    """List the kinds of graders with the JSON Schema of their parameters."""
+    return Page(data=catalog.graders())
+
+
+@router.get("/graders/activity")
+async def activity(caller: Caller) -> Page[GraderActivity]:
+    """Sum the newest 10 000 grades by grader, component and status."""
+    async with caller.transaction() as transaction:
+        rows = await transaction.all("gateway.grader_activity", limit=NEWEST_GRADES)
+    return Page(data=[GraderActivity.model_validate(row) for row in rows])

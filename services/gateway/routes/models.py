@@ -1,0 +1,133 @@
+"""/v1/models: base models, from a directory on the gateway's machine or as an upload."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+from fastapi import APIRouter, Request
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from starlette.datastructures import FormData, UploadFile
+from starlette.responses import JSONResponse
+
+from hone.client.resources import Model, Page
+from hone.spec.problems import Invalid, Problem, found, from_validation
+from hone.store.database import Row
+from services.gateway.admission import artifacts, model_files
+from services.gateway.admission.parameters import After, Config, Id, Limit, Store
+from services.gateway.middleware.idempotency import Key
+from services.gateway.middleware.tenancy import Caller
+
+Fields = TypeVar("Fields", bound=BaseModel)
+
+router = APIRouter(prefix="/v1/models", tags=["models"])
+
+
+class NewModel(BaseModel):
+    """A model directory in the layout that transformers writes."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    name: artifacts.Name = Field(description="Name of the model in specs.")
+    directory: str = Field(description="Absolute path on the gateway's machine.")
+
+
+class UploadedModel(BaseModel):
+    """Fields of a multipart upload besides its `files`."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    name: artifacts.Name
+
+
+_BODY = {"requestBody": {"required": True, "content": {
+    "application/json": {
+        "schema": NewModel.model_json_schema(),
+        "example": {"name": "qwen3-0.6b", "directory": "/models/Qwen3-0.6B"}},
+    "multipart/form-data": {"schema": {
+        "type": "object", "required": ["name", "files"],
+        "properties": {"name": {"type": "string"}, "files": {
+            "type": "array", "items": {"type": "string", "format": "binary"}}}}},
+}}}
+
+
+@router.post("", status_code=201, response_model=Model, openapi_extra=_BODY)
+async def register(
+    request: Request, caller: Caller, objects: Store, settings: Config, key: Key = None,
+) -> JSONResponse:
+    """Register a base model: config.json, safetensors weights and tokenizer.json are checked against each other.
+
+    The same name and content again answers 200 with the stored model.
+    """
+    async with _offered(request, settings.model_root) as (name, directory):
+        checked = await asyncio.to_thread(model_files.inspect, directory)
+        upload = artifacts.Upload(
+            "base_model", name, directory, checked.names, checked.facts.as_json(), {"ignored": checked.ignored})
+        return (await artifacts.register(caller, objects, request, key, upload, _resource)).response()
+
+
+@asynccontextmanager
+async def _offered(request: Request, root: Path | None) -> AsyncIterator[tuple[str, Path]]:
+    """Yield the name of the model and a directory with its files: uploaded ones, or a directory of this machine."""
+    if request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
+        async with request.form() as form:
+            name, files = _form(form)
+            async with artifacts.received(files) as directory:
+                yield name, directory
+    else:
+        wanted = _validated(NewModel, await _json(request))
+        yield wanted.name, _directory(wanted.directory, root)
+
+
+async def _json(request: Request) -> Any:
+    try:
+        return await request.json()
+    except (ValueError, RecursionError):
+        raise Invalid([Problem("body", "text that is not JSON", "a JSON object or a multipart form")]) from None
+
+
+def _validated(model: type[Fields], value: Any) -> Fields:
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        raise Invalid(from_validation(error, model)) from None
+
+
+def _form(form: FormData) -> tuple[str, list[UploadFile]]:
+    files = [value for value in form.getlist("files") if isinstance(value, UploadFile)]
+    fields = _validated(UploadedModel, {name: value for name, value in form.items() if name != "files"})
+    if not files:
+        raise Invalid([Problem("files", "nothing", "the model's files, each a part called files")])
+    return fields.name, files
+
+
+def _directory(text: str, root: Path | None) -> Path:
+    """Return the real path of the directory. A refusal does not reveal whether a path outside `root` exists."""
+    directory = Path(text)
+    usable = "\0" not in text and directory.is_absolute()
+    if not usable or (root is not None and not directory.resolve().is_relative_to(root.resolve())):
+        below = "" if root is None else f", below {root}"
+        raise Invalid([Problem("directory", found(text), f"an absolute path on the gateway's machine{below}")])
+    if not os.path.isdir(directory):  # unlike Path.is_dir, raises nothing where access is denied
+        raise Invalid([Problem("directory", found(text), "a directory on the gateway's machine")])
+    return directory.resolve()
+
+
+@router.get("")
+async def listed(caller: Caller, limit: Limit = 50, after: After = None) -> Page[Model]:
+    """List registered models, newest first."""
+    return await artifacts.listed(caller, "base_model", _resource, limit, after)
+
+
+@router.get("/{name:path}")
+async def one(name: Id, caller: Caller) -> Model:
+    """Return one model by name or id."""
+    return _resource(await artifacts.row_of(caller, "base_model", name))
+
+
+def _resource(row: Row) -> Model:
+    """Return an artifact's row as the model that clients see."""
+    return Model(**row["manifest"], id=row["id"], name=row["name"], ignored=row["report"].get("ignored", []),
+                 created_at=row["created_at"])

@@ -1,0 +1,136 @@
+"""/v1/runs: create runs, read them, change their desired state."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Body, Query, Request
+from pydantic import BaseModel, ConfigDict, StringConstraints
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import JSONResponse
+
+from hone.client.resources import Checkpoint, Desired, Metrics, Page, Run, RunCounts, RunState, RunSummary
+from hone.spec.resolution import as_json, resolve
+from hone.spec.run import MOST, RunSpec
+from services.gateway.admission import runs as admission
+from services.gateway.admission.parameters import After, Config, Id, Limit, Store, example, page
+from services.gateway.middleware.idempotency import Key, fingerprint
+from services.gateway.middleware.tenancy import Caller
+
+router = APIRouter(prefix="/v1/runs", tags=["runs"])
+
+Text = Annotated[str, StringConstraints(max_length=200, pattern=r"^[^\x00]+$")]
+
+EXAMPLES = {
+    "rl": example({
+        "name": "sort digits", "model": {"base": "run_…"}, "algorithm": "grpo", "steps": 150,
+        "task": {"environment": "sort_digits", "params": {"digits": 6}},
+        "batch": {"prompts": 64, "samples": 8}, "optimizer": {"lr": 2e-4, "schedule": "linear"},
+    }, "Reinforcement learning in an environment"),
+    "sft": example({
+        "name": "warm start", "model": {"base": "my-base"}, "algorithm": "sft", "steps": 75,
+        "task": {"dataset": "demonstrations"}, "batch": {"prompts": 128}, "optimizer": {"lr": 2e-3},
+    }, "Supervised, from a dataset with completions"),
+}
+_SCHEMA = {"requestBody": {"required": True, "content": {"application/json": {
+    "schema": RunSpec.model_json_schema(), "examples": EXAMPLES}}}}
+
+
+class DesiredState(BaseModel):
+    """The state that a run is to reach."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    desired: Desired
+
+
+@router.post("", status_code=201, response_model=Run, openapi_extra=_SCHEMA)
+async def create(
+    request: Request, raw: Annotated[dict[str, Any], Body()], caller: Caller, settings: Config, objects: Store,
+    dry_run: Annotated[bool, Query(description="Answer with the resolved spec and create nothing.")] = False,
+    key: Key = None,
+) -> JSONResponse:
+    """Create a run from its spec. A refusal (422) names every problem of the spec at once."""
+    spec = await run_in_threadpool(resolve, raw)
+    if dry_run:
+        await admission.check(caller, objects, settings, spec)
+        return JSONResponse({"spec": as_json(spec)})
+    answer = await admission.create(caller, objects, settings, spec, key, fingerprint(request, raw))
+    return answer.response()
+
+
+@router.get("")
+async def listed(
+    caller: Caller, limit: Limit = 50, after: After = None,
+    state: Annotated[RunState | None, Query(description="Only runs in this state.")] = None,
+    like: Annotated[str | None, Query(
+        description="Id of a run: only runs whose specs differ from its spec in seed and name alone.",
+        pattern=r"^\w+$")] = None,
+    base: Annotated[list[Text] | None, Query(description="Only runs whose spec names one of these as base.")] = None,
+    search: Annotated[Text | None, Query(
+        description="Part of a name, an id or a base; upper and lower case are the same.")] = None,
+) -> Page[RunSummary]:
+    """List runs, newest first."""
+    async with caller.transaction() as transaction:
+        rows = await transaction.all("gateway.runs", state=state, like=like, base=base, search=search, after=after,
+                                     limit=limit + 1)
+    return page([RunSummary.model_validate(row) for row in rows], limit, "id")
+
+
+@router.get("/counts")
+async def counts(caller: Caller) -> RunCounts:
+    """Return the number of runs in each state."""
+    async with caller.transaction() as transaction:
+        rows = await transaction.all("gateway.run_counts")
+    return RunCounts(**{row["state"]: row["runs"] for row in rows})
+
+
+@router.get("/{run_id}")
+async def one(run_id: Id, caller: Caller) -> Run:
+    """Return a run: its state, what it waits for, its committed steps, the latest value of every metric."""
+    async with caller.transaction() as transaction:
+        return Run.model_validate(await admission.row_of(transaction, run_id))
+
+
+@router.patch("/{run_id}")
+async def change(run_id: Id, wanted: DesiredState, caller: Caller) -> Run:
+    """Set the desired state of a run: run, pause or cancel. A cancelled run cannot be resumed."""
+    return await admission.want(caller, run_id, wanted.desired)
+
+
+@router.post("/{run_id}/pause")
+async def pause(run_id: Id, caller: Caller) -> Run:
+    """Pause a run after its present step."""
+    return await admission.want(caller, run_id, "pause")
+
+
+@router.post("/{run_id}/resume")
+async def resume(run_id: Id, caller: Caller) -> Run:
+    """Resume a paused run."""
+    return await admission.want(caller, run_id, "run")
+
+
+@router.post("/{run_id}/cancel")
+async def cancel(run_id: Id, caller: Caller) -> Run:
+    """Cancel a run for good. Its checkpoints stay."""
+    return await admission.want(caller, run_id, "cancel")
+
+
+@router.get("/{run_id}/metrics")
+async def metrics(
+    run_id: Id, caller: Caller,
+    names: Annotated[list[Text] | None, Query(description="Only these series; all when absent.")] = None,
+    after_step: Annotated[int, Query(ge=-1, le=MOST, description="Only steps after this one.")] = -1,
+) -> Metrics:
+    """Return series of metrics by step."""
+    async with caller.transaction() as transaction:
+        await admission.row_of(transaction, run_id)
+        rows = await transaction.all("gateway.metrics", run_id=run_id, names=names, after_step=after_step)
+    return Metrics(series={row["name"]: row["points"] for row in rows})
+
+
+@router.get("/{run_id}/checkpoints")
+async def checkpoints(run_id: Id, caller: Caller, limit: Limit = 50, after: After = None) -> Page[Checkpoint]:
+    """List the versions of the run's policy, newest first. Number n follows step n; number 0 is the base."""
+    async with caller.transaction() as transaction:
+        run = await admission.row_of(transaction, run_id)
+        rows = await transaction.all("gateway.checkpoints", model_id=run["model_id"], after=after, limit=limit + 1)
+    return page([Checkpoint.model_validate(row) for row in rows], limit, "id")
