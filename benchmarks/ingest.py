@@ -34,6 +34,7 @@ from hone.stack import ports
 from hone.stack.postgres import SUPERUSER, Cluster, as_account, unprivileged
 from hone.store import migration
 from hone.store.sql import statement
+from hone.trajectory.order import Order
 
 WRITERS = 4
 SIDES = ("hone", "copy", "copy with journal")
@@ -121,8 +122,7 @@ def _request(connection: psycopg.Connection[Any], groups: int) -> str:
     """Insert a tenant, a model with its first version, a run and its requested groups; return the run's id."""
     tenant, model, run, version = (ids.new(prefix) for prefix in ("tenant", "model", "run", "ver"))
     spec = json.dumps({"seed": 0, "steps": 1, "model": {"base": "toy"}, "algorithm": {"preset": "grpo"}})
-    numbers = list(range(groups))
-    common = {"tenant_id": tenant, "model_id": model, "run_id": run, "traceparent": None}
+    common = {"tenant_id": tenant, "model_id": model, "run_id": run}
     for name, params in (
         ("keys.ensure_tenant", {"id": tenant, "name": tenant}),
         ("gateway.add_model", {"id": model, "kind": "full", "base_artifact_id": None, "base_version_id": None,
@@ -131,11 +131,10 @@ def _request(connection: psycopg.Connection[Any], groups: int) -> str:
                              "deadline_s": 3600}),
         ("trainer.insert_version", {"id": version, "seq": 0, "number": 0, "parent_id": None, "manifest": "{}"}),
         ("driver.request_groups", {
-            "purpose": "train", "kind": "generate", "step": 1, "series": "", "grader": None,
-            "sampling": json.dumps({"max_tokens": TOKENS}), "version_id": version, "deadline_s": 3600,
-            "request_nos": numbers,
-            "tasks": [json.dumps(TASK)] * groups, "task_hashes": [f"{one:064x}" for one in numbers],
-            "ns": [SAMPLES] * groups}),
+            "kind": "generate", "series": "", "deadline_s": 3600, "orders": [
+                Order(purpose="train", request_no=number, step=1, n=SAMPLES, task=TASK, task_hash=f"{number:064x}",
+                      seed=0, sampling={"max_tokens": TOKENS}, model_id=model, version_id=version).model_dump_json()
+                for number in range(groups)]}),
     ):
         connection.execute(statement(name), {**common, **params})
     return run

@@ -148,20 +148,21 @@ class Raw:
 
 def _graded(claim: Claim) -> Graded:
     chance = random.Random(claim.id)
-    return Graded(claim, [_trajectory(claim, index, chance) for index in range(claim.n)], [])
+    return Graded(claim, [_trajectory(claim, index, chance) for index in range(claim.order.n)], [])
 
 
 def _trajectory(claim: Claim, index: int, chance: random.Random) -> Trajectory:
+    order = claim.order
     ids = [4 + chance.randrange(10) for _ in range(TOKENS)]
     call = Call(
         index=0, prompt_ids=[23, 4, 5, 6, 7, 8, 9, 20], completion_ids=ids,
         logp_sample=[chance.uniform(-3, 0) for _ in ids], finish_reason="length",
-        versions=[VersionSpan(claim.version_id or "", TOKENS)], text="".join(str(one - 4) for one in ids),
-        train_mask=[True] * TOKENS, sampling=claim.sampling, engine='native {"torch": "2.13.0"}')
+        versions=[VersionSpan(order.version_id or "", TOKENS)], text="".join(str(one - 4) for one in ids),
+        train_mask=[True] * TOKENS, sampling=order.sampling, engine='native {"torch": "2.13.0"}')
     step = Step(index=0, call=0, action=call.text, said=[], observation_hash="9f86d081884c7d65",
                 state_hash="60303ae22b998861", valid=True, reward=1.0)
     return Trajectory(
-        group_id=claim.id, index=index, request_no=claim.request_no, task=claim.task, task_hash=claim.task_hash,
+        group_id=claim.id, index=index, request_no=order.request_no, task=order.task, task_hash=order.task_hash,
         item={"prompt": "s012345=", "answer": "012345"}, calls=[call], steps=[step], status="ok",
         score=float(index % 2), grade_id=claim.id * SAMPLES + index)
 

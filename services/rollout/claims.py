@@ -16,6 +16,7 @@ from hone.spec.settings import Settings
 from hone.store.database import AsyncDatabase, Row
 from hone.telemetry import logs, metrics
 from hone.trajectory import journal
+from hone.trajectory.order import Order
 from hone.trajectory.records import Turn
 
 _log = logging.getLogger(__name__)
@@ -32,32 +33,18 @@ class Answering:
 
 @dataclass(frozen=True)
 class Claim:
-    """A group under a lease: `attempt` is the fence of everything written for it."""
+    """A group that this worker holds, with its order. Every write for the group names `attempt`: it is the fence."""
 
     id: int
     attempt: int
     tenant_id: str
     run_id: str
-    seed: int  # of the run
-    purpose: str
-    request_no: int
-    step: int  # it was requested for; an evaluation's: the last committed one
-    task: dict[str, Any]
-    task_hash: str
-    n: int
-    sampling: dict[str, Any]
-    grader: dict[str, Any] | None
-    harness: dict[str, Any]  # {name, params}
-    model_id: str
-    version_id: str | None
-    begun: int | None  # without version_id: number of the oldest version that may sample it
-    remaining_s: float  # to its deadline, when it was claimed
+    order: Order
+    begun: int | None  # where the order names no version: the number of the oldest version that may sample
+    role_versions: dict[str, str]  # version 0 of each role's model, by role; a role is missing until that is published
+    remaining_s: float  # to the group's deadline, when it was claimed
     claimed: float = field(default_factory=time.monotonic, compare=False)
-    traceparent: str | None = None  # of the step it was requested for
-    teacher: dict[str, Any] | None = None  # {model_id, version_id, top_k}: who says how likely it finds the answers
-    others: dict[str, dict[str, Any]] = field(default_factory=dict)  # who else answers: see `answering` and `room`
-    privileged: list[dict[str, Any]] = field(default_factory=list)  # {text, match} that the policy is told afterwards
-    journaled: dict[tuple[int, int], Turn] = field(default_factory=dict, compare=False)  # by (index, call)
+    journaled: dict[tuple[int, int], Turn] = field(default_factory=dict, compare=False)  # by (sample, call)
 
     @property
     def left_s(self) -> float:
@@ -65,24 +52,23 @@ class Claim:
         return max(0.0, self.claimed + self.remaining_s - time.monotonic())
 
     def answering(self, role: str) -> "Answering":
-        """Return who answers for a role: the model that the run names for it, or else its policy."""
-        if role in self.others:
-            return Answering(self.others[role]["model_id"], self.others[role]["version_id"])
-        return Answering(self.model_id, self.version_id, 0 if self.version_id else self.begun or 0)
+        """Return the model that answers for a role: the one that the run names for it, or else the policy."""
+        order = self.order
+        if role in order.asked:
+            return Answering(order.asked[role].model_id, self.role_versions.get(role))
+        return Answering(order.model_id, order.version_id, 0 if order.version_id else self.begun or 0)
 
     def room(self, role: str, most: int) -> int:
-        """Return how many tokens a prompt and its answer may have: `most`, or what a role's own model reads if less."""
-        return min(most, self.others.get(role, {}).get("max_positions") or most)
+        """Return how many tokens a prompt and its answer may have: `most`, or fewer if the role's own model has fewer
+        positions.
+        """
+        named = self.order.asked.get(role)
+        return min(most, named.max_positions or most) if named else most
 
     @property
     def subject(self) -> logs.Subject:
-        """What log lines say of work on it."""
-        return {"run_id": self.run_id, "group_id": self.id, "step": self.step}
-
-    @property
-    def request(self) -> str:
-        """Names its noise: equal for every attempt."""
-        return f"{self.purpose}/{self.request_no}"
+        """Fields of every log line about work on it."""
+        return {"run_id": self.run_id, "group_id": self.id, "step": self.order.step}
 
 
 class ClaimLost(Exception):
@@ -191,4 +177,5 @@ def _claims(rows: list[Row], calls: list[Row]) -> list[Claim]:
             journaled.setdefault(row["group_id"], {}).update({(index, row["call"]): turns[index] for index in turns})
         except journal.JournalError as error:
             _log.warning("made again: %s", error, extra={"fields": {"group_id": row["group_id"]}})
-    return [Claim(**row, journaled=journaled.get(row["id"], {})) for row in sorted(rows, key=lambda row: row["id"])]
+    return [Claim(**{**row, "order": Order.model_validate(row["order"])}, journaled=journaled.get(row["id"], {}))
+            for row in sorted(rows, key=lambda row: row["id"])]

@@ -9,6 +9,7 @@ from typing import Any
 from hone.environments.contract import Message
 from hone.graders import templates
 from hone.graders.results import InvalidSpec
+from hone.trajectory.order import PrivilegedText
 from hone.trajectory.records import Call, Context
 from hone.trajectory.tokens import Tokenizer
 from services.rollout.claims import Claim
@@ -34,18 +35,18 @@ class Contexts:
     """What a group's policy is told besides when it judges its own tokens; shared by the group's samples."""
 
     def __init__(
-        self, texts: Sequence[Mapping[str, str | None]], item: Mapping[str, Any], tokenizer: Tokenizer, positions: int
+        self, texts: Sequence[PrivilegedText], item: Mapping[str, Any], tokenizer: Tokenizer, positions: int
     ) -> None:
         """Take {text, match} in order, the task's item that the texts may name, and how many ids an engine holds."""
-        self._told = [(told, one["match"] or "") for one in texts if (told := _filled(one["text"] or "", item))]
+        self._told = [(told, one.match or "") for one in texts if (told := _filled(one.text, item))]
         self._tokenizer, self._positions = tokenizer, positions
         self._openings: dict[tuple[int, ...], Opening | None] = {}
 
     @classmethod
     def of(cls, claim: Claim, item_json: str, tokenizer: Tokenizer, positions: int) -> "Contexts":
         """Return a claim's; of its dataset row and what graders see, texts may name either's fields."""
-        item = {**(claim.task.get("item") or {}), **json.loads(item_json or "{}")}
-        return cls(claim.privileged, item, tokenizer, positions)
+        item = {**(claim.order.task.get("item") or {}), **json.loads(item_json or "{}")}
+        return cls(claim.order.privileged, item, tokenizer, positions)
 
     def opening(self, asked: Sequence[Message], call: Call) -> Opening | None:
         """Return the opening of an episode whose first call of the policy answers `asked`; None if no text fits."""

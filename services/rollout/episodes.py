@@ -39,8 +39,8 @@ class Acting:
     @classmethod
     def of(cls, claim: Claim, seen: simulation_pb2.Observation, positions: int) -> "Acting":
         """Return how a claim's policy acts in an environment that opens with `seen`; engines hold `positions`."""
-        harness = HARNESSES[claim.harness["name"]]
-        params = harness.params.model_validate(claim.harness["params"])
+        harness = HARNESSES[claim.order.harness]
+        params = harness.params.model_validate(claim.order.harness_params)
         context = min(params.max_context or positions, positions)
         return cls(harness, params, json.loads(seen.tools_json or "[]"), context)
 
@@ -120,7 +120,7 @@ class Episode:
         if role == "policy" and params.max_turns is not None and self.turns >= params.max_turns:
             return "max_turns"
         room = self.claim.room(role, self.acting.context)
-        return "max_context" if len(prompt_ids) + self.claim.sampling["max_tokens"] > room else ""
+        return "max_context" if len(prompt_ids) + self.claim.order.sampling["max_tokens"] > room else ""
 
 
 class Episodes:

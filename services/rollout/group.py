@@ -52,7 +52,7 @@ class Start:
 
     @cached_property
     def contexts(self) -> Contexts | None:
-        if not self.claim.privileged:
+        if not self.claim.order.privileged:
             return None
         return Contexts.of(self.claim, self.session.observation.item_json, self.speakers.policy, self.positions)
 
@@ -72,7 +72,7 @@ class Start:
         seen = self.session.observation
         role, said = (seen.ask.role, messages(seen.ask.messages)) if seen.HasField("ask") else ("policy", self.asked)
         prompt_ids = self.speakers.prompt_ids(role, said)
-        self._fits(role, len(prompt_ids) + self.claim.sampling["max_tokens"])
+        self._fits(role, len(prompt_ids) + self.claim.order.sampling["max_tokens"])
         return Question(self.claim, self.speakers.of(role), 0, prompt_ids, role=role)
 
     def _fits(self, role: str, tokens: int) -> None:
@@ -178,8 +178,8 @@ def _trajectory(
 ) -> Trajectory:
     claim = episode.claim
     return Trajectory(
-        group_id=claim.id, index=episode.index, request_no=claim.request_no, task=claim.task,
-        task_hash=claim.task_hash, item=item, calls=calls,
+        group_id=claim.id, index=episode.index, request_no=claim.order.request_no, task=claim.order.task,
+        task_hash=claim.order.task_hash, item=item, calls=calls,
         steps=episode.steps, status="infra_error" if grade is None else STATUSES[grade.status],
         score=None if grade is None else score(grade), grade_id=None if grade is None else grade.grade_id or None,
-        harness=claim.harness["name"], ended=episode.ended)
+        harness=claim.order.harness, ended=episode.ended)

@@ -99,7 +99,7 @@ class Reward:
 
 def grader_json(claim: Claim, environments_own: str) -> str:
     """Return the grader that judges a group: the run's, else the environment's own."""
-    return environments_own if claim.grader is None else json.dumps(claim.grader, sort_keys=True)
+    return environments_own if claim.order.grader is None else json.dumps(claim.order.grader, sort_keys=True)
 
 
 def score(grade: reward_pb2.Grade) -> float | None:

@@ -41,18 +41,18 @@ class Sampler:
         """
         claim = question.claim
         calls = {index: turn.call for (index, number), turn in claim.journaled.items() if number == 0}
-        missing = [index for index in range(claim.n) if index not in calls]
+        missing = [index for index in range(claim.order.n) if index not in calls]
         if missing:
-            made = await self._made(question, claim.request, missing[-1] + 1)
+            made = await self._made(question, claim.order.request, missing[-1] + 1)
             fresh = {index: made[index] for index in missing}
             await self._keep(claim, {index: Turn(call) for index, call in fresh.items()})
             calls.update(fresh)
-        return [calls[index] for index in range(claim.n)]
+        return [calls[index] for index in range(claim.order.n)]
 
     async def later(self, question: Question, index: int, steps: list[Step]) -> Call:
         """Return one sample's call after `steps`, the transitions since its call before."""
         claim = question.claim
-        call = (await self._made(question, f"{claim.request}/{index}", 1))[0]
+        call = (await self._made(question, f"{claim.order.request}/{index}", 1))[0]
         await self._keep(claim, {index: Turn(call, steps)})
         return call
 
@@ -73,7 +73,7 @@ class Sampler:
             request_id=f"{claim.id}.{claim.attempt}.{question.number}.{next(self._request_ids)}",
             model_id=answering.model_id, version_id=answering.version_id or "", prompt_ids=question.prompt_ids, n=n,
             sampling=sampling(claim, question.tokenizer),
-            noise=trajectory_pb2.NoiseKey(seed=claim.seed, request=noise, call=question.number),
+            noise=trajectory_pb2.NoiseKey(seed=claim.order.seed, request=noise, call=question.number),
             kv_on_update=inference_pb2.KV_ON_UPDATE_KEEP, min_version=answering.min_version)
         response = await engine.generate(request)
         if any(made.finish_reason == trajectory_pb2.FINISH_REASON_ABORT for made in response.completions):
@@ -83,7 +83,7 @@ class Sampler:
 
 def sampling(claim: Claim, tokenizer: Tokenizer) -> trajectory_pb2.Sampling:
     """Return how a claim's calls are sampled, as the engine is asked."""
-    asked = claim.sampling
+    asked = claim.order.sampling
     return trajectory_pb2.Sampling(
         max_tokens=asked["max_tokens"], temperature=asked.get("temperature", 1.0), top_p=asked.get("top_p", 1.0),
         top_k=asked.get("top_k", 0), stop=asked.get("stop", []), stop_ids=tokenizer.stop_ids)
@@ -95,7 +95,7 @@ def _call(question: Question, made: trajectory_pb2.Completion, engine: Engine) -
         index=question.number, turn=question.turn, role=question.role, prompt_ids=question.prompt_ids,
         completion_ids=ids, logp_sample=list(made.logp_sample), finish_reason=FINISH_REASONS[made.finish_reason],
         train_mask=[ours] * len(ids), versions=[VersionSpan(span.version_id, span.tokens) for span in made.versions],
-        text=cut(question.tokenizer.decode(ids), claim.sampling.get("stop", [])), sampling=claim.sampling,
+        text=cut(question.tokenizer.decode(ids), claim.order.sampling.get("stop", [])), sampling=claim.order.sampling,
         engine=engine.build)
 
 

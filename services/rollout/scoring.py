@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from hone.api import inference_pb2
+from hone.trajectory.order import Role
 from hone.trajectory.records import Call, Scored
 from services.rollout.claims import Claim
 from services.rollout.engines import Engines
@@ -48,26 +49,27 @@ class Scorer:
         Raises ClaimLost when the group is no longer ours.
         """
         texts = [text for place, calls in enumerate(samples) for text in _texts(place, calls)]
-        if claim.teacher is None or not texts:
+        teacher = claim.order.teacher
+        if teacher is None or not texts:
             return list(samples)
-        words = await self._patience.keep(claim, "the teacher", lambda: self._asked(claim, texts))
+        words = await self._patience.keep(claim, "the teacher", lambda: self._asked(claim, teacher, texts))
         return [[replace(call, scored=[words[place, number]]) if (place, number) in words else call
                  for number, call in enumerate(calls)] for place, calls in enumerate(samples)]
 
-    async def _asked(self, claim: Claim, texts: list[Text]) -> dict[Places, Scored]:
-        teacher = claim.teacher or {}
-        if teacher["version_id"] is None:
-            raise Unavailable(f"model {teacher['model_id']} has no version that is live")
-        engine = await self._engines.choose(teacher["model_id"])
+    async def _asked(self, claim: Claim, teacher: Role, texts: list[Text]) -> dict[Places, Scored]:
+        version_id = claim.role_versions.get(NAME)
+        if version_id is None:
+            raise Unavailable(f"model {teacher.model_id} has no version that is live")
+        engine = await self._engines.choose(teacher.model_id)
         response = await engine.score(inference_pb2.ScoreRequest(
-            model_id=teacher["model_id"], version_id=teacher["version_id"], temperature=1.0, top_k=teacher["top_k"],
+            model_id=teacher.model_id, version_id=version_id, temperature=1.0, top_k=teacher.top_k,
             items=[inference_pb2.ScoreItem(context_ids=text.prompt_ids, ids=text.ids) for text in texts]))
-        problem = wrong(response, texts, teacher["version_id"], teacher["top_k"])
+        problem = wrong(response, texts, version_id, teacher.top_k)
         if problem:
             engine.failures += 1
             raise Unavailable(f"engine {engine.id} answers {problem}")
         return {place: word for text, item in zip(texts, response.items, strict=True)
-                for place, word in _words(text, item, response.version_id, teacher["top_k"])}
+                for place, word in _words(text, item, response.version_id, teacher.top_k)}
 
 
 def wrong(response: inference_pb2.ScoreResponse, texts: list[Text], version_id: str, top_k: int) -> str:

@@ -55,7 +55,7 @@ class Simulation:
 
     async def reset(self, claim: Claim) -> simulation_pb2.Session:
         """Return a session at the start of the group's task. Raises grpc.aio.AioRpcError."""
-        with tracing.span("reset", environment=claim.task["environment"]):
+        with tracing.span("reset", environment=claim.order.task["environment"]):
             return await self._resets.ask(_task(claim))
 
     async def step(self, session: simulation_pb2.Session, index: int, action: str) -> simulation_pb2.StepResponse:
@@ -96,7 +96,7 @@ class Simulation:
 
 
 def _task(claim: Claim) -> trajectory_pb2.Task:
-    item = claim.task.get("item")
+    task, item = claim.order.task, claim.order.task.get("item")
     return trajectory_pb2.Task(
-        environment=claim.task["environment"], params_json=json.dumps(claim.task.get("params") or {}),
-        seed=claim.task["seed"], item_json="" if item is None else json.dumps(item), content_hash=claim.task_hash)
+        environment=task["environment"], params_json=json.dumps(task.get("params") or {}), seed=task["seed"],
+        item_json="" if item is None else json.dumps(item), content_hash=claim.order.task_hash)

@@ -66,7 +66,7 @@ async def _tell_masked(transaction: AsyncTransaction, groups: list[Graded]) -> N
     for claim, index, reason in ((one.claim, index, reason) for one in groups for index, reason in one.masked.items()):
         await transaction.run(
             "rollout.record_event", tenant_id=claim.tenant_id, run_id=claim.run_id, kind="rollout.masked",
-            message=f"{claim.request}, sample {index} has no score: {reason}"[:MESSAGE].replace("\0", ""),
+            message=f"{claim.order.request}, sample {index} has no score: {reason}"[:MESSAGE].replace("\0", ""),
             data=Jsonb({"group_id": claim.id, "index": index}))
 
 

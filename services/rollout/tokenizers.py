@@ -66,9 +66,9 @@ class Tokenizers:
 
         Raises Unavailable when there is no such version, TokenizerError when its files are no tokenizer.
         """
-        roles = ["policy", *claim.others]
+        roles = ["policy", *claim.order.asked]
         policy, *others = await asyncio.gather(*(self._of(claim.answering(role)) for role in roles))
-        return Speakers(policy, dict(zip(claim.others, others, strict=True)))
+        return Speakers(policy, dict(zip(claim.order.asked, others, strict=True)))
 
     async def _of(self, answering: Answering) -> Tokenizer:
         """Return the tokenizer of a model's version, or of its newest live one."""

@@ -116,7 +116,7 @@ class Worker:
 
     def _patience_s(self, claims: Iterable[Claim]) -> float:
         """Nothing can be trained before a step's last group is there, unless groups may be of any version."""
-        return self._settings.sweep_s if all(claim.version_id for claim in claims) else SOON_S
+        return self._settings.sweep_s if all(claim.order.version_id for claim in claims) else SOON_S
 
     async def _take(self, count: int, hint: object) -> list[Claim]:
         while True:
@@ -134,7 +134,7 @@ class Worker:
 
     async def _guarded(self, claim: Claim) -> Graded | None:
         """Run one group, with its ids and trace in every line that is logged about it."""
-        with logs.about(**claim.subject), tracing.under(claim.traceparent):
+        with logs.about(**claim.subject), tracing.under(claim.order.traceparent):
             return await self._attempt(claim)
 
     async def _attempt(self, claim: Claim) -> Graded | None:
@@ -152,7 +152,8 @@ class Worker:
             return None
 
     async def _run_in_time(self, claim: Claim) -> Graded:
-        with tracing.span("group", run_id=claim.run_id, group_id=claim.id, attempt=claim.attempt, samples=claim.n):
+        with tracing.span("group", run_id=claim.run_id, group_id=claim.id, attempt=claim.attempt,
+                          samples=claim.order.n):
             async with asyncio.timeout(claim.remaining_s):
                 return await self._groups.run(claim)
 
@@ -189,7 +190,7 @@ class Worker:
                 for claim in claims:
                     await transaction.run(
                         "rollout.record_event", tenant_id=claim.tenant_id, run_id=claim.run_id, kind="rollout.failed",
-                        message=f"{claim.request}, attempt {claim.attempt}: {describe(error)}",
+                        message=f"{claim.order.request}, attempt {claim.attempt}: {describe(error)}",
                         data=Jsonb({"group_id": claim.id, "attempt": claim.attempt}))
         except OperationalError as away:
             _log.warning("cannot record the failure: %s", away)

@@ -90,7 +90,7 @@ def check_judgements(scene: Scene, run_id: str) -> None:
         assert (item["score"] == 1.0) == (item["body"]["label"] == "Yes")
         assert item["body"]["prompt"].endswith(f"={item['preview']}?")
     verdicts = scene.rows(
-        "SELECT g.task -> 'item' AS item, t.preview, t.score, t.status FROM groups g "
+        "SELECT g.order #> '{task,item}' AS item, t.preview, t.score, t.status FROM groups g "
         "JOIN trajectories t ON t.group_id = g.id WHERE g.run_id = %s AND g.kind = 'verify'", run_id)
     assert {said["preview"] for said in verdicts} >= {"+", "-"}
     for said in verdicts:

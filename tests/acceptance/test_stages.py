@@ -77,7 +77,8 @@ def test_nothing_runs_ahead_into_a_stage(scene: Scene) -> None:
         "max_staleness": 2, "eval": None}))
     scene.finished(run.id, timeout_s=120)
     trained = scene.rows(
-        "SELECT s.n, cardinality(s.group_ids) AS groups, array_agg(DISTINCT g.task -> 'params' ->> 'digits') AS digits "
+        "SELECT s.n, cardinality(s.group_ids) AS groups, "
+        "array_agg(DISTINCT g.order #>> '{task,params,digits}') AS digits "
         "FROM steps s JOIN groups g ON g.id = ANY (s.group_ids) WHERE s.run_id = %s GROUP BY 1, 2 ORDER BY 1", run.id)
     assert [(row["groups"], row["digits"]) for row in trained] == (
         [(16, ["2"])] * 3 + [(8, ["3"])] * 3 + [(16, ["3"])] * 2)

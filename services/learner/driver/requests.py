@@ -1,13 +1,16 @@
 """Requesting groups: which tasks, how many rollouts each, under which version."""
 
-import json
 from collections.abc import Collection, Sequence
 from typing import Any
 
 from hone.spec.run import EvalSpec, Slot
 from hone.store.database import Database, Transaction
+from hone.trajectory.order import Order, PrivilegedText, Role
 from services.learner.driver.lease import RunLease
 from services.learner.driver.peers import Task
+
+CHAT = Slot(name="chat")
+"""The harness of a run whose spec names none."""
 
 
 def request_groups(
@@ -15,20 +18,35 @@ def request_groups(
     tasks: Sequence[Task], rollouts: Sequence[int], sampling: dict[str, Any], series: str = "",
     traceparent: str | None = None, kind: str = "generate",
 ) -> int:
-    """Insert one requested group for each task, numbered from `first`; return how many there are now.
+    """Insert one requested group, with its order, for each task; return how many groups are new.
 
-    Without a version the newest samples. Where rollouts run ahead the group's own deadline holds besides the run's. The
-    run's grader is for its own tasks.
+    The groups are numbered from `first`. Without `version_id` the newest version samples them. `lease.spec` is the
+    spec of the step's stage. With max_staleness above 0 a group has a deadline of its own besides the run's.
     """
-    grader = lease.spec.grader if kind == "generate" else None
+    spec, harness = lease.spec, lease.spec.harness or CHAT
+    trains = purpose == "train"
+    texts = [PrivilegedText(text=one.text, match=one.match) for one in spec.contexts.privileged if trains]
+    roles = _roles(transaction, lease, trains)
+    orders = [
+        Order(purpose=purpose, request_no=first + place, step=step, n=n, task=task.body, task_hash=task.content_hash,
+              seed=spec.seed, sampling=sampling, grader=spec.grader if kind == "generate" else None,
+              harness=harness.name, harness_params=harness.params, model_id=lease.model_id, version_id=version_id,
+              roles=roles, privileged=texts, traceparent=traceparent)
+        for place, (task, n) in enumerate(zip(tasks, rollouts, strict=True))]
     return transaction.run(
-        "driver.request_groups", tenant_id=lease.tenant_id, run_id=lease.run_id, purpose=purpose, kind=kind,
-        step=step, series=series, sampling=json.dumps(sampling), model_id=lease.model_id, version_id=version_id,
-        traceparent=traceparent,
-        deadline_s=lease.spec.group_deadline_s if lease.spec.max_staleness else lease.spec.deadline_s,
-        grader=None if grader is None else json.dumps(grader),
-        request_nos=list(range(first, first + len(tasks))), tasks=[json.dumps(task.body) for task in tasks],
-        task_hashes=[task.content_hash for task in tasks], ns=list(rollouts))
+        "driver.request_groups", tenant_id=lease.tenant_id, run_id=lease.run_id, kind=kind, series=series,
+        deadline_s=spec.group_deadline_s if spec.max_staleness else spec.deadline_s,
+        orders=[order.model_dump_json() for order in orders])
+
+
+def _roles(transaction: Transaction, lease: RunLease, trains: bool) -> dict[str, Role]:
+    """Return the models beside the policy that a group's calls go to; the teacher only where samples are trained on."""
+    rows = transaction.all("driver.role_models", run_id=lease.run_id) if lease.roles else []
+    roles = {row["role"]: Role(model_id=row["model_id"], max_positions=row["max_positions"]) for row in rows}
+    teacher, spec = roles.pop("teacher", None), lease.spec.roles.teacher
+    if trains and teacher and spec:
+        roles["teacher"] = Role(model_id=teacher.model_id, top_k=spec.top_k)
+    return roles
 
 
 def next_request(transaction: Transaction, lease: RunLease, purpose: str) -> int:
@@ -58,5 +76,3 @@ def eval_due(spec: EvalSpec | None, ends: Collection[int], step: int) -> bool:
     """Tell whether the weights after `step` are evaluated: the base, every so often, and each stage's last."""
     return spec is not None and (step % spec.every == 0 or step in ends)
 
-
-UNIFORM = Slot(name="uniform")

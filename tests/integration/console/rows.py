@@ -162,10 +162,10 @@ def _events(connection: Connection, tenant: str, run: Run, last: int, state: str
 
 def _group(connection: Connection, run: Run, number: int, count: int, grader: str) -> tuple[str, int, str]:
     row = connection.execute(
-        "INSERT INTO groups (tenant_id, run_id, purpose, request_no, step, task, task_hash, n, sampling, grader,"
-        " model_id, deadline) SELECT tenant_id, id, 'train', %s, %s, '{}', %s, %s, '{}', %s, policy_model_id, now()"
+        "INSERT INTO groups (tenant_id, run_id, purpose, request_no, step, task_hash, \"order\","
+        " model_id, deadline) SELECT tenant_id, id, 'train', %s, %s, %s, %s, policy_model_id, now()"
         " FROM runs WHERE id = %s RETURNING tenant_id, id",
-        [number, DONE, "5f0c" * 16, count, Jsonb({"type": grader}), run.id]).fetchone()
+        [number, DONE, "5f0c" * 16, Jsonb({"n": count, "grader": {"type": grader}}), run.id]).fetchone()
     version = connection.execute("SELECT id FROM versions WHERE model_id = %s ORDER BY number DESC LIMIT 1",
                                  [run.model_id]).fetchone()
     assert row is not None

@@ -69,9 +69,9 @@ def _version(connection: Connection, tenant: str, model_id: str, number: int) ->
 
 def _group(connection: Connection, tenant: str, run: Run, number: int) -> int:
     row = connection.execute(
-        "INSERT INTO groups (tenant_id, run_id, purpose, request_no, step, task, task_hash, n, sampling, model_id,"
-        " deadline) VALUES (%s, %s, %s, %s, %s, '{}', 'hash', %s, '{}', %s, now()) RETURNING id",
-        [tenant, run.id, ("train", "eval")[number], number, number + 1, SAMPLES, run.model_id]).fetchone()
+        "INSERT INTO groups (tenant_id, run_id, purpose, request_no, step, task_hash, \"order\", model_id, deadline)"
+        " VALUES (%s, %s, %s, %s, %s, 'hash', '{}', %s, now()) RETURNING id",
+        [tenant, run.id, ("train", "eval")[number], number, number + 1, run.model_id]).fetchone()
     assert row is not None
     return int(row[0])
 

@@ -39,8 +39,8 @@ def test_groups_engines_and_models(
 ) -> None:
     with Connection.connect(postgres.owner_url) as connection:
         connection.execute(
-            "INSERT INTO groups (tenant_id, run_id, purpose, request_no, step, task, task_hash, n, sampling, model_id, "
-            "deadline, created_at) SELECT tenant_id, id, 'probe', 900, 3, '{}', '', 1, '{}', policy_model_id, "
+            "INSERT INTO groups (tenant_id, run_id, purpose, request_no, step, task_hash, \"order\", model_id, "
+            "deadline, created_at) SELECT tenant_id, id, 'probe', 900, 3, '', '{}', policy_model_id, "
             "deadline, now() - interval '90 s' FROM runs WHERE id = %s", [seeded.run.id])
         connection.execute("INSERT INTO engines (id, address, kind) VALUES ('told', '127.0.0.1:1', 'native')")
         connection.execute(

@@ -133,11 +133,12 @@ class Loop:
         return passed
 
     def _finish(self, connection: psycopg.Connection[Any], group: Row) -> None:
-        task = group["task"]
+        order = group["order"]
+        task = order["task"]
         item = episode(Made(task["environment"], task["params"], task["seed"], task["item"], "")).reset().item
         key = f"runs/{self.rows.run_id}/parts/{ids.new('part')}.parquet"
         trajectories = []
-        for index in range(group["n"]):
+        for index in range(order["n"]):
             text, score, status = self._answer({**group, "item": item}, index)
             row = (group["id"], index, self.rows.tenant_id, self.rows.run_id)
             connection.execute(

@@ -104,8 +104,8 @@ def test_a_lane_touches_no_step_of_another_model(bench: Bench, monkeypatch: pyte
     other = add_run(bench.owner_url)
     add_step(bench.owner_url, other, 1)
     ((group,),) = bench.rows(
-        "INSERT INTO groups (tenant_id, run_id, purpose, request_no, step, task, task_hash, n, sampling, model_id, "
-        "deadline, state) VALUES (%s, %s, 'train', 0, 1, '{}', '', 1, '{}', %s, now(), 'ready') RETURNING id",
+        "INSERT INTO groups (tenant_id, run_id, purpose, request_no, step, task_hash, \"order\", model_id, "
+        "deadline, state) VALUES (%s, %s, 'train', 0, 1, '', '{}', %s, now(), 'ready') RETURNING id",
         other.tenant_id, other.run_id, other.model_id)
     bench.rows("UPDATE steps SET group_ids = ARRAY[%s::bigint] WHERE run_id = %s RETURNING n", group, other.run_id)
     bench.append(("a", save(other, 1)))

@@ -96,8 +96,8 @@ def named_everywhere(world: World) -> list[str]:
              run.run_id, run.tenant_id, json.dumps({"parts": [keys[2]]}))
     with psycopg.connect(world.url) as connection:
         row = connection.execute(
-            "INSERT INTO groups (tenant_id, run_id, purpose, request_no, step, task, task_hash, n, sampling, model_id,"
-            " deadline, parts) VALUES (%s, %s, 'train', 0, 1, '{}', '', 1, '{}', %s, now(), %s) RETURNING id",
+            "INSERT INTO groups (tenant_id, run_id, purpose, request_no, step, task_hash, \"order\", model_id,"
+            " deadline, parts) VALUES (%s, %s, 'train', 0, 1, '', '{}', %s, now(), %s) RETURNING id",
             (run.tenant_id, run.run_id, run.model_id, [keys[0]])).fetchone()
         assert row is not None
         connection.execute(

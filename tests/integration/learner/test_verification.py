@@ -113,10 +113,11 @@ def test_a_judgement_is_a_group_of_its_own_for_its_own_grader(loop: Any) -> None
     assert [group["request_no"] for group in groups] == list(range(3 * PROMPTS, 3 * PROMPTS + len(groups)))
     for group, key in zip(groups, plan["collected"]["items"], strict=True):
         body = collected[tuple(key)]["body"]
-        assert (group["purpose"], group["state"], group["n"], group["grader"]) == ("train", "used", SAMPLES, None)
-        assert group["task"]["environment"] == "verification"
-        assert group["task"]["item"] == {**body, "collected": key}
-        assert group["task"]["params"]["grader"] == {
+        order = group["order"]
+        assert (group["purpose"], group["state"], order["n"], order["grader"]) == ("train", "used", SAMPLES, None)
+        assert order["task"]["environment"] == "verification"
+        assert order["task"]["item"] == {**body, "collected": key}
+        assert order["task"]["params"]["grader"] == {
             "type": "verdict", "verdict": "word", "yes_text": "+", "no_text": "-", "cap": 0.5}
 
 

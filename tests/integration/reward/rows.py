@@ -38,8 +38,8 @@ class Run:
 
     def _group(self, number: int, task_hash: str, purpose: str, state: str) -> int:
         rows = self.all(
-            "INSERT INTO groups (tenant_id, run_id, purpose, request_no, step, task, task_hash, n, sampling, model_id,"
-            " state, deadline) VALUES (%s, %s, %s, %s, 1, '{}', %s, 8, '{}', %s, %s, now() + '1 hour') RETURNING id",
+            "INSERT INTO groups (tenant_id, run_id, purpose, request_no, step, task_hash, \"order\", model_id,"
+            " state, deadline) VALUES (%s, %s, %s, %s, 1, %s, '{}', %s, %s, now() + '1 hour') RETURNING id",
             self.tenant_id, self.id, purpose, number, task_hash, self.model_id, state)
         return int(rows[0]["id"])
 

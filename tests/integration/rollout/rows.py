@@ -11,6 +11,8 @@ from hone import ids
 from hone.models import toy
 from hone.store.manifests import put_files
 from hone.store.objects import Objects
+from hone.store.sql import statement
+from hone.trajectory.order import Order
 
 
 @dataclass(frozen=True)
@@ -24,21 +26,32 @@ class Run:
     version_id: str
 
     def request(self, count: int, n: int = 4, first: int = 0, **changes: Any) -> list[int]:
-        """Request `count` groups of sorting tasks and return their ids; `changes` are columns."""
+        """Request `count` groups of sorting tasks and return their ids; `changes` are fields of their orders."""
         return [self._request(first + place, n, **changes) for place in range(count)]
 
     def _request(self, number: int, n: int, **changes: Any) -> int:
         digits = "".join(str((7 * number + 3 * place) % 10) for place in range(6))
         task = {"environment": "sorting", "seed": number, "item": None,
                 "params": {"prompt": f"s{digits}=", "answer": "".join(sorted(digits))}}
-        columns = {
-            "tenant_id": self.tenant_id, "run_id": self.run_id, "purpose": "train", "request_no": number, "step": 1,
-            "task": json.dumps(task), "task_hash": f"{number:08x}", "n": n, "model_id": self.model_id,
-            "version_id": self.version_id, "sampling": json.dumps({"max_tokens": 16}), **changes}
-        names, values = ", ".join(columns), ", ".join(f"%({name})s" for name in columns)
-        deadline = "now() + interval '1 hour'"
-        return int(one(self.url, f"INSERT INTO groups ({names}, deadline) VALUES ({values}, {deadline}) RETURNING id",
-                       **columns)["id"])
+        order = Order.model_validate({
+            "purpose": "train", "request_no": number, "step": 1, "task": task, "task_hash": f"{number:08x}", "n": n,
+            "model_id": self.model_id, "version_id": self.version_id, "sampling": {"max_tokens": 16},
+            **self._beside_the_policy(changes.get("purpose", "train")), **changes})
+        return int(one(self.url, f"{statement('driver.request_groups')} RETURNING id", tenant_id=self.tenant_id,
+                       run_id=self.run_id, kind="generate", series="", deadline_s=3600,
+                       orders=[order.model_dump_json()])["id"])
+
+    def _beside_the_policy(self, purpose: str) -> dict[str, Any]:
+        """Return the seed, roles and privileged texts that the driver of this run would write into an order."""
+        spec = one(self.url, "SELECT spec FROM runs WHERE id = %(run_id)s", run_id=self.run_id)["spec"]
+        models = every(self.url, statement("driver.role_models"), run_id=self.run_id)
+        roles = {one.pop("role"): one for one in models}
+        if "teacher" in roles and purpose == "train":
+            roles["teacher"]["top_k"] = spec["roles"]["teacher"]["top_k"]
+        else:
+            roles.pop("teacher", None)
+        privileged = spec.get("contexts", {}).get("privileged", []) if purpose == "train" else []
+        return {"seed": spec["seed"], "roles": roles, "privileged": privileged}
 
     def publish(self, number: int) -> str:
         """Insert a newer version with the files of version 0 and return its id."""
@@ -149,7 +162,7 @@ def engine_holds(url: str, engine_id: str, run: Run, refused_version_id: str | N
 
 def every(url: str, query: str, **params: Any) -> list[dict[str, Any]]:
     with psycopg.connect(url, row_factory=dict_row) as connection:
-        return connection.execute(query, params).fetchall()
+        return connection.execute(query.encode(), params).fetchall()
 
 
 def one(url: str, query: str, **params: Any) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """Claims: who gets what, and that a claimant whose lease is gone writes nothing."""
 
 import asyncio
-import json
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -173,7 +172,8 @@ async def test_groups_past_their_deadline_are_not_claimed(run: Run, settings: Se
     late, _ = run.request(2)
     with psycopg.connect(run.url) as connection:
         connection.execute("UPDATE groups SET deadline = now() WHERE id = %s", (late,))
-    assert [claim.request for claim in await Claims(database, settings).take(settings.claim_groups)] == ["train/1"]
+    claims = await Claims(database, settings).take(settings.claim_groups)
+    assert [claim.order.request for claim in claims] == ["train/1"]
 
 
 async def test_what_a_group_may_be_sampled_from_stays_as_its_first_claimant_had_it(
@@ -201,16 +201,3 @@ async def test_the_journal_takes_a_call_once_and_from_its_claimant_only(run: Run
     with pytest.raises(ClaimLost):
         await journal.keep(claim, {1: turn})
     assert one(run.url, "SELECT count(*) AS n FROM journal WHERE group_id = %(id)s", id=claim.id)["n"] == 1
-
-
-async def test_a_group_is_played_by_the_harness_of_its_stage(run: Run, settings: Settings,
-                                                             database: AsyncDatabase) -> None:
-    loop = {"name": "tool_loop", "params": {}}
-    with psycopg.connect(run.url) as connection:
-        connection.execute("UPDATE runs SET spec = spec || %s WHERE id = %s", (json.dumps({
-            "stages": [{"until": 2, "harness": loop}, {"until": 4, "harness": None}]}), run.run_id))
-    for first, step in enumerate((1, 2, 5)):
-        run.request(1, first=first, step=step)
-    run.request(1, first=3, step=1, purpose="eval")
-    taken = await Claims(database, settings).take(4)
-    assert [claim.harness["name"] for claim in taken] == ["tool_loop", "tool_loop", "chat", "chat"]

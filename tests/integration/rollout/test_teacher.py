@@ -38,7 +38,7 @@ async def test_training_groups_carry_the_teachers_word_and_the_privileged_prompt
     run.request(1, n=2, purpose="eval")
     await (await open_worker()).work()
     assert run.states() == ["ready", "ready"]
-    found, answer = stored(run, settings), run.groups()[0]["task"]["params"]["answer"]
+    found, answer = stored(run, settings), run.groups()[0]["order"]["task"]["params"]["answer"]
     for call in found["train"]:
         ids = call.completion_ids
         assert call.scored == [Scored("teacher", version_id, [-id / 8 for id in ids], [0, 1] * len(ids),

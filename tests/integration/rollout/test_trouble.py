@@ -93,7 +93,7 @@ async def test_two_engines_share_the_work(run: Run, peers: Peers, open_worker: O
 
 
 async def test_a_group_that_is_refused_does_not_hold_up_its_neighbours(run: Run, open_worker: Open) -> None:
-    empty = '{"environment": "sorting", "seed": 1, "item": null, "params": {"prompt": "", "answer": ""}}'
+    empty = {"environment": "sorting", "seed": 1, "item": None, "params": {"prompt": "", "answer": ""}}
     run.request(1, task=empty)
     run.request(3, first=1)
     await (await open_worker()).work()
@@ -103,7 +103,7 @@ async def test_a_group_that_is_refused_does_not_hold_up_its_neighbours(run: Run,
 
 
 async def test_a_group_that_breaks_the_code_is_told_and_tried_later(run: Run, open_worker: Open) -> None:
-    run.request(1, task='{"seed": 1}')
+    run.request(1, task={"seed": 1})
     run.request(2, first=1)
     await (await open_worker(sweep_s=5)).work()
     groups = run.groups()

@@ -1,7 +1,6 @@
 """Groups of several turns: whom the environment asks is asked once, and a step that it refuses masks its sample."""
 
 import asyncio
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,7 +24,7 @@ from tests.integration.rollout.rows import Run, every
 TOKENIZER = Tokenizer({name: data for name, data in toy.files().items() if name.endswith(".json")})
 OTHER = {name: data for name, data in toy.files(symbols=[*toy.SPECIALS, *reversed(toy.SYMBOLS[len(toy.SPECIALS):])])
          .items() if name.endswith(".json")}
-TASK = json.dumps({"environment": "market", "seed": 0, "item": None, "params": {}})
+TASK = {"environment": "market", "seed": 0, "item": None, "params": {}}
 
 
 @dataclass

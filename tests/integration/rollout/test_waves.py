@@ -24,7 +24,7 @@ async def test_a_claimed_wave_is_ready_with_a_part_that_decodes(
     assert [(one.group_id, one.index) for one in stored] == [(id_, index) for id_ in ids for index in range(4)]
     assert [one.score for one in stored[:4]] == [1.0, 0.0, 0.0, 0.0]
     first = stored[0]
-    answer = groups[0]["task"]["params"]["answer"]
+    answer = groups[0]["order"]["task"]["params"]["answer"]
     assert (first.status, first.item, first.task_hash) == ("ok", {"answer": answer}, "00000000")
     call = first.calls[0]
     assert call.text == answer
@@ -51,7 +51,7 @@ async def test_rows_of_the_index_point_into_the_part(run: Run, open_worker: Open
 
 
 async def test_requests_say_exactly_what_is_sampled(run: Run, peers: Peers, open_worker: Open) -> None:
-    run.request(1, n=4, first=17, sampling='{"max_tokens": 9, "temperature": 0, "top_k": 3, "stop": ["\\n"]}')
+    run.request(1, n=4, first=17, sampling={"max_tokens": 9, "temperature": 0, "top_k": 3, "stop": ["\n"]})
     run.request(1, n=2, first=3, purpose="eval", version_id=None)
     await (await open_worker()).work()
     first, second = sorted(peers.inference.requests, key=lambda request: -request.n)

@@ -9,9 +9,9 @@ INSERT INTO tenants (id, name) VALUES ('t', 't');
 INSERT INTO models (id, tenant_id, config) VALUES ('m', 't', '{}');
 INSERT INTO runs (id, tenant_id, name, spec, spec_sha, policy_model_id, deadline, state, lease_epoch)
 VALUES ('r', 't', 'r', '{"steps": 2000, "seed": 0}', '', 'm', now() + '1 day', 'running', 1);
-INSERT INTO groups (tenant_id, run_id, purpose, request_no, step, task, task_hash, n, sampling, model_id, deadline,
+INSERT INTO groups (tenant_id, run_id, purpose, request_no, step, task_hash, "order", model_id, deadline,
                     state, oldest)
-SELECT 't', 'r', 'train', i, 1 + i / %(prompts)s, '{}', i::text, 8, '{}', 'm', now() + '1 day',
+SELECT 't', 'r', 'train', i, 1 + i / %(prompts)s, i::text, '{}', 'm', now() + '1 day',
        CASE WHEN i < %(prompts)s * %(steps)s THEN 'used' ELSE 'ready' END, i / %(prompts)s
 FROM generate_series(0, %(prompts)s * (%(steps)s + 1) - 1) i;
 INSERT INTO steps (run_id, tenant_id, n, epoch, state, plan, group_ids)

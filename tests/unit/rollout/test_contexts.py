@@ -7,13 +7,15 @@ from typing import Any
 import pytest
 
 from hone.models import toy
+from hone.trajectory.order import PrivilegedText
 from hone.trajectory.records import Call, Context, Turn
 from hone.trajectory.tokens import Tokenizer
 from services.rollout.contexts import Contexts, told
 from services.rollout.episodes import Episode, Episodes
 from services.rollout.group import Start
 from services.rollout.tokenizers import Speakers
-from tests.unit.rollout.test_episodes import COUNT, GROUP, TOKENIZER, Local, Patient, Script, answer
+from tests.unit.rollout.test_episodes import COUNT, GROUP, ORDER, TOKENIZER, Local, Patient, Script, answer
+from tests.unit.rollout.test_group import claim
 
 CHAT = Tokenizer({
     **{name: data for name, data in toy.files(vocab_size=128, symbols=toy.TEXT).items() if name.endswith(".json")},
@@ -23,8 +25,8 @@ ASKED = [{"role": "user", "content": "How many LAMPS are there?"}]
 SYSTEM = {"role": "system", "content": "Mind the lamps."}
 
 
-def text(words: str, match: str | None = None) -> dict[str, str | None]:
-    return {"text": words, "match": match}
+def text(words: str, match: str | None = None) -> PrivilegedText:
+    return PrivilegedText(text=words, match=match)
 
 
 def call(prompt_ids: list[int], words: str = "12") -> Call:
@@ -32,7 +34,7 @@ def call(prompt_ids: list[int], words: str = "12") -> Call:
     return Call(0, prompt_ids, ids, [-1.0] * len(ids), "stop", [], words, [True] * len(ids))
 
 
-def first(texts: list[dict[str, Any]], asked: list[dict[str, str]], tokenizer: Tokenizer = CHAT, positions: int = 512,
+def first(texts: list[PrivilegedText], asked: list[dict[str, str]], tokenizer: Tokenizer = CHAT, positions: int = 512,
           item: dict[str, Any] | None = None) -> list[Context]:
     """Return the contexts of a first call that answers `asked`."""
     contexts, made = Contexts(texts, item or {}, tokenizer, positions), call(tokenizer.prompt_ids(asked))
@@ -85,9 +87,9 @@ def test_what_an_engine_cannot_hold_is_left_out_and_never_cut() -> None:
     assert len(first([text("Count twice.")], ASKED, positions=whole)) == 1
 
 
-async def played(texts: list[dict[str, Any]], local: Local, **changes: Any) -> Episode:
+async def played(texts: list[PrivilegedText], local: Local, **changes: Any) -> Episode:
     """Return an episode of three calls of the policy in an environment with a query tool."""
-    group = replace(GROUP, privileged=texts, **changes)
+    group = claim(**ORDER, privileged=texts, **changes)
     session = await local.reset(group)
     start = Start(group, Speakers(TOKENIZER), session, 512)
     script = Script([COUNT, "12"])
@@ -126,6 +128,6 @@ async def test_a_group_that_is_told_nothing_has_no_contexts() -> None:
 
 async def test_samples_of_a_group_share_the_opening() -> None:
     session = await Local().reset(GROUP)
-    start = Start(replace(GROUP, privileged=[text("Look.")]), Speakers(TOKENIZER), session, 512)
+    start = Start(claim(**ORDER, privileged=[text("Look.")]), Speakers(TOKENIZER), session, 512)
     episodes = [start.over(index, answer(start.question(), "12")) for index in range(2)]
     assert episodes[0].opening is episodes[1].opening is not None

@@ -31,9 +31,10 @@ SPEAKERS = Speakers(TOKENIZER)
 OTHERS = [*toy.SPECIALS, *reversed(toy.TEXT[len(toy.SPECIALS):])]
 OTHER = Tokenizer({name: data for name, data in toy.files(vocab_size=128, symbols=OTHERS).items()
                    if name.endswith(".json")})
-LINE: dict[str, Any] = {"name": "tool_loop", "params": {"syntax": "line", "describe": False}}
+LINE: dict[str, Any] = {"syntax": "line", "describe": False}
 COUNT = "query: SELECT count(*) FROM items"
-GROUP = claim(sampling={"max_tokens": 64}, harness=LINE)
+ORDER: dict[str, Any] = {"sampling": {"max_tokens": 64}, "harness": "tool_loop", "harness_params": LINE}
+GROUP = claim(**ORDER)
 
 
 class Local:
@@ -173,8 +174,7 @@ async def test_what_rules_gave_a_turn_is_part_of_its_step_also_when_its_session_
 async def test_what_a_harness_names_is_kept_with_the_policys_calls_also_by_another_worker() -> None:
     marks = [{"name": "name", "start": "sel", "end": ":"},
              {"name": "query", "start": "SELECT", "end": "\n", "weight": 2.0}]
-    group = replace(GROUP, harness={"name": "tool_loop", "params": {
-        "syntax": "line", "describe": False, "spans": marks}})
+    group = claim(**{**ORDER, "harness_params": {**LINE, "spans": marks}})
     episode = await played(Local(), Script([f"{COUNT}\n", "12"]), f"{COUNT}\n", group)
     query = Span("query", len("query: "), len(COUNT) + 1, 2.0)
     assert [call.spans for call in episode.calls] == [[query], [query], []]
@@ -197,7 +197,7 @@ async def test_a_journaled_turn_that_does_not_follow_masks_its_sample() -> None:
     ({"max_turns": 1}, "max_turns", 1), ({"max_turns": 2}, "max_turns", 2), ({"max_context": 110}, "max_context", 1),
     ({}, "done", 4)])
 async def test_a_harness_ends_what_its_limits_forbid(params: dict[str, int], ended: str, calls: int) -> None:
-    group = replace(GROUP, harness={**LINE, "params": {**LINE["params"], **params}})
+    group = claim(**{**ORDER, "harness_params": {**LINE, **params}})
     episode = await played(Local(), Script([COUNT] * 3), COUNT, group)
     assert (episode.ended, len(episode.calls)) == (ended, calls)
 
@@ -300,8 +300,8 @@ async def test_whose_tokenizer_refuses_what_an_episode_begins_with_is_named(
 async def test_another_model_is_not_asked_past_its_own_positions(
         monkeypatch: pytest.MonkeyPatch, positions: int | None, roles: list[str]) -> None:
     monkeypatch.setitem(ENVIRONMENTS, "shop", Shop())  # type: ignore[arg-type]
-    others = {"user": {"model_id": "mod_user", "version_id": "ver_user", "max_positions": positions}}
-    group, script = claim(sampling={"max_tokens": 64}, others=others), Script(["tea?", "no, milk", "sold"])
+    others = {"user": {"model_id": "mod_user", "max_positions": positions}}
+    group, script = claim(sampling={"max_tokens": 64}, roles=others), Script(["tea?", "no, milk", "sold"])
     episode = await played(Local("shop"), script, "good day", group)
     assert [call.role for call in episode.calls] == roles
     assert episode.ended == ("max_context" if positions == 80 else "done")
@@ -311,8 +311,8 @@ async def test_another_model_is_not_asked_past_its_own_positions(
 async def test_a_first_prompt_that_another_model_cannot_read_is_refused(
         monkeypatch: pytest.MonkeyPatch, positions: int) -> None:
     monkeypatch.setitem(ENVIRONMENTS, "shop", Shop())  # type: ignore[arg-type]
-    others = {"user": {"model_id": "mod_user", "version_id": "ver_user", "max_positions": positions}}
-    group = claim(sampling={"max_tokens": 64}, others=others)
+    others = {"user": {"model_id": "mod_user", "max_positions": positions}}
+    group = claim(sampling={"max_tokens": 64}, roles=others)
     start = Start(group, SPEAKERS, await Local("shop").reset(group), 512)
     words = "^user's model refuses: found 86 tokens of the first prompt with its answer, expected at most 85, its posi"
     with pytest.raises(Unreadable, match=words) if positions == 85 else nullcontext():
@@ -324,8 +324,8 @@ async def test_a_first_prompt_that_another_model_cannot_read_is_refused(
 async def test_what_whom_the_environment_asks_would_read_is_within_the_limits_too(
         monkeypatch: pytest.MonkeyPatch, max_context: int, roles: list[str]) -> None:
     monkeypatch.setitem(ENVIRONMENTS, "shop", Shop())  # type: ignore[arg-type]
-    harness = {"name": "chat", "params": {"max_context": max_context, "max_turns": 2}}
+    limits = {"max_context": max_context, "max_turns": 2}
     episode = await played(Local("shop"), Script(["tea?", "no, milk", "sold"]), "good day",
-                           claim(sampling={"max_tokens": 64}, harness=harness))
+                           claim(sampling={"max_tokens": 64}, harness_params=limits))
     assert [call.role for call in episode.calls] == roles
     assert episode.ended == ("done" if len(roles) == 4 else "max_context")

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from hone.api import reward_pb2, simulation_pb2, trajectory_pb2
+from hone.trajectory.order import Order
 from hone.trajectory.records import Call, VersionSpan
 from services.rollout.claims import Claim
 from services.rollout.episodes import Episode
@@ -15,11 +16,13 @@ from services.rollout.storing import _of_policy
 
 
 def claim(**fields: Any) -> Claim:
-    return Claim(**{
-        "id": 1, "attempt": 1, "tenant_id": "ten", "run_id": "run", "seed": 0, "purpose": "train", "request_no": 17,
-        "step": 3, "task": {}, "task_hash": "", "n": 1, "sampling": {"max_tokens": 4}, "grader": None,
-        "model_id": "mod", "harness": {"name": "chat", "params": {}},
-        "version_id": None, "begun": 0, "remaining_s": 1.0, **fields})
+    """Return a claim; `fields` are its own, or its order's."""
+    own = {"id": 1, "attempt": 1, "tenant_id": "ten", "run_id": "run", "begun": 0, "role_versions": {},
+           "remaining_s": 1.0, "journaled": {}}
+    order = {"purpose": "train", "request_no": 17, "step": 3, "task": {}, "task_hash": "", "n": 1, "seed": 0,
+             "sampling": {"max_tokens": 4}, "model_id": "mod", "version_id": None}
+    return Claim(order=Order.model_validate({**order, **{key: fields[key] for key in fields.keys() - own.keys()}}),
+                 **{**own, **{key: fields[key] for key in fields.keys() & own.keys()}})
 
 
 class Stops:
@@ -27,7 +30,7 @@ class Stops:
 
 
 def test_the_request_names_the_noise_whatever_the_attempt() -> None:
-    assert claim(attempt=1).request == claim(attempt=9, id=5).request == "train/17"
+    assert claim(attempt=1).order.request == claim(attempt=9, id=5).order.request == "train/17"
 
 
 @pytest.mark.parametrize(("text", "stops", "expected"), [

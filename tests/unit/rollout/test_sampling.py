@@ -14,7 +14,7 @@ from services.rollout.sampling import Question, Sampler
 from tests.unit.rollout.test_group import claim
 
 TOKENIZER = Tokenizer({name: data for name, data in toy.files().items() if name.endswith(".json")})
-OTHERS = {"user": {"model_id": "mod_user", "version_id": "ver_user", "max_positions": 512}}
+OTHERS = {"roles": {"user": {"model_id": "mod_user", "max_positions": 512}}, "role_versions": {"user": "ver_user"}}
 
 
 class Engine:
@@ -53,7 +53,7 @@ async def asked(group: Claim, role: str) -> tuple[Engine, Call]:
 
 
 async def test_a_role_with_a_model_of_its_own_is_asked_of_that_and_its_version_is_on_record() -> None:
-    engine, call = await asked(claim(others=OTHERS, begun=3), "user")
+    engine, call = await asked(claim(**OTHERS, begun=3), "user")
     [request] = engine.requests
     assert engine.chosen == ["mod_user"]
     assert (request.model_id, request.version_id, request.min_version) == ("mod_user", "ver_user", 0)
@@ -63,7 +63,7 @@ async def test_a_role_with_a_model_of_its_own_is_asked_of_that_and_its_version_i
 
 @pytest.mark.parametrize("role", ["policy", "expert"])
 async def test_the_policy_answers_for_itself_and_for_a_role_without_one(role: str) -> None:
-    engine, call = await asked(claim(others=OTHERS, begun=3), role)
+    engine, call = await asked(claim(**OTHERS, begun=3), role)
     [request] = engine.requests
     assert (request.model_id, request.version_id, request.min_version) == ("mod", "", 3)
     assert (engine.chosen, call.versions) == (["mod"], [VersionSpan("newest of mod", 2)])

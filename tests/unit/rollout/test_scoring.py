@@ -13,7 +13,8 @@ from services.rollout.scoring import Scorer
 from tests.unit.rollout.test_group import claim
 
 TOP_K = 2
-TEACHER = {"model_id": "mod_t", "version_id": "ver_t", "top_k": TOP_K}
+TEACHER = {"teacher": {"model_id": "mod_t", "top_k": TOP_K}}
+VERSIONS = {"teacher": "ver_t"}
 
 
 class Engine:
@@ -64,8 +65,10 @@ def word(first: int, count: int) -> list[Scored]:
                    [value for place in places for value in (-0.25, -float(place))])]
 
 
-async def scored(engine: Engine, *samples: list[Call], teacher: dict[str, Any] | None = TEACHER) -> list[list[Call]]:
-    return await Scorer(engine, Patient()).scored(claim(teacher=teacher), samples)  # type: ignore[arg-type]
+async def scored(engine: Engine, *samples: list[Call], roles: dict[str, Any] = TEACHER,
+                 versions: dict[str, str] = VERSIONS) -> list[list[Call]]:
+    group = claim(roles=roles, role_versions=versions)
+    return await Scorer(engine, Patient()).scored(group, samples)  # type: ignore[arg-type]
 
 
 async def test_calls_that_go_on_are_asked_about_as_one_text_and_each_gets_its_own_tokens() -> None:
@@ -97,14 +100,14 @@ async def test_a_group_is_asked_about_at_once() -> None:
 
 async def test_without_a_teacher_nobody_is_asked() -> None:
     engine, calls = Engine(), [call([1], [2])]
-    assert await scored(engine, calls, teacher=None) == [calls]
+    assert await scored(engine, calls, roles={}) == [calls]
     assert await scored(engine, [call([1], [2], role="user")])
     assert engine.asked == []
 
 
 async def test_a_teacher_without_a_version_is_waited_for() -> None:
     with pytest.raises(Unavailable, match="mod_t has no version"):
-        await scored(Engine(), [call([1], [2])], teacher={**TEACHER, "version_id": None})
+        await scored(Engine(), [call([1], [2])], versions={})
 
 
 @pytest.mark.parametrize(("spoiled", "words"), [

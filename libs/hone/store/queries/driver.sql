@@ -44,15 +44,28 @@ SELECT count(*) AS place FROM groups
 WHERE run_id = %(run_id)s AND purpose IN ('train', 'probe') AND kind = 'generate'
 
 -- name: request_groups
-INSERT INTO groups (tenant_id, run_id, purpose, kind, request_no, step, series, task, task_hash, n, sampling, grader,
-                    model_id, version_id, deadline, traceparent)
-SELECT %(tenant_id)s, %(run_id)s, %(purpose)s, %(kind)s, g.request_no, %(step)s, %(series)s, g.task, g.task_hash, g.n,
-    %(sampling)s, %(grader)s, %(model_id)s, %(version_id)s,
-    least(r.deadline, now() + make_interval(secs => %(deadline_s)s)), %(traceparent)s
-FROM unnest(%(request_nos)s::int[], %(tasks)s::jsonb[], %(task_hashes)s::text[], %(ns)s::int[])
-    AS g (request_no, task, task_hash, n), runs r
+-- The columns beside the order repeat those of its fields that other statements search by.
+INSERT INTO groups (tenant_id, run_id, kind, series, deadline, purpose, request_no, step, task_hash, model_id,
+                    version_id, "order")
+SELECT %(tenant_id)s, %(run_id)s, %(kind)s, %(series)s,
+    least(r.deadline, now() + make_interval(secs => %(deadline_s)s)),
+    o.content ->> 'purpose', (o.content ->> 'request_no')::int, (o.content ->> 'step')::int,
+    o.content ->> 'task_hash', o.content ->> 'model_id', o.content ->> 'version_id', o.content
+FROM unnest(%(orders)s::jsonb[]) AS o (content), runs r
 WHERE r.id = %(run_id)s
 ON CONFLICT (run_id, purpose, request_no) DO NOTHING
+
+-- name: role_models
+-- The models of a run beside its policy, and how many tokens each can read: its base, or its base's base, says so.
+SELECT named.role, named.model_id, (
+    WITH RECURSIVE line AS (
+        SELECT m.base_artifact_id, m.base_version_id FROM models m WHERE m.id = named.model_id
+        UNION ALL
+        SELECT m.base_artifact_id, m.base_version_id FROM line
+        JOIN versions b ON b.id = line.base_version_id JOIN models m ON m.id = b.model_id)
+    SELECT (a.manifest ->> 'max_positions')::integer
+    FROM line JOIN artifacts a ON a.id = line.base_artifact_id) AS max_positions
+FROM runs r, jsonb_each_text(r.roles) AS named (role, model_id) WHERE r.id = %(run_id)s
 
 -- name: ready_samples
 -- What no step has planned yet, the stalest first.

@@ -224,7 +224,7 @@ WHERE s.run_id = %(run_id)s AND s.state = 'committed' AND s.group_ids @> ARRAY[%
 SELECT graded.type, graded.component, graded.status, count(*)::integer AS grades,
        avg(graded.value)::double precision AS mean_value,
        avg(graded.cost_ms)::double precision AS mean_cost_ms, max(graded.cost_ms) AS max_cost_ms
-FROM (SELECT coalesce(g.grader ->> 'type', 'environment') AS type, newest.component, newest.status, newest.value,
+FROM (SELECT coalesce(g.order #>> '{grader,type}', 'environment') AS type, newest.component, newest.status, newest.value,
              newest.cost_ms
       FROM (SELECT * FROM grades ORDER BY id DESC LIMIT %(limit)s) newest JOIN groups g ON g.id = newest.group_id) graded
 GROUP BY graded.type, graded.component, graded.status

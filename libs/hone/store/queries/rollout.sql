@@ -9,8 +9,7 @@ WITH running AS (
 line AS (
     SELECT g.id, coalesce(r.groups, 0) + row_number() OVER (PARTITION BY g.tenant_id ORDER BY g.id) AS turn
     FROM groups g LEFT JOIN running r USING (tenant_id)
-    WHERE g.state = 'requested' AND g.source = 'worker' AND g.work = 'generate' AND g.deadline > now()
-        AND g.refused IS NULL
+    WHERE g.state = 'requested' AND g.deadline > now() AND g.refused IS NULL
         AND (g.claim_expires IS NULL OR g.claim_expires <= now())),
 mine AS (
     SELECT g.id FROM groups g JOIN line USING (id) JOIN tenants t ON t.id = g.tenant_id
@@ -21,32 +20,13 @@ UPDATE groups g SET attempt = g.attempt + 1, claim_owner = %(owner)s, reason = N
     claim_expires = now() + make_interval(secs => %(lease_s)s),
     begun = coalesce(g.begun, (
         SELECT max(v.number) FROM versions v WHERE v.model_id = g.model_id AND v.state = 'live'))
-FROM mine, runs r
-WHERE g.id = mine.id AND r.id = g.run_id
-RETURNING g.id, g.attempt, g.tenant_id, g.run_id, (r.spec ->> 'seed')::bigint AS seed, g.purpose, g.request_no, g.step,
-    g.task, g.task_hash, g.n, g.sampling, g.grader, g.model_id, g.version_id, g.begun, g.traceparent,
-    coalesce(
-        (SELECT s.stage -> 'harness' FROM jsonb_array_elements(r.spec -> 'stages') WITH ORDINALITY AS s (stage, place)
-            WHERE g.purpose = 'train' AND g.step <= (s.stage ->> 'until')::integer ORDER BY s.place LIMIT 1),
-        r.spec -> 'harness', '{"name": "chat", "params": {}}') AS harness,
-    CASE WHEN g.purpose = 'train' THEN (
-        SELECT jsonb_build_object('model_id', named.model_id, 'version_id', v.id, 'top_k', coalesce(
-            (r.spec #>> '{roles,teacher,top_k}')::integer, 0))
-        FROM (SELECT r.roles ->> 'teacher' AS model_id) named
-        LEFT JOIN versions v ON v.model_id = named.model_id AND v.number = 0 AND v.state = 'live'
-        WHERE named.model_id IS NOT NULL) END AS teacher,
-    (SELECT coalesce(jsonb_object_agg(named.role, jsonb_build_object(
-            'model_id', named.model_id, 'version_id', v.id, 'max_positions', (
-                WITH RECURSIVE line AS (
-                    SELECT m.base_artifact_id, m.base_version_id FROM models m WHERE m.id = named.model_id
-                    UNION ALL
-                    SELECT m.base_artifact_id, m.base_version_id FROM line
-                    JOIN versions b ON b.id = line.base_version_id JOIN models m ON m.id = b.model_id)
-                SELECT (a.manifest ->> 'max_positions')::integer
-                FROM line JOIN artifacts a ON a.id = line.base_artifact_id))), '{}')
-        FROM jsonb_each_text(r.roles - 'teacher') AS named (role, model_id)
-        LEFT JOIN versions v ON v.model_id = named.model_id AND v.number = 0 AND v.state = 'live') AS others,
-    CASE WHEN g.purpose = 'train' THEN coalesce(r.spec #> '{contexts,privileged}', '[]') ELSE '[]' END AS privileged,
+FROM mine
+WHERE g.id = mine.id
+RETURNING g.id, g.attempt, g.tenant_id, g.run_id, g.order, g.begun,
+    (SELECT coalesce(jsonb_object_agg(role.name, v.id), '{}')
+        FROM jsonb_each(g.order -> 'roles') AS role (name, model)
+        JOIN versions v ON v.model_id = role.model ->> 'model_id' AND v.number = 0 AND v.state = 'live')
+        AS role_versions,
     extract(epoch FROM g.deadline - now())::double precision AS remaining_s
 
 -- name: journaled_calls

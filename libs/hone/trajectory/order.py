@@ -1,0 +1,62 @@
+"""A group's order: the driver writes it once, and a rollout worker gets it whole with its claim."""
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Role(BaseModel):
+    """A frozen model of a run, beside the policy."""
+
+    model_config = ConfigDict(frozen=True)
+
+    model_id: str
+    max_positions: int | None = None  # most tokens that it can read; None: not recorded
+    top_k: int = 0  # of a teacher: how many of its likeliest ids are stored at each token
+
+
+class PrivilegedText(BaseModel):
+    """A text that the policy does not see when it acts, and reads when its own tokens are scored a second time."""
+
+    model_config = ConfigDict(frozen=True)
+
+    text: str  # {{ item.NAME }} stands for a field of the task's item
+    match: str | None = None  # only for tasks whose first prompt contains this, in any case; None: for all
+
+
+class Order(BaseModel):
+    """How to make the samples of one group. Nothing in it changes after the driver's insert."""
+
+    model_config = ConfigDict(frozen=True)
+
+    purpose: str  # train, eval or probe
+    request_no: int  # counts the run's groups of this purpose
+    step: int  # of the run; an evaluation's: the last committed one
+    n: int  # samples
+    task: dict[str, Any]  # {environment, params, seed, item}
+    task_hash: str
+    seed: int  # of the run
+    sampling: dict[str, Any]  # fields of hone.spec.run.SamplingSpec
+    grader: dict[str, Any] | None = None  # None: the environment's own
+    harness: str = "chat"
+    harness_params: dict[str, Any] = {}
+    model_id: str  # the policy
+    version_id: str | None  # exactly this version samples; None: the newest one
+    roles: dict[str, Role] = {}  # by name; who is not named is the policy
+    privileged: list[PrivilegedText] = []
+    traceparent: str | None = None  # W3C trace context of the step that it was requested for
+
+    @property
+    def request(self) -> str:
+        """Return the name of the group's sampling noise: it is equal for every attempt."""
+        return f"{self.purpose}/{self.request_no}"
+
+    @property
+    def teacher(self) -> Role | None:
+        """Return the model that scores the policy's tokens."""
+        return self.roles.get("teacher")
+
+    @property
+    def asked(self) -> dict[str, Role]:
+        """Return the models that answer what the environment asks, by role."""
+        return {name: role for name, role in self.roles.items() if name != "teacher"}

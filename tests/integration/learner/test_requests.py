@@ -1,0 +1,107 @@
+"""The order that the driver writes with a group is what a rollout worker's claim returns."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import psycopg
+import pytest
+
+from hone import ids
+from hone.spec.stages import stages
+from hone.store.database import Database
+from hone.trajectory.order import Order, PrivilegedText, Role
+from services.learner.driver import lease as leases
+from services.learner.driver.peers import Task
+from services.learner.driver.requests import request_groups, train_sampling
+from tests.integration.learner.rows import OWNER_A, RunRows, add_run
+
+TOOL_LOOP = {"name": "tool_loop", "params": {"syntax": "line"}}
+
+
+@pytest.fixture
+def database(postgres_url: str) -> Iterator[Database]:
+    database = Database(postgres_url)
+    yield database
+    database.close()
+
+
+def requested(database: Database, step: int, purpose: str = "train") -> None:
+    """Request one group of two samples from the spec of its step's stage; for an evaluation, from the run's."""
+    lease = leases.acquire(database, OWNER_A, lease_s=60)
+    assert lease is not None
+    if purpose == "train":
+        held = next((stage for stage in stages(lease.spec) if step <= stage.last), stages(lease.spec)[-1])
+        lease = replace(lease, spec=held.spec)
+    with database.transaction() as transaction:
+        assert request_groups(transaction, lease, purpose, step, step, None, [Task({"seed": step}, f"hash {step}")],
+                              [2], train_sampling(lease), traceparent="00-aa-bb-01") == 1
+    database.run("driver.forget_predecessor", owner=OWNER_A)
+
+
+def claimed(database: Database, run: RunRows) -> list[dict[str, Any]]:
+    rows = database.all("rollout.claim", owner="worker", count=64, lease_s=60.0)
+    return sorted((row for row in rows if row["run_id"] == run.run_id), key=lambda row: row["id"])
+
+
+def add_model(url: str, rows: RunRows, role: str, positions: int | None = None) -> str:
+    """Give the run a model for a role, made of a registered one with so many positions, and return its id."""
+    model, artifact = ids.new("mod"), None if positions is None else ids.new("art")
+    with psycopg.connect(url) as connection:
+        if artifact:
+            connection.execute("INSERT INTO artifacts (id, tenant_id, kind, name, hash, manifest) VALUES "
+                               "(%s, %s, 'base_model', %s, 'hash', %s)",
+                               (artifact, rows.tenant_id, artifact, json.dumps({"max_positions": positions})))
+        connection.execute("INSERT INTO models (id, tenant_id, config, base_artifact_id) VALUES (%s, %s, '{}', %s)",
+                           (model, rows.tenant_id, artifact))
+        connection.execute("UPDATE runs SET roles = roles || %s WHERE id = %s",
+                           (json.dumps({role: model}), rows.run_id))
+    return model
+
+
+def publish(url: str, rows: RunRows, model_id: str) -> str:
+    version = ids.new("ver")
+    with psycopg.connect(url) as connection:
+        connection.execute("INSERT INTO versions (id, tenant_id, model_id, seq, number, manifest) "
+                           "VALUES (%s, %s, %s, 1, 0, '{}')", (version, rows.tenant_id, model_id))
+    return version
+
+
+def test_a_group_is_played_by_the_harness_of_its_stage(database: Database, postgres_owner_url: str) -> None:
+    rows = add_run(postgres_owner_url, steps=6, stages=[{"until": 2, "harness": TOOL_LOOP}, {"until": 4}])
+    for step in (1, 2, 5):
+        requested(database, step)
+    requested(database, 1, "eval")
+    orders = [Order.model_validate(row["order"]) for row in claimed(database, rows)]
+    assert [(order.harness, order.harness_params) for order in orders] == [
+        ("tool_loop", {"syntax": "line"})] * 2 + [("chat", {})] * 2
+
+
+def test_a_claim_returns_the_order_whole(database: Database, postgres_owner_url: str) -> None:
+    rows = add_run(postgres_owner_url, seed=7, algorithm={"preset": "opd"},
+                   roles={"teacher": {"model": "large", "top_k": 3}},
+                   contexts={"privileged": [{"text": "a hint", "match": "s1"}]})
+    teacher, user = add_model(postgres_owner_url, rows, "teacher"), add_model(postgres_owner_url, rows, "user", 80)
+    requested(database, 1)
+    requested(database, 1, "eval")
+    train, evaluation = (Order.model_validate(row["order"]) for row in claimed(database, rows))
+    assert train == Order(
+        purpose="train", request_no=1, step=1, n=2, task={"seed": 1}, task_hash="hash 1", seed=7,
+        sampling=train.sampling, model_id=rows.model_id, version_id=None, traceparent="00-aa-bb-01",
+        roles={"user": Role(model_id=user, max_positions=80), "teacher": Role(model_id=teacher, top_k=3)},
+        privileged=[PrivilegedText(text="a hint", match="s1")])
+    assert evaluation == train.model_copy(update={
+        "purpose": "eval", "roles": {"user": Role(model_id=user, max_positions=80)}, "privileged": []})
+
+
+def test_versions_of_roles_are_looked_up_with_each_claim(database: Database, postgres_owner_url: str) -> None:
+    rows = add_run(postgres_owner_url)
+    user = add_model(postgres_owner_url, rows, "user")
+    requested(database, 1)
+    [before] = claimed(database, rows)
+    assert before["role_versions"] == {}
+    version = publish(postgres_owner_url, rows, user)
+    database.run("rollout.forget_predecessor", owner="worker")
+    [later] = claimed(database, rows)
+    assert (later["role_versions"], later["order"]) == ({"user": version}, before["order"])
