@@ -37,7 +37,7 @@ def requested(database: Database, step: int, purpose: str = "train") -> None:
     with database.transaction() as transaction:
         assert request_groups(transaction, lease, purpose, step, step, None, [Task({"seed": step}, f"hash {step}")],
                               [2], train_sampling(lease), traceparent="00-aa-bb-01") == 1
-    database.run("driver.forget_predecessor", owner=OWNER_A)
+    database.run("runs.release_leases", owner=OWNER_A)
 
 
 def claimed(database: Database, run: RunRows) -> list[dict[str, Any]]:
@@ -102,6 +102,6 @@ def test_versions_of_roles_are_looked_up_with_each_claim(database: Database, pos
     [before] = claimed(database, rows)
     assert before["role_versions"] == {}
     version = publish(postgres_owner_url, rows, user)
-    database.run("rollout.forget_predecessor", owner="worker")
+    database.run("rollout.release_claims_of", owner="worker")
     [later] = claimed(database, rows)
     assert (later["role_versions"], later["order"]) == ({"user": version}, before["order"])
