@@ -65,13 +65,13 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--steps", type=int, help="fewer steps, for a smoke run")
     parser.add_argument("--out", type=Path, default=RESULTS / "asynchronous.json")
-    told = parser.parse_args()
-    began, workload = provenance(), shortened(WORKLOAD, told.steps)
+    args = parser.parse_args()
+    began, workload = provenance(), shortened(WORKLOAD, args.steps)
     checkpoint = checkpoints.prepare(workload.start)
     with stack_run.scratch() as scratch, stack_run.stack(scratch / "state", workload) as (_, client):
         client.register_model("start", checkpoint)
-        runs = [train(client, workload, mode, told.ahead, seed) for seed in range(told.seeds) for mode in MODES]
-    store(told.out, {**began, "runs": runs, **compare(runs)})
+        runs = [train(client, workload, mode, args.ahead, seed) for seed in range(args.seeds) for mode in MODES]
+    store(args.out, {**began, "runs": runs, **compare(runs)})
 
 
 if __name__ == "__main__":

@@ -102,11 +102,11 @@ def _train(directory: Path, batches: Iterator[list[Example]], steps: int) -> Non
 def _tensors(examples: list[Example], encode: Callable[[str], list[int]]) -> tuple[Tensor, Tensor]:
     """Return padded ids and labels [B, T]; labels are -100 on prompts and padding."""
     asked = [encode(prompt) for prompt, _ in examples]
-    told = [[*encode(answer), toy.EOS] for _, answer in examples]
-    width = max(len(prompt) + len(answer) for prompt, answer in zip(asked, told, strict=True))
+    answers = [[*encode(answer), toy.EOS] for _, answer in examples]
+    width = max(len(prompt) + len(answer) for prompt, answer in zip(asked, answers, strict=True))
     ids = torch.full((len(examples), width), toy.PAD)
     labels = torch.full((len(examples), width), -100)
-    for row, (prompt, answer) in enumerate(zip(asked, told, strict=True)):
+    for row, (prompt, answer) in enumerate(zip(asked, answers, strict=True)):
         end = len(prompt) + len(answer)
         ids[row, :end] = torch.tensor(prompt + answer)
         labels[row, len(prompt):end] = torch.tensor(answer)

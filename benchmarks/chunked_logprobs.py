@@ -5,7 +5,7 @@
 Forward and backward of one layer under the vocabulary, one thread, each form in a process of its own
 (benchmarks.probes.logprobs), one after the other. Log-probabilities and entropies have to agree within 1e-5 of their
 largest value, gradients, which are sums over all tokens, within 1e-4. A form that asks for more memory than is free is
-told as such.
+result as such.
 """
 
 import argparse
@@ -41,8 +41,8 @@ def measured(form: str, tokens: int, repetitions: int, values: Path) -> dict[str
         [sys.executable, "-m", "benchmarks.probes.logprobs", "--form", form, "--tokens", str(tokens),
          "--repetitions", str(repetitions), "--limit-gib", f"{limit_gib:.1f}", "--values", str(values)],
         check=True, stdout=subprocess.PIPE, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
-    told: dict[str, Any] = json.loads(done.stdout)
-    return told
+    result: dict[str, Any] = json.loads(done.stdout)
+    return result
 
 
 def gaps(left: Path, right: Path) -> dict[str, float]:

@@ -26,9 +26,9 @@ import torch
 from transformers import AutoModelForCausalLM
 
 from benchmarks import checkpoints, figures
-from benchmarks.crews import Crew
 from benchmarks.machine import provenance
 from benchmarks.results import RESULTS, store
+from benchmarks.worker_pool import WorkerPool
 from hone.models.architecture import Architecture
 from hone.models.checkpoint import Checkpoint
 from hone.trajectory.tokens import Tokenizer
@@ -163,19 +163,19 @@ def measure(settings: Sequence[Setting], checkpoint: Path, repetitions: int) -> 
     architecture = Checkpoint.from_directory(checkpoint).architecture
     taken = {setting.name: Taken([[] for _ in SIDES], []) for setting in settings}
     with ExitStack() as running:
-        crews = [running.enter_context(Crew(make, checkpoint, *shape)) for _, make, *shape in SIDES]
-        for crew in crews:
-            crew.seconds([Setting("warm-up", settings[0].prompts[:16], [4] * 16)] * crew.size)
+        pools = [running.enter_context(WorkerPool(make, checkpoint, *shape)) for _, make, *shape in SIDES]
+        for pool in pools:
+            pool.seconds([Setting("warm-up", settings[0].prompts[:16], [4] * 16)] * pool.size)
         for setting in settings:
             for _ in range(repetitions):
-                for crew, seconds in zip(crews, taken[setting.name].sides, strict=True):
-                    seconds.append(crew.seconds(setting.shares(crew.size)))
-                    if crew.threads == 1:
+                for pool, seconds in zip(pools, taken[setting.name].sides, strict=True):
+                    seconds.append(pool.seconds(setting.shares(pool.size)))
+                    if pool.threads == 1:
                         taken[setting.name].bound.append(bound_s(architecture, setting))
     return taken
 
 
-def told(setting: Setting, taken: Taken) -> dict[str, Any]:
+def summary(setting: Setting, taken: Taken) -> dict[str, Any]:
     """Return each side's tokens a second, and how many times as many the native engine makes with as many threads."""
     rates = [setting.useful / statistics.median(seconds) for seconds in taken.sides]
     bound = setting.useful / statistics.median(taken.bound)
@@ -199,7 +199,7 @@ def main() -> None:
     began, checkpoint = provenance(), checkpoints.prepare("random_weights")
     asked = settings(32, 32) if chosen.smoke else settings(ROWS, 256)
     taken = measure(asked, checkpoint, chosen.repetitions)
-    measured = {setting.name: told(setting, taken[setting.name]) for setting in asked}
+    measured = {setting.name: summary(setting, taken[setting.name]) for setting in asked}
     raw = {name: vars(seconds) for name, seconds in taken.items()}
     store(chosen.out, {**began, "smoke": chosen.smoke, "settings": measured, "raw": raw})
 

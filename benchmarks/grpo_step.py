@@ -61,11 +61,12 @@ def run_hone(workload: Workload, checkpoint: Path, seed: int) -> list[Record]:
 
 def compare(workload: Workload, trl: list[Record], hone: list[Record]) -> dict[str, Any]:
     """Return every summary, the fastest TRL layout, and how many times as long as Hone it takes."""
-    told = {"trl": [summary(one, workload) for one in trl], "hone": [summary(one, workload) for one in hone]}
-    best = min(range(len(trl)), key=lambda place: told["trl"][place]["step_s"])
+    summaries = {"trl": [summary(one, workload) for one in trl], "hone": [summary(one, workload) for one in hone]}
+    best = min(range(len(trl)), key=lambda place: summaries["trl"][place]["step_s"])
     return {
-        "setting": workload.name, "best_trl": best, **told,
-        "ratios": {one["trainer"]: figures.ratio(told["trl"][best]["step_s"], one["step_s"]) for one in told["hone"]},
+        "setting": workload.name, "best_trl": best, **summaries,
+        "ratios": {one["trainer"]: figures.ratio(summaries["trl"][best]["step_s"], one["step_s"])
+                   for one in summaries["hone"]},
         "largest_curve_gap": figures.largest_gap(hone[0].rewards, trl[best].rewards, workload.window),
     }
 
@@ -95,17 +96,17 @@ def main() -> None:
     parser.add_argument("--steps", type=int, help="fewer steps, for a smoke run")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path)
-    told = parser.parse_args()
-    began, workload = provenance(), shortened(WORKLOADS[told.setting], told.steps)
+    args = parser.parse_args()
+    began, workload = provenance(), shortened(WORKLOADS[args.setting], args.steps)
     checkpoint = checkpoints.prepare(workload.start)
     layouts = (workload, running_ahead(workload))
-    hone = [record for layout in layouts for record in run_hone(layout, checkpoint, told.seed)]
-    trl = [run_trl(workload, checkpoint, layout, told.seed) for layout in workload.layouts]
-    with_vllm = try_trl_with_vllm(workload, checkpoint, told.seed)
+    hone = [record for layout in layouts for record in run_hone(layout, checkpoint, args.seed)]
+    trl = [run_trl(workload, checkpoint, layout, args.seed) for layout in workload.layouts]
+    with_vllm = try_trl_with_vllm(workload, checkpoint, args.seed)
     failed = {} if isinstance(with_vllm, Record) else {"trl_with_vllm": with_vllm}
     trl += [with_vllm] if isinstance(with_vllm, Record) else []
     result = {**began, **compare(workload, trl, hone), **failed, "raw": [one.as_json() for one in (*trl, *hone)]}
-    store(told.out or RESULTS / f"grpo_step_{workload.name}.json", result)
+    store(args.out or RESULTS / f"grpo_step_{workload.name}.json", result)
 
 
 if __name__ == "__main__":

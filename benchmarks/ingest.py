@@ -24,11 +24,11 @@ from typing import Any
 import psycopg
 from psycopg.rows import dict_row
 
-from benchmarks.crews import Crew
 from benchmarks.ingest_writers import SAMPLES, SQL, TOKENS, WAVE, Job, Prepare, Raw, Storing, Target, Write
 from benchmarks.machine import provenance
 from benchmarks.results import RESULTS, store
 from benchmarks.stack_run import scratch
+from benchmarks.worker_pool import WorkerPool
 from hone import ids
 from hone.stack import ports
 from hone.stack.postgres import SUPERUSER, Cluster, as_account, unprivileged
@@ -76,7 +76,7 @@ def measured(target: Target, groups: int, repetitions: int, writers: int = WRITE
     migration.apply(target.database_url)
     taken: dict[str, list[float]] = {side: [] for side in SIDES}
     with (psycopg.connect(target.database_url, autocommit=True, row_factory=dict_row) as connection,
-          Crew(Storing, target, writers, 1) as ours, Crew(Raw, target, writers, 1) as raw):
+          WorkerPool(Storing, target, writers, 1) as ours, WorkerPool(Raw, target, writers, 1) as raw):
         connection.execute(SQL["make"].encode())
         for _ in range(repetitions + 1):  # the first warms caches and connections
             taken["hone"].append(groups * writers / _stored(connection, ours, groups))
@@ -87,21 +87,21 @@ def measured(target: Target, groups: int, repetitions: int, writers: int = WRITE
             "hone_over_this": {side: rates["hone"] / rate for side, rate in rates.items()}, "taken": {"raw": taken}}
 
 
-def _stored(connection: psycopg.Connection[Any], crew: Crew[Job], groups: int) -> float:
-    run_id = _request(connection, groups * crew.size)
-    crew.seconds([Prepare(run_id, groups=groups)] * crew.size)
-    seconds = crew.seconds([Write()] * crew.size)
-    _expect(connection, "stored", groups * crew.size, run_id)
+def _stored(connection: psycopg.Connection[Any], pool: WorkerPool[Job], groups: int) -> float:
+    run_id = _request(connection, groups * pool.size)
+    pool.seconds([Prepare(run_id, groups=groups)] * pool.size)
+    seconds = pool.seconds([Write()] * pool.size)
+    _expect(connection, "stored", groups * pool.size, run_id)
     return seconds
 
 
-def _copied(connection: psycopg.Connection[Any], crew: Crew[Job], with_journal: bool) -> float:
+def _copied(connection: psycopg.Connection[Any], pool: WorkerPool[Job], with_journal: bool) -> float:
     """Have raw writers copy what the newest run left."""
     run_id = _newest_run(connection)
     connection.execute(SQL["clear"].encode())
     parts = [row["part"] for row in connection.execute(SQL["parts"].encode(), {"run_id": run_id})]
-    crew.seconds([Prepare(run_id, parts=parts[place::crew.size], journal=with_journal) for place in range(crew.size)])
-    return crew.seconds([Write()] * crew.size)
+    pool.seconds([Prepare(run_id, parts=parts[place::pool.size], journal=with_journal) for place in range(pool.size)])
+    return pool.seconds([Write()] * pool.size)
 
 
 def _newest_run(connection: psycopg.Connection[Any]) -> str:
@@ -148,14 +148,14 @@ def main() -> None:
     parser.add_argument("--database-url", default="", help="its owner's; with --objects-url")
     parser.add_argument("--objects-url", default="")
     parser.add_argument("--out", type=Path, default=RESULTS / "ingest.json")
-    told = parser.parse_args()
+    args = parser.parse_args()
     result: dict[str, Any] = provenance()
-    if told.database_url:
-        result |= measured(Target(told.database_url, told.objects_url), told.groups, told.repetitions)
+    if args.database_url:
+        result |= measured(Target(args.database_url, args.objects_url), args.groups, args.repetitions)
     else:
         with embedded() as target:
-            result |= measured(target, told.groups, told.repetitions)
-    store(told.out, result)
+            result |= measured(target, args.groups, args.repetitions)
+    store(args.out, result)
 
 
 if __name__ == "__main__":

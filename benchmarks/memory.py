@@ -55,10 +55,10 @@ class Peaks:
 
     def as_json(self) -> dict[str, Any]:
         """Return every process's figures by name."""
-        told = {name: {"peak_mib": round(peak, 1), "helpers": self.helper_counts[name],
+        found = {name: {"peak_mib": round(peak, 1), "helpers": self.helper_counts[name],
                        "largest_helper_mib": round(self.helpers.get(name, 0.0), 1)}
                 for name, peak in sorted(self.own.items())}
-        return {"processes": told, "together_mib": round(self.together, 1), "looks": self.looks}
+        return {"processes": found, "together_mib": round(self.together, 1), "looks": self.looks}
 
 
 def watch(command: list[str], state: Path) -> Peaks:
@@ -92,12 +92,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=RESULTS / "memory.json")
-    told = parser.parse_args()
+    args = parser.parse_args()
     began = provenance()
     with stack_run.scratch() as scratch:
-        demo = [str(Path(sys.executable).with_name("hone")), "demo", "--state", str(scratch), "--seed", str(told.seed)]
+        demo = [str(Path(sys.executable).with_name("hone")), "demo", "--state", str(scratch), "--seed", str(args.seed)]
         peaks = watch(demo, scratch)
-    store(told.out, {**began, **peaks.as_json(), "raw": vars(peaks)})
+    store(args.out, {**began, **peaks.as_json(), "raw": vars(peaks)})
 
 
 if __name__ == "__main__":

@@ -85,8 +85,8 @@ def reading(stack: Stack, client: Client, commits: Listener, run_id: str, step: 
 def engine_seconds(stack: Stack) -> float:
     """Return the seconds that the engine has computed since it started."""
     with grpc.insecure_channel(stack.record().addresses["inference-0"]) as channel:
-        resident = InferenceServiceStub(channel).ListVersions(ListVersionsRequest(), timeout=10).models
-    return sum(model.computed_s for model in resident)
+        models = InferenceServiceStub(channel).ListVersions(ListVersionsRequest(), timeout=10).models
+    return sum(model.computed_s for model in models)
 
 
 def timeline(stack: Stack, run_id: str) -> list[dict[str, Any]]:
@@ -143,16 +143,16 @@ def main() -> None:
     parser.add_argument("--scale", choices=sorted(SCALES), action="append")
     parser.add_argument("--steps", type=int, help="fewer steps, for a smoke run")
     parser.add_argument("--out", type=Path, default=RESULTS / "overhead.json")
-    told = parser.parse_args()
+    args = parser.parse_args()
     result: dict[str, Any] = {**provenance(), "scales": {}}
-    for scale in told.scale or sorted(SCALES):
-        workload = shortened(SCALES[scale], told.steps)
+    for scale in args.scale or sorted(SCALES):
+        workload = shortened(SCALES[scale], args.steps)
         checkpoint = checkpoints.prepare(workload.start)
         with stack_run.scratch() as scratch, \
                 stack_run.stack(scratch / "state", workload) as (stack, client):
             client.register_model("start", checkpoint)
             result["scales"][scale] = measure(stack, client, workload)
-    store(told.out, result)
+    store(args.out, result)
 
 
 if __name__ == "__main__":

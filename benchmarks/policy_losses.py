@@ -107,7 +107,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repetitions", type=int, default=200)
     parser.add_argument("--out", type=Path, default=RESULTS / "policy_losses.json")
-    told = parser.parse_args()
+    args = parser.parse_args()
     torch.set_num_threads(1)
     malloc.keep_freed_memory()
     began = provenance()
@@ -116,9 +116,9 @@ def main() -> None:
     measured = {}
     for name, lengths in settings.items():
         padded, flat = drawn(lengths)
-        kinds = {kind: compared(kind, padded, flat, told.repetitions) for kind in FILLINGS}
+        kinds = {kind: compared(kind, padded, flat, args.repetitions) for kind in FILLINGS}
         measured[name] = {"tokens": int(lengths.sum()), "kinds": kinds}
-    store(told.out, {**began, "settings": measured})
+    store(args.out, {**began, "settings": measured})
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ class Record:
 
 def summary(record: Record, workload: Workload) -> dict[str, Any]:
     """Return medians after warm-up, time to the workload's target, both ends of the curve, and lengths met."""
-    told = {
+    fields = {
         "trainer": record.trainer, "layout": record.layout,
         "step_s": figures.settled_median(record.step_s, workload.warm_up),
         "phases": {name: figures.settled_median(values, workload.warm_up) for name, values in record.phases.items()},
@@ -39,8 +39,8 @@ def summary(record: Record, workload: Workload) -> dict[str, Any]:
         "idle_groups": _mean(record.idle_groups),
     }
     if workload.target is None:
-        return told
-    return {**told, "target": workload.target,
+        return fields
+    return {**fields, "target": workload.target,
             "steps_to_target": figures.steps_to_target(record.rewards, workload.target, workload.window),
             "seconds_to_target": figures.seconds_to_target(
                 record.step_s, record.rewards, workload.target, workload.window)}

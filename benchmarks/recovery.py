@@ -19,18 +19,18 @@ from benchmarks.results import RESULTS, store
 
 SUITES = ("tests/acceptance/test_kills.py", "tests/acceptance/test_turns.py", "tests/acceptance/test_ranks.py",
           "tests/with_vllm/test_runs.py")
-_TOLD = re.compile(r"seconds to the next steps on (?P<backend>\w+): (?P<kinds>\{.*\})$", re.MULTILINE)
+_PRINTED = re.compile(r"seconds to the next steps on (?P<backend>\w+): (?P<kinds>\{.*\})$", re.MULTILINE)
 
 
-class NothingTold(Exception):
+class NothingMeasured(Exception):
     """The kill suites passed without saying how long any recovery took."""
 
 
-def told(output: str) -> dict[str, Any]:
-    """Return count, median and longest recovery by back end and kind. Raises NothingTold."""
-    found = {match["backend"]: json.loads(match["kinds"]) for match in _TOLD.finditer(output)}
+def recoveries(output: str) -> dict[str, Any]:
+    """Return count, median and longest recovery by back end and kind. Raises NothingMeasured."""
+    found = {match["backend"]: json.loads(match["kinds"]) for match in _PRINTED.finditer(output)}
     if not found:
-        raise NothingTold("the kill suites printed no recovery seconds")
+        raise NothingMeasured("the kill suites printed no recovery seconds")
     return found
 
 
@@ -44,7 +44,7 @@ def main() -> None:
     suite = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
     sys.stderr.write(suite.stdout)
     suite.check_returncode()
-    store(chosen.out, {**began, "backends": told(suite.stdout)})
+    store(chosen.out, {**began, "backends": recoveries(suite.stdout)})
 
 
 if __name__ == "__main__":

@@ -63,10 +63,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true")
     parser.add_argument("pages", type=Path, nargs="*", default=PAGES)
-    told = parser.parse_args()
+    args = parser.parse_args()
     results = stored()
-    stale = [page for page in told.pages if not _rendered(page, results, write=not told.check)]
-    if told.check and stale:
+    stale = [page for page in args.pages if not _rendered(page, results, write=not args.check)]
+    if args.check and stale:
         sys.exit(f"{', '.join(map(str, stale))}: tables are not what benchmarks/results says; run "
                  "python -m benchmarks.render")
 

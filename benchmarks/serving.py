@@ -147,21 +147,21 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=200)
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--out", type=Path, default=RESULTS / "serving.json")
-    told = parser.parse_args()
+    args = parser.parse_args()
     torch.set_num_threads(1)
-    workload = shortened(SCALES["six_million"], told.steps)
+    workload = shortened(SCALES["six_million"], args.steps)
     checkpoint = checkpoints.prepare(workload.start)
     result: dict[str, Any] = provenance()
     with stack_run.scratch() as scratch, stack_run.stack(scratch / "state", workload) as (stack, client):
         client.register_model("start", checkpoint)
-        spec = {**stack_run.spec(workload, "start", "publishing", 0, skip=True), "steps": told.steps,
+        spec = {**stack_run.spec(workload, "start", "publishing", 0, skip=True), "steps": args.steps,
                 "batch": {"prompts": 8, "samples": 8}}
         result["publishing"] = publishing(stack, client, spec, scratch)
         model_id = client.runs(limit=1).data[0].model_id
         with grpc.insecure_channel(stack.record().addresses["inference-0"]) as channel:
             service = over_grpc(InferenceServiceStub(channel), model_id)
-            result["calls"] = calls(in_process(checkpoint), service, told.repetitions)
-    store(told.out, result)
+            result["calls"] = calls(in_process(checkpoint), service, args.repetitions)
+    store(args.out, result)
 
 
 if __name__ == "__main__":

@@ -158,10 +158,10 @@ def measured(policy: Policy, workload: Workload, repetitions: int) -> dict[str, 
         for preset, plan in plans.items():
             taken[preset].append(step(policy, plan, workload.trajectories))
             policy.zero_grad(set_to_none=True)
-    return {preset: told(steps[1:]) for preset, steps in taken.items()}
+    return {preset: summary(steps[1:]) for preset, steps in taken.items()}
 
 
-def told(steps: Sequence[dict[str, float]]) -> dict[str, float]:
+def summary(steps: Sequence[dict[str, float]]) -> dict[str, float]:
     """Return the median of each part over steps, and what weights and loss are as a share of the model's."""
     medians = {f"{part}_s": statistics.median(step[part] for step in steps) for part in steps[0]}
     return {**medians, "share": (medians["signals_s"] + medians["loss_s"]) / medians["model_s"]}

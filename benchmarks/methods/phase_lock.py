@@ -131,9 +131,9 @@ def _in_order(steps: list[Step]) -> Step:
 def _advantage(played: Step, won: Floats, penalty: float) -> Floats:
     """Pool the scores of a group's steps where they are penalised; else GRPO."""
     ones, turns = np.ones(len(played.action), np.int64), np.arange(len(played.action))
-    told = Turns(played.episode, ones, -penalty * played.repeated.astype(np.float64), turns, ("policy",) * len(turns))
+    paid = Turns(played.episode, ones, -penalty * played.repeated.astype(np.float64), turns, ("policy",) * len(turns))
     inputs = AdvantageInputs(won, np.arange(EPISODES) // SIZE, np.bincount(played.episode),
-                             np.full(EPISODES, np.nan), turns=told)
+                             np.full(EPISODES, np.nan), turns=paid)
     name, params = ("step_pooled", {}) if penalty else ("grpo", {"std_ddof": 0})
     values, _, _ = ADVANTAGES[name](inputs, params, {})
     return np.asarray(values)

@@ -48,7 +48,7 @@ SPEC: Figures = {"even": 0.48, "rare": 0.29, "fractions": 0.45, "gaussian": 0.42
 
 
 def _near(means: Means) -> bool:
-    return all(abs(means["stage 1"][f"{kind} rms"] - told) < 0.02 for kind, told in SPEC.items())
+    return all(abs(means["stage 1"][f"{kind} rms"] - expected) < 0.02 for kind, expected in SPEC.items())
 
 
 RDPO_BOUNDS = Experiment(

@@ -160,10 +160,10 @@ def _branched(
         before, at = good[chosen.episode, :chosen.turn], chosen.turn
         sides = [_continued(caller, features, at, invoked) for invoked in (True, False)]
         ends = [_ended(calls[at:], np.append(won[at:], before.all())) for calls, won in sides]
-        told, (invoke, skip) = verdict(*ends), (calls for calls, _ in sides)
-        if told != "discard":
-            winner, loser = (invoke, skip) if told == "invoke" else (skip, invoke)
-            found.append((told, at, features, winner, loser))
+        decision, (invoke, skip) = verdict(*ends), (calls for calls, _ in sides)
+        if decision != "discard":
+            winner, loser = (invoke, skip) if decision == "invoke" else (skip, invoke)
+            found.append((decision, at, features, winner, loser))
     return found
 
 

@@ -128,9 +128,9 @@ def _good(episodes: list[Episode]) -> float:
 
 def _inputs(episodes: list[Episode]) -> tuple[AdvantageInputs, list[int]]:
     """Return what skill1 reads, every turn one token, and the episode of each rerank turn."""
-    told = [(place, kind) for place, each in enumerate(episodes)
+    calls = [(place, kind) for place, each in enumerate(episodes)
             for kind in ("query", *(["rerank"] if len(each.found) > 1 else []), "play", "distill")]
-    owners, ones = np.array([place for place, _ in told]), np.ones(len(told), np.int64)
+    owners, ones = np.array([place for place, _ in calls]), np.ones(len(calls), np.int64)
     utilities = [[skill.utility for skill in each.found] for each in episodes]
     outcome = np.array([each.outcome for each in episodes])
     rank = np.array([ndcg(each.order, known) for each, known in zip(episodes, utilities, strict=True)])
@@ -138,8 +138,8 @@ def _inputs(episodes: list[Episode]) -> tuple[AdvantageInputs, list[int]]:
     return AdvantageInputs(
         outcome, np.arange(len(episodes)), np.bincount(owners), np.full(len(episodes), np.nan),
         components={"r_rank": rank, "r_dist": distilled},
-        turns=Turns(owners, ones, np.zeros(len(told)), owners, tuple(kind for _, kind in told)),
-    ), [place for place, kind in told if kind == "rerank"]
+        turns=Turns(owners, ones, np.zeros(len(calls)), owners, tuple(kind for _, kind in calls)),
+    ), [place for place, kind in calls if kind == "rerank"]
 
 
 def _score(episode: Episode, weights: Floats) -> Floats:

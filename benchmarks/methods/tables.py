@@ -40,8 +40,8 @@ def _reward(variant: str, ways: Ints, generator: np.random.Generator) -> Floats:
     scores = (CRITIC[ways] + NOISE * generator.standard_normal(ROWS)).clip(0, 1)
     trusted = np.ones(ROWS) if variant == "outcome" else scores
     params = GateParams(mode="additive" if variant == "additive" else "gate")
-    told = GateInputs(right.tolist(), [1.0] * ROWS, [[score] for score in trusted.tolist()])
-    rewards, _, _ = process_gate(told, params, {})
+    gated = GateInputs(right.tolist(), [1.0] * ROWS, [[score] for score in trusted.tolist()])
+    rewards, _, _ = process_gate(gated, params, {})
     return np.array(rewards, np.float64)
 
 

@@ -104,7 +104,7 @@ def _reward(workload: Workload) -> Callable[..., list[float]]:
 
 
 def main() -> None:
-    """Train as told and write the record; of several processes only the first one writes."""
+    """Train as the arguments say and write the record; of several processes only the first one writes."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--setting", choices=sorted(WORKLOADS), required=True)
     parser.add_argument("--checkpoint", type=Path, required=True)
@@ -114,12 +114,12 @@ def main() -> None:
     parser.add_argument("--steps", type=int)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, required=True)
-    told = parser.parse_args()
-    layout = Layout(int(os.environ.get("WORLD_SIZE", "1")), told.threads, told.rows)
-    record = train(shortened(WORKLOADS[told.setting], told.steps), told.checkpoint, layout, told.seed,
-                   told.vllm)
+    args = parser.parse_args()
+    layout = Layout(int(os.environ.get("WORLD_SIZE", "1")), args.threads, args.rows)
+    record = train(shortened(WORKLOADS[args.setting], args.steps), args.checkpoint, layout, args.seed,
+                   args.vllm)
     if os.environ.get("RANK", "0") == "0":
-        told.out.write_text(json.dumps(record.as_json()))
+        args.out.write_text(json.dumps(record.as_json()))
 
 
 if __name__ == "__main__":

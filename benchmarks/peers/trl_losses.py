@@ -35,8 +35,8 @@ def loss(kind: str, given: Padded) -> Tensor:
     inputs = {"prompt_ids": ids[:, :1], "prompt_mask": ids[:, :1], "completion_ids": ids, "completion_mask": given.mask,
               "advantages": given.advantage, "old_per_token_logps": given.old,
               "num_items_in_batch": given.mask.sum()}
-    told: Tensor = GRPOTrainer._compute_loss(_trainer(kind, given), None, inputs)
-    return told
+    loss: Tensor = GRPOTrainer._compute_loss(_trainer(kind, given), None, inputs)
+    return loss
 
 
 def _trainer(kind: str, given: Padded) -> Any:

@@ -2,9 +2,9 @@
 
     python -m benchmarks.probes.logprobs --form FORM --tokens M [--repetitions N] [--limit-gib X] [--values FILE]
 
-One layer under the vocabulary; log-probabilities carry the gradient, entropies are told. The peak is the kernel's own
-record of the largest resident size, less the size with weights and kernels loaded; times are processor time. The
-process gets no more memory than the limit: where that is not enough, it says so.
+One layer under the vocabulary. Log-probabilities carry the gradient, entropies do not. The peak is the kernel's own
+record of the largest resident size, less the size with weights and kernels loaded. Times are processor time. The
+process gets no more memory than the limit, and reports when that is not enough.
 """
 
 import argparse
@@ -124,20 +124,20 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=1)
     parser.add_argument("--limit-gib", type=float)
     parser.add_argument("--values", type=Path)
-    told = parser.parse_args()
+    args = parser.parse_args()
     torch.set_num_threads(1)
-    if told.limit_gib:
-        limit = int(told.limit_gib * 2**30)
+    if args.limit_gib:
+        limit = int(args.limit_gib * 2**30)
         resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
     try:
-        figures, values = measured(FORMS[told.form], told.tokens, told.repetitions)
+        figures, values = measured(FORMS[args.form], args.tokens, args.repetitions)
     except RuntimeError as problem:
         if "can't allocate memory" not in str(problem):
             raise
-        print(json.dumps({"limit_gib": told.limit_gib}))
+        print(json.dumps({"limit_gib": args.limit_gib}))
         return
-    if told.values:
-        safetensors.torch.save_file({name: value.contiguous() for name, value in values.items()}, told.values)
+    if args.values:
+        safetensors.torch.save_file({name: value.contiguous() for name, value in values.items()}, args.values)
     print(json.dumps(figures))
 
 

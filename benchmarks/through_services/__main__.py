@@ -24,15 +24,15 @@ def main() -> None:
     parser.add_argument("names", nargs="*", choices=[*COMPARISONS, []], default=[], metavar="NAME")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--out", type=Path, default=RESULT)
-    told = parser.parse_args()
-    names = told.names or list(COMPARISONS)
+    args = parser.parse_args()
+    names = args.names or list(COMPARISONS)
     counts = {"trainer": ABREAST}
     with stack_run.scratch() as scratch, stack_run.embedded(scratch / "state", {}, counts) as (_, client):
         session = Session(client, scratch, ABREAST)
-        begun = {name: session.begin(COMPARISONS[name], told.seeds) for name in names}
+        begun = {name: session.begin(COMPARISONS[name], args.seeds) for name in names}
         for name, arms in begun.items():
             runs = {arm: [one.result() for one in made] for arm, made in arms.items()}
-            keep(told.out, {name: measured(COMPARISONS[name].arms, runs)}, session.starts())
+            keep(args.out, {name: measured(COMPARISONS[name].arms, runs)}, session.starts())
 
 
 

@@ -13,7 +13,7 @@ Spec = dict[str, Any]
 class Start:
     """A policy that runs start from, taught by a supervised run of its own, once."""
 
-    told: str  # how it came to be, for readers
+    origin: str  # how it came to be, for readers
     rows: Callable[[], Iterable[Row]]  # demonstrations
     steps: int
     source: Mapping[str, Any]  # where its held-out tasks come from

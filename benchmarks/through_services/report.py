@@ -107,8 +107,8 @@ def _cell(values: Sequence[float]) -> str:
 
 def _direction(found: Figures, direction: Direction) -> str:
     apart = differences(found, direction)
-    told = verdict(apart)
-    said = f"**{told}**" if told.startswith("missed") else told
+    outcome = verdict(apart)
+    said = f"**{outcome}**" if outcome.startswith("missed") else outcome
     return f"- {said}: {direction} ({', '.join(f'{value:+.3f}' for value in apart)})"
 
 
@@ -131,7 +131,8 @@ def _yaml(spec: Spec) -> str:
 
 
 def _starts(starts: Mapping[str, Any]) -> str:
-    rows = [[f"`{name}`", STARTS[name].told, f"{one['spec']['steps']}", f"{one['sampled']:.3f}", f"{one['greedy']:.3f}"]
+    rows = [[f"`{name}`", STARTS[name].origin, f"{one['spec']['steps']}", f"{one['sampled']:.3f}",
+             f"{one['greedy']:.3f}"]
             for name, one in starts.items() if name in STARTS]
     return "\n".join([
         "\n## Where runs start\n", "`model.base` and `roles.teacher.model` of the specs above stand for the run that "

@@ -19,7 +19,7 @@ def demonstrations(count: int, careless: float, digits: int = DIGITS, seed: int 
     """Yield solved training tasks; in the share `careless` of them one digit of the answer is drawn anew."""
     for place, task in enumerate(streams.draw("sort_digits", {"digits": digits}, "train", seed, 0, count)):
         seen = episode(task).reset()
-        answer = _told(seen.item["answer"], random.Random(f"{seed} {place}"), careless)
+        answer = _accepted(seen.item["answer"], random.Random(f"{seed} {place}"), careless)
         yield {"prompt": seen.messages[0]["content"], "completion": answer}
 
 
@@ -33,8 +33,8 @@ def hinted(rows: Iterator[Row], hint: str, share: float, seed: int = 0) -> Itera
             yield row
             continue
         answer = "".join(sorted(row["prompt"][1:-1]))
-        told = {"role": "system", "content": hint.format(answer=answer) + "\n"}
-        yield {"messages": [told, {"role": "user", "content": row["prompt"]}], "completion": answer}
+        hinted = {"role": "system", "content": hint.format(answer=answer) + "\n"}
+        yield {"messages": [hinted, {"role": "user", "content": row["prompt"]}], "completion": answer}
 
 
 def contrary(rows: Iterator[Row], share: float, seed: int = 0) -> Iterator[Row]:
@@ -57,18 +57,18 @@ def in_turns(count: int, careless: float, seed: int = 0) -> Iterator[Row]:
 
 
 def _played(world: Episode, item: Row, chance: random.Random, careless: float) -> str:
-    whole, told = "", ""
+    whole, accepted = "", ""
     while True:
         guessed: str = chance.choice(item["answer"])
-        digit = guessed if chance.random() < careless else str(item["answer"])[len(told)]
+        digit = guessed if chance.random() < careless else str(item["answer"])[len(accepted)]
         after = world.step(digit)
         if after.done:
             return whole + digit
-        told = after.observation.messages[0]["content"].removesuffix("=")
-        whole += f"{digit}<eos>{told}="
+        accepted = after.observation.messages[0]["content"].removesuffix("=")
+        whole += f"{digit}<eos>{accepted}="
 
 
-def _told(answer: str, chance: random.Random, careless: float) -> str:
+def _accepted(answer: str, chance: random.Random, careless: float) -> str:
     if chance.random() >= careless:
         return answer
     place = chance.randrange(len(answer))

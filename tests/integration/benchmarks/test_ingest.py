@@ -14,9 +14,9 @@ GROUPS, WRITERS = 40, 2
 
 def test_both_sides_write_the_same_rows_and_files(postgres_owner_url: str, tmp_path: Path) -> None:
     target = Target(postgres_owner_url, f"file://{tmp_path}")
-    told = ingest.measured(target, GROUPS, repetitions=1, writers=WRITERS)
-    assert set(told["groups_per_s"]) == set(ingest.SIDES)
-    assert all(rate > 0 for rate in told["groups_per_s"].values())
+    found = ingest.measured(target, GROUPS, repetitions=1, writers=WRITERS)
+    assert set(found["groups_per_s"]) == set(ingest.SIDES)
+    assert all(rate > 0 for rate in found["groups_per_s"].values())
     with psycopg.connect(postgres_owner_url) as connection:
         [newest] = connection.execute("SELECT max(id) FROM runs").fetchall()
         ours, raw = (connection.execute(

@@ -20,20 +20,20 @@ def test_stages_cut_each_step_from_commit_to_commit_and_are_averaged() -> None:
 
 
 def test_the_parts_of_a_step_are_the_whole_step() -> None:
-    told = overhead.wall(overhead.stages(ROWS), {"generation": 4.0, "update": 3.0})
-    assert told["step_s"] == 9.5
-    assert sum(told["parts_s"].values()) == pytest.approx(9.5)
-    assert told["parts_s"]["rollout besides generation"] == 1.0
-    assert told["shares"]["other"] == pytest.approx(0.0)
-    assert told["outside"] == pytest.approx(1 - 7.0 / 9.5)
+    found = overhead.wall(overhead.stages(ROWS), {"generation": 4.0, "update": 3.0})
+    assert found["step_s"] == 9.5
+    assert sum(found["parts_s"].values()) == pytest.approx(9.5)
+    assert found["parts_s"]["rollout besides generation"] == 1.0
+    assert found["shares"]["other"] == pytest.approx(0.0)
+    assert found["outside"] == pytest.approx(1 - 7.0 / 9.5)
 
 
 def test_processor_time_is_what_was_used_between_two_readings_by_step() -> None:
     first = overhead.Reading(2, {"driver-0": 1.0, "trainer-0": 5.0}, 0.0)
     last = overhead.Reading(6, {"driver-0": 2.0, "trainer-0": 12.0}, 0.0)
-    told = overhead.cpu(first, last, {"generation": 0.5, "update": 1.0})
-    assert told["by_process_s"] == {"driver-0": 0.25, "trainer-0": 1.75}
-    assert (told["step_s"], told["outside"]) == (2.0, 0.25)
+    found = overhead.cpu(first, last, {"generation": 0.5, "update": 1.0})
+    assert found["by_process_s"] == {"driver-0": 0.25, "trainer-0": 1.75}
+    assert (found["step_s"], found["outside"]) == (2.0, 0.25)
 
 
 def test_reading_samples_is_no_arithmetic() -> None:

@@ -36,10 +36,10 @@ def test_peaks_are_kept_and_processes_that_ended_are_passed_over() -> None:
         peaks.look({"first": process.pid})
         process.communicate("\n")
     peaks.look({"first": process.pid})
-    told = peaks.as_json()
-    assert (told["processes"]["first"]["helpers"], told["looks"]) == (0, 2)
-    assert told["processes"]["first"]["peak_mib"] > 64
-    assert told["together_mib"] > 64
+    found = peaks.as_json()
+    assert (found["processes"]["first"]["helpers"], found["looks"]) == (0, 2)
+    assert found["processes"]["first"]["peak_mib"] > 64
+    assert found["together_mib"] > 64
 
 
 def test_a_child_with_a_name_of_its_own_counts_only_there() -> None:

@@ -13,11 +13,11 @@ def record() -> Record:
 
 
 def test_a_summary_leaves_the_warm_up_out_of_medians_and_in_the_time_to_target() -> None:
-    told = summary(record(), replace(WORKLOADS["short"], warm_up=1, window=2, target=0.75))
-    assert (told["step_s"], told["phases"]) == (2.0, {"generation": 1.0})
-    assert (told["steps_to_target"], told["seconds_to_target"]) == (3, 8.0)
-    assert (told["reward_first"], told["reward_last"]) == (0.25, 1.0)
-    assert (told["mean_tokens"], told["max_tokens"], told["idle_groups"]) == (6.0, 9.0, 2.0)
+    found = summary(record(), replace(WORKLOADS["short"], warm_up=1, window=2, target=0.75))
+    assert (found["step_s"], found["phases"]) == (2.0, {"generation": 1.0})
+    assert (found["steps_to_target"], found["seconds_to_target"]) == (3, 8.0)
+    assert (found["reward_first"], found["reward_last"]) == (0.25, 1.0)
+    assert (found["mean_tokens"], found["max_tokens"], found["idle_groups"]) == (6.0, 9.0, 2.0)
 
 
 def test_a_workload_without_target_says_nothing_of_one() -> None:

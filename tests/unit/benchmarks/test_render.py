@@ -35,7 +35,7 @@ RESULTS: dict[str, dict[str, Any]] = {
                "hone_over_this": {"hone": 1.0, "copy": 0.25}},
     "vllm": {**SOURCE, "settings": {"short": {"native_over_vllm": {"float32": 3.25, "bfloat16": 2.5}, "sides": [
         {"engine": "vLLM", "dtype": "bfloat16", "layout": "2 x 1 threads", "tokens_per_s": 2554.4}]}}},
-    "recovery": {**SOURCE, "backends": recovery.told(
+    "recovery": {**SOURCE, "backends": recovery.recoveries(
         'two\nseconds to the next steps on embedded: {"driver": {"count": 9, "median_s": 1.25, "longest_s": 3.5}}\n')},
     "overhead": {**SOURCE, "scales": {"toy": {
         "wall": {"step_s": 0.2, "parts_s": {"generation": 0.06, "asking": 0.009}, "outside": 0.31},
@@ -119,8 +119,8 @@ def test_a_mark_that_is_wrong_is_refused(text: str) -> None:
 
 
 def test_a_kill_suite_that_tells_nothing_is_no_result() -> None:
-    with pytest.raises(recovery.NothingTold):
-        recovery.told("1 passed in 200 s")
+    with pytest.raises(recovery.NothingMeasured):
+        recovery.recoveries("1 passed in 200 s")
 
 
 def test_what_is_printed_leaves_raw_values_out() -> None:

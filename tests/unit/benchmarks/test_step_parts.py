@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from benchmarks import step_parts
-from benchmarks.step_parts import PARTS, PRESETS, Workload, told
+from benchmarks.step_parts import PARTS, PRESETS, Workload, summary
 from hone.models import toy
 from hone.models.checkpoint import Checkpoint
 from hone.models.policy import Policy
@@ -25,5 +25,5 @@ def test_the_parts_together_are_the_step_that_a_learner_takes(preset: str) -> No
 
 def test_medians_and_the_share_of_the_model() -> None:
     steps = [{"forwards": 0.0, "signals": 0.1, "loss": 0.3, "model": model} for model in (9.0, 4.0, 5.0)]
-    assert told(steps) == {
+    assert summary(steps) == {
         "forwards_s": 0.0, "signals_s": 0.1, "loss_s": 0.3, "model_s": 5.0, "share": pytest.approx(0.08)}

@@ -1,4 +1,4 @@
-"""Learning curves: what is read of a run's metrics, compared at equal rollouts, and told of."""
+"""Learning curves: what is read of a run's metrics, compared at equal rollouts, and reported."""
 
 from pathlib import Path
 from typing import Any
@@ -57,12 +57,12 @@ def test_bands_reach_from_the_least_to_the_most_over_seeds() -> None:
     assert spread([0.25, 0.75]).mean == 0.5
 
 
-@pytest.mark.parametrize(("differences", "told"), [
+@pytest.mark.parametrize(("differences", "found"), [
     ([0.1, 0.2], "held on every seed"), ([0.2, -0.1], "held on the mean only"),
     ([0.1, -0.2], "missed"), ([0.0, 0.0], "missed"), ([-0.1, -0.2], "missed on every seed"),
 ])
-def test_a_direction_holds_on_the_mean_and_says_whether_seeds_agree(differences: list[float], told: str) -> None:
-    assert verdict(differences) == told
+def test_a_direction_holds_on_the_mean_and_says_whether_seeds_agree(differences: list[float], found: str) -> None:
+    assert verdict(differences) == found
 
 
 @pytest.mark.parametrize("name", COMPARISONS)
@@ -94,8 +94,8 @@ def test_a_demonstration_in_turns_is_what_the_environment_says_to_its_digits(car
         world.reset()
         *turns, last = row["completion"].split("=")
         for turn in turns:
-            said, told = turn.split("<eos>")
-            assert world.step(said).observation.messages[0]["content"] == f"{told}="
+            said, found = turn.split("<eos>")
+            assert world.step(said).observation.messages[0]["content"] == f"{found}="
         assert world.step(last).done
         sorted_whole.append(world.verify())
     assert all(sorted_whole) == (careless == 0)

@@ -42,7 +42,7 @@ class Shelf:
         return 1
 
     def one(self, statement: str, tenant_id: str = "ten_1", name: str = "", **_: Any) -> Row | None:
-        if statement == "driver.fence":
+        if statement == "runs.fence":
             return {}
         assert (statement, tenant_id) == ("driver.dataset_artifact", "ten_1")
         return {"manifest": {"files": {"rows.jsonl": self._entries[name]}}} if name in self._entries else None

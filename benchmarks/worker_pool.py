@@ -17,11 +17,11 @@ JOB_S = 1800
 END_S = 10
 
 
-class CrewFailed(RuntimeError):
-    """A process of the crew ended or did not answer in time."""
+class WorkerFailed(RuntimeError):
+    """A process of the pool ended or did not answer in time."""
 
 
-class Crew(Generic[Job]):
+class WorkerPool(Generic[Job]):
     """`processes` of `threads` threads, each with a runner of its own; a context manager.
 
     `make` returns the runner from `source` and has to be importable: it is called in the new process.
@@ -57,7 +57,7 @@ class Crew(Generic[Job]):
             process.terminate()
 
     def seconds(self, jobs: Sequence[Job]) -> float:
-        """Have each process do one job, all at once, and return how long the last one took. Raises CrewFailed."""
+        """Have each process do one job, all at once, and return how long the last one took. Raises WorkerFailed."""
         began = time.perf_counter()
         for pipe, job in zip(self._pipes, jobs, strict=True):
             pipe.send(job)
@@ -68,11 +68,11 @@ class Crew(Generic[Job]):
 
 def _answer(pipe: Connection, within_s: float) -> None:
     if not pipe.poll(within_s):
-        raise CrewFailed(f"no answer within {within_s:g} s")
+        raise WorkerFailed(f"no answer within {within_s:g} s")
     try:
         pipe.recv()
     except EOFError:
-        raise CrewFailed("a process ended") from None
+        raise WorkerFailed("a process ended") from None
 
 
 def _work(pipe: Connection, make: Callable[[Any], Runner[Any]], source: Any, threads: int) -> None:
