@@ -27,8 +27,8 @@ from services.inference.native import ladder
 from services.inference.native.engine import Engine, Version
 from services.inference.native.weights import fuse
 from services.inference.requests import Completion, NoiseKey, Request, Sampling
+from services.learner.driver.pacing import eval_due
 from services.learner.driver.planning import choose, rollout_plan, supervised_plan
-from services.learner.driver.requests import eval_due
 from services.learner.trainer.learner import Learner
 
 _DEFAULTS = Settings()

@@ -1,11 +1,12 @@
-"""Held-out evaluation of a committed version: requested like any group, recorded when every answer is graded."""
+"""Held-out evaluation of a committed version: its groups are requested like others, and recorded once all are graded.
+"""
 
 from collections import defaultdict
 
 from hone.store.database import Database, Row
 from hone.store.leases import fenced
+from services.learner.driver.groups import expire, record_expiry
 from services.learner.driver.lease import RunLease
-from services.learner.driver.pacing import expired, expiry
 from services.learner.driver.peers import Task
 from services.learner.driver.requests import eval_series, next_request, request_groups
 
@@ -21,18 +22,15 @@ def request_evaluation(
                            [1] * len(tasks), sampling, series, traceparent)
 
 
-def record_evaluation(database: Database, lease: RunLease, step: int) -> dict[str, float]:
-    """Record the accuracy of each series and end its groups; return the metrics.
+def record_evaluation(database: Database, lease: RunLease, step: int) -> None:
+    """Record the accuracy of each series and end its groups.
 
-    What is not ready is given up: it counts as masked, and an event says what it waited for.
+    Groups that are not ready are dropped. Their samples count as masked, and an event names what they waited for.
     """
     with fenced(database, lease) as transaction:
-        gone = transaction.all("driver.expire_groups", run_id=lease.run_id, purpose="eval", oldest=0)
+        gone = expire(transaction, lease, "eval", oldest=0)
         if gone:
-            transaction.run("driver.forget_journal", run_id=lease.run_id)
-            transaction.run("driver.record_event", tenant_id=lease.tenant_id, run_id=lease.run_id, kind="expired",
-                            step=step, message=f"held-out answers after step {step}: {expiry(gone)}",
-                            data=expired(gone))
+            record_expiry(transaction, lease, gone, step, f"held-out answers after step {step}: ")
         samples = transaction.all("driver.ready_samples", run_id=lease.run_id, purpose="eval",
                                   kind="generate", step=step)
         metrics = accuracies(samples, len(gone))
@@ -41,20 +39,20 @@ def record_evaluation(database: Database, lease: RunLease, step: int) -> dict[st
         transaction.run("driver.use_groups", group_ids=sorted({row["group_id"] for row in samples}))
         transaction.run("driver.record_event", tenant_id=lease.tenant_id, run_id=lease.run_id, kind="evaluated",
                         step=step, message=_sentence(step, metrics), data="{}")
-    return metrics
 
 
-def accuracies(samples: list[Row], given_up: int = 0) -> dict[str, float]:
-    """Return the mean score of each series as `eval/<series>`, and how many samples have none, those given up too."""
+def accuracies(samples: list[Row], dropped: int = 0) -> dict[str, float]:
+    """Return the mean score of each series as `eval/<series>`, and the count of samples without score, `dropped` too.
+    """
     scores: dict[str, list[float]] = defaultdict(list)
     for row in samples:
         if row["score"] is not None:
             scores[row["series"]].append(row["score"])
     means = {f"eval/{series}": sum(values) / len(values) for series, values in sorted(scores.items())}
-    return {**means, "eval/masked": float(given_up + sum(row["score"] is None for row in samples))}
+    return {**means, "eval/masked": float(dropped + sum(row["score"] is None for row in samples))}
 
 
 def _sentence(step: int, metrics: dict[str, float]) -> str:
-    told = ", ".join(f"{name.removeprefix('eval/')} {value:.3f}" for name, value in metrics.items()
-                     if name != "eval/masked")
-    return f"held-out accuracy after step {step}: {told or 'unknown, no answer has a score'}"
+    means = ", ".join(f"{name.removeprefix('eval/')} {value:.3f}" for name, value in metrics.items()
+                      if name != "eval/masked")
+    return f"held-out accuracy after step {step}: {means or 'unknown, no answer has a score'}"

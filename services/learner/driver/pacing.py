@@ -1,45 +1,28 @@
-"""How far rollouts run ahead of training. Numbers in, numbers out.
+"""A run's outline: everything that its spec says about each step before the run begins. Numbers in, numbers out.
 
-Step n trains version n - 1. A group is as stale as the oldest version that sampled one of its tokens lies behind that.
+Step n trains version n - 1. A group's staleness counts from the oldest version that sampled one of its tokens.
 """
 
-import json
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from hone.spec.run import MOST
-from services.learner.driver.view import Count
+from hone.spec import batches
+from hone.spec.run import MOST, EvalSpec, RunSpec
+from hone.spec.stages import ends, stages
+from services.learner.driver.view import GroupCount
 
 
 def staleness(n: int, version: int) -> int:
-    """Return how many versions a sample of version number `version` is old when step `n` trains on it."""
+    """Return how many versions old a sample of version number `version` is when step `n` trains on it."""
     return n - 1 - version
-
-
-def expiry(gone: Sequence[Mapping[str, Any]]) -> str:
-    """Return what is told of groups that expired: how many for each cause."""
-    late = Counter(row["waited_for"] or "" for row in gone if row["ready_at"] is None)
-    told = [f"{_groups(count)} not ready within the deadline" + (f": {cause}" if cause else "")
-            for cause, count in sorted(late.items())]
-    if stale := len(gone) - late.total():
-        told.append(f"{_groups(stale)} staler than training may go on with")
-    return "; ".join(told)
-
-
-def expired(gone: Sequence[Mapping[str, Any]]) -> str:
-    """Return the groups that expired as an event's data: each with what it waited for last; null where it was ready."""
-    return json.dumps({"groups": [{"request_no": row["request_no"], "waited_for": row["waited_for"]} for row in gone]})
-
-
-def _groups(count: int) -> str:
-    return "1 group was" if count == 1 else f"{count} groups were"
 
 
 @dataclass(frozen=True)
 class Pace:
-    """A run's bound: nothing is trained on that is staler than `max_staleness`; 0 is synchronous."""
+    """How far rollouts run ahead of training. No sample is trained on that is staler than `max_staleness`.
+
+    With `max_staleness` 0 a run is synchronous: rollouts and training take turns.
+    """
 
     max_staleness: int
     sizes: Sequence[int]  # groups of each step
@@ -50,11 +33,11 @@ class Pace:
         return len(self.sizes)
 
     def size(self, n: int) -> int:
-        """Return the groups of step `n`; beyond the last step, of that."""
+        """Return the groups of step `n`; beyond the last step, the groups of the last step."""
         return self.sizes[min(n, self.steps) - 1]
 
     def change(self, n: int) -> str:
-        """Say how step `n` differs in size from the step before; "" if it does not."""
+        """Return a sentence if step `n` differs in size from the step before, else ""."""
         before, now = self.size(max(1, n - 1)), self.size(n)
         return "" if before == now else f"{now} groups a step from here on, {before} before"
 
@@ -64,34 +47,77 @@ class Pace:
 
     @property
     def runs_ahead(self) -> bool:
-        """Whether samples may come from older versions, several in one sequence."""
+        """Whether samples may come from older versions, several versions in one sequence."""
         return self.max_staleness > 0
 
     def room(self, committed: int, last: int = MOST) -> int:
-        """Return how many groups may be open: no more than the bound allows to use, nor than steps to `last` need."""
+        """Return how many groups may be open: those of the steps that staleness allows, up to step `last`."""
         return sum(self.sizes[committed:min(committed + self.max_staleness + 1, last)])
 
     def plannable(self, n: int, committed: int) -> bool:
-        """Tell whether step `n` may be planned; ahead of the trainer at most one, so that it finds its next work."""
+        """Return whether step `n` may be planned. At most one step is planned ahead, so that the trainer never waits.
+        """
         return n <= min(self.steps, committed + (2 if self.runs_ahead else 1))
 
-    def waits(self, n: int, open: Count) -> bool:
-        """Tell whether step `n` has to wait for a group that is not ready: each when synchronous, else such as would
-        be too stale for the step after.
+    def waits(self, n: int, open: GroupCount) -> bool:
+        """Return whether step `n` has to wait for requested groups.
+
+        A synchronous step waits for every group. Otherwise a step waits for groups that would be too stale for the
+        next step.
         """
         if not self.runs_ahead:
             return not open.total or open.requested > 0
         return open.begun is not None and staleness(n, open.begun) >= self.max_staleness
 
     def oldest(self, n: int) -> int:
-        """Return the number of the oldest version that step `n` may have samples of."""
+        """Return the number of the oldest version whose samples step `n` may train on."""
         return n - 1 - self.max_staleness
 
-    def expires(self, n: int, open: Count) -> bool:
-        """Tell whether a group is past its deadline, or too stale for step `n`. Time never ends a synchronous one."""
+    def expires(self, n: int, open: GroupCount) -> bool:
+        """Return whether a group is past its deadline, or too stale for step `n`. Synchronous groups never expire."""
         outlived = open.oldest is not None and open.oldest < self.oldest(n)
         return self.runs_ahead and (open.late > 0 or outlived)
 
-    def ends(self, evaluation: Count) -> bool:
-        """Tell whether nothing of a requested evaluation is waited for any more: all is ready, or past its deadline."""
+    def ends(self, evaluation: GroupCount) -> bool:
+        """Return whether a requested evaluation is over: each of its groups is ready or past its deadline."""
         return evaluation.total > 0 and evaluation.requested <= (evaluation.late if self.runs_ahead else 0)
+
+
+@dataclass(frozen=True)
+class Outline:
+    """The facts of a run that its spec fixes: its pace, its evaluations and its deadline."""
+
+    pace: Pace
+    evaluation: EvalSpec | None
+    stage_ends: Collection[int]  # the last step of each stage
+    deadline_s: float
+
+    @classmethod
+    def of(cls, spec: RunSpec) -> "Outline":
+        """Return the outline of a checked spec."""
+        return cls(Pace(spec.max_staleness, sizes(spec)), spec.eval, frozenset(ends(spec)), spec.deadline_s)
+
+    def unevaluated(self, step: int, evaluated: Collection[int]) -> bool:
+        """Return whether the weights after `step` are to be evaluated and are not among the `evaluated` ones."""
+        return eval_due(self.evaluation, self.stage_ends, step) and step not in evaluated
+
+    def plannable_rows(self, committed: int, last: int, evaluated: Collection[int], ahead: int) -> int:
+        """Return the last step up to `last` that may be planned where nothing is sampled.
+
+        That is at most `ahead` steps after the committed one, and no step after weights that are to be evaluated.
+        """
+        if self.unevaluated(committed, evaluated):
+            return committed
+        following = range(committed + 1, min(committed + ahead, last) + 1)
+        due = (step for step in following if eval_due(self.evaluation, self.stage_ends, step))
+        return next(due, max(following, default=committed))
+
+
+def sizes(spec: RunSpec) -> list[int]:
+    """Return the groups of each step of a checked spec, in order."""
+    return [size for stage in stages(spec) for size in batches.sizes(stage.spec)]
+
+
+def eval_due(spec: EvalSpec | None, stage_ends: Collection[int], step: int) -> bool:
+    """Return whether the weights after `step` are evaluated: the base, every `spec.every` steps, each stage's last."""
+    return spec is not None and (step % spec.every == 0 or step in stage_ends)

@@ -1,4 +1,4 @@
-"""The services that the driver asks: tasks from simulation, budgets and baselines from value."""
+"""Clients of the services that the driver calls: tasks from simulation, budgets and baselines from value."""
 
 import json
 from collections.abc import Sequence
@@ -15,14 +15,14 @@ _SPLITS = {"TRAIN": simulation_pb2.SPLIT_TRAIN, "HELD_OUT": simulation_pb2.SPLIT
 
 @dataclass(frozen=True)
 class Task:
-    """A task as a group row stores it, and the hash of what it asks."""
+    """A task as a group row stores it, and its content hash."""
 
     body: dict[str, Any]
     content_hash: str
 
 
 class Peers:
-    """Blocking clients; every call has a deadline and raises grpc.RpcError when the service does not answer."""
+    """Blocking clients. Every call has a deadline and raises grpc.RpcError if the service does not answer."""
 
     def __init__(self, settings: Settings) -> None:
         self._timeout_s = settings.rpc_timeout_s
@@ -42,14 +42,14 @@ class Peers:
     def allocate(
         self, run_id: str, slot: Slot, task_hashes: Sequence[str], budget: int, before_step: int,
     ) -> list[int]:
-        """Return how many rollouts each task gets, by what was seen in the steps before one."""
+        """Return how many rollouts each task gets, by the outcomes of the steps before `before_step`."""
         request = value_pb2.AllocateRolloutsRequest(
             run_id=run_id, method=slot.name, params_json=json.dumps(slot.params), task_hashes=task_hashes,
             budget=budget, before_step=before_step)
         return list(self._value.AllocateRollouts(request, timeout=self._timeout_s).rollouts)
 
     def baselines(self, run_id: str, task_hashes: Sequence[str], before_step: int) -> dict[str, float]:
-        """Return the mean outcome of each task over steps before this one; tasks without outcomes are left out."""
+        """Return the mean outcome of each task over the steps before `before_step`, if it has any outcome."""
         request = value_pb2.BaselineRequest(run_id=run_id, task_hashes=task_hashes, before_step=before_step)
         found = self._value.Baseline(request, timeout=self._timeout_s).baselines
         return {entry.task_hash: entry.mean for entry in found if entry.HasField("mean")}

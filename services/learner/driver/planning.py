@@ -78,7 +78,7 @@ def rollout_plan(
     `spec` is that of its stage, which begins at step `first`.
     """
     samples = choice.samples
-    rewards, reward_metrics = _processed_rewards(samples, slots)
+    rewards, _ = _processed_rewards(samples, slots)
     known = baselines([group[0]["task_hash"] for group in choice.kept]) if needs_baseline(slots) else {}
     by_place = iter(rewards)
     plan = StepPlan(
@@ -88,7 +88,13 @@ def rollout_plan(
         temperature=spec.sampling.temperature, max_tokens=spec.sampling.max_tokens,
         minibatches=spec.batch.minibatches, epochs=spec.batch.epochs, teacher=_teacher(spec),
         top_k=spec.contexts.top_k, state={"filter": choice.state}, gap_alarm_nats=spec.gap_alarm_nats)
-    return plan, {**choice.metrics, **reward_metrics, **_data_metrics(samples), **_staleness_metrics(n, choice.kept)}
+    return plan, sample_metrics(n, choice, slots)
+
+
+def sample_metrics(n: int, choice: Choice, slots: Mapping[str, Any]) -> dict[str, float]:
+    """Return the metrics of the samples of step `n`."""
+    _, reward_metrics = _processed_rewards(choice.samples, slots)
+    return {**choice.metrics, **reward_metrics, **_data_metrics(choice.samples), **_staleness_metrics(n, choice.kept)}
 
 
 def _teacher(spec: RunSpec) -> Literal["", "model", "context"]:

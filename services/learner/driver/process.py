@@ -21,7 +21,7 @@ from hone.telemetry import logs
 from services.learner.driver import lease as run_leases
 from services.learner.driver.orphans import Orphans
 from services.learner.driver.peers import Peers
-from services.learner.driver.run import Run
+from services.learner.driver.run import RunDriver
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +38,7 @@ class Driver:
         self._orphans = Orphans(self._database, self._objects, settings)
         self._hints, self._peers = Hints(settings), Peers(settings)
         self._listener = Listener(settings.database_url, "runs", "groups", "steps", "versions")
-        self._runs: Holder[Run] = Holder(self._database, "runs", owner, settings.lease_s)
+        self._runs: Holder[RunDriver] = Holder(self._database, "runs", owner, settings.lease_s)
         self._stop = threading.Event()
         self._outages = Outages(self._stop, settings.sweep_s)
 
@@ -64,7 +64,7 @@ class Driver:
                 self._move(run)
         self._listener.wait(self._settings.sweep_s)
 
-    def _move(self, run: Run) -> None:
+    def _move(self, run: RunDriver) -> None:
         try:
             self._advance(run)
         except LeaseLost:
@@ -73,7 +73,7 @@ class Driver:
         except StoreAway as away:  # it may be this run's objects alone: the others go on
             log.warning("run %s waits: %s", run.lease.run_id, away)
 
-    def _advance(self, run: Run) -> None:
+    def _advance(self, run: RunDriver) -> None:
         try:
             while not self._stop.is_set() and run.advance():
                 pass
@@ -83,7 +83,7 @@ class Driver:
             log.exception("run %s fails", run.lease.run_id)
             run.fail(str(problem))
 
-    def _answer_rpc_error(self, run: Run, error: grpc.RpcError) -> None:
+    def _answer_rpc_error(self, run: RunDriver, error: grpc.RpcError) -> None:
         code, details = error.code(), errors.reason(error)
         if code not in _PASSING:
             run.fail(details)
@@ -97,7 +97,7 @@ class Driver:
         if lease is None:
             return False
         log.info("leased %s at epoch %d", lease.run_id, lease.epoch)
-        self._runs.add(Run(self._settings, self._database, self._objects, self._hints, self._peers, lease))
+        self._runs.add(RunDriver(self._settings, self._database, self._objects, self._hints, self._peers, lease))
         return True
 
     def _collect_orphans(self) -> None:

@@ -1,6 +1,6 @@
-"""The Learner service: the operation log over gRPC, so that others than a driver may append to it.
+"""The Learner service: a model's operation log over gRPC, so that clients other than a driver may append to it.
 
-Steps are a driver's: what is trained is the data of a step that a run has planned.
+An operation that trains names a step of a run, which a driver has planned.
 """
 
 import asyncio
@@ -12,24 +12,23 @@ from pydantic import ValidationError
 from hone.api import learner_pb2 as pb
 from hone.api import learner_pb2_grpc
 from hone.rpc.errors import InvalidField, NotFound
-from hone.spec.operations import PAYLOADS, Payload
+from hone.spec.operations import PAYLOADS, Export, ForwardBackward, Payload, Save
 from hone.spec.problems import from_validation, unstorable
 from hone.store.database import Database, Row, Transaction
-from services.learner.driver import references
 from services.learner.driver.operations import DedupeConflict, Named, append
 
 _KINDS = {pb.OPERATION_KIND_FORWARD_BACKWARD: "forward_backward", pb.OPERATION_KIND_OPTIM_STEP: "optim_step",
           pb.OPERATION_KIND_SAVE: "save", pb.OPERATION_KIND_EXPORT: "export"}
 
 
-class Learner(learner_pb2_grpc.LearnerServiceServicer):
+class LearnerService(learner_pb2_grpc.LearnerServiceServicer):
     """Decodes, calls, encodes."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def AppendOperations(self, request: Any, context: Any) -> pb.AppendOperationsResponse:
-        """Append to a model's lane; raises INVALID_ARGUMENT and NOT_FOUND."""
+        """Append to a model's operation log; raises INVALID_ARGUMENT and NOT_FOUND."""
         _check_texts(request, "tenant_id", "model_id")
         operations = [(_key(o, place), _payload(o, place)) for place, o in enumerate(request.operations)]
         rows = await asyncio.to_thread(self._append, request.tenant_id, request.model_id, operations)
@@ -102,13 +101,38 @@ def _payload(operation: pb.NewOperation, place: int) -> Payload:
 
 
 def _check_references(transaction: Transaction, tenant_id: str, model_id: str, operations: list[Named]) -> None:
-    """Look up what new operations name; of those that were appended before it may have changed since."""
+    """Check the rows that new operations name. Those of operations that are in the log may have changed since."""
     known = transaction.all("driver.operations_by_key", tenant_id=tenant_id, model_id=model_id,
                             dedupe_keys=[key for key, _ in operations])
     keys = {row["dedupe_key"] for row in known}
     for place, (key, payload) in enumerate(operations):
         if key not in keys:
-            references.check(transaction, tenant_id, model_id, payload, f"operations[{place}].payload_json")
+            _check_named(transaction, tenant_id, model_id, payload, f"operations[{place}].payload_json")
+
+
+def _check_named(transaction: Transaction, tenant_id: str, model_id: str, payload: Payload, field: str) -> None:
+    """Refuse a run, step or version that the tenant does not have or the model cannot use. Raises InvalidField."""
+    owned = {"tenant_id": tenant_id, "model_id": model_id}
+    if isinstance(payload, ForwardBackward | Save):
+        _check_run(transaction, owned, payload, field)
+    if isinstance(payload, Export) and not transaction.one(
+            "driver.version_of_model", **owned, version_id=payload.version_id):
+        raise InvalidField(f"{field}.version_id", payload.version_id, "the id of a version of this model")
+
+
+def _check_run(transaction: Transaction, owned: dict[str, str], payload: ForwardBackward | Save, field: str) -> None:
+    number = payload.number if isinstance(payload, Save) else None
+    run = transaction.one("driver.run_of_model", **owned, run_id=payload.run_id, step=payload.step, number=number)
+    if run is None:
+        raise InvalidField(f"{field}.run_id", payload.run_id, "the id of a run of yours that trains this model")
+    if payload.step is not None and run["step"] is None:
+        raise InvalidField(f"{field}.step", payload.step, f"a step of {payload.run_id} that is planned")
+    if isinstance(payload, ForwardBackward):
+        return
+    if run["step"] not in (None, "planned"):
+        raise InvalidField(f"{field}.step", payload.step, f"a step that is planned; this one is {run['step']}")
+    if run["taken"]:
+        raise InvalidField(f"{field}.number", number, "a number that no version of this model has")
 
 
 def _operation(row: Row) -> pb.Operation:

@@ -1,8 +1,10 @@
-"""The builders of given completions: rows become a Parquet part like any wave's, with nothing sampled."""
+"""The step source of supervised rows: each step trains on given completions of a dataset, and nothing is sampled."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from hone import ids
+from hone.spec.stages import Stage
 from hone.spec.supervision import builder_of
 from hone.store import manifests
 from hone.store.database import Database
@@ -10,17 +12,49 @@ from hone.store.objects import Objects
 from hone.trajectory import parts
 from hone.trajectory.records import Call, Trajectory
 from hone.trajectory.tokens import Tokenizer
+from services.learner.driver.decisions import PlannedStep, PlanStep, StepSource
 from services.learner.driver.lease import RunLease
+from services.learner.driver.pacing import Outline
+from services.learner.driver.planning import supervised_plan
+from services.learner.driver.tasks import Tasks
+from services.learner.driver.view import View
+
+PLAN_AHEAD = 4
+"""Supervised steps that may wait for the trainer: enough that it never waits for the driver."""
 
 
-class Supervised:
-    """Turns dataset rows into trajectories of one call each, tokenized with the base's tokenizer."""
+class SupervisedRows(StepSource):
+    """Stores a step's rows as one Parquet part, as trajectories of one call each, and plans the step over it.
 
-    def __init__(self, database: Database, objects: Objects, lease: RunLease) -> None:
-        self._database, self._objects, self._lease = database, objects, lease
-        self._tokenizer: Tokenizer | None = None
+    Completions are tokenized with the base's tokenizer.
+    """
 
-    def store_part(self, rows: list[dict[str, Any]], first: int) -> str:
+    def __init__(
+        self, stage: Stage, outline: Outline, slots: dict[str, Any], database: Database, objects: Objects,
+        lease: RunLease, tasks: Tasks,
+    ) -> None:
+        """`lease` holds the spec of the stage."""
+        self.stage, self._outline, self._slots = stage, outline, slots
+        self._database, self._objects, self._lease, self._tasks = database, objects, lease, tasks
+        self._tokenizer: Tokenizer | None = None  # read once: a base never changes
+
+    def next_action(self, view: View) -> PlanStep | None:
+        """Plan the next step if the trainer has few planned steps left."""
+        step = view.planned + 1
+        last = self._outline.plannable_rows(view.committed, self.stage.last, view.memory.evaluated, PLAN_AHEAD)
+        return PlanStep(step) if view.version_id is not None and step <= last else None
+
+    def plan(self, action: PlanStep) -> PlannedStep:
+        """Store the rows of the step and plan it."""
+        pace, begun = self._outline.pace, self.stage.first
+        first = pace.before(action.step) - pace.before(begun)
+        part = self._store_part(self._tasks.train_rows(first, pace.size(action.step)), first)
+        return PlannedStep(supervised_plan(self.stage.spec, self._slots, action.step, part, begun))
+
+    def prepare(self, view: View) -> None:
+        """Do nothing: steps are planned ahead already."""
+
+    def _store_part(self, rows: Sequence[dict[str, Any]], first: int) -> str:
         """Store the rows at places `first …` as one part; return its key."""
         tokenizer = self._loaded_tokenizer()
         data = parts.encode([made for place, row in enumerate(rows)

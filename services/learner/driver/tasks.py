@@ -1,4 +1,4 @@
-"""Where a run's tasks come from: an environment's stream by place, or a dataset's rows in a seeded order."""
+"""The tasks of a run: an environment's stream, or a dataset's rows in a seeded order."""
 
 import json
 from functools import cached_property
@@ -22,15 +22,15 @@ class UnknownDataset(LookupError):
 
 
 class NoTasks(LookupError):
-    """A dataset leaves nothing to train on, or nothing to evaluate on."""
+    """A dataset has no row to train on, or none to evaluate on."""
 
 
 class Tasks:
-    """Training and held-out tasks of one run; both are functions of the spec and a place, never of time.
+    """Training and held-out tasks of one run, or of one stage of it. A task follows from the spec and its place alone.
 
-    Of a dataset that is trained on, the rows of split `held_out` are kept for evaluation; with an evaluation dataset
-    beside it, that one's rows are, and the training rows that ask the same are passed over. Where evaluation makes its
-    own tasks or there is none, every row trains. A stage leaves out what its `run` holds out.
+    Rows of split `held_out` of a training dataset are kept for evaluation. If evaluation has a dataset of its own, its
+    rows are held out instead, and training rows with the same content are left out. If evaluation draws tasks from an
+    environment, or there is none, every row trains. A stage leaves out the tasks that its `run` holds out.
     """
 
     def __init__(
@@ -38,19 +38,10 @@ class Tasks:
     ) -> None:
         self._database, self._objects, self._peers, self._lease = database, objects, peers, lease
         self._run = run
-        self._prepared: dict[tuple[int, int], list[Task]] = {}
-
-    def prepare(self, first: int, count: int) -> list[Task]:
-        """Have the tasks at hand that `train` will be asked for, and return them."""
-        if (first, count) not in self._prepared:
-            self._prepared = {(first, count): self._drawn(first, count)}
-        return self._prepared[first, count]
+        self._order: tuple[int, list[int]] = (-1, [])  # an epoch and its permutation: the one that was used last
 
     def train(self, first: int, count: int) -> list[Task]:
         """Return the training tasks at places `first … first+count-1`."""
-        return self._prepared.pop((first, count), None) or self._drawn(first, count)
-
-    def _drawn(self, first: int, count: int) -> list[Task]:
         source = self._lease.spec.task
         if source.dataset is None:
             return self._peers.draw(source, "TRAIN", self._lease.spec.seed, first, count, distinct=False)
@@ -58,9 +49,9 @@ class Tasks:
         return [_dataset_task(row, source) for row in rows]
 
     def train_rows(self, first: int, count: int) -> list[dict[str, Any]]:
-        """Return the dataset rows at places `first …`: every epoch is a fresh permutation of the training rows."""
+        """Return the dataset rows at places `first …`. Each epoch is a new permutation of the training rows."""
         rows = self._training_rows
-        return [rows[self._order(place // len(rows))[place % len(rows)]] for place in range(first, first + count)]
+        return [rows[self._place(*divmod(place, len(rows)))] for place in range(first, first + count)]
 
     @cached_property
     def held_out(self) -> list[Task]:
@@ -87,7 +78,7 @@ class Tasks:
 
     @cached_property
     def _held_out_rows(self) -> dict[str, Task]:
-        """The tasks by content that a dataset holds out, whether or not an evaluation has room for them."""
+        """The tasks that a dataset holds out, by content hash, whether or not an evaluation asks all of them."""
         if self._run is not None:
             return self._run._held_out_rows
         spec = self._lease.spec.eval
@@ -101,18 +92,18 @@ class Tasks:
         return found
 
     def _rows(self, source: TaskSource) -> list[dict[str, Any]]:
-        """Return a dataset's rows that its environment takes; an event names the others. Raises NoTasks."""
+        """Return the rows of a dataset that its environment accepts; an event names the others. Raises NoTasks."""
         sieve = Sieve(source.kind, source.params)
         good = [row for row in self._stored(source) if sieve.passes(row)]
         if sieve.bad and not good:
             raise NoTasks(f"dataset {source.dataset!r} has {sieve.bad} rows and none is a task of {source.kind}: "
                           f"{sieve.first[0]}")
         if sieve.bad:
-            self._tell(sieve.told(str(source.dataset)))
+            self._record_bad_rows(sieve.told(str(source.dataset)))
         return good
 
-    def _tell(self, message: str) -> None:
-        """Record what is wrong with a dataset, once for a run."""
+    def _record_bad_rows(self, message: str) -> None:
+        """Record an event about a dataset's bad rows, once for a run."""
         with fenced(self._database, self._lease) as transaction:
             transaction.run("driver.record_bad_rows", tenant_id=self._lease.tenant_id, run_id=self._lease.run_id,
                             message=message)
@@ -124,14 +115,11 @@ class Tasks:
         data = manifests.get_file(self._objects, artifact["manifest"]["files"]["rows.jsonl"])
         return [json.loads(line) for line in data.splitlines() if line.strip()]  # of bytes: texts may hold U+2028
 
-    def _order(self, epoch: int) -> list[int]:
-        if epoch not in self._orders:
-            self._orders = {epoch: _permutation(self._lease.spec.seed, epoch, len(self._training_rows))}
-        return self._orders[epoch]
-
-    @cached_property
-    def _orders(self) -> dict[int, list[int]]:
-        return {}
+    def _place(self, epoch: int, place: int) -> int:
+        """Return the index of the row at a place of an epoch."""
+        if self._order[0] != epoch:
+            self._order = epoch, _permutation(self._lease.spec.seed, epoch, len(self._training_rows))
+        return self._order[1][place]
 
 
 def _dataset_task(row: dict[str, Any], source: TaskSource) -> Task:

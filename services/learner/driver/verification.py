@@ -1,10 +1,9 @@
-"""Self-verify in the driver: which task the next step trains, and the judgements that a batch of answers gives.
+"""The step source of self-verify: steps train on rollouts, or on verdicts about the run's own earlier answers.
 
-All of it follows from rows. A version of the collection `verification` comes with each batch of answers, numbered as
-its step: its items, and as its state what the schedule makes of them.
+Everything follows from rows. A version of the collection `verification` comes with each batch of answers. Its number is
+the batch's step. It holds the items to judge that the batch gave, and as its state the schedule of verdict steps.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -21,25 +20,39 @@ from hone.algorithms.builders.verification_items import (
 from hone.algorithms.schedules.phases import PhaseInputs, phases
 from hone.environments.tasks import make
 from hone.graders.verdict import boxed_answer
-from hone.store.database import Database, Row, Transaction
-from hone.store.leases import fenced
+from hone.store.database import Database, Row
 from hone.store.objects import Objects
 from hone.trajectory import texts
 from hone.trajectory.plan import Collected, StepPlan, by_kind
+from services.learner.driver.decisions import (
+    Collect,
+    CollectionVersion,
+    Event,
+    GroupRequest,
+    PlannedStep,
+    PlanStep,
+    ReadSamples,
+    RequestGroups,
+    StepAction,
+    StepSource,
+)
 from services.learner.driver.lease import RunLease
+from services.learner.driver.pacing import Outline
 from services.learner.driver.peers import Task
-from services.learner.driver.requests import next_request, request_groups, train_sampling
+from services.learner.driver.planning import Choice, every_group, sample_metrics
+from services.learner.driver.rollouts import Rollouts, ready_samples
+from services.learner.driver.view import ReadySamples, View
 
 NAME = "verification"
 
 
 class NothingToJudge(ValueError):
-    """However many answers were sampled, there was no batch with right and wrong ones in it."""
+    """No batch of answers had both right and wrong ones, however many were sampled."""
 
 
 @dataclass(frozen=True)
-class Turn:
-    """What a step is made of: rollouts that it trains, verdicts on `collected`, or first answers for such."""
+class VerificationTurn:
+    """The kind of a step: rollouts, verdicts on `collected`, or verdicts on answers that are still to be sampled."""
 
     step: int
     kind: Literal["generate", "verify", "sample"] = "generate"
@@ -48,93 +61,120 @@ class Turn:
     buffer: Sequence[Sequence[int]] = ()  # items that wait for their phase
 
 
-@dataclass(frozen=True)
-class Version:
-    """A version of the collection, before it is stored."""
+class Verification(StepSource):
+    """Alternates between rollouts for the run's own task and judgements of their answers."""
 
-    number: int  # the step it comes with
-    items: list[VerificationItem]
-    state: dict[str, Any]  # {batch, first: the first step of verdicts, updates: items of each such step, buffer: items}
-    metrics: dict[str, float]
-
-
-class Verification:
-    """The second task of a run whose builder is self_verify; of other runs it knows that they have none."""
-
-    def __init__(self, database: Database, objects: Objects, lease: RunLease, builder: Mapping[str, Any]) -> None:
+    def __init__(
+        self, rollouts: Rollouts, outline: Outline, slots: Mapping[str, Any], database: Database, objects: Objects,
+        lease: RunLease,
+    ) -> None:
+        """`lease` holds the spec of the stage."""
+        self.stage, self._rollouts, self._outline, self._slots = rollouts.stage, rollouts, outline, slots
+        self._params = SelfVerify.model_validate(slots["builder"]["params"])
         self._database, self._objects, self._lease = database, objects, lease
-        self._on = builder["name"] == "self_verify"
-        self._params = SelfVerify.model_validate(builder["params"] if self._on else {})
 
-    def turn(self, planned: int) -> Turn:
-        """Return what the step after the last planned one is made of."""
-        step, newest = planned + 1, self._newest() if self._on else None
+    def next_action(self, view: View) -> StepAction | None:
+        """Take the next action of rollouts, request and plan verdicts, or sample answers that are only judged.
+
+        Raises NothingToJudge.
+        """
+        turn = self._turn(view)
+        if turn.kind == "generate":
+            action = self._rollouts.next_action(view)
+            return PlanStep(action.step, (action.data, turn)) if isinstance(action, PlanStep) else action
+        if view.version_id is None or not self._outline.pace.plannable(turn.step, view.committed):
+            return None
+        return self._sample(view, turn) if turn.collected is None else self._judge(view, turn.step, turn.collected)
+
+    def _turn(self, view: View) -> VerificationTurn:
+        """Return the kind of the step after the last planned one."""
+        step, newest = view.planned + 1, view.collected.get(NAME)
         if newest is None:
-            return Turn(step, self._kind(1), batch=1)
-        state: dict[str, Any] = newest["state"]
+            return VerificationTurn(step, self._kind(1), batch=1)
+        state: Mapping[str, Any] = newest["state"]
         place = step - state["first"]
         if 0 <= place < len(state["updates"]):
             items = Collected(name=NAME, version=newest["version"], items=state["updates"][place])
-            return Turn(step, "verify", items)
+            return VerificationTurn(step, "verify", items)
         batch = state["batch"] + 1
-        return Turn(step, self._kind(batch), batch=batch, buffer=state["buffer"])
+        return VerificationTurn(step, self._kind(batch), batch=batch, buffer=state["buffer"])
 
-    def collect(self, turn: Turn, samples: Sequence[Row]) -> Version | None:
-        """Return the version that comes with a batch of answers; None where nothing is judged, or no longer."""
-        if not self._on or self._params.at(turn.batch) == "generate":
+    def _kind(self, batch: int) -> Literal["generate", "sample"]:
+        return "sample" if self._params.at(batch) == "self_verify" else "generate"
+
+    def _sample(self, view: View, turn: VerificationTurn) -> StepAction | None:
+        """Sample answers that are only judged: batch after batch, until one has right and wrong answers."""
+        groups, prompts = view.open("probe", turn.step), self._lease.spec.batch.prompts
+        if groups.requested or view.unpublished:
             return None
+        if groups.total:
+            if view.samples is None:
+                return ReadSamples(turn.step, "probe")
+            version = self._version(turn, view.samples.answers)
+            if version.items:
+                return self._collect(version, every_group(list(view.samples.rows)))
+        if groups.total >= self._params.max_batches * prompts:
+            raise NothingToJudge(
+                f"self_verify: {groups.total} groups of answers give no judgement of each label; expected a task that "
+                "the base sometimes gets right and sometimes wrong, or mode verify_alter")
+        return RequestGroups(turn.step, view.memory.next_task, prompts, view.version_id, "probe")
+
+    def _collect(self, version: CollectionVersion, choice: Choice) -> Collect:
+        metrics = sample_metrics(version.number, choice, self._slots)
+        return Collect(version, [group[0]["group_id"] for group in choice.kept], {**metrics, **version.metrics})
+
+    def _judge(self, view: View, step: int, collected: Collected) -> RequestGroups | PlanStep | None:
+        """Request a group of verdicts on each item, then plan the step that trains on the verdicts."""
+        groups = view.open("train", step)
+        if not groups.total:
+            count = len(collected.items)
+            return RequestGroups(step, view.memory.next_task, count, view.version_id, judged=collected)
+        if groups.requested or self._outline.unevaluated(view.planned, view.memory.evaluated):
+            return None
+        return PlanStep(step, collected)
+
+    def read_samples(self, action: ReadSamples) -> ReadySamples:
+        """Read the samples that a step may train on, or the answers, with their texts, that are only judged."""
+        if action.purpose == "train":
+            return self._rollouts.read_samples(action)
+        rows = ready_samples(self._database, self._lease, action.purpose, action.step)
+        return ReadySamples(rows, answers=self._answers(rows))
+
+    def group_request(self, action: RequestGroups) -> GroupRequest:
+        """Return the run's next tasks, or a task for each judged item with as many rollouts as a group has samples."""
+        if action.judged is None:
+            return self._rollouts.group_request(action)
+        tasks = self._tasks(action.judged)
+        return GroupRequest(tasks, [self._lease.spec.batch.samples] * len(tasks), "verify")
+
+    def plan(self, action: PlanStep) -> PlannedStep:
+        """Plan a step of verdicts, or of rollouts and with it the version of the collection that its answers give."""
+        if isinstance(action.data, Collected):
+            choice = every_group(ready_samples(self._database, self._lease, "train", action.step, "verify"))
+            return PlannedStep(*judged(*self._rollouts.plan_over(action.step, choice), action.data, choice.samples))
+        choice, turn = action.data
+        plan, metrics = self._rollouts.plan_over(action.step, choice)
+        judges = self._params.at(turn.batch) != "generate"
+        version = self._version(turn, self._answers(choice.samples)) if judges else None
+        return PlannedStep(plan, metrics, choice.filtered_ids, version)
+
+    def prepare(self, view: View) -> None:
+        """Draw the tasks of the next request for the run's own task."""
+        self._rollouts.prepare(view)
+
+    def _version(self, turn: VerificationTurn, answers: Sequence[GenerationGroup]) -> CollectionVersion:
+        """Return the version of the collection that comes with a batch of answers."""
         random = Random(f"verification {self._lease.spec.seed} {turn.step}")
-        items, _, metrics = build_verification_items(ItemInputs(self._groups(samples), random), self._params, {})
+        items, _, metrics = build_verification_items(ItemInputs(answers, random), self._params, {})
         ids = [(turn.step, place) for place in range(len(items))]
         inputs = PhaseInputs(turn.batch, self._lease.spec.batch.prompts, ids, random)
         updates, after, more = phases(inputs, self._params, {"buffer": turn.buffer})
+        # The state: number of the batch, first step of verdicts, items of each such step, items that wait.
         state = {"batch": turn.batch, "first": turn.step + sum(update.generation for update in updates),
                  "updates": [update.items for update in updates if update.items], "buffer": after["buffer"]}
-        told = by_kind("verify", {**metrics, "buffered_items": more["buffered_items"]})
-        return Version(turn.step, items, state, told)
-
-    def store(self, transaction: Transaction, version: Version) -> None:
-        """Add a version and its items, and an event where most of them repeat another one."""
-        key = {"run_id": self._lease.run_id, "tenant_id": self._lease.tenant_id, "name": NAME,
-               "version": version.number}
-        transaction.run("driver.add_collection", **key, state=json.dumps(version.state))
-        transaction.run("driver.add_items", **key, bodies=[json.dumps(_body(item)) for item in version.items])
-        if version.metrics["verify/mostly_duplicates"]:
-            share = version.metrics["verify/duplicate_share"]
-            transaction.run("driver.record_event", tenant_id=self._lease.tenant_id, run_id=self._lease.run_id,
-                            kind="mostly_duplicates", step=version.number, data=json.dumps({"share": share}),
-                            message=f"{100 * share:.0f} % of {len(version.items)} answers to judge repeat another one: "
-                                    "few questions are answered both rightly and wrongly")
-
-    def keep(self, version: Version, samples: Sequence[Row], metrics: Mapping[str, float]) -> None:
-        """Store a version whose answers are only judged: their groups have done what they were for."""
-        told = {**metrics, **version.metrics}
-        with fenced(self._database, self._lease) as transaction:
-            self.store(transaction, version)
-            transaction.run("driver.use_groups", group_ids=sorted({row["group_id"] for row in samples}))
-            transaction.run("driver.record_metrics", run_id=self._lease.run_id, tenant_id=self._lease.tenant_id,
-                            step=version.number, names=list(told), values=list(told.values()))
-
-    def allow_more(self, groups: int) -> None:
-        """Raise NothingToJudge when a step has as many groups of answers as the builder allows."""
-        if groups >= self._params.max_batches * self._lease.spec.batch.prompts:
-            raise NothingToJudge(
-                f"self_verify: {groups} groups of answers give no judgement of each label; expected a task that the "
-                "base sometimes gets right and sometimes wrong, or mode verify_alter")
-
-    def request(self, step: int, version_id: str | None, collected: Collected, traceparent: str | None) -> None:
-        """Request verdicts on each item, as many as a group has samples."""
-        tasks, samples = self._tasks(collected), self._lease.spec.batch.samples
-        with fenced(self._database, self._lease) as transaction:
-            first = next_request(transaction, self._lease, "train")
-            request_groups(transaction, self._lease, "train", first, step, version_id, tasks, [samples] * len(tasks),
-                           train_sampling(self._lease), traceparent=traceparent, kind="verify")
-
-    def _kind(self, batch: int) -> Literal["generate", "sample"]:
-        return "sample" if self._on and self._params.at(batch) == "self_verify" else "generate"
-
-    def _newest(self) -> Row | None:
-        return self._database.one("driver.newest_collection", run_id=self._lease.run_id, name=NAME)
+        named = by_kind("verify", {**metrics, "buffered_items": more["buffered_items"]})
+        return CollectionVersion(NAME, turn.step, [_body(item) for item in items], state, named,
+                                 _warning(named, len(items)))
 
     def _tasks(self, collected: Collected) -> list[Task]:
         versions, places = zip(*collected.items, strict=True)
@@ -147,8 +187,8 @@ class Verification:
         body = {"environment": made.environment, "params": made.params, "seed": made.seed, "item": made.item}
         return Task(body, made.content_hash)
 
-    def _groups(self, samples: Sequence[Row]) -> list[GenerationGroup]:
-        """Return what was sampled in words; samples without a score are left out, through no fault of their own."""
+    def _answers(self, samples: Sequence[Row]) -> list[GenerationGroup]:
+        """Return samples as texts, group by group. Masked samples are left out."""
         graded = [row for row in samples if row["score"] is not None]
         said = {key: texts.said(self._objects.get(key)) for key in sorted({row["part"] for row in graded})}
         found = self._database.all("driver.extracted", grade_ids=[row["grade_id"] for row in graded])
@@ -158,14 +198,23 @@ class Verification:
                 for rows in by_group]
 
 
+def _warning(metrics: Mapping[str, float], items: int) -> Event | None:
+    """Return the event of a version most of whose items repeat one another."""
+    if not metrics["verify/mostly_duplicates"]:
+        return None
+    share = metrics["verify/duplicate_share"]
+    return Event("mostly_duplicates", f"{100 * share:.0f} % of {items} answers to judge repeat another one: few "
+                 "questions are answered both rightly and wrongly", {"share": share})
+
+
 def judged(
     plan: StepPlan, metrics: Mapping[str, float], collected: Collected, samples: Sequence[Row]
 ) -> tuple[StepPlan, dict[str, float]]:
-    """Return the plan of a step as one of verdicts on these items; its metrics, and how the verdicts were."""
-    told = [row for row in samples if row["score"] is not None]
-    count = max(1, len(told))
-    verdicts = {"verdict_accuracy": sum(row["score"] > 0 for row in told) / count,
-                "unparsable_verdicts": sum(row["status"] == "no_answer" for row in told) / count}
+    """Return the plan as one of verdicts on these items, and its metrics with those of the verdicts."""
+    graded = [row for row in samples if row["score"] is not None]
+    count = max(1, len(graded))
+    verdicts = {"verdict_accuracy": sum(row["score"] > 0 for row in graded) / count,
+                "unparsable_verdicts": sum(row["status"] == "no_answer" for row in graded) / count}
     parts = max(1, min(plan.minibatches, len(plan.groups)))
     return (plan.model_copy(update={"kind": "verify", "collected": collected, "minibatches": parts}),
             {**metrics, **verdicts})
@@ -180,7 +229,8 @@ def _group(rows: Sequence[Row], said: Sequence[texts.Said], extracted: Mapping[i
 
 
 def question(item: Mapping[str, Any]) -> str:
-    """Return what a task's item asks: its prompt, or its user's last words. Raises ValueError where it has none."""
+    """Return the question of a task's item: its prompt, or its user's last message. Raises ValueError if it has none.
+    """
     said = [message["content"] for message in item.get("messages") or [] if message["role"] == "user"]
     asked = said[-1] if said else item.get("prompt")
     if not isinstance(asked, str) or not asked.strip():
@@ -190,5 +240,5 @@ def question(item: Mapping[str, Any]) -> str:
 
 
 def _body(item: VerificationItem) -> dict[str, Any]:
-    """Return an item as it is stored: what a judge is asked, what is right, and the trajectory that it is about."""
+    """Return an item as its row has it: the judge's prompt, the right verdict, and the trajectory that is judged."""
     return {"prompt": item.prompt, "label": item.label, "rho": item.rho, "source": list(item.source)}

@@ -21,7 +21,7 @@ from hone.trajectory import parts
 from hone.trajectory.records import Call, Trajectory
 from services.learner.driver import lease as leases
 from services.learner.driver.peers import Task
-from services.learner.driver.run import Run
+from services.learner.driver.run import RunDriver
 from tests.integration.learner.rows import OWNER_A, RunRows, add_run
 
 Row = dict[str, Any]
@@ -96,12 +96,12 @@ class Loop:
         rows = self.all("SELECT plan FROM steps WHERE run_id = %s ORDER BY n", self.rows.run_id)
         return [row["plan"] for row in rows]
 
-    def _leased(self) -> Run:
+    def _leased(self) -> RunDriver:
         self._database.run("runs.release_leases", owner=OWNER_A)
         lease = leases.acquire(self._database, OWNER_A, lease_s=600)
         assert lease is not None
         assert lease.run_id == self.rows.run_id
-        return Run(self._settings, self._database, self._objects, cast(Any, Hints()), cast(Any, Peers()), lease)
+        return RunDriver(self._settings, self._database, self._objects, cast(Any, Hints()), cast(Any, Peers()), lease)
 
     def _sample(self) -> int:
         """Have every requested group answered and graded."""

@@ -9,7 +9,7 @@ import pytest
 from hone.api import learner_pb2 as pb
 from hone.rpc.errors import InvalidField
 from hone.store.database import Database
-from services.learner.driver.service import Learner
+from services.learner.driver.service import LearnerService
 from tests.integration.learner.rows import RunRows, add_run, add_step, add_version
 
 KINDS = {"forward_backward": pb.OPERATION_KIND_FORWARD_BACKWARD, "optim_step": pb.OPERATION_KIND_OPTIM_STEP,
@@ -27,7 +27,7 @@ class Caller:
         add_step(owner_url, self.run, 1, "committed")
         add_step(owner_url, self.run, 2)
         self._owner_url, self._database = owner_url, Database(url)
-        self._learner = Learner(self._database)
+        self._learner = LearnerService(self._database)
 
     def append(self, *operations: tuple[str, str, Any]) -> list[pb.Operation]:
         """Append `(dedupe_key, kind, payload)`; a payload that is text goes as it is."""

@@ -11,14 +11,14 @@ from hone.spec.settings import Settings
 from hone.store.database import Database
 from services.learner.driver import lease as leases
 from services.learner.driver import process
-from services.learner.driver.run import Run
+from services.learner.driver.run import RunDriver
 from tests.integration.learner.rows import OWNER_A, OWNER_B, add_run
 
 
 def test_a_run_lost_while_it_is_failed_is_left_to_its_new_holder(
     monkeypatch: pytest.MonkeyPatch, postgres_url: str, postgres_owner_url: str, tmp_path: Path
 ) -> None:
-    class Spoiled(Run):
+    class Spoiled(RunDriver):
         def advance(self) -> bool:
             database = Database(postgres_url)
             database.run("runs.release_leases", owner=OWNER_A)
@@ -26,7 +26,7 @@ def test_a_run_lost_while_it_is_failed_is_left_to_its_new_holder(
             database.close()
             raise ValueError("spoiled")
 
-    monkeypatch.setattr(process, "Run", Spoiled)
+    monkeypatch.setattr(process, "RunDriver", Spoiled)
     settings = Settings(database_url=postgres_url, objects_url=f"file://{tmp_path}/objects",
                         broker_url=f"filesystem://{tmp_path}/broker", sweep_s=0.1)
     driver = process.Driver(settings, OWNER_A)

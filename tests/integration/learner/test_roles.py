@@ -19,7 +19,7 @@ from hone.store.database import Database
 from hone.store.leases import LeaseLost
 from services.learner.driver import lease as leases
 from services.learner.driver.peers import Peers, Task
-from services.learner.driver.run import Run
+from services.learner.driver.run import RunDriver
 from services.learner.trainer.checkpoints import Checkpoints
 from services.learner.trainer.lease import ModelLease
 from tests.integration.learner.rows import OWNER_A, RunRows, add_run
@@ -54,7 +54,7 @@ class Taught:
         assert lease is not None
         assert lease.roles == {"teacher": self.teacher}
         stand_in = Asked()
-        self.run = Run(settings, database, store, cast(Hints, stand_in), cast(Peers, stand_in), lease)
+        self.run = RunDriver(settings, database, store, cast(Hints, stand_in), cast(Peers, stand_in), lease)
 
     def _add_teacher(self) -> str:
         teacher = ids.new("mod")

@@ -6,7 +6,7 @@ import pytest
 
 from hone.spec.run import EvalSpec
 from services.learner.driver.evaluation import accuracies
-from services.learner.driver.requests import eval_due
+from services.learner.driver.pacing import eval_due
 
 
 def test_accuracy_is_the_mean_of_what_could_be_graded() -> None:

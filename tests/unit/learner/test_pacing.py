@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
-from services.learner.driver.engine_clock import EngineClock
-from services.learner.driver.pacing import Pace, expiry, staleness
-from services.learner.driver.view import Count
+from services.learner.driver.groups import expiry
+from services.learner.driver.pacing import Pace, staleness
+from services.learner.driver.reporting import EngineClock
+from services.learner.driver.view import GroupCount
 
 SYNCHRONOUS, AHEAD = Pace(0, [32] * 10), Pace(2, [32] * 10)
 
@@ -47,22 +48,22 @@ def test_at_most_one_step_is_planned_behind_the_one_in_training(
 
 
 @pytest.mark.parametrize(("open", "waits"), [
-    (Count(), True), (Count(total=32, requested=1, ready=31), True), (Count(total=32, ready=32), False)])
-def test_a_synchronous_step_waits_for_every_group(open: Count, waits: bool) -> None:
+    (GroupCount(), True), (GroupCount(total=32, requested=1, ready=31), True), (GroupCount(total=32, ready=32), False)])
+def test_a_synchronous_step_waits_for_every_group(open: GroupCount, waits: bool) -> None:
     assert SYNCHRONOUS.waits(3, open) is waits
 
 
 @pytest.mark.parametrize(("begun", "waits"), [(None, False), (4, False), (3, False), (2, True), (1, True)])
 def test_a_step_waits_for_what_would_be_too_stale_for_the_next(begun: int | None, waits: bool) -> None:
     """Step 5 trains version 4; a group of version 2 is 2 versions old in it and would be 3 in step 6."""
-    assert AHEAD.waits(5, Count(total=90, requested=3, ready=87, begun=begun)) is waits
+    assert AHEAD.waits(5, GroupCount(total=90, requested=3, ready=87, begun=begun)) is waits
 
 
 @pytest.mark.parametrize(("open", "expires"), [
-    (Count(), False), (Count(total=4, ready=4, oldest=2), False), (Count(total=4, ready=4, oldest=1), True),
-    (Count(total=4, requested=4, late=1), True),
+    (GroupCount(), False), (GroupCount(total=4, ready=4, oldest=2), False),
+    (GroupCount(total=4, ready=4, oldest=1), True), (GroupCount(total=4, requested=4, late=1), True),
 ])
-def test_what_is_late_or_staler_than_the_bound_expires(open: Count, expires: bool) -> None:
+def test_what_is_late_or_staler_than_the_bound_expires(open: GroupCount, expires: bool) -> None:
     assert AHEAD.oldest(5) == 2
     assert AHEAD.expires(5, open) is expires
     assert not SYNCHRONOUS.expires(5, open)

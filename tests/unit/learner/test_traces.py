@@ -10,7 +10,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from hone.store.database import Database
 from hone.telemetry import logs, tracing
 from services.learner.driver.lease import RunLease
-from services.learner.driver.traces import StepTraces, traced
+from services.learner.driver.reporting import StepTraces, traced
 
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)

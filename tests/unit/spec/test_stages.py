@@ -8,7 +8,7 @@ from hone.spec.problems import Invalid
 from hone.spec.resolution import as_json, resolve
 from hone.spec.run import RunSpec
 from hone.spec.stages import ends, stages
-from services.learner.driver.training import sizes
+from services.learner.driver.pacing import sizes
 
 BASE: dict[str, Any] = {
     "name": "staged", "model": {"base": "toy"}, "steps": 9, "task": {"environment": "sort_digits"},

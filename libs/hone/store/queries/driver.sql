@@ -5,6 +5,9 @@ SELECT r.desired, r.state, r.stage, r.waiting_for, r.deadline <= now() AS past_d
     ARRAY(SELECT role FROM jsonb_each_text(r.roles) AS named (role, model_id) WHERE NOT EXISTS (
         SELECT FROM versions v WHERE v.model_id = named.model_id AND v.number = 0 AND v.state = 'live')
         ORDER BY role) AS unpublished,
+    coalesce((SELECT jsonb_object_agg(name, jsonb_build_object('version', version, 'state', state))
+        FROM (SELECT DISTINCT ON (name) name, version, state FROM collections c WHERE c.run_id = r.id
+            ORDER BY name, version DESC) AS newest), '{}') AS collected,
     coalesce(
         (SELECT reason FROM operations o WHERE o.model_id = r.policy_model_id AND o.state = 'failed'
             AND o.kind <> 'export' ORDER BY seq LIMIT 1),
@@ -32,7 +35,10 @@ SELECT purpose, step, count(*) AS total, count(*) FILTER (WHERE state = 'request
     min(oldest) FILTER (WHERE state = 'ready' AND NOT EXISTS (
         SELECT FROM steps s WHERE s.run_id = g.run_id AND s.state = 'planned' AND g.id = ANY (s.group_ids))) AS oldest,
     max(reason) FILTER (WHERE state = 'requested') AS reason,
-    count(*) FILTER (WHERE state = 'requested' AND refused IS NOT NULL) AS refused
+    count(*) FILTER (WHERE state = 'requested' AND refused IS NOT NULL AND kind = 'generate' AND EXISTS (
+        SELECT FROM groups o
+        WHERE o.run_id = g.run_id AND o.purpose = g.purpose AND (g.purpose = 'train' OR o.step = g.step)
+            AND o.ready_at IS NOT NULL)) AS refused
 FROM groups g WHERE run_id = %(run_id)s AND state IN ('requested', 'ready') GROUP BY purpose, step
 
 -- name: next_request
@@ -94,9 +100,6 @@ GROUP BY group_id, index
 -- name: extracted
 -- The answers that graders read out of samples, where they told.
 SELECT id, extracted FROM grades WHERE id = ANY (%(grade_ids)s::bigint[]) AND extracted IS NOT NULL
-
--- name: newest_collection
-SELECT version, state FROM collections WHERE run_id = %(run_id)s AND name = %(name)s ORDER BY version DESC LIMIT 1
 
 -- name: add_collection
 INSERT INTO collections (run_id, tenant_id, name, version, state)
