@@ -1,1 +1,1 @@
-"""The driver: leases runs and decides what each does next."""
+"""The driver: leases runs, and decides and performs the next action of each."""

@@ -1,4 +1,4 @@
-"""Appending to a model's lane: sequence numbers without gaps, each dedupe key once."""
+"""A model's operation log: sequence numbers without gaps, each dedupe key once."""
 
 import hashlib
 from collections.abc import Iterable, Sequence
@@ -11,13 +11,12 @@ from hone.trajectory.plan import StepPlan
 
 OPERATION_DEADLINE_S = 86_400.0
 
-
 Named = tuple[str, Payload]
-"""An operation to be: its dedupe key, and what it is told."""
+"""An operation before it is appended: its dedupe key and its payload."""
 
 
 class DedupeConflict(ValueError):
-    """The dedupe key is known with another payload, or comes twice with different ones."""
+    """The dedupe key was used with another payload before, or comes twice with different payloads."""
 
     def __init__(self, key: str) -> None:
         super().__init__(f"dedupe_key {key!r}: found another payload than the one it was first used with")
@@ -25,11 +24,11 @@ class DedupeConflict(ValueError):
 
 
 def append(transaction: Transaction, tenant_id: str, model_id: str, operations: Sequence[Named]) -> list[Row]:
-    """Append in order and return the rows; a key that is known returns its row.
+    """Append in order and return the rows. A key that was appended before returns its row.
 
-    Raises DedupeConflict when a key comes with another payload than before.
+    Raises DedupeConflict if a key comes with another payload than before.
     """
-    # Taking the lane's row first keeps everybody else from appending the same keys between the look and the insert.
+    # The lock keeps every other process from appending the same keys between the read and the insert.
     if transaction.one("driver.lock_lane", model_id=model_id) is None:
         raise LookupError(f"model {model_id} does not exist")
     wanted = _by_name(operations)
@@ -45,7 +44,7 @@ def append(transaction: Transaction, tenant_id: str, model_id: str, operations: 
 
 @dataclass(frozen=True)
 class _Body:
-    """What an operation does, as its row has it."""
+    """An operation's kind and payload as its row has them."""
 
     kind: str
     text: str
@@ -81,7 +80,7 @@ def _by_key(rows: Iterable[Row]) -> dict[str, Row]:
 
 
 def step_operations(run_id: str, plan: StepPlan) -> list[Named]:
-    """Return the operations of a managed step: gradient and optimizer step of each update, and the save at the end."""
+    """Return the operations of a planned step: gradient and optimizer step of each update, and a save at the end."""
     n = plan.n
     updates: list[Named] = [operation for update in range(plan.updates) for operation in (
         (f"step/{n}/forward_backward/{update}", ForwardBackward(run_id=run_id, step=n, update=update)),

@@ -1,9 +1,8 @@
-"""Objects that no row names: parts of overtaken claimants, weights of uncommitted steps, files of what was deleted.
+"""Orphans: objects that no row names. Overtaken claimants, uncommitted steps and deleted rows leave them behind.
 
-Whoever stores an object names it in a row soon after, or never. So a key that was seen unnamed, and is still unnamed
-after a time in which every upload and every lease ends, belongs to nobody. The time runs from when the database told
-that the key is unnamed, not from when the object was written: while the database is away nobody can commit, and nothing
-is seen either.
+A process that stores an object names it in a row soon after, or never. So a key is an orphan if no row names it at one
+time, nor at a later time by which every upload and every lease has ended. The interval begins when the database found
+the key unnamed, not when the object was written: while the database is away no process can name its objects.
 """
 
 import logging
@@ -16,7 +15,7 @@ from hone.store.objects import Objects
 from hone.telemetry import metrics
 
 BATCH = 1000
-"""Keys that a pass looks at, and at most as many that it removes."""
+"""Keys that a pass checks at most, and that it removes at most."""
 
 _WRITTEN = re.compile(
     r"(artifacts/art_\w+|models/model_\w+/(versions|snapshots|exports|adapters)|runs/run_\w+/parts)/.")
@@ -27,13 +26,13 @@ _log = logging.getLogger(__name__)
 
 
 class Orphans:
-    """Collects what nobody names, a stretch of keys at a time; of several processes one does each pass."""
+    """Removes orphans, some keys at a time. If there are several drivers, one of them does each pass."""
 
     def __init__(self, database: Database, objects: Objects, settings: Settings) -> None:
         self._database, self._objects, self._settings = database, objects, settings
 
     def sweep(self) -> int:
-        """Do a pass if one is due: note unnamed keys, remove those noted long ago. Returns how many were removed.
+        """Do a pass if one is due: note unnamed keys, and remove keys that were noted long ago. Return how many.
 
         Raises psycopg.OperationalError, StoreAway.
         """
@@ -46,7 +45,7 @@ class Orphans:
         return self._collect()
 
     def _own(self, identity: str) -> bool:
-        """Tell whether the objects are those of this database; whoever comes first says so in the store."""
+        """Return whether the object store belongs to this database. The first one to ask marks the store as its own."""
         own, markers = f"{_MARKERS}{identity}", list(islice(self._objects.list(_MARKERS), 2))
         if not markers:
             self._objects.put(own, b"")
@@ -60,7 +59,7 @@ class Orphans:
             _log.info("discarded %d unfinished objects of writers that are gone", discarded)
 
     def _note(self, after: str) -> None:
-        """Note what is unnamed among the next keys."""
+        """Note those of the next keys that no row names."""
         listed = chain.from_iterable(self._objects.list(prefix, after) for prefix in _PREFIXES)
         keys = list(islice(listed, BATCH))
         written = [key for key in keys if _WRITTEN.match(key)]
@@ -87,5 +86,5 @@ class Orphans:
 
 
 def _owners(keys: list[str] | set[str]) -> list[str]:
-    """Return the runs, models and artifacts whose rows could name the keys."""
+    """Return the ids of the runs, models and artifacts whose rows could name the keys."""
     return sorted({key.split("/")[1] for key in keys})

@@ -1,4 +1,4 @@
-"""From graded samples to the plan of a step: filter (S2), reward processing (S3) and learning rate (S10)."""
+"""From graded samples to the plan of a step: filter (S2), reward processing (S3) and learning rate (S10). No I/O."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ from services.learner.driver.pacing import staleness
 
 @dataclass(frozen=True)
 class Choice:
-    """Which ready groups a step would use, and which its filter removes."""
+    """The ready groups that a step would use, and those that its filter removes."""
 
     kept: list[list[Row]]
     filtered: list[list[Row]]
@@ -39,9 +39,9 @@ class Choice:
 
 
 def choose(samples: list[Row], slots: Mapping[str, Any], prompts: int, states: Mapping[str, State]) -> Choice:
-    """Apply S2 to the groups of `samples` (rows in request order); the step uses the first `prompts` that count.
+    """Apply the filter (S2) to the groups of `samples`, and keep the first `prompts` groups that it lets pass.
 
-    `states` are the slots' after the step before.
+    `samples` has the rows of a group together. `states` has the state of each slot after the step before.
     """
     groups = [list(rows) for _, rows in groupby(samples, key=lambda row: row["group_id"])]
     slot = slots["filter"]
@@ -54,7 +54,7 @@ def choose(samples: list[Row], slots: Mapping[str, Any], prompts: int, states: M
 
 
 def every_group(samples: list[Row]) -> Choice:
-    """Return all groups of `samples` as chosen: where no filter applies."""
+    """Choose all groups of `samples`, without a filter."""
     return Choice([list(rows) for _, rows in groupby(samples, key=lambda row: row["group_id"])], [], {})
 
 
@@ -75,7 +75,8 @@ def rollout_plan(
 ) -> tuple[StepPlan, dict[str, float]]:
     """Return the plan of step `n` over the chosen groups, and the metrics of its data.
 
-    `spec` is that of its stage, which begins at step `first`.
+    `spec` is the spec of its stage, which begins at step `first`. `baselines` maps task hashes to mean earlier
+    outcomes.
     """
     samples = choice.samples
     rewards, _ = _processed_rewards(samples, slots)
@@ -104,13 +105,13 @@ def _teacher(spec: RunSpec) -> Literal["", "model", "context"]:
 
 
 def with_components(samples: list[Row], found: list[Row]) -> list[Row]:
-    """Return the samples with the parts of their rewards by name, as `found` has them by group and index."""
+    """Return the samples with the components of their rewards. `found` has the components by group and index."""
     parts = {(row["group_id"], row["index"]): row["components"] for row in found}
     return [{**row, "components": parts.get((row["group_id"], row["index"]), {})} for row in samples]
 
 
 def supervised_plan(spec: RunSpec, slots: Mapping[str, Any], n: int, part: str, first: int = 1) -> StepPlan:
-    """Return the plan of step `n` over every row of one part, in a stage that begins at step `first`."""
+    """Return the plan of step `n` over all rows of one part, in a stage that begins at step `first`."""
     return StepPlan(
         n=n, first=first, steps=spec.steps, builder=slots["builder"]["name"], parts=[part], groups=[],
         slots=dict(slots), lr=learning_rate(spec, n - first + 1), clip_norm=spec.optimizer.clip_norm,

@@ -1,4 +1,4 @@
-"""The driver process: leases runs and moves each on whenever its rows changed."""
+"""The driver process: it leases runs, and advances each of them whenever rows changed."""
 
 import logging
 import threading
@@ -29,7 +29,7 @@ _PASSING = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc
 
 
 class Driver:
-    """Moves the runs it holds until told to stop; another driver continues any of them from rows."""
+    """Advances the runs that it holds until it is stopped. Another driver can go on with any of them from rows."""
 
     def __init__(self, settings: Settings, owner: str) -> None:
         self._settings, self._owner = settings, owner
@@ -43,11 +43,11 @@ class Driver:
         self._outages = Outages(self._stop, settings.sweep_s)
 
     def stop(self) -> None:
-        """Return from `run` after the action in hand."""
+        """Let `run` return after the current action."""
         self._stop.set()
 
     def run(self) -> None:
-        """Release the predecessor's leases, then lease runs, move them and wait in turn until stopped."""
+        """Release the leases of an earlier process of this name. Then lease and advance runs until stopped."""
         for work in (self._keep_leases, self._collect_orphans):
             threading.Thread(target=work, daemon=True).start()
         self._outages.survive(self._runs.release_all)
@@ -56,7 +56,7 @@ class Driver:
         self._outages.survive(self._runs.release_all)
 
     def _turn(self) -> None:
-        """Lease what nobody holds and move every run as far as it goes; then wait for a hint."""
+        """Lease runs that no driver holds, advance every run as far as it goes, then wait for a hint."""
         while self._lease_another():
             pass
         for run in self._runs.work():
@@ -70,7 +70,7 @@ class Driver:
         except LeaseLost:
             log.info("no longer hold %s", run.lease.run_id)
             self._runs.drop(run)
-        except StoreAway as away:  # it may be this run's objects alone: the others go on
+        except StoreAway as away:  # perhaps only this run's objects are away: other runs go on
             log.warning("run %s waits: %s", run.lease.run_id, away)
 
     def _advance(self, run: RunDriver) -> None:
