@@ -17,8 +17,7 @@ from hone.store.leases import fenced
 from hone.store.objects import Objects
 from hone.telemetry import tracing
 from hone.trajectory.plan import by_kind
-from services.learner.driver import decisions as do
-from services.learner.driver import operations
+from services.learner.driver import decisions, operations
 from services.learner.driver.evaluation import record_evaluation, request_evaluation
 from services.learner.driver.groups import drop_refused, expire, record_expiry
 from services.learner.driver.lease import RunLease, close
@@ -51,7 +50,7 @@ class RunDriver:
         self._traces = StepTraces(database, lease, settings.trace_steps)
         self._waiting = WaitingReason(database, lease, settings.sweep_s)
 
-    def _source(self, stage: Stage) -> do.StepSource:
+    def _source(self, stage: Stage) -> decisions.StepSource:
         lease, slots = replace(self.lease, spec=stage.spec), presets.resolve(stage.spec.algorithm)
         tasks = Tasks(self._database, self._objects, self._peers, lease, self._tasks)
         builder = slots["builder"]["name"]
@@ -66,16 +65,16 @@ class RunDriver:
         """Take the next action; return False if the run has to wait. Raises LeaseLost."""
         view = self._look()
         source = self._source_of(view)
-        action = do.decide(self._outline, source, view)
-        if isinstance(action, do.ReadSamples):
+        action = decisions.decide(self._outline, source, view)
+        if isinstance(action, decisions.ReadSamples):
             view = replace(view, samples=source.read_samples(action))
-            action = do.decide(self._outline, source, view)
+            action = decisions.decide(self._outline, source, view)
         try:
             self._perform(action, source, view)
         except BaseException:
             self._memory = None  # rows may or may not have the action's writes
             raise
-        return not isinstance(action, do.Wait)
+        return not isinstance(action, decisions.Wait)
 
     def explain(self, reason: str) -> None:
         """Write on the run's row what it waits for."""
@@ -83,7 +82,7 @@ class RunDriver:
 
     def fail(self, reason: str) -> None:
         """End the run as failed."""
-        self._end(do.End("failed", reason, "failed"))
+        self._end(decisions.End("failed", reason, "failed"))
 
     def _look(self) -> View:
         if self._memory is None:
@@ -92,42 +91,42 @@ class RunDriver:
         self._traces.report(view.committed)
         return view
 
-    def _source_of(self, view: View) -> do.StepSource:
+    def _source_of(self, view: View) -> decisions.StepSource:
         """Return the source of the step after the last planned one; beyond the last step, the last source."""
         step = view.planned + 1
         return next((source for source in self._sources if step <= source.stage.last), self._sources[-1])
 
     # Performing an action -----------------------------------------------------------------------------------------
 
-    def _perform(self, action: do.Action, source: do.StepSource, view: View) -> None:
+    def _perform(self, action: decisions.Action, source: decisions.StepSource, view: View) -> None:
         match action:
-            case do.End():
+            case decisions.End():
                 self._end(action)
-            case do.SetState(state):
+            case decisions.SetState(state):
                 self._set_state(state)
-            case do.PublishBase():
+            case decisions.PublishBase():
                 self._publish_base(view)
-            case do.DropRefused():
+            case decisions.DropRefused():
                 with fenced(self._database, self.lease) as transaction:
                     drop_refused(transaction, self.lease)
-            case do.RequestEvaluation(step, version_id):
+            case decisions.RequestEvaluation(step, version_id):
                 self._request_evaluation(step, version_id)
-            case do.RecordEvaluation(step):
+            case decisions.RecordEvaluation(step):
                 self._record_evaluation(step, view)
-            case do.Expire(oldest):
+            case decisions.Expire(oldest):
                 self._expire(oldest)
-            case do.BeginStage(stage):
+            case decisions.BeginStage(stage):
                 self._begin_stage(stage)
-            case do.RequestGroups():
+            case decisions.RequestGroups():
                 self._request_groups(action, source, view)
-            case do.Collect():
+            case decisions.Collect():
                 self._collect(action)
-            case do.PlanStep():
+            case decisions.PlanStep():
                 self._plan_step(action, source)
-            case do.Wait(reason):
+            case decisions.Wait(reason):
                 self._wait(reason, source, view)
 
-    def _end(self, action: do.End) -> None:
+    def _end(self, action: decisions.End) -> None:
         with fenced(self._database, self.lease) as transaction:
             close(transaction, self.lease, action.state, action.reason, action.dropped)
 
@@ -161,14 +160,14 @@ class RunDriver:
                 record_expiry(transaction, self.lease, gone)
 
     def _begin_stage(self, stage: Stage) -> None:
-        event = do.Event("stage", f"stage {stage.name} begins: steps {stage.first} to {stage.last}")
+        event = decisions.Event("stage", f"stage {stage.name} begins: steps {stage.first} to {stage.last}")
         with fenced(self._database, self.lease) as transaction:
             transaction.run("driver.drop_ahead", run_id=self.lease.run_id)
             transaction.run("driver.forget_journal", run_id=self.lease.run_id)
             transaction.run("driver.begin_stage", run_id=self.lease.run_id, epoch=self.lease.epoch, stage=stage.number)
             self._record(transaction, stage.first, event)
 
-    def _request_groups(self, action: do.RequestGroups, source: do.StepSource, view: View) -> None:
+    def _request_groups(self, action: decisions.RequestGroups, source: decisions.StepSource, view: View) -> None:
         lease, count = replace(self.lease, spec=source.stage.spec), action.count
         with self._traces.place(action.step):
             made = source.group_request(action)
@@ -183,13 +182,13 @@ class RunDriver:
             reach("groups.row-hint")
             self._hint(count)
 
-    def _collect(self, action: do.Collect) -> None:
+    def _collect(self, action: decisions.Collect) -> None:
         with fenced(self._database, self.lease) as transaction:
             self._add_version(transaction, action.version)
             transaction.run("driver.use_groups", group_ids=sorted(action.group_ids))
             self._record_metrics(transaction, action.version.number, action.metrics)
 
-    def _plan_step(self, action: do.PlanStep, source: do.StepSource) -> None:
+    def _plan_step(self, action: decisions.PlanStep, source: decisions.StepSource) -> None:
         """Write a step's row, its metrics and its operations, and the version of a collection that comes with it."""
         with self._traces.within(action.step, "plan"):
             planned = source.plan(action)
@@ -198,7 +197,7 @@ class RunDriver:
                 self._write_plan(transaction, planned)
             reach("step.row-hint")
 
-    def _write_plan(self, transaction: Transaction, planned: do.PlannedStep) -> None:
+    def _write_plan(self, transaction: Transaction, planned: decisions.PlannedStep) -> None:
         plan, filtered, version = planned.plan, list(planned.filtered_ids), planned.version
         transaction.run(
             "driver.plan_step", run_id=self.lease.run_id, tenant_id=self.lease.tenant_id, n=plan.n,
@@ -213,13 +212,13 @@ class RunDriver:
         if plan.sampled:
             metrics |= self._measured(transaction)
         if changed := self._outline.pace.change(plan.n):
-            self._record(transaction, plan.n, do.Event("batch_size", changed))
+            self._record(transaction, plan.n, decisions.Event("batch_size", changed))
         warn_of_gap(transaction, self.lease, plan.n, metrics)
         self._record_metrics(transaction, plan.n, metrics)
         operations.append(transaction, self.lease.tenant_id, self.lease.model_id,
                           operations.step_operations(self.lease.run_id, plan))
 
-    def _wait(self, reason: str, source: do.StepSource, view: View) -> None:
+    def _wait(self, reason: str, source: decisions.StepSource, view: View) -> None:
         """Wake workers again if groups are unclaimed, report a reason that lasts, and prepare the next request."""
         if any(count.unclaimed for count in view.counts.values()):
             self._repeat_hint()
@@ -230,7 +229,7 @@ class RunDriver:
 
     # Parts of actions ---------------------------------------------------------------------------------------------
 
-    def _add_version(self, transaction: Transaction, version: do.CollectionVersion) -> None:
+    def _add_version(self, transaction: Transaction, version: decisions.CollectionVersion) -> None:
         key = {"run_id": self.lease.run_id, "tenant_id": self.lease.tenant_id, "name": version.name,
                "version": version.number}
         transaction.run("driver.add_collection", **key, state=json.dumps(version.state))
@@ -244,7 +243,7 @@ class RunDriver:
         return {"groups/expired": float(expired["groups"] if expired else 0), **self._engine_clock.idle(transaction),
                 **probe_gap(transaction, self.lease, self._fresh_s)}
 
-    def _record(self, transaction: Transaction, step: int, event: do.Event) -> None:
+    def _record(self, transaction: Transaction, step: int, event: decisions.Event) -> None:
         transaction.run("driver.record_event", tenant_id=self.lease.tenant_id, run_id=self.lease.run_id,
                         kind=event.kind, step=step, message=event.message, data=json.dumps(event.data))
 
