@@ -2,13 +2,13 @@
 """
 
 from collections import defaultdict
+from typing import Any
 
 from hone.store.database import Database, Row
 from hone.store.leases import fenced
-from services.learner.driver.groups import expire, record_expiry
+from services.learner.driver.groups import expire, next_request, record_expiry, request_groups
 from services.learner.driver.lease import RunLease
 from services.learner.driver.peers import Task
-from services.learner.driver.requests import eval_series, next_request, request_groups
 
 
 def request_evaluation(
@@ -20,6 +20,12 @@ def request_evaluation(
         for place, (series, sampling) in enumerate(eval_series(lease).items()):
             request_groups(transaction, lease, "eval", first + place * len(tasks), step, version_id, tasks,
                            [1] * len(tasks), sampling, series, traceparent)
+
+
+def eval_series(lease: RunLease) -> dict[str, dict[str, Any]]:
+    """Return the sampling parameters of each evaluation series: greedy, and sampled at temperature 1."""
+    base = {"max_tokens": lease.spec.sampling.max_tokens, "top_p": 1.0, "top_k": 0, "stop": lease.spec.sampling.stop}
+    return {"greedy": {**base, "temperature": 0.0}, "sampled": {**base, "temperature": 1.0}}
 
 
 def record_evaluation(database: Database, lease: RunLease, step: int) -> None:

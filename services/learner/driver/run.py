@@ -19,12 +19,18 @@ from hone.telemetry import tracing
 from hone.trajectory.plan import by_kind
 from services.learner.driver import decisions, operations
 from services.learner.driver.evaluation import record_evaluation, request_evaluation
-from services.learner.driver.groups import drop_refused, expire, record_expiry
+from services.learner.driver.groups import (
+    drop_refused,
+    expire,
+    next_request,
+    record_expiry,
+    request_groups,
+    train_sampling,
+)
 from services.learner.driver.lease import RunLease, close
 from services.learner.driver.pacing import Outline
 from services.learner.driver.peers import Peers
 from services.learner.driver.reporting import EngineClock, StepTraces, WaitingReason, probe_gap, warn_of_gap
-from services.learner.driver.requests import next_request, request_groups, train_sampling
 from services.learner.driver.rollouts import Rollouts
 from services.learner.driver.supervised import SupervisedRows
 from services.learner.driver.tasks import Tasks

@@ -13,8 +13,8 @@ from hone.spec.stages import stages
 from hone.store.database import Database
 from hone.trajectory.order import Order, PrivilegedText, Role
 from services.learner.driver import lease as leases
+from services.learner.driver.groups import request_groups, train_sampling
 from services.learner.driver.peers import Task
-from services.learner.driver.requests import request_groups, train_sampling
 from tests.integration.learner.rows import OWNER_A, RunRows, add_run
 
 TOOL_LOOP = {"name": "tool_loop", "params": {"syntax": "line"}}
