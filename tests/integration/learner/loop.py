@@ -1,4 +1,4 @@
-"""A run that the driver moves while a worker and a trainer are played by rows: nothing is sampled, nothing trained."""
+"""A run that the driver advances while rows stand in for worker and trainer: nothing is sampled or trained."""
 
 import json
 from collections.abc import Callable
@@ -44,17 +44,17 @@ class Peers:
 
 
 class Hints:
-    """Nobody has to be woken."""
+    """Wakes no worker."""
 
     def send(self, count: int) -> int:
         return count
 
 
 class Loop:
-    """A run of its own tenant and everybody who works for it.
+    """A run of a tenant of its own, and stand-ins for every process that works for it.
 
-    A group that is `stuck` is taken, unless nobody takes any, and never finished. Its deadline passes when nobody has
-    anything else to do, if that is before the run's. `refuses` says why a group is refused, "" where it is not.
+    A group that is `stuck` is never finished. Its worker takes it, unless `taken` is false. Its deadline passes when no
+    process has anything else to do, if it is before the run's. `refuses` returns why a group is refused, or "".
     """
 
     def __init__(
@@ -71,9 +71,9 @@ class Loop:
         self._run = self._leased()
 
     def go(self, restarts: bool = False) -> str:
-        """Move the run until it has ended and return its state; with `restarts` a new driver makes every move.
+        """Advance the run until it has ended and return its state; with `restarts` a new driver takes every action.
 
-        Others work when the driver has nothing to do; where it restarts, between any two of its moves.
+        The stand-ins work when the driver has to wait; with `restarts` they work between any two actions.
         """
         while (state := self.one("SELECT state FROM runs WHERE id = %s", self.rows.run_id)) in ("queued", "running"):
             self._run = self._leased() if restarts else self._run

@@ -47,7 +47,7 @@ def add_run(owner_url: str, **spec: Any) -> RunRows:
 
 
 def add_step(owner_url: str, run: RunRows, n: int, state: str = "planned") -> None:
-    """Insert a step of a run that is made of nothing."""
+    """Insert a step of a run without groups."""
     with psycopg.connect(owner_url) as connection:
         connection.execute("INSERT INTO steps (run_id, tenant_id, n, epoch, plan, group_ids, state) "
                            "VALUES (%s, %s, %s, 1, '{}', '{}', %s)", (run.run_id, run.tenant_id, n, state))

@@ -1,4 +1,4 @@
-"""Rollouts that run ahead, driven over a real Postgres: what a group that never ends holds up, and what is told of it.
+"""Rollouts that run ahead, driven over a real Postgres: how long a group that never ends is waited for, and its event.
 """
 
 from collections.abc import Callable
@@ -32,17 +32,17 @@ def events(loop: Loop, kind: str) -> list[Row]:
                     loop.rows.run_id, kind)
 
 
-def test_what_expires_is_told_with_what_it_waited_for(loop: Callable[..., Loop]) -> None:
+def test_expired_groups_are_reported_with_the_reason_of_their_waiting(loop: Callable[..., Loop]) -> None:
     run = loop(lambda group: group["request_no"] in (1, 3))
     assert run.go() == "succeeded"
-    (told,) = events(run, "expired")
-    assert told["message"] == ("1 group was not ready within the deadline: waiting for 1; "
+    (event,) = events(run, "expired")
+    assert event["message"] == ("1 group was not ready within the deadline: waiting for 1; "
                                "1 group was not ready within the deadline: waiting for 3")
-    assert told["data"] == {"groups": [{"request_no": 1, "waited_for": "waiting for 1"},
+    assert event["data"] == {"groups": [{"request_no": 1, "waited_for": "waiting for 1"},
                                        {"request_no": 3, "waited_for": "waiting for 3"}]}
 
 
-def test_what_nobody_takes_is_told_so(loop: Callable[..., Loop]) -> None:
+def test_a_group_that_no_worker_takes_is_reported_as_such(loop: Callable[..., Loop]) -> None:
     run = loop(lambda group: group["request_no"] == 1, taken=False)
     assert run.go() == "succeeded"
     assert [event["message"] for event in events(run, "expired")] == [

@@ -1,4 +1,4 @@
-"""What the Learner service refuses, by the name of the field, and that nothing refused is stored."""
+"""The Learner service refuses bad operations by the name of the field, and stores nothing of them."""
 
 import asyncio
 import json
@@ -39,7 +39,7 @@ class Caller:
         return list(asyncio.run(self._learner.AppendOperations(request, None)).operations)
 
     def refusal(self, *operations: tuple[str, str, Any]) -> InvalidField:
-        """Append what is refused, and see that nothing of it is stored."""
+        """Append operations that are refused, and check that none is stored."""
         with pytest.raises(InvalidField) as refused:
             self.append(*operations)
         assert self._database.all("trainer.queued", model_id=self.run.model_id) == []

@@ -1,4 +1,4 @@
-"""The driver process on a real Postgres: what one run meets never keeps it from the others."""
+"""The driver process on a real Postgres: trouble of one run never keeps it from the other runs."""
 
 import threading
 import time
@@ -42,7 +42,7 @@ def test_a_run_lost_while_it_is_failed_is_left_to_its_new_holder(
 
 
 def held_by(owner_url: str, run_id: str, owner: str) -> str | None:
-    """Return a run's state once this owner holds it; None if that is not to be within 20 s."""
+    """Return a run's state once this owner holds it; None if that does not happen within 20 s."""
     until = time.monotonic() + 20
     while time.monotonic() < until:
         with psycopg.connect(owner_url) as connection:

@@ -1,4 +1,4 @@
-"""What a scrape is told of open runs, on a real PostgreSQL: whether one moves, is held, and how far engines are off."""
+"""Gauges of open runs on a real PostgreSQL: whether a run moves, whether it is held, and the gap of its engines."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -31,8 +31,8 @@ def run(postgres_owner_url: str) -> RunRows:
     return add_run(postgres_owner_url)
 
 
-def told(database: Database, run: RunRows) -> dict[str, Any]:
-    """Return what is told of a run."""
+def gauges(database: Database, run: RunRows) -> dict[str, Any]:
+    """Return the gauges of a run."""
     (row,) = [row for row in database.all("gauges.open_runs") if row["run"] == run.run_id]
     return {name: float(value) if isinstance(value, Decimal) else value for name, value in row.items()}
 
@@ -82,9 +82,9 @@ def measure(database: Database, run: RunRows, step: int, values: dict[str, float
 def test_a_run_is_quiet_since_its_last_step(database: Database, run: RunRows, postgres_owner_url: str) -> None:
     held(database)
     move_back(postgres_owner_url, run, "started_at", 9)
-    assert told(database, run)["quiet_s"] == pytest.approx(9 * HOUR, abs=60)
+    assert gauges(database, run)["quiet_s"] == pytest.approx(9 * HOUR, abs=60)
     commit(postgres_owner_url, run, 1, hours_ago=0.5)
-    assert told(database, run)["quiet_s"] == pytest.approx(HOUR / 2, abs=60)
+    assert gauges(database, run)["quiet_s"] == pytest.approx(HOUR / 2, abs=60)
 
 
 def test_a_paused_run_is_not_quiet_and_one_that_goes_on_begins_anew(
@@ -93,11 +93,11 @@ def test_a_paused_run_is_not_quiet_and_one_that_goes_on_begins_anew(
     epoch = held(database)
     move_back(postgres_owner_url, run, "started_at", 9)
     commit(postgres_owner_url, run, 1, hours_ago=8)
-    assert told(database, run)["quiet_s"] == pytest.approx(8 * HOUR, abs=60)
+    assert gauges(database, run)["quiet_s"] == pytest.approx(8 * HOUR, abs=60)
     to_state(database, run, epoch, "paused")
-    assert told(database, run)["quiet_s"] is None
+    assert gauges(database, run)["quiet_s"] is None
     to_state(database, run, epoch, "running")
-    assert told(database, run)["quiet_s"] < 60
+    assert gauges(database, run)["quiet_s"] < 60
 
 
 def rest(database: Database, run: RunRows, epoch: int) -> None:
@@ -114,11 +114,11 @@ def test_a_step_takes_the_time_before_and_after_its_run_rested(
     rest(database, run, epoch)
     move_rests_back(postgres_owner_url, run, (7.25, 5), (4.75, 2))
     commit(postgres_owner_url, run, 2, hours_ago=1)
-    assert told(database, run)["step_s"] == pytest.approx(2 * HOUR, abs=60)
+    assert gauges(database, run)["step_s"] == pytest.approx(2 * HOUR, abs=60)
     commit(postgres_owner_url, run, 3, hours_ago=0.5)
-    assert told(database, run)["step_s"] == pytest.approx(HOUR / 2, abs=60)
+    assert gauges(database, run)["step_s"] == pytest.approx(HOUR / 2, abs=60)
     rest(database, run, epoch)
-    assert told(database, run)["step_s"] == pytest.approx(HOUR / 2, abs=60), "a pause after its last step is none in it"
+    assert gauges(database, run)["step_s"] == pytest.approx(HOUR / 2, abs=60), "a later pause is none in it"
 
 
 def test_a_step_that_was_planned_goes_on_in_a_pause_and_the_next_one_rests_from_its_commit(
@@ -129,9 +129,9 @@ def test_a_step_that_was_planned_goes_on_in_a_pause_and_the_next_one_rests_from_
     rest(database, run, epoch)
     move_rests_back(postgres_owner_url, run, (7, 2))
     commit(postgres_owner_url, run, 2, hours_ago=6, planned=7.5)
-    assert told(database, run)["step_s"] == pytest.approx(2 * HOUR, abs=60)
+    assert gauges(database, run)["step_s"] == pytest.approx(2 * HOUR, abs=60)
     commit(postgres_owner_url, run, 3, hours_ago=1)
-    assert told(database, run)["step_s"] == pytest.approx(HOUR, abs=60)
+    assert gauges(database, run)["step_s"] == pytest.approx(HOUR, abs=60)
 
 
 def test_a_trainer_is_not_idle_while_its_run_rests(
@@ -142,9 +142,9 @@ def test_a_trainer_is_not_idle_while_its_run_rests(
     rest(database, run, epoch)
     move_rests_back(postgres_owner_url, run, (7, 3))
     commit(postgres_owner_url, run, 2, hours_ago=1, planned=2)
-    assert told(database, run)["idle_s"] is None, "nothing was measured"
+    assert gauges(database, run)["idle_s"] is None, "nothing was measured"
     measure(database, run, 2, {"trainer/idle_s": 6 * HOUR})
-    row = told(database, run)
+    row = gauges(database, run)
     assert (row["idle_s"], row["step_s"]) == (pytest.approx(2 * HOUR, abs=60), pytest.approx(3 * HOUR, abs=60))
 
 
@@ -164,18 +164,18 @@ def test_a_run_that_no_driver_holds_says_for_how_long(
     database: Database, run: RunRows, postgres_owner_url: str
 ) -> None:
     move_back(postgres_owner_url, run, "created_at", 1)
-    assert told(database, run)["unheld_s"] == pytest.approx(HOUR, abs=60), "since it was made"
+    assert gauges(database, run)["unheld_s"] == pytest.approx(HOUR, abs=60), "since it was made"
     held(database)
-    assert told(database, run)["unheld_s"] == 0
+    assert gauges(database, run)["unheld_s"] == 0
     database.run("runs.release_leases", owner=OWNER_A)
-    assert 0 <= told(database, run)["unheld_s"] < 60, "since its last holder left"
+    assert 0 <= gauges(database, run)["unheld_s"] < 60, "since its last holder left"
 
 
-def test_the_gap_on_the_probe_is_told_beside_that_of_samples(
+def test_the_gap_on_the_probe_is_a_gauge_beside_that_of_samples(
     database: Database, run: RunRows, postgres_owner_url: str
 ) -> None:
     held(database)
     commit(postgres_owner_url, run, 1, hours_ago=0)
     measure(database, run, 1, {"gap/mean": 0.25, "gap/probe_mean": 0.5})
-    row = told(database, run)
+    row = gauges(database, run)
     assert (row["gap"], row["probe_gap"]) == ("0.25", "0.5")

@@ -111,7 +111,7 @@ def test_a_driver_that_plans_and_a_trainer_that_commits_never_wait_for_each_othe
 
 
 def waits(owner_url: str) -> bool:
-    """Tell whether somebody on this database waits for a lock."""
+    """Return whether any session of this database waits for a lock."""
     with psycopg.connect(owner_url) as connection:
         found = connection.execute("SELECT 1 FROM pg_stat_activity WHERE datname = current_database() "
                                    "AND wait_event_type = 'Lock'").fetchone()

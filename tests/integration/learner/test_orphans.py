@@ -1,4 +1,4 @@
-"""Objects that no row names are collected, late and surely; whatever a row names stays."""
+"""Objects that no row names are removed after the grace; objects that a row names stay."""
 
 import json
 import secrets

@@ -1,4 +1,5 @@
-"""What nobody can sample: others are asked for in its place, and a run ends with the reason where nothing else is."""
+"""Groups that cannot be sampled: others are requested in their place. If all are refused, the run fails.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -56,7 +57,7 @@ def test_a_step_does_not_ask_for_other_groups_without_end(loop: Any) -> None:
         one.go()
 
 
-def test_bad_rows_of_a_dataset_are_told_once_whichever_driver_reads_them(loop: Any, postgres_url: str) -> None:
+def test_bad_rows_of_a_dataset_are_reported_once_whichever_driver_reads_them(loop: Any, postgres_url: str) -> None:
     one, database = loop(odd), Database(postgres_url)
     for message in ("row 2", "row 2", "row 3"):
         database.run("driver.record_bad_rows", tenant_id=one.rows.tenant_id, run_id=one.rows.run_id, message=message)

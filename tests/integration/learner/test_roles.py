@@ -1,4 +1,4 @@
-"""The driver of a run with a teacher, on a real Postgres: nothing is asked before the teacher can be."""
+"""The driver of a run with a teacher, on a real Postgres: no group is requested before the teacher is published."""
 
 import json
 import time
@@ -28,7 +28,7 @@ PROMPTS = 2
 
 
 class Asked:
-    """Tasks and budgets as their services would tell them, and nobody to hint at."""
+    """Stands in for the services of tasks and budgets, and for the hints."""
 
     def draw(self, *_: Any, first: int = 0, count: int = PROMPTS, **__: Any) -> list[Task]:
         return [Task({"seed": place}, digest(place)) for place in range(first, first + count)]
@@ -73,7 +73,7 @@ class Taught:
                      "'{}')", ids.new("ver"), self.rows.tenant_id, model_id)
 
     def advance(self) -> None:
-        """Let the driver do all that applies now; a run that has ended is nobody's."""
+        """Let the driver take every action that applies now; no driver holds a run that has ended."""
         with suppress(LeaseLost):
             while self.run.advance():
                 pass
@@ -86,7 +86,7 @@ class Taught:
     def groups(self) -> int:
         return len(self.execute("SELECT id FROM groups WHERE run_id = %s", self.rows.run_id))
 
-    def told(self) -> dict[str, Any]:
+    def row(self) -> dict[str, Any]:
         [row] = self.execute("SELECT state, reason, waiting_for FROM runs WHERE id = %s", self.rows.run_id)
         return row
 
@@ -102,9 +102,9 @@ def test_the_teachers_weights_are_published_before_anything_is_asked(taught: Tau
         assert taught.operations(model_id) == [("save", "queued", "0")]
     taught.publish(taught.rows.model_id)
     until = time.monotonic() + 20
-    while taught.told()["waiting_for"] is None and time.monotonic() < until:
+    while taught.row()["waiting_for"] is None and time.monotonic() < until:
         taught.advance()
-    assert taught.told()["waiting_for"] == "the trainer to publish the teacher's weights"
+    assert taught.row()["waiting_for"] == "the trainer to publish the teacher's weights"
     assert taught.groups() == 0
     taught.publish(taught.teacher)
     taught.advance()
@@ -123,8 +123,8 @@ def test_a_teacher_that_cannot_be_published_fails_the_run_with_the_reason(taught
     taught.execute("UPDATE operations SET state = 'failed', reason = 'BadCheckpoint: no weights' WHERE model_id = %s",
                    taught.teacher)
     taught.advance()
-    told = taught.told()
-    assert (told["state"], told["reason"]) == ("failed", "the teacher's model: BadCheckpoint: no weights")
+    row = taught.row()
+    assert (row["state"], row["reason"]) == ("failed", "the teacher's model: BadCheckpoint: no weights")
     assert taught.operations(taught.rows.model_id) == [("save", "failed", "0")]
 
 
@@ -136,7 +136,7 @@ def test_a_cancelled_run_asks_nothing_more_of_its_teacher(taught: Taught) -> Non
 
 
 class Untrained:
-    """A learner that must not be asked for a snapshot, or a transaction that must not be asked for versions."""
+    """A learner or a transaction none of whose methods may be called."""
 
 
 def test_what_nothing_trains_has_no_snapshot(postgres_url: str, postgres_owner_url: str, tmp_path: Path) -> None:

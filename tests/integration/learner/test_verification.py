@@ -1,4 +1,4 @@
-"""Self-verify on a real Postgres: which task each step trains, what is judged, and that all of it follows from rows."""
+"""Self-verify on a real Postgres: the task of each step, the judged items, and that all of it follows from rows."""
 
 from collections import Counter
 from pathlib import Path
@@ -48,7 +48,7 @@ def kinds(loop: Loop) -> list[str]:
 
 
 def items(loop: Loop) -> dict[tuple[int, int], Row]:
-    """Return what was collected by its id, with the request and answer that it is about."""
+    """Return the collected items by their ids, with the request and the answer that each is about."""
     found = loop.all(
         "SELECT i.version, i.place, i.body, g.request_no, g.purpose, g.step, t.score, t.status FROM collection_items i "
         "JOIN groups g ON g.id = (i.body -> 'source' ->> 0)::bigint "
@@ -161,8 +161,8 @@ def test_a_batch_with_few_repetitions_is_not_warned_of(loop: Any) -> None:
     assert warnings(run) == []
 
 
-def told(run: Loop) -> Any:
-    """Return what a run did, without the ids that only its rows have."""
+def history(run: Loop) -> Any:
+    """Return the steps, items and tasks of a run, without the ids that only its rows have."""
     number = {row["id"]: row["request_no"] for row in run.all(
         "SELECT id, request_no FROM groups WHERE run_id = %s", run.rows.run_id)}
     plans = [(plan["kind"], plan["collected"], [number[group["group_id"]] for group in plan["groups"]],
@@ -182,7 +182,7 @@ def test_a_new_driver_at_every_move_changes_nothing(loop: Any, mode: str, more: 
     undisturbed.go()
     disturbed = loop(8, mode=mode, **more)
     disturbed.go(restarts=True)
-    assert told(disturbed) == told(undisturbed)
+    assert history(disturbed) == history(undisturbed)
     assert kinds(disturbed) == {
         "verify_alter": [*GENERATED, "verify", "verify", *GENERATED], "self_verify": ["verify"] * 8,
         "verify_init": ["verify"] * 2 + ["generate"] * 6}[mode]
@@ -193,7 +193,7 @@ def test_with_an_interval_beyond_its_steps_a_run_is_one_of_rollouts(loop: Any) -
     judging.go()
     plain = loop(4, builder="rollouts")
     plain.go()
-    (plans, _, tasks, _), (others, _, other_tasks, _) = told(judging), told(plain)
+    (plans, _, tasks, _), (others, _, other_tasks, _) = history(judging), history(plain)
     assert (plans, tasks) == (others, other_tasks)
 
 
@@ -250,7 +250,7 @@ def test_a_tenant_sees_its_own_collections_and_writes_none(loop: Any, gateway_po
             connection.execute("DELETE FROM collection_items")
 
 
-def test_what_was_collected_never_changes(loop: Any, postgres_url: str) -> None:
+def test_collected_items_never_change(loop: Any, postgres_url: str) -> None:
     run = loop(1)
     run.go()
     with psycopg.connect(postgres_url) as connection, pytest.raises(psycopg.errors.InsufficientPrivilege):

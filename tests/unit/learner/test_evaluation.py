@@ -1,4 +1,4 @@
-"""Held-out accuracy: what counts, what is masked, when it is due."""
+"""Held-out accuracy: which samples count, which are masked, and when an evaluation is due."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Whatever a run records has its words: tiny steps of every preset that runs, and what the driver tells of them."""
+"""Every metric that a run records has its words: tiny steps of every preset that runs, and the driver's metrics."""
 
 from random import Random
 
@@ -34,7 +34,7 @@ BESIDE = {
 
 
 def recorded(algorithm):
-    """Return the names of what a step of two updates records, of its data and of its training."""
+    """Return the names of the metrics of a step of two updates, of its data and of its training."""
     step, trajectories = random_episodes(samples=2, algorithm=algorithm)
     step = with_proposals(step).model_copy(update={"minibatches": 2, "teacher": "model"})
     trained = test_ppo.learner() if "values" in needs(step.slots, "advantage") else learner()
@@ -61,7 +61,7 @@ def test_what_other_methods_record_has_words(name):
 
 @pytest.mark.parametrize("kind", ["generate", "verify"])
 @pytest.mark.parametrize("algorithm", [{}, {"filter": {"name": "length_band"}}, {"preset": "dapo"}])
-def test_what_is_told_of_a_steps_data_has_words(algorithm, kind):
+def test_metrics_of_a_steps_data_have_words(algorithm, kind):
     rows = [sample(101 + group, index, float(index)) for group in range(2) for index in range(2)]
     chosen = slots(**algorithm)
     _, metrics = rollout_plan(spec(), chosen, 2, choose(rows, chosen, 2, {}), lambda _: {})
@@ -69,7 +69,7 @@ def test_what_is_told_of_a_steps_data_has_words(algorithm, kind):
     assert len(metrics) > 8
 
 
-def test_what_is_told_of_judgements_has_words():
+def test_metrics_of_judgements_have_words():
     step, _ = random_episodes()
     _, of_verdicts = judged(step, {}, Collected(name="verification", version=1, items=[]), [])
     _, _, of_items = build_verification_items(ItemInputs([], Random(0)), SelfVerify(), {})
@@ -78,13 +78,13 @@ def test_what_is_told_of_judgements_has_words():
     assert {"verify/verdict_accuracy", "verify/items"} <= names.keys()
 
 
-def test_what_an_evaluation_tells_has_words():
+def test_metrics_of_an_evaluation_have_words():
     assert unnamed(accuracies([{"series": "greedy", "score": 1.0}, {"series": "sampled", "score": None}])) == []
 
 
 STEP = {"loss", "entropy", "grad_norm", "trained_tokens", "trained/mask_share", "advantage/zero_share",
         "loss/ratio_p05", "loss/ratio_p50", "loss/ratio_p95"}
-"""What every step tells that samples answers."""
+"""Metrics of every step that samples answers."""
 
 
 @pytest.mark.parametrize(("algorithm", "expected"), [
@@ -97,5 +97,5 @@ STEP = {"loss", "entropy", "grad_norm", "trained_tokens", "trained/mask_share", 
     ({"preset": "sdar"}, {"regularizers/kl.0/mean", "regularizers/sdar.1/gate"}),
     (BESIDE["kl and entropy"], {"regularizers/kl.0/mean", "regularizers/entropy.1/mean"}),
 ])
-def test_every_term_tells_of_itself(algorithm, expected):
+def test_every_term_has_metrics_of_its_own(algorithm, expected):
     assert recorded(algorithm) >= STEP | expected

@@ -69,7 +69,7 @@ def test_what_is_late_or_staler_than_the_bound_expires(open: GroupCount, expires
     assert not SYNCHRONOUS.expires(5, open)
 
 
-@pytest.mark.parametrize(("gone", "told"), [
+@pytest.mark.parametrize(("gone", "message"), [
     ([(None, "reward: away"), (None, "reward: away")], "2 groups were not ready within the deadline: reward: away"),
     ([(None, "reward: away"), (None, "inference: away")],
      "1 group was not ready within the deadline: inference: away; "
@@ -78,12 +78,14 @@ def test_what_is_late_or_staler_than_the_bound_expires(open: GroupCount, expires
     ([(1.0, None), (None, None)],
      "1 group was not ready within the deadline; 1 group was staler than training may go on with"),
 ])
-def test_what_expired_is_told_with_its_own_reasons(gone: list[tuple[float | None, str | None]], told: str) -> None:
-    assert expiry([{"ready_at": at, "waited_for": reason} for at, reason in gone]) == told
+def test_expired_groups_are_reported_with_their_own_reasons(
+    gone: list[tuple[float | None, str | None]], message: str
+) -> None:
+    assert expiry([{"ready_at": at, "waited_for": reason} for at, reason in gone]) == message
 
 
 class Looks:
-    """Answers the clock's question with one row after the other."""
+    """A database that returns one row after the other."""
 
     def __init__(self, *rows: tuple[float, int, float]) -> None:
         self._rows = [{"at": at, "engines": engines, "computed_s": computed} for at, engines, computed in rows]
@@ -99,7 +101,7 @@ def test_idle_engines_are_those_that_computed_less_than_time_passed() -> None:
     assert found == [{}, {"engine/idle_s": 2.0}, {}, {"engine/idle_s": 0.0}]
 
 
-def test_what_rows_tell_late_is_taken_off_the_next_looks() -> None:
+def test_time_that_rows_report_late_is_taken_off_the_next_looks() -> None:
     looks: Any = Looks((0.0, 1, 0.0), (1.0, 1, 0.0), (2.0, 1, 1.7), (4.0, 1, 1.7), (5.0, 2, 0.0), (6.0, 2, 1.0))
     clock = EngineClock("mod_1", 5.0)
     found = [clock.idle(looks).get("engine/idle_s") for _ in range(6)]

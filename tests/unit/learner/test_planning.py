@@ -1,4 +1,4 @@
-"""From graded samples to a step's plan: what is kept, what is masked, at which rate."""
+"""From graded samples to a step's plan: the groups that are kept, masked samples, and the learning rate."""
 
 from typing import Any
 

@@ -25,10 +25,10 @@ DRAWN = [Task({"environment": "sort_digits", "params": {}, "seed": 5, "item": No
 
 
 class Shelf:
-    """A database that knows nothing but where a tenant's datasets are."""
+    """A database with nothing but a tenant's datasets."""
 
     def __init__(self, store: Objects, datasets: dict[str, list[Row]]) -> None:
-        self.told: list[str] = []
+        self.recorded: list[str] = []
         self._entries = {name: manifests.put_file(store, f"{name}/rows.jsonl", _lines(rows))
                          for name, rows in datasets.items()}
 
@@ -38,7 +38,7 @@ class Shelf:
 
     def run(self, statement: str, tenant_id: str, run_id: str, message: str) -> int:
         assert (statement, tenant_id, run_id) == ("driver.record_bad_rows", "ten_1", "run_1")
-        self.told.append(message)
+        self.recorded.append(message)
         return 1
 
     def one(self, statement: str, tenant_id: str = "ten_1", name: str = "", **_: Any) -> Row | None:
@@ -49,7 +49,7 @@ class Shelf:
 
 
 class Simulation:
-    """Draws one and the same task, and remembers what for."""
+    """Draws the same task each time, and remembers the requests."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[str | None, str, int, int, int, bool]] = []
@@ -60,7 +60,7 @@ class Simulation:
 
 
 class Scene:
-    """The tasks of a run on datasets that lie on a shelf."""
+    """The tasks of a run whose datasets are on a shelf."""
 
     def __init__(self, home: Path, **datasets: list[Row]) -> None:
         self._store = objects.connect(f"file://{home}")
@@ -199,7 +199,7 @@ def test_rows_that_are_no_tasks_are_left_out_and_named(tmp_path: Path) -> None:
     scene = Scene(tmp_path, rows=[good[0], *bad, *good[1:]])
     tasks = scene.tasks(task={"environment": "sqlite", "dataset": "rows"}, eval=None)
     assert sorted(_prompts(tasks.train(0, 3))) == [row["prompt"] for row in good]
-    assert scene.shelf.told == [
+    assert scene.shelf.recorded == [
         "dataset 'rows': 3 of 6 rows are left out: row 2: item.answer: found '', expected a text that is not empty; "
         "row 3: item.answer: found 3, expected a text that is not empty; "
         "row 4: item.database: found None, expected a text that is not empty"]

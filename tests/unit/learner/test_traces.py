@@ -1,4 +1,4 @@
-"""Which steps are traced, and what a driver tells of them."""
+"""Which steps are traced, and the spans that a driver reports of them."""
 
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -54,11 +54,11 @@ def test_without_a_collector_no_step_is_traced() -> None:
 
 
 def test_a_committed_step_is_reported_once_under_the_run(spans: InMemorySpanExporter) -> None:
-    told = traces(0)
-    with told.within(3, "request"):
+    reported = traces(0)
+    with reported.within(3, "request"):
         request = tracing.current()
     for committed in (0, 0, 2, 2, 5):
-        told.report(committed)
+        reported.report(committed)
     steps = [span for span in spans.get_finished_spans() if span.name == "step"]
     assert [dict(span.attributes or {})["step"] for span in steps] == [1, 2, 3]
     assert all(span.parent is not None and f"{span.parent.span_id:016x}" in PARENT for span in steps)
@@ -68,22 +68,22 @@ def test_a_committed_step_is_reported_once_under_the_run(spans: InMemorySpanExpo
     assert request is not None
 
 
-def test_who_takes_a_run_over_tells_what_is_committed_from_then_on(spans: InMemorySpanExporter) -> None:
-    told = traces(1)
-    told.report(7)
-    told.report(8)
+def test_a_driver_that_takes_a_run_over_reports_steps_from_then_on(spans: InMemorySpanExporter) -> None:
+    reported = traces(1)
+    reported.report(7)
+    reported.report(8)
     assert [dict(span.attributes or {})["step"] for span in spans.get_finished_spans()] == [8]
 
 
 def test_evaluations_of_the_base_and_after_traced_steps_are_reported_beside_the_steps(
     spans: InMemorySpanExporter,
 ) -> None:
-    told = traces(0)
-    assert [n for n in range(9) if told.of_evaluation(n)] == [0, 1, 2, 3]
-    named = [told.of_evaluation(n) for n in (0, 2)]
-    assert told.of(2) not in named
+    reported = traces(0)
+    assert [n for n in range(9) if reported.of_evaluation(n)] == [0, 1, 2, 3]
+    named = [reported.of_evaluation(n) for n in (0, 2)]
+    assert reported.of(2) not in named
     for n in (0, 2, 7):
-        told.report_evaluation(n)
+        reported.report_evaluation(n)
     found = [span for span in spans.get_finished_spans() if span.name == "evaluation"]
     assert [dict(span.attributes or {})["step"] for span in found] == [0, 2]
     assert all(f"{span.context.span_id:016x}" in str(place) for span, place in zip(found, named, strict=True))
