@@ -45,12 +45,12 @@ FROM groups g WHERE run_id = %(run_id)s AND state IN ('requested', 'ready') GROU
 SELECT coalesce(max(request_no) + 1, 0) AS request_no FROM groups WHERE run_id = %(run_id)s AND purpose = %(purpose)s
 
 -- name: next_place
--- The first of the run's own tasks that no group has: each is asked once, to be trained on or only to be judged.
+-- The place of the first task of the run that no group has. Each task is requested once, to be trained on or judged.
 SELECT count(*) AS place FROM groups
 WHERE run_id = %(run_id)s AND purpose IN ('train', 'probe') AND kind = 'generate'
 
 -- name: request_groups
--- The columns beside the order repeat those of its fields that other statements search by.
+-- The columns beside the order repeat the fields that other statements search by.
 INSERT INTO groups (tenant_id, run_id, kind, series, deadline, purpose, request_no, step, task_hash, model_id,
                     version_id, "order")
 SELECT %(tenant_id)s, %(run_id)s, %(kind)s, %(series)s,
@@ -62,7 +62,7 @@ WHERE r.id = %(run_id)s
 ON CONFLICT (run_id, purpose, request_no) DO NOTHING
 
 -- name: role_models
--- The models of a run beside its policy, and how many tokens each can read: its base, or its base's base, says so.
+-- The models of a run beside its policy, and how many tokens each can read, as the artifact of its base says.
 SELECT named.role, named.model_id, (
     WITH RECURSIVE line AS (
         SELECT m.base_artifact_id, m.base_version_id FROM models m WHERE m.id = named.model_id
@@ -74,7 +74,7 @@ SELECT named.role, named.model_id, (
 FROM runs r, jsonb_each_text(r.roles) AS named (role, model_id) WHERE r.id = %(run_id)s
 
 -- name: ready_samples
--- What no step has planned yet, the stalest first.
+-- The samples of ready groups that no step has planned, the stalest first.
 SELECT g.id AS group_id, g.request_no, g.task_hash, g.series, g.oldest, t.index, t.part, t.prompt_tokens,
     t.completion_tokens, t.finish_reason, t.status, t.score, r.id AS grade_id
 FROM groups g
@@ -89,7 +89,7 @@ WHERE g.run_id = %(run_id)s AND g.purpose = %(purpose)s AND g.kind = %(kind)s AN
 ORDER BY g.oldest, g.request_no, t.index
 
 -- name: reward_components
--- The parts of each sample's newest grade by name.
+-- The components of each sample's newest grade, by name.
 SELECT group_id, index, jsonb_object_agg(component, value) AS components
 FROM (
     SELECT DISTINCT ON (group_id, index, component) group_id, index, component, value FROM grades
@@ -98,7 +98,7 @@ FROM (
 GROUP BY group_id, index
 
 -- name: extracted
--- The answers that graders read out of samples, where they told.
+-- The final answers that graders extracted from samples.
 SELECT id, extracted FROM grades WHERE id = ANY (%(grade_ids)s::bigint[]) AND extracted IS NOT NULL
 
 -- name: add_collection
@@ -111,7 +111,7 @@ SELECT %(run_id)s, %(tenant_id)s, %(name)s, %(version)s, i.place - 1, i.body
 FROM unnest(%(bodies)s::jsonb[]) WITH ORDINALITY AS i (body, place)
 
 -- name: items
--- In the order asked for; one that is asked for twice comes twice.
+-- In the order of the parameters. An item that is named twice comes twice.
 SELECT i.version, i.place, i.body
 FROM unnest(%(versions)s::int[], %(places)s::int[]) WITH ORDINALITY AS wanted (version, place, turn)
 JOIN collection_items i ON i.run_id = %(run_id)s AND i.name = %(name)s
@@ -123,7 +123,7 @@ INSERT INTO steps (run_id, tenant_id, n, epoch, plan, group_ids, dropped_ids, tr
 VALUES (%(run_id)s, %(tenant_id)s, %(n)s, %(epoch)s, %(plan)s, %(group_ids)s, %(dropped_ids)s, %(traceparent)s)
 
 -- name: slot_states
--- After the last step of a stage, up to this one, that trained the run's own tasks.
+-- The state after the last step, from `first` to `n`, that trained on the run's own tasks.
 SELECT plan -> 'state' AS states FROM steps
 WHERE run_id = %(run_id)s AND n BETWEEN %(first)s AND %(n)s AND coalesce(plan ->> 'kind', 'generate') = 'generate'
 ORDER BY n DESC LIMIT 1
@@ -142,7 +142,7 @@ HAVING count(*) > 0
 UPDATE runs SET stage = %(stage)s WHERE id = %(run_id)s AND lease_epoch = %(epoch)s
 
 -- name: drop_ahead
--- What was asked for the steps of a stage that is over.
+-- The training groups of a stage that is over.
 UPDATE groups SET state = 'dropped', reason = 'surplus', ended_at = now()
 WHERE run_id = %(run_id)s AND purpose = 'train' AND state IN ('requested', 'ready')
 
@@ -151,8 +151,8 @@ UPDATE groups SET state = 'dropped', reason = %(reason)s, ended_at = now()
 WHERE id = ANY(%(group_ids)s) AND state IN ('requested', 'ready')
 
 -- name: expire_groups
--- What nobody will make ready any more, and what is older than the oldest version that the next step may have. Each is
--- returned with what it waited for last, where that is known.
+-- Requested groups past their deadline, and ready groups that a version older than `oldest` sampled. Each is returned
+-- with the reason why it waited last, if that is known.
 WITH gone AS (
     SELECT g.id, coalesce(g.reason, CASE WHEN g.attempt = 0 THEN 'no rollout worker took it' END) AS waited_for
     FROM groups g WHERE run_id = %(run_id)s AND purpose = %(purpose)s AND (
@@ -165,7 +165,7 @@ FROM gone WHERE g.id = gone.id
 RETURNING g.id, g.request_no, g.ready_at, gone.waited_for
 
 -- name: drop_refused
--- Where another of the purpose was ready: the fault is the group's own.
+-- Only if another group of the purpose was ready: then the fault is the group's own.
 UPDATE groups g SET state = 'dropped', reason = 'failed', ended_at = now()
 WHERE run_id = %(run_id)s AND state = 'requested' AND refused IS NOT NULL AND kind = 'generate' AND EXISTS (
     SELECT FROM groups o
@@ -181,14 +181,14 @@ WHERE run_id = %(run_id)s AND purpose = %(purpose)s AND step = %(step)s AND stat
 SELECT count(*) AS groups FROM groups WHERE run_id = %(run_id)s AND state = 'dropped' AND reason = 'expired'
 
 -- name: engine_time
--- Together: seconds that engines have computed for a model since they are there.
+-- Seconds that all engines together have computed for a model since they started.
 SELECT count(*) AS engines, coalesce(sum(m.computed_s), 0) AS computed_s,
     extract(epoch FROM now())::double precision AS at
 FROM engine_models m JOIN engines e ON e.id = m.engine_id
 WHERE m.model_id = %(model_id)s AND e.heartbeat_at > now() - make_interval(secs => %(fresh_s)s)
 
 -- name: probe_gap
--- Of the versions that engines serve now; the engine that is furthest off counts.
+-- The largest gap of any engine, for the version that it serves now.
 SELECT max(m.gap_mean) AS mean, max(m.gap_max) AS largest FROM engine_models m JOIN engines e ON e.id = m.engine_id
 WHERE m.model_id = %(model_id)s AND e.heartbeat_at > now() - make_interval(secs => %(fresh_s)s)
 
@@ -206,7 +206,7 @@ DELETE FROM journal WHERE group_id IN (SELECT id FROM groups WHERE run_id = %(ru
 SELECT id FROM models WHERE id = %(model_id)s FOR NO KEY UPDATE
 
 -- name: run_of_model
--- A run that trains this model: how its step stands, and whether a version has this number.
+-- A run that trains this model: the state of its step, and whether a version has this number.
 SELECT s.state AS step, EXISTS (
     SELECT FROM versions v WHERE v.model_id = r.policy_model_id AND v.number = %(number)s AND v.state = 'live') AS taken
 FROM runs r LEFT JOIN steps s ON s.run_id = r.id AND s.n = %(step)s
