@@ -49,7 +49,7 @@ PRESETS = ("grpo", "dapo", "maspo", "dynamo", "gigpo", "gspo", "sapo", "gdpo", "
 PARTS = ("forwards", "signals", "loss", "model")
 GROUPS, SAMPLES = 1170, 8
 COMPONENTS = ("right", "format", "length")
-_BUDGET = Settings.model_fields["trainer_tokens"].default
+_BUDGET = Settings().trainer.tokens
 
 
 @dataclass

@@ -46,7 +46,7 @@ async def measure(settings: Settings, run: Run, options: argparse.Namespace) -> 
     wall, cpu = [], []
     for step in range(options.steps + 1):
         run.request(options.groups, options.samples, first=step * options.groups)
-        register_engine(run.url, "engine", settings.simulation_address)
+        register_engine(run.url, "engine", settings.addresses.simulation)
         before, used = time.perf_counter(), time.process_time()
         await worker.work()
         wall.append(time.perf_counter() - before)
@@ -78,7 +78,7 @@ def main() -> None:
             database = server.database("overhead")
             settings = Settings.model_validate({
                 "database_url": database.worker_url, "objects_url": f"file://{folder}/objects", "process_name": "probe",
-                "simulation_address": address, "reward_address": address, "claim_groups": options.groups})
+                "addresses": {"simulation": address, "reward": address}, "claim_groups": options.groups})
             run = add_run(database.owner_url, objects.connect(settings.objects_url))
             found = asyncio.run(measure(settings, run, options))
     pipe.send(True)

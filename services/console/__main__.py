@@ -16,8 +16,8 @@ def main() -> None:
     """Serve with this process's settings."""
     settings = service_settings.load()
     startup.begin("console", settings)
-    host, _, port = settings.console_address.rpartition(":")
-    console = app.create(f"http://{reachable(settings.gateway_address)}", secrets.token_urlsafe(32))
+    host, _, port = settings.addresses.console.rpartition(":")
+    console = app.create(f"http://{reachable(settings.addresses.gateway)}", secrets.token_urlsafe(32))
     uvicorn.run(console, host=host, port=int(port), log_config=None, access_log=False, server_header=False,
                 timeout_graceful_shutdown=_GRACE_S)
 

@@ -15,7 +15,7 @@ def main() -> None:
     """Serve with the settings of this process's environment."""
     settings = service_settings.load()
     startup.begin("gateway", settings)
-    host, _, port = settings.gateway_address.rpartition(":")
+    host, _, port = settings.addresses.gateway.rpartition(":")
     app = create(settings, AsyncDatabase(settings.gateway_database_url), objects.connect(settings.objects_url))
     uvicorn.run(app, host=host, port=int(port), log_config=None, access_log=False, server_header=False,
                 timeout_graceful_shutdown=_GRACE_S)

@@ -42,16 +42,16 @@ async def run(chosen: Settings) -> None:
     database = AsyncDatabase(chosen.database_url, size=3)
     await database.open()
     kind = engines.kind(chosen)
-    roster = Roster(database, _engine_id(chosen), chosen.inference_address, kind)
+    roster = Roster(database, _engine_id(chosen), chosen.addresses.inference, kind)
     residents = Residents(chosen, kind, Versions(database, objects.connect(chosen.objects_url)), roster)
     residents.thread.start()
     inference = Inference(
-        chosen, Limits(chosen.engine_max_tokens, kind.least_temperature), residents, roster.engine_id)
-    serving = await server.start(chosen.inference_address, SERVICE, lambda grpc_server:
+        chosen, Limits(chosen.engine.max_tokens, kind.least_temperature), residents, roster.engine_id)
+    serving = await server.start(chosen.addresses.inference, SERVICE, lambda grpc_server:
                                  inference_pb2_grpc.add_InferenceServiceServicer_to_server(inference, grpc_server))
     tasks = [asyncio.create_task(work) for work in (
         roster.write_forever(chosen.sweep_s), residents.converge_forever(),
-        end_when_stuck(residents.thread, chosen.engine_stall_s),
+        end_when_stuck(residents.thread, chosen.engine.stall_s),
         follow(chosen.database_url, "versions", residents.kick))]
     await _told_to_stop(tasks)
     await _end(tasks, roster, residents, serving)
@@ -98,7 +98,7 @@ def _engine_id(chosen: Settings) -> str:
 
     Tenants see it.
     """
-    place = f"{socket.gethostname()}:{chosen.inference_address.rpartition(':')[2]}"
+    place = f"{socket.gethostname()}:{chosen.addresses.inference.rpartition(':')[2]}"
     return chosen.process_name or f"inference-{hashlib.sha256(place.encode()).hexdigest()[:8]}"
 
 

@@ -108,4 +108,4 @@ class Kind(Protocol):
 
 def kind(settings: Settings) -> Kind:
     """Return the chosen engine's. Raises ImportError where its environment is another one."""
-    return cast(Kind, import_module(MODULES[settings.engine]).Kind(settings))
+    return cast(Kind, import_module(MODULES[settings.engine.kind]).Kind(settings))

@@ -144,7 +144,7 @@ class Residents:
                 continue
 
     def _let_rest(self, resident: Resident, engine: Engine) -> None:
-        idle_s, after_s = time.monotonic() - resident.used, self._settings.vllm_sleep_s
+        idle_s, after_s = time.monotonic() - resident.used, self._settings.vllm.sleep_s
         if after_s is not None and idle_s > after_s and not resident.wanted and not self._thread.open(engine):
             self._thread.post(engine.rest)
 

@@ -11,6 +11,7 @@ import grpc
 
 from hone.api import inference_pb2 as pb
 from hone.api import inference_pb2_grpc
+from hone.rpc.client import TIMEOUT_S
 from hone.rpc.errors import Refused
 from hone.spec.settings import Settings
 from services.inference import codec, scoring
@@ -177,7 +178,7 @@ class Inference(inference_pb2_grpc.InferenceServiceServicer):
 
     def _time_left(self, context: grpc.aio.ServicerContext[Any, Any]) -> float:
         remaining = context.time_remaining()
-        return (self._settings.rpc_timeout_s if remaining is None else remaining) - _ENCODING_S
+        return (TIMEOUT_S if remaining is None else remaining) - _ENCODING_S
 
 
 async def _gathered(

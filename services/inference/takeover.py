@@ -18,6 +18,10 @@ from hone.spec.settings import Settings
 _log = logging.getLogger(__name__)
 
 
+_FLOAT32_NATS, _TWO_BYTES_NATS = 1e-3, 0.15
+"""Tolerances of the probe for which the settings have no value: of the largest gap, and of the mean gap."""
+
+
 class ProbeRefused(ValueError):
     """An engine computes something else from a version than the trainer did, however its weights are put in place."""
 
@@ -41,9 +45,10 @@ class Tolerance:
     @classmethod
     def of_arithmetic(cls, settings: Settings) -> "Tolerance":
         """Return that of engines in the settings' arithmetic."""
-        if settings.engine_dtype == "float32":
-            return cls(settings.probe_tolerance)
-        return cls(settings.probe_tolerance_half, "mean")
+        chosen = settings.engine.probe_tolerance
+        if settings.engine.dtype == "float32":
+            return cls(chosen or _FLOAT32_NATS)
+        return cls(chosen or _TWO_BYTES_NATS, "mean")
 
     def holds(self, gap: Gap) -> bool:
         return self.measured(gap) <= self.limit

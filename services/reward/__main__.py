@@ -22,7 +22,7 @@ async def run(chosen: Settings) -> None:
     await database.open()
     reward = Reward(Bench(pool), Ledger(database))
     try:
-        await serve(chosen.reward_address, SERVICE,
+        await serve(chosen.addresses.reward, SERVICE,
                     lambda server: reward_pb2_grpc.add_RewardServiceServicer_to_server(reward, server))
     finally:
         await pool.close()

@@ -14,6 +14,9 @@ from hone.telemetry import metrics, tracing
 from services.rollout.loop import LoopThread
 from services.rollout.worker import Worker
 
+THREADS = 2
+"""Hints that a process works on at the same time."""
+
 
 def main() -> None:
     configuration = settings.load()
@@ -24,7 +27,7 @@ def main() -> None:
     _listen(celery, loop, worker)
     loop.submit(worker.resume())
     celery.Worker(
-        pool="threads", concurrency=configuration.rollout_threads, quiet=True, without_mingle=True,
+        pool="threads", concurrency=THREADS, quiet=True, without_mingle=True,
         without_gossip=True, hostname=f"{configuration.process_name or 'rollout'}@{socket.gethostname()}",
     ).start()
 

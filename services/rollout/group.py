@@ -100,7 +100,7 @@ class Groups:
     """Everything a group needs on its way; made inside the running loop."""
 
     def __init__(self, database: AsyncDatabase, objects: Objects, settings: Settings, patience: Patience) -> None:
-        self._patience, self._positions = patience, settings.engine_max_tokens
+        self._patience, self._positions = patience, settings.engine.max_tokens
         self._tokenizers = Tokenizers(database, objects)
         self._simulation, self._reward = Simulation(settings), Reward(settings)
         self.engines = Engines(database, settings)

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
 
 from hone.api import reward_pb2, reward_pb2_grpc
-from hone.rpc.client import channel
+from hone.rpc.client import TIMEOUT_S, channel
 from hone.spec.settings import Settings
 from hone.telemetry import tracing
 from services.rollout.batcher import Batcher
@@ -64,8 +64,7 @@ class Reward:
     """Client of the reward service; made inside the running loop."""
 
     def __init__(self, settings: Settings) -> None:
-        self._timeout_s = settings.rpc_timeout_s
-        self._channel = channel(settings.reward_address)
+        self._channel = channel(settings.addresses.reward)
         self._stub = reward_pb2_grpc.RewardServiceStub(self._channel)
         self._graders: dict[tuple[str, str, str], Batcher[Answers, list[reward_pb2.Grade]]] = {}
 
@@ -91,7 +90,7 @@ class Reward:
         items = [item for answers in batch for item in _items(answers)]
         request = reward_pb2.GradeRequest(tenant_id=tenant_id, run_id=run_id, grader_json=grader_json, items=items)
         waiting = _Waiting(batch)
-        timeout_s = self._timeout_s * (1 + len(items) / ITEMS_PER_TIMEOUT)
+        timeout_s = TIMEOUT_S * (1 + len(items) / ITEMS_PER_TIMEOUT)
         async for response in self._stub.GradeStream(reward_pb2.GradeStreamRequest(request=request), timeout=timeout_s):
             for place, grades in waiting.take(response):
                 yield place, grades

@@ -4,7 +4,7 @@ import json
 from collections.abc import AsyncIterator
 
 from hone.api import simulation_pb2, simulation_pb2_grpc, trajectory_pb2
-from hone.rpc.client import channel
+from hone.rpc.client import TIMEOUT_S, channel
 from hone.spec.settings import Settings
 from hone.telemetry import tracing
 from services.rollout.batcher import Batcher
@@ -23,8 +23,7 @@ class StepRefused(RuntimeError):
 class Host:
     """One simulation process: sessions are stepped where they are."""
 
-    def __init__(self, address: str, timeout_s: float) -> None:
-        self._timeout_s = timeout_s
+    def __init__(self, address: str) -> None:
         self._channel = channel(address)
         self.stub = simulation_pb2_grpc.SimulationServiceStub(self._channel)
         self._steps: Batcher[simulation_pb2.StepRequest, simulation_pb2.StepOutcome] = Batcher(self._step)
@@ -40,7 +39,7 @@ class Host:
         self, requests: list[simulation_pb2.StepRequest]
     ) -> AsyncIterator[tuple[int, simulation_pb2.StepOutcome]]:
         batch = simulation_pb2.StepBatchRequest(steps=requests)
-        response = await self.stub.StepBatch(batch, timeout=self._timeout_s)
+        response = await self.stub.StepBatch(batch, timeout=TIMEOUT_S)
         for place, outcome in enumerate(response.outcomes):
             yield place, outcome
 
@@ -49,7 +48,7 @@ class Simulation:
     """Client of the simulation service; made inside the running loop."""
 
     def __init__(self, settings: Settings) -> None:
-        self._timeout_s, self._address = settings.rpc_timeout_s, settings.simulation_address
+        self._address = settings.addresses.simulation
         self._hosts: dict[str, Host] = {}
         self._resets: Batcher[trajectory_pb2.Task, simulation_pb2.Session] = Batcher(self._reset, split=invalid)
 
@@ -76,7 +75,7 @@ class Simulation:
         """Let the service forget sessions that nobody will step. Raises grpc.aio.AioRpcError."""
         for address in {session.address for session in sessions}:
             ids = [session.session_id for session in sessions if session.address == address]
-            await self._host(address).stub.Close(simulation_pb2.CloseRequest(session_ids=ids), timeout=self._timeout_s)
+            await self._host(address).stub.Close(simulation_pb2.CloseRequest(session_ids=ids), timeout=TIMEOUT_S)
 
     async def close(self) -> None:
         for host in self._hosts.values():
@@ -85,12 +84,12 @@ class Simulation:
     def _host(self, address: str) -> Host:
         wanted = address or self._address
         if wanted not in self._hosts:
-            self._hosts[wanted] = Host(wanted, self._timeout_s)
+            self._hosts[wanted] = Host(wanted)
         return self._hosts[wanted]
 
     async def _reset(self, tasks: list[trajectory_pb2.Task]) -> AsyncIterator[tuple[int, simulation_pb2.Session]]:
         request = simulation_pb2.ResetRequest(tasks=tasks)
-        response = await self._host(self._address).stub.Reset(request, timeout=self._timeout_s)
+        response = await self._host(self._address).stub.Reset(request, timeout=TIMEOUT_S)
         for place, session in enumerate(response.sessions):
             yield place, session
 

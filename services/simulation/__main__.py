@@ -22,9 +22,9 @@ SERVICE = simulation_pb2.DESCRIPTOR.services_by_name["SimulationService"].full_n
 def main() -> None:
     chosen = settings.load()
     startup.begin("simulation", chosen)
-    simulation = Simulation(chosen.simulation_address, Sessions())
+    simulation = Simulation(chosen.addresses.simulation, Sessions())
     uvloop.run(serve(
-        chosen.simulation_address, SERVICE,
+        chosen.addresses.simulation, SERVICE,
         lambda server: simulation_pb2_grpc.add_SimulationServiceServicer_to_server(simulation, server)))
 
 

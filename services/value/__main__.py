@@ -19,7 +19,7 @@ async def run(chosen: Settings) -> None:
     await database.open()
     value = Value(database)
     try:
-        await serve(chosen.value_address, SERVICE,
+        await serve(chosen.addresses.value, SERVICE,
                     lambda server: value_pb2_grpc.add_ValueServiceServicer_to_server(value, server))
     finally:
         await database.close()

@@ -32,7 +32,7 @@ from services.learner.driver.planning import choose, rollout_plan, supervised_pl
 from services.learner.trainer.learner import Learner
 
 _DEFAULTS = Settings()
-_SLOTS, _POSITIONS, _TOKEN_BUDGET = _DEFAULTS.engine_slots, _DEFAULTS.engine_max_tokens, _DEFAULTS.trainer_tokens
+_SLOTS, _POSITIONS, _TOKEN_BUDGET = _DEFAULTS.engine.slots, _DEFAULTS.engine.max_tokens, _DEFAULTS.trainer.tokens
 Files = dict[str, bytes]
 
 

@@ -29,7 +29,7 @@ def backend(request: pytest.FixtureRequest) -> Backend:
 @pytest.fixture(scope="module")
 def scene(backend: Backend, shared_directory: Path) -> Iterator[Scene]:
     state = shared_directory / f"kills-{backend.name}"
-    settings = {"lease_s": LEASE_S, "sweep_s": 0.5, "orphan_sweep_s": 2, "orphan_grace_s": GRACE_S,
+    settings = {"lease_s": LEASE_S, "sweep_s": 0.5, "orphan_grace_s": GRACE_S,
                 "sinks": f"tensorboard://{state}/tensorboard"}
     opened = open_scene(state, {**settings, **backend.settings}, COUNTS)
     yield opened

@@ -9,14 +9,14 @@ from hone.models import adapter, probe, toy
 from hone.models.adapter import Lora
 from hone.models.checkpoint import Checkpoint, weights_bytes
 from hone.models.policy import Policy
-from hone.spec.settings import Settings
+from hone.spec.settings import EngineSettings, Settings, VllmSettings
 from hone.trajectory.tokens import Tokenizer
 from services.inference.requests import Answer, Completion, NoiseKey, Request, Sampling
 from services.inference.takeover import EXACT, Verdict
 from services.inference.vllm.core import Core
 from services.inference.vllm.engine import Engine, Version
 
-SETTINGS = Settings(engine="vllm", engine_slots=32, engine_max_tokens=256, vllm_cache_mb=32)
+SETTINGS = Settings(engine=EngineSettings(kind="vllm", slots=32, max_tokens=256), vllm=VllmSettings(cache_mb=32))
 SIZES: dict[str, Any] = {"hidden": 64, "ffn": 96, "heads": 2}
 
 
@@ -61,7 +61,7 @@ def merged(seed: int, base: int = 0) -> Checkpoint:
 def serving(first: Version, core: Core | None = None) -> Engine:
     """Return an engine that serves a first version."""
     on = core or Core(SETTINGS, first.adapter is not None)
-    made = Engine(first.checkpoint.architecture, on, first.model_id, SETTINGS.engine_max_tokens, EXACT)
+    made = Engine(first.checkpoint.architecture, on, first.model_id, SETTINGS.engine.max_tokens, EXACT)
     made.verdicts.append(made.take(first))
     assert taken(made).served
     return made

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from vllm.lora.request import LoRARequest
@@ -12,6 +13,7 @@ from hone.models import probe
 from hone.models.checkpoint import Checkpoint
 from hone.models.checkpoint_header import BadCheckpoint
 from hone.rpc.errors import Refused
+from hone.spec.settings import Settings
 from services.inference.engines import Source
 from services.inference.requests import Completion, FinishReason, KvOnUpdate
 from services.inference.scoring import Item
@@ -33,6 +35,10 @@ from tests.vllm.engines import (
     serving,
     version,
 )
+
+
+def changed(**vllm: Any) -> Settings:
+    return SETTINGS.model_copy(update={"vllm": SETTINGS.vllm.model_copy(update=vllm)})
 
 PROMPT = [23, 9, 6, 13]
 
@@ -159,7 +165,7 @@ def test_a_request_that_vllm_does_not_take_is_refused_alone(engine: Engine) -> N
 
 def test_scores_that_vllm_does_not_take_leave_nothing_behind(engine: Engine) -> None:
     with pytest.raises(Refused, match="vLLM refuses it"):
-        engine.score([Item((5,), (6,)), Item((5,), (6,) * SETTINGS.engine_max_tokens)], 1.0)
+        engine.score([Item((5,), (6,)), Item((5,), (6,) * SETTINGS.engine.max_tokens)], 1.0)
     assert not engine._core._told
 
 
@@ -193,7 +199,7 @@ def test_an_adapter_of_a_larger_rank_than_the_engine_takes_is_refused_by_name() 
     source = Source("a0", "a", form.checkpoint, form.adapter, form.base, form.tokenizer, form.probe)
     assert Kind(SETTINGS).prepared(source).id == "a0"
     with pytest.raises(BadCheckpoint, match=r"rank.*8.*at most 4, this engine's HONE_VLLM_ADAPTER_RANK"):
-        Kind(SETTINGS.model_copy(update={"vllm_adapter_rank": 4})).prepared(source)
+        Kind(changed(adapter_rank=4)).prepared(source)
 
 
 def test_entropies_of_a_large_vocabulary_are_refused_by_name(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -277,7 +283,7 @@ def test_a_neighbour_of_a_core_built_anew_answers_its_probe_before_it_is_asked(m
 
 
 def test_the_first_core_of_a_process_sleeps_and_no_other() -> None:
-    kind = Kind(SETTINGS.model_copy(update={"vllm_sleep_s": 1.0}))
+    kind = Kind(changed(sleep_s=1.0))
     versions = [version("v0", 0), replace(version("w0", 1), model_id="n")]
     engines = [kind.engine(of, of.checkpoint.architecture) for of in versions]
     assert [engine._core.sleeps for engine in engines] == [True, False]

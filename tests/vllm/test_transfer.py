@@ -21,20 +21,20 @@ from tests.vllm.engines import SETTINGS, checkpoint, offered, taken, version
 
 
 def chosen(**given: Any) -> Settings:
-    return SETTINGS.model_copy(update=given)
+    return SETTINGS.model_copy(update={"vllm": SETTINGS.vllm.model_copy(update=given)})
 
 
 def served(settings: Settings) -> Engine:
     """Return an engine of its own settings that serves seed 0's weights."""
     first = version("v0", 0)
-    made = Engine(first.checkpoint.architecture, Core(settings, False), "m", settings.engine_max_tokens, EXACT)
+    made = Engine(first.checkpoint.architecture, Core(settings, False), "m", settings.engine.max_tokens, EXACT)
     made.verdicts.append(made.take(first))
     assert taken(made).served
     return made
 
 
 def test_a_lone_worker_is_handed_the_tensors_and_keeps_none_of_them() -> None:
-    with closing(served(chosen(vllm_weight_transfer="ipc"))) as engine:
+    with closing(served(chosen(weight_transfer="ipc"))) as engine:
         before = version("v1", 1)
         for next_one in (before, version("v2", 2)):
             verdict = offered(engine, next_one)
@@ -47,7 +47,7 @@ def test_a_lone_worker_is_handed_the_tensors_and_keeps_none_of_them() -> None:
 
 def test_workers_that_are_processes_of_their_own_read_the_segment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VLLM_WORKER_MULTIPROC_METHOD", "spawn")  # as it is wherever there are GPUs
-    with closing(served(chosen(vllm_tensor_parallel=2))) as engine:
+    with closing(served(chosen(tensor_parallel=2))) as engine:
         verdict = offered(engine, version("v1", 1))
         assert verdict.action is Action.UPDATED
         assert verdict.gap is not None
@@ -57,12 +57,12 @@ def test_workers_that_are_processes_of_their_own_read_the_segment(monkeypatch: p
 @pytest.mark.parametrize(("way", "workers", "backend"), [
     ("shm", 1, "shm"), ("shm", 2, "shm"), ("ipc", 1, "in_process"), ("ipc", 2, "ipc"), ("nccl", 1, "nccl")])
 def test_each_way_has_vllms_name_of_the_workers_side(way: str, workers: int, backend: str) -> None:
-    assert sender.route(chosen(vllm_weight_transfer=way, vllm_tensor_parallel=workers)).backend == backend
+    assert sender.route(chosen(weight_transfer=way, tensor_parallel=workers)).backend == backend
 
 
 @pytest.mark.parametrize(("way", "workers", "gpus"), [("ipc", 2, 1), ("nccl", 1, 1), ("nccl", 2, 2)])
 def test_a_way_that_needs_more_gpus_is_refused_by_name(way: str, workers: int, gpus: int) -> None:
-    settings = chosen(vllm_weight_transfer=way, vllm_tensor_parallel=workers)
+    settings = chosen(weight_transfer=way, tensor_parallel=workers)
     with pytest.raises(Invalid, match=rf"HONE_VLLM_WEIGHT_TRANSFER.*{way} where {gpus} GPUs.*or shm"):
         sender.check(settings, gpus)
     sender.check(settings, gpus + 1)
@@ -70,7 +70,7 @@ def test_a_way_that_needs_more_gpus_is_refused_by_name(way: str, workers: int, g
 
 @pytest.mark.parametrize(("way", "workers"), [("shm", 8), ("ipc", 1)])
 def test_ways_that_need_no_gpu_are_taken(way: str, workers: int) -> None:
-    sender.check(chosen(vllm_weight_transfer=way, vllm_tensor_parallel=workers), 0)
+    sender.check(chosen(weight_transfer=way, tensor_parallel=workers), 0)
 
 
 class Client:

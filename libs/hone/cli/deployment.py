@@ -1,17 +1,19 @@
 """`hone prepare`: the servers of a deployment made ready, once before its services start."""
 
+import os
 from typing import Annotated
 
 import typer
 from psycopg import OperationalError
 
 from hone.cli.output import say
-from hone.spec.settings import Settings
+from hone.spec import settings
 from hone.stack import deployment
 from hone.stack.provision import RoleRefused
 from hone.store.migration import MigrationChanged
 from hone.store.objects import StoreAway
 
+_OWNER = "HONE_OWNER_DATABASE_URL"
 _MISTAKES = (OperationalError, RoleRefused, MigrationChanged, StoreAway, PermissionError, ValueError)
 
 
@@ -20,7 +22,7 @@ def prepare(
 ) -> None:
     """Make the servers that HONE_* variables name ready: schema, logins, bucket. Done again it changes nothing."""
     try:
-        applied = deployment.prepare(Settings(), timeout)
+        applied = deployment.prepare(settings.load(), os.environ.get(_OWNER, ""), timeout)
     except _MISTAKES as error:
         typer.echo(f"error: {error}", err=True)
         raise typer.Exit(1) from None

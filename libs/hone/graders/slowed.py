@@ -19,7 +19,7 @@ class SlowedParams(GraderParams):
     straggler_every: int = Field(0, ge=0, description="About one task in so many is a straggler; 0: none is.")
     straggler_seconds: float = Field(
         5.0, ge=0, le=3600, description="Wait before each grade of a straggler. Longer than a call may last "
-        "(HONE_RPC_TIMEOUT_S), it begins again at each: such a group is never graded.")
+        "(60 s), it begins again at each: such a group is never graded.")
 
 
 def grade(item: Item, output_text: str, params: SlowedParams) -> Result:

@@ -8,13 +8,20 @@ from hone import garbage
 from hone.telemetry import logs, metrics, tracing
 
 
-class Chosen(Protocol):
-    """The settings that are read here."""
+class Telemetry(Protocol):
+    """The settings of traces and metrics that are read here."""
 
     @property
     def otlp_endpoint(self) -> str: ...
     @property
     def metrics_address(self) -> str: ...
+
+
+class Chosen(Protocol):
+    """The settings that are read here."""
+
+    @property
+    def telemetry(self) -> Telemetry: ...
     @property
     def process_name(self) -> str: ...
 
@@ -25,9 +32,9 @@ def begin(service: str, chosen: Chosen) -> None:
     Raises OSError if the address for metrics is taken.
     """
     logs.configure()
-    tracing.configure(chosen.otlp_endpoint, service, chosen.process_name or service)
-    if chosen.metrics_address:
-        metrics.serve(chosen.metrics_address)
+    tracing.configure(chosen.telemetry.otlp_endpoint, service, chosen.process_name or service)
+    if chosen.telemetry.metrics_address:
+        metrics.serve(chosen.telemetry.metrics_address)
     garbage.spare()
 
 

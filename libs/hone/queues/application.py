@@ -10,13 +10,19 @@ from hone.queues.topology import DEAD_ROLLOUTS, ROLLOUTS
 from hone.spec.settings import Settings
 
 CONNECT_TIMEOUT_S = 1.0
+POLL_S = 0.01
+"""Pause, in seconds, before a broker's folder is looked at again if the system does not report new files there, or if
+messages lie there that no worker had time for."""
 
 
-def create(settings: Settings) -> Celery:
-    """Return a Celery application on the broker that the settings name; it connects when first used."""
+def create(settings: Settings, poll_s: float = POLL_S) -> Celery:
+    """Return a Celery application on the broker that the settings name; it connects when first used.
+
+    `poll_s` is the pause before a folder is looked at again, see POLL_S.
+    """
     application = Celery("hone", set_as_current=False, broker=settings.broker_url.replace(":///", "://localhost/"))
     application.conf.update(
-        **_transport(settings),
+        **_transport(settings, poll_s),
         broker_connection_timeout=CONNECT_TIMEOUT_S,
         broker_connection_retry_on_startup=True,
         broker_connection_max_retries=None,
@@ -52,7 +58,7 @@ def declare(connection: Any) -> None:
         queue.bind(connection.default_channel).declare()
 
 
-def _transport(settings: Settings) -> dict[str, Any]:
+def _transport(settings: Settings, poll_s: float) -> dict[str, Any]:
     if urlsplit(settings.broker_url).scheme != "filesystem":
         return {"broker_transport_options": {"confirm_publish": True}}
     folder = Path(urlsplit(settings.broker_url).path)
@@ -61,6 +67,6 @@ def _transport(settings: Settings) -> dict[str, Any]:
         "broker_transport": "hone.queues.folder:Transport",
         "broker_transport_options": {
             "data_folder_in": str(folder), "data_folder_out": str(folder), "control_folder": str(folder),
-            "polling_interval": settings.broker_poll_s,
+            "polling_interval": poll_s,
         },
     }

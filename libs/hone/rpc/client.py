@@ -9,6 +9,9 @@ from hone.rpc import observation, subjects
 from hone.rpc.server import MAX_MESSAGE_BYTES
 from hone.telemetry import tracing
 
+TIMEOUT_S = 60.0
+"""Deadline, in seconds, of a call that has no deadline of its own."""
+
 _RETRIES = json.dumps({"methodConfig": [{
     "name": [{}],
     "retryPolicy": {"maxAttempts": 5, "initialBackoff": "0.1s", "maxBackoff": "2s", "backoffMultiplier": 2,

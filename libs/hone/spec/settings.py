@@ -1,114 +1,163 @@
-"""Service settings: one object decides where everything runs; no code asks which back end it is on."""
+"""Settings of every service. Each is read from one environment variable; docs/settings.md has the table.
 
+    settings.lease_s             HONE_LEASE_S
+    settings.engine.slots        HONE_ENGINE_SLOTS
+    settings.engine.kind         HONE_ENGINE
+    settings.addresses.gateway   HONE_GATEWAY_ADDRESS
+"""
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
-from typing import Literal, Self
+from typing import Literal
 
-from pydantic import Field, ValidationInfo, field_validator, model_validator
-from pydantic_settings import SettingsConfigDict
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
 from hone.spec import destinations
-from hone.spec.vllm_settings import VllmSettings
+from hone.spec.problems import Invalid, Problem, from_validation
 
 
-class Settings(VllmSettings):
-    """Read from `HONE_*` variables; `hone up` writes them for the embedded stack."""
+class _Group(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
-    model_config = SettingsConfigDict(env_prefix="HONE_", extra="ignore", frozen=True)
 
-    database_url: str = Field("", description="Postgres URL of the workers' role.")
-    gateway_database_url: str = Field(
-        "", description="Postgres URL of the gateway's role, which sees one tenant at a time.")
-    objects_url: str = Field("", description="file:///directory or s3://key:secret@host:port/bucket (s3s:// for TLS).")
-    broker_url: str = Field("", description="kombu URL: amqp://…, or filesystem:///directory for the embedded broker.")
-    broker_poll_s: float = Field(
-        0.01, gt=0, description="Pause before a broker in a folder is looked at again, seconds, where messages lie "
-        "that nobody had time for or the system does not tell of new ones.")
+class Addresses(_Group):
+    """Where each service listens, as host:port."""
 
-    gateway_address: str = Field("127.0.0.1:8470", description="host:port the gateway listens on.")
-    inference_address: str = Field(
-        "127.0.0.1:8471", description="host:port this engine listens on and registers under.")
-    reward_address: str = Field("127.0.0.1:8472", description="host:port of the reward service.")
-    value_address: str = Field("127.0.0.1:8473", description="host:port of the value service.")
-    simulation_address: str = Field("127.0.0.1:8474", description="host:port of the simulation service.")
-    learner_address: str = Field(
-        "127.0.0.1:8475", description="host:port of the Learner service; each driver serves it.")
-    console_address: str = Field("127.0.0.1:8476", description="host:port the console listens on.")
+    gateway: str = Field("127.0.0.1:8470", description="Address of the gateway.")
+    inference: str = Field("127.0.0.1:8471", description="Address of this engine, under which it registers.")
+    reward: str = Field("127.0.0.1:8472", description="Address of the reward service.")
+    value: str = Field("127.0.0.1:8473", description="Address of the value service.")
+    simulation: str = Field("127.0.0.1:8474", description="Address of the simulation service.")
+    learner: str = Field("127.0.0.1:8475", description="Address of the Learner service, which each driver serves.")
+    console: str = Field("127.0.0.1:8476", description="Address of the console.")
 
-    process_name: str = Field(
-        "", description="Slot of this process under its supervisor (trainer-0); a restarted one takes its "
-        "predecessor's leases over.")
-    lease_s: float = Field(10.0, gt=0, description="Seconds after which an unrenewed lease or claim is anybody's.")
-    sweep_s: float = Field(1.0, gt=0, description="Seconds between looks at the rows that need no notification.")
-    orphan_sweep_s: float = Field(
-        60.0, gt=0, description="Seconds between two looks for objects that no row names.")
-    orphan_grace_s: float = Field(
-        86400.0, gt=0, description="Seconds after which an object that no row names is removed: longer than any "
-        "upload, and than two leases.")
-    rpc_timeout_s: float = Field(60.0, gt=0, description="Deadline of a gRPC call that names no other, seconds.")
-    claim_groups: int = Field(64, ge=1, description="Groups a rollout worker claims at a time.")
-    rollout_threads: int = Field(2, ge=1, description="Claims a rollout worker works on at the same time.")
 
-    engine: Literal["native", "vllm"] = Field(
-        "native", description="What generates and scores: this project's own engine, or vLLM (docs/engines.md).")
-    engine_dtype: Literal["float32", "bfloat16", "float16"] = Field(
-        "float32", description="Arithmetic and weights of an engine; float16 is vLLM's alone. Two bytes take less "
-        "memory and, with instructions for them, less time, and widen the trainer-sampler gap: set gap_alarm_nats.")
-    engine_slots: int = Field(
-        256, ge=1, description="Sequences an engine decodes at a time.")
-    engine_threads: int = Field(
-        1, ge=1, description="Threads an engine computes with; more pay only on cores that are idle.")
-    engine_max_tokens: int = Field(
-        512, ge=16, description="Positions of a sequence, prompt included, in an engine's cache.")
-    probe_tolerance: float = Field(
-        1e-3, gt=0, description="Largest difference, nats, of any log-prob of the probe between a float32 engine and "
-        "the trainer; a version beyond it is not served.")
-    probe_tolerance_half: float = Field(
-        0.15, gt=0, description="The like for engines of two-byte floats, of the mean.")
-    engine_stall_s: float = Field(
-        120.0, gt=0, description="Seconds one engine step may last; after that the process ends and is started again.")
-    trainer_tokens: int = Field(
-        4096, ge=1, description="Token budget of one micro-batch; part of what makes equal bits.")
-    trainer_threads: int = Field(
-        1, ge=1, description="Micro-batches a trainer computes side by side; changes no bit.")
-    trainer_ranks: int = Field(
-        1, ge=1, description="Processes that train a model together, each with its part of the weights; part of what "
-        "makes equal bits (docs/ranks.md).")
-    trainer_device: Literal["cpu", "cuda"] = Field(
-        "cpu", description="Where a trainer computes: cpu, several ranks over gloo, or cuda, a GPU for each rank, over "
-        "NCCL.")
-    trainer_stall_s: float = Field(
-        300.0, gt=0, description="Seconds that one exchange between ranks may take; after that they end and are "
-        "started again.")
-    grader_processes: int = Field(1, ge=1, description="Processes that run symbolic graders.")
-    model_root: Path | None = Field(
-        None, description="Models are registered by path only from below this directory; without it, from anywhere "
-        "the gateway may read.")
-    max_body_mb: int = Field(64, ge=1, description="Largest upload the gateway reads, MiB; of JSON it reads one.")
+class EngineSettings(_Group):
+    """What generates and scores."""
+
+    kind: Literal["native", "vllm"] = Field(
+        "native", description="The engine: this project's own, or vLLM (docs/engines.md).")
+    dtype: Literal["float32", "bfloat16", "float16"] = Field(
+        "float32", description="Arithmetic and weights of an engine; float16 for vLLM only. A two-byte type takes less "
+        "memory and, on processors with instructions for it, less time. It widens the trainer-sampler gap: set a run's "
+        "gap_alarm_nats.")
+    slots: int = Field(256, ge=1, description="Sequences that an engine decodes at a time.")
+    threads: int = Field(
+        1, ge=1, description="Threads that an engine computes with. More are faster only on cores that are idle.")
+    max_tokens: int = Field(
+        512, ge=16, description="Positions of a sequence in an engine's cache, prompt included.")
+    probe_tolerance: float | None = Field(
+        None, gt=0, description="Largest difference, in nats, between the engine's and the trainer's log-probs of the "
+        "probe. A version beyond it is not served. Without a value: 0.001 for any log-prob in float32, 0.15 for the "
+        "mean in a two-byte type.")
+    stall_s: float = Field(
+        120.0, gt=0, description="Seconds that one engine step may take. After that the process ends and is started "
+        "again.")
+
+    @field_validator("dtype")
+    @classmethod
+    def _engine_has_the_arithmetic(cls, dtype: str, info: ValidationInfo) -> str:
+        if (info.data.get("kind"), dtype) == ("native", "float16"):
+            raise ValueError("expected float32 or bfloat16 for the native engine")
+        return dtype
+
+
+class TrainerSettings(_Group):
+    """How a trainer computes."""
+
+    tokens: int = Field(
+        4096, ge=1, description="Token budget of one micro-batch. Equal bits need an equal budget.")
+    threads: int = Field(
+        1, ge=1, description="Micro-batches that a trainer computes side by side. It changes no bit.")
+    ranks: int = Field(
+        1, ge=1, description="Processes that train a model together, each with a part of the weights (docs/ranks.md). "
+        "Equal bits need an equal number of ranks.")
+    device: Literal["cpu", "cuda"] = Field(
+        "cpu", description="Where a trainer computes: on the CPU, where ranks exchange over gloo, or on a GPU for each "
+        "rank, over NCCL.")
+
+    @field_validator("ranks", "device")
+    @classmethod
+    def _one_way_side_by_side(cls, chosen: int | str, info: ValidationInfo) -> int | str:
+        if chosen not in (1, "cpu") and info.data.get("threads", 1) > 1:
+            raise ValueError(f"expected 1 rank on cpu beside HONE_TRAINER_THREADS {info.data['threads']}: each rank "
+                             "computes one micro-batch at a time")
+        return chosen
+
+
+class VllmSettings(_Group):
+    """How vLLM serves; read only if the engine is vLLM."""
+
+    cache_mb: int = Field(
+        256, ge=1, description="Keys and values on a CPU, in MiB, of each model, or of each base with its adapters.")
+    eager: bool = Field(
+        True, description="Run operators one by one. Without it vLLM compiles first, which takes half a minute, and is "
+        "about an eighth faster.")
+    weight_transfer: Literal["shm", "ipc", "nccl"] = Field(
+        "shm", description="How new weights reach the engine's workers: shm is shared memory; ipc is CUDA IPC, or the "
+        "tensors themselves if the one worker is the engine's process; nccl needs one GPU more than there are workers.")
+    tensor_parallel: int = Field(1, ge=1, description="GPUs that one model is divided among.")
+    memory_share: float = Field(
+        0.9, gt=0, le=1, description="Share of a GPU's memory that vLLM may take. A CPU has HONE_VLLM_CACHE_MB.")
+    sleep_s: float | None = Field(
+        None, gt=0, description="Seconds without a request after which the weights of a process's first model move "
+        "from the GPU to host memory, until the next request. Without a value they never do.")
+    adapters: int = Field(4, ge=1, description="Adapters of one base that vLLM computes with in one step.")
+    adapter_rank: Literal[8, 16, 32, 64, 128, 256] = Field(64, description="Largest rank of an adapter.")
+
+
+class TelemetrySettings(_Group):
+    """Where traces and metrics go."""
 
     otlp_endpoint: str = Field(
-        "", description="Base URL of a collector that takes traces by OTLP over HTTP (http://127.0.0.1:4318); without "
-        "it nothing is traced.")
+        "", description="Base URL of a collector that takes traces by OTLP over HTTP, such as http://127.0.0.1:4318. "
+        "Without it nothing is traced.")
     trace_steps: int = Field(
-        50, ge=0, description="Of a run's steps the first three are traced and each whose number is a multiple of "
-        "this; 1: all, 0: the first three.")
+        50, ge=0, description="Which steps of a run are traced besides the first three: each whose number is a "
+        "multiple of this. 1 traces all, 0 the first three only.")
     metrics_address: str = Field(
-        "", description="host:port at which this process tells Prometheus its metrics; without it it tells none.")
+        "", description="host:port at which this process serves its metrics to Prometheus. Without it, nowhere.")
+
+
+class Settings(_Group):
+    """One process's settings. `read` makes them from environment variables."""
+
+    database_url: str = Field("", description="PostgreSQL URL of the workers' role.")
+    gateway_database_url: str = Field(
+        "", description="PostgreSQL URL of the gateway's role, which sees the rows of one tenant at a time.")
+    objects_url: str = Field(
+        "", description="Object store: file:///directory, or s3://key:secret@host:port/bucket (s3s:// for TLS).")
+    broker_url: str = Field("", description="Message broker: amqp://user:password@host//, or filesystem:///directory.")
+
+    process_name: str = Field(
+        "", description="Name of this process under its supervisor, such as trainer-0. A process that is started again "
+        "under this name releases the leases of its predecessor.")
+    lease_s: float = Field(
+        10.0, gt=0, description="Seconds until a lease or claim that is not renewed can be taken by any process.")
+    sweep_s: float = Field(1.0, gt=0, description="Seconds between two looks at rows for which no notification came.")
+    orphan_grace_s: float = Field(
+        86400.0, gt=0, validate_default=True, description="Seconds after which an object that no row names is removed. "
+        "It must be longer than any upload, and than two leases.")
+    claim_groups: int = Field(64, ge=1, description="Groups that a rollout worker claims at a time.")
+    grader_processes: int = Field(1, ge=1, description="Processes that run symbolic graders.")
+    model_root: Path | None = Field(
+        None, description="Directory below which models are registered by path. Without it, any path that the gateway "
+        "may read.")
+    max_body_mb: int = Field(64, ge=1, description="Largest upload that the gateway takes, MiB; of JSON it is 1 MiB.")
     sinks: str = Field(
         "", description="Where run metrics are copied to, separated by commas: tensorboard:///directory, "
         "mlflow:http://host:port, wandb:project (docs/sinks.md).")
-    owner_database_url: str = Field(
-        "", description="Postgres URL of the schema's owner, for `hone prepare` alone (docs/compose.md).")
 
-    crash_dir: Path | None = Field(None, description="Directory that arms crash points; for tests.")
-
-    @field_validator("trainer_ranks", "trainer_device")
-    @classmethod
-    def _one_way_side_by_side(cls, chosen: int | str, info: ValidationInfo) -> int | str:
-        if chosen not in (1, "cpu") and info.data.get("trainer_threads", 1) > 1:
-            raise ValueError(f"found {chosen} beside trainer_threads {info.data['trainer_threads']}, expected "
-                             "trainer_threads 1: each rank computes one micro-batch at a time")
-        return chosen
+    addresses: Addresses = Addresses()
+    engine: EngineSettings = EngineSettings()
+    trainer: TrainerSettings = TrainerSettings()
+    vllm: VllmSettings = VllmSettings()
+    telemetry: TelemetrySettings = TelemetrySettings()
 
     @field_validator("sinks")
     @classmethod
@@ -116,21 +165,83 @@ class Settings(VllmSettings):
         destinations.parse(sinks)
         return sinks
 
-    @model_validator(mode="after")
-    def _engine_has_the_arithmetic(self) -> Self:
-        if (self.engine, self.engine_dtype) == ("native", "float16"):
-            raise ValueError("engine_dtype: found float16, expected float32 or bfloat16 for the native engine")
-        return self
+    @field_validator("orphan_grace_s")
+    @classmethod
+    def _grace_outlasts_leases(cls, grace_s: float, info: ValidationInfo) -> float:
+        lease_s = info.data.get("lease_s", 0.0)
+        if grace_s <= 2 * lease_s:
+            raise ValueError(f"expected more than two leases of HONE_LEASE_S, {lease_s:g} s: a commit may take as long")
+        return grace_s
 
-    @model_validator(mode="after")
-    def _grace_outlasts_leases(self) -> Self:
-        if self.orphan_grace_s <= 2 * self.lease_s:
-            raise ValueError(f"orphan_grace_s: found {self.orphan_grace_s:g}, expected more than two leases of "
-                             f"lease_s, {self.lease_s:g} s: a commit may be under way for so long")
-        return self
+
+_PATTERNS = {
+    "addresses": "HONE_{}_ADDRESS", "engine": "HONE_ENGINE_{}", "trainer": "HONE_TRAINER_{}", "vllm": "HONE_VLLM_{}",
+    "telemetry": "HONE_{}"}
+_SHORTER = {"HONE_ENGINE_KIND": "HONE_ENGINE"}
+
+OTHER_VARIABLES = frozenset({
+    "HONE_URL", "HONE_API_KEY", "HONE_STATE", "HONE_OWNER_DATABASE_URL", "HONE_VLLM_PYTHON",  # read by the command hone
+    "HONE_STACK",  # marks the processes of an embedded stack
+    "HONE_CRASH_DIR",  # arms crash points in tests
+    "HONE_LISTEN", "HONE_CONSOLE_LISTEN", "HONE_PROMETHEUS_LISTEN", "HONE_MODELS", "HONE_EXTRAS",
+    "HONE_SERVICES_IMAGE", "HONE_TRAINER_IMAGE", "HONE_INFERENCE_IMAGE",  # read by deploy/docker-compose.yml
+})
+"""Variables that are no setting of a service."""
+
+_PASSWORD = re.compile(r"://[^/@]*@")
+_IN_TESTS = "HONE_TEST_"
+
+
+def _places() -> Iterator[tuple[str, tuple[str, ...]]]:
+    for name, field in Settings.model_fields.items():
+        if name not in _PATTERNS:
+            yield f"HONE_{name.upper()}", (name,)
+        elif isinstance(field.default, _Group):
+            for inner in type(field.default).model_fields:
+                variable = _PATTERNS[name].format(inner.upper())
+                yield _SHORTER.get(variable, variable), (name, inner)
+
+
+VARIABLES: Mapping[str, tuple[str, ...]] = dict(_places())
+"""The place of each variable in Settings: ("engine", "slots") for HONE_ENGINE_SLOTS."""
+
+
+def read(environment: Mapping[str, str]) -> Settings:
+    """Return the settings that the HONE_* variables of `environment` choose.
+
+    Raises Invalid with every variable that is unknown or has a value that does not fit.
+    """
+    given = {name: value for name, value in environment.items() if name.startswith("HONE_") and not _is_other(name)}
+    if unknown := sorted(given.keys() - VARIABLES.keys()):
+        raise Invalid(Problem(name, "a variable that is no setting", _nearest(name)) for name in unknown)
+    try:
+        return Settings.model_validate(_nested(given))
+    except ValidationError as error:
+        variables = {".".join(place): name for name, place in VARIABLES.items()}
+        raise Invalid(
+            replace(problem, field=variables[problem.field], found=_PASSWORD.sub("://…@", problem.found))
+            for problem in from_validation(error, Settings)) from error
 
 
 @cache
 def load() -> Settings:
-    """Return this process's settings. Raises pydantic's ValidationError naming a wrong variable."""
-    return Settings()
+    """Return this process's settings. Raises Invalid with every wrong variable."""
+    return read(os.environ)
+
+
+def _is_other(name: str) -> bool:
+    return name in OTHER_VARIABLES or name.startswith(_IN_TESTS)
+
+
+def _nearest(name: str) -> str:
+    near = get_close_matches(name, VARIABLES, n=1)
+    return f"{near[0]}, or another one of docs/settings.md" if near else "one of docs/settings.md"
+
+
+def _nested(given: Mapping[str, str]) -> dict[str, object]:
+    values: dict[str, object] = {}
+    groups: dict[str, dict[str, str]] = {name: {} for name in _PATTERNS}
+    for variable, value in given.items():
+        *group, name = VARIABLES[variable]
+        (groups[group[0]] if group else values)[name] = value
+    return {**values, **groups}

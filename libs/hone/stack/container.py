@@ -14,7 +14,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from hone.process.heartbeat import worker_is_alive
 from hone.spec import settings as service_settings
-from hone.spec.settings import Settings
+from hone.spec.settings import Addresses, Settings
 from hone.stack.processes import KINDS
 from hone.stack.record import reachable
 from hone.store.database import Database
@@ -36,24 +36,28 @@ def environment(kind: str, host: str, given: Mapping[str, str]) -> dict[str, str
     several. An address of every interface stays as it is.
     """
     own = {"HONE_PROCESS_NAME": given.get("HONE_PROCESS_NAME") or f"{kind}-{host}"}
-    setting = KINDS[kind].address_setting
-    if setting is None:
+    listens = KINDS[kind].listens
+    if listens is None:
         return own
-    variable = f"HONE_{setting.upper()}"
-    place, _, port = (given.get(variable) or Settings.model_fields[setting].default).rpartition(":")
+    variable = f"HONE_{listens.upper()}_ADDRESS"
+    place, _, port = (given.get(variable) or Addresses.model_fields[listens].default).rpartition(":")
     return {**own, variable: f"{place if place in _EVERYWHERE else host}:{port}"}
 
 
 def probe(kind: str, settings: Settings) -> None:
     """Ask the process of this container how it is. Raises Unwell, or the error of who should have answered."""
-    setting = KINDS[kind].address_setting
-    if setting is None:
+    listens = KINDS[kind].listens
+    if listens is None:
         _expect_heartbeat(settings)
     elif kind in _PAGES:
-        with urllib.request.urlopen(f"http://{reachable(getattr(settings, setting))}/healthz", timeout=TIMEOUT_S):
-            pass
+        _expect_page(getattr(settings.addresses, listens))
     else:
-        _expect_serving(getattr(settings, setting))
+        _expect_serving(getattr(settings.addresses, listens))
+
+
+def _expect_page(address: str) -> None:
+    with urllib.request.urlopen(f"http://{reachable(address)}/healthz", timeout=TIMEOUT_S):
+        pass
 
 
 def _expect_serving(address: str) -> None:

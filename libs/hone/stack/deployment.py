@@ -13,18 +13,20 @@ from hone.store import migration, objects
 _PAUSE_S = 0.5
 
 
-def prepare(settings: Settings, timeout_s: float) -> list[str]:
+def prepare(settings: Settings, owner_url: str, timeout_s: float) -> list[str]:
     """Bring the database's schema up to date, make both roles' logins and the bucket; return the migrations applied.
 
     The database gets `timeout_s` seconds to answer. Raises psycopg.OperationalError, RoleRefused, StoreAway,
     PermissionError, ValueError for a setting that is not given.
     """
-    _expect_given(settings, "owner_database_url", "database_url", "gateway_database_url", "objects_url")
-    applied = _migrated(settings.owner_database_url, time.monotonic() + timeout_s)
+    if not owner_url:
+        raise ValueError("HONE_OWNER_DATABASE_URL: found nothing, expected a URL")
+    _expect_given(settings, "database_url", "gateway_database_url", "objects_url")
+    applied = _migrated(owner_url, time.monotonic() + timeout_s)
     for url, role in ((settings.database_url, "hone_worker"), (settings.gateway_database_url, "hone_gateway")):
         parts = urlsplit(url)
         provision.ensure_login(
-            settings.owner_database_url, unquote(parts.username or ""), role, unquote(parts.password or ""))
+            owner_url, unquote(parts.username or ""), role, unquote(parts.password or ""))
     provision.forget_sinks(settings.database_url, destinations.names(settings.sinks))
     objects.connect(settings.objects_url)
     return applied

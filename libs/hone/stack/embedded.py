@@ -6,14 +6,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 from psycopg import OperationalError
-from pydantic import ValidationError
 
-from hone.spec import destinations, problems
-from hone.spec.settings import Settings
+from hone.spec import destinations
+from hone.spec import settings as service_settings
 from hone.stack import leftovers, ports, postgres, processes, provision, supervision
 from hone.stack.interruption import rest
 from hone.stack.lock import Lock
@@ -30,7 +28,7 @@ class StackNotReady(Exception):
 class Stack:
     """The stack of a state directory; as a context it is started at once and stopped at the end.
 
-    settings   hone.spec.settings.Settings fields by name: {"lease_s": 2}; they win over `environ`'s HONE_* variables
+    settings   HONE_* variables without HONE_, in small letters: {"lease_s": 2}; they win over those of `environ`
     counts     how many processes of a kind: {"trainer": 2}; one where not named
     commands   what to run instead of a kind's own module: {"reward": [sys.executable, "stub.py"]}
     environ    the environment that every process gets; default: this process's
@@ -210,20 +208,16 @@ def _make_directories(state: Path) -> None:
 
 
 def _variables(settings: Mapping[str, object]) -> dict[str, str]:
-    unknown = sorted(set(settings) - set(Settings.model_fields))
+    given = {f"HONE_{name.upper()}": str(value) for name, value in settings.items()}
+    unknown = sorted(given.keys() - service_settings.VARIABLES.keys() - service_settings.OTHER_VARIABLES)
     if unknown:
-        raise ValueError(f"settings: found {unknown[0]!r}, expected fields of hone.spec.settings.Settings")
-    return {f"HONE_{name.upper()}": str(value) for name, value in settings.items()}
+        raise ValueError(f"settings: found {unknown[0]}, expected variables of hone.spec.settings")
+    return given
 
 
 def _checked(environment: Mapping[str, str]) -> Mapping[str, str]:
-    """Return it if every HONE_* variable has a value of its setting's type. Raises Invalid, naming the variables."""
-    given = {key[5:].lower(): value for key, value in environment.items() if key.startswith("HONE_")}
-    try:
-        Settings.model_validate(given)
-    except ValidationError as error:
-        found = problems.from_validation(error, Settings)
-        raise problems.Invalid(replace(one, field=f"HONE_{one.field.upper()}") for one in found) from error
+    """Return the environment if every HONE_* variable is known and has a value that fits. Raises Invalid."""
+    service_settings.read(environment)
     return environment
 
 

@@ -9,11 +9,11 @@ from hone.stack.record import Record
 
 
 class Kind(NamedTuple):
-    """A kind of process: its module, the setting that says where it listens, whether several make sense, the variable
+    """A kind of process: its module, its name in Addresses if it listens, whether several make sense, the variable
     without which there is none, and what its environment holds where nobody says otherwise."""
 
     module: str
-    address_setting: str | None
+    listens: str | None
     several: bool
     only_with: str | None = None
     usual: Mapping[str, str] = {}
@@ -27,16 +27,16 @@ HUGE_PAGES = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
 The C library reads it before any of our code runs."""
 
 KINDS = {
-    "inference": Kind("services.inference", "inference_address", True),
-    "reward": Kind("services.reward", "reward_address", False),
-    "value": Kind("services.value", "value_address", False),
-    "simulation": Kind("services.simulation", "simulation_address", False),
+    "inference": Kind("services.inference", "inference", True),
+    "reward": Kind("services.reward", "reward", False),
+    "value": Kind("services.value", "value", False),
+    "simulation": Kind("services.simulation", "simulation", False),
     "rollout": Kind("services.rollout", None, True),
     "trainer": Kind("services.learner.trainer", None, True, usual=HUGE_PAGES),
-    "driver": Kind("services.learner.driver", "learner_address", True),
+    "driver": Kind("services.learner.driver", "learner", True),
     "sinks": Kind("services.sinks", None, False, "HONE_SINKS"),
-    "gateway": Kind("services.gateway", "gateway_address", False),
-    "console": Kind("services.console", "console_address", False),
+    "gateway": Kind("services.gateway", "gateway", False),
+    "console": Kind("services.console", "console", False),
 }
 """Every kind of service, in the order in which they are started."""
 
@@ -87,12 +87,12 @@ def _check(counts: Mapping[str, int], commands: Mapping[str, list[str]]) -> None
 def _process(
     kind: str, number: int, command: list[str] | None, record: Record, environment: Mapping[str, str],
 ) -> Process:
-    name, setting = f"{kind}-{number}", KINDS[kind].address_setting
+    name, listens = f"{kind}-{number}", KINDS[kind].listens
     usual = {key: value for key, value in KINDS[kind].usual.items() if key not in environment}
     own = {**usual, "HONE_PROCESS_NAME": name}
     address = None
-    if setting is not None:
-        variable = f"HONE_{setting.upper()}"
+    if listens is not None:
+        variable = f"HONE_{listens.upper()}_ADDRESS"
         given = environment.get(variable) if number == 0 else None
         address = given or f"127.0.0.1:{record.port(name)}"
         own[variable] = address

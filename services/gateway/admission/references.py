@@ -89,7 +89,7 @@ async def _roles(
             continue
         bases[role] = base
         if policy is not None:
-            problems += _role_misfits(model, at, base, policy, settings.engine_max_tokens)
+            problems += _role_misfits(model, at, base, policy, settings.engine.max_tokens)
             if role == "teacher" and spec.roles.teacher is not None:
                 problems += _teacher_misfits(spec.roles.teacher, base, policy)
     return bases
@@ -126,9 +126,9 @@ def _digest(base: Base) -> str:
 
 def _lengths(spec: RunSpec, at: str, base: Base | None, settings: Settings) -> Iterator[Problem]:
     tokens, field = spec.sampling.max_tokens, f"{at}sampling.max_tokens"
-    if tokens >= settings.engine_max_tokens:
+    if tokens >= settings.engine.max_tokens:
         yield Problem(field, str(tokens),
-                      f"less than the {settings.engine_max_tokens} positions of an engine, prompt included")
+                      f"less than the {settings.engine.max_tokens} positions of an engine, prompt included")
     if base is not None and tokens >= base.max_positions:
         yield Problem(field, str(tokens), f"less than the {base.max_positions} positions of the model")
 

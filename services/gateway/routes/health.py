@@ -50,7 +50,7 @@ async def health(caller: Caller, settings: Config, objects: Store) -> Health:
     checks = {
         "postgres": lambda: _postgres(caller), "objects": lambda: _objects(objects),
         "broker": lambda: _broker(settings.broker_url),
-        **{name: _grpc_check(getattr(settings, f"{name}_address")) for name in _SERVERS},
+        **{name: _grpc_check(getattr(settings.addresses, name)) for name in _SERVERS},
         **await _engine_checks(caller, settings),
     }
     answers = await asyncio.gather(*(_timed(name, check) for name, check in checks.items()))
@@ -118,7 +118,7 @@ async def _engine_checks(session: TenantSession, settings: Settings) -> dict[str
     async with session.transaction() as transaction:
         rows = await transaction.all("gateway.engine_addresses", fresh_s=REMEMBERED_LEASES * settings.lease_s)
     if not rows:
-        return {"inference": _grpc_check(settings.inference_address)}
+        return {"inference": _grpc_check(settings.addresses.inference)}
     return {f"inference {row['id']}": _grpc_check(row["address"]) for row in rows}
 
 

@@ -22,12 +22,12 @@ class Kind:
 
     def __init__(self, settings: Settings) -> None:
         """Raises ValueError for an arithmetic that this processor, or this engine, does not have."""
-        torch.set_num_threads(settings.engine_threads)
-        self._settings, self._dtype = settings, _dtype(settings.engine_dtype)
+        torch.set_num_threads(settings.engine.threads)
+        self._settings, self._dtype = settings, _dtype(settings.engine.dtype)
         self._ladders: dict[Architecture, Ladder] = {}
 
     def build(self) -> dict[str, str]:
-        return {"torch": torch.__version__, "dtype": self._settings.engine_dtype}
+        return {"torch": torch.__version__, "dtype": self._settings.engine.dtype}
 
     def prepared(self, source: Source) -> Version:
         """Return a version with an adapter merged in, fused. Raises BadCheckpoint, NotFinite."""
@@ -38,10 +38,10 @@ class Kind:
         """Measure which shapes are safe, once for an architecture."""
         if architecture not in self._ladders:
             self._ladders[architecture] = ladder.measure(
-                architecture, self._settings.engine_slots, self._settings.engine_max_tokens, self._dtype)
+                architecture, self._settings.engine.slots, self._settings.engine.max_tokens, self._dtype)
 
     def engine(self, version: Version, architecture: Architecture) -> Engine:
-        made = Engine(architecture, self._ladders[architecture], self._settings.engine_slots, version,
+        made = Engine(architecture, self._ladders[architecture], self._settings.engine.slots, version,
                       Tolerance.of_arithmetic(self._settings))
         made.verdicts.append(take_over(made, version, None))
         return made

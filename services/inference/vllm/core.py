@@ -45,7 +45,7 @@ class Core:
     def __init__(self, settings: Settings, adapters: bool, sleeps: bool = True) -> None:
         """Be ready to build; one of a process may sleep, if the settings say so: vLLM has one allocator that can."""
         self._settings, self._adapters = settings, adapters
-        self.sleeps = sleeps and settings.vllm_sleep_s is not None
+        self.sleeps = sleeps and settings.vllm.sleep_s is not None
         self._scratch = Scratch()
         self._llm: LLMEngine | None = None
         self._sender: Sender | None = None

@@ -32,13 +32,13 @@ class Kind:
         """Be ready to make engines. Raises Invalid where the settings ask for GPUs that are not there."""
         sender.check(settings, torch.cuda.device_count())
         scratch.sweep()
-        torch.set_num_threads(settings.engine_threads)
+        torch.set_num_threads(settings.engine.threads)
         self._settings = settings
         self._cores: dict[str, Core] = {}  # by the base that adapters share, or by the model
         self._tolerance = Tolerance.of_arithmetic(settings)
 
     def build(self) -> dict[str, str]:
-        return {"vllm": vllm.__version__, "torch": torch.__version__, "dtype": self._settings.engine_dtype}
+        return {"vllm": vllm.__version__, "torch": torch.__version__, "dtype": self._settings.engine.dtype}
 
     def prepared(self, source: Source) -> Version:
         """Return a version whose weights are finite and fit. Raises NotFinite, BadCheckpoint."""
@@ -46,7 +46,7 @@ class Kind:
             finite.check(source.checkpoint.tensors)
         else:
             tensors = read_weights(source.adapter[adapter.WEIGHTS])
-            form, most = Lora.from_config(source.adapter[adapter.CONFIG]), self._settings.vllm_adapter_rank
+            form, most = Lora.from_config(source.adapter[adapter.CONFIG]), self._settings.vllm.adapter_rank
             if form.rank > most:
                 raise BadCheckpoint("adapter rank", form.rank, f"at most {most}, this engine's HONE_VLLM_ADAPTER_RANK")
             adapter.check(source.checkpoint.architecture, form, tensors)
@@ -59,7 +59,7 @@ class Kind:
 
     def engine(self, version: Version, architecture: Architecture) -> Engine:
         core = self._core(version)
-        made = Engine(architecture, core, version.model_id, self._settings.engine_max_tokens, self._tolerance)
+        made = Engine(architecture, core, version.model_id, self._settings.engine.max_tokens, self._tolerance)
         made.verdicts.append(made.take(version))
         return made
 

@@ -17,6 +17,7 @@ _SWITCHES = {
     "VLLM_CPU_OMP_THREADS_BIND": "nobind", "VLLM_CONFIGURE_LOGGING": "0", "VLLM_NO_USAGE_STATS": "1",
     "HF_HUB_OFFLINE": "1",
 }
+_BLOCK_TOKENS = 32  # of a block of the prefix cache: prompts share whole blocks, and the probe is longer than one
 EXTENSION = "services.inference.vllm.transfer.sender.Extension"
 _ADAPTED = list(get_args(Projection))
 """What our adapters may be beside. Not the output projection: under its wrapper a CPU cannot score prompts."""
@@ -49,25 +50,25 @@ def _hide_from_vllm(library: Any) -> None:
 def arguments(settings: Settings, directory: Path, adapters: bool, sleeps: bool) -> dict[str, Any]:
     """Return the keyword arguments of vLLM's EngineArgs for the model in `directory`."""
     given: dict[str, Any] = {
-        "model": str(directory), "skip_tokenizer_init": True, "dtype": settings.engine_dtype, "seed": 0,
-        "max_model_len": settings.engine_max_tokens + 1,  # it wants room for a token behind a scored text
-        "max_num_seqs": settings.engine_slots,
-        "enforce_eager": settings.vllm_eager, "enable_prefix_caching": True, "block_size": settings.vllm_block_tokens,
+        "model": str(directory), "skip_tokenizer_init": True, "dtype": settings.engine.dtype, "seed": 0,
+        "max_model_len": settings.engine.max_tokens + 1,  # it wants room for a token behind a scored text
+        "max_num_seqs": settings.engine.slots,
+        "enforce_eager": settings.vllm.eager, "enable_prefix_caching": True, "block_size": _BLOCK_TOKENS,
         "logprobs_mode": "processed_logprobs", "max_logprobs": -1, "disable_log_stats": True,
         "async_scheduling": False,  # a token's version is that of the step which returns it
         "generation_config": "vllm",  # no sampling defaults from the model's files
-        "tensor_parallel_size": settings.vllm_tensor_parallel, "worker_extension_cls": EXTENSION,
+        "tensor_parallel_size": settings.vllm.tensor_parallel, "worker_extension_cls": EXTENSION,
     }
     return given | _memory(settings, sleeps) | (_adapting(settings) if adapters else {})
 
 
 def _adapting(settings: Settings) -> dict[str, Any]:
-    return {"enable_lora": True, "max_loras": settings.vllm_adapters, "max_lora_rank": settings.vllm_adapter_rank,
+    return {"enable_lora": True, "max_loras": settings.vllm.adapters, "max_lora_rank": settings.vllm.adapter_rank,
             "lora_target_modules": _ADAPTED}
 
 
 def _memory(settings: Settings, sleeps: bool) -> dict[str, Any]:
     from vllm.platforms import current_platform
     if current_platform.is_cpu():
-        return {"kv_cache_memory_bytes": settings.vllm_cache_mb * MIB}
-    return {"gpu_memory_utilization": settings.vllm_memory_share, "enable_sleep_mode": sleeps}
+        return {"kv_cache_memory_bytes": settings.vllm.cache_mb * MIB}
+    return {"gpu_memory_utilization": settings.vllm.memory_share, "enable_sleep_mode": sleeps}

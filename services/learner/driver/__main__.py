@@ -19,7 +19,7 @@ def main() -> None:
     """Run a driver until SIGTERM or SIGINT."""
     configuration = settings.load()
     startup.begin("driver", configuration)
-    if configuration.metrics_address:
+    if configuration.telemetry.metrics_address:
         _serve_gauges(Database(configuration.database_url, size=1))
     driver = Driver(configuration, startup.name(configuration))
     worker = vital_thread("the driver", driver.run)
@@ -27,7 +27,7 @@ def main() -> None:
     service = LearnerService(Database(configuration.database_url))
     try:
         uvloop.run(serve(
-            configuration.learner_address, learner_pb2.DESCRIPTOR.services_by_name["LearnerService"].full_name,
+            configuration.addresses.learner, learner_pb2.DESCRIPTOR.services_by_name["LearnerService"].full_name,
             lambda server: learner_pb2_grpc.add_LearnerServiceServicer_to_server(service, server)))
     finally:
         driver.stop()

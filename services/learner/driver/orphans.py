@@ -9,7 +9,6 @@ import logging
 import re
 from itertools import chain, islice
 
-from hone.spec.settings import Settings
 from hone.store.database import Database
 from hone.store.objects import Objects
 from hone.telemetry import metrics
@@ -22,21 +21,30 @@ _WRITTEN = re.compile(
 _PREFIXES = ("artifacts/", "models/", "runs/")
 _MARKERS = "sweeps/"
 
+_PASSES_IN_GRACE, _LONGEST_PAUSE_S = 10, 60.0
+
 _log = logging.getLogger(__name__)
+
+
+def pause_s(grace_s: float) -> float:
+    """Return the seconds between two passes: a minute, or less where objects are removed soon."""
+    return min(_LONGEST_PAUSE_S, grace_s / _PASSES_IN_GRACE)
 
 
 class Orphans:
     """Removes orphans, some keys at a time. If there are several drivers, one of them does each pass."""
 
-    def __init__(self, database: Database, objects: Objects, settings: Settings) -> None:
-        self._database, self._objects, self._settings = database, objects, settings
+    def __init__(self, database: Database, objects: Objects, grace_s: float, pause_s: float) -> None:
+        """`pause_s` is the time between two passes; an object is removed `grace_s` seconds after it was noted."""
+        self._database, self._objects = database, objects
+        self._grace_s, self._pause_s = grace_s, pause_s
 
     def sweep(self) -> int:
         """Do a pass if one is due: note unnamed keys, and remove keys that were noted long ago. Return how many.
 
         Raises psycopg.OperationalError, StoreAway.
         """
-        begun = self._database.one("orphans.begin", pause_s=self._settings.orphan_sweep_s)
+        begun = self._database.one("orphans.begin", pause_s=self._pause_s)
         if begun is None or not self._own(begun["identity"]):
             return 0
         if not begun["after"]:
@@ -54,7 +62,7 @@ class Orphans:
         return markers in ([], [own])
 
     def _discard_unfinished(self) -> None:
-        discarded = self._objects.discard_unfinished(self._settings.orphan_grace_s)
+        discarded = self._objects.discard_unfinished(self._grace_s)
         if discarded:
             _log.info("discarded %d unfinished objects of writers that are gone", discarded)
 
@@ -70,7 +78,7 @@ class Orphans:
     def _collect(self) -> int:
         with self._database.transaction() as transaction:
             due = {row["key"] for row in transaction.all(
-                "orphans.due", grace_s=self._settings.orphan_grace_s, limit=BATCH)}
+                "orphans.due", grace_s=self._grace_s, limit=BATCH)}
             named = {row["key"] for row in transaction.all("orphans.named", keys=list(due), owners=_owners(due))}
             transaction.run("orphans.forget", keys=list(named))
         unnamed = sorted(due - named)

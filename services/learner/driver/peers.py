@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from hone.api import simulation_pb2, simulation_pb2_grpc, value_pb2, value_pb2_grpc
-from hone.rpc.client import blocking_channel
+from hone.rpc.client import TIMEOUT_S, blocking_channel
 from hone.spec.run import Slot, TaskSource
 from hone.spec.settings import Settings
 
@@ -25,9 +25,8 @@ class Peers:
     """Blocking clients. Every call has a deadline and raises grpc.RpcError if the service does not answer."""
 
     def __init__(self, settings: Settings) -> None:
-        self._timeout_s = settings.rpc_timeout_s
-        self._simulation = simulation_pb2_grpc.SimulationServiceStub(blocking_channel(settings.simulation_address))
-        self._value = value_pb2_grpc.ValueServiceStub(blocking_channel(settings.value_address))
+        self._simulation = simulation_pb2_grpc.SimulationServiceStub(blocking_channel(settings.addresses.simulation))
+        self._value = value_pb2_grpc.ValueServiceStub(blocking_channel(settings.addresses.value))
 
     def draw(
         self, source: TaskSource, split: Literal["TRAIN", "HELD_OUT"], seed: int, first: int, count: int, distinct: bool
@@ -36,7 +35,7 @@ class Peers:
         request = simulation_pb2.DrawTasksRequest(
             environment=source.environment or "", params_json=json.dumps(source.params),
             split=_SPLITS[split], seed=seed, first=first, count=count, distinct=distinct)
-        drawn = self._simulation.DrawTasks(request, timeout=self._timeout_s).tasks
+        drawn = self._simulation.DrawTasks(request, timeout=TIMEOUT_S).tasks
         return [Task(_body(task), task.content_hash) for task in drawn]
 
     def allocate(
@@ -46,12 +45,12 @@ class Peers:
         request = value_pb2.AllocateRolloutsRequest(
             run_id=run_id, method=slot.name, params_json=json.dumps(slot.params), task_hashes=task_hashes,
             budget=budget, before_step=before_step)
-        return list(self._value.AllocateRollouts(request, timeout=self._timeout_s).rollouts)
+        return list(self._value.AllocateRollouts(request, timeout=TIMEOUT_S).rollouts)
 
     def baselines(self, run_id: str, task_hashes: Sequence[str], before_step: int) -> dict[str, float]:
         """Return the mean outcome of each task over the steps before `before_step`, if it has any outcome."""
         request = value_pb2.BaselineRequest(run_id=run_id, task_hashes=task_hashes, before_step=before_step)
-        found = self._value.Baseline(request, timeout=self._timeout_s).baselines
+        found = self._value.Baseline(request, timeout=TIMEOUT_S).baselines
         return {entry.task_hash: entry.mean for entry in found if entry.HasField("mean")}
 
 

@@ -19,7 +19,7 @@ from hone.store.notifications import Listener
 from hone.store.objects import StoreAway
 from hone.telemetry import logs
 from services.learner.driver import lease as run_leases
-from services.learner.driver.orphans import Orphans
+from services.learner.driver.orphans import Orphans, pause_s
 from services.learner.driver.peers import Peers
 from services.learner.driver.run import RunDriver
 
@@ -35,7 +35,8 @@ class Driver:
         self._settings, self._owner = settings, owner
         self._database = Database(settings.database_url)
         self._objects = objects.connect(settings.objects_url)
-        self._orphans = Orphans(self._database, self._objects, settings)
+        self._orphans_pause_s = pause_s(settings.orphan_grace_s)
+        self._orphans = Orphans(self._database, self._objects, settings.orphan_grace_s, self._orphans_pause_s)
         self._hints, self._peers = Hints(settings), Peers(settings)
         self._listener = Listener(settings.database_url, "runs", "groups", "steps", "versions")
         self._runs: Holder[RunDriver] = Holder(self._database, "runs", owner, settings.lease_s)
@@ -101,7 +102,7 @@ class Driver:
         return True
 
     def _collect_orphans(self) -> None:
-        while not self._stop.wait(self._settings.orphan_sweep_s):
+        while not self._stop.wait(self._orphans_pause_s):
             self._outages.survive(self._orphans.sweep)
             self._outages.survive(partial(forget_silent, self._database))
 

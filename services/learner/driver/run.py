@@ -53,7 +53,7 @@ class RunDriver:
         self._memory: Memory | None = None
         self._fresh_s = engine_fresh_s(settings.sweep_s)
         self._engine_clock = EngineClock(lease.model_id, self._fresh_s)
-        self._traces = StepTraces(database, lease, settings.trace_steps)
+        self._traces = StepTraces(database, lease, settings.telemetry.trace_steps)
         self._waiting = WaitingReason(database, lease, settings.sweep_s)
 
     def _source(self, stage: Stage) -> decisions.StepSource:

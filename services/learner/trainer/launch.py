@@ -15,7 +15,7 @@ _SHUTDOWN_S = 4
 
 def must_divide(settings: Settings, environment: Mapping[str, str]) -> bool:
     """Tell whether this process has to become torchrun: ranks or GPUs are wanted, and nobody has started them yet."""
-    return (settings.trainer_ranks > 1 or settings.trainer_device != "cpu") and "RANK" not in environment
+    return (settings.trainer.ranks > 1 or settings.trainer.device != "cpu") and "RANK" not in environment
 
 
 def divide(settings: Settings) -> NoReturn:
@@ -28,6 +28,6 @@ def divide(settings: Settings) -> NoReturn:
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")  # nobody else is meant
     os.execv(sys.executable, [
         sys.executable, "-m", "torch.distributed.run", "--nnodes", "1", "--node-rank", "0",
-        "--nproc-per-node", str(settings.trainer_ranks), "--max-restarts", "0", "--rdzv-backend", "static",
+        "--nproc-per-node", str(settings.trainer.ranks), "--max-restarts", "0", "--rdzv-backend", "static",
         "--shutdown-timeout", str(_SHUTDOWN_S),
         "--master-addr", _LOOPBACK, "--master-port", str(port), "-m", "services.learner.trainer"])

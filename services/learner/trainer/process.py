@@ -81,8 +81,8 @@ class Trainer:
         if lease is not None:
             log.info("leased %s at epoch %d", lease.model_id, lease.epoch)
             self._executors.add(ModelExecutor(
-                self._database, self._objects, lease, self._group, self._settings.trainer_tokens,
-                self._settings.trainer_threads))
+                self._database, self._objects, lease, self._group, self._settings.trainer.tokens,
+                self._settings.trainer.threads))
         return lease is not None
 
     def _give_back_idle(self) -> None:

@@ -15,6 +15,9 @@ from hone.telemetry import logs
 from services.learner.trainer.process import Trainer
 from services.learner.trainer.rank_group import RankGroup
 
+STALL_S = 300.0
+"""Seconds that one exchange between ranks may take. After that they end and are started again."""
+
 
 def play(settings: Settings) -> None:
     """Do this process's part until the trainer is told to end. Raises RanksLost when another rank died or hung."""
@@ -50,4 +53,4 @@ def joined(settings: Settings, environment: Mapping[str, str]) -> Ranks:
     die_with_parent()  # a rank that outlives torchrun would hold leases beside the ranks that come next
     from hone.models.group import Group  # takes a second to load
 
-    return Group.join(settings.trainer_device, settings.trainer_stall_s)
+    return Group.join(settings.trainer.device, STALL_S)

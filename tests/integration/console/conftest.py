@@ -90,7 +90,7 @@ def sign_in(browser: Browser, key: str, to: str = "/runs", expected: str = "Runs
 
 
 def kept_picture(browser: Browser, name: str) -> None:
-    """Write a screenshot into the directory that HONE_SCREENSHOTS names, if it does."""
-    directory = os.environ.get("HONE_SCREENSHOTS")
+    """Write a screenshot into the directory that HONE_TEST_SCREENSHOTS names, if it does."""
+    directory = os.environ.get("HONE_TEST_SCREENSHOTS")
     if directory:
         browser.picture(Path(directory) / f"{name}.png")

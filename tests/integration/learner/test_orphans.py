@@ -10,7 +10,8 @@ import psycopg
 import pytest
 
 from hone import ids
-from hone.spec.settings import Settings
+from hone.spec import settings
+from hone.spec.problems import Invalid
 from hone.store import objects as stores
 from hone.store.database import Database
 from hone.store.objects import Objects
@@ -18,7 +19,7 @@ from services.learner.driver import orphans
 from services.learner.driver.orphans import Orphans
 from tests.integration.learner.rows import add_run
 
-SETTINGS = Settings(orphan_sweep_s=60, orphan_grace_s=3600)
+GRACE_S = 3600.0
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ def world(
     if request.param == "bucket":
         url = request.getfixturevalue("s3").url(f"orphans-{secrets.token_hex(6)}")
     database, objects = Database(postgres_url), stores.connect(url)
-    found = World(postgres_owner_url, objects, Orphans(database, objects, SETTINGS))
+    found = World(postgres_owner_url, objects, Orphans(database, objects, GRACE_S, pause_s=60))
     found.do("DELETE FROM orphans")
     found.do("UPDATE orphan_sweeps SET after = ''")
     yield found
@@ -177,5 +178,6 @@ def test_a_store_of_another_database_is_left_alone(world: World, caplog: pytest.
 
 
 def test_a_grace_shorter_than_leases_is_refused() -> None:
-    with pytest.raises(ValueError, match="orphan_grace_s: found 15, expected more than two leases of lease_s, 10 s"):
-        Settings(orphan_grace_s=15, lease_s=10)
+    found = 'HONE_ORPHAN_GRACE_S: found "15", expected more than two leases of HONE_LEASE_S, 10 s'
+    with pytest.raises(Invalid, match=found):
+        settings.read({"HONE_ORPHAN_GRACE_S": "15", "HONE_LEASE_S": "10"})

@@ -30,8 +30,8 @@ async def peers() -> AsyncIterator[Peers]:
 def settings(postgres_url: str, peers: Peers, tmp_path: Path) -> Settings:
     return Settings.model_validate({
         "database_url": postgres_url, "objects_url": f"file://{tmp_path}/objects", "process_name": "rollout-0",
-        "broker_url": f"filesystem://{tmp_path}/broker", "simulation_address": peers.address,
-        "reward_address": peers.address, "sweep_s": 0.2, "claim_groups": 8})
+        "broker_url": f"filesystem://{tmp_path}/broker",
+        "addresses": {"simulation": peers.address, "reward": peers.address}, "sweep_s": 0.2, "claim_groups": 8})
 
 
 @pytest.fixture

@@ -5,10 +5,18 @@ import json
 import os
 import sys
 from asyncio.subprocess import Process
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
-from hone.spec.settings import Settings
+from hone.spec.settings import VARIABLES, Settings
+
+
+def variables(settings: Settings) -> dict[str, str]:
+    """Return the variables from which a process reads these settings."""
+    chosen = {name: reduce(getattr, place, settings) for name, place in VARIABLES.items()}
+    usual = {name: reduce(getattr, place, Settings()) for name, place in VARIABLES.items()}
+    return {name: str(value) for name, value in chosen.items() if value != usual[name]}
 
 
 class WorkerProcess:
@@ -19,13 +27,11 @@ class WorkerProcess:
 
     @classmethod
     async def start(cls, settings: Settings, folder: Path, **environment: str) -> "WorkerProcess":
-        values = settings.model_dump(mode="json", exclude_defaults=True)
         log = folder / "worker.log"
         with log.open("ab") as stderr:
             process = await asyncio.create_subprocess_exec(
                 sys.executable, "-m", "services.rollout", stderr=stderr,
-                env={**os.environ, **{f"HONE_{name.upper()}": str(value) for name, value in values.items()},
-                     **environment})
+                env={**os.environ, **variables(settings), **environment})
         return cls(process, log)
 
     def kill(self) -> None:

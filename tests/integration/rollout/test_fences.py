@@ -8,7 +8,7 @@ import psycopg
 import pytest
 import pytest_asyncio
 
-from hone.spec.settings import Settings
+from hone.spec.settings import Addresses, Settings
 from hone.store import objects
 from hone.store.database import AsyncDatabase
 from hone.trajectory.records import Call, Turn, VersionSpan
@@ -70,7 +70,8 @@ async def test_a_claimant_that_is_overtaken_leaves_its_group_to_the_next(
     first = asyncio.create_task((await open_worker(claim_groups=1, lease_s=600)).work())
     await until(lambda: peers.reward.requests)
     expire_claims(run)
-    later = await open_worker(process_name="rollout-1", reward_address=others.address)
+    addresses = Addresses(simulation=peers.address, reward=others.address)
+    later = await open_worker(process_name="rollout-1", addresses=addresses)
     second = asyncio.create_task(later.work())
     await until(lambda: others.reward.requests)
     peers.reward.open.set()

@@ -65,7 +65,7 @@ async def test_a_killed_claimants_part_is_collected_and_its_successors_stays(
     [part] = run.groups()[0]["parts"]
     before = list(store.list(""))
     [orphan] = [key for key in store.list(f"runs/{run.run_id}/parts/") if key != part]
-    orphans = Orphans(database, store, settings.model_copy(update={"orphan_sweep_s": 1e-6, "orphan_grace_s": 1.0}))
+    orphans = Orphans(database, store, grace_s=1.0, pause_s=1e-6)
     assert orphans.sweep() == 0
     assert len(parts.decode(store.get(orphan))) == 3
     await asyncio.sleep(1.1)

@@ -33,15 +33,15 @@ def as_login(url: str, login: str, password: str) -> str:
 def settings(empty: str, tmp_path: Path, password: str = "p@ss/word", sinks: str = "") -> Settings:
     login = f"login_{urlsplit(empty).path[1:]}"
     return Settings(
-        owner_database_url=empty, database_url=as_login(empty, f"{login}_worker", password),
+        database_url=as_login(empty, f"{login}_worker", password),
         gateway_database_url=as_login(empty, f"{login}_gateway", password), objects_url=f"file://{tmp_path}/objects",
         sinks=sinks)
 
 
 def test_done_twice_it_changes_nothing_and_both_roles_can_log_in(empty: str, tmp_path: Path) -> None:
     wanted = settings(empty, tmp_path)
-    assert deployment.prepare(wanted, timeout_s=5)[0] == "0001_spine.sql"
-    assert deployment.prepare(wanted, timeout_s=5) == []
+    assert deployment.prepare(wanted, empty, timeout_s=5)[0] == "0001_spine.sql"
+    assert deployment.prepare(wanted, empty, timeout_s=5) == []
     worker = Database(wanted.database_url, size=1)
     keys.create(worker, "first")
     assert [key.name for key in keys.listed(worker)] == ["first"]
@@ -51,29 +51,29 @@ def test_done_twice_it_changes_nothing_and_both_roles_can_log_in(empty: str, tmp
 
 
 def test_a_changed_password_is_taken_over(empty: str, tmp_path: Path) -> None:
-    deployment.prepare(settings(empty, tmp_path), timeout_s=5)
+    deployment.prepare(settings(empty, tmp_path), empty, timeout_s=5)
     changed = settings(empty, tmp_path, password="another")
     with pytest.raises(psycopg.OperationalError):
         psycopg.connect(changed.database_url)
-    deployment.prepare(changed, timeout_s=5)
+    deployment.prepare(changed, empty, timeout_s=5)
     psycopg.connect(changed.database_url).close()
 
 
 def test_points_are_owed_to_no_sink_that_is_not_named(empty: str, tmp_path: Path) -> None:
-    deployment.prepare(settings(empty, tmp_path), timeout_s=5)
+    deployment.prepare(settings(empty, tmp_path), empty, timeout_s=5)
     with psycopg.connect(empty) as connection:
         connection.execute("INSERT INTO sinks (name) VALUES ('tensorboard:/a'), ('tensorboard:/b')")
-    deployment.prepare(settings(empty, tmp_path, sinks="tensorboard:///b"), timeout_s=5)
+    deployment.prepare(settings(empty, tmp_path, sinks="tensorboard:///b"), empty, timeout_s=5)
     with psycopg.connect(empty) as connection:
         assert connection.execute("SELECT name FROM sinks").fetchall() == [("tensorboard:/b",)]
 
 
 def test_what_is_not_given_is_named(empty: str) -> None:
     with pytest.raises(ValueError, match="HONE_OBJECTS_URL"):
-        deployment.prepare(Settings(owner_database_url=empty, database_url=empty, gateway_database_url=empty), 1)
+        deployment.prepare(Settings(database_url=empty, gateway_database_url=empty), empty, 1)
 
 
 def test_a_database_that_is_away_is_waited_for_as_long_as_said(empty: str, tmp_path: Path) -> None:
     nowhere = "postgresql://a:b@127.0.0.1:1/none"
     with pytest.raises(psycopg.OperationalError):
-        deployment.prepare(settings(empty, tmp_path).model_copy(update={"owner_database_url": nowhere}), timeout_s=1)
+        deployment.prepare(settings(empty, tmp_path), nowhere, timeout_s=1)

@@ -7,16 +7,16 @@ from typing import Any, get_args
 import pytest
 import yaml
 
-from hone.spec.settings import Settings
+from hone.spec.settings import VARIABLES, EngineSettings
 from hone.stack.processes import KINDS
 
 DEPLOY = Path(__file__).resolve().parents[3] / "deploy"
 SERVERS = {"postgres", "rabbitmq", "minio", "collector", "prometheus"}
 ONCE = {"prepare", "objects"}
 HOLD_TORCH = {"inference", "trainer"}
-ENGINES = get_args(Settings.model_fields["engine"].annotation)
-NOT_CHOSEN = {"broker_poll_s", "crash_dir", "inference_address", "process_name", "vllm_python"}
-"""Of the broker without a server, of tests, of a container by its name, of `hone up`."""
+ENGINES = get_args(EngineSettings.model_fields["kind"].annotation)
+NOT_CHOSEN = {"HONE_INFERENCE_ADDRESS", "HONE_PROCESS_NAME"}
+"""Each container makes these from its name."""
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +89,7 @@ def test_several_of_a_kind_are_possible_where_they_make_sense(compose: dict[str,
 
 
 def test_every_variable_is_a_setting_and_no_secret_is_written_down(compose: dict[str, Any]) -> None:
-    settings = {f"HONE_{name.upper()}" for name in Settings.model_fields}
+    settings = {*VARIABLES, "HONE_OWNER_DATABASE_URL"}
     for name, service in compose["services"].items():
         given = service.get("environment", {})
         assert {key for key in given if key.startswith("HONE_")} <= settings, name
@@ -102,7 +102,7 @@ def test_every_variable_is_a_setting_and_no_secret_is_written_down(compose: dict
 
 def test_every_setting_can_be_chosen(compose: dict[str, Any]) -> None:
     given = {key for service in compose["services"].values() for key in service.get("environment", {})}
-    assert {name for name in Settings.model_fields if f"HONE_{name.upper()}" not in given} == NOT_CHOSEN
+    assert VARIABLES.keys() - given == NOT_CHOSEN
     for kind in sorted(KINDS.keys() - {"inference"}):
         assert "HONE_ENGINE_MAX_TOKENS" in compose["services"][kind]["environment"], kind
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from checks import spec_page
+from checks import settings_page, spec_page
 from hone.spec.resolution import resolve
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -44,6 +44,10 @@ def test_the_readme_has_at_most_six_kilobytes() -> None:
 
 def test_the_page_of_spec_fields_is_fresh() -> None:
     assert spec_page.PAGE.read_text() == spec_page.page(), "run python -m checks.spec_page --write"
+
+
+def test_the_page_of_settings_is_fresh() -> None:
+    assert settings_page.PAGE.read_text() == settings_page.page(), "run python -m checks.settings_page --write"
 
 
 @pytest.mark.parametrize("file", sorted((ROOT / "examples").glob("*.yaml")), ids=lambda file: file.stem)

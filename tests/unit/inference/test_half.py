@@ -5,7 +5,7 @@ import torch
 
 from hone.models import probe
 from hone.models.policy import Policy
-from hone.spec.settings import Settings
+from hone.spec.settings import EngineSettings, Settings, read
 from services.inference.native.kind import Kind
 from services.inference.native.matrix import takes_bfloat16
 from services.inference.scoring import Item
@@ -30,7 +30,7 @@ def test_log_probs_are_near_those_of_float32_and_not_equal(family: str) -> None:
 
 @NEEDED
 def test_the_probe_holds_within_the_tolerance_of_two_byte_floats() -> None:
-    tolerance = Tolerance.of_arithmetic(Settings(engine_dtype="bfloat16"))
+    tolerance = Tolerance.of_arithmetic(Settings(engine=EngineSettings(dtype="bfloat16")))
     made = checkpoint(stock("qwen3"))
     gap = engine(dtype=torch.bfloat16).gap(probe.expected(Policy(made.architecture, made.tensors)))
     assert (tolerance.of, tolerance.holds(gap)) == ("mean", True)
@@ -42,7 +42,7 @@ def test_the_probe_holds_within_the_tolerance_of_two_byte_floats() -> None:
 def test_an_arithmetic_that_is_not_there_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("services.inference.native.kind.takes_bfloat16", lambda: False)
     with pytest.raises(ValueError, match="HONE_ENGINE_DTYPE: found bfloat16, expected float32"):
-        Kind(Settings(engine_dtype="bfloat16"))
-    with pytest.raises(ValueError, match="engine_dtype: found float16, expected float32 or bfloat16"):
-        Settings(engine_dtype="float16")
-    assert Settings(engine="vllm", engine_dtype="float16").engine_dtype == "float16"
+        Kind(Settings(engine=EngineSettings(dtype="bfloat16")))
+    with pytest.raises(ValueError, match='HONE_ENGINE_DTYPE: found "float16", expected float32 or bfloat16'):
+        read({"HONE_ENGINE_DTYPE": "float16"})
+    assert read({"HONE_ENGINE": "vllm", "HONE_ENGINE_DTYPE": "float16"}).engine.dtype == "float16"

@@ -7,13 +7,13 @@ from functools import partial
 
 import pytest
 import torch
-from pydantic import ValidationError
 
 from hone.models import toy
 from hone.models.adapter import Lora
 from hone.models.group import of_exchange
 from hone.models.ranks import ALONE, Ranks, RanksLost
-from hone.spec.settings import Settings
+from hone.spec.problems import Invalid
+from hone.spec.settings import Settings, TrainerSettings, read
 from hone.trajectory import parts
 from hone.trajectory.microbatches import nothing
 from services.learner.trainer import launch
@@ -171,23 +171,26 @@ def test_metric_sums_of_ranks_are_one_sum():
     assert MetricSums.joined([first.as_bytes(), second.as_bytes()]).figures() == whole.figures()
 
 
+def trained_by(**given):
+    return Settings(trainer=TrainerSettings(**given))
+
+
 def test_ranks_and_threads_side_by_side_are_refused_by_name():
-    with pytest.raises(ValidationError, match=r"trainer_ranks\s.*each rank computes one micro-batch at a time"):
-        Settings(trainer_ranks=2, trainer_threads=2)
-    with pytest.raises(ValidationError, match=r"trainer_device\s.*each rank computes one micro-batch at a time"):
-        Settings(trainer_device="cuda", trainer_threads=2)
-    assert Settings(trainer_ranks=2).trainer_threads == 1
+    for variable, value in (("HONE_TRAINER_RANKS", "2"), ("HONE_TRAINER_DEVICE", "cuda")):
+        with pytest.raises(Invalid, match=f"{variable}: .*each rank computes one micro-batch at a time"):
+            read({variable: value, "HONE_TRAINER_THREADS": "2"})
+    assert trained_by(ranks=2).trainer.threads == 1
 
 
 def test_a_trainer_of_several_ranks_becomes_torchrun_once(monkeypatch):
     assert not launch.must_divide(Settings(), {})
-    assert launch.must_divide(Settings(trainer_ranks=2), {})
-    assert launch.must_divide(Settings(trainer_device="cuda"), {})
-    assert not launch.must_divide(Settings(trainer_ranks=2), {"RANK": "1"})
+    assert launch.must_divide(trained_by(ranks=2), {})
+    assert launch.must_divide(trained_by(device="cuda"), {})
+    assert not launch.must_divide(trained_by(ranks=2), {"RANK": "1"})
     became = []
     monkeypatch.setattr(os, "execv", lambda program, command: became.append((program, command)))
     monkeypatch.setenv("GLOO_SOCKET_IFNAME", "lo")
-    launch.divide(Settings(trainer_ranks=3))
+    launch.divide(trained_by(ranks=3))
     [(program, command)] = became
     assert program == sys.executable
     assert command[command.index("--nproc-per-node") + 1] == "3"

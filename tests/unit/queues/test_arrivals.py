@@ -48,9 +48,9 @@ def test_where_the_system_has_no_watch_left_it_is_looked_for_files(
 
 
 def test_a_message_wakes_a_reader_that_would_look_again_much_later(tmp_path: Path) -> None:
-    settings = Settings.model_validate({"broker_url": f"filesystem://{tmp_path}/broker", "broker_poll_s": 60})
+    settings = Settings.model_validate({"broker_url": f"filesystem://{tmp_path}/broker"})
     found = list[str]()
-    with application.create(settings).connection_for_read() as connection:
+    with application.create(settings, poll_s=60).connection_for_read() as connection:
         application.declare(connection)
 
         def take(body: str, _: object) -> None:

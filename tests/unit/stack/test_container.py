@@ -2,7 +2,7 @@
 
 import pytest
 
-from hone.spec.settings import Settings
+from hone.spec.settings import Addresses, Settings
 from hone.stack import container
 
 
@@ -24,6 +24,6 @@ def test_what_listens_everywhere_and_what_was_named_stays_so() -> None:
 
 @pytest.mark.parametrize("kind", ["gateway", "reward"])
 def test_a_process_that_does_not_listen_is_unwell(kind: str) -> None:
-    nowhere = Settings(gateway_address="127.0.0.1:1", reward_address="127.0.0.1:1")
+    nowhere = Settings(addresses=Addresses(gateway="127.0.0.1:1", reward="127.0.0.1:1"))
     with pytest.raises(Exception, match=r"UNAVAILABLE|refused"):
         container.probe(kind, nowhere)

@@ -49,13 +49,13 @@ ROUTES = {
 
 def route(settings: Settings) -> Route:
     """Return the way that the settings choose. A lone worker is this process, which opens no handle of its own."""
-    chosen = settings.vllm_weight_transfer
-    return ROUTES["in_process" if chosen == "ipc" and settings.vllm_tensor_parallel == 1 else chosen]
+    chosen = settings.vllm.weight_transfer
+    return ROUTES["in_process" if chosen == "ipc" and settings.vllm.tensor_parallel == 1 else chosen]
 
 
 def check(settings: Settings, gpus: int) -> None:
     """Raise Invalid where the settings choose a way that a machine of so many GPUs does not have."""
-    chosen, workers = settings.vllm_weight_transfer, settings.vllm_tensor_parallel
+    chosen, workers = settings.vllm.weight_transfer, settings.vllm.tensor_parallel
     needed = {"ipc": workers if workers > 1 else 0, _NCCL: workers + 1}.get(chosen, 0)
     if gpus < needed:
         raise Invalid([Problem("HONE_VLLM_WEIGHT_TRANSFER", f"{chosen} where {gpus} GPUs are visible",
@@ -101,8 +101,8 @@ class Sender:
 
     def __init__(self, llm: LLMEngine, settings: Settings) -> None:
         """Agree with the workers on what the way needs. Raises what vLLM raises."""
-        workers = settings.vllm_tensor_parallel
-        self._gpu = workers if settings.vllm_weight_transfer == _NCCL else None
+        workers = settings.vllm.tensor_parallel
+        self._gpu = workers if settings.vllm.weight_transfer == _NCCL else None
         self._source = Weights(torch.device("cpu") if self._gpu is None else torch.device("cuda", self._gpu))
         with self._own_gpu():
             self._engine = WeightTransferTrainerFactory.trainer_init(
