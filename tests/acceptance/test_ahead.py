@@ -66,7 +66,7 @@ def test_rollouts_run_ahead_within_their_bound_and_teach(scene: Scene) -> None:
 
 @on_both
 def test_what_is_trained_on_is_as_stale_as_the_metric_says(scene: Scene) -> None:
-    run = scene.client.create_run(toy.spec("told", "base", 12, grader=SLOW, max_staleness=BOUND, eval=None))
+    run = scene.client.create_run(toy.spec("expires", "base", 12, grader=SLOW, max_staleness=BOUND, eval=None))
     scene.finished(run.id)
     rows = scene.rows(
         "SELECT s.n, max(s.n - 1 - g.oldest) AS stalest FROM steps s JOIN groups g ON g.id = ANY (s.group_ids) "
@@ -83,8 +83,8 @@ def test_a_group_that_never_ends_is_waited_for_then_expires_and_training_goes_on
     expired = states(scene, run.id)["dropped", "expired"]
     assert expired > 0
     assert states(scene, run.id)["used", None] == 20 * PROMPTS
-    told = [event.message for event in scene.client.events(run.id).data if event.kind == "expired"]
-    assert "not ready within the deadline: waiting for reward: no answer yet" in told[0]
+    messages = [event.message for event in scene.client.events(run.id).data if event.kind == "expired"]
+    assert "not ready within the deadline: waiting for reward: no answer yet" in messages[0]
     assert values(scene, run.id, "groups/expired")[-1] <= expired
     assert longest_pause(scene, run.id) > 2.0, "the step before the bound waited for it"
 

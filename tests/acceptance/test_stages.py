@@ -51,8 +51,8 @@ def test_a_stage_goes_on_as_a_run_from_the_weights_before_it(scene: Scene) -> No
     first, then, whole = (scene.weights(each.id) for each in (shown, learned, run))
     assert len(set(whole)) == STEPS + 1, "each step moved the weights"
     assert whole == [*first, *then[1:]]
-    told = [event.message for event in scene.client.events(run.id).data if event.kind == "stage"]
-    assert told == [f"stage grpo begins: steps {WARM_UP + 1} to {STEPS}"]
+    messages = [event.message for event in scene.client.events(run.id).data if event.kind == "stage"]
+    assert messages == [f"stage grpo begins: steps {WARM_UP + 1} to {STEPS}"]
 
 
 def test_kills_at_the_border_of_a_stage_change_no_bit(scene: Scene) -> None:

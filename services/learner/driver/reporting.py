@@ -84,10 +84,10 @@ def _evaluation(n: int) -> str:
 
 
 class WaitingReason:
-    """The reason on the run's row why it waits. It is written once the same reason has lasted for `patience_s`."""
+    """The reason on the run's row why it waits. It is written once the same reason has lasted `after_s` seconds."""
 
-    def __init__(self, database: Database, lease: RunLease, patience_s: float) -> None:
-        self._database, self._lease, self._patience_s = database, lease, patience_s
+    def __init__(self, database: Database, lease: RunLease, after_s: float) -> None:
+        self._database, self._lease, self._after_s = database, lease, after_s
         self._seen, self._since = "", time.monotonic()
         self._written: str | None = None
 
@@ -97,7 +97,7 @@ class WaitingReason:
             self._seen, self._since = reason, time.monotonic()
             if self._written is not None:
                 self.write(None)
-        elif self._written != reason and time.monotonic() - self._since > self._patience_s:
+        elif self._written != reason and time.monotonic() - self._since > self._after_s:
             self.write(reason)
 
     def write(self, reason: str | None) -> None:
