@@ -47,7 +47,7 @@ def _check_samples(scene: Scene, run_id: str) -> None:
                      run_id) == 0
     assert scene.rows(
         "SELECT g.id FROM groups g LEFT JOIN trajectories t ON t.group_id = g.id WHERE g.run_id = %s "
-        "AND g.state = 'used' GROUP BY g.id HAVING count(t.*) <> g.n", run_id) == []
+        "AND g.state = 'used' GROUP BY g.id HAVING count(t.*) <> (g.\"order\" ->> 'n')::int", run_id) == []
     assert scene.rows(
         "SELECT t.group_id, t.index FROM trajectories t LEFT JOIN grades r USING (group_id, index) "
         "WHERE t.run_id = %s GROUP BY t.group_id, t.index HAVING count(r.*) <> 1", run_id) == []
