@@ -12,7 +12,7 @@ skip() {
 [[ " $* " == *" --require-servers "* ]] && required=yes
 command -v npm > /dev/null || skip "npm is not installed"
 [[ -x $buf/node_modules/.bin/buf ]] ||
-  npm install --loglevel error --no-audit --no-fund --prefix "$buf" @bufbuild/buf@1.75.0 ||
+  npm install --loglevel error --no-audit --no-fund --fetch-retries 1 --fetch-timeout 30000 --prefix "$buf" @bufbuild/buf@1.75.0 ||
   skip "npm cannot install it"
 cd proto
 "$buf/node_modules/.bin/buf" lint

@@ -1,4 +1,4 @@
-"""Ceph's object gateway: a real, independent S3 server, with a monitor and a disk of its own, all in a directory."""
+"""Ceph's object gateway: an independent S3 server. Its monitor, its disk and all its files lie in one directory."""
 
 import json
 import os
@@ -64,14 +64,14 @@ rgw init timeout = 60
 
 
 def absent() -> str | None:
-    """Say why no Ceph can be started here, or None."""
+    """Return why Ceph cannot be started here, or None."""
     missing = [program for program in _PROGRAMS if shutil.which(program) is None]
     return f"Ceph is not installed: no {', '.join(missing)} (make deps installs it)" if missing else None
 
 
 @contextmanager
 def running(directory: Path, access_key: str, secret_key: str) -> Iterator[tuple[str, Callable[[], None]]]:
-    """Run an S3 server with one user; yield its host:port, and how to kill it and start it again."""
+    """Run an S3 server with one user; yield its host:port, and a function that kills it and starts it again."""
     mon2, mon1, rgw = ports.pick(3)
     for name in ("mon", "osd", "rgw"):
         (directory / name).mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""Child processes that are always ended and reaped, also when the test fails."""
+"""Child processes that end with the test, also with one that fails."""
 
 import signal
 import subprocess
@@ -9,11 +9,11 @@ from typing import Any
 
 
 class NotReady(Exception):
-    """A server did not answer in time; carries the end of its log."""
+    """A server did not answer in time. The message holds the end of its log."""
 
 
 class Children:
-    """Started servers; leaving the context kills those still there, in reverse order: what they keep is the test's."""
+    """Started servers. The end of the context kills those that run, in reverse order; tests need no data afterwards."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -28,7 +28,7 @@ class Children:
             self.stop(name, signal.SIGKILL)
 
     def start(self, name: str, command: list[str], **options: Any) -> subprocess.Popen[bytes]:
-        """Start a server that writes to `<name>.log` of the directory."""
+        """Start a server. Its output goes to `<name>.log` in the directory."""
         with self.log(name).open("ab") as log:
             child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
                                      start_new_session=True, **options)
@@ -36,13 +36,13 @@ class Children:
         return child
 
     def restart(self, name: str) -> None:
-        """Kill a server as a power cut would and start it again as it was started."""
+        """Kill a server without a chance to clean up, and start it again with the same command."""
         self.stop(name, signal.SIGKILL)
         command, options = self._started[name]
         self.start(name, command, **options)
 
     def stop(self, name: str, number: int = signal.SIGTERM, grace_s: float = 10.0) -> None:
-        """Signal a server, wait for it, kill it when it takes too long."""
+        """Send a signal to a server and wait for its end; kill it after `grace_s`."""
         child = self._running.pop(name)
         child.send_signal(number)
         try:
@@ -52,7 +52,7 @@ class Children:
             child.wait()
 
     def wait(self, name: str, ready: Callable[[], bool], timeout_s: float) -> None:
-        """Return when `ready()` is true. Raises NotReady when the server ends first or the time is over."""
+        """Return when `ready()` is true. Raises NotReady if the server ends before, or after `timeout_s`."""
         until = time.monotonic() + timeout_s
         while not ready():
             if self._running[name].poll() is not None or time.monotonic() > until:

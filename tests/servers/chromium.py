@@ -1,4 +1,4 @@
-"""Headless Chromium as Debian packages it: what a page shows, what its console says, where its requests go."""
+"""Headless Chromium, as Debian packages it: the text of a page, the browser's console, and requests to servers."""
 
 import base64
 import json
@@ -25,7 +25,7 @@ _ASKED = "Network.requestWillBeSent"
 
 
 def absent() -> str | None:
-    """Return why there is no browser, None where there is one."""
+    """Return why no browser can be started here, or None."""
     missing = [name for name in ("chromium", "chromedriver") if shutil.which(name) is None]
     return f"{' and '.join(missing)} not installed (make deps installs Debian's packages)" if missing else None
 
@@ -39,7 +39,7 @@ class Browser:
         self._asked: list[str] = []
 
     def look(self, width: int = 1280, height: int = 900, dark: bool = False) -> None:
-        """Have a screen of this width, and a system that prefers light or dark."""
+        """Set the size of the screen, and whether the system prefers light or dark."""
         self._width = width
         self._command("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1,
                       mobile=width < 600)
@@ -47,18 +47,18 @@ class Browser:
             {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
 
     def open(self, path: str, expected: str) -> None:
-        """Go to a page and wait until it shows a text and listens to what one does."""
+        """Go to a page and wait until it shows a text and reacts to input."""
         self._driver.get(f"{self.url}{path}")
         self.wait_for(expected)
         self.listens()
 
     def listens(self) -> None:
-        """Wait until the page is connected: what one does before may come in any order."""
+        """Wait until the page is connected to its server. Earlier input may arrive in any order."""
         self.wait(lambda: self._driver.execute_script("return window.did_handshake === true"),
-                  lambda: f"{self.path()} does not listen")
+                  lambda: f"{self.path()} is not connected")
 
     def wait_for(self, text: str) -> None:
-        """Wait until the page shows a text. Raises AssertionError with what it shows instead."""
+        """Wait until the page shows a text. Raises AssertionError with the text that it shows instead."""
         self.wait(lambda: text in self.text(), lambda: f"{text!r} not in:\n{self.text()}")
 
     def wait(self, holds: Callable[[], Any], otherwise: Callable[[], str] = lambda: "it does not hold") -> None:
@@ -77,7 +77,7 @@ class Browser:
         return urlsplit(self._driver.current_url).path
 
     def find(self, selector: str) -> WebElement:
-        """Return the first element that a CSS selector names, once it is there."""
+        """Return the first element of a CSS selector, once there is one."""
         self.wait(lambda: self.all(selector), lambda: f"no {selector}")
         return self.all(selector)[0]
 
@@ -93,7 +93,7 @@ class Browser:
         return named()[0]
 
     def press(self, keys: str) -> None:
-        """Press keys where the focus is."""
+        """Send keys to the element with the focus."""
         self._driver.switch_to.active_element.send_keys(keys)
 
     def focused(self) -> WebElement:
@@ -101,7 +101,7 @@ class Browser:
 
     def overflow(self) -> float:
         """Return by how many pixels the page is wider than the screen."""
-        # A mobile layout grows with what it holds, so that its own width tells nothing.
+        # A mobile layout grows with its content, so its own width cannot be used.
         return float(self._command("Page.getLayoutMetrics")["cssContentSize"]["width"] - self._width)
 
     def top(self, selector: str) -> float:
@@ -110,24 +110,24 @@ class Browser:
         return float(self.find(selector).rect["y"] - shown["pageY"])
 
     def complaints(self) -> list[str]:
-        """Return what the browser's console said since the last call: errors and warnings."""
+        """Return the errors and warnings in the browser's console since the last call."""
         return [one["message"] for one in self._driver.get_log("browser") if one["level"] in ("SEVERE", "WARNING")]
 
     def foreign_requests(self) -> list[str]:
-        """Return the addresses of other servers that were asked, all the time."""
+        """Return the addresses of other servers that the browser has sent requests to since its start."""
         fresh = (json.loads(one["message"])["message"] for one in self._driver.get_log("performance"))
         self._asked += [one["params"]["request"]["url"] for one in fresh if one["method"] == _ASKED]
         return [url for url in self._asked if url.startswith(("http", "ws")) and not url.startswith(self.url)]
 
     def save_to(self, directory: Path) -> None:
-        """Have downloads written there, without asking."""
+        """Write downloads to a directory without asking."""
         self._command("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(directory))
 
     def cookies(self) -> list[dict[str, Any]]:
         return self._driver.get_cookies()
 
     def forget(self) -> None:
-        """Be a browser that was never here."""
+        """Delete every cookie."""
         self._command("Network.clearBrowserCookies")
 
     def picture(self, path: Path) -> None:
@@ -146,7 +146,7 @@ class Browser:
 
 
 def _tried(holds: Callable[[], Any]) -> Any:
-    """A page may change while it is looked at."""
+    """Return the result of `holds`, or False if the page changed while it was read."""
     try:
         return holds()
     except StaleElementReferenceException:
@@ -155,7 +155,7 @@ def _tried(holds: Callable[[], Any]) -> Any:
 
 @contextmanager
 def running(home: Path, url: str) -> Iterator[Browser]:
-    """Start a browser whose profile lies in `home`; it ends with the context."""
+    """Start a browser with its profile in `home`; it ends with the context."""
     options = webdriver.ChromeOptions()
     options.binary_location = shutil.which("chromium") or ""
     for flag in (*_FLAGS, f"--user-data-dir={home / 'profile'}"):

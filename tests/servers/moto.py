@@ -1,5 +1,8 @@
-"""moto's S3 server, where Ceph is not installed. It checks signatures, but keeps everything in memory and lets
-presigned requests and digests pass unchecked: durability and those checks need the real server."""
+"""moto's S3 server, for machines without Ceph.
+
+It checks signatures. It keeps everything in memory and checks neither presigned requests nor digests, so tests of
+durability and of those checks need Ceph.
+"""
 
 import json
 import os
@@ -12,12 +15,12 @@ from pathlib import Path
 from hone.stack import ports
 from tests.servers.children import Children
 
-_UNCHECKED_CALLS = 3  # just enough to make the one user whose signature is checked from then on
+_UNCHECKED_CALLS = 3  # enough to create the user; after these calls every signature is checked
 _EVERYTHING = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}]}
 
 
 def absent() -> str | None:
-    """Say why moto cannot be started here, or None."""
+    """Return why moto cannot be started here, or None."""
     return None if find_spec("moto") and find_spec("flask") else "moto is not installed (pip install -e .[moto])"
 
 

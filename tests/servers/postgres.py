@@ -1,4 +1,4 @@
-"""A PostgreSQL of the tests' own, from the binaries that the embedded stack uses; fsync is off."""
+"""A PostgreSQL server for tests, from the binaries that the embedded stack uses; fsync is off."""
 
 import signal
 from collections.abc import Iterator
@@ -19,19 +19,19 @@ _TEMPLATE = "hone_template"
 
 @dataclass(frozen=True)
 class Server:
-    """A running server; each test module gets a database of its own."""
+    """A running server. Each test module gets a database of its own."""
 
     cluster: Cluster
     children: Children
 
     def database(self, name: str) -> "TestDatabase":
-        """Make a migrated database."""
+        """Create a migrated database."""
         self._execute(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(name), sql.Identifier(_TEMPLATE)))
         users = (SUPERUSER, "test_worker", "test_gateway")
         return TestDatabase(*(self.cluster.url(user, PASSWORD, name) for user in users))
 
     def prepare(self) -> None:
-        """Make the template every database is copied from, and one login for each of the two roles."""
+        """Create the migrated template that each database is copied from, and one login for each of the two roles."""
         self._execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(_TEMPLATE)))
         migration.apply(self.cluster.url(SUPERUSER, PASSWORD, _TEMPLATE))
         for role in ("worker", "gateway"):
@@ -45,14 +45,14 @@ class Server:
         self.children.wait("postgres", self._accepts, timeout_s=20)
 
     def kill(self) -> None:
-        """End the server as a power cut would; its files stay."""
+        """Kill the server without a chance to clean up; its files stay."""
         self.children.stop("postgres", signal.SIGKILL)
         self.cluster.clear()
 
     def _accepts(self) -> bool:
         try:
             self._execute(sql.SQL("SELECT").format())
-        except OperationalError:  # it listens before it lets anybody in
+        except OperationalError:  # it listens before it accepts connections
             return False
         return True
 
@@ -63,7 +63,7 @@ class Server:
 
 @dataclass(frozen=True)
 class TestDatabase:
-    """URLs of one database: as its owner, as the workers' role, as the gateway's role."""
+    """URLs of one database, for its owner, the workers' role and the gateway's role."""
 
     __test__ = False
     owner_url: str
@@ -73,7 +73,7 @@ class TestDatabase:
 
 @contextmanager
 def running(directory: Path) -> Iterator[Server]:
-    """Run a server whose files lie in `directory`, which every user must be able to pass."""
+    """Run a server with its files in `directory`. Every user must be allowed to enter the directory."""
     cluster = Cluster(directory, ports.pick(1)[0])
     cluster.create(PASSWORD)
     with Children(directory) as children:
@@ -83,4 +83,4 @@ def running(directory: Path) -> Iterator[Server]:
         try:
             yield server
         finally:
-            children.stop("postgres", signal.SIGQUIT)  # no checkpoint of what is thrown away
+            children.stop("postgres", signal.SIGQUIT)  # without a checkpoint: the files are deleted

@@ -1,4 +1,4 @@
-"""A RabbitMQ of the tests' own: private node name and ports, management API, nothing shared with a system's one."""
+"""A RabbitMQ server for tests, with its own node name, ports and management API. It shares nothing with a system's."""
 
 import base64
 import json
@@ -29,11 +29,11 @@ class Server:
     restart: Callable[[], None]  # kills it and starts it again on the same files
 
     def look(self, path: str) -> object:
-        """Return what the management API answers to GET /api/`path`."""
+        """Return the management API's answer to GET /api/`path`."""
         return self._call(path, "GET")
 
     def virtual_host(self, name: str) -> str:
-        """Make a virtual host, whose queues nobody else sees, and return its AMQP URL."""
+        """Create a virtual host, which has queues of its own, and return its AMQP URL."""
         self._call(f"vhosts/{name}", "PUT")
         self._call(f"permissions/{name}/{USER}", "PUT", {"configure": ".*", "write": ".*", "read": ".*"})
         return f"{self.url.removesuffix('//')}/{name}"
@@ -53,13 +53,13 @@ class Server:
 
 
 def absent() -> str | None:
-    """Say why no broker can be started here, or None."""
+    """Return why RabbitMQ cannot be started here, or None."""
     return None if SCRIPT.exists() and shutil.which("erl") else "RabbitMQ is not installed (make deps installs it)"
 
 
 @contextmanager
 def running(directory: Path) -> Iterator[Server]:
-    """Run a broker whose files lie in `directory`."""
+    """Run a broker with its files in `directory`."""
     amqp, distribution, epmd, management = ports.pick(4)
     environment = _environment(directory, amqp, distribution, epmd)
     _configure(directory, management)
@@ -108,7 +108,7 @@ def _configure(directory: Path, management: int) -> None:
 
 
 def _greets(port: int) -> bool:
-    """Tell whether AMQP is spoken: the server answers a wrong header with its own."""
+    """Return whether a server speaks AMQP on a port: it answers a wrong header with its own."""
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=1) as connection:
             connection.settimeout(1)
@@ -124,7 +124,7 @@ def _epmd() -> str:
 
 
 def _end_beam(directory: Path) -> None:
-    """Kill the node, whose script does not pass signals on; its data is the test's and goes with it."""
+    """Kill the node: its start script passes no signals on."""
     written = directory / "pid"
     if written.exists() and psutil.pid_exists(int(written.read_text())):
         psutil.Process(int(written.read_text())).kill()

@@ -12,7 +12,7 @@ _KEY, _SECRET = "hone", "for/tests+only@100%"  # real secrets hold such characte
 
 @dataclass(frozen=True)
 class Server:
-    """A running S3 server and its one user. `durable`: real storage, so that kills and digests can be tested on it."""
+    """A running S3 server and its one user. A `durable` server keeps objects on disk and checks digests."""
 
     endpoint: str
     access_key: str
@@ -21,20 +21,20 @@ class Server:
     restart: Callable[[], None] | None = None  # kills it and starts it again on the same files
 
     def url(self, bucket: str, *, secret: str | None = None) -> str:
-        """Return the store's URL for a bucket, with another secret than the right one if asked."""
+        """Return the URL of a bucket for `HONE_OBJECTS_URL`, with another secret if one is given."""
         key, word = (quote(each, safe="") for each in (self.access_key, secret or self.secret_key))
         return f"s3://{key}:{word}@{self.endpoint}/{bucket}"
 
 
 def absent() -> str | None:
-    """Say why no S3 server can be started here, or None."""
+    """Return why no S3 server can be started here, or None."""
     missing = [reason for reason in (ceph.absent(), moto.absent()) if reason]
     return "; ".join(missing) if len(missing) == 2 else None
 
 
 @contextmanager
 def running(directory: Path) -> Iterator[Server]:
-    """Run an S3 server whose files lie in `directory`."""
+    """Run an S3 server with its files in `directory`."""
     if ceph.absent() is None:
         with ceph.running(directory, _KEY, _SECRET) as (endpoint, restart):
             yield Server(endpoint, _KEY, _SECRET, durable=True, restart=restart)

@@ -1,4 +1,4 @@
-"""One of our services as a process of its own."""
+"""One of Hone's services as a process."""
 
 import os
 import subprocess
@@ -17,7 +17,7 @@ from hone.stack import interpreters, ports
 
 @dataclass(frozen=True)
 class Service:
-    """Its process, and a channel to it."""
+    """A service's process, and a channel to it."""
 
     process: "subprocess.Popen[bytes]"
     channel: grpc.Channel
@@ -25,9 +25,9 @@ class Service:
 
 @contextmanager
 def running(name: str, **variables: str) -> Iterator[Service]:
-    """Run `python -m services.<name>`, with `HONE_*` and other variables on top of this environment.
+    """Run `python -m services.<name>` with this process's environment and the given variables.
 
-    Ends it by SIGTERM, unless the test did, and sees that it goes.
+    At the end of the context the service gets SIGTERM, unless the test ended it, and has a minute to end.
     """
     address = f"127.0.0.1:{ports.pick(1)[0]}"
     environ = {**os.environ, f"HONE_{name.upper()}_ADDRESS": address, **variables}
@@ -46,7 +46,7 @@ def running(name: str, **variables: str) -> Iterator[Service]:
 
 
 def refused_field(error: Any) -> tuple[str, str]:
-    """Return the field that a refusal names in its rich details, and its whole message."""
+    """Return the field that the rich details of a refusal name, and the refusal's message."""
     status = rpc_status.from_call(error)
     detail = error_details_pb2.BadRequest()
     if status is None or not status.details[0].Unpack(detail):

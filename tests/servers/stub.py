@@ -1,4 +1,4 @@
-"""A process that stands in for a service: it listens where the service would, and ends when told to."""
+"""A process in the place of a service. It listens on the service's address and ends by a signal."""
 
 import os
 import socket
@@ -6,7 +6,7 @@ import time
 
 
 def address() -> str | None:
-    """Return the address this process was given, by its slot: HONE_REWARD_ADDRESS for reward-0."""
+    """Return the address of this process from its name: HONE_REWARD_ADDRESS for reward-0."""
     kind = os.environ["HONE_PROCESS_NAME"].rpartition("-")[0]
     setting = "learner" if kind == "driver" else kind
     return os.environ.get(f"HONE_{setting.upper()}_ADDRESS")

@@ -35,7 +35,8 @@ def modules(need: Callable[[str | None], None]) -> Path:
 def _install() -> str | None:
     """Return why the packages cannot be had."""
     ended = subprocess.run(
-        ["npm", "install", "--loglevel", "error", "--no-audit", "--no-fund", "--prefix", str(MODULES), *PACKAGES],
+        ["npm", "install", "--loglevel", "error", "--no-audit", "--no-fund", "--fetch-retries", "1", "--fetch-timeout",
+         "30000", "--prefix", str(MODULES), *PACKAGES],
         check=False, timeout=300, capture_output=True, text=True)
     return f"npm cannot install grpc-js: {ended.stderr.strip()}" if ended.returncode else None
 

@@ -121,9 +121,9 @@ async def test_a_group_that_the_driver_drops_is_left_at_once(run: Run, peers: Pe
 async def test_a_claim_outlives_its_lease_while_its_worker_lives(run: Run, peers: Peers, open_worker: Open) -> None:
     peers.inference.open.clear()
     run.request(1)
-    work = asyncio.create_task((await open_worker(lease_s=4.0)).work())
+    work = asyncio.create_task((await open_worker(lease_s=2.0)).work())
     await until(lambda: peers.inference.requests)
-    await asyncio.sleep(9)
+    await asyncio.sleep(4.5)  # more than two leases
     await (await open_worker(process_name="rollout-1")).work()
     assert [(group["attempt"], group["claim_owner"]) for group in run.groups()] == [(1, "rollout-0")]
     peers.inference.open.set()

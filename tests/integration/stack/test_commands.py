@@ -136,6 +136,6 @@ def test_works_with_only_a_path_in_the_environment(state: Path) -> None:
     ([], {"HONE_DATABASE_URL": "postgresql://nobody@127.0.0.1:1/x"}, "the database does not answer"),
 ])
 def test_a_mistake_is_named(state: Path, options: list[str], environment: dict[str, str], message: str) -> None:
-    done = hone("up", state, "--timeout=5", *options, **environment)
+    done = hone("up", state, "--timeout=2", *options, **environment)
     assert done.returncode == 1
     assert message in done.stderr
