@@ -15,8 +15,8 @@ from benchmarks.through_services.curves import curve
 from benchmarks.through_services.starts import STARTS
 from hone.client import Client
 from hone.client.resources import Run
+from hone.environments.hashing import canonical
 from hone.models import toy
-from hone.spec import resolution
 
 Outcome = dict[str, Any]
 UNTRAINED = "untrained"
@@ -50,7 +50,7 @@ class Session:
 
     def _begun(self, arm: str, spec: Spec, seed: int) -> Future[Outcome]:
         whole = {**spec, "seed": seed}
-        key = resolution.canonical(whole)
+        key = canonical(whole)
         if key not in self._made:
             self._made[key] = self._pool.submit(self._run, {**whole, "name": f"{arm}-{seed}"})
         return self._made[key]

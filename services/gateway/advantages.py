@@ -24,9 +24,6 @@ from hone.trajectory.plan import GroupPlan, StepPlan
 MOST_BYTES = 32 * 2**20
 """Largest size of the unpacked parts that are read for one answer."""
 
-_WITHIN_GROUP = frozenset({"none", "grpo", "dr_grpo", "rloo", "reinforce", "gigpo", "step_pooled"})
-"""Estimators that compare within a sample's own group: no other group's samples are read."""
-
 _OF_THE_TRAINER = {
     "logp_old": "the policy's log-probs before the update", "logp_ref": "the reference's log-probs",
     "logp_teacher": "the teacher's log-probs", "support": "the teacher's likeliest ids",
@@ -70,8 +67,10 @@ def of_sample(objects: Objects, plan: StepPlan, group_id: int, index: int) -> Sa
         return SampleAdvantages(None, "the sample was masked")
     try:
         reason = _unknowable(plan, name)
-        needed = _within(plan, group) if name in _WITHIN_GROUP else plan
-        return SampleAdvantages(None, reason) if reason else _computed(objects, needed, name, (group.request_no, index))
+        if reason:
+            return SampleAdvantages(None, reason)
+        needed = _within(plan, group) if ADVANTAGES[name].within_group else plan
+        return _computed(objects, needed, name, (group.request_no, index))
     except ObjectMissing as gone:
         return SampleAdvantages(None, f"{name} compares with samples that are not stored any more: {gone.args[0]}")
     except (ValueError, KeyError) as problem:

@@ -1,41 +1,44 @@
-"""The one shape of every slot: `(inputs, params, state) -> (outputs, state, metrics)`.
+"""The shape of every method: `(inputs, params, state) -> (outputs, state, metrics)`, and the facts it declares.
 
-Nothing of `hone.algorithms` imports torch: functions on tensors use the tensors' own methods, so the process that
-plans a step can read and check every slot without it.
+No module of `hone.algorithms` imports torch: functions on tensors use the tensors' own methods. So a process without
+torch can read and check every slot.
 """
 
+import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, Literal, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
 State = Mapping[str, Any]
-"""Plain JSON data that a method carries from step to step, kept inside the checkpoint; {} where there is none."""
+"""JSON data that a method carries from step to step. Checkpoints hold it. {} is the state of a method without any."""
 
 Metrics = dict[str, float]
-"""Named figures. Those of a micro-batch are means over its tokens, or largest values when the name ends in `_max`."""
+"""Figures by name. A micro-batch's figures are means over its tokens, or maxima where the name ends in `_max`."""
 
 
 class Params(BaseModel):
-    """Parameters of a method: documented, with defaults; unknown names are errors."""
+    """Parameters of a method, each with a description and a default. Unknown names are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    old_policy: ClassVar[Literal["trainer", "sampler"]] = "trainer"
-    """Of a correction: whose log-probabilities losses take for the old policy's."""
-
     def needs(self) -> frozenset[str]:
-        """Name what the method reads beyond what every method of its slot has.
+        """Return the names of the inputs that the method reads beyond those that every method of its slot gets.
 
-        A forward tells `logp_old`, `logp_ref`, `entropy` and `expected` (sum of p^2 (log p + entropy)); trajectories
-        tell `turns`, `components` and `spans`; other models tell `logp_teacher`, `support` and `values`.
+        A forward pass computes `logp_old`, `logp_ref`, `entropy` and `expected` (sum of p^2 (log p + entropy)).
+        Trajectories hold `turns`, `components`, `rules`, `kinds` and `spans`. Other models compute `logp_teacher`,
+        `support` and `values`.
         """
         return frozenset()
 
     def remembers(self) -> bool:
-        """Tell whether what the method returns depends on the state that it carried from earlier steps."""
+        """Return whether the method's outputs depend on state that it carried from earlier steps."""
         return False
+
+    def token_band(self) -> tuple[float, float]:
+        """Return how far below and above 1 a loss lets a token's ratio move; (1, inf) has no bounds."""
+        return 1.0, math.inf
 
 
 In = TypeVar("In")
@@ -44,12 +47,38 @@ Out = TypeVar("Out")
 
 @dataclass(frozen=True)
 class Method(Generic[In, Out]):
-    """A pure function and the type of its parameters; calling it validates the parameters."""
+    """A pure function, the type of its parameters, and facts about it. A call validates the parameters.
+
+    The facts hold for every value of the parameters. Facts that depend on the parameters are methods of `Params`.
+    """
 
     function: Callable[[Any, Any, State], tuple[Any, State, Metrics]]
     params: type[Params] = Params
+    needs_peers: bool = False  # advantage: compares a sample with others of its group, so a group needs two samples
+    within_group: bool = False  # advantage: reads no samples of other groups
+    reads_baseline: bool = False  # advantage: reads the running mean of a prompt's earlier outcomes
+    components: tuple[str, ...] = ()  # advantage: names of the reward parts that it reads
+    builder: str | None = None  # advantage: the only builder that it works with; None: any that samples
+    reads_advantage: bool = True  # loss: False where it ignores advantages
+    old_policy: Literal["trainer", "sampler"] = "trainer"  # correction: whose log-probabilities are logp_old of losses
+    excludes: Mapping[tuple[str, str], str] = field(default_factory=dict)  # (slot, method) it cannot go with -> reason
 
     def __call__(self, inputs: In, params: Mapping[str, Any], state: State) -> tuple[Out, State, Metrics]:
         """Apply the function. Raises pydantic.ValidationError when `params` has an unknown name or a wrong value."""
         outputs, state, metrics = self.function(inputs, self.params.model_validate(params), state)
         return outputs, state, metrics
+
+
+@dataclass(frozen=True)
+class Builder:
+    """A source of a step's trajectories: the type of its parameters, and facts about it."""
+
+    params: type[Params] = Params
+    columns: tuple[str, ...] = ()  # completions that it reads from each dataset row, in order; (): it samples rollouts
+    fixed: Mapping[str, str] = field(default_factory=dict)  # slot -> the only method that fits this builder
+    judges_answers: bool = False  # makes a second task of the run's own answers, with steps of its own
+
+    @property
+    def from_rows(self) -> bool:
+        """Whether it reads completions from a dataset instead of sampling them."""
+        return bool(self.columns)

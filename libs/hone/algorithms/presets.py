@@ -1,19 +1,19 @@
-"""Algorithms by name: fillings of all slots. Torch-free: the driver resolves, the trainer applies."""
+"""Algorithms by name: each preset fills all slots. The driver resolves them without torch; the trainer applies them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from hone.algorithms.slots import SlotError, fill, needs
+from hone.algorithms.slots import BUILDERS, METHODS, READERS, SlotError, builder, fill, fillings, method, needs
 from hone.spec.run import AlgorithmSpec, Slot
 
 Filling = Mapping[str, Any]
-"""Slot -> method name, or (name, params); regularizers: a list of (name, params). A slot left out is the base's."""
+"""Slot -> method name, or (name, params); regularizers: a list of (name, params). A missing slot is as in BASE."""
 
 BASE: Filling = {
     "builder": "rollouts", "allocation": "uniform", "filter": "none", "reward": "none", "advantage": "grpo",
     "modulation": "none", "correction": "tis", "loss": "ppo_clip", "aggregation": "token-mean", "regularizers": [],
 }
-"""What fills a slot that neither preset nor spec says."""
+"""The filling of each slot that neither preset nor spec names."""
 
 PRESETS: Mapping[str, Filling] = {
     "grpo": {"aggregation": "seq-mean-token-mean"},
@@ -50,12 +50,12 @@ PRESETS: Mapping[str, Filling] = {
     "internalization": {"builder": "dataset", "advantage": "none", "correction": "none", "loss": "mle",
                         "regularizers": [("kl", {"coefficient": 0.01})]},
 }
-"""Every preset by name; what it does not say is the base filling."""
+"""Every preset by name, with the slots that differ from BASE."""
 
 _MISSING: Mapping[str, str] = {
     "kinds": "a harness whose calls are of its kinds",
 }
-"""What a method may need and no run has yet: by the names that `Params.needs` uses."""
+"""Inputs that a method may need and no run has yet, by the names of `Params.needs`."""
 
 _ASKED: Mapping[str, str] = {
     "logp_teacher": "roles.teacher or contexts.privileged",
@@ -64,42 +64,26 @@ _ASKED: Mapping[str, str] = {
     "rules": "an environment that grades turns by rules",
     "spans": "a harness that names spans",
 }
-"""What a method may need and a spec has to give."""
+"""Inputs that a method may need and a spec has to provide, by the names of `Params.needs`, as users read them."""
 
 _UNFINISHED: Mapping[str, str] = {
     "hipif": "a harness that folds finished subgoals, and its penalties",
     "pgpo": "a critic of the reasoning, whose score gates the reward",
 }
-"""Presets of which only the slots exist: what of the method a run does not have yet."""
+"""Presets whose slots exist while the rest of their method does not: the missing part, as users read it."""
 
-EXCLUDED: Sequence[tuple[str, str, str, str, str]] = (
-    ("loss", "mle", "modulation", "dynamo", "which changes advantages that mle does not read"),
-    ("loss", "mle", "modulation", "step_credit", "which changes advantages that mle does not read"),
-    ("loss", "mle", "modulation", "sdar", "which changes advantages that mle does not read"),
-    ("loss", "mle", "modulation", "rlsd", "which changes advantages that mle does not read"),
-    ("advantage", "gdpo", "reward", "overlong", "which shapes the sum; gdpo reads the parts of a reward"),
-    ("advantage", "rdpo", "reward", "overlong", "which shapes the sum; rdpo reads the parts of a reward"),
-    ("advantage", "heavyskill", "reward", "overlong", "which shapes one reward a trajectory, of several"),
-    ("advantage", "memocr", "reward", "overlong", "which shapes one reward a trajectory, of several"),
-    ("advantage", "heavyskill", "filter", "dynamic_sampling", "which looks at one reward a trajectory, of several"),
-    ("advantage", "memocr", "filter", "dynamic_sampling", "which looks at one reward a trajectory, of several"),
-    ("modulation", "sdar", "regularizers", "sdar", "which is the same term once more"),
-)
-"""Pairs that exclude each other: slot, method, other slot, its method, why."""
-
-_NO_ROLLOUTS = {"filter": "none", "reward": "none", "correction": "none"}
-_OF_ROWS: Mapping[str, Mapping[str, Any]] = {
-    "dataset": {**_NO_ROLLOUTS, "advantage": "none"},
-    "pairs": {**_NO_ROLLOUTS, "advantage": "dpo", "modulation": "none", "loss": "reinforce"},
-}
-"""What builders without rollouts leave no choice of."""
+EXCLUDED: tuple[tuple[str, str, str, str, str], ...] = tuple(
+    (slot, name, other, excluded, reason)
+    for slot in ("loss", "advantage", "modulation") for name, declared in METHODS[slot].items()
+    for (other, excluded), reason in declared.excludes.items())
+"""Pairs that exclude each other, as `Method.excludes` declares them: slot, method, other slot, its method, reason."""
 
 
 def resolve(spec: AlgorithmSpec) -> dict[str, Any]:
     """Return every slot as plain JSON, {name, params with defaults}; regularizers is a list of those.
 
-    Slots given in the spec replace the preset's. Raises SlotError with the field's name when a preset, method or
-    parameter is unknown, or when slots do not fit together.
+    Slots given in the spec replace the preset's. Raises SlotError for an unknown preset, method or parameter, and for
+    slots that do not fit together.
     """
     if spec.preset not in PRESETS:
         raise SlotError("algorithm.preset", spec.preset, f"one of {', '.join(PRESETS)}")
@@ -112,10 +96,10 @@ def resolve(spec: AlgorithmSpec) -> dict[str, Any]:
 
 
 def filled(spec: AlgorithmSpec) -> dict[str, Any]:
-    """Return every slot of a known preset as plain JSON, whether or not a run can have what its methods need."""
-    fillings = {slot: getattr(spec, slot) for slot in BASE}
+    """Return every slot of a known preset as plain JSON, also where no run has the inputs that its methods need."""
+    chosen = {slot: getattr(spec, slot) for slot in BASE}
     defaults = {**BASE, **PRESETS[spec.preset]}
-    return {slot: _filled(slot, defaults[slot] if chosen is None else chosen) for slot, chosen in fillings.items()}
+    return {slot: _filled(slot, defaults[slot] if own is None else own) for slot, own in chosen.items()}
 
 
 def _filled(slot: str, filling: Any) -> Any:
@@ -131,53 +115,70 @@ def _pair(filling: str | tuple[str, dict[str, Any]] | Slot) -> tuple[str, dict[s
 
 
 def _refuse_misfits(resolved: Mapping[str, Any]) -> None:
-    advantage = resolved["advantage"]["name"]
-    if resolved["loss"]["name"] == "mle" and advantage != "none":
-        raise SlotError("algorithm.advantage", advantage, "'none', because loss 'mle' reads no advantage")
+    advantage, loss = resolved["advantage"]["name"], resolved["loss"]["name"]
+    if not method(resolved, "loss").reads_advantage and advantage != "none":
+        raise SlotError("algorithm.advantage", advantage, f"'none', because loss {loss!r} reads no advantage")
     _refuse_excluded(resolved)
     _refuse_unmet(resolved)
-    builder = resolved["builder"]["name"]
-    if advantage == "dpo" and builder != "pairs":
-        raise SlotError("algorithm.advantage", "dpo", "builder 'pairs' with it: it compares two given completions")
-    for slot, wanted in _OF_ROWS.get(builder, {}).items():
+    _refuse_misbuilt(resolved)
+
+
+def _refuse_misbuilt(resolved: Mapping[str, Any]) -> None:
+    """Refuse methods that do not fit the builder."""
+    name, advantage = resolved["builder"]["name"], resolved["advantage"]["name"]
+    wanted = method(resolved, "advantage").builder
+    if wanted not in (None, name):
+        raise SlotError("algorithm.advantage", advantage,
+                        f"builder {wanted!r} with it: it compares two given completions")
+    for slot, only in builder(resolved).fixed.items():
         found = resolved[slot]["name"]
-        if found != wanted:
-            raise SlotError(f"algorithm.{slot}", found, f"{wanted!r}, because builder {builder!r} has no rollouts")
-    if builder in _OF_ROWS and needs(resolved, "regularizers") & {"logp_teacher", "support"}:
+        if found != only:
+            raise SlotError(f"algorithm.{slot}", found, f"{only!r}, because builder {name!r} has no rollouts")
+    if builder(resolved).from_rows and needs(resolved, "regularizers") & {"logp_teacher", "support"}:
         raise SlotError("algorithm.regularizers", ", ".join(_names(resolved, "regularizers")),
-                        f"none that reads a teacher, because builder {builder!r} has no rollouts to be judged")
+                        f"none that reads a teacher, because builder {name!r} has no rollouts to be judged")
 
 
 def _refuse_excluded(resolved: Mapping[str, Any]) -> None:
-    for slot, method, other, excluded, why in EXCLUDED:
-        if method in _names(resolved, slot) and excluded in _names(resolved, other):
-            raise SlotError(f"algorithm.{other}", excluded, f"another method beside {slot} {method!r}, {why}")
+    for slot, name, other, excluded, why in EXCLUDED:
+        if name in _names(resolved, slot) and excluded in _names(resolved, other):
+            raise SlotError(f"algorithm.{other}", excluded, f"another method beside {slot} {name!r}, {why}")
 
 
 def _refuse_unmet(resolved: Mapping[str, Any]) -> None:
-    """Refuse a method that reads what no run has yet."""
-    for slot in ("advantage", "modulation", "correction", "loss", "regularizers"):
+    """Refuse a method that reads an input that no run has yet."""
+    for slot in READERS:
         for word in sorted(needs(resolved, slot) & _MISSING.keys()):
             raise SlotError(f"algorithm.{slot}", ", ".join(_names(resolved, slot)),
                             f"a method that runs; needs: {_MISSING[word]}, which no run has yet")
 
 
 def _names(resolved: Mapping[str, Any], slot: str) -> list[str]:
-    fillings = resolved[slot] if slot == "regularizers" else [resolved[slot]]
-    return [filling["name"] for filling in fillings]
+    return [filling["name"] for filling in fillings(resolved, slot)]
+
+
+def builder_of(spec: AlgorithmSpec) -> str:
+    """Return the name of an algorithm's builder, whether or not the spec is resolved; an unknown preset has BASE's."""
+    return str(PRESETS.get(spec.preset, {}).get("builder", BASE["builder"])) if spec.builder is None else (
+        spec.builder.name)
+
+
+def supervised(spec: AlgorithmSpec) -> bool:
+    """Return whether an algorithm learns from a dataset's completions instead of sampling its own."""
+    name = builder_of(spec)
+    return name in BUILDERS and BUILDERS[name].from_rows
 
 
 def asked(preset: str) -> list[str]:
-    """Return what a spec with this preset has to give besides its task."""
+    """Return the parts of a spec that this preset requires besides a task, as users read them."""
     resolved = filled(AlgorithmSpec(preset=preset))
-    slots = ("advantage", "modulation", "correction", "loss", "regularizers")
-    words = frozenset[str]().union(*(needs(resolved, slot) for slot in slots))
-    rows = ["a dataset with chosen and rejected"] if resolved["builder"]["name"] == "pairs" else []
+    words, columns = needs(resolved, *READERS), builder(resolved).columns
+    rows = [f"a dataset with {' and '.join(columns)}"] if len(columns) > 1 else []
     return rows + [given for word, given in _ASKED.items() if word in words]
 
 
 def unmet(preset: str) -> str | None:
-    """Return what a preset needs and no run has yet; None where it can be run."""
+    """Return what a preset needs and no run has yet; None for a preset that runs."""
     try:
         resolve(AlgorithmSpec(preset=preset))
     except SlotError as error:

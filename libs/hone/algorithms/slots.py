@@ -1,4 +1,4 @@
-"""Every slot of a training step and what may fill it: one visible table."""
+"""Every slot of a training step and the methods that may fill it: one visible table."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +12,7 @@ from hone.algorithms.builders.self_verify import SelfVerify
 from hone.algorithms.corrections import CORRECTIONS
 from hone.algorithms.filters import FILTERS
 from hone.algorithms.losses import LOSSES
-from hone.algorithms.method import Method, Params
+from hone.algorithms.method import Builder, Method, Params
 from hone.algorithms.modulations import MODULATIONS
 from hone.algorithms.regularizers import REGULARIZERS
 from hone.algorithms.rewards import REWARDS
@@ -21,22 +21,25 @@ from hone.algorithms.schedules.batch_size import BATCH_SIZES
 
 
 class SlotError(ValueError):
-    """A filling that does not exist or does not fit: carries the field's name, what was found and what was expected."""
+    """A slot's filling is unknown or does not fit. Holds the field's name, the value found and the value expected."""
 
     def __init__(self, field: str, found: object, expected: str) -> None:
         super().__init__(f"{field}: found {found!r}, expected {expected}")
         self.field, self.found, self.expected = field, found, expected
 
 
-BUILDERS: Mapping[str, type[Params]] = {
-    "rollouts": Params, "dataset": Params, "pairs": Params, "self_verify": SelfVerify}
-"""S0. rollouts: the groups' trajectories; dataset: rows with a demonstrated completion, in order; pairs: rows with a
-chosen and a rejected completion; self_verify: the groups' trajectories, and in steps of their own judgements of their
-answers."""
+_GIVEN = {"filter": "none", "reward": "none", "correction": "none"}
 
-FROM_ROWS = frozenset({"dataset", "pairs"})
-"""Builders whose data nobody samples."""
-
+BUILDERS: Mapping[str, Builder] = {
+    "rollouts": Builder(),
+    "dataset": Builder(columns=("completion",), fixed={**_GIVEN, "advantage": "none"}),
+    "pairs": Builder(columns=("chosen", "rejected"),
+                     fixed={**_GIVEN, "advantage": "dpo", "modulation": "none", "loss": "reinforce"}),
+    "self_verify": Builder(SelfVerify, judges_answers=True),
+}
+"""Builders (S0) by name. rollouts: the groups' trajectories. dataset: rows with a demonstrated completion, in order.
+pairs: rows with a chosen and a rejected completion. self_verify: the groups' trajectories, and in steps of their own
+judgements of their answers."""
 
 METHODS: Mapping[str, Mapping[str, Method[Any, Any]]] = {
     "allocation": ALLOCATIONS,
@@ -51,20 +54,22 @@ METHODS: Mapping[str, Mapping[str, Method[Any, Any]]] = {
     "schedule": SCHEDULES,
     "batch_size": BATCH_SIZES,
 }
-"""Slot -> name -> method."""
+"""Slot -> name -> method; builders have a table of their own."""
 
 SLOTS: Mapping[str, Mapping[str, type[Params]]] = {
-    "builder": BUILDERS,
+    "builder": {name: builder.params for name, builder in BUILDERS.items()},
     **{slot: {name: method.params for name, method in methods.items()} for slot, methods in METHODS.items()},
 }
-"""Slot -> method -> the type of its parameters."""
+"""Slot -> method name -> the type of its parameters."""
+
+READERS = ("advantage", "modulation", "correction", "loss", "regularizers")
+"""Slots whose methods may need inputs that a forward pass or another model computes."""
 
 
 def fill(slot: str, name: str, params: Mapping[str, Any], field: str) -> dict[str, Any]:
     """Return {name, params} with every default written out.
 
-    Raises SlotError when the slot has no such method, or the method no such parameter or value; `field` is where in
-    the spec the filling stands.
+    `field` is the filling's path in the spec. Raises SlotError for an unknown method, parameter or value.
     """
     methods = SLOTS[slot]
     if name not in methods:
@@ -83,13 +88,23 @@ def _translated(error: ValidationError, field: str, params: type[Params]) -> Slo
     return SlotError(place, first["input"], first["msg"].removeprefix("Value error, expected "))
 
 
-def old_policy(slots: Mapping[str, Any]) -> str:
-    """Return whose log-probabilities are logp_old: the `trainer`'s, or in bypass mode the `sampler`'s."""
-    return SLOTS["correction"][slots["correction"]["name"]].old_policy
+def builder(slots: Mapping[str, Any]) -> Builder:
+    """Return the builder of a resolved algorithm."""
+    return BUILDERS[slots["builder"]["name"]]
 
 
-def needs(slots: Mapping[str, Any], slot: str) -> frozenset[str]:
-    """Name what the filling of one slot of a resolved algorithm reads beyond `logp`, as `Params.needs` names it."""
-    fillings = slots[slot] if slot == "regularizers" else [slots[slot]]
-    wanted = [SLOTS[slot][filling["name"]].model_validate(filling["params"]).needs() for filling in fillings]
-    return frozenset().union(*wanted)
+def method(slots: Mapping[str, Any], slot: str) -> Method[Any, Any]:
+    """Return the method that fills a slot of a resolved algorithm; `slot` holds one method, so is not regularizers."""
+    return METHODS[slot][slots[slot]["name"]]
+
+
+def needs(slots: Mapping[str, Any], *wanted: str) -> frozenset[str]:
+    """Return what the methods in the `wanted` slots of a resolved algorithm read, by the names of `Params.needs`."""
+    return frozenset().union(*(
+        SLOTS[slot][filling["name"]].model_validate(filling["params"]).needs()
+        for slot in wanted for filling in fillings(slots, slot)))
+
+
+def fillings(slots: Mapping[str, Any], slot: str) -> list[Any]:
+    """Return the fillings, {name, params}, of one slot of a resolved algorithm."""
+    return list(slots[slot]) if slot == "regularizers" else [slots[slot]]

@@ -8,7 +8,8 @@ import yaml
 
 from hone.cli import connection, progress
 from hone.cli.output import Json, one, say
-from hone.spec.resolution import as_json, read, resolve
+from hone.resolution import resolve
+from hone.spec.files import as_json, read
 
 Spec = Annotated[Path, typer.Argument(metavar="SPEC", help="YAML or JSON file with a run spec.")]
 

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from hone.algorithms.rewards import turn_rules
+from hone.environments import turn_rules
 from hone.environments.contract import EpisodeOver, Message, Observation, Params, Row, Transition
 from hone.environments.hashing import digest, splitmix
 

@@ -6,12 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hone.algorithms import presets
+from hone.algorithms.slots import BUILDERS
 from hone.environments import ENVIRONMENTS
 from hone.graders import specs, templates
 from hone.spec.problems import Invalid, Problem, found
 from hone.spec.run import RunSpec, TaskSource, TeacherSpec
 from hone.spec.settings import Settings
-from hone.spec.supervision import builder_of, supervised
 from hone.store.database import AsyncTransaction, Row
 from services.gateway.admission import task_rows
 from services.gateway.admission.task_rows import DatasetRows
@@ -149,8 +150,8 @@ async def _dataset(transaction: AsyncTransaction, source: TaskSource, at: str, w
 
 def _columns(spec: RunSpec, source: TaskSource, trained: bool) -> set[str]:
     """Return the keys that every row needs, for its completion, its grader or a privileged context."""
-    if trained and supervised(spec):
-        return {"chosen", "rejected"} if builder_of(spec.algorithm) == "pairs" else {"completion"}
+    if trained and presets.supervised(spec.algorithm):
+        return {*BUILDERS[presets.builder_of(spec.algorithm)].columns}
     columns = {*(ENVIRONMENTS[source.kind].columns or ())} | (_context_columns(spec) if trained else set())
     if source.environment is not None and spec.grader is None:
         return columns

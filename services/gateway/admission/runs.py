@@ -8,7 +8,8 @@ from psycopg.types.json import Jsonb
 from hone import ids
 from hone.client.resources import Desired, Run
 from hone.crashpoints import reach
-from hone.spec.resolution import as_json, canonical
+from hone.environments.hashing import canonical
+from hone.spec.files import as_json
 from hone.spec.run import RunSpec
 from hone.spec.settings import Settings
 from hone.store.database import AsyncTransaction, Row

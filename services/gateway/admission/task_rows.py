@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from hone.environments.contract import Row
 from hone.environments.rows import Sieve
-from hone.spec import stages
+from hone.resolution import stages
 from hone.spec.problems import Problem, found
 from hone.spec.run import RunSpec, TaskSource
 from hone.store.objects import ObjectMissing, Objects
@@ -66,7 +66,7 @@ def parts(spec: RunSpec) -> Iterator[tuple[str, RunSpec]]:
     yield "", spec
     for place, stage in enumerate(spec.stages):
         if stage.task != spec.task or stage.sampling != spec.sampling:
-            yield f"stages[{place}].", stages.of(spec, stage)
+            yield f"stages[{place}].", stages.stage_spec(spec, stage)
 
 
 async def check(session: TenantSession, objects: Objects, spec: RunSpec) -> list[DatasetRows]:

@@ -13,8 +13,8 @@ from starlette.responses import JSONResponse, StreamingResponse
 
 from hone import ids
 from hone.client.resources import Export, Page
+from hone.environments.hashing import canonical
 from hone.spec.problems import Invalid, Problem, found
-from hone.spec.resolution import canonical
 from hone.store.database import AsyncTransaction, Row
 from hone.store.objects import Objects
 from services.gateway.admission.parameters import After, Id, Limit, Store, page

@@ -8,7 +8,8 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse
 
 from hone.client.resources import Checkpoint, Desired, Metrics, Page, Run, RunCounts, RunState, RunSummary
-from hone.spec.resolution import as_json, resolve
+from hone.resolution import resolve
+from hone.spec.files import as_json
 from hone.spec.run import MOST, RunSpec
 from services.gateway.admission import runs as admission
 from services.gateway.admission.parameters import After, Config, Id, Limit, Store, example, page

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from hone.spec.stages import Stage
+from hone.resolution.stages import Stage
 from hone.trajectory.plan import Collected, StepPlan
 from services.learner.driver.pacing import Outline
 from services.learner.driver.peers import Task

@@ -6,9 +6,9 @@ Step n trains version n - 1. A group's staleness counts from the oldest version 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from hone.spec import batches
+from hone.resolution import batches
+from hone.resolution.stages import ends, stages
 from hone.spec.run import MOST, EvalSpec, RunSpec
-from hone.spec.stages import ends, stages
 from services.learner.driver.view import GroupCount
 
 

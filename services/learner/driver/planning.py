@@ -12,6 +12,7 @@ from hone.algorithms.rewards import REWARDS
 from hone.algorithms.rewards.inputs import RewardInputs
 from hone.algorithms.schedules import SCHEDULES
 from hone.algorithms.schedules.inputs import Progress
+from hone.algorithms.slots import method
 from hone.spec.run import RunSpec
 from hone.store.database import Row
 from hone.trajectory.plan import GroupPlan, StepPlan
@@ -80,7 +81,8 @@ def rollout_plan(
     """
     samples = choice.samples
     rewards, _ = _processed_rewards(samples, slots)
-    known = baselines([group[0]["task_hash"] for group in choice.kept]) if needs_baseline(slots) else {}
+    hashes = [group[0]["task_hash"] for group in choice.kept]
+    known = baselines(hashes) if method(slots, "advantage").reads_baseline else {}
     by_place = iter(rewards)
     plan = StepPlan(
         n=n, first=first, steps=spec.steps, builder="rollouts", parts=sorted({row["part"] for row in samples}),
@@ -116,11 +118,6 @@ def supervised_plan(spec: RunSpec, slots: Mapping[str, Any], n: int, part: str, 
         n=n, first=first, steps=spec.steps, builder=slots["builder"]["name"], parts=[part], groups=[],
         slots=dict(slots), lr=learning_rate(spec, n - first + 1), clip_norm=spec.optimizer.clip_norm,
         temperature=1.0, max_tokens=spec.sampling.max_tokens, gap_alarm_nats=spec.gap_alarm_nats)
-
-
-def needs_baseline(slots: Mapping[str, Any]) -> bool:
-    """Tell whether the advantage may ask for the running mean of a prompt's earlier outcomes."""
-    return slots["advantage"]["name"] in ("rloo", "reinforce")
 
 
 def _processed_rewards(samples: list[Row], slots: Mapping[str, Any]) -> tuple[list[float | None], dict[str, float]]:

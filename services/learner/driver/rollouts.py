@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from hone.algorithms.slots import needs
+from hone.resolution.stages import Stage
 from hone.spec.run import Slot
-from hone.spec.stages import Stage
 from hone.store.database import Database, Row
 from hone.trajectory.plan import StepPlan
 from services.learner.driver.decisions import (

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from hone.algorithms import presets
-from hone.algorithms.slots import FROM_ROWS
+from hone.algorithms.slots import builder
 from hone.crashpoints import reach
 from hone.process.heartbeat import engine_fresh_s
 from hone.queues.hints import Hints
+from hone.resolution.stages import Stage, stages
 from hone.spec.settings import Settings
-from hone.spec.stages import Stage, stages
 from hone.store.database import Database, Transaction
 from hone.store.leases import fenced
 from hone.store.objects import Objects
@@ -59,11 +59,10 @@ class RunDriver:
     def _source(self, stage: Stage) -> decisions.StepSource:
         lease, slots = replace(self.lease, spec=stage.spec), presets.resolve(stage.spec.algorithm)
         tasks = Tasks(self._database, self._objects, self._peers, lease, self._tasks)
-        builder = slots["builder"]["name"]
-        if builder in FROM_ROWS:
+        if builder(slots).from_rows:
             return SupervisedRows(stage, self._outline, slots, self._database, self._objects, lease, tasks)
         rollouts = Rollouts(stage, self._outline, slots, self._database, self._peers, lease, tasks)
-        if builder == "self_verify":
+        if builder(slots).judges_answers:
             return Verification(rollouts, self._outline, slots, self._database, self._objects, lease)
         return rollouts
 

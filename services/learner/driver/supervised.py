@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from hone import ids
-from hone.spec.stages import Stage
-from hone.spec.supervision import builder_of
+from hone.algorithms import presets
+from hone.algorithms.slots import BUILDERS
+from hone.resolution.stages import Stage
 from hone.store import manifests
 from hone.store.database import Database
 from hone.store.objects import Objects
@@ -65,8 +66,8 @@ class SupervisedRows(StepSource):
 
     def _trajectories(self, row: dict[str, Any], place: int, tokenizer: Tokenizer) -> list[Trajectory]:
         """Return a row's completion, or its chosen and its rejected one."""
-        given = ("chosen", "rejected") if builder_of(self._lease.spec.algorithm) == "pairs" else ("completion",)
-        return [_trajectory(row, row[name], place, index, tokenizer) for index, name in enumerate(given)]
+        columns = BUILDERS[presets.builder_of(self._lease.spec.algorithm)].columns
+        return [_trajectory(row, row[name], place, index, tokenizer) for index, name in enumerate(columns)]
 
     def _loaded_tokenizer(self) -> Tokenizer:
         if self._tokenizer is None:

@@ -15,7 +15,7 @@ from hone.algorithms.losses.inputs import LossInputs
 from hone.algorithms.method import Metrics, State
 from hone.algorithms.regularizers import REGULARIZERS
 from hone.algorithms.regularizers.inputs import RegularizerInputs, Support
-from hone.algorithms.slots import needs, old_policy
+from hone.algorithms.slots import method, needs
 from hone.trajectory.microbatches import MicroBatch
 from hone.trajectory.packing import Flags
 from hone.trajectory.plan import StepPlan
@@ -47,7 +47,7 @@ def share(
         return logp.sum()
     sampled, trajectory = _on(logp, micro.logp_sample).float(), _on(logp, micro.trajectory)
     before = _before(logp, micro, weights)
-    old = sampled if old_policy(plan.slots) == "sampler" else before
+    old = sampled if method(plan.slots, "correction").old_policy == "sampler" else before
     weight = _apply(CORRECTIONS, "correction", plan.slots["correction"],
                     CorrectionInputs(before, sampled, trajectory, weights.trajectories, weights.mean_weight),
                     states, sums)

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 from torch import Tensor
 
-from hone.algorithms.slots import needs
+from hone.algorithms.slots import READERS, method, needs
 from hone.models.policy import Policy
 from hone.trajectory.microbatches import MicroBatch
 from hone.trajectory.packing import Batch, Unpackable
@@ -65,12 +65,11 @@ class ReferencePass:
 
 def needed(plan: StepPlan) -> frozenset[str]:
     """Return the words that the fillings of a step's slots need, as `Params.needs` has them."""
-    slots = ("advantage", "modulation", "correction", "loss", "regularizers")
-    return frozenset[str]().union(*(needs(plan.slots, slot) for slot in slots))
+    return needs(plan.slots, *READERS)
 
 
 def _of_batch(plan: StepPlan) -> frozenset[str]:
     """Name what has to be known of the whole batch: what S4 to S6 read, and what later updates compare with."""
-    before = frozenset[str]().union(*(needs(plan.slots, slot) for slot in ("advantage", "modulation", "correction")))
-    compared = {"logp_old"} if plan.updates > 1 and plan.slots["loss"]["name"] != "mle" else set[str]()
+    before = needs(plan.slots, "advantage", "modulation", "correction")
+    compared = {"logp_old"} if plan.updates > 1 and method(plan.slots, "loss").reads_advantage else set[str]()
     return (before | compared) & _FORWARD

@@ -15,11 +15,10 @@ from hone.algorithms.aggregations import AGGREGATIONS, AggregationInputs
 from hone.algorithms.corrections import CORRECTIONS
 from hone.algorithms.corrections.inputs import CorrectionInputs
 from hone.algorithms.losses import LOSSES
-from hone.algorithms.losses.clip import ClipParams
 from hone.algorithms.method import Metrics, State
 from hone.algorithms.modulations import MODULATIONS
 from hone.algorithms.modulations.inputs import ModulationInputs
-from hone.algorithms.slots import needs
+from hone.algorithms.slots import method, needs
 from hone.trajectory.packing import Batch, Flags, Floats, Ints
 from hone.trajectory.plan import StepPlan
 from hone.trajectory.teaching import Taught
@@ -175,7 +174,7 @@ def _scored_turns(batch: Batch, plan: StepPlan) -> tuple[Ints | None, Floats | N
 def _band(plan: StepPlan) -> tuple[float, float]:
     """Return how far below and above 1 the loss lets a token's ratio move; no bounds where it has none."""
     params = LOSSES[plan.slots["loss"]["name"]].params.model_validate(plan.slots["loss"]["params"])
-    return params.token_band() if isinstance(params, ClipParams) else (1.0, np.inf)
+    return params.token_band()
 
 
 def _term(before: Track, track: Track, batch: Batch, part: Ints, plan: StepPlan) -> Term:
@@ -239,6 +238,5 @@ def _moving(terms: Iterable[Term], batch: Batch) -> Flags:
 
 def _kept(moving: Flags, slots: Mapping[str, Any]) -> Flags:
     """A trajectory whose advantages are all exactly 0 has no gradient unless a regularizer gives it one."""
-    if not slots.get("skip_zero_advantage", True) or needs(slots, "regularizers") or slots["loss"]["name"] == "mle":
-        return np.ones(len(moving), np.bool_)
-    return moving
+    skips = slots.get("skip_zero_advantage", True) and method(slots, "loss").reads_advantage
+    return moving if skips and not needs(slots, "regularizers") else np.ones(len(moving), np.bool_)

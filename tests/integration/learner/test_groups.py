@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from hone import ids
-from hone.spec.stages import stages
+from hone.resolution.stages import stages
 from hone.store.database import Database
 from hone.trajectory.order import Order, PrivilegedText, Role
 from services.learner.driver import lease as leases

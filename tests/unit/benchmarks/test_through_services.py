@@ -14,7 +14,7 @@ from benchmarks.through_services.session import starts_of, supervised
 from benchmarks.through_services.starts import STARTS
 from hone.environments import streams
 from hone.environments.tasks import episode
-from hone.spec.resolution import resolve
+from hone.resolution import resolve
 
 SERIES = {
     "eval/greedy": [(0, 0.5), (2, 0.75)], "eval/sampled": [(0, 0.25), (2, 0.5)],

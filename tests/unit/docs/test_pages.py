@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from checks import settings_page, spec_page
-from hone.spec.resolution import resolve
+from hone.resolution import resolve
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "examples").glob("*.md"))]

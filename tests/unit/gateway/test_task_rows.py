@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from hone.spec.resolution import resolve
+from hone.resolution import resolve
 from hone.store.objects import ObjectCorrupt, ObjectMissing, Objects
 from services.gateway.admission.task_rows import DatasetRows, check
 from services.gateway.middleware.tenancy import TenantSession

@@ -7,8 +7,8 @@ import pytest
 
 from hone.algorithms import presets
 from hone.algorithms.builders.verification_items import GenerationGroup
+from hone.resolution.stages import stages
 from hone.spec.run import RunSpec
-from hone.spec.stages import stages
 from services.learner.driver.decisions import (
     BeginStage,
     Collect,

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from hone.environments.tasks import make, split_of
-from hone.spec.resolution import resolve
+from hone.resolution import resolve
 from hone.spec.run import TaskSource
 from hone.store import manifests, objects
 from hone.store.database import Database

@@ -32,25 +32,33 @@ def none(inputs: AdvantageInputs, params: Params, state: State) -> tuple[Floats,
     return np.ones(int(inputs.tokens.sum())), state, {}
 
 
+_SEVERAL = {("reward", "overlong"): "which shapes one reward a trajectory, of several",
+            ("filter", "dynamic_sampling"): "which looks at one reward a trajectory, of several"}
+
+
+def _parts(name: str) -> dict[tuple[str, str], str]:
+    return {("reward", "overlong"): f"which shapes the sum; {name} reads the parts of a reward"}
+
+
 ADVANTAGES: Mapping[str, Method[AdvantageInputs, Estimate]] = {
-    "none": Method(none),
-    "grpo": Method(grpo, GrpoParams),
-    "dr_grpo": Method(dr_grpo),
-    "rloo": Method(rloo),
-    "reinforce": Method(reinforce, ReinforceParams),
+    "none": Method(none, within_group=True),
+    "grpo": Method(grpo, GrpoParams, needs_peers=True, within_group=True),
+    "dr_grpo": Method(dr_grpo, needs_peers=True, within_group=True),
+    "rloo": Method(rloo, within_group=True, reads_baseline=True),
+    "reinforce": Method(reinforce, ReinforceParams, within_group=True, reads_baseline=True),
     "reinforce_pp": Method(reinforce_pp, ReinforcePpParams),
-    "reinforce_pp_baseline": Method(reinforce_pp_baseline, WhitenParams),
+    "reinforce_pp_baseline": Method(reinforce_pp_baseline, WhitenParams, needs_peers=True),
     "gae": Method(gae, GaeParams),
-    "gdpo": Method(gdpo, GdpoParams),
-    "gigpo": Method(gigpo, GigpoParams),
-    "step_pooled": Method(step_pooled, StepPooledParams),
+    "gdpo": Method(gdpo, GdpoParams, needs_peers=True, excludes=_parts("gdpo")),
+    "gigpo": Method(gigpo, GigpoParams, needs_peers=True, within_group=True),
+    "step_pooled": Method(step_pooled, StepPooledParams, needs_peers=True, within_group=True),
     "hian": Method(hian, HianParams),
-    "dual_track": Method(dual_track, DualTrackParams),
+    "dual_track": Method(dual_track, DualTrackParams, components=("exec", "fmt", "schema")),
     "skill1": Method(skill1, Skill1Params),
-    "memocr": Method(memocr, MemocrParams),
-    "heavyskill": Method(heavyskill, HeavyskillParams),
-    "rdpo": Method(rdpo, RdpoParams),
-    "dpo": Method(dpo, DpoParams),
+    "memocr": Method(memocr, MemocrParams, excludes=_SEVERAL),
+    "heavyskill": Method(heavyskill, HeavyskillParams, excludes=_SEVERAL),
+    "rdpo": Method(rdpo, RdpoParams, needs_peers=True, excludes=_parts("rdpo")),
+    "dpo": Method(dpo, DpoParams, builder="pairs"),
     "opd": Method(opd, OpdParams),
     "aopd": Method(aopd, AopdParams),
     "scope": Method(scope, ScopeParams),

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from hone.algorithms.corrections.bypass import BypassParams, bypass
+from hone.algorithms.corrections.bypass import bypass
 from hone.algorithms.corrections.icepop import icepop
 from hone.algorithms.corrections.inputs import Band, CorrectionInputs
 from hone.algorithms.corrections.masked import MaskedParams, masked
@@ -23,6 +23,6 @@ CORRECTIONS: "Mapping[str, Method[CorrectionInputs, Tensor]]" = {
     "none": Method(none),
     "tis": Method(tis, TisParams),
     "icepop": Method(icepop, Band),
-    "bypass": Method(bypass, BypassParams),
+    "bypass": Method(bypass, old_policy="sampler"),
     "masked": Method(masked, MaskedParams),
 }

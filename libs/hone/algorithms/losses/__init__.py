@@ -26,7 +26,9 @@ LOSSES: "Mapping[str, Method[LossInputs, Tensor]]" = {
     "sapo": Method(sapo, SapoParams),
     "maspo": Method(maspo, MaspoParams),
     "reinforce": Method(reinforce),
-    "mle": Method(mle),
+    "mle": Method(mle, reads_advantage=False, excludes={
+        ("modulation", name): "which changes advantages that mle does not read"
+        for name in ("dynamo", "step_credit", "sdar", "rlsd")}),
     "teacher_k3": Method(teacher_k3, TeacherK3Params),
     "teacher_kl": Method(teacher_kl, TeacherKlParams),
 }

@@ -19,6 +19,6 @@ MODULATIONS: Mapping[str, Method[ModulationInputs, Floats]] = {
     "none": Method(none),
     "dynamo": Method(dynamo, DynamoParams),
     "step_credit": Method(step_credit, StepCreditParams),
-    "sdar": Method(sdar, SdarModulationParams),
+    "sdar": Method(sdar, SdarModulationParams, excludes={("regularizers", "sdar"): "which is the same term once more"}),
     "rlsd": Method(rlsd, RlsdParams),
 }

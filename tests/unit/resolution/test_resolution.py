@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hone.algorithms.presets import PRESETS, unmet
-from hone.spec import batches
+from hone.environments.hashing import canonical
+from hone.resolution import batches, resolve
+from hone.spec.files import as_json, parse, read
 from hone.spec.problems import Invalid, Problem
-from hone.spec.resolution import as_json, canonical, parse, read, resolve
 from hone.spec.run import RunSpec
 
 BASE: dict[str, Any] = {"name": "sort", "model": {"base": "toy"}, "steps": 3, "task": {"environment": "sort_digits"}}

@@ -1,7 +1,4 @@
-"""How many groups each step of a run has: one size, or those of a schedule."""
-
-from collections.abc import Mapping
-from typing import Any
+"""The number of groups in each step of a run: one size, or the sizes of a schedule."""
 
 from pydantic import ValidationError
 
@@ -11,7 +8,7 @@ from hone.spec.run import BatchSpec, RunSpec
 
 
 def sizes(spec: RunSpec) -> list[int]:
-    """Return the groups of each step of a checked spec, in order."""
+    """Return the groups of each step of a checked spec without stages, in order."""
     schedule = spec.batch.schedule
     if schedule is None:
         return [spec.batch.prompts] * spec.steps
@@ -29,7 +26,7 @@ def filled(spec: RunSpec) -> BatchSpec:
 
 
 def problems(spec: RunSpec) -> list[Problem]:
-    """Return what is wrong with a schedule: its name, its parameters, or a run of another length."""
+    """Return the problems of a schedule of batch sizes: its name, its parameters, or another number of steps."""
     schedule = spec.batch.schedule
     if schedule is None:
         return []
@@ -43,11 +40,3 @@ def problems(spec: RunSpec) -> list[Problem]:
         return []
     return [Problem("steps", str(spec.steps), f"{made}, the batches that batch.schedule makes of {schedule.budget} "
                     "groups")]
-
-
-def alone(spec: RunSpec, slots: Mapping[str, Any]) -> list[Problem]:
-    """Judgements of the run's own answers come in batches of their own size."""
-    if spec.batch.schedule is None or slots["builder"]["name"] != "self_verify":
-        return []
-    return [Problem("batch.schedule", found(spec.batch.schedule.name), "null, because the run judges its own answers, "
-                    "which come as many as they are")]

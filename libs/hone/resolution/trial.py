@@ -1,6 +1,6 @@
-"""A first question, made in a process of its own: what a foreign generator does with given parameters is bounded there.
+"""Tries parameters of a foreign environment: a process of its own, bounded in time and memory, makes a first question.
 
-`python -m hone.environments.trial NAME` reads parameters as JSON and prints what is wrong with them, or null.
+`python -m hone.resolution.trial NAME` reads parameters as JSON and prints their problem as JSON, or null.
 """
 
 import json
@@ -17,19 +17,19 @@ from hone.environments.contract import WrongParams
 
 LONGEST_S, MOST_BYTES = 20, 4 * 2**30
 _ROOM = threading.BoundedSemaphore(2)
-"""Trials of this process that go on at a time."""
+"""Bounds the trials that run at once."""
 _FIXED = {"PYTHONHASHSEED": "0", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-"""What questions are drawn under everywhere."""
+"""Environment variables that every process sets before it draws questions."""
 
 
 def tried(environment: str, params: dict[str, Any]) -> None:
-    """Draw a question. Raises WrongParams when none comes, or takes more than LONGEST_S seconds or MOST_BYTES."""
+    """Make a first question. Raises WrongParams when that fails, or needs more than LONGEST_S seconds or MOST_BYTES."""
     _tried(environment, json.dumps(params, sort_keys=True))
 
 
 @lru_cache(maxsize=1024)
 def _tried(environment: str, params: str) -> None:
-    command = [sys.executable, "-m", "hone.environments.trial", environment]
+    command = [sys.executable, "-m", "hone.resolution.trial", environment]
     bounds = f"what makes a question within {LONGEST_S} s and {MOST_BYTES // 2**30} GiB"
     try:
         with _ROOM:

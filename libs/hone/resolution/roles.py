@@ -1,35 +1,34 @@
-"""What a run names besides its policy: a teacher, privileged texts, a critic, whom it asks: each heard, or refused."""
+"""The models beside the policy: teacher, critic, models of asked roles, and the policy with privileged texts.
+
+A spec may name a model only where a method or an environment of the run uses it, and must where one needs it.
+"""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from hone.algorithms.slots import FROM_ROWS, needs
+from hone.algorithms import presets
+from hone.algorithms.slots import READERS, fillings, needs
 from hone.environments import ENVIRONMENTS
 from hone.graders import templates
 from hone.spec.problems import Problem, found, one_of
 from hone.spec.run import RunSpec, TaskSource
-from hone.spec.supervision import supervised
 
 Slots = Mapping[str, Any]
 
-_READING = ("advantage", "modulation", "correction", "loss")
-"""Slots beside regularizers whose methods may read what another model says."""
-
-
 def reader(slots: Slots, *words: str) -> str:
-    """Return the first method of a resolved algorithm that reads one of the words, with its slot; "" if none does."""
+    """Return slot and name of the first method of a resolved algorithm that needs one of the words; "" if none does."""
     return next((method for method, read in _readings(slots) if read & set(words)), "")
 
 
 def _readings(slots: Slots) -> Iterator[tuple[str, frozenset[str]]]:
-    for slot in _READING:
-        yield f"{slot} {slots[slot]['name']}", needs(slots, slot)
-    for filling in slots["regularizers"]:
-        yield f"regularizer {filling['name']}", needs({"regularizers": [filling]}, "regularizers")
+    for slot in READERS:
+        for filling in fillings(slots, slot):
+            one = [filling] if slot == "regularizers" else filling
+            yield f"{slot.removesuffix('s')} {filling['name']}", needs({slot: one}, slot)
 
 
 def teacher(spec: RunSpec, slots: Slots) -> list[Problem]:
-    """A word that is read has one speaker: a teacher, or the policy with privileged texts."""
+    """A method that reads a teacher's log-probabilities gets them from one source: a teacher, or privileged texts."""
     model, texts = spec.roles.teacher, spec.contexts.privileged
     by = reader(slots, "logp_teacher", "support")
     if not by:
@@ -46,7 +45,7 @@ def teacher(spec: RunSpec, slots: Slots) -> list[Problem]:
 
 
 def likeliest(spec: RunSpec, slots: Slots) -> list[Problem]:
-    """The likeliest ids of whoever speaks are kept exactly where a method reads them."""
+    """The teacher's likeliest ids are kept exactly where a method reads them."""
     by, given = reader(slots, "support"), spec.roles.teacher
     problems = []
     for at, top_k, speaks in (("roles.teacher.top_k", given.top_k if given else 0, given is not None),
@@ -59,61 +58,49 @@ def likeliest(spec: RunSpec, slots: Slots) -> list[Problem]:
 
 
 def temperature(spec: RunSpec, slots: Slots) -> list[Problem]:  # noqa: ARG001 — one signature for every rule
-    """A teacher speaks at temperature 1, and a log-ratio has it on both sides."""
+    """A teacher scores at temperature 1, and both sides of a log-ratio need the same temperature."""
     if spec.roles.teacher is None or spec.sampling.temperature == 1:
         return []
     return [Problem("sampling.temperature", str(spec.sampling.temperature), "1, because a teacher is asked at 1")]
 
 
 def asked(spec: RunSpec, slots: Slots) -> list[Problem]:  # noqa: ARG001 — one signature for every rule
-    """A model answers for a role that an environment of the run asks."""
+    """Each role that the spec names a model for is asked by an environment of the run."""
     known = askable(spec)
-    if any(kind not in ENVIRONMENTS for kind in _played(spec)):  # the source's own problem
+    if any(kind not in ENVIRONMENTS for kind in _played(spec)):  # a problem of the source, reported there
         return []
     return [Problem(f"roles.asked.{role}", found(one.model), unasked(role, known))
             for role, one in spec.roles.asked.items() if role not in known]
 
 
 def askable(spec: RunSpec) -> frozenset[str]:
-    """Return the roles that a spec's environments may ask and a spec may name a model for."""
+    """Return the roles that the spec's environments may ask and that a spec may name a model for."""
     asks = [ENVIRONMENTS[kind].asked_roles for kind in _played(spec) if kind in ENVIRONMENTS]
     return frozenset[str]().union(*asks) - {"policy", "teacher"}
 
 
 def unasked(role: str, known: frozenset[str]) -> str:
-    """Say whom a spec may name a model for instead of a role that nobody asks."""
+    """Return the expectation for a role that no environment asks: the roles that they do ask, `known`."""
     return f"a role that the run's environments ask: {one_of(role, known)}" if known else (
         "none, because the run's environments ask nobody")
 
 
 def _played(spec: RunSpec) -> set[str]:
-    """Return the names of the environments whose episodes are played, to train and to evaluate."""
+    """Return the names of the environments whose episodes the run plays, for training and evaluation."""
     held_out = spec.eval.source if spec.eval is not None else None
-    return (set() if supervised(spec) else {spec.task.kind}) | ({held_out.kind} if held_out else set())
+    trained = set() if presets.supervised(spec.algorithm) else {spec.task.kind}
+    return trained | ({held_out.kind} if held_out else set())
 
 
 def critic(spec: RunSpec, slots: Slots) -> list[Problem]:
-    """A critic is there where its values are read."""
+    """A critic is named only where a method reads its values."""
     if spec.critic is None or reader(slots, "values"):
         return []
     return [Problem("critic", "a critic", "none, because no method of the run reads values")]
 
 
-def updates(spec: RunSpec, slots: Slots) -> list[Problem]:
-    """A step's groups are cut into at most as many parts as there are."""
-    batch = spec.batch
-    if slots["builder"]["name"] in FROM_ROWS:
-        given = (("minibatches", batch.minibatches), ("epochs", batch.epochs))
-        return [Problem(f"batch.{name}", str(count), "1, because the run is supervised")
-                for name, count in given if count != 1]
-    if batch.minibatches <= batch.prompts:
-        return []
-    return [Problem("batch.minibatches", str(batch.minibatches),
-                    f"at most {batch.prompts}: each part has one of batch.prompts")]
-
-
 def texts(spec: RunSpec) -> list[Problem]:
-    """Variables of privileged texts are fields of the task's item, where that is known."""
+    """Return the problems of variables in privileged texts. Each names a field of the task's item that is known."""
     problems, fields = [], _fields(spec.task) if spec.contexts.privileged else None
     for place, one in enumerate(spec.contexts.privileged):
         at = f"contexts.privileged[{place}].text"
@@ -136,12 +123,12 @@ def _variable(variable: str, fields: set[str] | None, at: str) -> list[Problem]:
 
 
 def _fields(source: TaskSource) -> set[str] | None:
-    """Return the fields of the items that an environment of ours makes itself; None where they are not known here."""
+    """Return the fields of the items that an environment makes itself; None where they cannot be known here."""
     environment = ENVIRONMENTS.get(source.kind)
     if source.dataset is not None or environment is None or environment.foreign:
         return None
     try:
         first = environment.episode(environment.params.model_validate(source.params), 0, None)
-    except ValueError:  # the source's own problem
+    except ValueError:  # a problem of the source, reported there
         return None
     return set(first.reset().item)

@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 
+from hone.resolution import resolve
+from hone.resolution.stages import ends, stages
+from hone.spec.files import as_json
 from hone.spec.problems import Invalid
-from hone.spec.resolution import as_json, resolve
 from hone.spec.run import RunSpec
-from hone.spec.stages import ends, stages
 from services.learner.driver.pacing import sizes
 
 BASE: dict[str, Any] = {

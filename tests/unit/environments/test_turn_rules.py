@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hone.algorithms.rewards import turn_rules as rules
+from hone.environments import turn_rules as rules
 from tests.oracles import hian as oracle
 
 SESSIONS = st.lists(st.lists(st.integers(0, 2), max_size=12), max_size=5)

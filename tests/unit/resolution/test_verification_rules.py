@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
+from hone.resolution import resolve
+from hone.spec.files import as_json
 from hone.spec.problems import Invalid
-from hone.spec.resolution import as_json, resolve
 
 PARTS = {"type": "weighted", "parts": {"right": {"grader": {"type": "exact"}}}}
 BASE: dict[str, Any] = {"name": "judge", "model": {"base": "toy"}, "steps": 3, "task": {"environment": "sort_digits"},

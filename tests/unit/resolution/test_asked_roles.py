@@ -6,10 +6,11 @@ import pytest
 
 from hone.environments import ENVIRONMENTS
 from hone.environments.sort_digits import SortDigits
+from hone.resolution import resolve
+from hone.resolution.stages import stages
+from hone.spec.files import as_json
 from hone.spec.problems import Invalid
-from hone.spec.resolution import as_json, resolve
 from hone.spec.run import AskedSpec, RolesSpec, TeacherSpec
-from hone.spec.stages import stages
 
 
 class Shop(SortDigits):

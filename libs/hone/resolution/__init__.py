@@ -1,0 +1,95 @@
+"""Resolves a run spec against the catalogues of methods, environments, harnesses and graders.
+
+The result is a spec with every default written out, or every problem at once.
+"""
+
+from typing import Any
+
+from pydantic import ValidationError
+
+from hone.algorithms import presets
+from hone.environments import ENVIRONMENTS
+from hone.harnesses import HARNESSES
+from hone.resolution import batches, stages
+from hone.resolution.combinations import check
+from hone.resolution.roles import reader
+from hone.spec.problems import Invalid, from_validation, unstorable
+from hone.spec.run import AlgorithmSpec, CriticSpec, EvalSpec, LoraSpec, ModelSpec, RunSpec, Slot, StageSpec, TaskSource
+
+Fields = dict[str, Any]
+
+
+def resolve(raw: Fields) -> RunSpec:
+    """Return the spec with every slot of its algorithm and every default written out.
+
+    A resolved spec resolves to itself. Raises Invalid with all problems: unknown keys, wrong types, unknown names and
+    combinations that cannot train.
+    """
+    problems = unstorable(raw)
+    if problems:
+        raise Invalid(problems)
+    spec = _typed(raw)
+    problems, _ = check(stages.rest(spec))
+    problems += stages.problems(spec, problems)
+    if problems:
+        raise Invalid(problems)
+    return spec.model_copy(update={**_filled(spec), "eval": _filled_eval(spec.eval), "model": _filled_model(spec.model),
+                                   "critic": _filled_critic(spec),
+                                   "stages": [_filled_stage(spec, stage) for stage in spec.stages]})
+
+
+def _typed(raw: Fields) -> RunSpec:
+    try:
+        spec = RunSpec.model_validate(raw, strict=True)
+    except ValidationError as error:
+        raise Invalid(from_validation(error, RunSpec)) from None
+    return _without_rollouts(spec, raw) if presets.supervised(spec.algorithm) else spec
+
+
+def _without_rollouts(spec: RunSpec, raw: Fields) -> RunSpec:
+    """Give a supervised run its own defaults: no evaluation, and one sample a prompt."""
+    defaults: Fields = {} if "eval" in raw else {"eval": None}
+    if "samples" not in (raw.get("batch") or {}):
+        defaults["batch"] = spec.batch.model_copy(update={"samples": 1})
+    return spec.model_copy(update=defaults)
+
+
+def _filled(spec: RunSpec) -> Fields:
+    """Return the fields that runs and stages share, with every default written out."""
+    slots = presets.resolve(spec.algorithm)
+    return {"algorithm": AlgorithmSpec.model_validate({"preset": spec.algorithm.preset, **slots}),
+            "task": _filled_source(spec.task), "harness": _filled_harness(spec), "batch": batches.filled(spec)}
+
+
+def _filled_stage(spec: RunSpec, stage: StageSpec) -> StageSpec:
+    whole = stages.stage_spec(spec, stage)
+    return stage.model_copy(update={**_filled(whole), "grader": whole.grader, "sampling": whole.sampling,
+                                    "lr": whole.optimizer.lr, "name": stage.name or whole.algorithm.preset})
+
+
+def _filled_source(source: TaskSource) -> TaskSource:
+    model = ENVIRONMENTS[source.kind].params
+    return source.model_copy(update={"params": model.model_validate(source.params).model_dump(mode="json")})
+
+
+def _filled_harness(spec: RunSpec) -> Slot:
+    """Return the spec's harness, or else its environment's own, with every parameter written out."""
+    harness = spec.harness or Slot(name=ENVIRONMENTS[spec.task.kind].harness)
+    params = HARNESSES[harness.name].params.model_validate(harness.params)
+    return harness.model_copy(update={"params": params.model_dump(mode="json")})
+
+
+def _filled_eval(evaluation: EvalSpec | None) -> EvalSpec | None:
+    if evaluation is None or evaluation.source is None:
+        return evaluation
+    return evaluation.model_copy(update={"source": _filled_source(evaluation.source)})
+
+
+def _filled_model(model: ModelSpec) -> ModelSpec:
+    return model.model_copy(update={"lora": model.lora or LoraSpec()}) if model.kind == "lora" else model
+
+
+def _filled_critic(spec: RunSpec) -> CriticSpec | None:
+    """Return the critic with every default written out; None where no method of any stage reads values."""
+    reads = any(reader(presets.resolve(stage.spec.algorithm), "values") for stage in stages.stages(spec))
+    return (spec.critic or CriticSpec()) if reads else None

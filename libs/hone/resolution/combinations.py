@@ -1,0 +1,178 @@
+"""Problems of combinations: fields that are right by themselves and cannot go together."""
+
+from collections.abc import Callable
+
+from hone.algorithms.slots import builder, method, needs
+from hone.environments import ENVIRONMENTS
+from hone.environments.single_turn import Asks
+from hone.resolution import names, roles
+from hone.resolution.names import Slots
+from hone.spec.problems import Problem, found
+from hone.spec.run import RunSpec
+
+_SELF_VERIFY = "because builder self_verify"
+
+
+def check(spec: RunSpec) -> tuple[list[Problem], Slots]:
+    """Return every problem of a typed spec without its stages, and its algorithm's slots.
+
+    The slots are {} where the algorithm itself has a problem; combinations are not checked then.
+    """
+    problems, slots = names.check(spec)
+    problems += roles.texts(spec)
+    problems += [problem for rule in RULES for problem in rule(spec, slots)] if slots else []
+    return problems, slots
+
+
+def _peers(spec: RunSpec, slots: Slots) -> list[Problem]:
+    if spec.batch.samples > 1 or not method(slots, "advantage").needs_peers:
+        return []
+    return [Problem("batch.samples", str(spec.batch.samples),
+                    f"at least 2, because advantage {slots['advantage']['name']} compares the samples of a group")]
+
+
+def _bounds(spec: RunSpec, slots: Slots) -> list[Problem]:
+    allocation = slots["allocation"]["params"]
+    low, high = allocation.get("n_min", 1), allocation.get("n_max", spec.batch.samples)
+    if low <= spec.batch.samples <= high:
+        return []
+    return [Problem("batch.samples", str(spec.batch.samples), f"between {low} and {high}, the rollouts that allocation "
+                    f"{slots['allocation']['name']} may give a prompt")]
+
+
+def _batch_schedule(spec: RunSpec, slots: Slots) -> list[Problem]:
+    if spec.batch.schedule is None or not builder(slots).judges_answers:
+        return []
+    return [Problem("batch.schedule", found(spec.batch.schedule.name), "null, because the run judges its own answers, "
+                    "which come as many as they are")]
+
+
+def _parts(spec: RunSpec, slots: Slots) -> list[Problem]:
+    name, grader = slots["advantage"]["name"], spec.grader or {}
+    if "components" not in needs(slots, "advantage") or names.of_grader(grader or {"type": "exact"}, "grader"):
+        return []
+    if grader.get("type") != "weighted":
+        return [Problem("grader", found(spec.grader), f"a grader of type weighted, because advantage {name} reads the "
+                        "parts of a reward")]
+    wanted = method(slots, "advantage").components
+    if set(wanted) <= grader["parts"].keys():
+        return []
+    return [Problem("grader.parts", ", ".join(sorted(grader["parts"])), f"parts named {', '.join(wanted)} among them, "
+                    f"because advantage {name} reads these")]
+
+
+def _spans(spec: RunSpec, slots: Slots) -> list[Problem]:
+    if "spans" not in needs(slots, "advantage") or names.of_harness(spec.harness):
+        return []
+    advantage, given = slots["advantage"], spec.harness.params.get("spans", []) if spec.harness else []
+    named, wanted = sorted({marks["name"] for marks in given}), advantage["params"]["span"]
+    if wanted in named:
+        return []
+    return [Problem("harness.params.spans", ", ".join(named) or found(None),
+                    f"a span named {wanted}, because advantage {advantage['name']} reads it")]
+
+
+def _turn_rules(spec: RunSpec, slots: Slots) -> list[Problem]:
+    readers = [slot for slot in ("advantage", "modulation") if "rules" in needs(slots, slot)]
+    if not readers or names.of_source(spec.task, "task"):
+        return []
+    reader, environment = slots[readers[0]], ENVIRONMENTS[spec.task.kind]
+    rules = environment.rules(environment.params.model_validate(spec.task.params))
+    if rules:
+        unknown = {rule: weight for rule, weight in reader["params"].get("rule_weights", {}).items()
+                   if rule not in rules}
+        return [Problem(f"algorithm.advantage.params.rule_weights.{rule}", found(weight),
+                        f"weights of the rules that grade turns here: {', '.join(rules)}")
+                for rule, weight in unknown.items()]
+    why = f"grades turns, because {readers[0]} {reader['name']} reads what rules gave them"
+    if "rules" in environment.params.model_fields:
+        return [Problem("task.params.rules", "nothing", f"a rule that {why}")]
+    return [Problem("task.environment", found(spec.task.kind), f"one that {why}")]
+
+
+def _spread(spec: RunSpec, slots: Slots) -> list[Problem]:
+    if spec.batch.samples > 1 or slots["filter"]["name"] == "none":
+        return []
+    return [Problem("algorithm.filter", f"{slots['filter']['name']} with batch.samples 1",
+                    "batch.samples of at least 2: one sample never varies")]
+
+
+def _completions(spec: RunSpec, slots: Slots) -> list[Problem]:
+    if not builder(slots).from_rows:
+        return []
+    problems = []
+    if spec.task.dataset is None:
+        problems.append(Problem("task.dataset", "nothing", "a dataset with completions, because the run is supervised"))
+    if spec.batch.samples != 1:
+        problems.append(Problem("batch.samples", str(spec.batch.samples), "1, because the run is supervised"))
+    if spec.grader is not None and spec.eval is None:
+        problems.append(Problem("grader", found(spec.grader), "none: the run is supervised and evaluates nothing"))
+    if spec.eval is not None and spec.eval.source is None:
+        problems.append(Problem("eval.source", "nothing", "where held-out tasks come from, because the training "
+                                "rows have completions and no answers; or eval: null"))
+    return problems
+
+
+def _updates(spec: RunSpec, slots: Slots) -> list[Problem]:
+    """A step's groups are cut into at most as many parts as there are groups."""
+    batch = spec.batch
+    if builder(slots).from_rows:
+        given = (("minibatches", batch.minibatches), ("epochs", batch.epochs))
+        return [Problem(f"batch.{name}", str(count), "1, because the run is supervised")
+                for name, count in given if count != 1]
+    if batch.minibatches <= batch.prompts:
+        return []
+    return [Problem("batch.minibatches", str(batch.minibatches),
+                    f"at most {batch.prompts}: each part has one of batch.prompts")]
+
+
+def _verified_pace(spec: RunSpec, slots: Slots) -> list[Problem]:
+    """The task of a step has to be known before its groups are requested."""
+    if not builder(slots).judges_answers or spec.max_staleness == 0:
+        return []
+    return [Problem("max_staleness", str(spec.max_staleness),
+                    f"0, {_SELF_VERIFY} asks for verdicts only after the answers of the steps before are graded")]
+
+
+def _verified_size(spec: RunSpec, slots: Slots) -> list[Problem]:
+    """A batch of one prompt makes no item of each label."""
+    if not builder(slots).judges_answers or spec.batch.prompts > 1:
+        return []
+    return [Problem("batch.prompts", str(spec.batch.prompts),
+                    f"at least 2, {_SELF_VERIFY} makes floor(prompts / 2) items of each label")]
+
+
+def _verified_question(spec: RunSpec, slots: Slots) -> list[Problem]:
+    """A judge reads a question and an answer to it, both as text."""
+    name = spec.task.kind
+    if not builder(slots).judges_answers or name not in ENVIRONMENTS:
+        return []
+    if name == "verification" or not isinstance(ENVIRONMENTS[name], Asks):
+        return [Problem("task.environment", found(name),
+                        f"one that asks a question and is answered once, {_SELF_VERIFY} shows a judge both texts")]
+    if spec.harness is not None and spec.harness.name != "chat":
+        return [Problem("harness.name", found(spec.harness.name),
+                        f"chat, {_SELF_VERIFY} reads answers and verdicts as text")]
+    return []
+
+
+def _verified_reward(spec: RunSpec, slots: Slots) -> list[Problem]:
+    """A judgement has neither parts of a reward nor the fields of the task's items."""
+    if not builder(slots).judges_answers:
+        return []
+    problems = []
+    if "components" in needs(slots, "advantage"):
+        name = slots["advantage"]["name"]
+        problems.append(Problem("algorithm.advantage.name", found(name),
+                                f"one that reads no parts of a reward, {_SELF_VERIFY} has verdicts, which have none"))
+    if spec.contexts.privileged:
+        problems.append(Problem("contexts.privileged", f"{len(spec.contexts.privileged)} texts",
+                                f"none, {_SELF_VERIFY} has judgements, whose items are not the task's"))
+    return problems
+
+
+RULES: tuple[Callable[[RunSpec, Slots], list[Problem]], ...] = (
+    _peers, _bounds, _batch_schedule, _parts, _spans, _turn_rules, _spread, _completions, roles.teacher,
+    roles.likeliest, roles.temperature, roles.asked, roles.critic, _updates,
+    _verified_pace, _verified_size, _verified_question, _verified_reward)
+"""Every rule about combinations, in the order in which problems are reported."""

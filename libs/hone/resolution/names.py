@@ -1,0 +1,129 @@
+"""Problems of single fields: unknown names, and parameters that the named method, environment or grader refuses."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from hone.algorithms import presets
+from hone.algorithms.slots import SLOTS, SlotError
+from hone.environments import ENVIRONMENTS
+from hone.environments.contract import WrongParams
+from hone.graders import specs
+from hone.harnesses import HARNESSES
+from hone.resolution import batches, trial
+from hone.spec.problems import Invalid, Problem, found, from_validation, one_of
+from hone.spec.run import RunSpec, Slot, TaskSource
+
+Slots = dict[str, Any]
+
+
+def check(spec: RunSpec) -> tuple[list[Problem], Slots]:
+    """Return the problems of a typed spec's fields, and its algorithm's slots; {} where the algorithm has a problem."""
+    problems, slots = _algorithm(spec)
+    problems += _schedule(spec)
+    problems += batches.problems(spec)
+    problems += [problem for at, source in _sources(spec) for problem in of_source(source, at)]
+    problems += of_harness(spec.harness)
+    problems += [problem for at, grader in _graders(spec) for problem in of_grader(grader, at)]
+    return problems, slots
+
+
+def _algorithm(spec: RunSpec) -> tuple[list[Problem], Slots]:
+    algorithm = spec.algorithm
+    if algorithm.preset not in presets.PRESETS:
+        names = one_of(algorithm.preset, presets.PRESETS)
+        return [Problem("algorithm.preset", found(algorithm.preset), names)], {}
+    given = {slot: getattr(algorithm, slot) for slot in SLOTS if getattr(algorithm, slot, None) is not None}
+    problems = [problem for slot, filling in given.items() for problem in _fillings(slot, filling)]
+    if problems:
+        return problems, {}
+    try:
+        return [], presets.resolve(algorithm)
+    except SlotError as error:
+        return [Problem(error.field, found(error.found), error.expected)], {}
+
+
+def _fillings(slot: str, filling: Slot | list[Slot]) -> list[Problem]:
+    if isinstance(filling, Slot):
+        return _filling(slot, filling.name, filling.params, f"algorithm.{slot}")
+    placed = [(each, f"algorithm.{slot}[{place}]") for place, each in enumerate(filling)]
+    return [problem for each, at in placed for problem in _filling(slot, each.name, each.params, at)]
+
+
+def _filling(slot: str, name: str, params: Mapping[str, Any], at: str) -> list[Problem]:
+    methods = SLOTS[slot]
+    if name not in methods:
+        return [Problem(f"{at}.name", found(name), one_of(name, methods))]
+    return _validated(methods[name], params, f"{at}.params")
+
+
+def _validated(model: type[BaseModel], params: Mapping[str, Any], at: str, strict: bool = True) -> list[Problem]:
+    try:
+        model.model_validate(params, strict=strict)
+    except ValidationError as error:
+        return from_validation(error, model, at)
+    return []
+
+
+def _schedule(spec: RunSpec) -> list[Problem]:
+    name, methods = spec.optimizer.schedule, SLOTS["schedule"]
+    if name not in methods:
+        return [Problem("optimizer.schedule", found(name), one_of(name, methods))]
+    return _validated(methods[name], spec.optimizer.schedule_params, "optimizer.schedule_params", strict=False)
+
+
+def of_harness(harness: Slot | None) -> list[Problem]:
+    """Return the problems of a harness's name and parameters."""
+    if harness is None:
+        return []
+    if harness.name not in HARNESSES:
+        return [Problem("harness.name", found(harness.name), one_of(harness.name, HARNESSES))]
+    return _validated(HARNESSES[harness.name].params, harness.params, "harness.params")
+
+
+def _sources(spec: RunSpec) -> Iterator[tuple[str, TaskSource]]:
+    yield "task", spec.task
+    if spec.eval is not None and spec.eval.source is not None:
+        yield "eval.source", spec.eval.source
+
+
+def of_source(source: TaskSource, at: str) -> list[Problem]:
+    """Return the problems of a source of tasks, whose field is `at`; a first task is made where that needs no row."""
+    name = source.kind
+    if source.environment == "dataset":
+        return [Problem(f"{at}.environment", found("dataset"), f"the name of an uploaded dataset in {at}.dataset")]
+    if name not in ENVIRONMENTS:
+        return [Problem(f"{at}.environment", found(name), one_of(name, set(ENVIRONMENTS) - {"dataset"}))]
+    environment = ENVIRONMENTS[name]
+    if source.dataset is not None and environment.columns is None:
+        return [Problem(f"{at}.dataset", found(source.dataset), f"none: environment {name} makes its own tasks")]
+    problems = _validated(environment.params, source.params, f"{at}.params")
+    if problems or source.dataset is not None:
+        return problems
+    try:
+        if environment.foreign:
+            trial.tried(name, source.params)
+        else:
+            environment.messages(environment.params.model_validate(source.params), 0, None)
+    except WrongParams as error:
+        return [Problem(f"{at}.{error.field}", found(error.found), error.expected)]
+    return []
+
+
+def _graders(spec: RunSpec) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the run's own grader and its datasets' graders. A grader that is no object is a problem of its source."""
+    if spec.grader is not None:
+        yield "grader", spec.grader
+    for at, source in _sources(spec):
+        if source.dataset is not None and isinstance(source.params.get("grader"), dict):
+            yield f"{at}.params.grader", source.params["grader"]
+
+
+def of_grader(grader: Mapping[str, Any], at: str) -> list[Problem]:
+    """Return the problems of a grader, whose field is `at`."""
+    try:
+        specs.checked(grader, at)
+    except Invalid as wrong:
+        return wrong.problems
+    return []
