@@ -101,7 +101,7 @@ class Outline:
         """Return whether the weights after `step` are to be evaluated and are not among the `evaluated` ones."""
         return eval_due(self.evaluation, self.stage_ends, step) and step not in evaluated
 
-    def plannable_rows(self, committed: int, last: int, evaluated: Collection[int], ahead: int) -> int:
+    def last_plannable(self, committed: int, last: int, evaluated: Collection[int], ahead: int) -> int:
         """Return the last step up to `last` that may be planned where nothing is sampled.
 
         That is at most `ahead` steps after the committed one, and no step after weights that are to be evaluated.

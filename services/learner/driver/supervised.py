@@ -42,7 +42,7 @@ class SupervisedRows(StepSource):
     def next_action(self, view: View) -> PlanStep | None:
         """Plan the next step if the trainer has few planned steps left."""
         step = view.planned + 1
-        last = self._outline.plannable_rows(view.committed, self.stage.last, view.memory.evaluated, PLAN_AHEAD)
+        last = self._outline.last_plannable(view.committed, self.stage.last, view.memory.evaluated, PLAN_AHEAD)
         return PlanStep(step) if view.version_id is not None and step <= last else None
 
     def plan(self, action: PlanStep) -> PlannedStep:
