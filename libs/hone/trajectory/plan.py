@@ -58,8 +58,8 @@ class StepPlan(BaseModel):
 
     @property
     def sampled(self) -> bool:
-        """Whether the rows are the groups' trajectories; else they are whatever the parts hold."""
-        return self.builder not in ("dataset", "pairs")
+        """Whether the rows are the trajectories of groups; otherwise they are all rows of the parts."""
+        return self.builder == "rollouts"
 
     @property
     def nth(self) -> int:
