@@ -7,4 +7,5 @@ scripts/lint-proto.sh "${@:2}"
 "$bin/ruff" check .
 "$bin/lint-imports" --no-logo
 "$bin/python" -m checks.structure
+"$bin/python" -m checks.reachable
 "$bin/python" -m checks.generated

@@ -25,8 +25,8 @@ from hone.algorithms.builders.verification_items import (
 from hone.algorithms.losses import LOSSES
 from hone.algorithms.losses.inputs import LossInputs
 from hone.algorithms.method import State
-from hone.algorithms.rewards.verdicts import VerdictInputs, VerdictParams, verdict_reward
 from hone.algorithms.schedules.phases import PhaseInputs, PhaseParams, phases
+from hone.algorithms.unwired.verdicts import VerdictInputs, VerdictRewardParams, verdict_reward
 from hone.graders.verdict import Label
 
 DIMENSIONS, ANSWERS, PROMPTS, ROLLOUTS, STEPS, EVERY = 8, 6, 16, 8, 300, 10
@@ -131,7 +131,7 @@ def _judge(world: World, items: list[Item]) -> None:
     texts = [TEXTS[said] for said in yes.flatten().tolist()]
     repeated = [item for item in items for _ in range(ROLLOUTS)]
     verdicts = VerdictInputs(texts, [item[2] for item in repeated], [item[3] for item in repeated], [1] * len(texts))
-    reward, _, _ = verdict_reward(verdicts, VerdictParams(), {})
+    reward, _, _ = verdict_reward(verdicts, VerdictRewardParams(), {})
     world.descend(torch.nn.functional.logsigmoid(logit.where(yes, -logit)), [float(each or 0) for each in reward],
                   VERDICT_RATE)
 

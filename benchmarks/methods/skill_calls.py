@@ -14,7 +14,8 @@ from torch import Tensor
 
 from benchmarks.methods.experiment import Expectation, Experiment, Outcome
 from hone.algorithms.advantages.inputs import Flags, Floats
-from hone.algorithms.builders.pairs import (
+from hone.algorithms.unwired.pair_losses import PairInputs, SelskillParams, selskill
+from hone.algorithms.unwired.pairs import (
     Candidate,
     Continuation,
     Verdict,
@@ -26,7 +27,6 @@ from hone.algorithms.builders.pairs import (
     verdict,
     window,
 )
-from hone.algorithms.losses.dpo import PairInputs, SelskillParams, selskill
 
 TURNS, FEATURES, TASKS, ROLLOUTS, BRANCHES = 4, 4, 150, 4, 2
 ROUNDS, UPDATES, RATE, TESTS = 3, 60, 0.5, 20000

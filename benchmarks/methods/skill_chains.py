@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks.methods.experiment import Expectation, Experiment, Outcome
 from hone.algorithms.advantages import ADVANTAGES
 from hone.algorithms.advantages.inputs import AdvantageInputs, Flags, Floats, Ints
-from hone.algorithms.builders.internalization import (
+from hone.algorithms.unwired.internalization import (
     InternalizationParams,
     SkillTestParams,
     Utility,

@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.methods.experiment import Expectation, Experiment, Outcome
 from hone.algorithms.advantages import ADVANTAGES
 from hone.algorithms.advantages.inputs import AdvantageInputs, Floats, Ints
-from hone.algorithms.rewards.process_gate import GateInputs, GateParams, process_gate
+from hone.algorithms.unwired.process_gate import GateInputs, GateParams, process_gate
 
 GROUPS, SIZE, STEPS, RATE, NOISE = 8, 8, 150, 0.3, 0.15
 ROWS = GROUPS * SIZE

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from hone.algorithms.schedules.batch_size import Stage
+from hone.algorithms.schedules.batch_size import SizeStage
 from hone.algorithms.schedules.switch_planner import Pilot, SwitchPlan, SwitchPlanner
 from hone.cli.failures import Commands
 from hone.cli.output import Json, say
@@ -23,7 +23,7 @@ class Planned(BaseModel):
     low: float
     high: float
     gamma: float
-    stages: list[Stage]
+    stages: list[SizeStage]
     flags: list[str]
 
 

@@ -1,7 +1,7 @@
 """Environments by name. Adding one is a file here and a line in this dict."""
 
 from hone.environments.contract import Environment
-from hone.environments.dataset import Dataset
+from hone.environments.dataset import DatasetRows
 from hone.environments.even_digits import EvenDigits
 from hone.environments.reasoning_gym import ReasoningGym
 from hone.environments.sort_digits import SortDigits
@@ -17,6 +17,6 @@ ENVIRONMENTS: dict[str, Environment] = {
     "sort_turns": SortTurns(),
     "sqlite": Sqlite(),
     "textworld": TextWorld(),
-    "dataset": Dataset(),
+    "dataset": DatasetRows(),
     "verification": Verification(),
 }

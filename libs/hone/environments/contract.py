@@ -28,7 +28,7 @@ class EpisodeOver(Exception):
     """A step was taken after the episode's last one."""
 
 
-class Params(BaseModel):
+class EnvironmentParams(BaseModel):
     """Parameters of an environment. Unknown keys are errors, nothing is coerced."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
@@ -129,7 +129,7 @@ class Environment(Protocol):
         """One sentence for a person who chooses."""
 
     @property
-    def params(self) -> type[Params]:
+    def params(self) -> type[EnvironmentParams]:
         """Model of the parameters; its JSON schema is shown to users."""
 
     @property

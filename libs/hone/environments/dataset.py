@@ -4,17 +4,17 @@ from typing import Any
 
 from pydantic import Field
 
-from hone.environments.contract import Message, Params, Row, WrongParams
+from hone.environments.contract import EnvironmentParams, Message, Row, WrongParams
 from hone.environments.single_turn import Asks, Question, SingleTurn
 
 
-class DatasetParams(Params):
+class DatasetParams(EnvironmentParams):
     """How its answers are judged."""
 
     grader: dict[str, Any] = Field({"type": "exact"}, description="Grader of every row; templates see the row as item.")
 
 
-class Dataset(Asks):
+class DatasetRows(Asks):
     """A row is `{"prompt": str}` or `{"messages": [{"role", "content"}]}`, beside it whatever its grader needs."""
 
     summary = "Rows of an uploaded dataset, each with a prompt or messages, and an answer for its grader."

@@ -2,14 +2,14 @@
 
 from pydantic import Field
 
-from hone.environments.contract import Message, Params, Row
+from hone.environments.contract import EnvironmentParams, Message, Row
 from hone.environments.hashing import splitmix
 from hone.environments.single_turn import Asks, Question, SingleTurn
 
 _GRADER = {"type": "character_share", "wanted": "02468", "among": "0123456789"}
 
 
-class EvenDigitsParams(Params):
+class EvenDigitsParams(EnvironmentParams):
     """How many different prompts there are."""
 
     digits: int = Field(4, ge=2, le=12, description="Digits of the prompt.")

@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
-from hone.environments.contract import Message, Params, Row, WrongParams, expectation
+from hone.environments.contract import EnvironmentParams, Message, Row, WrongParams, expectation
 from hone.environments.single_turn import Asks, Question, SingleTurn
 
 _OURS = frozenset({"seed", "size"})
@@ -29,7 +29,7 @@ _OWN_NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9]*")
 _UNREADABLE = "("
 
 
-class ReasoningGymParams(Params):
+class ReasoningGymParams(EnvironmentParams):
     """A task's name; every other key goes to its configuration."""
 
     model_config = ConfigDict(extra="allow")

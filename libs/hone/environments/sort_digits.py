@@ -2,12 +2,12 @@
 
 from pydantic import Field
 
-from hone.environments.contract import Message, Params, Row
+from hone.environments.contract import EnvironmentParams, Message, Row
 from hone.environments.hashing import splitmix
 from hone.environments.single_turn import Asks, Question, SingleTurn
 
 
-class SortDigitsParams(Params):
+class SortDigitsParams(EnvironmentParams):
     """How hard it is."""
 
     digits: int = Field(6, ge=2, le=12, description="Digits to sort.")

@@ -15,13 +15,13 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from hone.environments import turn_rules
-from hone.environments.contract import EpisodeOver, Message, Observation, Params, Row, Transition
+from hone.environments.contract import EnvironmentParams, EpisodeOver, Message, Observation, Row, Transition
 from hone.environments.hashing import digest, splitmix
 
 Rule = Literal["length", "compliance", "repetition", "right"]
 
 
-class SortTurnsParams(Params):
+class SortTurnsParams(EnvironmentParams):
     """How hard it is."""
 
     digits: int = Field(5, ge=2, le=12, description="Digits to sort.")
@@ -31,7 +31,7 @@ class SortTurnsParams(Params):
 
 
 @dataclass(frozen=True)
-class _State:
+class _SortingState:
     told: int = 0  # digits that stand in their places
     turns: int = 0
     tries: tuple[str, ...] = ()  # what was wrong at this place, where a rule asks
@@ -66,10 +66,10 @@ class SortTurnsEpisode:
     def __init__(self, opening: list[Message], params: SortTurnsParams) -> None:
         self._opening, self._params, self._turns = opening, params, params.digits + params.slack
         self._answer, self._weights = "".join(sorted(opening[0]["content"][1:-1])), _weights(params)
-        self._state = _State()
+        self._state = _SortingState()
 
     def reset(self) -> Observation:
-        self._state = _State()
+        self._state = _SortingState()
         return self._seen(self._opening)
 
     def step(self, action: str) -> Transition:
@@ -79,7 +79,7 @@ class SortTurnsEpisode:
         said = action.strip()
         right = said == self._answer[state.told]
         scores = self._scores(said, right)
-        self._state = _State(state.told + right, state.turns + 1, self._wrong(said, right))
+        self._state = _SortingState(state.told + right, state.turns + 1, self._wrong(said, right))
         told = [] if self._done() else [{"role": "user", "content": f"{self._answer[:self._state.told]}="}]
         valid = len(said) == 1 and said in self._answer
         return Transition(self._seen(told), self._done(), valid, self._paid(scores), effect=right, rules=scores)
@@ -89,7 +89,7 @@ class SortTurnsEpisode:
         return state if state["tries"] else {"told": state["told"], "turns": state["turns"]}
 
     def restore(self, snapshot: dict[str, Any]) -> None:
-        self._state = _State(**{**snapshot, "tries": tuple(snapshot.get("tries", ()))})
+        self._state = _SortingState(**{**snapshot, "tries": tuple(snapshot.get("tries", ()))})
 
     def fork(self) -> "SortTurnsEpisode":
         other = SortTurnsEpisode(self._opening, self._params)

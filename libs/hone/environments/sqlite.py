@@ -16,7 +16,15 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from hone.environments.contract import EpisodeOver, Message, Observation, Params, Row, Transition, WrongParams
+from hone.environments.contract import (
+    EnvironmentParams,
+    EpisodeOver,
+    Message,
+    Observation,
+    Row,
+    Transition,
+    WrongParams,
+)
 from hone.environments.hashing import digest, splitmix
 from hone.environments.statements import StatementError, content, queried, scripted
 from hone.environments.tools import Tool, ToolError, tool_call, use
@@ -32,7 +40,7 @@ _QUESTIONS = {
 }
 
 
-class SqliteParams(Params):
+class SqliteParams(EnvironmentParams):
     """Size of the generated databases; rows of a dataset bring their own."""
 
     rows: int = Field(12, ge=4, le=1000, description="Rows of the generated table items(kind, price).")
@@ -47,7 +55,7 @@ class Query(BaseModel):
 
 
 @dataclass(frozen=True)
-class Asked:
+class SqlQuestion:
     """A database as a script that makes it, a question about it, and its answer."""
 
     script: str
@@ -56,7 +64,7 @@ class Asked:
 
 
 @dataclass
-class _State:
+class _DatabaseState:
     database: bytes
     turn: int = 0
     answer: str | None = None
@@ -90,13 +98,13 @@ class Sqlite:
 class SqliteEpisode:
     """One database under one policy's hands."""
 
-    def __init__(self, asked: Asked, turns: int, opening: list[Message], database: bytes) -> None:
+    def __init__(self, asked: SqlQuestion, turns: int, opening: list[Message], database: bytes) -> None:
         self._asked, self._turns, self._opening, self._fresh = asked, turns, opening, database
         self._tools = {"query": Tool(Query, self._query)}
-        self._state = _State(database)
+        self._state = _DatabaseState(database)
 
     def reset(self) -> Observation:
-        self._state = _State(self._fresh)
+        self._state = _DatabaseState(self._fresh)
         return self._seen(self._opening)
 
     def step(self, action: str) -> Transition:
@@ -115,7 +123,7 @@ class SqliteEpisode:
         return {**self._state.__dict__, "database": b64encode(self._state.database).decode()}
 
     def restore(self, snapshot: dict[str, Any]) -> None:
-        self._state = _State(**{**snapshot, "database": b64decode(snapshot["database"])})
+        self._state = _DatabaseState(**{**snapshot, "database": b64decode(snapshot["database"])})
 
     def fork(self) -> "SqliteEpisode":
         other = SqliteEpisode(self._asked, self._turns, self._opening, self._fresh)
@@ -154,16 +162,16 @@ class SqliteEpisode:
         return Observation(said, item, {"type": "environment"}, turns_left, self.state_hash(), tools)
 
 
-def _asked(params: SqliteParams, seed: int, item: Row | None) -> Asked:
+def _asked(params: SqliteParams, seed: int, item: Row | None) -> SqlQuestion:
     if item is None:
         return _generated(params, seed)
     for key in ("database", "prompt", "answer"):
         if not isinstance(item.get(key), str) or not item[key]:
             raise WrongParams(f"item.{key}", item.get(key), "a text that is not empty")
-    return Asked(item["database"], item["prompt"], item["answer"])
+    return SqlQuestion(item["database"], item["prompt"], item["answer"])
 
 
-def _generated(params: SqliteParams, seed: int) -> Asked:
+def _generated(params: SqliteParams, seed: int) -> SqlQuestion:
     drawn = [splitmix(splitmix(seed) ^ place) for place in range(params.rows + 1)]
     rows = [(_KINDS[value % len(_KINDS)], value // 8 % 90 + 10) for value in drawn[1:]]
     known = sorted({kind for kind, _ in rows})
@@ -175,7 +183,7 @@ def _generated(params: SqliteParams, seed: int) -> Asked:
     values = ", ".join(f"('{kind}', {price})" for kind, price in rows)
     script = f"CREATE TABLE items (kind TEXT, price INTEGER); INSERT INTO items VALUES {values};"
     (answer,) = queried(scripted(script), lambda database: database.execute(sql.format(kind=kind)).fetchone())
-    return Asked(script, question.format(kind=kind), _cell(answer))
+    return SqlQuestion(script, question.format(kind=kind), _cell(answer))
 
 
 def _made(script: str) -> bytes:

@@ -6,7 +6,7 @@ from typing import Any, Literal
 from pydantic import ValidationError
 
 from hone.environments import ENVIRONMENTS
-from hone.environments.contract import Environment, Episode, Params, Row, Task, WrongParams, expectation
+from hone.environments.contract import Environment, EnvironmentParams, Episode, Row, Task, WrongParams, expectation
 from hone.environments.hashing import digest
 
 Split = Literal["train", "held_out"]
@@ -20,7 +20,7 @@ def environment(name: str) -> Environment:
     return ENVIRONMENTS[name]
 
 
-def checked_params(name: str, params: dict[str, Any]) -> Params:
+def checked_params(name: str, params: dict[str, Any]) -> EnvironmentParams:
     """Return an environment's parameters as its model. Raises WrongParams naming the first wrong one."""
     model = environment(name).params
     try:
@@ -45,7 +45,7 @@ class Maker:
 
     name: str
     environment: Environment
-    params: Params
+    params: EnvironmentParams
     resolved: dict[str, Any]
 
     def task(self, seed: int, item: Row | None = None) -> Task:
@@ -74,7 +74,7 @@ def episode(task: Task) -> Episode:
     return maker(task.environment, task.params).episode(task.seed, task.item)
 
 
-def _wrong(error: ValidationError, model: type[Params]) -> WrongParams:
+def _wrong(error: ValidationError, model: type[EnvironmentParams]) -> WrongParams:
     first = error.errors()[0]
     field = ".".join(["params", *(str(part) for part in first["loc"])])
     if first["type"] == "extra_forbidden":

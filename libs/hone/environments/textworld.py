@@ -13,10 +13,10 @@ from pydantic import Field
 
 from hone.environments.contract import (
     Entities,
+    EnvironmentParams,
     EpisodeOver,
     Message,
     Observation,
-    Params,
     Row,
     Transition,
     WrongParams,
@@ -29,7 +29,7 @@ _LOOKING = ("look", "inventory", "examine ")
 _STATES = {"open", "closed", "locked"}
 
 
-class TextWorldParams(Params):
+class TextWorldParams(EnvironmentParams):
     """How large a game is, and how many different ones there are."""
 
     rooms: int = Field(1, ge=1, le=20, description="Rooms.")

@@ -4,11 +4,11 @@ from typing import Any
 
 from pydantic import Field
 
-from hone.environments.contract import Message, Params, Row, WrongParams
+from hone.environments.contract import EnvironmentParams, Message, Row, WrongParams
 from hone.environments.single_turn import Asks, Question, SingleTurn
 
 
-class VerificationParams(Params):
+class VerificationParams(EnvironmentParams):
     """How verdicts are read."""
 
     grader: dict[str, Any] = Field({"type": "verdict"}, description="Grader of every verdict.")

@@ -6,13 +6,13 @@ from hone.graders.contract import Grader, GraderParams, Item
 from hone.graders.results import InvalidSpec, Result, Status
 
 
-class EnvironmentParams(GraderParams):
+class EnvironmentGraderParams(GraderParams):
     """It has none: the environment knows."""
 
     type: Literal["environment"]
 
 
-def grade(item: Item, output_text: str, params: EnvironmentParams) -> Result:  # noqa: ARG001
+def grade(item: Item, output_text: str, params: EnvironmentGraderParams) -> Result:  # noqa: ARG001
     """Return `item.verified`, a number from 0 to 1. Raises InvalidSpec where the environment does not score itself."""
     verified = item.get("verified")
     if isinstance(verified, bool) or not isinstance(verified, int | float) or not 0 <= verified <= 1:
@@ -20,4 +20,4 @@ def grade(item: Item, output_text: str, params: EnvironmentParams) -> Result:  #
     return Result(Status.OK, float(verified), decided_by="environment")
 
 
-GRADER = Grader(EnvironmentParams, grade, reads_output=False)
+GRADER = Grader(EnvironmentGraderParams, grade, reads_output=False)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hone.environments import ENVIRONMENTS
-from hone.environments.contract import Ask, Message, Observation, Params, Transition
+from hone.environments.contract import Ask, EnvironmentParams, Message, Observation, Transition
 from hone.models import toy
 from hone.spec.settings import Settings
 from hone.store import objects
@@ -31,7 +31,7 @@ TASK = {"environment": "market", "seed": 0, "item": None, "params": {}}
 class Market:
     """The policy speaks, a customer is asked, the policy speaks again."""
 
-    summary, params, harness, foreign = "A market.", Params, "chat", False
+    summary, params, harness, foreign = "A market.", EnvironmentParams, "chat", False
     answered: list[str] = field(default_factory=list)  # what customers have said
     then: Callable[[], None] = lambda: None  # whenever one has
     defect: bool = False  # that shows when one speaks

@@ -18,8 +18,8 @@ from hone.algorithms.schedules.batch_size import (
     fsl_stages,
     refuse_uneven,
 )
-from hone.algorithms.schedules.noise_scale import GradientNorms, NoiseScaleParams, noise_scale
-from hone.algorithms.schedules.scaling_law import ScalingLaw
+from hone.algorithms.unwired.noise_scale import GradientNorms, NoiseScaleParams, noise_scale
+from hone.algorithms.unwired.scaling_law import ScalingLaw
 from hone.spec.problems import Invalid
 from tests.oracles import batch_size as oracle
 

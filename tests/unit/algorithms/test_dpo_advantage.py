@@ -8,7 +8,7 @@ import torch
 
 from hone.algorithms.advantages import ADVANTAGES
 from hone.algorithms.advantages.inputs import AdvantageInputs
-from hone.algorithms.losses.dpo import DpoParams, PairInputs, dpo
+from hone.algorithms.unwired.pair_losses import PairInputs, PairLossParams, dpo
 from hone.trajectory.microbatches import cut
 from hone.trajectory.packing import pack
 from services.learner.trainer.learner import Learner
@@ -69,7 +69,7 @@ def test_the_trainer_takes_the_gradient_of_the_pairwise_loss(length_norm):
         reference = trained._reference(micro)[0]
     place = torch.from_numpy(micro.trajectory)
     given = PairInputs(logp, reference, place // 2, place % 2 == 0, torch.zeros(5, dtype=torch.bool))
-    loss = dpo(given, DpoParams(beta=0.3, length_norm=length_norm), {})[0].mean()
+    loss = dpo(given, PairLossParams(beta=0.3, length_norm=length_norm), {})[0].mean()
     expected = dict(zip(trained._policy.trained, torch.autograd.grad(loss, trained._policy.trained.values()),
                         strict=True))
     for one in (trained, cut_up):

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from hone.algorithms.advantages.heavyskill import HeavyskillParams, heavyskill
 from hone.algorithms.advantages.inputs import AdvantageInputs
-from hone.algorithms.builders import deliberation as heavy
-from hone.algorithms.builders.deliberation import Attempt
+from hone.algorithms.unwired import deliberation as heavy
+from hone.algorithms.unwired.deliberation import Attempt
 from hone.trajectory.turns import Turns
 from tests.oracles import heavyskill as oracle
 

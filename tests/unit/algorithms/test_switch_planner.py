@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from hone.algorithms.schedules.scaling_law import ScalingLaw
 from hone.algorithms.schedules.switch_planner import Pilot, SwitchPlanner
+from hone.algorithms.unwired.scaling_law import ScalingLaw
 from hone.spec.problems import Invalid
 from tests.oracles import batch_size as oracle
 

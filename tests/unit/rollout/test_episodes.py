@@ -9,7 +9,7 @@ import pytest
 
 from hone.api import simulation_pb2
 from hone.environments import ENVIRONMENTS
-from hone.environments.contract import Ask, Message, Observation, Params, Transition
+from hone.environments.contract import Ask, EnvironmentParams, Message, Observation, Transition
 from hone.environments.tasks import make
 from hone.environments.wire import to_proto
 from hone.models import toy
@@ -205,7 +205,7 @@ async def test_a_harness_ends_what_its_limits_forbid(params: dict[str, int], end
 class Shop:
     """An environment with a customer: it asks for the customer's words, and ends when the policy has sold."""
 
-    summary, params, harness = "A shop.", Params, "chat"
+    summary, params, harness = "A shop.", EnvironmentParams, "chat"
 
     def content(self, *_: Any) -> Any:
         return "shop"

@@ -10,9 +10,10 @@ from checks import generated, structure
 from checks.structure import LONGEST_FILE, LONGEST_FUNCTION, breaches, measure, modules, rows
 
 TORCH_FREE = (
-    "hone.cli", "hone.client", "hone.demo", "hone.environments", "hone.graders", "hone.queues", "hone.rpc", "hone.spec",
-    "hone.stack", "hone.store", "hone.telemetry", "hone.trajectory", "services.gateway", "services.learner.driver",
-    "services.reward", "services.rollout", "services.simulation", "services.value",
+    "hone.algorithms", "hone.cli", "hone.client", "hone.demo", "hone.environments", "hone.graders", "hone.queues",
+    "hone.resolution", "hone.rpc", "hone.spec", "hone.stack", "hone.store", "hone.telemetry", "hone.trajectory",
+    "services.gateway", "services.learner.driver", "services.reward", "services.rollout", "services.simulation",
+    "services.value",
 )
 LOAD = """
 import importlib, pkgutil, sys

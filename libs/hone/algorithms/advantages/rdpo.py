@@ -14,8 +14,8 @@ from pydantic import Field
 from hone.algorithms.advantages.inputs import AdvantageInputs, Floats, Ints
 from hone.algorithms.advantages.rdpo_dimensions import (
     LARGEST,
-    Bucket,
     Dimensions,
+    RewardBucket,
     bucket_metrics,
     correlation_metrics,
     dimension_metrics,
@@ -134,7 +134,7 @@ def _scores(table: Dimensions, references: Mapping[str, float], params: RdpoPara
     return scores
 
 
-def _buckets(table: Dimensions, scores: Floats, params: RdpoParams, earlier: Mapping[str, Any]) -> list[Bucket]:
+def _buckets(table: Dimensions, scores: Floats, params: RdpoParams, earlier: Mapping[str, Any]) -> list[RewardBucket]:
     groups: dict[tuple[int, ...], list[Ints]] = {}
     for rows, extents in zip(table.groups, table.ranges, strict=True):
         groups.setdefault(tuple(np.flatnonzero(~np.isnan(extents)).tolist()), []).append(rows)
@@ -144,7 +144,7 @@ def _buckets(table: Dimensions, scores: Floats, params: RdpoParams, earlier: Map
 
 def _bucket(
     table: Dimensions, scores: Floats, active: Ints, groups: list[Ints], params: RdpoParams, earlier: Mapping[str, Any]
-) -> Bucket:
+) -> RewardBucket:
     rows = np.concatenate(groups)
     live = active[(scores[np.ix_(rows, active)] ** 2).mean(axis=0) >= _DEAD]
     part, names = scores[np.ix_(rows, live)], [table.names[k] for k in live]
@@ -152,14 +152,14 @@ def _bucket(
     covariance = part.T @ part / len(rows)
     if len(live) < 2 or len(rows) < params.min_rows * len(live) or len(groups) < params.min_groups:
         matrix = np.diag(1 / np.sqrt(np.diag(covariance)))
-        return Bucket(rows, live, matrix, matrix @ weights)
+        return RewardBucket(rows, live, matrix, matrix @ weights)
     key = json.dumps([[table.names[k] for k in active], names])
     if key in earlier:
         covariance = params.rho * np.array(earlier[key]) + (1 - params.rho) * covariance
     few = len(rows) < params.few_rows * len(live)
     shrinkage = max(params.shrinkage, params.few_shrinkage) if few else params.shrinkage
     matrix = whitening(covariance, shrinkage, params.eps)
-    return Bucket(rows, live, matrix, matrix @ weights, {key: covariance.tolist()})
+    return RewardBucket(rows, live, matrix, matrix @ weights, {key: covariance.tolist()})
 
 
 def _unit(weights: list[float]) -> Floats:
@@ -175,6 +175,6 @@ def _scale(advantage: Floats, varied: list[Ints]) -> float:
     return rms if rms > _SMALLEST else 1.0
 
 
-def _carried(running: dict[str, float], buckets: list[Bucket], state: State) -> State:
+def _carried(running: dict[str, float], buckets: list[RewardBucket], state: State) -> State:
     covariances = {key: covariance for bucket in buckets for key, covariance in bucket.covariance.items()}
     return {"d_ref": running, "c_bar": {**state.get("c_bar", {}), **covariances}}

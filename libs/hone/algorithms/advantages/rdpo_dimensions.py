@@ -29,7 +29,7 @@ class Dimensions:
 
 
 @dataclass(frozen=True)
-class Bucket:
+class RewardBucket:
     """The rows of one active set, what of it lives, its matrix W, and the effective weights W w / |w|."""
 
     rows: Ints
@@ -66,7 +66,7 @@ def dimension_metrics(table: Dimensions, scores: Floats, references: Mapping[str
     return metrics
 
 
-def bucket_metrics(names: list[str], buckets: Sequence[Bucket]) -> Metrics:
+def bucket_metrics(names: list[str], buckets: Sequence[RewardBucket]) -> Metrics:
     """Smallest eigenvalue of what a W inverts; effective weights, the smallest over active sets; negative ones."""
     smallest = [1 / np.linalg.norm(bucket.matrix, 2) ** 2 for bucket in buckets if len(bucket.live)]
     weights: dict[str, float] = {}

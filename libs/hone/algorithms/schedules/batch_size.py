@@ -31,7 +31,7 @@ class Consumption:
     rate: float = 1.0  # factor of the peak learning rate at this step
 
 
-class Stage(Params):
+class SizeStage(Params):
     """A size and where it ends."""
 
     until: int = Field(ge=0, description="Rows consumed at which the stage ends.")
@@ -59,11 +59,11 @@ class ConstantParams(BatchSizeParams):
 class StagesParams(BatchSizeParams):
     """Sizes one after another."""
 
-    stages: list[Stage] = Field(min_length=1, description="In order; the last one holds to the end of the budget.")
+    stages: list[SizeStage] = Field(min_length=1, description="In order; the last one holds to the end of the budget.")
 
     @field_validator("stages")
     @classmethod
-    def _growing(cls, stages: list[Stage]) -> list[Stage]:
+    def _growing(cls, stages: list[SizeStage]) -> list[SizeStage]:
         if any(after.until <= before.until or after.rows < before.rows for before, after in pairwise(stages)):
             raise ValueError("expected stages whose `until` rises and whose `rows` never fall")
         return stages
@@ -115,7 +115,7 @@ class FslParams(GrowthParams):
 
 def constant(inputs: Consumption, params: ConstantParams, state: State) -> tuple[int, State, Metrics]:
     """B."""
-    return _next(inputs, [Stage(until=inputs.budget, rows=params.rows)], state)
+    return _next(inputs, [SizeStage(until=inputs.budget, rows=params.rows)], state)
 
 
 def stages(inputs: Consumption, params: StagesParams, state: State) -> tuple[int, State, Metrics]:
@@ -137,7 +137,7 @@ def fsl(inputs: Consumption, params: FslParams, state: State) -> tuple[int, Stat
     return _next(inputs, fsl_stages(inputs.budget, params), state)
 
 
-def fsl_stages(budget: int, params: FslParams) -> list[Stage]:
+def fsl_stages(budget: int, params: FslParams) -> list[SizeStage]:
     """Return the stages of `fsl`: level j >= 1 has B_j (u_j - u_{j+1}) / eta rows, level 0 the rest.
 
     U is the smallest of the solutions for the first 1, 2, ... levels alone: what such a part of the levels has is
@@ -146,7 +146,7 @@ def fsl_stages(budget: int, params: FslParams) -> list[Stage]:
     sizes = params.sizes()
     grown = np.array(sizes[1:], np.float64)
     if not len(grown):
-        return [Stage(until=budget, rows=params.small)]
+        return [SizeStage(until=budget, rows=params.small)]
     shares = 2.0 ** (-np.arange(len(grown)) / (1 - 1 / (2 * params.beta)))
     steps = np.diff(grown, prepend=0.0)
     solutions = (params.eta * params.growth * budget + (steps * (1 - shares)).cumsum()) / (steps * shares).cumsum()
@@ -154,12 +154,12 @@ def fsl_stages(budget: int, params: FslParams) -> list[Stage]:
     lengths = grown * -np.diff(remaining, append=0.0) / params.eta
     left = [params.growth * budget, *lengths[::-1].cumsum()[::-1][1:]]
     ends = [*(half_up(budget - rows) for rows in left), budget]
-    return _nonempty([Stage(until=end, rows=rows) for end, rows in zip(ends, sizes, strict=True)])
+    return _nonempty([SizeStage(until=end, rows=rows) for end, rows in zip(ends, sizes, strict=True)])
 
 
-def two_stages(switch: int, budget: int, small: int, large: int) -> list[Stage]:
+def two_stages(switch: int, budget: int, small: int, large: int) -> list[SizeStage]:
     """Return B_1 until `switch` rows, in [0, budget], then B_2; one stage where the other would be empty."""
-    return _nonempty([Stage(until=switch, rows=small), Stage(until=budget, rows=large)])
+    return _nonempty([SizeStage(until=switch, rows=small), SizeStage(until=budget, rows=large)])
 
 
 def half_up(value: float) -> int:
@@ -175,12 +175,12 @@ def refuse_uneven(params: BatchSizeParams, micro_batch: int) -> None:
         raise Invalid(problems)
 
 
-def _nonempty(planned: Sequence[Stage]) -> list[Stage]:
+def _nonempty(planned: Sequence[SizeStage]) -> list[SizeStage]:
     begins = [0, *(stage.until for stage in planned)]
     return [stage for begin, stage in zip(begins, planned, strict=False) if stage.until > begin] or [planned[-1]]
 
 
-def _next(inputs: Consumption, planned: Sequence[Stage], state: State) -> tuple[int, State, Metrics]:
+def _next(inputs: Consumption, planned: Sequence[SizeStage], state: State) -> tuple[int, State, Metrics]:
     """Return the rows of the next batch, 0 after the budget.
 
     Metrics: `rows` before the cut, the stage's place, and two warnings: the data is seen more than once, so the law

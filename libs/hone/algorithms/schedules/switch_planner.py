@@ -9,7 +9,7 @@ from pydantic import Field
 
 from hone.algorithms.advantages.inputs import Floats
 from hone.algorithms.method import Params
-from hone.algorithms.schedules.batch_size import Stage, half_up, two_stages
+from hone.algorithms.schedules.batch_size import SizeStage, half_up, two_stages
 from hone.spec.problems import Invalid, Problem
 
 MAX_EXTRAPOLATION = 30
@@ -36,7 +36,7 @@ class SwitchPlan:
     high: float
     flags: tuple[str, ...]  # what weakens the plan
 
-    def stages(self, small: int, large: int) -> list[Stage]:
+    def stages(self, small: int, large: int) -> list[SizeStage]:
         """Return B_1 until P*, rounded half up, then B_2."""
         return two_stages(half_up(self.switch), self.budget, small, large)
 

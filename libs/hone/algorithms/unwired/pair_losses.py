@@ -33,7 +33,7 @@ class PairInputs:
         return values.new_zeros(2).index_add(0, self.local.long(), values)
 
 
-class DpoParams(Params):
+class PairLossParams(Params):
     """How sharply pairs are told apart."""
 
     beta: float = Field(0.1, gt=0, le=100, description="Factor of the difference of log-ratios, per nat.")
@@ -44,14 +44,14 @@ class DpoParams(Params):
         return frozenset({"logp_ref"})
 
 
-class SelskillParams(DpoParams):
+class SelskillParams(PairLossParams):
     """What step pairs and the winners' likelihood count."""
 
     alpha: float = Field(1.0, ge=0, description="Weight of step pairs; 0: episode pairs only.")
     c_nll: float = Field(0.05, ge=0, description="Weight of the winners' negative log-likelihood, per nat.")
 
 
-def dpo(inputs: PairInputs, params: DpoParams, state: State) -> "tuple[Tensor, State, Metrics]":
+def dpo(inputs: PairInputs, params: PairLossParams, state: State) -> "tuple[Tensor, State, Metrics]":
     """-log sigmoid(h) of each pair, [P]; h = beta [sum over the winner of (logp - logp_ref) - that over the loser]."""
     margin = params.beta * (_side(inputs, inputs.winner, params) - _side(inputs, ~inputs.winner, params))
     loss = (-margin).logaddexp(margin.new_zeros(margin.shape))
@@ -74,7 +74,7 @@ def selskill(inputs: PairInputs, params: SelskillParams, state: State) -> "tuple
     return weight * (loss / pairs[kind] + params.c_nll * likelihood), state, metrics
 
 
-def _side(inputs: PairInputs, chosen: "Tensor", params: DpoParams) -> "Tensor":
+def _side(inputs: PairInputs, chosen: "Tensor", params: PairLossParams) -> "Tensor":
     total = inputs.sums(inputs.logp - inputs.logp_ref, chosen)
     if not params.length_norm:
         return total

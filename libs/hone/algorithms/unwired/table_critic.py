@@ -27,7 +27,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Step:
+class TableStep:
     """One step of a chain; values and results as displayed."""
 
     op: str
@@ -35,7 +35,7 @@ class Step:
     result: str
 
 
-def step_scores(table: Table, chain: Sequence[Step], answer: str) -> list[float]:
+def step_scores(table: Table, chain: Sequence[TableStep], answer: str) -> list[float]:
     """s_j = share of passed checks of each step; [] for a chain without steps.
 
     1 every anchor exists; 2 every quoted value equals its cell; 3 `op` on the quoted values gives the result; 4 a
@@ -63,7 +63,7 @@ def _plain(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-def _score(table: Table, chain: Sequence[Step], place: int, answer: str) -> float:
+def _score(table: Table, chain: Sequence[TableStep], place: int, answer: str) -> float:
     step = chain[place]
     if not all(_exists(table, cell) for cell in step.cells):
         return 0.0
@@ -82,43 +82,43 @@ def _exists(table: Table, cell: Cell) -> bool:
     return 0 <= cell.row < len(table) and 0 <= cell.column < len(table[cell.row])
 
 
-def _uses(later: Step, result: str) -> bool:
+def _uses(later: TableStep, result: str) -> bool:
     concluded = later.op == "conclude" and same(later.result, result)
     return concluded or any(same(cell.value, result) for cell in later.cells)
 
 
-def _lookup(table: Table, step: Step) -> bool:
+def _lookup(table: Table, step: TableStep) -> bool:
     value = step.cells[0].value
     number = parse_number(value)
     near = _near(number, step.result) if number is not None else False
     return len(step.cells) == 1 and (near or same(value, step.result))
 
 
-def _filter(table: Table, step: Step) -> bool:
+def _filter(table: Table, step: TableStep) -> bool:
     wanted, found = "|".join(cell.value for cell in step.cells).split("|"), step.result.split("|")
     return len(wanted) == len(found) and all(map(same, wanted, found))
 
 
-def _count(table: Table, step: Step) -> bool:
+def _count(table: Table, step: TableStep) -> bool:
     return _near(Fraction(len(step.cells)), step.result)
 
 
-def _sum(table: Table, step: Step) -> bool:
+def _sum(table: Table, step: TableStep) -> bool:
     numbers = _numbers(step)
     return bool(numbers) and _near(sum(numbers, Fraction(0)), step.result)
 
 
-def _diff(table: Table, step: Step) -> bool:
+def _diff(table: Table, step: TableStep) -> bool:
     numbers = _numbers(step)
     return len(numbers) == 2 and _near(numbers[0] - numbers[1], step.result)
 
 
-def _ratio(table: Table, step: Step) -> bool:
+def _ratio(table: Table, step: TableStep) -> bool:
     numbers = _numbers(step)
     return len(numbers) == 2 and numbers[1] != 0 and _near(numbers[0] / numbers[1], step.result)
 
 
-def _compare(table: Table, step: Step) -> bool:
+def _compare(table: Table, step: TableStep) -> bool:
     numbers = _numbers(step)
     if len(numbers) != 2:
         return False
@@ -126,7 +126,7 @@ def _compare(table: Table, step: Step) -> bool:
     return step.result.strip() == ("<" if first < second else "=" if first == second else ">")
 
 
-def _extreme(table: Table, step: Step, pick: Callable[[list[Fraction]], Fraction]) -> bool:
+def _extreme(table: Table, step: TableStep, pick: Callable[[list[Fraction]], Fraction]) -> bool:
     numbers = _numbers(step)
     if not numbers:
         return False
@@ -134,7 +134,7 @@ def _extreme(table: Table, step: Step, pick: Callable[[list[Fraction]], Fraction
     return any(same(text, step.result) for text in table[row])
 
 
-def _numbers(step: Step) -> list[Fraction]:
+def _numbers(step: TableStep) -> list[Fraction]:
     """Return the quoted numbers, or none where a value is no number."""
     numbers = [parse_number(cell.value) for cell in step.cells]
     known = [number for number in numbers if number is not None]
@@ -146,7 +146,7 @@ def _near(wanted: Fraction, result: str) -> bool:
     return found is not None and abs(found - wanted) <= _TOLERANCE * abs(wanted)
 
 
-_RECOMPUTED: Mapping[str, Callable[[Table, Step], bool]] = {
+_RECOMPUTED: Mapping[str, Callable[[Table, TableStep], bool]] = {
     "lookup": _lookup, "filter": _filter, "count": _count, "sum": _sum, "diff": _diff, "ratio": _ratio,
     "compare": _compare, "argmax": partial(_extreme, pick=max), "argmin": partial(_extreme, pick=min),
 }

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hone.algorithms.builders.internalization import (
+from hone.algorithms.unwired.internalization import (
     InternalizationParams,
     SkillTestParams,
     Utility,

@@ -20,7 +20,7 @@ class Invocation:
 
 
 @dataclass(frozen=True)
-class Episode:
+class SkillEpisode:
     """What SelSkill reports of an episode."""
 
     success: bool
@@ -40,7 +40,7 @@ def late_call(invocations: Sequence[Invocation], skill: str, branch: int) -> boo
     return any(each.skill == skill and each.turn > branch for each in invocations)
 
 
-def figures(episodes: Sequence[Episode]) -> dict[str, float | None]:
+def figures(episodes: Sequence[SkillEpisode]) -> dict[str, float | None]:
     """Return success, execution_precision, calls and steps, means over episodes; precision is over all their calls.
 
     Raises ValueError without an episode.

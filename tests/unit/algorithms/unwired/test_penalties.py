@@ -5,9 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from hone.algorithms.rewards.penalties import (
+from hone.algorithms.unwired.penalties import (
     PenaltyParams,
-    Step,
+    SubgoalStep,
     false_finishes,
     loops,
     malformed,
@@ -98,10 +98,10 @@ def test_format(action, executable, fires):
 
 
 EPISODE = [
-    Step("go to table", "nothing happens", effect=False, subgoal="find a mug on the table"),
-    Step("go to table", "nothing happens", executable=False, effect=False),
-    Step(None, "nothing happens", effect=False),
-    Step("go to shelf", "a mug", subgoal="go to the shelf", folded=True),
+    SubgoalStep("go to table", "nothing happens", effect=False, subgoal="find a mug on the table"),
+    SubgoalStep("go to table", "nothing happens", executable=False, effect=False),
+    SubgoalStep(None, "nothing happens", effect=False),
+    SubgoalStep("go to shelf", "a mug", subgoal="go to the shelf", folded=True),
 ]
 
 
@@ -130,7 +130,7 @@ def test_no_step_of_a_failure_can_outrank_one_of_a_success():
 @pytest.mark.parametrize("given", [{"subgoal": "find a mug"}, {"folded": True}])
 def test_an_output_without_a_parse_has_no_subgoal(given):
     with pytest.raises(ValueError, match="found none beside a subgoal"):
-        Step(None, "nothing happens", **given)
+        SubgoalStep(None, "nothing happens", **given)
 
 
 TEXTS = st.sampled_from(["red", "RED", "red step 1", "red step 2 of 9", "blue", "blue  sky"])

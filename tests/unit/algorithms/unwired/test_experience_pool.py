@@ -10,7 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hone.algorithms.aggregations import AGGREGATIONS, AggregationInputs
-from hone.algorithms.builders.experience_pool import (
+from hone.algorithms.filters.contrast import contrast
+from hone.algorithms.filters.inputs import FilterInputs
+from hone.algorithms.losses import LOSSES
+from hone.algorithms.losses.inputs import LossInputs
+from hone.algorithms.method import Method
+from hone.algorithms.unwired.experience_pool import (
     LeakParams,
     Operation,
     PoolInputs,
@@ -29,11 +34,6 @@ from hone.algorithms.builders.experience_pool import (
     update_pool,
     usable,
 )
-from hone.algorithms.filters.contrast import contrast
-from hone.algorithms.filters.inputs import FilterInputs
-from hone.algorithms.losses import LOSSES
-from hone.algorithms.losses.inputs import LossInputs
-from hone.algorithms.method import Method
 
 POOL = {"G0": "a", "G1": "b", "G2": "c"}
 UPDATE: Method[Any, Any] = Method(update_pool, PoolParams)

@@ -135,18 +135,18 @@ class Reply:
 
 
 @dataclass(frozen=True)
-class Row:
+class TrainingRow:
     """What the loss reads."""
 
     tokens: list[int]
     mask: list[bool]  # trained
 
 
-def build_row(replies: Iterable[Reply]) -> Row:
+def build_row(replies: Iterable[Reply]) -> TrainingRow:
     """Sampled under context A, trained under B: B's context with the replies of A; mask = the replies' tokens."""
     parts = [(token, trained) for reply in replies
              for ids, trained in ((reply.context, False), (reply.completion, True)) for token in ids]
-    return Row([token for token, _ in parts], [trained for _, trained in parts])
+    return TrainingRow([token for token, _ in parts], [trained for _, trained in parts])
 
 
 class LeakParams(Params):

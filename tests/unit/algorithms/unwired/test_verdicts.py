@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 from hone.algorithms.advantages import ADVANTAGES
 from hone.algorithms.advantages.inputs import AdvantageInputs
 from hone.algorithms.method import Method
-from hone.algorithms.rewards.verdicts import (
+from hone.algorithms.unwired.verdicts import (
     VerdictInputs,
-    VerdictParams,
+    VerdictRewardParams,
     verdict_reward,
     vote,
     vote_scores,
 )
 from tests.oracles import self_verify as oracle
 
-REWARD: Method[Any, Any] = Method(verdict_reward, VerdictParams)
+REWARD: Method[Any, Any] = Method(verdict_reward, VerdictRewardParams)
 SELF_VERIFY_ONLY = {"weight": 1.0}
 
 

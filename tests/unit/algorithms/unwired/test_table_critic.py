@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hone.algorithms.rewards.process_gate import process_score
-from hone.algorithms.rewards.table_critic import Cell, Step, parse_number, same, step_scores
+from hone.algorithms.unwired.process_gate import process_score
+from hone.algorithms.unwired.table_critic import Cell, TableStep, parse_number, same, step_scores
 from tests.oracles import v_tabler1 as oracle
 
 TABLE = [
@@ -21,7 +21,8 @@ TABLE = [
 
 def step(op, result, *anchors, values=None):
     values = values or [TABLE[row][column] for row, column in anchors]
-    return Step(op, [Cell(row, column, value) for (row, column), value in zip(anchors, values, strict=True)], result)
+    cells = [Cell(row, column, value) for (row, column), value in zip(anchors, values, strict=True)]
+    return TableStep(op, cells, result)
 
 
 def score(one, answer=None):
@@ -31,7 +32,7 @@ def score(one, answer=None):
 
 CHAIN = [
     step("lookup", "2,800", (1, 1)), step("lookup", "700", (2, 1)), step("sum", "3500", (1, 1), (2, 1)),
-    Step("conclude", [], "3,500"),
+    TableStep("conclude", [], "3,500"),
 ]
 
 
@@ -61,7 +62,7 @@ def test_6_no_steps_score_0():
 
 
 def test_a_step_without_an_anchor_scores_0():
-    assert score(Step("lookup", [], "2,800")) == 0.0
+    assert score(TableStep("lookup", [], "2,800")) == 0.0
 
 
 @pytest.mark.parametrize("one", [
@@ -98,12 +99,12 @@ def test_a_result_that_does_not_follow_costs_one_check(one):
 
 def test_a_ratio_by_zero_does_not_hold():
     table = [["1", "0"]]
-    assert step_scores(table, [Step("ratio", [Cell(0, 0, "1"), Cell(0, 1, "0")], "0")], "0") == [0.75]
+    assert step_scores(table, [TableStep("ratio", [Cell(0, 0, "1"), Cell(0, 1, "0")], "0")], "0") == [0.75]
 
 
 def test_a_result_that_nothing_uses_costs_one_check():
     assert score(CHAIN[0], answer="1") == 0.75
-    later = [CHAIN[0], Step("conclude", [], "2800")]
+    later = [CHAIN[0], TableStep("conclude", [], "2800")]
     assert step_scores(TABLE, later, "1") == [1.0, 0.5]
     assert step_scores(TABLE, later[::-1], "1") == [0.0, 0.75]
 
@@ -113,8 +114,8 @@ def test_a_wrong_value_and_what_follows_from_it_cost_one_check():
 
 
 def test_a_conclusion_without_an_earlier_result_scores_0():
-    assert score(Step("conclude", [], "3500")) == 0.0
-    assert step_scores(TABLE, [CHAIN[0], Step("conclude", [], "2801")], "2801")[1] == 0.0
+    assert score(TableStep("conclude", [], "3500")) == 0.0
+    assert step_scores(TABLE, [CHAIN[0], TableStep("conclude", [], "2801")], "2801")[1] == 0.0
 
 
 @pytest.mark.parametrize(("text", "number"), [
@@ -160,5 +161,5 @@ def chains(draw):
 @given(chains())
 def test_it_agrees_with_the_oracle(drawn):
     table, chain, answer = drawn
-    steps = [Step(one["op"], [Cell(*cell) for cell in one["cells"]], one["result"]) for one in chain]
+    steps = [TableStep(one["op"], [Cell(*cell) for cell in one["cells"]], one["result"]) for one in chain]
     assert step_scores(table, steps, answer) == oracle.critic(table, chain, answer)

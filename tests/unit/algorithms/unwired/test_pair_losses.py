@@ -9,12 +9,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hone.algorithms.losses.dpo import DpoParams, PairInputs, SelskillParams, dpo, selskill
 from hone.algorithms.method import Method
+from hone.algorithms.unwired.pair_losses import PairInputs, PairLossParams, SelskillParams, dpo, selskill
 from tests.oracles import dpo as oracle
 
 F64 = torch.float64
-DPO: Method[Any, Any] = Method(dpo, DpoParams)
+DPO: Method[Any, Any] = Method(dpo, PairLossParams)
 SELSKILL: Method[Any, Any] = Method(selskill, SelskillParams)
 
 
@@ -149,4 +149,4 @@ def test_metrics_and_needs():
     pairs = [([(-1.0, -2.0)], [(-1.0, -1.0)]), ([(-2.0, -1.0)], [(-1.0, -1.0)])]
     metrics = DPO(inputs(pairs), {}, {})[2]
     assert metrics == {"margin": pytest.approx(0.0), "accuracy": 0.5}
-    assert DpoParams().needs() == SelskillParams().needs() == {"logp_ref"}
+    assert PairLossParams().needs() == SelskillParams().needs() == {"logp_ref"}

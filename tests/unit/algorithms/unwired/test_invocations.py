@@ -2,7 +2,7 @@
 
 import pytest
 
-from hone.algorithms.builders.invocations import Episode, Invocation, execution_precision, figures, late_call
+from hone.algorithms.unwired.invocations import Invocation, SkillEpisode, execution_precision, figures, late_call
 
 HEAT, MISS, COOL = Invocation(2, "heat", "completed"), Invocation(4, "heat", "unmet_precondition"), Invocation(
     5, "cool", "completed")
@@ -25,11 +25,11 @@ def test_a_late_call_is_of_the_skipped_skill_after_the_branch(skill, branch, lat
 
 
 def test_the_four_figures():
-    episodes = [Episode(True, 10, [HEAT, MISS]), Episode(False, 20, [COOL]), Episode(True, 6, [])]
+    episodes = [SkillEpisode(True, 10, [HEAT, MISS]), SkillEpisode(False, 20, [COOL]), SkillEpisode(True, 6, [])]
     assert figures(episodes) == {"success": 2 / 3, "execution_precision": 2 / 3, "calls": 1.0, "steps": 12.0}
 
 
 def test_episodes_without_a_call_have_no_precision():
-    assert figures([Episode(True, 3, [])])["execution_precision"] is None
+    assert figures([SkillEpisode(True, 3, [])])["execution_precision"] is None
     with pytest.raises(ValueError, match="episodes: found none"):
         figures([])

@@ -27,7 +27,7 @@ class VerdictInputs:
     lengths: Sequence[int]  # completion tokens
 
 
-class VerdictParams(Overlong):
+class VerdictRewardParams(Overlong):
     """The overlong term belongs to the run that only verifies (weight 1); it is off elsewhere."""
 
     cap: float = Field(0.5, ge=0, le=1, description="Largest reward of a right verdict; below it, the pass rate is.")
@@ -36,7 +36,7 @@ class VerdictParams(Overlong):
     weight: float = Field(0.0, ge=0, description="Factor of the penalty; 0 switches it off.")
 
 
-def verdict_reward(inputs: VerdictInputs, params: VerdictParams, state: State) -> tuple[Rewards, State, Metrics]:
+def verdict_reward(inputs: VerdictInputs, params: VerdictRewardParams, state: State) -> tuple[Rewards, State, Metrics]:
     """R = 1[verdict = label] min(rho, cap) + weight min(0, -(length - (max_length - buffer)) / buffer).
 
     rho is constant inside a group, so an advantage divided by the group's standard deviation does not see it.

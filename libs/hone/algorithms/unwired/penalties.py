@@ -18,7 +18,7 @@ _CONSUMED = "\0"  # stands where a name was: neither a letter nor a space, so no
 
 
 @dataclass(frozen=True)
-class Step:
+class SubgoalStep:
     """One step of an episode. Raises ValueError when an output that could not be parsed names or folds a subgoal."""
 
     action: str | None  # as written; None: the output could not be parsed
@@ -40,7 +40,7 @@ class PenaltyParams(Params):
 
 
 def process_rewards(
-    steps: Sequence[Step], lexicon: Iterable[str], present: Iterable[str], succeeded: bool, params: PenaltyParams
+    steps: Sequence[SubgoalStep], lexicon: Iterable[str], present: Iterable[str], succeeded: bool, params: PenaltyParams
 ) -> dict[str, Floats]:
     """Return each rule's part of r^proc by its name, -size where it fires and else 0, [T] each, for the T steps.
 

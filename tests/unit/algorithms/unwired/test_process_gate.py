@@ -15,7 +15,7 @@ from hone.algorithms.losses import LOSSES
 from hone.algorithms.losses.inputs import LossInputs
 from hone.algorithms.method import Method
 from hone.algorithms.rewards.inputs import Rewards
-from hone.algorithms.rewards.process_gate import GateInputs, GateParams, needs_critic, process_gate, process_score
+from hone.algorithms.unwired.process_gate import GateInputs, GateParams, needs_critic, process_gate, process_score
 from tests.oracles import v_tabler1 as oracle
 
 GATE: Method[GateInputs, Rewards] = Method(process_gate, GateParams)

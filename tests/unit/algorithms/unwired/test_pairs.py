@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hone.algorithms.builders.pairs import (
+from hone.algorithms.unwired.pairs import (
     Candidate,
     Continuation,
     Verdict,

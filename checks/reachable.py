@@ -1,0 +1,109 @@
+"""Lists the modules that no process reaches, and refuses those in a wrong folder.
+
+`python -m checks.reachable` follows imports from the processes' entry points: every `__main__` module of a service, the
+command `hone`, and every module that can be run by itself (`if __name__ == "__main__"`). A module whose dotted name
+stands in a string, as in `import_module` or `python -m`, counts as imported. The command prints each unreachable module
+with its lines. It ends with 1 if an unreachable module lies outside `hone/algorithms/unwired`, or a reachable one
+inside. Generated code (`hone.api`) is left out.
+"""
+
+import ast
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+UNWIRED = "hone.algorithms.unwired"
+_GENERATED = "hone.api"
+_COMMANDS = {"hone.cli.main"}
+_PACKAGES = {"hone": "libs", "services": "."}
+_DOTTED = re.compile(r"(?:hone|services)(?:\.\w+)+")
+
+
+@dataclass(frozen=True)
+class Source:
+    """One module: its length, the dotted names that it imports or holds in strings, and whether it can be run."""
+
+    lines: int
+    names: frozenset[str]
+    runs: bool
+
+
+def sources(root: Path = ROOT) -> dict[str, Source]:
+    """Return every module of libs/hone and services by its dotted name. Raises SyntaxError."""
+    return {_name(path.relative_to(root / base)): _read(path)
+            for package, base in _PACKAGES.items() for path in (root / base / package).rglob("*.py")}
+
+
+def unreachable(found: Mapping[str, Source]) -> dict[str, int]:
+    """Return the lines of each module that no entry point reaches, by its name; packages without code are left out."""
+    reached = _reached(found)
+    return {name: source.lines for name, source in sorted(found.items())
+            if name not in reached and source.lines and not name.startswith(_GENERATED)}
+
+
+def misplaced(found: Mapping[str, Source]) -> list[str]:
+    """Return one line for each module in a wrong folder: its name, what was found and what was expected."""
+    lost = unreachable(found)
+    outside = [f"{name}: found no process that reaches it, expected it in {UNWIRED}, or deleted"
+               for name in lost if not name.startswith(UNWIRED)]
+    inside = [f"{name}: found a process that reaches it, expected it outside {UNWIRED}"
+              for name in sorted(found) if name.startswith(f"{UNWIRED}.") and name not in lost]
+    return outside + inside
+
+
+def _name(path: Path) -> str:
+    return ".".join(path.with_suffix("").parts).removesuffix(".__init__")
+
+
+def _read(path: Path) -> Source:
+    text = path.read_text()
+    tree = ast.parse(text, str(path))
+    runs = path.name == "__main__.py" or any(isinstance(node, ast.If) and "__name__" in ast.unparse(node.test)
+                                             for node in tree.body)
+    return Source(len(text.splitlines()), frozenset(_names(tree)), runs)
+
+
+def _names(tree: ast.Module) -> Iterator[str]:
+    documentation = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documentation:
+            yield from _DOTTED.findall(node.value)
+
+
+def _reached(found: Mapping[str, Source]) -> set[str]:
+    reached = set[str]()
+    waiting = {name for name, source in found.items() if source.runs or name in _COMMANDS}
+    while waiting:
+        name = waiting.pop()
+        if name in found and name not in reached:
+            reached.add(name)
+            waiting |= {*found[name].names, *_packages(name)}
+    return reached
+
+
+def _packages(name: str) -> Iterable[str]:
+    parts = name.split(".")
+    return (".".join(parts[:length]) for length in range(1, len(parts)))
+
+
+def main() -> int:
+    found = sources()
+    lost = unreachable(found)
+    for name, lines in lost.items():
+        print(f"{lines:5}  {name}")
+    print(f"{sum(lost.values()):5}  lines in {len(lost)} modules that no process reaches")
+    wrong = misplaced(found)
+    print("\n".join(wrong), file=sys.stderr)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,22 @@
+"""Functions of methods that no run calls yet. Tests and `benchmarks.methods` use them; a process never imports them.
+
+Each module waits for the part of a run that will call it:
+
+    deliberation       HeavySkill: a harness that samples attempts and then a deliberation over them
+    experience_pool    experience internalization: a builder that distils a pool of lessons into the policy
+    internalization    SIRI: a builder that trains actions without the skill text under which they were sampled
+    invocations        SelSkill: metrics of skill calls, from episodes of an environment with skills
+    noise_scale        batch-size scheduling: gradient norms of a step's parts, which no trainer measures
+    pair_losses        DPO and SelSkill: a loss over pairs instead of tokens
+    pairs              SelSkill: a builder that branches episodes and compares their continuations
+    penalties          HIPIF: a harness that folds finished subgoals
+    process_gate       V-tableR1: a critic model that scores the steps of a reasoning chain
+    scaling_law        batch-size scheduling: a planner that reads the law itself; `hone plan` fits pilot runs
+    schema_score       TRUST-SQL: a grader of proposed schemas
+    skill_credit       Skill1: a skill library that harness and grader share
+    skill_text         SIRI: a builder that has the policy write skills and tests them
+    table_critic       V-tableR1: a grader of steps over tables, checked by rules
+    verdicts           self-verify with votes: rewards of several verdicts on one answer
+
+`checks/reachable.py` refuses a module here that a process imports, and a module elsewhere that none imports.
+"""

@@ -1,0 +1,57 @@
+"""Modules that no process reaches are found, and each of the two wrong places is refused."""
+
+from pathlib import Path
+
+import pytest
+
+from checks.reachable import misplaced, sources, unreachable
+
+UNWIRED = "libs/hone/algorithms/unwired"
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    for name, text in {
+        "services/reward/__main__.py": "from services.reward import grading\n",
+        "services/reward/grading.py": "import hone.graders.exact\nWORKER = 'services.reward.worker'\n",
+        "services/reward/worker.py": '"""Not a use of hone.graders.lost."""\n',
+        "libs/hone/graders/exact.py": "EXACT = 1\n",
+        "libs/hone/graders/__init__.py": '"""Graders."""\n',
+        "libs/hone/cli/main.py": "from hone.cli import output\n",
+        "libs/hone/cli/output.py": "OUT = 1\n",
+        f"{UNWIRED}/pool.py": "POOL = 1\n\nMORE = 2\n",
+    }.items():
+        write(tmp_path, name, text)
+    return tmp_path
+
+
+def write(tree: Path, name: str, text: str) -> None:
+    (tree / name).parent.mkdir(parents=True, exist_ok=True)
+    (tree / name).write_text(text)
+
+
+def test_imports_names_in_strings_and_packages_are_followed(tree):
+    assert unreachable(sources(tree)) == {"hone.algorithms.unwired.pool": 3}
+    assert misplaced(sources(tree)) == []
+
+
+def test_an_unreachable_module_outside_the_folder_is_refused(tree):
+    write(tree, "libs/hone/graders/lost.py", "LOST = 1\n")
+    assert misplaced(sources(tree)) == [
+        "hone.graders.lost: found no process that reaches it, expected it in hone.algorithms.unwired, or deleted"]
+
+
+def test_a_reachable_module_inside_the_folder_is_refused(tree):
+    write(tree, "libs/hone/graders/exact.py", "from hone.algorithms.unwired import pool\n")
+    assert misplaced(sources(tree)) == [
+        "hone.algorithms.unwired.pool: found a process that reaches it, expected it outside hone.algorithms.unwired"]
+
+
+def test_a_module_that_can_be_run_is_an_entry_point(tree):
+    write(tree, "libs/hone/graders/tried.py", "import hone.graders.lost\nif __name__ == '__main__':\n    pass\n")
+    write(tree, "libs/hone/graders/lost.py", "LOST = 1\n")
+    assert misplaced(sources(tree)) == []
+
+
+def test_the_tree_itself_is_in_order():
+    assert misplaced(sources()) == []
