@@ -8,6 +8,7 @@ from hone.resolution.stages import Stage
 from hone.trajectory.plan import Collected, StepPlan
 from services.learner.driver.pacing import Outline
 from services.learner.driver.peers import Task
+from services.learner.driver.reporting import Event
 from services.learner.driver.view import ReadySamples, View, situation
 
 # Actions of a run ------------------------------------------------------------------------------------------------
@@ -107,15 +108,6 @@ class PlanStep:
 
     step: int
     data: Any = None  # of a type of its source's own
-
-
-@dataclass(frozen=True)
-class Event:
-    """An event for the run's user, before it is recorded."""
-
-    kind: str
-    message: str
-    data: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

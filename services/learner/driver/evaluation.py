@@ -9,6 +9,7 @@ from hone.store.leases import fenced
 from services.learner.driver.groups import expire, next_request, record_expiry, request_groups
 from services.learner.driver.lease import RunLease
 from services.learner.driver.peers import Task
+from services.learner.driver.reporting import Event, record_event, record_metrics
 
 
 def request_evaluation(
@@ -40,11 +41,9 @@ def record_evaluation(database: Database, lease: RunLease, step: int) -> None:
         samples = transaction.all("driver.ready_samples", run_id=lease.run_id, purpose="eval",
                                   kind="generate", step=step)
         metrics = accuracies(samples, len(gone))
-        transaction.run("driver.record_metrics", run_id=lease.run_id, tenant_id=lease.tenant_id, step=step,
-                        names=list(metrics), values=list(metrics.values()))
+        record_metrics(transaction, lease, step, metrics)
         transaction.run("driver.use_groups", group_ids=sorted({row["group_id"] for row in samples}))
-        transaction.run("driver.record_event", tenant_id=lease.tenant_id, run_id=lease.run_id, kind="evaluated",
-                        step=step, message=_sentence(step, metrics), data="{}")
+        record_event(transaction, lease, Event("evaluated", _sentence(step, metrics)), step)
 
 
 def accuracies(samples: list[Row], dropped: int = 0) -> dict[str, float]:

@@ -1,6 +1,5 @@
 """Groups of a run: requested, expired, or refused because they can never become ready."""
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,6 +9,7 @@ from hone.store.database import Row, Transaction
 from hone.trajectory.order import Order, PrivilegedText, Role
 from services.learner.driver.lease import RunLease
 from services.learner.driver.peers import Task
+from services.learner.driver.reporting import Event, record_event
 
 CHAT = Slot(name="chat")
 """The harness of a run whose spec names none."""
@@ -78,8 +78,7 @@ def record_expiry(
 ) -> None:
     """Record the event that these groups expired, and for each of them what it waited for last."""
     groups = [{"request_no": row["request_no"], "waited_for": row["waited_for"]} for row in gone]
-    transaction.run("driver.record_event", tenant_id=lease.tenant_id, run_id=lease.run_id, kind="expired", step=step,
-                    message=subject + expiry(gone), data=json.dumps({"groups": groups}))
+    record_event(transaction, lease, Event("expired", subject + expiry(gone), {"groups": groups}), step)
 
 
 def expiry(gone: Sequence[Mapping[str, Any]]) -> str:
@@ -105,9 +104,8 @@ def drop_refused(transaction: Transaction, lease: RunLease) -> None:
     gone = transaction.all("driver.drop_refused", run_id=lease.run_id)
     transaction.run("driver.forget_journal", run_id=lease.run_id)
     for group in gone:
-        transaction.run(
-            "driver.record_event", tenant_id=lease.tenant_id, run_id=lease.run_id, kind="refused", step=None, data="{}",
-            message=f"{group['purpose']} group {group['request_no']} is left out: {group['refused']}")
+        message = f"{group['purpose']} group {group['request_no']} is left out: {group['refused']}"
+        record_event(transaction, lease, Event("refused", message))
         _check_bound(transaction, lease, group)
 
 

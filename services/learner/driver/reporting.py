@@ -1,13 +1,37 @@
-"""Reports of a run about itself: spans of its steps, why it waits, how long engines were idle, the gap on the probe."""
+"""Reports of a run about itself: events, spans of its steps, why it waits, idle time of engines, gap on the probe."""
 
+import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
 from hone.store.database import Database, Row, Transaction
 from hone.telemetry import logs, tracing
 from services.learner.driver.lease import RunLease
+
+
+@dataclass(frozen=True)
+class Event:
+    """An event of a run, before it is recorded."""
+
+    kind: str
+    message: str
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+
+def record_event(transaction: Transaction, lease: RunLease, event: Event, step: int | None = None) -> None:
+    """Record an event for the run's user."""
+    transaction.run("driver.record_event", tenant_id=lease.tenant_id, run_id=lease.run_id, kind=event.kind, step=step,
+                    message=event.message, data=json.dumps(event.data))
+
+
+def record_metrics(transaction: Transaction, lease: RunLease, step: int, metrics: Mapping[str, float]) -> None:
+    """Record metrics of a step; a metric that the step has already is left as it is."""
+    transaction.run("driver.record_metrics", run_id=lease.run_id, tenant_id=lease.tenant_id, step=step,
+                    names=list(metrics), values=list(metrics.values()))
+
 
 FIRST = 3
 """Number of first steps that are traced in every traced run."""
@@ -151,7 +175,6 @@ def warn_of_gap(transaction: Transaction, lease: RunLease, step: int, metrics: d
     """
     gap = metrics.get("gap/probe_mean")
     if lease.spec.max_staleness and gap is not None and gap > lease.spec.gap_alarm_nats:
-        transaction.run(
-            "driver.record_event", tenant_id=lease.tenant_id, run_id=lease.run_id, kind="alarm", step=step, data="{}",
-            message=f"trainer-sampler gap {gap:.4f} nats a token on the probe is above {lease.spec.gap_alarm_nats}: an "
-                    "engine does not compute what the trainer does")
+        message = (f"trainer-sampler gap {gap:.4f} nats a token on the probe is above {lease.spec.gap_alarm_nats}: an "
+                   "engine does not compute what the trainer does")
+        record_event(transaction, lease, Event("alarm", message), step)

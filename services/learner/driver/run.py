@@ -2,7 +2,6 @@
 
 import json
 import time
-from collections.abc import Mapping
 from dataclasses import replace
 
 from hone.algorithms import presets
@@ -30,7 +29,16 @@ from services.learner.driver.groups import (
 from services.learner.driver.lease import RunLease, close
 from services.learner.driver.pacing import Outline
 from services.learner.driver.peers import Peers
-from services.learner.driver.reporting import EngineClock, StepTraces, WaitingReason, probe_gap, warn_of_gap
+from services.learner.driver.reporting import (
+    EngineClock,
+    Event,
+    StepTraces,
+    WaitingReason,
+    probe_gap,
+    record_event,
+    record_metrics,
+    warn_of_gap,
+)
 from services.learner.driver.rollouts import Rollouts
 from services.learner.driver.supervised import SupervisedRows
 from services.learner.driver.tasks import Tasks
@@ -165,12 +173,12 @@ class RunDriver:
                 record_expiry(transaction, self.lease, gone)
 
     def _begin_stage(self, stage: Stage) -> None:
-        event = decisions.Event("stage", f"stage {stage.name} begins: steps {stage.first} to {stage.last}")
+        event = Event("stage", f"stage {stage.name} begins: steps {stage.first} to {stage.last}")
         with fenced(self._database, self.lease) as transaction:
             transaction.run("driver.drop_ahead", run_id=self.lease.run_id)
             transaction.run("driver.forget_journal", run_id=self.lease.run_id)
             transaction.run("driver.begin_stage", run_id=self.lease.run_id, epoch=self.lease.epoch, stage=stage.number)
-            self._record(transaction, stage.first, event)
+            record_event(transaction, self.lease, event, stage.first)
 
     def _request_groups(self, action: decisions.RequestGroups, source: decisions.StepSource, view: View) -> None:
         lease, count = replace(self.lease, spec=source.stage.spec), action.count
@@ -191,7 +199,7 @@ class RunDriver:
         with fenced(self._database, self.lease) as transaction:
             self._add_version(transaction, action.version)
             transaction.run("driver.use_groups", group_ids=sorted(action.group_ids))
-            self._record_metrics(transaction, action.version.number, action.metrics)
+            record_metrics(transaction, self.lease, action.version.number, action.metrics)
 
     def _plan_step(self, action: decisions.PlanStep, source: decisions.StepSource) -> None:
         """Write a step's row, its metrics and its operations, and the version of a collection that comes with it."""
@@ -217,9 +225,9 @@ class RunDriver:
         if plan.sampled:
             metrics |= self._measured(transaction)
         if changed := self._outline.pace.change(plan.n):
-            self._record(transaction, plan.n, decisions.Event("batch_size", changed))
+            record_event(transaction, self.lease, Event("batch_size", changed), plan.n)
         warn_of_gap(transaction, self.lease, plan.n, metrics)
-        self._record_metrics(transaction, plan.n, metrics)
+        record_metrics(transaction, self.lease, plan.n, metrics)
         operations.append(transaction, self.lease.tenant_id, self.lease.model_id,
                           operations.step_operations(self.lease.run_id, plan))
 
@@ -240,21 +248,13 @@ class RunDriver:
         transaction.run("driver.add_collection", **key, state=json.dumps(version.state))
         transaction.run("driver.add_items", **key, bodies=[json.dumps(item) for item in version.items])
         if version.warning is not None:
-            self._record(transaction, version.number, version.warning)
+            record_event(transaction, self.lease, version.warning, version.number)
 
     def _measured(self, transaction: Transaction) -> dict[str, float]:
         """Return how many groups have expired so far, engines' idle time since the last plan, and the probe's gap."""
         expired = transaction.one("driver.expired", run_id=self.lease.run_id)
         return {"groups/expired": float(expired["groups"] if expired else 0), **self._engine_clock.idle(transaction),
                 **probe_gap(transaction, self.lease, self._fresh_s)}
-
-    def _record(self, transaction: Transaction, step: int, event: decisions.Event) -> None:
-        transaction.run("driver.record_event", tenant_id=self.lease.tenant_id, run_id=self.lease.run_id,
-                        kind=event.kind, step=step, message=event.message, data=json.dumps(event.data))
-
-    def _record_metrics(self, transaction: Transaction, step: int, metrics: Mapping[str, float]) -> None:
-        transaction.run("driver.record_metrics", run_id=self.lease.run_id, tenant_id=self.lease.tenant_id,
-                        step=step, names=list(metrics), values=list(metrics.values()))
 
     def _hint(self, groups: int) -> None:
         self._hinted_at = time.monotonic()

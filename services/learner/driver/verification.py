@@ -27,7 +27,6 @@ from hone.trajectory.plan import Collected, StepPlan, by_kind
 from services.learner.driver.decisions import (
     Collect,
     CollectionVersion,
-    Event,
     GroupRequest,
     PlannedStep,
     PlanStep,
@@ -40,6 +39,7 @@ from services.learner.driver.lease import RunLease
 from services.learner.driver.pacing import Outline
 from services.learner.driver.peers import Task
 from services.learner.driver.planning import Choice, every_group, sample_metrics
+from services.learner.driver.reporting import Event
 from services.learner.driver.rollouts import Rollouts, ready_samples
 from services.learner.driver.view import ReadySamples, View
 
