@@ -32,8 +32,8 @@ from benchmarks.worker_pool import WorkerPool
 from hone.models.architecture import Architecture
 from hone.models.checkpoint import Checkpoint
 from hone.trajectory.tokens import Tokenizer
-from services.inference.native import ladder
-from services.inference.native.engine import Engine, Version
+from services.inference.native import safe_shapes
+from services.inference.native.engine import FusedVersion, NativeEngine
 from services.inference.native.matrix import Matrix
 from services.inference.native.weights import fuse
 from services.inference.requests import NoiseKey, Request, Sampling
@@ -83,8 +83,8 @@ def settings(rows: int, longest: int) -> list[Setting]:
 def native(checkpoint: Path, dtype: torch.dtype = torch.float32) -> Callable[[Setting], None]:
     """Return a function that runs a setting on the native engine."""
     read = Checkpoint.from_directory(checkpoint)
-    shapes = ladder.measure(read.architecture, ROWS, _POSITIONS, dtype)
-    engine = Engine(read.architecture, shapes, ROWS, Version("v0", fuse(read, dtype), Tokenizer(read.files)))
+    shapes = safe_shapes.measure(read.architecture, ROWS, _POSITIONS, dtype)
+    engine = NativeEngine(read.architecture, shapes, ROWS, FusedVersion("v0", fuse(read, dtype), Tokenizer(read.files)))
 
     def run(setting: Setting) -> None:
         for number, (prompt, length, samples) in enumerate(setting.groups):

@@ -36,8 +36,8 @@ from hone.models.checkpoint import Checkpoint
 from hone.stack.embedded import Stack
 from hone.store.notifications import Listener
 from hone.trajectory.tokens import Tokenizer
-from services.inference.native import ladder
-from services.inference.native.engine import Engine, Version
+from services.inference.native import safe_shapes
+from services.inference.native.engine import FusedVersion, NativeEngine
 from services.inference.native.weights import fuse
 from services.inference.requests import NoiseKey, Request, Sampling
 
@@ -50,8 +50,8 @@ NEWEST = Path(__file__).with_name("newest_version.sql")
 def in_process(checkpoint: Path) -> Callable[[int], None]:
     """Return a function that has the engine answer with so many tokens, called directly."""
     read = Checkpoint.from_directory(checkpoint)
-    shapes = ladder.measure(read.architecture, SLOTS, POSITIONS)
-    engine = Engine(read.architecture, shapes, SLOTS, Version("v0", fuse(read), Tokenizer(read.files)))
+    shapes = safe_shapes.measure(read.architecture, SLOTS, POSITIONS)
+    engine = NativeEngine(read.architecture, shapes, SLOTS, FusedVersion("v0", fuse(read), Tokenizer(read.files)))
 
     def ask(tokens: int) -> None:
         engine.submit(Request("only", tuple(PROMPT), 1, Sampling(tokens), NoiseKey(0, "only")))

@@ -19,7 +19,7 @@ from torch import Tensor
 from benchmarks.machine import describe
 from hone.models import toy
 from hone.models.checkpoint import Checkpoint
-from services.inference.native import ladder
+from services.inference.native import safe_shapes
 
 _ROWS = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 252, 512, 1024]
 _PRODUCTS = [(128, 384), (128, 128), (128, 1024), (512, 128), (128, 32), (256, 512), (256, 2048), (1024, 256)]
@@ -63,8 +63,8 @@ def attention(heads: int, groups: int, head_dim: int, seen: int) -> dict[str, ob
 
 def steps(sizes: dict[str, Any]) -> dict[str, object]:
     """Say which of the engine's numbers of rows are safe for a model."""
-    tried = ladder.candidates(256, 512)
-    found = ladder.measure(Checkpoint.from_files(toy.files(**sizes)).architecture, 256, 512)
+    tried = safe_shapes.candidates(256, 512)
+    found = safe_shapes.measure(Checkpoint.from_files(toy.files(**sizes)).architecture, 256, 512)
     return {"rows": found.rows, "rows_refused": sorted({*tried.rows} - {*found.rows})}
 
 

@@ -24,9 +24,9 @@ from hone.store import objects
 from hone.store.database import AsyncDatabase
 from hone.store.notifications import follow
 from services.inference import engines
-from services.inference.codec import Limits
-from services.inference.residents import Residents
-from services.inference.roster import Roster
+from services.inference.loaded_models import LoadedModels
+from services.inference.registration import Registration
+from services.inference.requests import Limits
 from services.inference.service import Inference
 from services.inference.thread import EngineThread
 from services.inference.versions import Versions
@@ -42,22 +42,22 @@ async def run(chosen: Settings) -> None:
     database = AsyncDatabase(chosen.database_url, size=3)
     await database.open()
     kind = engines.kind(chosen)
-    roster = Roster(database, _engine_id(chosen), chosen.addresses.inference, kind)
-    residents = Residents(chosen, kind, Versions(database, objects.connect(chosen.objects_url)), roster)
-    residents.thread.start()
+    registration = Registration(database, _engine_id(chosen), chosen.addresses.inference, kind)
+    models = LoadedModels(chosen, kind, Versions(database, objects.connect(chosen.objects_url)), registration)
+    models.thread.start()
     inference = Inference(
-        chosen, Limits(chosen.engine.max_tokens, kind.least_temperature), residents, roster.engine_id)
+        chosen, Limits(chosen.engine.max_tokens, kind.least_temperature), models, registration.engine_id)
     serving = await server.start(chosen.addresses.inference, SERVICE, lambda grpc_server:
                                  inference_pb2_grpc.add_InferenceServiceServicer_to_server(inference, grpc_server))
     tasks = [asyncio.create_task(work) for work in (
-        roster.write_forever(chosen.sweep_s), residents.converge_forever(),
-        end_when_stuck(residents.thread, chosen.engine.stall_s),
-        follow(chosen.database_url, "versions", residents.kick))]
+        registration.write_forever(chosen.sweep_s), models.converge_forever(),
+        end_when_stuck(models.thread, chosen.engine.stall_s),
+        follow(chosen.database_url, "versions", models.kick))]
     await _told_to_stop(tasks)
-    await _end(tasks, roster, residents, serving)
+    await _end(tasks, registration, models, serving)
     await database.close()
-    if residents.thread.failure is not None:
-        raise residents.thread.failure
+    if models.thread.failure is not None:
+        raise models.thread.failure
 
 
 async def end_when_stuck(thread: EngineThread, limit_s: float) -> None:
@@ -77,20 +77,20 @@ async def _told_to_stop(tasks: list[asyncio.Task[None]]) -> None:
 
 
 async def _end(
-    tasks: list[asyncio.Task[None]], roster: Roster, residents: Residents, serving: grpc.aio.Server
+    tasks: list[asyncio.Task[None]], registration: Registration, models: LoadedModels, serving: grpc.aio.Server
 ) -> None:
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
     try:
         async with asyncio.timeout(_GRACE_S):
-            await roster.leave()
+            await registration.leave()
     except (OperationalError, TimeoutError) as error:
         _log.warning("engine row not taken away: %s", error)
-    if residents.thread.failure is None:
-        await residents.thread.abort(residents.thread.requests())
+    if models.thread.failure is None:
+        await models.thread.abort(models.thread.requests())
     await serving.stop(_GRACE_S)
-    residents.thread.stop()
+    models.thread.stop()
 
 
 def _engine_id(chosen: Settings) -> str:

@@ -11,15 +11,18 @@ from hone.models.probe import Probe
 from hone.spec.settings import Settings
 from hone.trajectory.tokens import Tokenizer
 from services.inference.requests import Answer, Request
-from services.inference.scoring import Item, Scored
+from services.inference.scoring import Scored, ScoreItem
 from services.inference.takeover import Verdict
 
-MODULES = {"native": "services.inference.native.kind", "vllm": "services.inference.vllm.kind"}
-"""Where each engine's Kind is: values of HONE_ENGINE. Only the chosen one is imported: each has an environment."""
+KINDS = {
+    "native": ("services.inference.native.kind", "NativeKind"),
+    "vllm": ("services.inference.vllm.kind", "VllmKind"),
+}
+"""The module and class of each engine kind, by the value of HONE_ENGINE. Only the chosen one is imported."""
 
 
 @dataclass(frozen=True)
-class Source:
+class Version:
     """A version read and checked: a whole model, or an adapter's files beside its base."""
 
     id: str
@@ -63,7 +66,7 @@ class Engine(Protocol):
         """Queue a request; False when it insists on a version not served now."""
 
     def offer(self, version: Any) -> None:
-        """Serve a version, made by this engine's Kind, as soon as no request that insists on the present one is left.
+        """Serve a version, made by this engine's kind, as soon as no request insists on the present one.
 
         What becomes of it is added to `verdicts`; then every step serves the version that answered its probe.
         """
@@ -71,7 +74,7 @@ class Engine(Protocol):
     def abort(self, request: Request) -> int:
         """End a request; what it made is in the next step's answers. Returns how many sequences were ended."""
 
-    def score(self, items: list[Item], temperature: float, top_k: int = 0) -> list[Scored]:
+    def score(self, items: list[ScoreItem], temperature: float, top_k: int = 0) -> list[Scored]:
         """Return log-probs, entropies and likeliest ids of at most scoring.BATCH items.
 
         Raises hone.rpc.errors.Refused.
@@ -87,7 +90,7 @@ class Engine(Protocol):
         """Give back what it holds; nothing is asked of it any more."""
 
 
-class Kind(Protocol):
+class EngineKind(Protocol):
     """An engine's makers. `prepared` and `explored` are called off the engines' thread, `engine` on it."""
 
     name: str
@@ -96,7 +99,7 @@ class Kind(Protocol):
     def build(self) -> dict[str, str]:
         """Return versions of what it computes with, for the engine's row."""
 
-    def prepared(self, source: Source) -> Any:
+    def prepared(self, version: Version) -> Any:
         """Return a version ready to be offered. Raises ValueError when it is unusable, naming what is wrong."""
 
     def explored(self, architecture: Architecture) -> None:
@@ -106,6 +109,7 @@ class Kind(Protocol):
         """Return an engine for a model's first version; its one verdict says whether that is served."""
 
 
-def kind(settings: Settings) -> Kind:
+def kind(settings: Settings) -> EngineKind:
     """Return the chosen engine's. Raises ImportError where its environment is another one."""
-    return cast(Kind, import_module(MODULES[settings.engine.kind]).Kind(settings))
+    module, name = KINDS[settings.engine.kind]
+    return cast(EngineKind, getattr(import_module(module), name)(settings))

@@ -1,7 +1,21 @@
-"""What the engine is asked and what it answers: frozen carriers, no protobuf."""
+"""Requests for samples and their answers: the engines' data classes, and the protobuf messages they come from.
 
+A message with a wrong field is refused by that field's name.
+"""
+
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+
+import numpy as np
+
+from hone.api import inference_pb2, trajectory_pb2
+from hone.rpc.errors import InvalidField
+
+MOST_SAMPLES = 4096
+LEAST_TEMPERATURE = 1e-3
+"""Logits divided by less may become infinite. A temperature of 0 means the likeliest token."""
 
 
 class KvOnUpdate(Enum):
@@ -72,4 +86,79 @@ class Answer:
     request: Request
     completions: list[Completion]
     done: bool
-    refused: str = ""  # why none will ever come
+    refused: str = ""  # the reason why there will be no completions
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The largest request that an engine takes."""
+
+    positions: int  # ids of a sequence, prompt and completion together
+    least_temperature: float = LEAST_TEMPERATURE  # lowest temperature of a draw, except for 0
+
+
+_KV = {
+    inference_pb2.KV_ON_UPDATE_UNSPECIFIED: KvOnUpdate.KEEP, inference_pb2.KV_ON_UPDATE_KEEP: KvOnUpdate.KEEP,
+    inference_pb2.KV_ON_UPDATE_RECOMPUTE: KvOnUpdate.RECOMPUTE,
+}
+_REASONS = {
+    None: trajectory_pb2.FINISH_REASON_UNSPECIFIED, FinishReason.STOP: trajectory_pb2.FINISH_REASON_STOP,
+    FinishReason.LENGTH: trajectory_pb2.FINISH_REASON_LENGTH, FinishReason.ABORT: trajectory_pb2.FINISH_REASON_ABORT,
+}
+
+
+def read_request(
+    message: inference_pb2.GenerateRequest, limits: Limits, path: str = "", streamed: bool = False
+) -> Request:
+    """Read a message. Raises InvalidField, with `path` before the field's name."""
+    positions = limits.positions
+    expect(bool(message.model_id), f"{path}model_id", message.model_id, "the id of a model")
+    expect(bool(message.prompt_ids), f"{path}prompt_ids", [], "at least one id")
+    expect(1 <= message.n <= MOST_SAMPLES, f"{path}n", message.n, f"1 to {MOST_SAMPLES}")
+    expect(message.kv_on_update in _KV, f"{path}kv_on_update", message.kv_on_update, "keep or recompute")
+    sampling = _sampling(message.sampling, f"{path}sampling.", limits.least_temperature)
+    length = len(message.prompt_ids)
+    expect(length + sampling.max_tokens <= positions, f"{path}sampling.max_tokens", sampling.max_tokens,
+            f"at most {positions - length}: {positions} positions less a prompt of {length}")
+    noise = NoiseKey(message.noise.seed, message.noise.request, message.noise.call)
+    return Request(
+        message.request_id, tuple(message.prompt_ids), message.n, sampling, noise, message.version_id,
+        _KV[message.kv_on_update], streamed,
+    )
+
+
+def check_ids(field: str, ids: Sequence[int], vocabulary: int) -> None:
+    """Refuse ids outside the vocabulary. Raises InvalidField."""
+    if ids and not (min(ids) >= 0 and max(ids) < vocabulary):
+        wrong = next(id for id in ids if not 0 <= id < vocabulary)
+        raise InvalidField(field, wrong, f"ids from 0 to {vocabulary - 1}")
+
+
+def completion_message(made: Completion) -> trajectory_pb2.Completion:
+    """Return one completion as a message."""
+    spans = [trajectory_pb2.VersionSpan(version_id=version, tokens=tokens) for version, tokens in made.versions]
+    return trajectory_pb2.Completion(
+        index=made.index, ids=made.ids, logp_sample=made.logp, finish_reason=_REASONS[made.finish_reason],
+        versions=spans)
+
+
+def _sampling(message: trajectory_pb2.Sampling, path: str, least_temperature: float) -> Sampling:
+    expect(message.max_tokens >= 1, f"{path}max_tokens", message.max_tokens, "at least 1")
+    expect_temperature(f"{path}temperature", message.temperature, least_temperature)
+    expect(0 < message.top_p <= 1, f"{path}top_p", message.top_p, "above 0 and at most 1")
+    expect(message.top_k >= 0, f"{path}top_k", message.top_k, "at least 0")
+    expect(all(message.stop), f"{path}stop", "", "texts that are not empty")
+    return Sampling(message.max_tokens, message.temperature, message.top_p, message.top_k, tuple(message.stop),
+                    tuple(message.stop_ids))
+
+
+def expect_temperature(field: str, found: float, least: float = LEAST_TEMPERATURE) -> None:
+    """Refuse a temperature that is neither 0 nor at least `least`. Raises InvalidField."""
+    lowest = float(np.float32(least))  # floats of a message have four bytes
+    expect(found == 0 or lowest <= found < math.inf, field, found, f"0 or a finite number of at least {least}")
+
+
+def expect(fulfilled: bool, field: str, found: object, expected: str) -> None:
+    """Raise InvalidField unless `fulfilled`."""
+    if not fulfilled:
+        raise InvalidField(field, found, expected)

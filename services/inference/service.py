@@ -14,12 +14,11 @@ from hone.api import inference_pb2_grpc
 from hone.rpc.client import TIMEOUT_S
 from hone.rpc.errors import Refused
 from hone.spec.settings import Settings
-from services.inference import codec, scoring
-from services.inference.codec import Limits
+from services.inference import requests, scoring
 from services.inference.engines import Engine
-from services.inference.requests import Answer, Request
-from services.inference.residents import Residents
-from services.inference.scoring import Item, Scored
+from services.inference.loaded_models import LoadedModels
+from services.inference.requests import Answer, Limits, Request
+from services.inference.scoring import Scored, ScoreItem
 
 _ENCODING_S = 0.05
 """Time kept back from a call's deadline to say why it was missed."""
@@ -31,7 +30,7 @@ They go in one message: what follows costs by the message.
 
 
 @dataclass(frozen=True)
-class Asked:
+class PendingRequest:
     """One request of a call."""
 
     path: str  # of its message inside the call's, for naming fields
@@ -44,21 +43,23 @@ class Asked:
         return self.model_id, self.request.version_id, self.min_version
 
     @classmethod
-    def of(cls, message: pb.GenerateRequest, limits: Limits, path: str = "", streamed: bool = False) -> "Asked":
+    def of(
+        cls, message: pb.GenerateRequest, limits: Limits, path: str = "", streamed: bool = False
+    ) -> "PendingRequest":
         """Read a message. Raises InvalidField."""
-        return cls(path, message.model_id, message.min_version, codec.request(message, limits, path, streamed))
+        return cls(path, message.model_id, message.min_version, requests.read_request(message, limits, path, streamed))
 
 
 class Inference(inference_pb2_grpc.InferenceServiceServicer):
-    """Serves hone.v1.InferenceService from the models that are resident."""
+    """Serves hone.v1.InferenceService from the models that are held."""
 
-    def __init__(self, settings: Settings, limits: Limits, residents: Residents, engine_id: str) -> None:
-        self._settings, self._limits, self._residents, self._engine_id = settings, limits, residents, engine_id
-        self._thread = residents.thread
+    def __init__(self, settings: Settings, limits: Limits, models: LoadedModels, engine_id: str) -> None:
+        self._settings, self._limits, self._models, self._engine_id = settings, limits, models, engine_id
+        self._thread = models.thread
 
     async def Generate(self, request: pb.GenerateRequest, context: Any) -> pb.GenerateResponse:
         """Answer one request when its last sample ends."""
-        asked = Asked.of(request, self._limits)
+        asked = PendingRequest.of(request, self._limits)
         async with self._answers([asked], context) as answers:
             (answer,) = await anext(answers)
             return _response(answer)
@@ -67,47 +68,47 @@ class Inference(inference_pb2_grpc.InferenceServiceServicer):
         self, request: pb.GenerateStreamRequest, context: Any
     ) -> AsyncIterator[pb.GenerateStreamResponse]:
         """Answer one request token by token."""
-        asked = Asked.of(request.request, self._limits, "request.", streamed=True)
+        asked = PendingRequest.of(request.request, self._limits, "request.", streamed=True)
         async with self._answers([asked], context) as answers:
             async for together in answers:
                 for made in (made for answer in together for made in answer.completions):
-                    yield pb.GenerateStreamResponse(delta=codec.completion(made))
+                    yield pb.GenerateStreamResponse(delta=requests.completion_message(made))
 
     async def GenerateBatch(
         self, request: pb.GenerateBatchRequest, context: Any
     ) -> AsyncIterator[pb.GenerateBatchResponse]:
         """Answer many requests, each when its last sample ends; those that end at about the same time go together."""
         places = [(f"requests[{number}].", message) for number, message in enumerate(request.requests)]
-        asked = [Asked.of(message, self._limits, path) for path, message in places]
+        asked = [PendingRequest.of(message, self._limits, path) for path, message in places]
         async with self._answers(asked, context, _together_s) as answers:
             async for together in answers:
                 yield pb.GenerateBatchResponse(responses=map(_response, together))
 
     async def Score(self, request: pb.ScoreRequest, context: Any) -> pb.ScoreResponse:
         """Score all items under one version."""
-        items = codec.items(request, self._limits.positions)
-        async with self._residents.at(request.model_id, request.version_id, self._time_left(context)) as engine:
-            codec.check_top_k(request.top_k, engine.architecture.vocab_size)
+        items = scoring.read_items(request, self._limits.positions)
+        async with self._models.at(request.model_id, request.version_id, self._time_left(context)) as engine:
+            scoring.check_top_k(request.top_k, engine.architecture.vocab_size)
             for number, item in enumerate(items):
-                codec.check_ids(f"items[{number}]", item.context_ids + item.ids, engine.architecture.vocab_size)
+                requests.check_ids(f"items[{number}]", item.context_ids + item.ids, engine.architecture.vocab_size)
             version_id, scored = await self._score(engine, items, request)
-        return pb.ScoreResponse(version_id=version_id, items=map(codec.scored, scored))
+        return pb.ScoreResponse(version_id=version_id, items=map(scoring.item_message, scored))
 
     async def ListVersions(self, request: pb.ListVersionsRequest, context: Any) -> pb.ListVersionsResponse:
-        """Say which models are resident."""
+        """Say which models are held."""
         models = [
             pb.ResidentModel(
-                model_id=resident.model_id, version_id=engine.version_id, refused_reason=resident.refused_reason,
+                model_id=held.model_id, version_id=engine.version_id, refused_reason=held.refused_reason,
                 running_sequences=engine.running, waiting_sequences=engine.waiting,
                 generated_tokens=engine.generated_tokens, generated_samples=engine.generated_samples,
                 computed_s=engine.computed_s,
-            ) for resident in self._residents.all() if (engine := resident.engine) is not None
+            ) for held in self._models.all() if (engine := held.engine) is not None
         ]
         return pb.ListVersionsResponse(engine_id=self._engine_id, models=models)
 
     async def LoadVersion(self, request: pb.LoadVersionRequest, context: Any) -> pb.LoadVersionResponse:
         """Load a version (empty: the newest) and answer when it is served."""
-        async with self._residents.at(request.model_id, request.version_id, self._time_left(context)) as engine:
+        async with self._models.at(request.model_id, request.version_id, self._time_left(context)) as engine:
             return pb.LoadVersionResponse(version_id=engine.version_id)
 
     async def Pause(self, request: pb.PauseRequest, context: Any) -> pb.PauseResponse:
@@ -126,10 +127,12 @@ class Inference(inference_pb2_grpc.InferenceServiceServicer):
         return pb.AbortResponse(aborted=await self._thread.abort(named))
 
     async def _set_paused(self, model_id: str, paused: bool) -> None:
-        engine = self._residents.engine(model_id)
+        engine = self._models.engine(model_id)
         await self._thread.call(lambda: setattr(engine, "paused", paused))
 
-    async def _score(self, engine: Engine, items: list[Item], request: pb.ScoreRequest) -> tuple[str, list[Scored]]:
+    async def _score(
+        self, engine: Engine, items: list[ScoreItem], request: pb.ScoreRequest
+    ) -> tuple[str, list[Scored]]:
         version_id = await self._thread.call(lambda: _hold(engine, request.version_id))
         try:
             scored: list[Scored] = []
@@ -142,7 +145,7 @@ class Inference(inference_pb2_grpc.InferenceServiceServicer):
 
     @asynccontextmanager
     async def _answers(
-        self, asked: list[Asked], context: grpc.aio.ServicerContext[Any, Any],
+        self, asked: list[PendingRequest], context: grpc.aio.ServicerContext[Any, Any],
         together_s: Callable[[float], float] = lambda _: 0.0,
     ) -> AsyncIterator[AsyncIterator[list[Answer]]]:
         """Give the answers of requests as they come, together those that come within `together_s` of the seconds taken.
@@ -152,7 +155,7 @@ class Inference(inference_pb2_grpc.InferenceServiceServicer):
         queue: asyncio.Queue[Answer | Exception] = asyncio.Queue()
         timeout_s = self._time_left(context)
         tasks = [asyncio.create_task(self._submit(list(members), timeout_s, queue))
-                 for _, members in groupby(asked, key=Asked.of_whom)]
+                 for _, members in groupby(asked, key=PendingRequest.of_whom)]
         try:
             yield _gathered(queue, len(asked), together_s)
         finally:
@@ -162,11 +165,11 @@ class Inference(inference_pb2_grpc.InferenceServiceServicer):
             await self._thread.abort(one.request for one in asked)
 
     async def _submit(
-        self, asked: list[Asked], timeout_s: float, queue: asyncio.Queue[Answer | Exception]
+        self, asked: list[PendingRequest], timeout_s: float, queue: asyncio.Queue[Answer | Exception]
     ) -> None:
         try:
             first = asked[0]
-            async with self._residents.at(
+            async with self._models.at(
                 first.model_id, first.request.version_id, timeout_s, first.min_version
             ) as engine:
                 for one in asked:
@@ -215,13 +218,13 @@ def _usable(answer: Answer | Exception) -> Answer:
     return answer
 
 
-def _check_ids(asked: Asked, vocabulary: int) -> None:
-    codec.check_ids(f"{asked.path}prompt_ids", asked.request.prompt_ids, vocabulary)
-    codec.check_ids(f"{asked.path}sampling.stop_ids", asked.request.sampling.stop_ids, vocabulary)
+def _check_ids(asked: PendingRequest, vocabulary: int) -> None:
+    requests.check_ids(f"{asked.path}prompt_ids", asked.request.prompt_ids, vocabulary)
+    requests.check_ids(f"{asked.path}sampling.stop_ids", asked.request.sampling.stop_ids, vocabulary)
 
 
 def _response(answer: Answer) -> pb.GenerateResponse:
-    completions = [codec.completion(made) for made in answer.completions]
+    completions = [requests.completion_message(made) for made in answer.completions]
     return pb.GenerateResponse(request_id=answer.request.request_id, completions=completions)
 
 

@@ -7,19 +7,24 @@ with those that the trainer computed for that version, and only a version that a
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Literal, Protocol, TypeVar
+
+import torch
+from torch import Tensor
 
 from hone.models.probe import Gap, Probe
 from hone.spec.settings import Settings
 
 _log = logging.getLogger(__name__)
-
-
 _FLOAT32_NATS, _TWO_BYTES_NATS = 1e-3, 0.15
 """Tolerances of the probe for which the settings have no value: of the largest gap, and of the mean gap."""
+
+
+class NotFinite(ValueError):
+    """Weights hold NaN or infinity."""
 
 
 class ProbeRefused(ValueError):
@@ -143,3 +148,11 @@ def _restore(engine: Holder[V], refused: V, served: V) -> None:
     problem = "it is what was refused" if refused is served else _tried(engine, served, engine.rebuild)[1]
     if problem:
         raise ProbeRefused(f"version {served.id} cannot be served again: {problem}")
+
+
+def check_finite(tensors: Mapping[str, Tensor]) -> None:
+    """Raise NotFinite naming the first tensor that is not finite."""
+    for name, tensor in tensors.items():
+        # One pass, where isfinite makes several and a tensor each: NaN comes through as both bounds.
+        if tensor.numel() and not bool(torch.stack(torch.aminmax(tensor)).isfinite().all()):
+            raise NotFinite(f"tensor {name} holds NaN or infinity")

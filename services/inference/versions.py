@@ -17,9 +17,8 @@ from hone.store import manifests
 from hone.store.database import AsyncDatabase, Row
 from hone.store.objects import ObjectMissing, Objects
 from hone.trajectory.tokens import Tokenizer, TokenizerError
-from services.inference.engines import Source
-from services.inference.finite import NotFinite
-from services.inference.takeover import ProbeRefused
+from services.inference.engines import Version
+from services.inference.takeover import NotFinite, ProbeRefused
 
 UNUSABLE = (Unsupported, BadCheckpoint, NotFinite, TokenizerError, ProbeRefused)
 """What is wrong with a version itself: trying again cannot help."""
@@ -63,7 +62,7 @@ class Versions:
         rows = await self._database.all("inference.versions", model_id=model_id, version_ids=list(version_ids))
         return {row["id"]: _version_row(model_id, row) for row in rows}
 
-    async def load(self, row: VersionRow) -> Source:
+    async def load(self, row: VersionRow) -> Version:
         """Read a version's files and compare their digests.
 
         A version that carries no probe, an uploaded base say, gets the trainer's forward of it computed here. Raises
@@ -71,15 +70,15 @@ class Versions:
         """
         return await asyncio.to_thread(self._load, row)
 
-    def _load(self, row: VersionRow) -> Source:
-        source = self._adapted(row) if adapter.WEIGHTS in row.files else self._plain(row)
-        return source if source.probe else replace(source, probe=_computed(source))
+    def _load(self, row: VersionRow) -> Version:
+        version = self._adapted(row) if adapter.WEIGHTS in row.files else self._plain(row)
+        return version if version.probe else replace(version, probe=_computed(version))
 
-    def _plain(self, row: VersionRow) -> Source:
+    def _plain(self, row: VersionRow) -> Version:
         checkpoint = self._whole(row.files)
-        return Source(row.id, row.model_id, checkpoint, None, "", self._tokenizer(checkpoint.files), row.probe)
+        return Version(row.id, row.model_id, checkpoint, None, "", self._tokenizer(checkpoint.files), row.probe)
 
-    def _adapted(self, row: VersionRow) -> Source:
+    def _adapted(self, row: VersionRow) -> Version:
         """Read an adapter; bases are kept, since every version of an adapter needs one."""
         entries = {name: entry for name, entry in row.files.items() if name not in _OWN}
         key = "/".join(entry["sha256"] for _, entry in sorted(entries.items()))
@@ -87,7 +86,7 @@ class Versions:
             self._bases[key] = self._whole(entries)
         _trim(self._bases, key, _KEPT_BASES)
         base, own = self._bases[key], {name: manifests.get_file(self._objects, row.files[name]) for name in _OWN}
-        return Source(row.id, row.model_id, base, own, key, self._tokenizer(base.files), row.probe)
+        return Version(row.id, row.model_id, base, own, key, self._tokenizer(base.files), row.probe)
 
     def _whole(self, entries: Mapping[str, Mapping[str, Any]]) -> Checkpoint:
         files = {name: self._file(name, entry) for name, entry in sorted(entries.items())}
@@ -126,6 +125,6 @@ def _probe(manifest: Mapping[str, Any]) -> Probe | None:
     return Probe.from_json(manifest["probe"]) if "probe" in manifest else None
 
 
-def _computed(source: Source) -> Probe:
-    checkpoint = source.merged()
+def _computed(version: Version) -> Probe:
+    checkpoint = version.merged()
     return probe.expected(Policy(checkpoint.architecture, checkpoint.tensors))

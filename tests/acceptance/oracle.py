@@ -23,8 +23,8 @@ from hone.spec.run import RunSpec
 from hone.spec.settings import Settings
 from hone.trajectory.records import Call, Trajectory, VersionSpan
 from hone.trajectory.tokens import Tokenizer
-from services.inference.native import ladder
-from services.inference.native.engine import Engine, Version
+from services.inference.native import safe_shapes
+from services.inference.native.engine import FusedVersion, NativeEngine
 from services.inference.native.weights import fuse
 from services.inference.requests import Completion, NoiseKey, Request, Sampling
 from services.learner.driver.pacing import eval_due
@@ -85,7 +85,8 @@ class Reinforcement:
         self._learner = Learner.create(files, spec.optimizer.model_dump(), token_budget=_TOKEN_BUDGET)
         version = self._version(0)
         architecture = Checkpoint.from_files(files).architecture
-        self._engine = Engine(architecture, ladder.measure(architecture, _SLOTS, _POSITIONS), _SLOTS, version)
+        shapes = safe_shapes.measure(architecture, _SLOTS, _POSITIONS)
+        self._engine = NativeEngine(architecture, shapes, _SLOTS, version)
 
     def run(self) -> Curve:
         """Evaluate, sample, train and load the new weights until the spec's last step."""
@@ -148,9 +149,9 @@ class Reinforcement:
             number, made.index, number, {}, task.content_hash, item, [_call(prompt, made.ids, made.logp, reason, text)],
             [], "ok", float(text.strip() == item["answer"]), None)
 
-    def _version(self, n: int) -> Version:
+    def _version(self, n: int) -> FusedVersion:
         checkpoint = Checkpoint.from_files({**self.curve.files, "model.safetensors": self._learner.weights()})
-        return Version(str(n), fuse(checkpoint), self._tokenizer)
+        return FusedVersion(str(n), fuse(checkpoint), self._tokenizer)
 
 
 def _row(trajectory: Trajectory, version: int) -> dict[str, Any]:

@@ -11,10 +11,11 @@ from hone.models.checkpoint import Checkpoint, weights_bytes
 from hone.models.policy import Policy
 from hone.spec.settings import EngineSettings, Settings, VllmSettings
 from hone.trajectory.tokens import Tokenizer
+from services.inference.engines import Version
 from services.inference.requests import Answer, Completion, NoiseKey, Request, Sampling
 from services.inference.takeover import EXACT, Verdict
 from services.inference.vllm.core import Core
-from services.inference.vllm.engine import Engine, Version
+from services.inference.vllm.engine import VllmEngine
 
 SETTINGS = Settings(engine=EngineSettings(kind="vllm", slots=32, max_tokens=256), vllm=VllmSettings(cache_mb=32))
 SIZES: dict[str, Any] = {"hidden": 64, "ffn": 96, "heads": 2}
@@ -58,23 +59,23 @@ def merged(seed: int, base: int = 0) -> Checkpoint:
     return checkpoint(base).adapted(adapter_files(seed, base))
 
 
-def serving(first: Version, core: Core | None = None) -> Engine:
+def serving(first: Version, core: Core | None = None) -> VllmEngine:
     """Return an engine that serves a first version."""
     on = core or Core(SETTINGS, first.adapter is not None)
-    made = Engine(first.checkpoint.architecture, on, first.model_id, SETTINGS.engine.max_tokens, EXACT)
+    made = VllmEngine(first.checkpoint.architecture, on, first.model_id, SETTINGS.engine.max_tokens, EXACT)
     made.verdicts.append(made.take(first))
     assert taken(made).served
     return made
 
 
-def taken(engine: Engine) -> Verdict:
+def taken(engine: VllmEngine) -> Verdict:
     """Return what became of the version that was offered last."""
     verdict = engine.verdicts.pop()
     assert not engine.verdicts
     return verdict
 
 
-def offered(engine: Engine, next_one: Version) -> Verdict:
+def offered(engine: VllmEngine, next_one: Version) -> Verdict:
     """Offer a version, step, and return what became of it."""
     engine.offer(next_one)
     engine.step()
@@ -86,7 +87,7 @@ def request(name: str, prompt: Iterable[int] = (23, 9, 6, 13), n: int = 1, **sam
     return Request(name, tuple(prompt), n, Sampling(**{"max_tokens": 12, **sampling}), NoiseKey(7, name))
 
 
-def drain(*engines: Engine) -> dict[str, list[Completion]]:
+def drain(*engines: VllmEngine) -> dict[str, list[Completion]]:
     """Step until nothing is left to do and return the completions of whole requests by their id."""
     answers: list[Answer] = []
     while any(engine.has_work for engine in engines):

@@ -19,8 +19,8 @@ from hone.models.probe import Gap, Probe
 from services.inference.takeover import EXACT, Action, take_over
 from services.inference.vllm import scoring
 from services.inference.vllm.core import Core
-from services.inference.vllm.engine import Engine
-from services.inference.vllm.transfer import endpoints
+from services.inference.vllm.engine import VllmEngine
+from services.inference.vllm.transfer import host_memory
 from tests.vllm.engines import SETTINGS, checkpoint, drain, offered, policy, request, serving, version
 
 Patch = pytest.MonkeyPatch
@@ -31,12 +31,12 @@ def nothing(*_: object) -> None:
 
 
 @pytest.fixture
-def engine() -> Iterator[Engine]:
+def engine() -> Iterator[VllmEngine]:
     with closing(serving(version("v0", 0))) as made:
         yield made
 
 
-def answers_as(engine: Engine, seed: int) -> float:
+def answers_as(engine: VllmEngine, seed: int) -> float:
     """Return the largest difference between sampled log-probs and those of a seed's weights."""
     engine.submit(request("after", n=4))
     policy_ = policy(checkpoint(seed))
@@ -47,7 +47,7 @@ def answers_as(engine: Engine, seed: int) -> float:
     return worst
 
 
-def test_weights_that_arrive_need_nothing_else(engine: Engine) -> None:
+def test_weights_that_arrive_need_nothing_else(engine: VllmEngine) -> None:
     for number in (1, 2, 0):
         verdict = offered(engine, version(f"v{number}", number))
         assert verdict.action is Action.UPDATED
@@ -57,42 +57,44 @@ def test_weights_that_arrive_need_nothing_else(engine: Engine) -> None:
 
 
 def test_a_tied_output_projection_that_keeps_its_old_copy_is_found_and_the_engine_built_anew(
-    engine: Engine, monkeypatch: Patch
+    engine: VllmEngine, monkeypatch: Patch
 ) -> None:
-    monkeypatch.setattr(endpoints, "repack_tied_head", nothing)
+    monkeypatch.setattr(host_memory, "repack_tied_head", nothing)
     verdict = offered(engine, version("v1", 1))
     assert verdict.action is Action.REBUILT
     assert answers_as(engine, 1) < 1e-4
 
 
 def test_an_untied_one_needs_no_repacking(monkeypatch: Patch) -> None:
-    monkeypatch.setattr(endpoints, "repack_tied_head", nothing)
+    monkeypatch.setattr(host_memory, "repack_tied_head", nothing)
     with closing(serving(version("v0", 0, tied=False))) as engine:
         assert offered(engine, version("v1", 1, tied=False)).action is Action.UPDATED
 
 
-def test_a_prefix_cache_that_outlives_its_weights_is_found(engine: Engine, monkeypatch: Patch) -> None:
+def test_a_prefix_cache_that_outlives_its_weights_is_found(engine: VllmEngine, monkeypatch: Patch) -> None:
     monkeypatch.setattr(Core, "forget_prefixes", nothing)
-    monkeypatch.setattr(Engine, "salt", lambda _: "the same for every version")
+    monkeypatch.setattr(VllmEngine, "salt", lambda _: "the same for every version")
     assert offered(engine, version("v1", 1)).action is Action.UPDATED, "under another salt than the first version"
     verdict = offered(engine, version("v2", 2))
     assert verdict.action is Action.REBUILT
     assert answers_as(engine, 2) < 1e-4
 
 
-def test_a_prefix_cache_under_the_names_of_versions_needs_no_reset(engine: Engine, monkeypatch: Patch) -> None:
+def test_a_prefix_cache_under_the_names_of_versions_needs_no_reset(engine: VllmEngine, monkeypatch: Patch) -> None:
     monkeypatch.setattr(Core, "forget_prefixes", nothing)
     for number in (1, 2):
         assert offered(engine, version(f"v{number}", number)).action is Action.UPDATED
 
 
-def test_an_update_that_raises_in_the_middle_ends_in_an_engine_built_anew(engine: Engine, monkeypatch: Patch) -> None:
-    monkeypatch.setattr(endpoints, "initialize_layerwise_reload", nothing)  # as most recipes do
+def test_an_update_that_raises_in_the_middle_ends_in_an_engine_built_anew(
+    engine: VllmEngine, monkeypatch: Patch
+) -> None:
+    monkeypatch.setattr(host_memory, "initialize_layerwise_reload", nothing)  # as most recipes do
     assert offered(engine, version("v1", 1)).action is Action.REBUILT
     assert answers_as(engine, 1) < 1e-4
 
 
-def test_what_cannot_be_mended_is_refused_and_the_version_before_goes_on(engine: Engine) -> None:
+def test_what_cannot_be_mended_is_refused_and_the_version_before_goes_on(engine: VllmEngine) -> None:
     engine.submit(request("running", n=3, max_tokens=30))
     for _ in range(5):
         engine.step()
@@ -107,8 +109,8 @@ def test_what_cannot_be_mended_is_refused_and_the_version_before_goes_on(engine:
     assert answers_as(engine, 0) < 1e-4
 
 
-def test_checksums_of_packed_layers_say_nothing_and_are_not_asked(engine: Engine, monkeypatch: Patch) -> None:
-    monkeypatch.setattr(endpoints, "repack_tied_head", nothing)
+def test_checksums_of_packed_layers_say_nothing_and_are_not_asked(engine: VllmEngine, monkeypatch: Patch) -> None:
+    monkeypatch.setattr(host_memory, "repack_tied_head", nothing)
     before = checksums(engine)
     empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
     assert empty in before.values(), "a packed layer hashes as nothing at all"
@@ -118,7 +120,7 @@ def test_checksums_of_packed_layers_say_nothing_and_are_not_asked(engine: Engine
     assert {checksums(engine)[name] for name in packed} == {empty}, "though every one of those weights is another now"
 
 
-def checksums(engine: Engine) -> dict[str, str]:
+def checksums(engine: VllmEngine) -> dict[str, str]:
     found: dict[str, str] = engine._core.llm.collective_rpc("compute_weight_checksums")[0]
     return found
 

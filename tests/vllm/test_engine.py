@@ -13,15 +13,14 @@ from hone.models import probe
 from hone.models.checkpoint import Checkpoint
 from hone.models.checkpoint_header import BadCheckpoint
 from hone.rpc.errors import Refused
-from hone.spec.settings import Settings
-from services.inference.engines import Source
+from services.inference.engines import Version
 from services.inference.requests import Completion, FinishReason, KvOnUpdate
-from services.inference.scoring import Item
+from services.inference.scoring import ScoreItem
 from services.inference.takeover import Action
 from services.inference.vllm import scoring
 from services.inference.vllm.core import Core
-from services.inference.vllm.engine import Engine
-from services.inference.vllm.kind import Kind
+from services.inference.vllm.engine import VllmEngine
+from services.inference.vllm.kind import VllmKind
 from tests.vllm.engines import (
     SETTINGS,
     adapted,
@@ -44,7 +43,7 @@ PROMPT = [23, 9, 6, 13]
 
 
 @pytest.fixture
-def engine() -> Iterator[Engine]:
+def engine() -> Iterator[VllmEngine]:
     with closing(serving(version("v0", 0))) as made:
         yield made
 
@@ -55,7 +54,7 @@ def differences(made: Completion, of: Checkpoint, temperature: float = 1.0) -> l
     return [abs(one - other) for one, other in zip(logp, made.logp, strict=True)]
 
 
-def swapped(engine: Engine, kv_on_update: KvOnUpdate) -> list[Completion]:
+def swapped(engine: VllmEngine, kv_on_update: KvOnUpdate) -> list[Completion]:
     """Generate 20 tokens of which the first ones come from seed 0's weights and the rest from seed 1's."""
     engine.submit(replace(request("s", PROMPT, 3, max_tokens=20), kv_on_update=kv_on_update))
     for _ in range(6):
@@ -64,7 +63,7 @@ def swapped(engine: Engine, kv_on_update: KvOnUpdate) -> list[Completion]:
     return drain(engine)["s"]
 
 
-def test_log_probs_are_those_of_the_distribution_drawn_from(engine: Engine) -> None:
+def test_log_probs_are_those_of_the_distribution_drawn_from(engine: VllmEngine) -> None:
     engine.submit(request("warm", PROMPT, 4, temperature=0.7))
     engine.submit(request("greedy", PROMPT, 1, temperature=0.0))
     engine.submit(request("one", PROMPT, 1, top_k=1))
@@ -76,7 +75,7 @@ def test_log_probs_are_those_of_the_distribution_drawn_from(engine: Engine) -> N
     assert answers["one"][0].logp == pytest.approx([0.0] * 12, abs=1e-6)
 
 
-def test_every_token_names_its_version_and_kept_caches_mix_them(engine: Engine) -> None:
+def test_every_token_names_its_version_and_kept_caches_mix_them(engine: VllmEngine) -> None:
     for made in swapped(engine, KvOnUpdate.KEEP):
         assert [version for version, _ in made.versions] == ["v0", "v1"]
         first = made.versions[0][1]
@@ -84,14 +83,14 @@ def test_every_token_names_its_version_and_kept_caches_mix_them(engine: Engine) 
         assert max(differences(made, checkpoint(1))[first:]) > 1e-2
 
 
-def test_remade_caches_give_exactly_the_new_policy(engine: Engine) -> None:
+def test_remade_caches_give_exactly_the_new_policy(engine: VllmEngine) -> None:
     for made in swapped(engine, KvOnUpdate.RECOMPUTE):
         assert made.versions == [("v0", 6), ("v1", 14)]
         assert max(differences(made, checkpoint(0))[:6]) < 1e-4
         assert max(differences(made, checkpoint(1))[6:]) < 1e-4
 
 
-def test_a_long_prompt_seen_before_is_read_under_the_new_weights(engine: Engine) -> None:
+def test_a_long_prompt_seen_before_is_read_under_the_new_weights(engine: VllmEngine) -> None:
     prompt = PROMPT * 40
     for number in (0, 1, 2):
         if number:
@@ -102,7 +101,7 @@ def test_a_long_prompt_seen_before_is_read_under_the_new_weights(engine: Engine)
             assert made.logp == pytest.approx(logp, abs=1e-4)
 
 
-def test_an_equal_request_is_drawn_alike_and_another_key_otherwise(engine: Engine) -> None:
+def test_an_equal_request_is_drawn_alike_and_another_key_otherwise(engine: VllmEngine) -> None:
     answers = []
     for name in ("a", "a", "b"):
         engine.submit(request(name, PROMPT, 2, max_tokens=20))
@@ -111,7 +110,7 @@ def test_an_equal_request_is_drawn_alike_and_another_key_otherwise(engine: Engin
     assert answers[0][0] != answers[0][1]
 
 
-def test_a_pause_holds_and_what_goes_on_loses_nothing(engine: Engine) -> None:
+def test_a_pause_holds_and_what_goes_on_loses_nothing(engine: VllmEngine) -> None:
     engine.submit(request("p", PROMPT, 3, max_tokens=20))
     for _ in range(5):
         engine.step()
@@ -124,7 +123,7 @@ def test_a_pause_holds_and_what_goes_on_loses_nothing(engine: Engine) -> None:
         assert max(differences(made, checkpoint(0))) < 1e-4
 
 
-def test_an_engine_that_rests_is_woken_by_the_next_request_and_by_new_weights(engine: Engine) -> None:
+def test_an_engine_that_rests_is_woken_by_the_next_request_and_by_new_weights(engine: VllmEngine) -> None:
     core = engine._core
     core.sleeps = True  # as HONE_VLLM_SLEEP_S has it
     engine.rest()
@@ -140,7 +139,7 @@ def test_an_engine_that_rests_is_woken_by_the_next_request_and_by_new_weights(en
         assert max(differences(made, checkpoint(1))) < 1e-4
 
 
-def test_stops_by_id_and_by_text(engine: Engine) -> None:
+def test_stops_by_id_and_by_text(engine: VllmEngine) -> None:
     engine.submit(request("free", PROMPT, 1, max_tokens=40))
     (free,) = drain(engine)["free"]
     engine.submit(request("free", PROMPT, 1, max_tokens=40, stop_ids=(free.ids[5],)))
@@ -153,7 +152,7 @@ def test_stops_by_id_and_by_text(engine: Engine) -> None:
         assert len(made.ids) == len(made.logp) == sum(tokens for _, tokens in made.versions)
 
 
-def test_a_request_that_vllm_does_not_take_is_refused_alone(engine: Engine) -> None:
+def test_a_request_that_vllm_does_not_take_is_refused_alone(engine: VllmEngine) -> None:
     engine.submit(request("fine", PROMPT, 2))
     engine.step()
     engine.submit(request("wrong", PROMPT, 3, stop_ids=(32,)))
@@ -163,13 +162,13 @@ def test_a_request_that_vllm_does_not_take_is_refused_alone(engine: Engine) -> N
     assert [len(made.ids) for made in drain(engine)["fine"]] == [12, 12]
 
 
-def test_scores_that_vllm_does_not_take_leave_nothing_behind(engine: Engine) -> None:
+def test_scores_that_vllm_does_not_take_leave_nothing_behind(engine: VllmEngine) -> None:
     with pytest.raises(Refused, match="vLLM refuses it"):
-        engine.score([Item((5,), (6,)), Item((5,), (6,) * SETTINGS.engine.max_tokens)], 1.0)
+        engine.score([ScoreItem((5,), (6,)), ScoreItem((5,), (6,) * SETTINGS.engine.max_tokens)], 1.0)
     assert not engine._core._told
 
 
-def test_an_abort_returns_what_was_made(engine: Engine) -> None:
+def test_an_abort_returns_what_was_made(engine: VllmEngine) -> None:
     asked = request("gone", PROMPT, 3, max_tokens=100)
     engine.submit(asked)
     for _ in range(4):
@@ -180,7 +179,7 @@ def test_an_abort_returns_what_was_made(engine: Engine) -> None:
         assert len(made.ids) == 4
 
 
-def test_what_the_core_still_says_of_a_sequence_that_ended_is_dropped(engine: Engine) -> None:
+def test_what_the_core_still_says_of_a_sequence_that_ended_is_dropped(engine: VllmEngine) -> None:
     asked = request("gone", PROMPT, 1, max_tokens=100)
     engine.submit(asked)
     engine.step()
@@ -196,16 +195,18 @@ def test_what_the_core_still_says_of_a_sequence_that_ended_is_dropped(engine: En
 
 def test_an_adapter_of_a_larger_rank_than_the_engine_takes_is_refused_by_name() -> None:
     form = adapted("a0", "a", 0)
-    source = Source("a0", "a", form.checkpoint, form.adapter, form.base, form.tokenizer, form.probe)
-    assert Kind(SETTINGS).prepared(source).id == "a0"
+    source = Version("a0", "a", form.checkpoint, form.adapter, form.base, form.tokenizer, form.probe)
+    assert VllmKind(SETTINGS).prepared(source).id == "a0"
     with pytest.raises(BadCheckpoint, match=r"rank.*8.*at most 4, this engine's HONE_VLLM_ADAPTER_RANK"):
-        Kind(changed(adapter_rank=4)).prepared(source)
+        VllmKind(changed(adapter_rank=4)).prepared(source)
 
 
-def test_entropies_of_a_large_vocabulary_are_refused_by_name(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_entropies_of_a_large_vocabulary_are_refused_by_name(
+    engine: VllmEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(scoring, "LARGEST_VOCABULARY", 16)
     with pytest.raises(Refused, match=r"items: found a vocabulary of 32, expected at most 16"):
-        engine.score([Item((5,), (6,))], 1.0)
+        engine.score([ScoreItem((5,), (6,))], 1.0)
 
 
 def test_adapters_of_one_base_share_a_core_and_each_is_served_as_itself() -> None:
@@ -252,7 +253,7 @@ def test_an_adapter_that_is_not_taken_over_costs_a_new_core_and_its_neighbour_no
     first, second = serving(adapted("a0", "a", 0), core), serving(adapted("b0", "b", 1), core)
     second.submit(request("other", PROMPT, 2, max_tokens=40))
     second.step()
-    monkeypatch.setattr(Engine, "install", lambda *_: None)  # the update is lost
+    monkeypatch.setattr(VllmEngine, "install", lambda *_: None)  # the update is lost
     assert offered(first, adapted("a1", "a", 2)).action is Action.REBUILT
     first.submit(request("r", PROMPT, 2))
     answers = drain(first, second)
@@ -283,7 +284,7 @@ def test_a_neighbour_of_a_core_built_anew_answers_its_probe_before_it_is_asked(m
 
 
 def test_the_first_core_of_a_process_sleeps_and_no_other() -> None:
-    kind = Kind(changed(sleep_s=1.0))
+    kind = VllmKind(changed(sleep_s=1.0))
     versions = [version("v0", 0), replace(version("w0", 1), model_id="n")]
     engines = [kind.engine(of, of.checkpoint.architecture) for of in versions]
     assert [engine._core.sleeps for engine in engines] == [True, False]
@@ -291,5 +292,5 @@ def test_the_first_core_of_a_process_sleeps_and_no_other() -> None:
         engine.close()
 
 
-def test_nothing_of_a_base_stays_on_the_disk(engine: Engine) -> None:
+def test_nothing_of_a_base_stays_on_the_disk(engine: VllmEngine) -> None:
     assert list(engine._core._scratch.path.iterdir()) == []

@@ -14,9 +14,9 @@ from hone.spec.problems import Invalid
 from hone.spec.settings import Settings
 from services.inference.takeover import EXACT, Action
 from services.inference.vllm.core import Core
-from services.inference.vllm.engine import Engine
-from services.inference.vllm.transfer import handles, sender
-from services.inference.vllm.transfer.sender import Weights
+from services.inference.vllm.engine import VllmEngine
+from services.inference.vllm.transfer import gpu_handles, sender
+from services.inference.vllm.transfer.sender import TensorSource
 from tests.vllm.engines import SETTINGS, checkpoint, offered, taken, version
 
 
@@ -24,10 +24,10 @@ def chosen(**given: Any) -> Settings:
     return SETTINGS.model_copy(update={"vllm": SETTINGS.vllm.model_copy(update=given)})
 
 
-def served(settings: Settings) -> Engine:
+def served(settings: Settings) -> VllmEngine:
     """Return an engine of its own settings that serves seed 0's weights."""
     first = version("v0", 0)
-    made = Engine(first.checkpoint.architecture, Core(settings, False), "m", settings.engine.max_tokens, EXACT)
+    made = VllmEngine(first.checkpoint.architecture, Core(settings, False), "m", settings.engine.max_tokens, EXACT)
     made.verdicts.append(made.take(first))
     assert taken(made).served
     return made
@@ -115,12 +115,13 @@ def test_every_workers_gpu_gets_each_piece_under_its_own_id(monkeypatch: pytest.
             buffers[unique] = tensor.contiguous().view(-1).view(torch.uint8)
             yield PackedIpcChunk([name], [list(tensor.shape)], ["float32"], [tensor.nbytes], {unique: ("handle",)})
 
-    monkeypatch.setattr(handles, "packed_ipc_producer", produced)
+    monkeypatch.setattr(gpu_handles, "packed_ipc_producer", produced)
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: Properties(f"gpu-{device}"))
     monkeypatch.setattr(torch.cuda, "device", nullcontext)
     monkeypatch.setattr(torch.cuda, "ipc_collect", lambda: None)
-    client, weights = Client(buffers), Weights(torch.device("cpu"))
-    sending = handles.Sender.trainer_init(handles.SenderInfo(rank=0, devices=[0, 1]), client=client, source=weights)
+    client, weights = Client(buffers), TensorSource(torch.device("cpu"))
+    info = gpu_handles.GpuHandleInfo(rank=0, devices=[0, 1])
+    sending = gpu_handles.GpuHandleSender.trainer_init(info, client=client, source=weights)
     weights.tensors = {"a": torch.arange(6.0).view(2, 3), "b": torch.ones(4)}
     sending.send_weights()
     assert client.steps == ["start", "update", "update", "finish"]
@@ -130,9 +131,9 @@ def test_every_workers_gpu_gets_each_piece_under_its_own_id(monkeypatch: pytest.
 
 
 def test_a_buffer_has_room_for_the_largest_tensor(monkeypatch: pytest.MonkeyPatch) -> None:
-    weights = Weights(torch.device("cpu"))
+    weights = TensorSource(torch.device("cpu"))
     weights.tensors = {"a": torch.zeros(8, dtype=torch.bfloat16), "b": torch.zeros(3)}
-    monkeypatch.setattr(handles, "DEFAULT_PACKED_BUFFER_SIZE_BYTES", 4)
-    assert handles._room(weights) == 16
-    monkeypatch.setattr(handles, "DEFAULT_PACKED_BUFFER_SIZE_BYTES", 100)
-    assert handles._room(weights) == 100
+    monkeypatch.setattr(gpu_handles, "DEFAULT_PACKED_BUFFER_SIZE_BYTES", 4)
+    assert gpu_handles._room(weights) == 16
+    monkeypatch.setattr(gpu_handles, "DEFAULT_PACKED_BUFFER_SIZE_BYTES", 100)
+    assert gpu_handles._room(weights) == 100

@@ -10,19 +10,17 @@ from hone.models.architecture import Architecture
 from hone.models.checkpoint import Checkpoint
 from hone.models.probe import Gap, Probe
 from hone.trajectory.tokens import Tokenizer
-from services.inference.answers import Answers, Ended
-from services.inference.native import deltas, prefill, scoring
+from services.inference.answers import AnswerCollector, EndedSample, TextStops
+from services.inference.native import prefill
 from services.inference.native.cache import CHUNK, Cache
 from services.inference.native.decoder import Decoder, one_token
-from services.inference.native.ladder import Ladder
 from services.inference.native.prefill import Context
-from services.inference.native.queue import Queue
+from services.inference.native.safe_shapes import SafeShapes
 from services.inference.native.sampler import sample
-from services.inference.native.slots import Slots, SlotTable
+from services.inference.native.slots import Queue, Slots, SlotTable
 from services.inference.native.weights import Weights, fuse
 from services.inference.requests import Answer, Completion, FinishReason, Request
-from services.inference.scoring import BATCH, Item, Scored
-from services.inference.stopping import TextStops
+from services.inference.scoring import BATCH, Scored, ScoreItem
 from services.inference.takeover import EXACT, Tolerance, Verdict, take_over
 
 _FEW = 8
@@ -30,7 +28,7 @@ _FEW = 8
 
 
 @dataclass(frozen=True)
-class Version:
+class FusedVersion:
     """Weights ready to be served, under their id; with the checkpoint they can be made ready once more."""
 
     id: str
@@ -40,14 +38,15 @@ class Version:
     checkpoint: Checkpoint | None = None
 
 
-class Engine:
+class NativeEngine:
     """One resident model. `step` is the whole of it; every other method is called between steps."""
 
     def __init__(
-        self, architecture: Architecture, ladder: Ladder, slots: int, version: Version, tolerance: Tolerance = EXACT
+        self, architecture: Architecture, shapes: SafeShapes, slots: int, version: FusedVersion,
+        tolerance: Tolerance = EXACT,
     ) -> None:
         self.architecture, self.slots = architecture, slots
-        self.positions = ladder.positions
+        self.positions = shapes.positions
         self.version_id = version.id
         self.paused = False
         self.holds = 0  # callers who need the present version to stay
@@ -55,15 +54,15 @@ class Engine:
         self.computed_s = 0.0  # kept by whoever steps the engine
         self.tolerance = tolerance
         self.verdicts: list[Verdict] = []  # of versions offered; taken out by whoever steps the engine
-        self._ladder = ladder
+        self._shapes = shapes
         self._decoder = Decoder(architecture, version.weights, self.positions)
         self._stops = TextStops(version.tokenizer)
-        self._cache = Cache(architecture, ladder.rows[-1], CHUNK)
-        self._table = SlotTable(ladder.rows[-1], self.positions)
-        self._queue, self._finished = Queue(), Answers()
+        self._cache = Cache(architecture, shapes.rows[-1], CHUNK)
+        self._table = SlotTable(shapes.rows[-1], self.positions)
+        self._queue, self._finished = Queue(), AnswerCollector()
         self._served = version
-        self._next: Version | None = None
-        self._ended: list[Ended] = []
+        self._next: FusedVersion | None = None
+        self._ended: list[EndedSample] = []
 
     @property
     def running(self) -> int:
@@ -87,7 +86,7 @@ class Engine:
             self._queue.add(request)
         return taken
 
-    def offer(self, version: Version) -> None:
+    def offer(self, version: FusedVersion) -> None:
         """Serve `version` from a step on, as soon as no request that insists on the present one is left."""
         self._next = version
 
@@ -96,15 +95,15 @@ class Engine:
         slots = [slot for slot in self._table.running.tolist() if self._table.sequence(slot).request is request]
         ended = [self._table.release(slot, FinishReason.ABORT) for slot in slots]
         for index in self._queue.drop(request):
-            ended.append(Ended(request, Completion(index, [], [], [], FinishReason.ABORT)))
+            ended.append(EndedSample(request, Completion(index, [], [], [], FinishReason.ABORT)))
         self._ended += ended
         return len(ended)
 
-    def score(self, items: list[Item], temperature: float, top_k: int = 0) -> list[Scored]:
+    def score(self, items: list[ScoreItem], temperature: float, top_k: int = 0) -> list[Scored]:
         """Return log-probs, entropies and likeliest ids of at most `BATCH` items under the present version."""
         with torch.inference_mode():
             scratch = Cache(self.architecture, BATCH, CHUNK)
-            return scoring.score(self._decoder, scratch, self._ladder, items, temperature, top_k)
+            return prefill.score(self._decoder, scratch, self._shapes, items, temperature, top_k)
 
     def rest(self) -> None:
         """Nothing to give back."""
@@ -129,7 +128,7 @@ class Engine:
             return False
         return not any(self._table.sequence(slot).request.version_id for slot in self._table.running.tolist())
 
-    def _swap(self, version: Version) -> None:
+    def _swap(self, version: FusedVersion) -> None:
         self._next = None
         verdict = take_over(self, version, self._served)
         self.verdicts.append(verdict)
@@ -137,15 +136,15 @@ class Engine:
             self._serve(version)
             self._table.switch(version.id)
 
-    def _serve(self, version: Version) -> None:
+    def _serve(self, version: FusedVersion) -> None:
         self._served, self.version_id = replace(version, checkpoint=None), version.id
         self._stops = TextStops(version.tokenizer)
 
-    def install(self, version: Version) -> None:
+    def install(self, version: FusedVersion) -> None:
         """Put a version's tensors into the running decoder."""
         self._decoder.install(version.weights)
 
-    def rebuild(self, version: Version) -> None:
+    def rebuild(self, version: FusedVersion) -> None:
         """Make weights and decoder anew from the version's checkpoint."""
         weights = version.weights if version.checkpoint is None else (
             fuse(version.checkpoint, version.weights.dtype))
@@ -154,7 +153,7 @@ class Engine:
     def gap(self, probe: Probe) -> Gap:
         """Score the probe as anything is scored, and compare."""
         fitting = probe.cut(self.positions)
-        items = [Item((row[0],), tuple(row[1:])) for row in fitting.ids]
+        items = [ScoreItem((row[0],), tuple(row[1:])) for row in fitting.ids]
         return fitting.gap([scored.logp for scored in self.score(items, 1.0)])
 
     def _refresh(self) -> None:
@@ -190,7 +189,7 @@ class Engine:
         """Cache the contexts of the slots `filled`, share each with those it is for, and draw the next token of all."""
         unique, places = np.unique(filled, return_inverse=True)
         contexts = [Context(slot, self._table.ids[slot, :self._table.length[slot]]) for slot in unique.tolist()]
-        logits = prefill.last_logits(self._decoder, self._cache, self._ladder, contexts)
+        logits = prefill.last_logits(self._decoder, self._cache, self._shapes, contexts)
         sharing = (self._table.leader[slots] == slots) & (filled != slots)
         self._cache.share(filled[sharing], slots[sharing], self._table.length[slots[sharing]])
         self._draw(logits, places, slots)
@@ -201,7 +200,7 @@ class Engine:
         if not len(running):
             return
         reach("generate.mid")
-        rows = self._ladder.rows_for(len(leading))
+        rows = self._shapes.rows_for(len(leading))
         slots, positions, ids = np.full(rows, self._cache.scratch), np.zeros(rows, np.int64), np.zeros(rows, np.int64)
         slots[:len(leading)] = leading
         positions[:len(leading)] = self._table.length[leading] - 1
@@ -237,4 +236,4 @@ class Engine:
     def _answers(self) -> list[Answer]:
         ended, self._ended = self._ended, []
         self.generated_samples += len(ended)
-        return deltas.collect(self._table) + self._finished.collect(ended)
+        return self._table.deltas() + self._finished.collect(ended)

@@ -4,44 +4,44 @@ import torch
 
 from hone.models.architecture import Architecture
 from hone.spec.settings import Settings
-from services.inference import codec
-from services.inference.engines import Source
-from services.inference.native import ladder
-from services.inference.native.engine import Engine, Version
-from services.inference.native.ladder import Ladder
+from services.inference import requests
+from services.inference.engines import Version
+from services.inference.native import safe_shapes
+from services.inference.native.engine import FusedVersion, NativeEngine
 from services.inference.native.matrix import takes_bfloat16
+from services.inference.native.safe_shapes import SafeShapes
 from services.inference.native.weights import fuse
 from services.inference.takeover import Tolerance, take_over
 
 
-class Kind:
+class NativeKind:
     """Makes engines of this project's own: float32 or bfloat16, bit-equal repeats, CPU."""
 
     name = "native"
-    least_temperature = codec.LEAST_TEMPERATURE
+    least_temperature = requests.LEAST_TEMPERATURE
 
     def __init__(self, settings: Settings) -> None:
         """Raises ValueError for an arithmetic that this processor, or this engine, does not have."""
         torch.set_num_threads(settings.engine.threads)
         self._settings, self._dtype = settings, _dtype(settings.engine.dtype)
-        self._ladders: dict[Architecture, Ladder] = {}
+        self._shapes: dict[Architecture, SafeShapes] = {}
 
     def build(self) -> dict[str, str]:
         return {"torch": torch.__version__, "dtype": self._settings.engine.dtype}
 
-    def prepared(self, source: Source) -> Version:
+    def prepared(self, version: Version) -> FusedVersion:
         """Return a version with an adapter merged in, fused. Raises BadCheckpoint, NotFinite."""
-        checkpoint = source.merged()
-        return Version(source.id, fuse(checkpoint, self._dtype), source.tokenizer, source.probe, checkpoint)
+        checkpoint = version.merged()
+        return FusedVersion(version.id, fuse(checkpoint, self._dtype), version.tokenizer, version.probe, checkpoint)
 
     def explored(self, architecture: Architecture) -> None:
         """Measure which shapes are safe, once for an architecture."""
-        if architecture not in self._ladders:
-            self._ladders[architecture] = ladder.measure(
+        if architecture not in self._shapes:
+            self._shapes[architecture] = safe_shapes.measure(
                 architecture, self._settings.engine.slots, self._settings.engine.max_tokens, self._dtype)
 
-    def engine(self, version: Version, architecture: Architecture) -> Engine:
-        made = Engine(architecture, self._ladders[architecture], self._settings.engine.slots, version,
+    def engine(self, version: FusedVersion, architecture: Architecture) -> NativeEngine:
+        made = NativeEngine(architecture, self._shapes[architecture], self._settings.engine.slots, version,
                       Tolerance.of_arithmetic(self._settings))
         made.verdicts.append(take_over(made, version, None))
         return made

@@ -11,7 +11,8 @@ from torch import Tensor
 
 from services.inference.native.cache import CHUNK, Cache
 from services.inference.native.decoder import Decoder, chunk
-from services.inference.native.ladder import Ladder
+from services.inference.native.safe_shapes import ROWS, SafeShapes
+from services.inference.scoring import Scored, ScoreItem, likeliest
 
 _WIDTHS = (8, 16, 32, 48, CHUNK)
 
@@ -33,29 +34,47 @@ class Chunk:
     members: list[int]  # places in the list of contexts
 
 
-def fill(decoder: Decoder, cache: Cache, ladder: Ladder, contexts: list[Context]) -> Iterator[tuple[Chunk, Tensor]]:
+def fill(decoder: Decoder, cache: Cache, shapes: SafeShapes, contexts: list[Context]) -> Iterator[tuple[Chunk, Tensor]]:
     """Cache every context; after each chunk yield it with its hidden states [members, width, hidden].
 
     A context's states do not depend on which others are filled with it.
     """
     _begin(cache, contexts)
-    for part in _chunks(contexts, ladder.rows[-1]):
-        hidden = _run(decoder, cache, ladder, contexts, part)
+    for part in _chunks(contexts, shapes.rows[-1]):
+        hidden = _run(decoder, cache, shapes, contexts, part)
         yield part, hidden.view(-1, part.width, hidden.shape[1])[:len(part.members)]
 
 
-def last_logits(decoder: Decoder, cache: Cache, ladder: Ladder, contexts: list[Context]) -> Tensor:
+def last_logits(decoder: Decoder, cache: Cache, shapes: SafeShapes, contexts: list[Context]) -> Tensor:
     """Cache every context and return the logits [contexts, vocabulary padded] after the last id of each."""
-    last = torch.zeros(ladder.rows_for(len(contexts)), decoder.architecture.hidden)
+    last = torch.zeros(shapes.rows_for(len(contexts)), decoder.architecture.hidden)
     _begin(cache, contexts)
-    for part in _chunks(contexts, ladder.rows[-1]):
+    for part in _chunks(contexts, shapes.rows[-1]):
         offsets = np.array([len(contexts[member].ids) - 1 - part.start for member in part.members])
         ending = np.flatnonzero(offsets < part.width)
-        wanted = np.zeros(ladder.rows_for(len(ending)), np.int64)
+        wanted = np.zeros(shapes.rows_for(len(ending)), np.int64)
         wanted[:len(ending)] = ending * part.width + offsets[ending]
-        hidden = _run(decoder, cache, ladder, contexts, part, torch.from_numpy(wanted))
+        hidden = _run(decoder, cache, shapes, contexts, part, torch.from_numpy(wanted))
         last[np.array(part.members)[ending]] = hidden[:len(ending)]
     return decoder.logits(last)[:len(contexts)]
+
+
+def score(
+    decoder: Decoder, cache: Cache, shapes: SafeShapes, items: list[ScoreItem], temperature: float, top_k: int
+) -> list[Scored]:
+    """Return one result for each of at most `BATCH` items; `cache` is scratch with as many slots."""
+    contexts = [Context(slot, np.array(item.context_ids + item.ids)) for slot, item in enumerate(items)]
+    cache.reserve(max(len(context.ids) for context in contexts))
+    scored = [Scored() for _ in items]
+    for part, hidden in fill(decoder, cache, shapes, contexts):  # each context's chunks in order
+        for place, member in enumerate(part.members):
+            item, first = items[member], len(items[member].context_ids)
+            # The state at position p scores the id at p + 1.
+            begin, end = max(first - 1, part.start), min(len(contexts[member].ids) - 1, part.start + part.width)
+            if begin < end:
+                logp = _logp(decoder, hidden[place, begin - part.start:end - part.start], temperature)
+                scored[member].extend(_scored(logp, item.ids[begin + 1 - first:end + 1 - first], top_k))
+    return scored
 
 
 def _begin(cache: Cache, contexts: list[Context]) -> None:
@@ -65,9 +84,10 @@ def _begin(cache: Cache, contexts: list[Context]) -> None:
 
 
 def _run(
-    decoder: Decoder, cache: Cache, ladder: Ladder, contexts: list[Context], part: Chunk, wanted: Tensor | None = None,
+    decoder: Decoder, cache: Cache, shapes: SafeShapes, contexts: list[Context], part: Chunk,
+    wanted: Tensor | None = None,
 ) -> Tensor:
-    count = max(len(part.members), ladder.rows_for(len(part.members) * part.width) // part.width)
+    count = max(len(part.members), shapes.rows_for(len(part.members) * part.width) // part.width)
     ids = np.zeros((count, part.width), np.int64)
     slots = np.full(count, cache.scratch)
     for place, member in enumerate(part.members):
@@ -93,3 +113,19 @@ def _shape(length: int) -> list[tuple[int, int]]:
     whole = [(start, CHUNK) for start in range(0, length - CHUNK + 1, CHUNK)]
     rest = length % CHUNK
     return whole + ([(length - rest, next(width for width in _WIDTHS if width >= rest))] if rest else [])
+
+
+def _logp(decoder: Decoder, states: Tensor, temperature: float) -> Tensor:
+    """Return log-probs [places, vocabulary] after hidden states [places, hidden]."""
+    padded = torch.zeros(-(-len(states) // ROWS) * ROWS, states.shape[1])
+    padded[:len(states)] = states
+    logits = decoder.logits(padded)[:len(states), :decoder.architecture.vocab_size]
+    return torch.log_softmax(logits / temperature, -1)
+
+
+def _scored(logp: Tensor, ids: tuple[int, ...], top_k: int) -> Scored:
+    """Read off log-probs [places, vocabulary] what is said of the ids at these places."""
+    entropy = -(logp.exp() * logp).sum(-1)
+    top_ids, top_logp = likeliest(logp.numpy(), top_k)
+    return Scored(logp.gather(1, torch.tensor(ids)[:, None]).squeeze(1).tolist(), entropy.tolist(),
+                  top_ids.ravel().tolist(), top_logp.ravel().tolist())

@@ -12,7 +12,7 @@ from services.inference.native.kernels import Floats, Places
 
 
 @dataclass(frozen=True)
-class Settings:
+class DrawSettings:
     """How each sample is drawn; one entry a sample."""
 
     temperature: Floats  # 0 is greedy
@@ -20,7 +20,7 @@ class Settings:
     top_k: Places  # 0 keeps everything
 
     @classmethod
-    def plain(cls, samples: int) -> "Settings":
+    def plain(cls, samples: int) -> "DrawSettings":
         """Temperature 1, nothing cut."""
         return cls(np.ones(samples, np.float32), np.ones(samples, np.float32), np.zeros(samples, np.int64))
 
@@ -31,7 +31,7 @@ class Settings:
         return found
 
 
-def sample(logits: Tensor, places: Places, uniforms: Floats, settings: Settings) -> tuple[Places, Floats]:
+def sample(logits: Tensor, places: Places, uniforms: Floats, settings: DrawSettings) -> tuple[Places, Floats]:
     """Return ids and their log-probs under the distribution drawn from, one for each of `places` in logits' rows.
 
     Temperature divides first, then the top k are kept, then the smallest set of them that holds mass top_p. A greedy
@@ -43,7 +43,7 @@ def sample(logits: Tensor, places: Places, uniforms: Floats, settings: Settings)
     ids, logp = np.empty(len(places), np.int64), np.empty(len(places), np.float32)
     kept = _kept(logits[torch.from_numpy(places[cut])], settings.temperature[cut], settings.top_p[cut],
                  settings.top_k[cut])
-    ids[cut], logp[cut] = sample(kept, np.arange(len(kept)), uniforms[cut], Settings.plain(len(kept)))
+    ids[cut], logp[cut] = sample(kept, np.arange(len(kept)), uniforms[cut], DrawSettings.plain(len(kept)))
     ids[~cut], logp[~cut] = _drawn(logits, places[~cut], uniforms[~cut], settings.temperature[~cut])
     return ids, logp
 

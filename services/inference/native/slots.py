@@ -1,14 +1,15 @@
 """Which sequence is in which slot and how far it is: numpy columns over slots, no loop over sequences per token."""
 
+from collections import deque
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from services.inference import noise
-from services.inference.answers import Ended
-from services.inference.native.sampler import Settings
-from services.inference.requests import Completion, FinishReason, KvOnUpdate, Request
+from services.inference.answers import EndedSample, held_back
+from services.inference.native.sampler import DrawSettings
+from services.inference.requests import Answer, Completion, FinishReason, KvOnUpdate, Request
 
 Slots = NDArray[np.int64]
 _NO_STOP = -1
@@ -17,7 +18,7 @@ _ID_BITS = 32
 
 
 @dataclass(eq=False)
-class Sequence:
+class NativeSequence:
     """One sample while it runs. `spans` are (version id, completion tokens made before it took over)."""
 
     request: Request
@@ -30,7 +31,7 @@ class SlotTable:
     """Columns of equal length, one entry a slot. Free slots hold harmless values, so that every row can be run."""
 
     def __init__(self, slots: int, positions: int) -> None:
-        self.sequences: list[Sequence | None] = [None] * slots
+        self.sequences: list[NativeSequence | None] = [None] * slots
         self.active = np.zeros(slots, bool)
         self.ids = np.zeros((slots, positions), np.int64)  # prompt and completion
         self.logp = np.zeros((slots, positions), np.float32)  # at the completion's positions
@@ -69,7 +70,7 @@ class SlotTable:
         """
         indexes = np.arange(first, first + len(slots))
         for slot, index in zip(slots.tolist(), indexes.tolist(), strict=True):
-            self.sequences[slot] = Sequence(request, index, [(version_id, 0)])
+            self.sequences[slot] = NativeSequence(request, index, [(version_id, 0)])
         length, sampling = len(request.prompt_ids), request.sampling
         self.active[slots] = True
         self.ids[slots, :length] = request.prompt_ids
@@ -82,9 +83,9 @@ class SlotTable:
         self.leader[slots] = slots[0]
         self._set_stops(slots, sampling.stop_ids)
 
-    def settings(self, slots: Slots) -> Settings:
+    def settings(self, slots: Slots) -> DrawSettings:
         """Return how these slots are drawn."""
-        return Settings(self.temperature[slots], self.top_p[slots], self.top_k[slots])
+        return DrawSettings(self.temperature[slots], self.top_p[slots], self.top_k[slots])
 
     def uniforms(self, slots: Slots) -> NDArray[np.float32]:
         """Return the noise of the token that each of these slots draws next."""
@@ -127,7 +128,7 @@ class SlotTable:
             sequence.spans.append((version_id, int(self.length[slot] - self.prompt[slot])))
             self.stale[slot] = sequence.request.kv_on_update is KvOnUpdate.RECOMPUTE
 
-    def sequence(self, slot: int) -> Sequence:
+    def sequence(self, slot: int) -> NativeSequence:
         """Return the sequence in a slot. Raises LookupError when it is free."""
         sequence = self.sequences[slot]
         if sequence is None:
@@ -142,13 +143,25 @@ class SlotTable:
         logp = self.logp[slot, prompt + start:prompt + made].tolist()
         return Completion(sequence.index, ids, logp, _run_lengths(sequence.spans, start, made), reason)
 
-    def release(self, slot: int, reason: FinishReason, end: int | None = None) -> Ended:
+    def release(self, slot: int, reason: FinishReason, end: int | None = None) -> EndedSample:
         """Take a sequence out, keeping `end` completion tokens (None: all), and free its slot."""
         sequence = self.sequence(slot)
-        ended = Ended(sequence.request, self.completion(slot, reason, sequence.reported, end))
+        ended = EndedSample(sequence.request, self.completion(slot, reason, sequence.reported, end))
         self.sequences[slot] = None
         self._clear(slot)
         return ended
+
+    def deltas(self) -> list[Answer]:
+        """Return the new tokens of streamed sequences, without those that a stop text may still remove."""
+        answers = []
+        for slot in self.running[self.watched[self.running]].tolist():
+            sequence = self.sequence(slot)
+            sure = int(self.length[slot] - self.prompt[slot]) - held_back(sequence.request.sampling.stop)
+            if sequence.request.streamed and sure > sequence.reported:
+                delta = self.completion(slot, None, sequence.reported, sure)
+                sequence.reported = sure
+                answers.append(Answer(sequence.request, [delta], False))
+        return answers
 
     def _clear(self, slots: Slots | int) -> None:
         self.active[slots] = self.watched[slots] = self.stale[slots] = False
@@ -161,6 +174,57 @@ class SlotTable:
             self.stops = np.pad(self.stops, ((0, 0), (0, missing)), constant_values=_NO_STOP)
         self.stops[slots] = _NO_STOP
         self.stops[slots, :len(stop_ids)] = stop_ids
+
+
+@dataclass
+class _Waiting:
+    request: Request
+    first: int  # index of its first sample without a slot
+
+
+class Queue:
+    """Waiting samples in order of arrival; a request leaves when its last sample has a slot."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[_Waiting] = deque()
+
+    @property
+    def waiting(self) -> int:
+        """Number of waiting samples."""
+        return sum(entry.request.n - entry.first for entry in self._waiting)
+
+    @property
+    def pinned(self) -> bool:
+        """Whether a waiting request insists on a version."""
+        return any(entry.request.version_id for entry in self._waiting)
+
+    def __bool__(self) -> bool:
+        return bool(self._waiting)
+
+    def add(self, request: Request) -> None:
+        """Put all samples of a request at the end."""
+        self._waiting.append(_Waiting(request, 0))
+
+    def take(self, samples: int) -> list[tuple[Request, int, int]]:
+        """Take up to `samples` samples out: (request, first sample, how many) each."""
+        taken = []
+        while samples and self._waiting:
+            entry = self._waiting[0]
+            count = min(samples, entry.request.n - entry.first)
+            taken.append((entry.request, entry.first, count))
+            entry.first += count
+            samples -= count
+            if entry.first == entry.request.n:
+                self._waiting.popleft()
+        return taken
+
+    def drop(self, request: Request) -> range:
+        """Take every waiting sample of a request out and return their indexes."""
+        for entry in self._waiting:
+            if entry.request is request:
+                self._waiting.remove(entry)
+                return range(entry.first, request.n)
+        return range(0)
 
 
 def _run_lengths(spans: list[tuple[str, int]], start: int, end: int) -> list[tuple[str, int]]:

@@ -12,10 +12,10 @@ from torch import Tensor
 
 from hone.models.architecture import Architecture
 from hone.models.checkpoint import Checkpoint
-from services.inference import finite
 from services.inference.native import kernels
 from services.inference.native.kernels import Floats
 from services.inference.native.matrix import Matrix
+from services.inference.takeover import check_finite
 
 VOCABULARY_MULTIPLE = 16
 """Logit rows are padded to whole vectors, so that no element's rounding depends on where its row lies."""
@@ -54,7 +54,7 @@ class Weights:
 
 def fuse(checkpoint: Checkpoint, dtype: torch.dtype = torch.float32) -> Weights:
     """Return `checkpoint` for decoding in `dtype`. Raises NotFinite naming the first tensor that is not finite."""
-    finite.check(checkpoint.tensors)
+    check_finite(checkpoint.tensors)
     architecture = checkpoint.architecture
     tensors = {name: tensor.to(torch.float32) for name, tensor in checkpoint.tensors.items()}
     embedding = tensors["model.embed_tokens.weight"].contiguous()

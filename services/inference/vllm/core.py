@@ -27,7 +27,7 @@ from hone.spec.settings import Settings
 from services.inference.vllm.options import arguments
 from services.inference.vllm.scratch import Scratch
 from services.inference.vllm.transfer import sender
-from services.inference.vllm.transfer.sender import Sender
+from services.inference.vllm.transfer.sender import WeightUpdater
 
 Told = Callable[[RequestOutput], None]
 
@@ -48,7 +48,7 @@ class Core:
         self.sleeps = sleeps and settings.vllm.sleep_s is not None
         self._scratch = Scratch()
         self._llm: LLMEngine | None = None
-        self._sender: Sender | None = None
+        self._updater: WeightUpdater | None = None
         self._told: dict[str, Told] = {}
         self._numbers = itertools.count(1)
         self._loras: dict[str, LoRARequest] = {}
@@ -81,8 +81,8 @@ class Core:
 
     def update(self, tensors: Mapping[str, Tensor]) -> None:
         """Put a base's new weights in place of the old ones. Raises what vLLM raises."""
-        self._sender = self._sender or Sender(self.llm, self._settings)
-        self._sender.send(tensors)
+        self._updater = self._updater or WeightUpdater(self.llm, self._settings)
+        self._updater.send(tensors)
         self.forget_prefixes()
 
     def forget_prefixes(self) -> None:
@@ -171,9 +171,9 @@ class Core:
             asker.asked_in_vain()
         if self._llm is not None:
             _end(self._llm)
-        if self._sender is not None:
-            self._sender.close()
-        self._llm = self._sender = None
+        if self._updater is not None:
+            self._updater.close()
+        self._llm = self._updater = None
 
 
 def _end(llm: LLMEngine) -> None:

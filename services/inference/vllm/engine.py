@@ -1,8 +1,8 @@
 """One model on vLLM: requests become sequences that a core makes tokens for; weights change between two steps."""
 
 import itertools
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
@@ -12,39 +12,61 @@ from vllm.sampling_params import RequestOutputKind, SamplingParams
 
 from hone.crashpoints import reach
 from hone.models.architecture import Architecture
-from hone.models.checkpoint import Checkpoint
 from hone.models.probe import Gap, Probe
 from hone.rpc.errors import Refused
-from hone.trajectory.tokens import Tokenizer
 from services.inference import noise
-from services.inference.answers import Answers, Ended
-from services.inference.requests import Answer, FinishReason, KvOnUpdate, Request
-from services.inference.scoring import Item, Scored
-from services.inference.stopping import TextStops, held_back
+from services.inference.answers import AnswerCollector, EndedSample, TextStops, held_back
+from services.inference.engines import Version
+from services.inference.requests import Answer, Completion, FinishReason, KvOnUpdate, Request
+from services.inference.scoring import Scored, ScoreItem
 from services.inference.takeover import Action, Tolerance, Verdict, take_over
 from services.inference.vllm import core as cores
 from services.inference.vllm import scoring
 from services.inference.vllm.core import Core
-from services.inference.vllm.sequences import Sequence
 
 _REASONS = {"stop": FinishReason.STOP, "length": FinishReason.LENGTH}
 _SEEDS = (1 << 63) - 1
 
 
-@dataclass(frozen=True)
-class Version:
-    """A version ready to be served: a whole model, or an adapter's files beside its base."""
+@dataclass(eq=False)
+class VllmSequence:
+    """A sample of a request; `key` names it to the core while it is asked there, and is empty otherwise."""
 
-    id: str
-    model_id: str
-    checkpoint: Checkpoint
-    adapter: Mapping[str, bytes] | None
-    base: str  # names the core that adapters of one base share
-    tokenizer: Tokenizer
-    probe: Probe | None = None
+    request: Request
+    index: int
+    ids: list[int] = field(default_factory=list)
+    logp: list[float] = field(default_factory=list)
+    versions: list[tuple[str, int]] = field(default_factory=list)  # (version id, consecutive tokens)
+    reported: int = 0  # tokens already handed to a streaming caller
+    key: str = ""
+    ended: bool = False
+
+    def add(self, ids: list[int], logp: list[float], version_id: str) -> None:
+        """Append tokens that a version made."""
+        self.ids += ids
+        self.logp += logp
+        version, tokens = self.versions.pop() if self.versions else (version_id, 0)
+        if version != version_id:
+            self.versions.append((version, tokens))
+            tokens = 0
+        self.versions.append((version_id, tokens + len(ids)))
+
+    def completion(self, reason: FinishReason | None, end: int | None = None) -> Completion:
+        """Return the tokens since the last report up to `end` (None: all so far)."""
+        start, end = self.reported, len(self.ids) if end is None else end
+        return Completion(self.index, self.ids[start:end], self.logp[start:end], self._spans(start, end), reason)
+
+    def _spans(self, start: int, end: int) -> list[tuple[str, int]]:
+        spans, since = [], 0
+        for version, tokens in self.versions:
+            overlap = min(since + tokens, end) - max(since, start)
+            if overlap > 0:
+                spans.append((version, overlap))
+            since += tokens
+        return spans
 
 
-class Engine:
+class VllmEngine:
     """One resident model. `step` is the whole of it; every other method is called between steps."""
 
     def __init__(
@@ -58,16 +80,16 @@ class Engine:
         self.verdicts: list[Verdict] = []  # of versions offered; taken out by whoever steps the engine
         self._core, self._name, self._positions = core, name, positions
         self._paused = False
-        self._sequences: list[Sequence] = []
-        self._ended: list[Ended] = []
+        self._sequences: list[VllmSequence] = []
+        self._ended: list[EndedSample] = []
         self._deltas: list[Answer] = []
-        self._answers = Answers()
+        self._answers = AnswerCollector()
         self._lora: LoRARequest | None = None
         self._stops: TextStops | None = None
         self._served: Version | None = None
         self._next: Version | None = None
         self._salt, self._salts = "", itertools.count(1)
-        self._unproven: list[tuple[Sequence, RequestOutput]] | None = None  # made while a version answers its probe
+        self._unproven: list[tuple[VllmSequence, RequestOutput]] | None = None  # made while a version answers its probe
         self._core_is_new = False  # built since this engine's version answered its probe
         core.askers.append(self)
 
@@ -101,7 +123,7 @@ class Engine:
         """Queue a request behind those that came before it; False when it insists on a version not served now."""
         taken = request.version_id in ("", self.version_id)
         if taken:
-            self._sequences += [Sequence(request, index) for index in range(request.n)]
+            self._sequences += [VllmSequence(request, index) for index in range(request.n)]
         return taken
 
     def offer(self, version: Version) -> None:
@@ -116,7 +138,7 @@ class Engine:
             self._end(sequence, FinishReason.ABORT)
         return len(ended)
 
-    def score(self, items: list[Item], temperature: float, top_k: int = 0) -> list[Scored]:
+    def score(self, items: list[ScoreItem], temperature: float, top_k: int = 0) -> list[Scored]:
         """Return log-probs, entropies and likeliest ids under the present version.
 
         Raises Refused for a large vocabulary.
@@ -222,7 +244,7 @@ class Engine:
                 except Refused as error:
                     self._refuse(sequence.request, str(error))
 
-    def _ask_for(self, sequence: Sequence) -> None:
+    def _ask_for(self, sequence: VllmSequence) -> None:
         ids = [*sequence.request.prompt_ids, *sequence.ids]
         sequence.key = self._core.ask(
             ids, _parameters(sequence), self._salt, partial(self._told, sequence), self._lora)
@@ -237,13 +259,13 @@ class Engine:
         self._ended = [ended for ended in self._ended if ended.request is not request]
         self._deltas.append(self._answers.refuse(request, reason))
 
-    def _withdraw(self, sequences: Iterable[Sequence]) -> None:
+    def _withdraw(self, sequences: Iterable[VllmSequence]) -> None:
         asked = [sequence for sequence in sequences if sequence.key]
         self._core.withdraw([sequence.key for sequence in asked])
         for sequence in asked:
             sequence.key = ""
 
-    def _told(self, sequence: Sequence, output: RequestOutput) -> None:
+    def _told(self, sequence: VllmSequence, output: RequestOutput) -> None:
         """Take in what a step made for a sequence: one token, seldom more; nothing after its end."""
         if sequence.ended:
             return
@@ -263,17 +285,17 @@ class Engine:
         elif sequence.request.streamed:
             self._report(sequence)
 
-    def _before_stop(self, sequence: Sequence) -> int | None:
+    def _before_stop(self, sequence: VllmSequence) -> int | None:
         stops = sequence.request.sampling.stop
         return self._stops.tokens_before(sequence.ids, stops) if stops and self._stops else None
 
-    def _end(self, sequence: Sequence, reason: FinishReason, kept: int | None = None) -> None:
+    def _end(self, sequence: VllmSequence, reason: FinishReason, kept: int | None = None) -> None:
         sequence.ended = True
         self._sequences.remove(sequence)
-        self._ended.append(Ended(sequence.request, sequence.completion(reason, kept)))
+        self._ended.append(EndedSample(sequence.request, sequence.completion(reason, kept)))
         self.generated_samples += 1
 
-    def _report(self, sequence: Sequence) -> None:
+    def _report(self, sequence: VllmSequence) -> None:
         sure = len(sequence.ids) - held_back(sequence.request.sampling.stop)
         if sure > sequence.reported:
             delta = sequence.completion(None, sure)
@@ -286,7 +308,7 @@ class Engine:
         return deltas + self._answers.collect(ended)
 
 
-def _parameters(sequence: Sequence) -> SamplingParams:
+def _parameters(sequence: VllmSequence) -> SamplingParams:
     """Return how the rest of a sequence is drawn; its noise depends on its key and on how much there is already."""
     sampling, key, made = sequence.request.sampling, sequence.request.noise, len(sequence.ids)
     seeds = noise.keys(key.seed, key.request, key.call, np.array([sequence.index]))

@@ -8,9 +8,8 @@ from hone.models.architecture import Architecture
 from hone.models.checkpoint import read_weights
 from hone.models.checkpoint_header import BadCheckpoint
 from hone.spec.settings import Settings
-from services.inference import finite
-from services.inference.engines import Source
-from services.inference.takeover import Tolerance
+from services.inference.engines import Version
+from services.inference.takeover import Tolerance, check_finite
 from services.inference.vllm import options, scratch
 
 options.prepare_process()  # vLLM reads its switches as it is imported
@@ -18,11 +17,11 @@ options.prepare_process()  # vLLM reads its switches as it is imported
 import vllm
 
 from services.inference.vllm.core import Core
-from services.inference.vllm.engine import Engine, Version
+from services.inference.vllm.engine import VllmEngine
 from services.inference.vllm.transfer import sender
 
 
-class Kind:
+class VllmKind:
     """Makes engines on vLLM."""
 
     name = "vllm"
@@ -40,26 +39,25 @@ class Kind:
     def build(self) -> dict[str, str]:
         return {"vllm": vllm.__version__, "torch": torch.__version__, "dtype": self._settings.engine.dtype}
 
-    def prepared(self, source: Source) -> Version:
+    def prepared(self, version: Version) -> Version:
         """Return a version whose weights are finite and fit. Raises NotFinite, BadCheckpoint."""
-        if source.adapter is None:
-            finite.check(source.checkpoint.tensors)
+        if version.adapter is None:
+            check_finite(version.checkpoint.tensors)
         else:
-            tensors = read_weights(source.adapter[adapter.WEIGHTS])
-            form, most = Lora.from_config(source.adapter[adapter.CONFIG]), self._settings.vllm.adapter_rank
+            tensors = read_weights(version.adapter[adapter.WEIGHTS])
+            form, most = Lora.from_config(version.adapter[adapter.CONFIG]), self._settings.vllm.adapter_rank
             if form.rank > most:
                 raise BadCheckpoint("adapter rank", form.rank, f"at most {most}, this engine's HONE_VLLM_ADAPTER_RANK")
-            adapter.check(source.checkpoint.architecture, form, tensors)
-            finite.check(tensors)
-        return Version(source.id, source.model_id, source.checkpoint, source.adapter, source.base, source.tokenizer,
-                       source.probe)
+            adapter.check(version.checkpoint.architecture, form, tensors)
+            check_finite(tensors)
+        return version
 
     def explored(self, architecture: Architecture) -> None:
         """Nothing is measured beforehand."""
 
-    def engine(self, version: Version, architecture: Architecture) -> Engine:
+    def engine(self, version: Version, architecture: Architecture) -> VllmEngine:
         core = self._core(version)
-        made = Engine(architecture, core, version.model_id, self._settings.engine.max_tokens, self._tolerance)
+        made = VllmEngine(architecture, core, version.model_id, self._settings.engine.max_tokens, self._tolerance)
         made.verdicts.append(made.take(version))
         return made
 

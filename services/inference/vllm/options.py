@@ -18,7 +18,7 @@ _SWITCHES = {
     "HF_HUB_OFFLINE": "1",
 }
 _BLOCK_TOKENS = 32  # of a block of the prefix cache: prompts share whole blocks, and the probe is longer than one
-EXTENSION = "services.inference.vllm.transfer.sender.Extension"
+EXTENSION = "services.inference.vllm.transfer.sender.WorkerExtension"
 _ADAPTED = list(get_args(Projection))
 """What our adapters may be beside. Not the output projection: under its wrapper a CPU cannot score prompts."""
 

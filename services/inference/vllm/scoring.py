@@ -9,7 +9,7 @@ from vllm.sampling_params import RequestOutputKind, SamplingParams
 
 from hone.models.probe import Gap, Probe
 from hone.rpc.errors import Refused
-from services.inference.scoring import Item, Scored, likeliest
+from services.inference.scoring import Scored, ScoreItem, likeliest
 
 LARGEST_VOCABULARY = 4096
 """Entropies need every log-prob of a vocabulary as a Python number: vLLM hands out no other."""
@@ -17,7 +17,7 @@ LARGEST_VOCABULARY = 4096
 Asked = list[tuple[list[int], SamplingParams]]
 
 
-def questions(items: list[Item], vocabulary: int) -> Asked:
+def questions(items: list[ScoreItem], vocabulary: int) -> Asked:
     """Return what to ask for scores. Raises Refused for a vocabulary too large to be handed out whole."""
     if vocabulary > LARGEST_VOCABULARY:
         raise Refused(f"items: found a vocabulary of {vocabulary}, expected at most {LARGEST_VOCABULARY}: vLLM gives "
@@ -26,7 +26,7 @@ def questions(items: list[Item], vocabulary: int) -> Asked:
 
 
 def scores(
-    items: list[Item], answers: list[RequestOutput], vocabulary: int, temperature: float, top_k: int
+    items: list[ScoreItem], answers: list[RequestOutput], vocabulary: int, temperature: float, top_k: int
 ) -> list[Scored]:
     """Return the scores of items from the answers to their questions."""
     return [_scored(item, answer, vocabulary, temperature, top_k) for item, answer in zip(items, answers, strict=True)]
@@ -57,7 +57,7 @@ def _once(**asked: Any) -> SamplingParams:
                           output_kind=RequestOutputKind.FINAL_ONLY, **asked)
 
 
-def _scored(item: Item, answer: RequestOutput, vocabulary: int, temperature: float, top_k: int) -> Scored:
+def _scored(item: ScoreItem, answer: RequestOutput, vocabulary: int, temperature: float, top_k: int) -> Scored:
     first, ids = len(item.context_ids), np.array(item.ids, np.int64)
     rows = [_row(answer, first + place, vocabulary) for place in range(len(ids))]
     logits = np.array(rows).reshape(len(ids), vocabulary) / temperature

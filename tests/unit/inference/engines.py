@@ -19,8 +19,8 @@ from transformers import (
 from hone.models import toy
 from hone.models.checkpoint import Checkpoint, weights_bytes
 from hone.trajectory.tokens import Tokenizer
-from services.inference.native import ladder
-from services.inference.native.engine import Engine, Version
+from services.inference.native import safe_shapes
+from services.inference.native.engine import FusedVersion, NativeEngine
 from services.inference.native.weights import fuse
 from services.inference.requests import Answer, Completion, NoiseKey, Request, Sampling
 
@@ -66,22 +66,24 @@ def tokenizer() -> Tokenizer:
     return Tokenizer(toy.files())
 
 
-def version(id: str, model: PreTrainedModel, dtype: torch.dtype = torch.float32) -> Version:
+def version(id: str, model: PreTrainedModel, dtype: torch.dtype = torch.float32) -> FusedVersion:
     """Return a stock model as a version to be served."""
-    return Version(id, fuse(checkpoint(model), dtype), tokenizer())
+    return FusedVersion(id, fuse(checkpoint(model), dtype), tokenizer())
 
 
 @cache
-def measured(family: str, slots: int = SLOTS, dtype: torch.dtype = torch.float32) -> ladder.Ladder:
+def measured(family: str, slots: int = SLOTS, dtype: torch.dtype = torch.float32) -> safe_shapes.SafeShapes:
     """Return the safe shapes of a family's small model."""
-    return ladder.measure(checkpoint(stock(family)).architecture, slots, POSITIONS, dtype)
+    return safe_shapes.measure(checkpoint(stock(family)).architecture, slots, POSITIONS, dtype)
 
 
-def engine(family: str = "qwen3", slots: int = SLOTS, seed: int = 0, dtype: torch.dtype = torch.float32) -> Engine:
+def engine(
+    family: str = "qwen3", slots: int = SLOTS, seed: int = 0, dtype: torch.dtype = torch.float32
+) -> NativeEngine:
     """Return an engine serving version `v0` of a small random model."""
     model = stock(family, seed)
     shapes = measured(family, slots, dtype)
-    return Engine(checkpoint(model).architecture, shapes, slots, version("v0", model, dtype))
+    return NativeEngine(checkpoint(model).architecture, shapes, slots, version("v0", model, dtype))
 
 
 def request(name: str, prompt: Iterable[int], n: int = 1, **sampling: Any) -> Request:
@@ -89,14 +91,14 @@ def request(name: str, prompt: Iterable[int], n: int = 1, **sampling: Any) -> Re
     return Request(name, tuple(prompt), n, Sampling(**{"max_tokens": 12, **sampling}), NoiseKey(7, name))
 
 
-def run(served: Engine, *requests: Request) -> dict[str, list[Completion]]:
+def run(served: NativeEngine, *requests: Request) -> dict[str, list[Completion]]:
     """Submit requests, step until nothing is left to do, and return the completions by request id."""
     for one in requests:
         served.submit(one)
     return drain(served)
 
 
-def drain(served: Engine) -> dict[str, list[Completion]]:
+def drain(served: NativeEngine) -> dict[str, list[Completion]]:
     """Step until nothing is left to do and return the completions of whole requests by their id."""
     answers: list[Answer] = []
     while served.has_work:

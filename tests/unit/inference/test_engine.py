@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 import torch
 
-from services.inference.native.engine import Engine
-from services.inference.native.ladder import Ladder, candidates
+from services.inference.native.engine import NativeEngine
+from services.inference.native.safe_shapes import SafeShapes, candidates
 from services.inference.requests import FinishReason
-from services.inference.scoring import Item
+from services.inference.scoring import ScoreItem
 from tests.unit.inference.engines import checkpoint, drain, engine, measured, request, run, stock, tokenizer, version
 from tests.unit.inference.test_generation import reference
 
@@ -92,8 +92,9 @@ def test_abort_returns_what_was_made_and_leaves_others_alone() -> None:
 
 
 def test_scores_equal_stock_transformers() -> None:
-    items = [Item((5, 9, 11), tuple(range(3, 20))), Item(tuple(range(2, 40)) * 2, (7, 8, 9)), Item((4,), (6,) * 70),
-             Item((5, 9), ())]
+    items = [ScoreItem((5, 9, 11), tuple(range(3, 20))), ScoreItem(tuple(range(2, 40)) * 2, (7, 8, 9)),
+             ScoreItem((4,), (6,) * 70),
+             ScoreItem((5, 9), ())]
     for item, scored in zip(items, engine("llama").score(items, 0.7), strict=True):
         logits = reference(stock("llama"), list(item.context_ids), list(item.ids)) / 0.7
         logp = torch.log_softmax(logits, -1)
@@ -107,15 +108,15 @@ def test_scores_equal_stock_transformers() -> None:
 def test_scores_of_generated_tokens_are_their_logp() -> None:
     served = engine()
     (completion,) = run(served, request("a", PROMPT, max_tokens=50))["a"]
-    (scored,) = served.score([Item(tuple(PROMPT), tuple(completion.ids))], 1.0)
+    (scored,) = served.score([ScoreItem(tuple(PROMPT), tuple(completion.ids))], 1.0)
     assert (torch.tensor(scored.logp) - torch.tensor(completion.logp)).abs().max() < 2e-5
 
 
 def test_an_engine_without_safe_shapes_runs_the_largest_always() -> None:
     tried = candidates(16, 128)
-    largest = Ladder(tried.rows[-1:], tried.positions)
+    largest = SafeShapes(tried.rows[-1:], tried.positions)
     model = stock("qwen3")
-    served = Engine(checkpoint(model).architecture, largest, 16, version("v0", model))
+    served = NativeEngine(checkpoint(model).architecture, largest, 16, version("v0", model))
     requests = [request(f"q{length}", range(3, 3 + length), 9, temperature=0.9) for length in (1, 8, 30)]
     wanted = run(engine(), *requests)
     found = run(served, *requests)
@@ -125,7 +126,7 @@ def test_an_engine_without_safe_shapes_runs_the_largest_always() -> None:
             assert (torch.tensor(one.logp) - torch.tensor(other.logp)).abs().max() < 2e-5
 
 
-def test_the_ladder_covers_every_size_asked_for() -> None:
+def test_the_shapes_cover_every_size_asked_for() -> None:
     found = measured("qwen3")
     assert [found.rows_for(count) for count in (1, 32)] <= [found.rows[-1]] * 2
     assert found.positions == 128

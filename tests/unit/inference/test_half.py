@@ -5,10 +5,10 @@ import torch
 
 from hone.models import probe
 from hone.models.policy import Policy
-from hone.spec.settings import EngineSettings, Settings, read
-from services.inference.native.kind import Kind
+from hone.spec.settings import EngineSettings, Settings
+from services.inference.native.kind import NativeKind
 from services.inference.native.matrix import takes_bfloat16
-from services.inference.scoring import Item
+from services.inference.scoring import ScoreItem
 from services.inference.takeover import Tolerance
 from tests.unit.inference.engines import checkpoint, engine, request, run, stock
 
@@ -20,7 +20,7 @@ NEEDED = pytest.mark.skipif(not takes_bfloat16(), reason="oneDNN has no bfloat16
 def test_log_probs_are_near_those_of_float32_and_not_equal(family: str) -> None:
     served = engine(family, dtype=torch.bfloat16)
     (made,) = run(served, request("a", [5, 9, 3], max_tokens=40))["a"]
-    item = Item((5, 9, 3), tuple(made.ids))
+    item = ScoreItem((5, 9, 3), tuple(made.ids))
     (exact,) = engine(family).score([item], 1.0)
     (again,) = served.score([item], 1.0)
     gaps = (torch.tensor(made.logp) - torch.tensor(exact.logp)).abs()
@@ -42,7 +42,7 @@ def test_the_probe_holds_within_the_tolerance_of_two_byte_floats() -> None:
 def test_an_arithmetic_that_is_not_there_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("services.inference.native.kind.takes_bfloat16", lambda: False)
     with pytest.raises(ValueError, match="HONE_ENGINE_DTYPE: found bfloat16, expected float32"):
-        Kind(Settings(engine=EngineSettings(dtype="bfloat16")))
-    with pytest.raises(ValueError, match='HONE_ENGINE_DTYPE: found "float16", expected float32 or bfloat16'):
-        read({"HONE_ENGINE_DTYPE": "float16"})
-    assert read({"HONE_ENGINE": "vllm", "HONE_ENGINE_DTYPE": "float16"}).engine.dtype == "float16"
+        NativeKind(Settings(engine=EngineSettings(dtype="bfloat16")))
+    with pytest.raises(ValueError, match="engine_dtype: found float16, expected float32 or bfloat16"):
+        Settings(engine_dtype="float16")
+    assert Settings(engine="vllm", engine_dtype="float16").engine_dtype == "float16"

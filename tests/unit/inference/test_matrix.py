@@ -63,7 +63,7 @@ def test_in_bfloat16_every_product_equals_its_formula_up_to_its_roundings(
 @pytest.mark.parametrize(("inner", "outer"), SHAPES)
 def test_a_rows_bits_do_not_depend_on_how_many_rows_there_are(inner: int, outer: int) -> None:
     if not matrix._PACKED:
-        pytest.skip("torch comes without oneDNN here: the ladder then finds the row counts that are safe")
+        pytest.skip("torch comes without oneDNN here: measuring then finds the row counts that are safe")
     torch.manual_seed(0)
     made, rows = Matrix(torch.randn(outer, inner)), torch.randn(256, inner)
     whole = made.silu_times(rows)

@@ -8,10 +8,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from services.inference.native import ladder
+from services.inference.native import safe_shapes
 from services.inference.native.cache import Cache
 from services.inference.native.decoder import Pass
-from services.inference.native.engine import Engine
+from services.inference.native.engine import NativeEngine
 from services.inference.native.matrix import Matrix, takes_bfloat16
 from services.inference.requests import Completion, Request
 from tests.unit.inference.engines import checkpoint, engine, request, run, stock
@@ -77,10 +77,11 @@ def test_products_that_are_added_up_in_another_order_are_found_though_rounding_h
             self.plain = weight
 
     architecture = checkpoint(stock("llama")).architecture
-    plain = ladder.measure(architecture, 32, 64, torch.bfloat16)
+    plain = safe_shapes.measure(architecture, 32, 64, torch.bfloat16)
     assert 2 in plain.rows
-    monkeypatch.setattr(ladder, "Matrix", Turned)
-    assert ladder.measure(architecture, 32, 64, torch.bfloat16).rows == tuple(rows for rows in plain.rows if rows != 2)
+    monkeypatch.setattr(safe_shapes, "Matrix", Turned)
+    without_two = tuple(rows for rows in plain.rows if rows != 2)
+    assert safe_shapes.measure(architecture, 32, 64, torch.bfloat16).rows == without_two
 
 
 def test_arriving_in_the_middle_gives_equal_bits(alone: dict[str, Exact]) -> None:
@@ -112,7 +113,7 @@ def test_requests_with_equal_prompts_share_a_pass_and_keep_their_noise() -> None
         assert exact(twins[name]) == exact(run(engine("qwen2"), request(name, [5, 9, 7], 2))[name])
 
 
-def rows_of(served: Engine) -> list[int]:
+def rows_of(served: NativeEngine) -> list[int]:
     """Note, while the engine runs, of how many rows each pass over one token each is."""
     counted, hidden = [], served._decoder.hidden
 

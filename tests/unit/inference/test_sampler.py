@@ -8,16 +8,16 @@ import torch
 
 from services.inference import noise
 from services.inference.native import kernels
-from services.inference.native.sampler import Settings, sample
+from services.inference.native.sampler import DrawSettings, sample
 
 LOGITS = torch.tensor([2.0, 1.0, 0.5, 0.5, -1.0, -torch.inf])
 
 
-def settings(rows: int, temperature: float = 1.0, top_p: float = 1.0, top_k: int = 0) -> Settings:
-    return Settings(np.full(rows, temperature, np.float32), np.full(rows, top_p, np.float32), np.full(rows, top_k))
+def settings(rows: int, temperature: float = 1.0, top_p: float = 1.0, top_k: int = 0) -> DrawSettings:
+    return DrawSettings(np.full(rows, temperature, np.float32), np.full(rows, top_p, np.float32), np.full(rows, top_k))
 
 
-def draw(logits: torch.Tensor, uniforms: np.ndarray, settings: Settings) -> tuple[torch.Tensor, torch.Tensor]:
+def draw(logits: torch.Tensor, uniforms: np.ndarray, settings: DrawSettings) -> tuple[torch.Tensor, torch.Tensor]:
     ids, logp = sample(logits, np.arange(len(logits)), uniforms.astype(np.float32), settings)
     return torch.from_numpy(ids), torch.from_numpy(logp)
 
@@ -68,7 +68,7 @@ def test_extreme_noise_never_draws_the_impossible(uniform: float) -> None:
 def test_samples_of_one_row_and_of_many_blocks_follow_the_distribution(vocabulary: int) -> None:
     torch.manual_seed(0)
     logits, grid = torch.randn(2, vocabulary) * 3, ((np.arange(20000) + 0.5) / 20000).astype(np.float32)
-    ids, logp = sample(logits, np.ones(20000, np.int64), grid, Settings.plain(20000))
+    ids, logp = sample(logits, np.ones(20000, np.int64), grid, DrawSettings.plain(20000))
     wanted = torch.softmax(logits[1].double(), -1)
     found = torch.bincount(torch.from_numpy(ids), minlength=vocabulary) / 20000
     assert (found - wanted).abs().max() <= 1.5 / 20000
@@ -91,7 +91,7 @@ def test_a_large_vocabulary_is_cut_as_if_all_of_it_were_sorted(top_p: float, top
 
 def test_cut_greedy_and_plain_samples_stand_side_by_side() -> None:
     temperature, top_p = np.array([[1, 0, 1, 0.5], [1, 1, 1e-6, 1]], np.float32)
-    mixed = Settings(temperature, top_p, top_k=np.array([0, 0, 0, 2]))
+    mixed = DrawSettings(temperature, top_p, top_k=np.array([0, 0, 0, 2]))
     ids, logp = sample(LOGITS[None], np.zeros(4, np.int64), np.full(4, 0.9, np.float32), mixed)
     assert ids.tolist() == [3, 0, 0, 1]
     assert logp[[1, 2]].tolist() == pytest.approx([float(torch.log_softmax(LOGITS, -1)[0]), 0.0], abs=1e-6)

@@ -6,13 +6,14 @@ import torch
 
 from hone.api import inference_pb2 as pb
 from hone.rpc.errors import InvalidField
-from services.inference import codec
-from services.inference.scoring import Item, likeliest
+from services.inference import scoring
+from services.inference.scoring import ScoreItem, likeliest
 from tests.unit.inference.engines import VOCABULARY, engine, stock
 from tests.unit.inference.test_generation import reference
 
-ITEMS = [Item((5, 9, 11), tuple(range(3, 20))), Item(tuple(range(2, 40)) * 2, (7, 8, 9)), Item((4,), (6,) * 70),
-         Item((5, 9), ())]
+ITEMS = [ScoreItem((5, 9, 11), tuple(range(3, 20))), ScoreItem(tuple(range(2, 40)) * 2, (7, 8, 9)),
+         ScoreItem((4,), (6,) * 70),
+         ScoreItem((5, 9), ())]
 
 
 @pytest.mark.parametrize("top_k", [0, 1, 3, 200])
@@ -55,7 +56,7 @@ def test_what_else_scores_tell_does_not_depend_on_the_likeliest() -> None:
 
 
 def test_the_likeliest_of_all_ids_are_the_distribution() -> None:
-    (scored,) = engine().score([Item((5, 9, 11), (7, 8))], 1.0, VOCABULARY)
+    (scored,) = engine().score([ScoreItem((5, 9, 11), (7, 8))], 1.0, VOCABULARY)
     ids = np.array(scored.top_ids).reshape(2, VOCABULARY)
     told = np.array(scored.top_logp).reshape(2, VOCABULARY)
     assert np.array_equal(np.sort(ids, axis=1), np.tile(np.arange(VOCABULARY), (2, 1)))
@@ -68,11 +69,11 @@ def test_the_likeliest_of_all_ids_are_the_distribution() -> None:
 def test_a_top_k_that_no_vocabulary_has_is_refused(top_k: int) -> None:
     request = pb.ScoreRequest(model_id="m", top_k=top_k)
     with pytest.raises(InvalidField, match=f"top_k: found {top_k}, expected 0 to 64"):
-        codec.items(request, 100)
-    assert codec.items(pb.ScoreRequest(model_id="m", top_k=64), 100) == []
+        scoring.read_items(request, 100)
+    assert scoring.read_items(pb.ScoreRequest(model_id="m", top_k=64), 100) == []
 
 
 def test_a_top_k_beyond_the_vocabulary_is_refused() -> None:
-    codec.check_top_k(41, 41)
+    scoring.check_top_k(41, 41)
     with pytest.raises(InvalidField, match="top_k: found 42, expected at most 41: the vocabulary"):
-        codec.check_top_k(42, 41)
+        scoring.check_top_k(42, 41)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from services.inference.native.engine import Engine
+from services.inference.native.engine import NativeEngine
 from services.inference.requests import Completion, KvOnUpdate
 from tests.unit.inference.engines import drain, engine, request, run, stock, version
 from tests.unit.inference.test_generation import reference
@@ -13,7 +13,7 @@ from tests.unit.inference.test_generation import reference
 PROMPT = [5, 9, 11, 30, 8]
 
 
-def swapped(kv_on_update: KvOnUpdate, n: int = 3) -> tuple[Engine, list[Completion]]:
+def swapped(kv_on_update: KvOnUpdate, n: int = 3) -> tuple[NativeEngine, list[Completion]]:
     """Generate 20 tokens of which the first ones come from seed 0's weights and the rest from seed 1's."""
     served = engine()
     served.submit(replace(request("s", PROMPT, n, max_tokens=20), kv_on_update=kv_on_update))

@@ -8,7 +8,7 @@ import pytest
 from hone.models import probe
 from hone.models.policy import Policy
 from hone.models.probe import Gap, Probe
-from services.inference.native.engine import Engine, Version
+from services.inference.native.engine import FusedVersion, NativeEngine
 from services.inference.native.weights import Weights, fuse
 from services.inference.takeover import Action, ProbeRefused, Tolerance, Verdict, take_over
 from tests.unit.inference.engines import checkpoint, drain, engine, request, stock, tokenizer
@@ -16,14 +16,14 @@ from tests.unit.inference.engines import checkpoint, drain, engine, request, sto
 PROMPT = [5, 9, 11, 30, 8]
 
 
-def version(id: str, seed: int) -> Version:
+def version(id: str, seed: int) -> FusedVersion:
     """Return a version with the probe that its trainer would store."""
     made = checkpoint(stock("qwen3", seed))
     expected = probe.expected(Policy(made.architecture, made.tensors))
-    return Version(id, fuse(made), tokenizer(), Probe.from_json(expected.to_json()), made)
+    return FusedVersion(id, fuse(made), tokenizer(), Probe.from_json(expected.to_json()), made)
 
 
-def offered(served: Engine, next_one: Version) -> Verdict:
+def offered(served: NativeEngine, next_one: FusedVersion) -> Verdict:
     """Offer a version, step, and return what became of it."""
     served.offer(next_one)
     served.step()
@@ -32,7 +32,7 @@ def offered(served: Engine, next_one: Version) -> Verdict:
     return verdict
 
 
-def difference(served: Engine, seed: int) -> float:
+def difference(served: NativeEngine, seed: int) -> float:
     """Return the largest difference between sampled log-probs and those of a seed's weights."""
     served.submit(request("now", PROMPT))
     (made,) = drain(served)["now"]
@@ -49,13 +49,13 @@ def with_layer(weights: Weights, number: int, other: Weights) -> Weights:
 
 def installing(monkeypatch: pytest.MonkeyPatch, wrong: Callable[[Weights], Weights], times: int = 99) -> None:
     """Let the decoder get wrong weights the first `times` times."""
-    right, left = Engine.install, [times]
+    right, left = NativeEngine.install, [times]
 
-    def install(self: Engine, version: Version) -> None:
+    def install(self: NativeEngine, version: FusedVersion) -> None:
         left[0] -= 1
         right(self, version if left[0] < 0 else replace(version, weights=wrong(version.weights)))
 
-    monkeypatch.setattr(Engine, "install", install)
+    monkeypatch.setattr(NativeEngine, "install", install)
 
 
 def corrupted(weights: Weights) -> Weights:
@@ -106,7 +106,7 @@ def test_weights_that_overflow_are_refused() -> None:
     made = checkpoint(stock("qwen3", 1))
     huge = replace(made, tensors={**made.tensors, "model.norm.weight": made.tensors["model.norm.weight"] * 1e38})
     served = engine()
-    verdict = offered(served, Version("v1", fuse(huge), tokenizer(), version("v1", 1).probe, huge))
+    verdict = offered(served, FusedVersion("v1", fuse(huge), tokenizer(), version("v1", 1).probe, huge))
     assert verdict.action is Action.REFUSED
     assert verdict.gap == Gap(float("inf"), float("inf"))
 
@@ -114,7 +114,7 @@ def test_weights_that_overflow_are_refused() -> None:
 def test_an_engine_that_cannot_go_back_either_is_of_no_use(monkeypatch: pytest.MonkeyPatch) -> None:
     installing(monkeypatch, corrupted)
     served, first = engine(), version("v0", 0)
-    monkeypatch.setattr(Engine, "rebuild", lambda self, version: self.install(version))
+    monkeypatch.setattr(NativeEngine, "rebuild", lambda self, version: self.install(version))
     with pytest.raises(ProbeRefused, match="v0 cannot be served again"):
         take_over(served, version("v1", 1), first)
 

@@ -13,7 +13,7 @@ from services.inference.takeover import ProbeRefused
 from services.inference.thread import EngineThread
 
 
-class Ended(Exception):
+class EndedSample(Exception):
     """Stands for the end of the process."""
 
 
@@ -49,7 +49,7 @@ def test_a_step_that_waits_for_what_computes_elsewhere_counts_as_computing() -> 
 
 
 def leave(code: int) -> None:
-    raise Ended(code)
+    raise EndedSample(code)
 
 
 def test_a_step_that_never_ends_ends_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,7 +63,7 @@ def test_a_step_that_never_ends_ends_the_process(monkeypatch: pytest.MonkeyPatch
             working.stop()
 
     monkeypatch.setattr("os._exit", leave)
-    with pytest.raises(Ended, match=str(process.EXIT_STUCK)):
+    with pytest.raises(EndedSample, match=str(process.EXIT_STUCK)):
         asyncio.run(asyncio.wait_for(stuck(), 10))
 
 

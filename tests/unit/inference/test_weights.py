@@ -7,9 +7,9 @@ import torch
 
 from hone.models import toy
 from hone.models.checkpoint import Checkpoint
-from services.inference.finite import NotFinite
 from services.inference.native import weights as module
 from services.inference.native.weights import fuse
+from services.inference.takeover import NotFinite
 from tests.unit.inference.engines import engine, request, run
 
 

@@ -1,8 +1,8 @@
 """New weights into a live engine, by vLLM's own weight-transfer interface.
 
     route(settings)                         the way they take: what was chosen, or what it comes to with one worker
-    sender = Sender(llm, settings)
-    sender.send(tensors)                    start, update, finish, on every worker
+    updater = WeightUpdater(llm, settings)
+    updater.send(tensors)                    start, update, finish, on every worker
 """
 
 import socket
@@ -20,13 +20,13 @@ from vllm.v1.engine.llm_engine import LLMEngine
 
 from hone.spec.problems import Invalid, Problem
 from hone.spec.settings import Settings
-from services.inference.vllm.transfer import handles, in_process, shared_memory
+from services.inference.vllm.transfer import gpu_handles, host_memory
 
 _NCCL = "nccl"
 
 
-class Extension:
-    """What vLLM adds to each of its workers: by importing it a worker's process comes to know our backends."""
+class WorkerExtension:
+    """Empty class that vLLM adds to its workers: a worker's process imports this module and so registers our ways."""
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,9 @@ class Route:
 
 
 ROUTES = {
-    "shm": Route(shared_memory.BACKEND, lambda _: shared_memory.SenderInfo(rank=0)),
-    "in_process": Route(in_process.BACKEND, lambda _: in_process.SenderInfo(rank=0)),
-    "ipc": Route(handles.BACKEND, lambda workers: handles.SenderInfo(rank=0, devices=list(range(workers)))),
+    "shm": Route(host_memory.SHARED_MEMORY, lambda _: host_memory.SharedMemoryInfo(rank=0)),
+    "in_process": Route(host_memory.IN_PROCESS, lambda _: host_memory.InProcessInfo(rank=0)),
+    "ipc": Route(gpu_handles.BACKEND, lambda workers: gpu_handles.GpuHandleInfo(rank=0, devices=list(range(workers)))),
     "nccl": Route(_NCCL, lambda workers: _broadcast(1 + workers)),
 }
 
@@ -62,7 +62,7 @@ def check(settings: Settings, gpus: int) -> None:
                                f"at least {needed} for {workers} workers, or shm")])
 
 
-class Weights(WeightSource):
+class TensorSource(WeightSource):
     """A version's tensors, as whatever sends them asks for them; `tensors` are replaced before each update."""
 
     def __init__(self, device: torch.device) -> None:
@@ -77,7 +77,7 @@ class Weights(WeightSource):
             yield name, tensor.to(self._device)
 
 
-class Workers:
+class WorkerClient:
     """Hands each step of an update to every worker of an engine."""
 
     def __init__(self, llm: LLMEngine) -> None:
@@ -96,17 +96,17 @@ class Workers:
         self._llm.collective_rpc("finish_weight_update")
 
 
-class Sender:
+class WeightUpdater:
     """Updates one engine's weights in place."""
 
     def __init__(self, llm: LLMEngine, settings: Settings) -> None:
         """Agree with the workers on what the way needs. Raises what vLLM raises."""
         workers = settings.vllm.tensor_parallel
         self._gpu = workers if settings.vllm.weight_transfer == _NCCL else None
-        self._source = Weights(torch.device("cpu") if self._gpu is None else torch.device("cuda", self._gpu))
+        self._source = TensorSource(torch.device("cpu") if self._gpu is None else torch.device("cuda", self._gpu))
         with self._own_gpu():
             self._engine = WeightTransferTrainerFactory.trainer_init(
-                route(settings).info(workers), client=Workers(llm), source=self._source)
+                route(settings).info(workers), client=WorkerClient(llm), source=self._source)
 
     def send(self, tensors: Mapping[str, Tensor]) -> None:
         """Update every worker's weights. Raises what vLLM raises; the weights are then of no use."""
@@ -134,10 +134,13 @@ def _broadcast(ranks: int) -> TrainerInitInfo:
 
 
 def _register() -> None:
-    for backend in (shared_memory, in_process):
-        WeightTransferEngineFactory.register_engine(backend.BACKEND, backend.Receiver)
-        WeightTransferTrainerFactory.register_engine(backend.BACKEND, backend.Sender)
-    WeightTransferTrainerFactory.register_engine(handles.SenderInfo.backend, handles.Sender)
+    for way, receiver, sender in (
+        (host_memory.SHARED_MEMORY, host_memory.SharedMemoryReceiver, host_memory.SharedMemorySender),
+        (host_memory.IN_PROCESS, host_memory.InProcessReceiver, host_memory.InProcessSender),
+    ):
+        WeightTransferEngineFactory.register_engine(way, receiver)
+        WeightTransferTrainerFactory.register_engine(way, sender)
+    WeightTransferTrainerFactory.register_engine(gpu_handles.GpuHandleInfo.backend, gpu_handles.GpuHandleSender)
 
 
 _register()  # as it is imported, once a process: vLLM's workers import it by the name of its extension

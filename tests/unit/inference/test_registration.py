@@ -2,12 +2,12 @@
 
 import pytest
 
-from services.inference.roster import Load
+from services.inference.registration import Load
 
 
 def test_load_is_the_share_of_the_last_second_that_was_computed(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 100.0
-    monkeypatch.setattr("services.inference.roster.time.monotonic", lambda: now)
+    monkeypatch.setattr("services.inference.registration.time.monotonic", lambda: now)
     load = Load()
     load.add(0.5)
     assert load.share() == 0.0  # of no time yet

@@ -19,7 +19,7 @@ from hone.models.architecture import Architecture
 from services.inference.native.cache import CHUNK, Cache, rounded
 from services.inference.native.decoder import Decoder, one_token
 from services.inference.native.matrix import Matrix
-from services.inference.native.sampler import Settings, sample
+from services.inference.native.sampler import DrawSettings, sample
 from services.inference.native.weights import VOCABULARY_MULTIPLE, Layer, Weights
 
 ROWS = 16
@@ -32,7 +32,7 @@ _FINE_ROWS = 128
 
 
 @dataclass(frozen=True)
-class Ladder:
+class SafeShapes:
     """Safe numbers of rows, ascending, the last the engine's largest; and the most positions of a sequence."""
 
     rows: tuple[int, ...]
@@ -43,16 +43,16 @@ class Ladder:
         return self.rows[bisect_left(self.rows, count)]
 
 
-def candidates(slots: int, positions: int) -> Ladder:
+def candidates(slots: int, positions: int) -> SafeShapes:
     """Return every number of rows worth trying for an engine of `slots` slots and `positions` positions."""
     most = max(CHUNK, rounded(slots, ROWS))
     counts = (count for count in range(FEW_ROWS, most + 1, FEW_ROWS) if count <= _FINE_ROWS or count % ROWS == 0)
-    return Ladder((*ALONE, *counts), rounded(positions, CHUNK))
+    return SafeShapes((*ALONE, *counts), rounded(positions, CHUNK))
 
 
 def measure(
     architecture: Architecture, slots: int, positions: int, dtype: torch.dtype = torch.float32
-) -> Ladder:
+) -> SafeShapes:
     """Return the numbers of rows that give rows equal to the bit on this machine, with this number of threads."""
     tried = candidates(slots, positions)
     block = replace(architecture, layers=1)
@@ -94,7 +94,7 @@ def _safe_rows(decoder: Decoder, block: Architecture, tried: tuple[int, ...]) ->
 
     def run(rows: int) -> Tensor:
         logits = decoder.logits(decoder.hidden(cache, ids[:rows], one_token(cache, np.arange(rows), positions[:rows])))
-        drawn, logp = sample(logits, np.arange(rows), np.full(rows, 0.5, np.float32), Settings.plain(rows))
+        drawn, logp = sample(logits, np.arange(rows), np.full(rows, 0.5, np.float32), DrawSettings.plain(rows))
         return torch.cat([logits[:, :block.vocab_size], torch.from_numpy(np.stack([drawn, logp], 1)).float()], 1)
 
     whole = run(most)

@@ -11,7 +11,7 @@ from psycopg.types.json import Jsonb
 
 from hone.process.heartbeat import engine_fresh_s
 from hone.store.database import AsyncDatabase, AsyncTransaction
-from services.inference.engines import Engine, Kind
+from services.inference.engines import Engine, EngineKind
 
 Note = tuple[str, dict[str, Any]]
 _log = logging.getLogger(__name__)
@@ -37,10 +37,10 @@ class Load:
         return self._share
 
 
-class Roster:
+class Registration:
     """Keeps the rows of one engine process. Notes are written in order, and again after the database was away."""
 
-    def __init__(self, database: AsyncDatabase, engine_id: str, address: str, kind: Kind) -> None:
+    def __init__(self, database: AsyncDatabase, engine_id: str, address: str, kind: EngineKind) -> None:
         self.engine_id = engine_id
         self._database, self._row = database, {
             "address": address, "kind": kind.name, "build": Jsonb(kind.build())}

@@ -11,8 +11,8 @@ import pytest
 
 from hone.models.probe import Gap
 from hone.spec.settings import Settings
-from services.inference.residents import RESIDENT, Resident, Residents
-from services.inference.roster import Roster
+from services.inference.loaded_models import RESIDENT, LoadedModel, LoadedModels
+from services.inference.registration import Registration
 from services.inference.takeover import Action, Verdict
 from services.inference.versions import VersionRow
 
@@ -71,17 +71,17 @@ class OneVersionEach:
 
 
 class House:
-    """Residents at work over idle engines."""
+    """LoadedModels at work over idle engines."""
 
     def __init__(self) -> None:
         self.kind, self.versions = CountingKind(), OneVersionEach()
-        self.roster = Roster(cast(Any, None), "engine-0", "nowhere", cast(Any, self.kind))
-        self.residents = Residents(
-            Settings(sweep_s=0.05), cast(Any, self.kind), cast(Any, self.versions), self.roster)
+        self.registration = Registration(cast(Any, None), "engine-0", "nowhere", cast(Any, self.kind))
+        self.models = LoadedModels(
+            Settings(sweep_s=0.05), cast(Any, self.kind), cast(Any, self.versions), self.registration)
 
     async def visited(self, model_id: str) -> None:
         """Ask for a model and let it go again."""
-        async with self.residents.at(model_id, "", timeout_s=10):
+        async with self.models.at(model_id, "", timeout_s=10):
             pass
 
 
@@ -90,13 +90,13 @@ def lived(visit: Callable[[House], Awaitable[None]]) -> None:
 
     async def live() -> None:
         house = House()
-        house.residents.thread.start()
-        converging = asyncio.create_task(house.residents.converge_forever())
+        house.models.thread.start()
+        converging = asyncio.create_task(house.models.converge_forever())
         try:
             await visit(house)
         finally:
             converging.cancel()
-            await asyncio.to_thread(house.residents.thread.stop)
+            await asyncio.to_thread(house.models.thread.stop)
 
     asyncio.run(live())
 
@@ -113,7 +113,7 @@ def test_a_model_whose_caller_went_away_while_it_loaded_is_held_once() -> None:
         house.versions.gate.set()
         await second
         assert len(house.kind.made) == 1
-        assert [resident.model_id for resident in house.residents.all()] == ["model"]
+        assert [model.model_id for model in house.models.all()] == ["model"]
 
     lived(visit)
 
@@ -122,25 +122,25 @@ def test_a_verdict_counts_although_a_newer_version_was_offered_meanwhile() -> No
     async def visit(house: House) -> None:
         house.versions.gate.set()
         await house.visited("model")
-        [resident] = house.residents.all()
-        engine: Any = resident.engine
+        [model] = house.models.all()
+        engine: Any = model.engine
         rows = [VersionRow("model", f"v{number}", number, True, False, number == 2, {}) for number in (1, 2)]
-        resident.offers = {row.id: row for row in rows}
-        house.residents._decided(engine, Verdict("v1", Action.UPDATED, None, 0.0))
-        house.residents._decided(engine, Verdict("v2", Action.REFUSED, None, 0.0, "wrong"))
-        assert resident.loaded == rows[0]
-        assert resident.refuses(rows[1])
-        assert resident.offered is None
+        model.offers = {row.id: row for row in rows}
+        house.models._decided(engine, Verdict("v1", Action.UPDATED, None, 0.0))
+        house.models._decided(engine, Verdict("v2", Action.REFUSED, None, 0.0, "wrong"))
+        assert model.loaded == rows[0]
+        assert model.refuses(rows[1])
+        assert model.offered is None
 
     lived(visit)
 
 
 def test_an_offer_that_a_newer_one_replaced_is_forgotten_with_its_verdict() -> None:
     rows = [VersionRow("model", f"v{number}", number, True, False, False, {}) for number in (1, 2, 3)]
-    resident = Resident("model", offers={row.id: row for row in rows})
-    assert resident.offered == rows[2]
-    assert resident.decided("v2") == rows[1]
-    assert (resident.decided("v1"), resident.offered) == (None, rows[2])
+    model = LoadedModel("model", offers={row.id: row for row in rows})
+    assert model.offered == rows[2]
+    assert model.decided("v2") == rows[1]
+    assert (model.decided("v1"), model.offered) == (None, rows[2])
 
 
 def test_an_engine_that_was_let_go_is_held_by_nobody() -> None:
@@ -155,7 +155,7 @@ def test_an_engine_that_was_let_go_is_held_by_nobody() -> None:
                 break
             await asyncio.sleep(0.05)
         assert gone() is None
-        assert [resident.model_id for resident in house.residents.all()] == [
+        assert [model.model_id for model in house.models.all()] == [
             f"model-{number}" for number in range(1, RESIDENT + 1)]
 
     lived(visit)
@@ -166,6 +166,6 @@ def test_how_far_a_version_was_off_is_noted_with_it() -> None:
         house.versions.gate.set()
         await house.visited("model")
         assert ("loaded", {"model_id": "model", "version_id": "ver_model", "gap_mean": 0.1, "gap_max": 0.2}
-                ) in house.roster._notes
+                ) in house.registration._notes
 
     lived(visit)

@@ -1,7 +1,7 @@
-"""Weights for workers that are processes of their own: through a buffer on each one's GPU, by its CUDA handle.
+"""Weights for workers in processes of their own: through a buffer on each worker's GPU, by its CUDA handle.
 
-vLLM's sender knows one GPU, that of the trainer's rank. Here one process fills a buffer on every worker's GPU with the
-same piece, and the handles of all of them, each under its GPU's id, travel together; vLLM's receiver takes its own.
+vLLM's own sender knows one GPU, that of the trainer's rank. Here one process writes the same piece into a buffer on
+every worker's GPU. It sends all handles together, each under its GPU's id; vLLM's receiver takes the one of its GPU.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,23 +26,23 @@ BACKEND = "ipc"
 
 
 @dataclass
-class SenderInfo(TrainerInitInfo):
+class GpuHandleInfo(TrainerInitInfo):
     """The workers' GPUs, as torch numbers them in this process."""
 
     backend: ClassVar[str] = "hone_ipc"
     devices: list[int] = field(default_factory=list)
 
 
-class Sender(TrainerWeightTransferEngine[SenderInfo]):
-    """This process's side; the workers' is vLLM's own."""
+class GpuHandleSender(TrainerWeightTransferEngine[GpuHandleInfo]):
+    """This process's side. The workers' side is vLLM's own."""
 
-    init_info_cls = SenderInfo
+    init_info_cls = GpuHandleInfo
     devices: Sequence[int] = ()
 
     @classmethod
     def trainer_init(
-        cls, init_info: SenderInfo, *, client: VLLMWeightSyncClient, source: WeightSource | None = None
-    ) -> "Sender":
+        cls, init_info: GpuHandleInfo, *, client: VLLMWeightSyncClient, source: WeightSource | None = None
+    ) -> "GpuHandleSender":
         made = cls(client=client, source=source, is_sender=init_info.is_sender)
         made.devices = init_info.devices
         client.init_weight_transfer_engine({"packed": True})
@@ -50,7 +50,7 @@ class Sender(TrainerWeightTransferEngine[SenderInfo]):
 
     def send_weights(self) -> None:
         source = self.source
-        assert source is not None, "given by whoever makes a sender"
+        assert source is not None, "trainer_init gets one"
         size = _room(source)
         self.client.start_weight_update()
         for pieces in zip(*(_pieces(source, device, size) for device in self.devices), strict=True):
@@ -60,18 +60,18 @@ class Sender(TrainerWeightTransferEngine[SenderInfo]):
 
 
 def _room(source: WeightSource) -> int:
-    """Return the bytes of a buffer: vLLM's, or what the largest tensor needs, which is never cut."""
+    """Return the size of a buffer in bytes: vLLM's default, or more for a larger tensor, since no tensor is cut."""
     each: list[int] = [meta.dtype.itemsize * torch.Size(meta.shape).numel() for meta in source.metadata()]
     usual: int = DEFAULT_PACKED_BUFFER_SIZE_BYTES
     return max(usual, max(each, default=0))
 
 
 def _pieces(source: WeightSource, device: int, size: int) -> Iterator[PackedIpcChunk]:
-    """Fill a buffer on a GPU again and again, each time when the piece before is no longer needed."""
+    """Yield each piece in one buffer on a GPU; the next piece overwrites it."""
     unique = str(torch.cuda.get_device_properties(device).uuid)
     produced = packed_ipc_producer(iter(source), unique, itemgetter(1), size)
     while True:
-        with torch.cuda.device(device):  # left before every yield: others fill theirs in between
+        with torch.cuda.device(device):  # left before every yield: the other GPUs' buffers are filled in between
             piece = next(produced, None)
         if piece is None:
             return
@@ -79,7 +79,7 @@ def _pieces(source: WeightSource, device: int, size: int) -> Iterator[PackedIpcC
 
 
 def _update(pieces: Sequence[PackedIpcChunk]) -> dict[str, Any]:
-    """Return one update of pieces that are alike but for the GPU they are on."""
+    """Return one update from the same piece on every GPU."""
     first = pieces[0]
     handles = {unique: handle for piece in pieces for unique, handle in piece.ipc_handle.items()}
     return {"names": first.names, "dtype_names": first.dtype_names, "shapes": first.shapes, "ipc_handles": handles,
