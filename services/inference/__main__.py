@@ -50,7 +50,7 @@ async def run(chosen: Settings) -> None:
     serving = await server.start(chosen.addresses.inference, SERVICE, lambda grpc_server:
                                  inference_pb2_grpc.add_InferenceServiceServicer_to_server(inference, grpc_server))
     tasks = [asyncio.create_task(work) for work in (
-        registration.write_forever(chosen.sweep_s), models.converge_forever(),
+        registration.write_forever(chosen.sweep_s), models.follow_forever(),
         end_when_stuck(models.thread, chosen.engine.stall_s),
         follow(chosen.database_url, "versions", models.kick))]
     await _told_to_stop(tasks)

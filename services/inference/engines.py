@@ -1,6 +1,6 @@
 """What this service needs of an engine, and which engines there are."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Protocol, cast
@@ -48,7 +48,6 @@ class Engine(Protocol):
     generated_tokens: int
     generated_samples: int
     computed_s: float  # kept by whoever steps the engine
-    verdicts: list[Verdict]  # of versions offered; taken out by whoever steps the engine
 
     @property
     def running(self) -> int:
@@ -65,10 +64,11 @@ class Engine(Protocol):
     def submit(self, request: Request) -> bool:
         """Queue a request; False when it insists on a version not served now."""
 
-    def offer(self, version: Any) -> None:
-        """Serve a version, made by this engine's kind, as soon as no request insists on the present one.
+    def offer(self, version: Any, settle: Callable[[Verdict], None]) -> None:
+        """Take over a version that this engine's kind prepared, at the first step at which nobody insists on the
+        present one. Then call `settle` with the verdict.
 
-        What becomes of it is added to `verdicts`; then every step serves the version that answered its probe.
+        An offer that was not settled yet is superseded.
         """
 
     def abort(self, request: Request) -> int:
@@ -106,7 +106,7 @@ class EngineKind(Protocol):
         """Find out what the first engine of an architecture has to know."""
 
     def engine(self, version: Any, architecture: Architecture) -> Engine:
-        """Return an engine for a model's first version; its one verdict says whether that is served."""
+        """Return an engine that serves no version yet, and that can take over this one and later ones of its model."""
 
 
 def kind(settings: Settings) -> EngineKind:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Literal, Protocol, TypeVar
+from typing import Generic, Literal, Protocol, TypeVar
 
 import torch
 from torch import Tensor
@@ -32,12 +32,13 @@ class ProbeRefused(ValueError):
 
 
 class Action(Enum):
-    """What it took until a version answered as it should."""
+    """How a take-over ended: the last action before a version agreed, or none helped, or a newer version came first."""
 
     UPDATED = "updated"
     RELOADED = "reloaded"
     REBUILT = "rebuilt"
     REFUSED = "refused"
+    SUPERSEDED = "superseded"
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,23 @@ class Verdict:
 
     @property
     def served(self) -> bool:
-        return self.action is not Action.REFUSED
+        return self.action in (Action.UPDATED, Action.RELOADED, Action.REBUILT)
+
+
+@dataclass(frozen=True)
+class Offer(Generic[V]):
+    """A version that an engine takes over when no caller holds it back."""
+
+    version: V
+    settle: Callable[[Verdict], None]  # is called once, with the engine's verdict
+
+    def supersede(self) -> None:
+        """Settle this offer because a newer version was offered."""
+        self.settle(Verdict(self.version.id, Action.SUPERSEDED, None, 0.0))
+
+
+def unheard(_: Verdict) -> None:
+    """Settle an offer whose verdict nobody waits for."""
 
 
 def take_over(engine: Holder[V], version: V, served: V | None) -> Verdict:

@@ -1,4 +1,4 @@
-"""The one thread that computes: it steps every engine that has work and does what it is told between steps."""
+"""The one thread that computes: it steps every engine that has work, and does posted jobs between the steps."""
 
 import asyncio
 import logging
@@ -8,7 +8,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from services.inference.engines import Engine
 from services.inference.requests import Answer, Request
@@ -19,10 +19,10 @@ _log = logging.getLogger(__name__)
 
 
 class EngineThread:
-    """Engines belong to this thread; callers on the event loop hand it jobs and are called back there."""
+    """Only this thread touches an engine. Callers on the event loop give it jobs and get results on the loop."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, on_verdict: Callable[[Engine, Verdict], None]) -> None:
-        self._loop, self._on_verdict = loop, on_verdict
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
         self._jobs: deque[Callable[[], object]] = deque()
         self._wake = threading.Event()
         self._stopping = False
@@ -35,7 +35,7 @@ class EngineThread:
 
     @property
     def busy_s(self) -> float:
-        """Seconds that the step or job in hand has lasted; 0 while there is none."""
+        """Seconds that the present step or job has lasted; 0 while there is none."""
         since = self._busy_since
         return 0.0 if since is None else time.monotonic() - since
 
@@ -43,18 +43,33 @@ class EngineThread:
         self._thread.start()
 
     def stop(self) -> None:
-        """End after the running step; what is unfinished stays so."""
+        """End after the present step. Requests that are not answered by then are never answered."""
         self._stopping = True
         self._wake.set()
         self._thread.join()
 
-    def add(self, engine: Engine) -> None:
-        """Step this engine from now on."""
-        self.post(lambda: self._stepped.setdefault(engine))
+    async def take_over(self, engine: Engine, version: Any) -> Verdict:
+        """Step an engine from now on, and return its verdict about a version.
+
+        The engine decides before a step, once no caller insists on the version that it serves. A version that is
+        offered later supersedes this one.
+        """
+        verdict: asyncio.Future[Verdict] = self._loop.create_future()
+
+        def offer() -> None:
+            self._stepped.setdefault(engine)
+            engine.offer(version, lambda found: self._on_loop(_resolve, verdict, found))
+
+        self.post(offer)
+        return await verdict
 
     def remove(self, engine: Engine) -> None:
-        """Step this engine no more."""
-        self.post(lambda: self._stepped.pop(engine, None))
+        """Step an engine no more, and close it."""
+        def close() -> None:
+            self._stepped.pop(engine, None)
+            engine.close()
+
+        self.post(close)
 
     def submit(self, engine: Engine, request: Request, sink: Callable[[Answer], None]) -> None:
         """Have a request answered into `sink`, on the event loop; the last answer is `done`.
@@ -65,16 +80,16 @@ class EngineThread:
         self._engines[request] = engine
         self.post(lambda: self._submit(engine, request))
 
-    def open(self, engine: Engine) -> bool:
-        """Whether an engine has requests that are not wholly answered."""
+    def has_requests(self, engine: Engine) -> bool:
+        """Whether an engine has requests whose last answer is still to come."""
         return engine in self._engines.values()
 
     def requests(self) -> list[Request]:
-        """Return every request that is not wholly answered."""
+        """Return every request whose last answer is still to come."""
         return list(self._engines)
 
     async def abort(self, requests: Iterable[Request]) -> int:
-        """End requests early; their sinks get what was made. Returns how many sequences were ended."""
+        """End requests early: their answers hold the tokens made so far. Returns how many sequences were ended."""
         open = [(self._engines[request], request) for request in requests if request in self._engines]
         return await self.call(lambda: sum(engine.abort(request) for engine, request in open)) if open else 0
 
@@ -84,22 +99,24 @@ class EngineThread:
         self._wake.set()
 
     async def call(self, function: Callable[[], T]) -> T:
-        """Return what `function`, done between two steps, returns or raises; ProbeRefused ends the process besides."""
+        """Have `function` done between two steps, and return its result.
+
+        Raises what it raises. After ProbeRefused the process ends: the engine can serve no version any more.
+        """
         future: asyncio.Future[T] = self._loop.create_future()
 
         def job() -> None:
             try:
                 result = function()
             except ProbeRefused as error:
-                self._loop.call_soon_threadsafe(_fail, future, error)
-                raise  # the engine is of no use any more
+                self._on_loop(_fail, future, error)
+                raise
             except Exception as error:
-                self._loop.call_soon_threadsafe(_fail, future, error)
+                self._on_loop(_fail, future, error)
             else:
-                self._loop.call_soon_threadsafe(_resolve, future, result)
+                self._on_loop(_resolve, future, result)
 
-        self._jobs.append(job)
-        self._wake.set()
+        self.post(job)
         return await future
 
     def _run_or_end_process(self) -> None:
@@ -107,7 +124,7 @@ class EngineThread:
             self._run()
         except BaseException as error:
             self.failure = error
-            _log.exception("the engine failed; ending this process")
+            _log.exception("the engine failed; this process ends")
             os.kill(os.getpid(), signal.SIGTERM)
 
     def _run(self) -> None:
@@ -121,12 +138,15 @@ class EngineThread:
                 self._wake.wait()
                 self._wake.clear()
             for engine in busy:
-                self._busy_since = time.monotonic()
-                began = time.monotonic()
-                answers = engine.step()
-                engine.computed_s += time.monotonic() - began
-                self._deliver(answers)
-                self._report(engine)
+                self._step(engine)
+
+    def _step(self, engine: Engine) -> None:
+        began = self._busy_since = time.monotonic()
+        serving = engine.version_id  # an engine without a version is being built, which does not count as computing
+        answers = engine.step()
+        if serving:
+            engine.computed_s += time.monotonic() - began
+        self._deliver(answers)
 
     def _submit(self, engine: Engine, request: Request) -> None:
         if not engine.submit(request):
@@ -134,7 +154,7 @@ class EngineThread:
 
     def _deliver(self, answers: list[Answer]) -> None:
         if answers:
-            self._loop.call_soon_threadsafe(self._dispatch, answers)
+            self._on_loop(self._dispatch, answers)
 
     def _dispatch(self, answers: list[Answer]) -> None:
         for answer in answers:
@@ -144,10 +164,8 @@ class EngineThread:
                 del self._engines[answer.request]
             sink(answer)
 
-    def _report(self, engine: Engine) -> None:
-        verdicts, engine.verdicts = engine.verdicts, []
-        for verdict in verdicts:
-            self._loop.call_soon_threadsafe(self._on_verdict, engine, verdict)
+    def _on_loop(self, function: Callable[..., object], *arguments: Any) -> None:
+        self._loop.call_soon_threadsafe(function, *arguments)
 
 
 def _resolve(future: asyncio.Future[T], result: T) -> None:

@@ -63,23 +63,17 @@ def serving(first: Version, core: Core | None = None) -> VllmEngine:
     """Return an engine that serves a first version."""
     on = core or Core(SETTINGS, first.adapter is not None)
     made = VllmEngine(first.checkpoint.architecture, on, first.model_id, SETTINGS.engine.max_tokens, EXACT)
-    made.verdicts.append(made.take(first))
-    assert taken(made).served
+    assert made.take(first).served
     return made
-
-
-def taken(engine: VllmEngine) -> Verdict:
-    """Return what became of the version that was offered last."""
-    verdict = engine.verdicts.pop()
-    assert not engine.verdicts
-    return verdict
 
 
 def offered(engine: VllmEngine, next_one: Version) -> Verdict:
     """Offer a version, step, and return what became of it."""
-    engine.offer(next_one)
+    verdicts = list[Verdict]()
+    engine.offer(next_one, verdicts.append)
     engine.step()
-    return taken(engine)
+    (verdict,) = verdicts
+    return verdict
 
 
 def request(name: str, prompt: Iterable[int] = (23, 9, 6, 13), n: int = 1, **sampling: Any) -> Request:

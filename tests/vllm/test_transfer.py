@@ -17,7 +17,7 @@ from services.inference.vllm.core import Core
 from services.inference.vllm.engine import VllmEngine
 from services.inference.vllm.transfer import gpu_handles, sender
 from services.inference.vllm.transfer.sender import TensorSource
-from tests.vllm.engines import SETTINGS, checkpoint, offered, taken, version
+from tests.vllm.engines import SETTINGS, checkpoint, offered, version
 
 
 def chosen(**given: Any) -> Settings:
@@ -28,8 +28,7 @@ def served(settings: Settings) -> VllmEngine:
     """Return an engine of its own settings that serves seed 0's weights."""
     first = version("v0", 0)
     made = VllmEngine(first.checkpoint.architecture, Core(settings, False), "m", settings.engine.max_tokens, EXACT)
-    made.verdicts.append(made.take(first))
-    assert taken(made).served
+    assert made.take(first).served
     return made
 
 

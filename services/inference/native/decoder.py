@@ -29,10 +29,12 @@ class Pass:
 
 
 class Decoder:
-    """Runs a version's weights over a cache; `install` replaces the weights between passes."""
+    """Runs a version's weights over a cache. `install` comes before the first pass and between passes."""
 
-    def __init__(self, architecture: Architecture, weights: Weights, positions: int) -> None:
-        self.architecture, self._weights = architecture, weights
+    _weights: Weights
+
+    def __init__(self, architecture: Architecture, positions: int) -> None:
+        self.architecture = architecture
         self._rotations = _rotations(architecture, positions)
         self._epsilon = np.float32(architecture.norm_eps)
         self._attention = attention(architecture.heads, architecture.kv_heads, architecture.head_dim)

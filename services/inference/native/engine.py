@@ -1,5 +1,6 @@
 """Continuous batching of one model's sequences over a fixed number of slots. Everything here runs on one thread."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,7 +22,7 @@ from services.inference.native.slots import Queue, Slots, SlotTable
 from services.inference.native.weights import Weights, fuse
 from services.inference.requests import Answer, Completion, FinishReason, Request
 from services.inference.scoring import BATCH, Scored, ScoreItem
-from services.inference.takeover import EXACT, Tolerance, Verdict, take_over
+from services.inference.takeover import EXACT, Offer, Tolerance, Verdict, take_over, unheard
 
 _FEW = 8
 """A share of the slots, one part in so many, that is not worth a pass over prompts while more samples wait."""
@@ -42,27 +43,30 @@ class NativeEngine:
     """One resident model. `step` is the whole of it; every other method is called between steps."""
 
     def __init__(
-        self, architecture: Architecture, shapes: SafeShapes, slots: int, version: FusedVersion,
+        self, architecture: Architecture, shapes: SafeShapes, slots: int, version: FusedVersion | None = None,
         tolerance: Tolerance = EXACT,
     ) -> None:
+        """Serve no version yet, or `version` at once, without its probe, as benchmarks want it."""
         self.architecture, self.slots = architecture, slots
         self.positions = shapes.positions
-        self.version_id = version.id
+        self.version_id = ""
         self.paused = False
         self.holds = 0  # callers who need the present version to stay
         self.generated_tokens = self.generated_samples = 0
         self.computed_s = 0.0  # kept by whoever steps the engine
         self.tolerance = tolerance
-        self.verdicts: list[Verdict] = []  # of versions offered; taken out by whoever steps the engine
         self._shapes = shapes
-        self._decoder = Decoder(architecture, version.weights, self.positions)
-        self._stops = TextStops(version.tokenizer)
+        self._decoder = Decoder(architecture, self.positions)
+        self._stops: TextStops | None = None
         self._cache = Cache(architecture, shapes.rows[-1], CHUNK)
         self._table = SlotTable(shapes.rows[-1], self.positions)
         self._queue, self._finished = Queue(), AnswerCollector()
-        self._served = version
-        self._next: FusedVersion | None = None
+        self._served: FusedVersion | None = None
+        self._offer: Offer[FusedVersion] | None = None
         self._ended: list[EndedSample] = []
+        if version is not None:
+            self.install(version)
+            self._serve(version)
 
     @property
     def running(self) -> int:
@@ -86,9 +90,14 @@ class NativeEngine:
             self._queue.add(request)
         return taken
 
-    def offer(self, version: FusedVersion) -> None:
-        """Serve `version` from a step on, as soon as no request that insists on the present one is left."""
-        self._next = version
+    def offer(self, version: FusedVersion, settle: Callable[[Verdict], None] = unheard) -> None:
+        """Take `version` over at the first step at which no request insists on the present one, and settle the offer.
+
+        An offer that was not settled yet is superseded.
+        """
+        if self._offer is not None:
+            self._offer.supersede()
+        self._offer = Offer(version, settle)
 
     def abort(self, request: Request) -> int:
         """End a request; what it made is in the next step's answers. Returns how many sequences were ended."""
@@ -114,8 +123,8 @@ class NativeEngine:
     def step(self) -> list[Answer]:
         """Take new weights over, let waiting sequences in, make one token for every running one, return what ended."""
         with torch.inference_mode():
-            if self._next is not None and self._swap_due:
-                self._swap(self._next)
+            if self._offer is not None and self._swap_due:
+                self._swap(self._offer)
             if not self.paused:
                 self._refresh()
                 self._admit()
@@ -124,17 +133,17 @@ class NativeEngine:
 
     @property
     def _swap_due(self) -> bool:
-        if self._next is None or self.holds or self._queue.pinned:
+        if self._offer is None or self.holds or self._queue.pinned:
             return False
         return not any(self._table.sequence(slot).request.version_id for slot in self._table.running.tolist())
 
-    def _swap(self, version: FusedVersion) -> None:
-        self._next = None
-        verdict = take_over(self, version, self._served)
-        self.verdicts.append(verdict)
+    def _swap(self, offer: Offer[FusedVersion]) -> None:
+        self._offer = None
+        verdict = take_over(self, offer.version, self._served)
         if verdict.served:
-            self._serve(version)
-            self._table.switch(version.id)
+            self._serve(offer.version)
+            self._table.switch(offer.version.id)
+        offer.settle(verdict)
 
     def _serve(self, version: FusedVersion) -> None:
         self._served, self.version_id = replace(version, checkpoint=None), version.id
@@ -148,7 +157,8 @@ class NativeEngine:
         """Make weights and decoder anew from the version's checkpoint."""
         weights = version.weights if version.checkpoint is None else (
             fuse(version.checkpoint, version.weights.dtype))
-        self._decoder = Decoder(self.architecture, weights, self.positions)
+        self._decoder = Decoder(self.architecture, self.positions)
+        self._decoder.install(weights)
 
     def gap(self, probe: Probe) -> Gap:
         """Score the probe as anything is scored, and compare."""
@@ -231,7 +241,7 @@ class NativeEngine:
     def _kept_before_stop(self, slot: int) -> int | None:
         texts = self._table.sequence(slot).request.sampling.stop
         made = self._table.ids[slot, self._table.prompt[slot]:self._table.length[slot]]
-        return self._stops.tokens_before(made.tolist(), texts) if texts else None
+        return self._stops.tokens_before(made.tolist(), texts) if texts and self._stops else None
 
     def _answers(self) -> list[Answer]:
         ended, self._ended = self._ended, []

@@ -11,7 +11,7 @@ from services.inference.native.engine import FusedVersion, NativeEngine
 from services.inference.native.matrix import takes_bfloat16
 from services.inference.native.safe_shapes import SafeShapes
 from services.inference.native.weights import fuse
-from services.inference.takeover import Tolerance, take_over
+from services.inference.takeover import Tolerance
 
 
 class NativeKind:
@@ -40,11 +40,9 @@ class NativeKind:
             self._shapes[architecture] = safe_shapes.measure(
                 architecture, self._settings.engine.slots, self._settings.engine.max_tokens, self._dtype)
 
-    def engine(self, version: FusedVersion, architecture: Architecture) -> NativeEngine:
-        made = NativeEngine(architecture, self._shapes[architecture], self._settings.engine.slots, version,
-                      Tolerance.of_arithmetic(self._settings))
-        made.verdicts.append(take_over(made, version, None))
-        return made
+    def engine(self, _version: FusedVersion, architecture: Architecture) -> NativeEngine:
+        return NativeEngine(architecture, self._shapes[architecture], self._settings.engine.slots,
+                            tolerance=Tolerance.of_arithmetic(self._settings))
 
 
 def _dtype(name: str) -> torch.dtype:

@@ -59,7 +59,9 @@ def measure(
     with torch.inference_mode(), torch.random.fork_rng():
         torch.manual_seed(0)
         steady = _steady_rows(block, dtype, tried.rows)
-        return replace(tried, rows=_safe_rows(Decoder(block, _random(block, dtype), CHUNK), block, steady))
+        decoder = Decoder(block, CHUNK)
+        decoder.install(_random(block, dtype))
+        return replace(tried, rows=_safe_rows(decoder, block, steady))
 
 
 def _steady_rows(block: Architecture, dtype: torch.dtype, tried: tuple[int, ...]) -> tuple[int, ...]:

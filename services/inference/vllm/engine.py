@@ -1,7 +1,7 @@
 """One model on vLLM: requests become sequences that a core makes tokens for; weights change between two steps."""
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -19,7 +19,7 @@ from services.inference.answers import AnswerCollector, EndedSample, TextStops, 
 from services.inference.engines import Version
 from services.inference.requests import Answer, Completion, FinishReason, KvOnUpdate, Request
 from services.inference.scoring import Scored, ScoreItem
-from services.inference.takeover import Action, Tolerance, Verdict, take_over
+from services.inference.takeover import Action, Offer, Tolerance, Verdict, take_over, unheard
 from services.inference.vllm import core as cores
 from services.inference.vllm import scoring
 from services.inference.vllm.core import Core
@@ -77,7 +77,6 @@ class VllmEngine:
         self.holds = 0  # callers who need the present version to stay
         self.generated_tokens = self.generated_samples = 0
         self.computed_s = 0.0  # kept by whoever steps the engine
-        self.verdicts: list[Verdict] = []  # of versions offered; taken out by whoever steps the engine
         self._core, self._name, self._positions = core, name, positions
         self._paused = False
         self._sequences: list[VllmSequence] = []
@@ -87,7 +86,7 @@ class VllmEngine:
         self._lora: LoRARequest | None = None
         self._stops: TextStops | None = None
         self._served: Version | None = None
-        self._next: Version | None = None
+        self._offer: Offer[Version] | None = None
         self._salt, self._salts = "", itertools.count(1)
         self._unproven: list[tuple[VllmSequence, RequestOutput]] | None = None  # made while a version answers its probe
         self._core_is_new = False  # built since this engine's version answered its probe
@@ -126,9 +125,14 @@ class VllmEngine:
             self._sequences += [VllmSequence(request, index) for index in range(request.n)]
         return taken
 
-    def offer(self, version: Version) -> None:
-        """Serve `version` from a step on, as soon as no request that insists on the present one is left."""
-        self._next = version
+    def offer(self, version: Version, settle: Callable[[Verdict], None] = unheard) -> None:
+        """Take `version` over at the first step at which no request insists on the present one, and settle the offer.
+
+        An offer that was not settled yet is superseded.
+        """
+        if self._offer is not None:
+            self._offer.supersede()
+        self._offer = Offer(version, settle)
 
     def abort(self, request: Request) -> int:
         """End a request; what it made is in the next step's answers. Returns how many sequences were ended."""
@@ -150,8 +154,8 @@ class VllmEngine:
 
     def step(self) -> list[Answer]:
         """Take new weights over, make one token for every running sequence, return what ended."""
-        if self._next is not None and self._swap_due:
-            self._swap(self._next)
+        if self._offer is not None and self._swap_due:
+            self._swap(self._offer)
         if self._sequences and not self._paused:
             self._prove_anew()
             if self.running:
@@ -224,16 +228,16 @@ class VllmEngine:
 
     @property
     def _swap_due(self) -> bool:
-        if self._next is None or self.holds:
+        if self._offer is None or self.holds:
             return False
         return not any(sequence.request.version_id for sequence in self._sequences)
 
-    def _swap(self, version: Version) -> None:
+    def _swap(self, offer: Offer[Version]) -> None:
         """Sequences that keep their caches go on under the new weights; others are asked anew."""
-        self._next = None
+        self._offer = None
         self._withdraw(sequence for sequence in self._sequences
                        if not sequence.ids or sequence.request.kv_on_update is KvOnUpdate.RECOMPUTE)
-        self.verdicts.append(self.take(version))
+        offer.settle(self.take(offer.version))
 
     def _ask(self) -> None:
         """Ask the core for every sequence that it does not work at."""

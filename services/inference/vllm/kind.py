@@ -57,9 +57,7 @@ class VllmKind:
 
     def engine(self, version: Version, architecture: Architecture) -> VllmEngine:
         core = self._core(version)
-        made = VllmEngine(architecture, core, version.model_id, self._settings.engine.max_tokens, self._tolerance)
-        made.verdicts.append(made.take(version))
-        return made
+        return VllmEngine(architecture, core, version.model_id, self._settings.engine.max_tokens, self._tolerance)
 
     def _core(self, version: Version) -> Core:
         """Return the core of an adapter's base, or a model's own; those that the last model left are forgotten."""

@@ -11,7 +11,7 @@ import pytest
 
 from hone.models.probe import Gap
 from hone.spec.settings import Settings
-from services.inference.loaded_models import RESIDENT, LoadedModel, LoadedModels
+from services.inference.loaded_models import MOST_MODELS, LoadedModels
 from services.inference.registration import Registration
 from services.inference.takeover import Action, Verdict
 from services.inference.versions import VersionRow
@@ -23,8 +23,8 @@ class IdleEngine:
     generated_tokens, generated_samples, computed_s = 1, 0, 0.0
     has_work = False
 
-    def __init__(self, version_id: str) -> None:
-        self.verdicts = [Verdict(version_id, Action.UPDATED, Gap(largest=0.2, mean=0.1), 0.0)]
+    def offer(self, version_id: str, settle: Callable[[Verdict], None]) -> None:
+        settle(Verdict(version_id, Action.UPDATED, Gap(largest=0.2, mean=0.1), 0.0))
 
     def close(self) -> None:
         """Hold nothing that would have to be given back."""
@@ -48,8 +48,8 @@ class CountingKind:
     def explored(self, architecture: object) -> None:
         """Need to know nothing."""
 
-    def engine(self, version: str, _architecture: object) -> IdleEngine:
-        made = IdleEngine(version)
+    def engine(self, _version: str, _architecture: object) -> IdleEngine:
+        made = IdleEngine()
         self.made.append(weakref.ref(made))
         return made
 
@@ -91,11 +91,11 @@ def lived(visit: Callable[[House], Awaitable[None]]) -> None:
     async def live() -> None:
         house = House()
         house.models.thread.start()
-        converging = asyncio.create_task(house.models.converge_forever())
+        following = asyncio.create_task(house.models.follow_forever())
         try:
             await visit(house)
         finally:
-            converging.cancel()
+            following.cancel()
             await asyncio.to_thread(house.models.thread.stop)
 
     asyncio.run(live())
@@ -118,35 +118,10 @@ def test_a_model_whose_caller_went_away_while_it_loaded_is_held_once() -> None:
     lived(visit)
 
 
-def test_a_verdict_counts_although_a_newer_version_was_offered_meanwhile() -> None:
-    async def visit(house: House) -> None:
-        house.versions.gate.set()
-        await house.visited("model")
-        [model] = house.models.all()
-        engine: Any = model.engine
-        rows = [VersionRow("model", f"v{number}", number, True, False, number == 2, {}) for number in (1, 2)]
-        model.offers = {row.id: row for row in rows}
-        house.models._decided(engine, Verdict("v1", Action.UPDATED, None, 0.0))
-        house.models._decided(engine, Verdict("v2", Action.REFUSED, None, 0.0, "wrong"))
-        assert model.loaded == rows[0]
-        assert model.refuses(rows[1])
-        assert model.offered is None
-
-    lived(visit)
-
-
-def test_an_offer_that_a_newer_one_replaced_is_forgotten_with_its_verdict() -> None:
-    rows = [VersionRow("model", f"v{number}", number, True, False, False, {}) for number in (1, 2, 3)]
-    model = LoadedModel("model", offers={row.id: row for row in rows})
-    assert model.offered == rows[2]
-    assert model.decided("v2") == rows[1]
-    assert (model.decided("v1"), model.offered) == (None, rows[2])
-
-
 def test_an_engine_that_was_let_go_is_held_by_nobody() -> None:
     async def visit(house: House) -> None:
         house.versions.gate.set()
-        for number in range(RESIDENT + 1):
+        for number in range(MOST_MODELS + 1):
             await house.visited(f"model-{number}")
         gone = house.kind.made[0]
         for _ in range(40):
@@ -156,7 +131,7 @@ def test_an_engine_that_was_let_go_is_held_by_nobody() -> None:
             await asyncio.sleep(0.05)
         assert gone() is None
         assert [model.model_id for model in house.models.all()] == [
-            f"model-{number}" for number in range(1, RESIDENT + 1)]
+            f"model-{number}" for number in range(1, MOST_MODELS + 1)]
 
     lived(visit)
 

@@ -25,10 +25,10 @@ def version(id: str, seed: int) -> FusedVersion:
 
 def offered(served: NativeEngine, next_one: FusedVersion) -> Verdict:
     """Offer a version, step, and return what became of it."""
-    served.offer(next_one)
+    verdicts = list[Verdict]()
+    served.offer(next_one, verdicts.append)
     served.step()
-    (verdict,) = served.verdicts
-    served.verdicts.clear()
+    (verdict,) = verdicts
     return verdict
 
 

@@ -4,12 +4,13 @@ import asyncio
 import os
 import threading
 import time
+from collections.abc import Callable
 from typing import Any, cast
 
 import pytest
 
 from services.inference import __main__ as process
-from services.inference.takeover import ProbeRefused
+from services.inference.takeover import Action, ProbeRefused, Verdict
 from services.inference.thread import EngineThread
 
 
@@ -18,7 +19,7 @@ class EndedSample(Exception):
 
 
 def thread() -> EngineThread:
-    started = EngineThread(asyncio.get_running_loop(), lambda *_: None)
+    started = EngineThread(asyncio.get_running_loop())
     started.start()
     return started
 
@@ -27,8 +28,11 @@ class Waiting:
     """An engine whose one step waits, as for a GPU, and computes nothing itself."""
 
     def __init__(self) -> None:
-        self.has_work, self.computed_s, self.verdicts = True, 0.0, list[Any]()
+        self.version_id, self.has_work, self.computed_s = "v0", True, 0.0
         self.stepped = threading.Event()
+
+    def offer(self, _version: str, settle: Callable[[Verdict], None]) -> None:
+        settle(Verdict(self.version_id, Action.UPDATED, None, 0.0))
 
     def step(self) -> list[Any]:
         self.has_work = False
@@ -40,7 +44,7 @@ class Waiting:
 def test_a_step_that_waits_for_what_computes_elsewhere_counts_as_computing() -> None:
     async def stepped() -> float:
         working, engine = thread(), Waiting()
-        working.add(cast(Any, engine))
+        assert (await working.take_over(cast(Any, engine), "v0")).served
         assert await asyncio.to_thread(engine.stepped.wait, 30)
         working.stop()
         return engine.computed_s
