@@ -1,10 +1,20 @@
-"""The gRPC face: decode, hand over, encode."""
+"""The gRPC service: requests in, completions and scores out.
+
+The way of a request to `Generate`, `GenerateStream` or `GenerateBatch`:
+
+    PendingRequest.read          the message is checked and becomes a `Request`
+    LoadedModels.at              wait until the model is served at the version that the request insists on
+    EngineThread.submit          give the request to that model's engine
+    Engine.step                  make one token for each running sequence, step after step, on the engines' thread
+    _answered                    collect the engine's answers, which become messages
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from itertools import groupby
+from operator import attrgetter
 from typing import Any
 
 import grpc
@@ -21,11 +31,11 @@ from services.inference.requests import Answer, Limits, Request
 from services.inference.scoring import Scored, ScoreItem
 
 _ENCODING_S = 0.05
-"""Time kept back from a call's deadline to say why it was missed."""
+"""Part of a call's deadline that is reserved for the error message after it was missed."""
 _TOGETHER_S = (0.05, 0.2)
-"""How long a batch's answer waits for others at least and at most; between them a fifth of the time that it took.
+"""Shortest and longest time that an answer of a batch waits for others; between them, a fifth of the time it took.
 
-They go in one message: what follows costs by the message.
+They are sent in one message because the caller has a cost for each message.
 """
 
 
@@ -33,17 +43,18 @@ They go in one message: what follows costs by the message.
 class PendingRequest:
     """One request of a call."""
 
-    path: str  # of its message inside the call's, for naming fields
+    path: str  # where its message is in the call's message, for the names of wrong fields
     model_id: str
     min_version: int
     request: Request
 
-    def of_whom(self) -> tuple[str, str, int]:
-        """Return which model and version it wants."""
+    @property
+    def wanted(self) -> tuple[str, str, int]:
+        """The model, the version that the request insists on (or ""), and the lowest number of another one."""
         return self.model_id, self.request.version_id, self.min_version
 
     @classmethod
-    def of(
+    def read(
         cls, message: pb.GenerateRequest, limits: Limits, path: str = "", streamed: bool = False
     ) -> "PendingRequest":
         """Read a message. Raises InvalidField."""
@@ -51,7 +62,7 @@ class PendingRequest:
 
 
 class Inference(inference_pb2_grpc.InferenceServiceServicer):
-    """Serves hone.v1.InferenceService from the models that are held."""
+    """Serves hone.v1.InferenceService with the models that are loaded."""
 
     def __init__(self, settings: Settings, limits: Limits, models: LoadedModels, engine_id: str) -> None:
         self._settings, self._limits, self._models, self._engine_id = settings, limits, models, engine_id
@@ -59,8 +70,8 @@ class Inference(inference_pb2_grpc.InferenceServiceServicer):
 
     async def Generate(self, request: pb.GenerateRequest, context: Any) -> pb.GenerateResponse:
         """Answer one request when its last sample ends."""
-        asked = PendingRequest.of(request, self._limits)
-        async with self._answers([asked], context) as answers:
+        pending = PendingRequest.read(request, self._limits)
+        async with self._answers([pending], context) as answers:
             (answer,) = await anext(answers)
             return _response(answer)
 
@@ -68,8 +79,8 @@ class Inference(inference_pb2_grpc.InferenceServiceServicer):
         self, request: pb.GenerateStreamRequest, context: Any
     ) -> AsyncIterator[pb.GenerateStreamResponse]:
         """Answer one request token by token."""
-        asked = PendingRequest.of(request.request, self._limits, "request.", streamed=True)
-        async with self._answers([asked], context) as answers:
+        pending = PendingRequest.read(request.request, self._limits, "request.", streamed=True)
+        async with self._answers([pending], context) as answers:
             async for together in answers:
                 for made in (made for answer in together for made in answer.completions):
                     yield pb.GenerateStreamResponse(delta=requests.completion_message(made))
@@ -77,10 +88,10 @@ class Inference(inference_pb2_grpc.InferenceServiceServicer):
     async def GenerateBatch(
         self, request: pb.GenerateBatchRequest, context: Any
     ) -> AsyncIterator[pb.GenerateBatchResponse]:
-        """Answer many requests, each when its last sample ends; those that end at about the same time go together."""
-        places = [(f"requests[{number}].", message) for number, message in enumerate(request.requests)]
-        asked = [PendingRequest.of(message, self._limits, path) for path, message in places]
-        async with self._answers(asked, context, _together_s) as answers:
+        """Answer many requests, each when its last sample ends. Answers of about the same time share a message."""
+        pending = [PendingRequest.read(message, self._limits, f"requests[{number}].")
+                   for number, message in enumerate(request.requests)]
+        async with self._answers(pending, context, _together_s) as answers:
             async for together in answers:
                 yield pb.GenerateBatchResponse(responses=map(_response, together))
 
@@ -95,7 +106,7 @@ class Inference(inference_pb2_grpc.InferenceServiceServicer):
         return pb.ScoreResponse(version_id=version_id, items=map(scoring.item_message, scored))
 
     async def ListVersions(self, request: pb.ListVersionsRequest, context: Any) -> pb.ListVersionsResponse:
-        """Say which models are held."""
+        """List the models that are served, with their versions and counts."""
         models = [
             pb.ResidentModel(
                 model_id=held.model_id, version_id=engine.version_id, refused_reason=held.refused_reason,
@@ -107,22 +118,22 @@ class Inference(inference_pb2_grpc.InferenceServiceServicer):
         return pb.ListVersionsResponse(engine_id=self._engine_id, models=models)
 
     async def LoadVersion(self, request: pb.LoadVersionRequest, context: Any) -> pb.LoadVersionResponse:
-        """Load a version (empty: the newest) and answer when it is served."""
+        """Load a version (empty: the newest), and answer when it is served."""
         async with self._models.at(request.model_id, request.version_id, self._time_left(context)) as engine:
             return pb.LoadVersionResponse(version_id=engine.version_id)
 
     async def Pause(self, request: pb.PauseRequest, context: Any) -> pb.PauseResponse:
-        """Hold a model's sequences from the next step on."""
+        """Make no more tokens for a model's sequences, from the next step on."""
         await self._set_paused(request.model_id, True)
         return pb.PauseResponse()
 
     async def Resume(self, request: pb.ResumeRequest, context: Any) -> pb.ResumeResponse:
-        """Let a model's sequences go on."""
+        """Make tokens for a model's sequences again."""
         await self._set_paused(request.model_id, False)
         return pb.ResumeResponse()
 
     async def Abort(self, request: pb.AbortRequest, context: Any) -> pb.AbortResponse:
-        """End every running request of this id."""
+        """End every running request with this id."""
         named = [one for one in self._thread.requests() if one.request_id == request.request_id]
         return pb.AbortResponse(aborted=await self._thread.abort(named))
 
@@ -145,36 +156,35 @@ class Inference(inference_pb2_grpc.InferenceServiceServicer):
 
     @asynccontextmanager
     async def _answers(
-        self, asked: list[PendingRequest], context: grpc.aio.ServicerContext[Any, Any],
+        self, pending: list[PendingRequest], context: grpc.aio.ServicerContext[Any, Any],
         together_s: Callable[[float], float] = lambda _: 0.0,
     ) -> AsyncIterator[AsyncIterator[list[Answer]]]:
-        """Give the answers of requests as they come, together those that come within `together_s` of the seconds taken.
+        """Submit requests and give their answers, in lists as `_answered` gives them.
 
-        What is unfinished at the end, or when one fails, is aborted.
+        Requests that are unfinished at the end of the context are aborted, also when it ends by an error.
         """
         queue: asyncio.Queue[Answer | Exception] = asyncio.Queue()
         timeout_s = self._time_left(context)
         tasks = [asyncio.create_task(self._submit(list(members), timeout_s, queue))
-                 for _, members in groupby(asked, key=PendingRequest.of_whom)]
+                 for _, members in groupby(pending, key=attrgetter("wanted"))]
         try:
-            yield _gathered(queue, len(asked), together_s)
+            yield _answered(queue, len(pending), together_s)
         finally:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            await self._thread.abort(one.request for one in asked)
+            await self._thread.abort(one.request for one in pending)
 
     async def _submit(
-        self, asked: list[PendingRequest], timeout_s: float, queue: asyncio.Queue[Answer | Exception]
+        self, pending: list[PendingRequest], timeout_s: float, queue: asyncio.Queue[Answer | Exception]
     ) -> None:
+        """Give requests that want the same version to the engine that serves it."""
+        model_id, version_id, min_version = pending[0].wanted
         try:
-            first = asked[0]
-            async with self._models.at(
-                first.model_id, first.request.version_id, timeout_s, first.min_version
-            ) as engine:
-                for one in asked:
+            async with self._models.at(model_id, version_id, timeout_s, min_version) as engine:
+                for one in pending:
                     _check_ids(one, engine.architecture.vocab_size)
-                for one in asked:
+                for one in pending:
                     self._thread.submit(engine, one.request, queue.put_nowait)
         except Exception as error:  # raised again where the answers are awaited
             queue.put_nowait(error)
@@ -184,31 +194,36 @@ class Inference(inference_pb2_grpc.InferenceServiceServicer):
         return (TIMEOUT_S if remaining is None else remaining) - _ENCODING_S
 
 
-async def _gathered(
-    queue: asyncio.Queue[Answer | Exception], requests: int, together_s: Callable[[float], float]
+async def _answered(
+    queue: asyncio.Queue[Answer | Exception], unfinished: int, together_s: Callable[[float], float]
 ) -> AsyncIterator[list[Answer]]:
-    """Give an answer and those that come within `together_s` of the seconds it took; nobody waits for more than all."""
+    """Yield answers until `unfinished` requests are done, each list as soon as it is complete.
+
+    A list begins with one answer, which took t seconds. It also has the answers of the following `together_s(t)`
+    seconds, but nothing is waited for when all requests are done.
+    """
     clock = asyncio.get_running_loop().time
     began = clock()
-    while requests:
+    while unfinished:
         together: list[Answer] = []
         with suppress(TimeoutError):
-            async with asyncio.timeout(None) as patience:
-                while requests:
+            async with asyncio.timeout(None) as waiting:
+                while unfinished:
                     together.append(_usable(await queue.get()))
-                    requests -= together[-1].done
-                    if patience.when() is None:
-                        patience.reschedule(clock() + together_s(clock() - began))
+                    unfinished -= together[-1].done
+                    if waiting.when() is None:
+                        waiting.reschedule(clock() + together_s(clock() - began))
         yield together
 
 
 def _together_s(taken_s: float) -> float:
-    """Return how long an answer that took `taken_s` may wait for others."""
+    """Return the seconds for which an answer that took `taken_s` waits for others."""
     least, most = _TOGETHER_S
     return min(max(taken_s / 5, least), most)
 
 
 def _usable(answer: Answer | Exception) -> Answer:
+    """Raise the error of a request that has no answer, and Refused for an answer without completions."""
     if isinstance(answer, Exception):
         raise answer
     if answer.refused:
@@ -218,9 +233,9 @@ def _usable(answer: Answer | Exception) -> Answer:
     return answer
 
 
-def _check_ids(asked: PendingRequest, vocabulary: int) -> None:
-    requests.check_ids(f"{asked.path}prompt_ids", asked.request.prompt_ids, vocabulary)
-    requests.check_ids(f"{asked.path}sampling.stop_ids", asked.request.sampling.stop_ids, vocabulary)
+def _check_ids(pending: PendingRequest, vocabulary: int) -> None:
+    requests.check_ids(f"{pending.path}prompt_ids", pending.request.prompt_ids, vocabulary)
+    requests.check_ids(f"{pending.path}sampling.stop_ids", pending.request.sampling.stop_ids, vocabulary)
 
 
 def _response(answer: Answer) -> pb.GenerateResponse:
@@ -229,6 +244,7 @@ def _response(answer: Answer) -> pb.GenerateResponse:
 
 
 def _hold(engine: Engine, version_id: str) -> str:
+    """Keep the engine's version from being replaced, and return its id. Raises Refused if it is another one."""
     if version_id not in ("", engine.version_id):
         raise Refused(f"version {version_id} was replaced by {engine.version_id} as the request came")
     engine.holds += 1

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from services.inference.requests import Answer, Completion, FinishReason, Request, Sampling
-from services.inference.service import _gathered, _together_s
+from services.inference.service import _answered, _together_s
 
 
 def answer(name: str) -> Answer:
@@ -17,8 +17,8 @@ async def messages(*come_after_s: float, together_s: float) -> list[list[str]]:
     queue: asyncio.Queue[Answer | Exception] = asyncio.Queue()
     for number, after_s in enumerate(come_after_s):
         asyncio.get_running_loop().call_later(after_s, queue.put_nowait, answer(str(number)))
-    gathered = _gathered(queue, len(come_after_s), lambda _: together_s)
-    return [[one.request.request_id for one in together] async for together in gathered]
+    answered = _answered(queue, len(come_after_s), lambda _: together_s)
+    return [[one.request.request_id for one in together] async for together in answered]
 
 
 def test_answers_wait_for_one_another_and_never_when_all_are_there() -> None:
@@ -42,7 +42,7 @@ def test_patience_is_asked_by_the_age_of_the_first_answer() -> None:
         queue: asyncio.Queue[Answer | Exception] = asyncio.Queue()
         asyncio.get_running_loop().call_later(0.2, queue.put_nowait, answer("0"))
         asyncio.get_running_loop().call_later(0.5, queue.put_nowait, answer("1"))
-        async for _ in _gathered(queue, 2, at_once):
+        async for _ in _answered(queue, 2, at_once):
             pass
 
     asyncio.run(run())
