@@ -1,8 +1,8 @@
-"""`python -m services.inference`: serve models until SIGTERM, following each to its newest version."""
+"""`python -m services.inference`: serve models until SIGTERM, each at its newest version."""
 
 import os
 
-# Read by libraries as they load: no threads but those asked for, and sums in an order that no memory address decides.
+# Libraries read these as they load: no threads of their own, and sums whose order depends on no memory address.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")
 
@@ -38,7 +38,7 @@ _log = logging.getLogger(__name__)
 
 
 async def run(chosen: Settings) -> None:
-    """Serve until told to stop; then running requests are ended early, and the engine's rows are taken away."""
+    """Serve until SIGTERM. Then end running requests early, and delete the engine's rows."""
     database = AsyncDatabase(chosen.database_url, size=3)
     await database.open()
     kind = engines.kind(chosen)
@@ -53,7 +53,7 @@ async def run(chosen: Settings) -> None:
         registration.write_forever(chosen.sweep_s), models.follow_forever(),
         end_when_stuck(models.thread, chosen.engine.stall_s),
         follow(chosen.database_url, "versions", models.kick))]
-    await _told_to_stop(tasks)
+    await _stopped(tasks)
     await _end(tasks, registration, models, serving)
     await database.close()
     if models.thread.failure is not None:
@@ -61,15 +61,15 @@ async def run(chosen: Settings) -> None:
 
 
 async def end_when_stuck(thread: EngineThread, limit_s: float) -> None:
-    """End this process when one step lasts longer than `limit_s`: others take its requests, a new one its place."""
+    """End this process when one step takes longer than `limit_s`. Other engines then get its requests."""
     while thread.busy_s <= limit_s:
         await asyncio.sleep(limit_s / 4)
-    _log.critical("the engine's step has lasted %.0f s; ending this process", thread.busy_s)
-    os._exit(EXIT_STUCK)  # the thread cannot be ended, so nothing that waits for it may be waited for
+    _log.critical("the engine's step has taken %.0f s; this process ends", thread.busy_s)
+    os._exit(EXIT_STUCK)  # the thread cannot be ended, so an orderly exit would wait for it forever
 
 
-async def _told_to_stop(tasks: list[asyncio.Task[None]]) -> None:
-    """Return at SIGTERM or SIGINT. Raises what a task raises: none ends by itself."""
+async def _stopped(tasks: list[asyncio.Task[None]]) -> None:
+    """Return at SIGTERM or SIGINT. Raises the error of a task that failed; no task ends otherwise."""
     waiting = asyncio.create_task(ending.stop_signal())
     done, _ = await asyncio.wait([waiting, *tasks], return_when=asyncio.FIRST_COMPLETED)
     for task in done:
@@ -86,7 +86,7 @@ async def _end(
         async with asyncio.timeout(_GRACE_S):
             await registration.leave()
     except (OperationalError, TimeoutError) as error:
-        _log.warning("engine row not taken away: %s", error)
+        _log.warning("engine row not deleted: %s", error)
     if models.thread.failure is None:
         await models.thread.abort(models.thread.requests())
     await serving.stop(_GRACE_S)
@@ -94,9 +94,9 @@ async def _end(
 
 
 def _engine_id(chosen: Settings) -> str:
-    """Return the supervisor's name for this process, else one that follows from where it listens and does not tell it.
+    """Return the supervisor's name for this process, or else a name made from a digest of its address.
 
-    Tenants see it.
+    Tenants see the name, so it must not contain the address.
     """
     place = f"{socket.gethostname()}:{chosen.addresses.inference.rpartition(':')[2]}"
     return chosen.process_name or f"inference-{hashlib.sha256(place.encode()).hexdigest()[:8]}"

@@ -1,4 +1,4 @@
-"""Ended samples put together into answers: one for a request when its last sample ends, parts for a streamed one."""
+"""From tokens to answers: stop texts end samples, and ended samples are collected into answers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,21 +9,21 @@ from services.inference.requests import Answer, Completion, Request
 
 @dataclass(frozen=True)
 class EndedSample:
-    """A sample that will make no more tokens, with everything it made that was not told yet."""
+    """A sample that has ended, with all tokens that its caller has not got yet."""
 
     request: Request
     completion: Completion
 
 
 class AnswerCollector:
-    """Completions of requests that are not whole yet."""
+    """Collects the ended samples of requests: one answer for each request, or an answer for each sample if streamed."""
 
     def __init__(self) -> None:
         self._whole: dict[Request, list[Completion]] = {}
         self._open: dict[Request, int] = {}
 
     def collect(self, ended: list[EndedSample]) -> list[Answer]:
-        """Take ended samples in and return what callers can be told now."""
+        """Add ended samples, and return the answers that are complete now."""
         answers = []
         for one in ended:
             self._open[one.request] = self._open.get(one.request, one.request.n) - 1
@@ -33,7 +33,7 @@ class AnswerCollector:
         return answers
 
     def refuse(self, request: Request, reason: str) -> Answer:
-        """Forget what a request has made, and return the answer that it will have no other."""
+        """Forget a request's samples, and return its last answer, which has no completions but the reason."""
         self._whole.pop(request, None)
         self._open.pop(request, None)
         return Answer(request, [], True, reason)
@@ -47,13 +47,13 @@ class AnswerCollector:
 
 
 class TextStops:
-    """Looks for stop texts in completions, with the tokenizer of a version's files."""
+    """Finds stop texts in completions, with a version's tokenizer."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
 
     def tokens_before(self, ids: Sequence[int], stops: Sequence[str]) -> int | None:
-        """Return how many of `ids` lie wholly before the earliest stop text, None when there is none."""
+        """Return how many of `ids` are wholly before the earliest stop text; None without a stop text."""
         if not any(stop in self._text(ids[-window(stop):]) for stop in stops):
             return None
         found = [self._text(ids).find(stop) for stop in stops]
@@ -70,10 +70,10 @@ class TextStops:
 
 
 def window(stop: str) -> int:
-    """Return how many last tokens surely hold a stop text that has just been completed: four bytes a character."""
+    """Return how many last tokens certainly contain a stop text that ends with them: four bytes a character."""
     return 4 * len(stop) + 4
 
 
 def held_back(stops: Sequence[str]) -> int:
-    """Return how many last tokens a stop text may still take away."""
+    """Return how many last tokens may still turn out to belong to a stop text."""
     return max(map(window, stops), default=0)

@@ -1,4 +1,4 @@
-"""What this service needs of an engine, and which engines there are."""
+"""The contract between the service and its engines, and the kinds of engine that exist."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -23,46 +23,46 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Version:
-    """A version read and checked: a whole model, or an adapter's files beside its base."""
+    """A version that was read and checked: a whole model, or an adapter with its base."""
 
     id: str
     model_id: str
-    checkpoint: Checkpoint  # the base where there is an adapter
-    adapter: Mapping[str, bytes] | None
-    base: str  # digest of the base's files, which all adapters beside it name; empty for a whole model
+    checkpoint: Checkpoint  # the whole model, or the adapter's base
+    adapter: Mapping[str, bytes] | None  # files by name; None for a whole model
+    base: str  # digest of the base's files, equal for all adapters of one base; empty for a whole model
     tokenizer: Tokenizer
     probe: Probe | None
 
     def merged(self) -> Checkpoint:
-        """Return the whole model, an adapter merged into its base. Raises BadCheckpoint."""
+        """Return the whole model, with an adapter merged into its base. Raises BadCheckpoint."""
         return self.checkpoint if self.adapter is None else self.checkpoint.adapted(self.adapter)
 
 
 class Engine(Protocol):
-    """One resident model. `step` is the whole of it; every other method is called between steps."""
+    """Makes the tokens of one model. `step` does the work; all other methods are called between steps."""
 
     architecture: Architecture
-    version_id: str
+    version_id: str  # empty until a first version is served
     paused: bool
-    holds: int  # callers who need the present version to stay
+    holds: int  # callers who need the present version: while there are any, no other takes over
     generated_tokens: int
     generated_samples: int
-    computed_s: float  # kept by whoever steps the engine
+    computed_s: float  # seconds spent in `step`, added up by the engines' thread
 
     @property
     def running(self) -> int:
-        """Sequences that make tokens."""
+        """Number of sequences that are making tokens."""
 
     @property
     def waiting(self) -> int:
-        """Sequences that have made none yet."""
+        """Number of sequences that have made no token yet."""
 
     @property
     def has_work(self) -> bool:
         """Whether a step would do anything."""
 
     def submit(self, request: Request) -> bool:
-        """Queue a request; False when it insists on a version not served now."""
+        """Queue a request, and return True; return False when it insists on another version than the served one."""
 
     def offer(self, version: Any, settle: Callable[[Verdict], None]) -> None:
         """Take over a version that this engine's kind prepared, at the first step at which nobody insists on the
@@ -72,44 +72,44 @@ class Engine(Protocol):
         """
 
     def abort(self, request: Request) -> int:
-        """End a request; what it made is in the next step's answers. Returns how many sequences were ended."""
+        """End a request; the next step's answers hold the tokens made so far. Returns how many sequences were ended."""
 
     def score(self, items: list[ScoreItem], temperature: float, top_k: int = 0) -> list[Scored]:
-        """Return log-probs, entropies and likeliest ids of at most scoring.BATCH items.
+        """Return log-probs, entropies and likeliest ids of at most scoring.BATCH items under the served version.
 
         Raises hone.rpc.errors.Refused.
         """
 
     def step(self) -> list[Answer]:
-        """Take new weights over, make one token for every running sequence, return what ended."""
+        """Take over an offered version, make one token for every running sequence, and return the answers."""
 
     def rest(self) -> None:
-        """Give back what only a busy engine needs; the next step takes it again."""
+        """Release memory that only a busy engine needs; the next step allocates it again."""
 
     def close(self) -> None:
-        """Give back what it holds; nothing is asked of it any more."""
+        """Release everything; no other method is called after this one."""
 
 
 class EngineKind(Protocol):
-    """An engine's makers. `prepared` and `explored` are called off the engines' thread, `engine` on it."""
+    """Makes engines of one kind. `prepared` and `explored` run in other threads, `engine` on the engines' thread."""
 
     name: str
-    least_temperature: float  # that it draws at as it is asked to, other than 0
+    least_temperature: float  # lowest temperature that it draws at, except for 0
 
     def build(self) -> dict[str, str]:
-        """Return versions of what it computes with, for the engine's row."""
+        """Return the versions of its libraries and its arithmetic, for the engine's row."""
 
     def prepared(self, version: Version) -> Any:
-        """Return a version ready to be offered. Raises ValueError when it is unusable, naming what is wrong."""
+        """Return a version in the form that `Engine.offer` takes. Raises ValueError if it is unusable."""
 
     def explored(self, architecture: Architecture) -> None:
-        """Find out what the first engine of an architecture has to know."""
+        """Measure what an engine of this architecture has to know. Later calls do nothing."""
 
     def engine(self, version: Any, architecture: Architecture) -> Engine:
         """Return an engine that serves no version yet, and that can take over this one and later ones of its model."""
 
 
 def kind(settings: Settings) -> EngineKind:
-    """Return the chosen engine's. Raises ImportError where its environment is another one."""
+    """Return the engine kind that the settings choose. Raises ImportError in another kind's environment."""
     module, name = KINDS[settings.engine.kind]
     return cast(EngineKind, getattr(import_module(module), name)(settings))

@@ -1,4 +1,4 @@
-"""Keyed noise: one uniform number for each (seed, request, sample, call, position), whatever else is going on."""
+"""Keyed noise: a uniform number that depends on nothing but (seed, request, sample, call, position)."""
 
 import hashlib
 import struct
@@ -12,7 +12,7 @@ _BITS = 24
 
 
 def keys(seed: int, request: str, call: int, samples: NDArray[np.int64]) -> Keys:
-    """Return the key of each sample of one call; positions are added by `uniforms`."""
+    """Return the key of each sample of one call, for `uniforms`."""
     packed = struct.pack("<qq", seed, call) + request.encode()
     base = np.uint64(int.from_bytes(hashlib.blake2b(packed, digest_size=8).digest(), "little"))
     return _mixed(base + (samples.astype(np.uint64) + np.uint64(1)) * _GOLDEN)

@@ -1,4 +1,4 @@
-"""This engine's own rows: that it lives, what it has loaded or refused, how much it has made."""
+"""The rows of this engine process: its heartbeat, the versions it serves or refuses, and its counts."""
 
 import asyncio
 import logging
@@ -19,13 +19,13 @@ _LOAD_S = 1.0
 
 
 class Load:
-    """How busy this process is: the share of the last second or so in which its engines computed."""
+    """The load of this process: the share of about the last second in which its engines computed."""
 
     def __init__(self) -> None:
         self._since, self._computed_s, self._share = time.monotonic(), 0.0, 0.0
 
     def add(self, computed_s: float) -> None:
-        """Count what an engine computed since it was last counted."""
+        """Add seconds in which an engine computed."""
         self._computed_s += computed_s
 
     def share(self) -> float:
@@ -38,7 +38,7 @@ class Load:
 
 
 class Registration:
-    """Keeps the rows of one engine process. Notes are written in order, and again after the database was away."""
+    """Writes the rows of one engine process. Notes are written in order; they wait while the database is away."""
 
     def __init__(self, database: AsyncDatabase, engine_id: str, address: str, kind: EngineKind) -> None:
         self.engine_id = engine_id
@@ -54,7 +54,7 @@ class Registration:
         self._noted.set()
 
     def count(self, model_id: str, engine: Engine) -> None:
-        """Have what an engine made since the last count added to its row."""
+        """Have the engine's new tokens, samples and seconds since the last count added to its row."""
         made = (engine.generated_tokens, engine.generated_samples, engine.computed_s)
         tokens, samples, computed_s = self._counted.get(engine, (0, 0, 0.0))
         if made != (tokens, samples, computed_s):
@@ -64,11 +64,11 @@ class Registration:
                                             "samples": made[1] - samples, "computed_s": made[2] - computed_s}))
 
     def forget(self, engine: Engine) -> None:
-        """Let go of an engine that is counted no more."""
+        """Forget an engine that was closed."""
         self._counted.pop(engine, None)
 
     async def write_forever(self, sweep_s: float) -> None:
-        """Write notes as they come and beat each sweep, until cancelled."""
+        """Write notes as they come, and a heartbeat every `sweep_s`, until cancelled."""
         while True:
             self._noted.clear()
             notes = list(self._notes)
@@ -87,12 +87,12 @@ class Registration:
                 continue
 
     async def others(self, version_id: str, sweep_s: float) -> bool:
-        """Whether an engine that reports each sweep may serve a version. Raises psycopg.OperationalError."""
+        """Whether another live engine does not refuse a version. Raises psycopg.OperationalError."""
         return bool(await self._database.all(
             "inference.others", id=self.engine_id, version_id=version_id, fresh_s=engine_fresh_s(sweep_s)))
 
     async def leave(self) -> None:
-        """Take this engine's rows away. Raises psycopg.OperationalError."""
+        """Delete this engine's rows. Raises psycopg.OperationalError."""
         await self._database.run("inference.leave", id=self.engine_id)
 
     async def _write(self, transaction: AsyncTransaction, notes: list[Note]) -> None:

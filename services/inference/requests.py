@@ -19,7 +19,7 @@ LEAST_TEMPERATURE = 1e-3
 
 
 class KvOnUpdate(Enum):
-    """What becomes of cached keys and values when weights change under a sequence."""
+    """Whether a running sequence keeps its cached keys and values when the weights change."""
 
     KEEP = "keep"
     RECOMPUTE = "recompute"
@@ -47,7 +47,7 @@ class Sampling:
 
 @dataclass(frozen=True)
 class NoiseKey:
-    """Names the noise of one call."""
+    """Identifies the random numbers of one call: equal keys give equal numbers."""
 
     seed: int = 0
     request: str = ""
@@ -63,25 +63,25 @@ class Request:
     n: int
     sampling: Sampling
     noise: NoiseKey = field(default_factory=NoiseKey)
-    version_id: str = ""  # exactly this one; empty: the newest loaded
+    version_id: str = ""  # the request insists on this version; empty: any version
     kv_on_update: KvOnUpdate = KvOnUpdate.KEEP
-    streamed: bool = False  # tokens are wanted as they are made
+    streamed: bool = False  # the caller wants each token as it is made
 
 
 @dataclass(frozen=True)
 class Completion:
-    """One sample, or with `finish_reason` None the tokens of a streamed one since the last answer."""
+    """A sample that has ended, or, with `finish_reason` None, the new tokens of a streamed sample."""
 
     index: int
     ids: list[int]
-    logp: list[float]  # of the distribution drawn from
+    logp: list[float]  # of each id, in nats, under the distribution that it was drawn from
     versions: list[tuple[str, int]]  # (version id, consecutive tokens)
     finish_reason: FinishReason | None
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What became of a request in one step; `done` when no more will come. Unstreamed requests have one answer."""
+    """New completions of a request. The last answer is `done`. A request that is not streamed has one answer."""
 
     request: Request
     completions: list[Completion]

@@ -1,8 +1,9 @@
-"""How a version comes to be served: put in place, asked the probe, tried again in harder ways, or refused.
+"""Taking over a version: its weights are installed, the probe is compared, and only a version that agrees is served.
 
 Promise 5. Engines lose weights silently: a tied output projection keeps its old copy, experts are shuffled, a prefix
-cache answers from keys of older weights. So after every update the engine's own log-probs of the probe are compared
-with those that the trainer computed for that version, and only a version that agrees is ever served.
+cache answers with keys of older weights. So after each update the engine computes the log-probs of the probe. They are
+compared with the log-probs that the trainer computed for this version. If they differ, the weights are installed once
+more, then everything is built anew, and then the version is refused.
 """
 
 import logging
@@ -24,15 +25,15 @@ _FLOAT32_NATS, _TWO_BYTES_NATS = 1e-3, 0.15
 
 
 class NotFinite(ValueError):
-    """Weights hold NaN or infinity."""
+    """Weights that contain NaN or infinity."""
 
 
 class ProbeRefused(ValueError):
-    """An engine computes something else from a version than the trainer did, however its weights are put in place."""
+    """An engine computes other log-probs than the trainer did, even after a reload and a rebuild."""
 
 
 class Action(Enum):
-    """How a take-over ended: the last action before a version agreed, or none helped, or a newer version came first."""
+    """How a take-over ended: by the action after which the probe agreed, by a refusal, or by a newer version."""
 
     UPDATED = "updated"
     RELOADED = "reloaded"
@@ -43,14 +44,14 @@ class Action(Enum):
 
 @dataclass(frozen=True)
 class Tolerance:
-    """The largest gap, nats, at which two forwards count as the same: of the worst log-prob, or of their mean."""
+    """The largest gap, in nats, at which two forwards count as equal: of the worst log-prob, or of the mean."""
 
     limit: float
     of: Literal["largest", "mean"] = "largest"
 
     @classmethod
     def of_arithmetic(cls, settings: Settings) -> "Tolerance":
-        """Return that of engines in the settings' arithmetic."""
+        """Return the tolerance for the arithmetic that the settings choose."""
         chosen = settings.engine.probe_tolerance
         if settings.engine.dtype == "float32":
             return cls(chosen or _FLOAT32_NATS)
@@ -60,16 +61,16 @@ class Tolerance:
         return self.measured(gap) <= self.limit
 
     def measured(self, gap: Gap) -> float:
-        """Return the figure that is compared."""
+        """Return the number that is compared with the limit."""
         return gap.largest if self.of == "largest" else gap.mean
 
 
 EXACT = Tolerance(1e-3)
-"""What two float32 forwards of one policy stay far below."""
+"""Two float32 forwards of one policy differ by far less."""
 
 
-class Offered(Protocol):
-    """A version made ready for an engine."""
+class PreparedVersion(Protocol):
+    """A version in the form that an engine takes."""
 
     @property
     def id(self) -> str: ...
@@ -77,28 +78,28 @@ class Offered(Protocol):
     def probe(self) -> Probe | None: ...
 
 
-V_contra = TypeVar("V_contra", bound=Offered, contravariant=True)
-V = TypeVar("V", bound=Offered)
+V_contra = TypeVar("V_contra", bound=PreparedVersion, contravariant=True)
+V = TypeVar("V", bound=PreparedVersion)
 
 
-class Holder(Protocol[V_contra]):
-    """An engine as far as its weights go."""
+class WeightHolder(Protocol[V_contra]):
+    """The part of an engine that take-overs need."""
 
     tolerance: Tolerance
 
     def install(self, version: V_contra) -> None:
-        """Put a version's weights into the running engine."""
+        """Install a version's weights in the running engine."""
 
     def rebuild(self, version: V_contra) -> None:
-        """Make everything that depends on weights anew from a version."""
+        """Build everything that depends on weights anew from a version."""
 
     def gap(self, probe: Probe) -> Gap:
-        """Answer the probe as a caller's requests would be answered, and compare."""
+        """Compute the probe's log-probs the way a caller's requests are computed, and return the differences."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of an offered version. Without a probe there is no gap."""
+    """The result of an offer. Without a probe there is no gap."""
 
     version_id: str
     action: Action
@@ -127,10 +128,10 @@ def unheard(_: Verdict) -> None:
     """Settle an offer whose verdict nobody waits for."""
 
 
-def take_over(engine: Holder[V], version: V, served: V | None) -> Verdict:
-    """Let an engine serve `version`; when it cannot, let it serve `served` again. Called between two steps.
+def take_over(engine: WeightHolder[V], version: V, served: V | None) -> Verdict:
+    """Install `version` in an engine and return the verdict. If it is refused, install `served` again.
 
-    Raises ProbeRefused when even that is not possible: the engine is of no use any more.
+    Called between two steps. Raises ProbeRefused when `served` fails too: the engine can serve nothing any more.
     """
     began = time.monotonic()
     attempts = ((Action.UPDATED, engine.install), (Action.RELOADED, engine.install), (Action.REBUILT, engine.rebuild))
@@ -147,12 +148,12 @@ def take_over(engine: Holder[V], version: V, served: V | None) -> Verdict:
                    f"{reasons[-1]}, after an update, a reload and a rebuild")
 
 
-def _tried(engine: Holder[V], version: V, put: Callable[[V], None]) -> tuple[Gap | None, str]:
-    """Return the gap, and what is wrong; nothing when the version can be served."""
+def _tried(engine: WeightHolder[V], version: V, put: Callable[[V], None]) -> tuple[Gap | None, str]:
+    """Return the gap and the problem; the problem is empty when the version can be served."""
     try:
         put(version)
         gap = None if version.probe is None else engine.gap(version.probe)
-    except Exception as error:  # whatever a library raises on the way, the next way may do without
+    except Exception as error:  # a library may fail in one way of installing and not in the next
         return None, f"{type(error).__name__}: {error}"
     if gap is None or engine.tolerance.holds(gap):
         return gap, ""
@@ -161,15 +162,15 @@ def _tried(engine: Holder[V], version: V, put: Callable[[V], None]) -> tuple[Gap
                  f"expected at most {limit:g}")
 
 
-def _restore(engine: Holder[V], refused: V, served: V) -> None:
-    problem = "it is what was refused" if refused is served else _tried(engine, served, engine.rebuild)[1]
+def _restore(engine: WeightHolder[V], refused: V, served: V) -> None:
+    problem = "it is the version that was refused" if refused is served else _tried(engine, served, engine.rebuild)[1]
     if problem:
         raise ProbeRefused(f"version {served.id} cannot be served again: {problem}")
 
 
 def check_finite(tensors: Mapping[str, Tensor]) -> None:
-    """Raise NotFinite naming the first tensor that is not finite."""
+    """Raise NotFinite with the name of the first tensor that contains NaN or infinity."""
     for name, tensor in tensors.items():
-        # One pass, where isfinite makes several and a tensor each: NaN comes through as both bounds.
+        # One pass, where isfinite takes several, with a new tensor each. A NaN makes both bounds NaN.
         if tensor.numel() and not bool(torch.stack(torch.aminmax(tensor)).isfinite().all()):
             raise NotFinite(f"tensor {name} holds NaN or infinity")

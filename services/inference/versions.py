@@ -1,4 +1,4 @@
-"""Versions of models: their rows, and their files made ready to be served."""
+"""Versions of models: their rows, and their files, read and checked."""
 
 import asyncio
 from collections import OrderedDict
@@ -21,9 +21,9 @@ from services.inference.engines import Version
 from services.inference.takeover import NotFinite, ProbeRefused
 
 UNUSABLE = (Unsupported, BadCheckpoint, NotFinite, TokenizerError, ProbeRefused)
-"""What is wrong with a version itself: trying again cannot help."""
+"""Errors of the version itself: another try cannot help."""
 REFUSED = (ValueError, ObjectMissing)
-"""Every reason to refuse a version; what is not UNUSABLE is about its objects, which somebody may put right."""
+"""All errors for which a version is refused. If they are not UNUSABLE, its objects are wrong and may be repaired."""
 _KEPT_FILES = 64
 _KEPT_BASES = 2
 _OWN = (adapter.WEIGHTS, adapter.CONFIG)
@@ -33,23 +33,23 @@ V = TypeVar("V")
 
 @dataclass(frozen=True)
 class VersionRow:
-    """A version as its row describes it."""
+    """The row of a version."""
 
     model_id: str
     id: str
     number: int
     live: bool
     deleted: bool  # retention removed its weights
-    newest: bool  # the newest live one
+    newest: bool  # of the live versions of its model
     files: Mapping[str, Mapping[str, Any]]
-    probe: Probe | None = None  # with what its trainer computed
+    probe: Probe | None = None  # with the log-probs that its trainer computed
 
     def __str__(self) -> str:
         return f"{self.id} (number {self.number})"
 
 
 class Versions:
-    """Reads versions. Files other than weights are kept by digest, since most versions share them."""
+    """Reads versions. Keeps files other than weights by their digest, since most versions share them."""
 
     def __init__(self, database: AsyncDatabase, objects: Objects) -> None:
         self._database, self._objects = database, objects
@@ -58,15 +58,18 @@ class Versions:
         self._tokenizers: OrderedDict[tuple[bytes, ...], Tokenizer] = OrderedDict()
 
     async def rows(self, model_id: str, version_ids: Collection[str] = ()) -> dict[str, VersionRow]:
-        """Return the newest live version of a model and those named, by id. Raises psycopg.OperationalError."""
+        """Return the newest live version of a model, and the versions with these ids, by id.
+
+        Raises psycopg.OperationalError.
+        """
         rows = await self._database.all("inference.versions", model_id=model_id, version_ids=list(version_ids))
         return {row["id"]: _version_row(model_id, row) for row in rows}
 
     async def load(self, row: VersionRow) -> Version:
-        """Read a version's files and compare their digests.
+        """Read a version's files and check their digests.
 
-        A version that carries no probe, an uploaded base say, gets the trainer's forward of it computed here. Raises
-        one of REFUSED with the reason, StoreAway when the object store does not answer.
+        For a version without a probe, such as an uploaded base, the trainer's forward computes one here. Raises one of
+        REFUSED with the reason, or StoreAway when the object store does not answer.
         """
         return await asyncio.to_thread(self._load, row)
 
@@ -79,7 +82,7 @@ class Versions:
         return Version(row.id, row.model_id, checkpoint, None, "", self._tokenizer(checkpoint.files), row.probe)
 
     def _adapted(self, row: VersionRow) -> Version:
-        """Read an adapter; bases are kept, since every version of an adapter needs one."""
+        """Read an adapter and its base. Bases are kept, since every version of an adapter needs one."""
         entries = {name: entry for name, entry in row.files.items() if name not in _OWN}
         key = "/".join(entry["sha256"] for _, entry in sorted(entries.items()))
         if key not in self._bases:

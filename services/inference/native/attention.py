@@ -1,9 +1,10 @@
-"""Attention of one query a sequence over cached keys and values, compiled for this machine by numba.
+"""Attention of one query per sequence over cached keys and values, compiled for this machine by numba.
 
-What a sequence has in the cache is much more than fits beside the core: it is read once, in the order in which it
-lies. Hence blocks of positions, with all heads of a block side by side; within one, keys lie so that sixteen positions
-are compared at once. A block that several sequences begin with stands once, and is near for the next of them. A row's
-bits depend on that row and on how many positions it sees. float32 throughout.
+A sequence's keys and values are too large for a processor's cache, so they are read once, in the order in which they
+are stored: in blocks of positions, with all heads of a block side by side. The keys of a block are stored so that
+sixteen positions are compared at once. Sequences that begin alike share blocks, and a block that was just read for one
+of them is in the cache for the next. The bits of a row depend only on that row and on the number of positions that it
+sees. All arithmetic is float32.
 """
 
 from collections.abc import Callable
@@ -20,18 +21,18 @@ Places = NDArray[np.int64]
 Attention = Callable[[Floats, Floats, Floats, Places, Places, Places, Floats], None]
 
 BLOCK = 16
-"""Positions that lie together: keys [blocks, kv_heads, head_dim, BLOCK], values [blocks, kv_heads, BLOCK, head_dim]."""
+"""Positions in a block: keys [blocks, kv_heads, head_dim, BLOCK], values [blocks, kv_heads, BLOCK, head_dim]."""
 _AT_ONCE = 8
-"""Summands that are added before a sum is written: one of memory for so many of arithmetic."""
+"""Terms that are added up before a sum is written to memory."""
 
 
 @cache
 def attention(heads: int, kv_heads: int, width: int) -> Attention:
-    """Return attention of one query a sequence for these numbers of heads and this width of one.
+    """Return a compiled function: attention for these numbers of heads, each `width` wide.
 
-    It is called with queries [N, heads · width, or more behind them], one layer's keys and values, the table [slots,
-    blocks of a slot] that says where they lie, each row's slot and position (positions up to its own are seen) and
-    where the mixed values [N, heads · width] go.
+    Its arguments are: queries [N, heads · width or more columns]; one layer's keys and values; the table [slots, blocks
+    of a slot] of the block numbers of each slot; the slot and the position of each row [N], which sees all positions up
+    to its own; and the array [N, heads · width] for the result.
     """
     group = heads // kv_heads
 
@@ -108,7 +109,7 @@ def _exponentials(scores: Floats, powers: NDArray[np.int32], seen: int) -> np.fl
 
 @njit(**INLINED)
 def _mix(shares: Floats, values: Floats, width: int, sums: Floats) -> None:
-    """Add each of `values` [BLOCK, width], times its share, to `sums` [width]."""
+    """Add each row of `values` [BLOCK, width], times its share, to `sums` [width]."""
     for first in range(0, BLOCK, _AT_ONCE):
         a, b, c, d = shares[first], shares[first + 1], shares[first + 2], shares[first + 3]
         e, f, g, h = shares[first + 4], shares[first + 5], shares[first + 6], shares[first + 7]

@@ -1,4 +1,4 @@
-"""Keys and values of every slot in blocks, shared by slots that begin alike; room grows when a sequence needs more."""
+"""The cache of keys and values: blocks of positions, which slots with equal beginnings share; it grows on demand."""
 
 import numpy as np
 import torch
@@ -10,20 +10,18 @@ from services.inference.native.attention import BLOCK
 from services.inference.native.kernels import Places
 
 CHUNK = 64
-"""Positions are allocated in multiples of this, the width of the largest chunk of a prompt: its padding always fits."""
+"""Positions are allocated in multiples of this. It is the width of a prompt's largest chunk, so that padding fits."""
 _ALIGNMENT = 64
 _SCRATCH = 0
-"""The block of the scratch slot, and in the table of any other slot: none yet."""
+"""The block of the scratch slot. In another slot's row of the table it means that there is no block yet."""
 
 
 class Cache:
-    """One tensor of keys a layer, [blocks, kv_heads, head_dim, BLOCK], and one of values, [blocks, kv_heads, BLOCK,
-    head_dim].
+    """Keys [blocks, kv_heads, head_dim, BLOCK] and values [blocks, kv_heads, BLOCK, head_dim] of each layer.
 
-    `table` [slots + 1, most blocks of a slot] says where a slot's positions lie. What slots begin with alike stands
-    once, in whole blocks; a block goes to others when no slot holds it any more. The last slot is scratch: rows that
-    only fill a batch up write there. Memory of blocks that nobody wrote is never touched, so it costs address space
-    alone.
+    `table` [slots + 1, most blocks of a slot] holds the block numbers of each slot. Slots with equal beginnings share
+    whole blocks; a block is free again when no slot holds it. The last slot is scratch: the padding rows of a batch
+    write there. Memory of blocks that were never written is not touched, so it costs only address space.
     """
 
     def __init__(self, architecture: Architecture, slots: int, positions: int) -> None:
@@ -35,7 +33,7 @@ class Cache:
         self.reserve(positions)
 
     def reserve(self, positions: int) -> None:
-        """Make room for `positions` positions of each slot; what is cached stays."""
+        """Make room for `positions` positions of each slot. Cached keys and values stay."""
         if positions <= self.positions:
             return
         self.positions, before = rounded(positions, CHUNK), len(self._holders)
@@ -47,7 +45,7 @@ class Cache:
         self.keys, self.values = self._grown(self.keys, blocks, -2), self._grown(self.values, blocks, -1)
 
     def begin(self, slots: Places, positions: Places) -> None:
-        """Give each of `slots` [S] blocks of its own for its first `positions` [S], in place of what it held."""
+        """Give each of `slots` [S] its own blocks for its first `positions` [S], and release its old blocks."""
         self._release(slots)
         wanted = np.arange(self.table.shape[1]) < (-(-positions // BLOCK))[:, None]
         rows = np.full(wanted.shape, _SCRATCH)
@@ -55,15 +53,15 @@ class Cache:
         self.table[slots] = rows
 
     def extend(self, slots: Places, positions: Places) -> None:
-        """Give those of `slots` [S] a block who have none for their position of `positions` [S]."""
+        """Give a block to each of `slots` [S] that has none for its position in `positions` [S]."""
         lacking = (self.places(slots, positions) == _SCRATCH) & (slots != self.scratch)
         if lacking.any():
             self.table[slots[lacking], positions[lacking] // BLOCK] = self._taken(int(lacking.sum()))
 
     def share(self, sources: Places, targets: Places, positions: Places) -> None:
-        """Let each of slots `targets` begin with the first `positions` of the slot at its place in `sources`.
+        """Let slot `targets[s]` begin with the first `positions[s]` positions of slot `sources[s]`, for every s.
 
-        All are [S]; no slot is in both. Whole blocks are held by both, what is behind them is copied.
+        No slot is a source and a target. Both hold the whole blocks; the positions after them are copied.
         """
         if not len(targets):
             return
@@ -79,13 +77,15 @@ class Cache:
             kernels.copied(tensor.numpy(), old, new)
 
     def places(self, slots: Places, positions: Places) -> Places:
-        """Return the block [N] in which position `positions[n]` of slot `slots[n]` lies, for every n."""
+        """Return the block [N] that holds position `positions[n]` of slot `slots[n]`, for every n."""
         found: Places = self.table[slots, positions // BLOCK]
         return found
 
     def seen(self, layer: int, slots: Places, reach: int) -> tuple[Tensor, Tensor]:
-        """Return what the first `reach` positions of `slots` [S] hold: keys [S · kv_heads, head_dim, reach], values
-        [S · kv_heads, reach, head_dim]."""
+        """Return keys [S · kv_heads, head_dim, reach] and values [S · kv_heads, reach, head_dim] of `slots` [S].
+
+        They are those of the first `reach` positions.
+        """
         blocks = torch.from_numpy(self.table[slots, :rounded(reach, BLOCK) // BLOCK])
         lines, width = len(slots) * self._architecture.kv_heads, self._architecture.head_dim
         keys, values = self.keys[layer][blocks], self.values[layer][blocks]
@@ -93,14 +93,14 @@ class Cache:
                 values.transpose(1, 2).reshape(lines, -1, width)[:, :reach])
 
     def _taken(self, count: int) -> Places:
-        """Return free blocks: there are as many blocks as all slots together can hold."""
+        """Take `count` free blocks. There are always enough: the cache has as many blocks as all slots can hold."""
         left = len(self._free) - count
         taken, self._free = self._free[left:], self._free[:left]
         self._holders[taken] = 1
         return taken
 
     def _release(self, slots: Places) -> None:
-        """Let go what `slots` hold, none of them named twice."""
+        """Release the blocks of `slots`, which are all different."""
         held = self.table[slots]
         held = held[held != _SCRATCH]
         np.subtract.at(self._holders, held, 1)
@@ -114,7 +114,7 @@ class Cache:
         return grown
 
     def _allocate(self, blocks: int, width_at: int) -> list[Tensor]:
-        """Return a tensor a layer whose dimension `width_at` is the width of a head."""
+        """Return a tensor for each layer; its dimension `width_at` is the width of a head."""
         block = [BLOCK, BLOCK]
         block[width_at] = self._architecture.head_dim
         shape = (blocks, self._architecture.kv_heads, *block)
@@ -129,5 +129,5 @@ def _zeros(shape: tuple[int, ...]) -> Tensor:
 
 
 def rounded(number: int, multiple: int) -> int:
-    """Return the smallest multiple of `multiple` that is not below `number`."""
+    """Return `number` rounded up to a multiple of `multiple`."""
     return -(-number // multiple) * multiple

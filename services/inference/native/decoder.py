@@ -1,7 +1,7 @@
-"""The forward pass over cached keys and values, for one new token a sequence or a chunk of a prompt.
+"""The forward pass over cached keys and values: for one new token of each sequence, or for chunks of prompts.
 
-Products are oneDNN's; what lies between them is `kernels`, in float32. A chunk's attention is a product too, over whole
-tensors.
+oneDNN computes the matrix products, and `kernels` the float32 steps between them. The attention of a chunk is a product
+of whole tensors.
 """
 
 from dataclasses import dataclass
@@ -20,12 +20,12 @@ from services.inference.native.weights import Weights
 
 @dataclass(frozen=True)
 class Pass:
-    """Where the tokens of one forward pass stand: `width` consecutive positions of each of some sequences."""
+    """The slots and positions of the N tokens of one forward pass: `width` consecutive positions of each sequence."""
 
-    slots: Places  # [N], of each token
-    blocks: Places  # [N], of the cache, in which its position lies
-    positions: Places  # [N]; the last of a sequence's is the last that is seen
-    width: int  # 1: the newest token of a sequence each
+    slots: Places  # [N]
+    blocks: Places  # [N], the cache blocks of the positions
+    positions: Places  # [N], ascending within a sequence
+    width: int  # 1 for decoding: the newest token of each sequence
 
 
 class Decoder:
@@ -44,13 +44,13 @@ class Decoder:
         self._weights = weights
 
     def hidden(self, cache: Cache, ids: Tensor, step: Pass, wanted: Tensor | None = None) -> Tensor:
-        """Return the last hidden states, before the final norm, of tokens `ids` [N] at `wanted` [M] (None: all).
+        """Cache the keys and values of tokens `ids` [N], and return their last hidden states before the final norm.
 
-        They are [M, hidden] or [N, hidden]. The keys and values of all are cached.
+        With `wanted` [M], indices of tokens, only these states are returned: [M, hidden] instead of [N, hidden].
         """
         hidden, last = self._weights.embedding.index_select(0, ids), len(self._weights.layers) - 1
         for number, layer in enumerate(self._weights.layers):
-            attended = self._attended(cache, number, self._asked(number, ids, hidden), step)
+            attended = self._attended(cache, number, self._qkv(number, ids, hidden), step)
             if wanted is not None and number == last:
                 attended, hidden = attended[wanted], hidden[wanted]
             hidden = layer.out.times_plus(attended, hidden)
@@ -59,7 +59,7 @@ class Decoder:
         return hidden
 
     def logits(self, hidden: Tensor) -> Tensor:
-        """Return logits [rows, vocabulary padded]; padding is -inf."""
+        """Return logits [rows, padded vocabulary]; the padding is -inf."""
         return self._weights.logits.times(self._normed(hidden))
 
     def _normed(self, rows: Tensor) -> Tensor:
@@ -67,8 +67,8 @@ class Decoder:
         kernels.normed(rows.numpy(), self._epsilon, out.numpy())
         return out
 
-    def _asked(self, number: int, ids: Tensor, hidden: Tensor) -> Tensor:
-        """Return queries, keys and values of tokens side by side, [N, queries + 2 keys]; the caller may write there."""
+    def _qkv(self, number: int, ids: Tensor, hidden: Tensor) -> Tensor:
+        """Return the queries, keys and values of tokens as rows [N, queries + 2 keys], which the caller may change."""
         if number == 0 and self._weights.first is not None:
             return self._weights.first.index_select(0, ids)
         return self._weights.layers[number].qkv.times(self._normed(hidden))
@@ -85,7 +85,7 @@ class Decoder:
         return mixed
 
     def _chunk(self, qkv: Tensor, cache: Cache, number: int, step: Pass) -> Tensor:
-        """Return mixed values [N, queries] of chunks that all start at the same position."""
+        """Return the attention's result [N, queries] for chunks that all start at the same position."""
         shape, width = self.architecture, step.width
         slots, reach = step.slots[::width], int(step.positions[-1]) + 1
         queries = qkv[:, :shape.queries].reshape(len(slots), width, shape.kv_heads, -1).transpose(1, 2)
@@ -97,7 +97,7 @@ class Decoder:
         return mixed.reshape(len(slots) * width, shape.queries)
 
     def _bias(self, positions: Places, reach: int) -> Tensor:
-        """Return 0 for what each query of a chunk sees and -inf behind it, [1, width · heads / kv_heads, reach]."""
+        """Return [1, width · heads / kv_heads, reach]: 0 where a query of a chunk sees a position, -inf elsewhere."""
         unseen = torch.arange(reach) > torch.from_numpy(positions)[:, None]
         bias = torch.zeros(unseen.shape).masked_fill_(unseen, -torch.inf)
         return bias.repeat_interleave(self.architecture.heads // self.architecture.kv_heads, 0)[None]
@@ -115,7 +115,7 @@ def chunk(cache: Cache, slots: Places, start: int, width: int) -> Pass:
 
 
 def _rotations(architecture: Architecture, positions: int) -> Floats:
-    """Return cosines and sines [2, positions, head_dim / 2]; angles in float32 as stock implementations take them."""
+    """Return cosines and sines [2, positions, head_dim / 2]. Angles are float32, as in the stock implementations."""
     half = torch.arange(0, architecture.head_dim, 2, dtype=torch.float32) / architecture.head_dim
     frequencies = 1.0 / (architecture.rope_theta ** half)
     angles = torch.arange(positions, dtype=torch.float32)[:, None] * frequencies

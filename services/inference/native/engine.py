@@ -1,4 +1,4 @@
-"""Continuous batching of one model's sequences over a fixed number of slots. Everything here runs on one thread."""
+"""The native engine: continuous batching of one model's sequences over a fixed number of slots, on one thread."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -25,12 +25,12 @@ from services.inference.scoring import BATCH, Scored, ScoreItem
 from services.inference.takeover import EXACT, Offer, Tolerance, Verdict, take_over, unheard
 
 _FEW = 8
-"""A share of the slots, one part in so many, that is not worth a pass over prompts while more samples wait."""
+"""While more samples wait than fit, at least one slot in this many must be free before prompts are cached."""
 
 
 @dataclass(frozen=True)
 class FusedVersion:
-    """Weights ready to be served, under their id; with the checkpoint they can be made ready once more."""
+    """A version's weights, fused for decoding, and the checkpoint from which they can be fused once more."""
 
     id: str
     weights: Weights
@@ -40,7 +40,7 @@ class FusedVersion:
 
 
 class NativeEngine:
-    """One resident model. `step` is the whole of it; every other method is called between steps."""
+    """The native implementation of `engines.Engine`."""
 
     def __init__(
         self, architecture: Architecture, shapes: SafeShapes, slots: int, version: FusedVersion | None = None,
@@ -51,9 +51,9 @@ class NativeEngine:
         self.positions = shapes.positions
         self.version_id = ""
         self.paused = False
-        self.holds = 0  # callers who need the present version to stay
+        self.holds = 0
         self.generated_tokens = self.generated_samples = 0
-        self.computed_s = 0.0  # kept by whoever steps the engine
+        self.computed_s = 0.0
         self.tolerance = tolerance
         self._shapes = shapes
         self._decoder = Decoder(architecture, self.positions)
@@ -65,17 +65,17 @@ class NativeEngine:
         self._offer: Offer[FusedVersion] | None = None
         self._ended: list[EndedSample] = []
         if version is not None:
-            self.install(version)
+            self._decoder.install(version.weights)
             self._serve(version)
 
     @property
     def running(self) -> int:
-        """Sequences in slots."""
+        """Number of sequences in slots."""
         return int(self._table.active.sum())
 
     @property
     def waiting(self) -> int:
-        """Sequences that have no slot yet."""
+        """Number of sequences that have no slot yet."""
         return self._queue.waiting
 
     @property
@@ -84,7 +84,7 @@ class NativeEngine:
         return bool(self._ended or self._swap_due or (not self.paused and (self.running or self._queue)))
 
     def submit(self, request: Request) -> bool:
-        """Queue a request behind those that came before it; False when it insists on a version not served now."""
+        """Queue a request, and return True; return False when it insists on another version than the served one."""
         taken = request.version_id in ("", self.version_id)
         if taken:
             self._queue.add(request)
@@ -100,7 +100,7 @@ class NativeEngine:
         self._offer = Offer(version, settle)
 
     def abort(self, request: Request) -> int:
-        """End a request; what it made is in the next step's answers. Returns how many sequences were ended."""
+        """End a request; the next step's answers hold the tokens made so far. Returns how many sequences were ended."""
         slots = [slot for slot in self._table.running.tolist() if self._table.sequence(slot).request is request]
         ended = [self._table.release(slot, FinishReason.ABORT) for slot in slots]
         for index in self._queue.drop(request):
@@ -109,19 +109,19 @@ class NativeEngine:
         return len(ended)
 
     def score(self, items: list[ScoreItem], temperature: float, top_k: int = 0) -> list[Scored]:
-        """Return log-probs, entropies and likeliest ids of at most `BATCH` items under the present version."""
+        """Return log-probs, entropies and likeliest ids of at most `BATCH` items under the served version."""
         with torch.inference_mode():
             scratch = Cache(self.architecture, BATCH, CHUNK)
             return prefill.score(self._decoder, scratch, self._shapes, items, temperature, top_k)
 
     def rest(self) -> None:
-        """Nothing to give back."""
+        """Do nothing: an idle engine needs all its memory."""
 
     def close(self) -> None:
-        """Nothing to give back but memory."""
+        """Do nothing: the memory goes with the object."""
 
     def step(self) -> list[Answer]:
-        """Take new weights over, let waiting sequences in, make one token for every running one, return what ended."""
+        """Take over an offered version, admit waiting samples, make a token for each running one, return answers."""
         with torch.inference_mode():
             if self._offer is not None and self._swap_due:
                 self._swap(self._offer)
@@ -150,34 +150,34 @@ class NativeEngine:
         self._stops = TextStops(version.tokenizer)
 
     def install(self, version: FusedVersion) -> None:
-        """Put a version's tensors into the running decoder."""
+        """Install a version's weights in the running decoder."""
         self._decoder.install(version.weights)
 
     def rebuild(self, version: FusedVersion) -> None:
-        """Make weights and decoder anew from the version's checkpoint."""
+        """Build weights and decoder anew from the version's checkpoint."""
         weights = version.weights if version.checkpoint is None else (
             fuse(version.checkpoint, version.weights.dtype))
         self._decoder = Decoder(self.architecture, self.positions)
         self._decoder.install(weights)
 
     def gap(self, probe: Probe) -> Gap:
-        """Score the probe as anything is scored, and compare."""
+        """Score the probe like a caller's items, and return the differences."""
         fitting = probe.cut(self.positions)
         items = [ScoreItem((row[0],), tuple(row[1:])) for row in fitting.ids]
         return fitting.gap([scored.logp for scored in self.score(items, 1.0)])
 
     def _refresh(self) -> None:
-        """Cache the contexts anew of sequences that want nothing of older weights, and go on with them."""
+        """Cache the contexts of `recompute` sequences again with the new weights, and continue them."""
         stale = np.flatnonzero(self._table.stale)
         self._table.stale[stale] = False
         if len(stale):
             self._start(self._table.leader[stale], stale)
 
     def _admit(self) -> None:
-        """Give free slots to waiting samples; those with equal prompts share one pass over it.
+        """Give free slots to waiting samples. Samples with equal prompts share one pass over the prompt.
 
-        While more wait than there are slots for, a few free ones wait for others: a prompt's pass costs as much for one
-        sample as for all that ask for it.
+        While more samples wait than slots are free, a few free slots wait for more to become free: a pass over a prompt
+        costs the same for one sample as for all samples of that prompt.
         """
         free = self._table.free[:max(0, self.slots - self.running)]
         if len(free) < self.slots // _FEW and len(free) < self.waiting:
@@ -196,7 +196,7 @@ class NativeEngine:
         self._start(filled[:start], slots)
 
     def _start(self, filled: Slots, slots: Slots) -> None:
-        """Cache the contexts of the slots `filled`, share each with those it is for, and draw the next token of all."""
+        """Cache the context of slot `filled[s]`, share it with slot `slots[s]`, and draw its token, for every s."""
         unique, places = np.unique(filled, return_inverse=True)
         contexts = [Context(slot, self._table.ids[slot, :self._table.length[slot]]) for slot in unique.tolist()]
         logits = prefill.last_logits(self._decoder, self._cache, self._shapes, contexts)
@@ -205,7 +205,7 @@ class NativeEngine:
         self._draw(logits, places, slots)
 
     def _decode(self) -> None:
-        """Make a token for every running sequence: samples of a request with equal ids so far share a row."""
+        """Make a token for every running sequence. Samples of a request with equal ids so far share a row."""
         running, leading = self._table.running, self._table.leading
         if not len(running):
             return
@@ -221,7 +221,10 @@ class NativeEngine:
         self._draw(logits, np.searchsorted(leading, self._table.leader[running]), running)
 
     def _draw(self, logits: torch.Tensor, places: Slots, slots: Slots) -> None:
-        """Draw a token for each of `slots` from its row of logits, end what has to end, part what goes on apart."""
+        """Draw a token for slot `slots[n]` from row `places[n]` of the logits, for every n, and end samples.
+
+        Samples that shared a row and differ now continue in rows of their own.
+        """
         ids, logp = sample(logits, places, self._table.uniforms(slots), self._table.settings(slots))
         self._table.append(slots, ids, logp)
         self.generated_tokens += len(slots)

@@ -1,8 +1,8 @@
-"""What the decoder does between its matrix products, a row at a time, compiled for this machine by numba.
+"""The decoder's steps between its matrix products, one row at a time, compiled for this machine by numba.
 
-As tensor operations these steps would read and write every row a dozen times and cost more than the products when few
-rows are left. Here each is one pass; attention is a file of its own. A row's bits depend on that row alone. float32
-throughout.
+As tensor operations these steps would read and write each row a dozen times, and for few rows they would cost more than
+the products. Here each step is one pass; attention has its own file. The bits of a row depend only on that row. All
+arithmetic is float32.
 """
 
 import numpy as np
@@ -15,12 +15,12 @@ Floats = NDArray[np.float32]
 Places = NDArray[np.int64]
 
 _BLOCK = 256
-"""Ids whose probabilities are added up at once on the way to the one that is drawn."""
+"""Ids whose probabilities are added up at once in the search for the drawn id."""
 
 
 @njit(**OPTIONS)
 def normed(rows: Floats, epsilon: np.float32, out: Floats) -> None:
-    """Write each of `rows` [N, width], divided by the root of its mean square, to `out`."""
+    """Divide each of `rows` [N, width] by the root of its mean square, into `out`."""
     width = rows.shape[1]
     for row in range(len(rows)):
         factor = norm_scale(rows[row], width, epsilon)
@@ -31,12 +31,11 @@ def normed(rows: Floats, epsilon: np.float32, out: Floats) -> None:
 @njit(**OPTIONS)
 def placed(qkv: Floats, head_norm: Floats, rotations: Floats, blocks: Places, positions: Places, epsilon: np.float32,
            keys: Floats, values: Floats) -> None:
-    """Norm and rotate queries and keys of `qkv` in place; put its keys, so treated, and its values into the cache.
+    """Norm and rotate the queries and keys of `qkv` in place, and write keys and values into the cache.
 
-    `qkv` [N, queries + 2 keys]; `head_norm` [heads + kv_heads, head_dim], without rows where there is no such norm;
-    `rotations` [2, positions, head_dim / 2], cosines and sines; `blocks` [N] are the cache's in which the tokens'
-    `positions` [N] lie; `keys` [blocks, kv_heads, head_dim, block] and `values` [blocks, kv_heads, block, head_dim] are
-    one layer's.
+    `qkv` [N, queries + 2 keys]; `head_norm` [heads + kv_heads, head_dim], or no rows without such a norm; `rotations`
+    [2, positions, head_dim / 2] are cosines and sines; `blocks` [N] are the cache blocks of the tokens' `positions`
+    [N]; `keys` [blocks, kv_heads, head_dim, block] and `values` [blocks, kv_heads, block, head_dim] of one layer.
     """
     kv_heads, width, size = keys.shape[1], keys.shape[2], keys.shape[3]
     heads = qkv.shape[1] // width - 2 * kv_heads
@@ -61,16 +60,17 @@ def placed(qkv: Floats, head_norm: Floats, rotations: Floats, blocks: Places, po
 
 @njit(**OPTIONS)
 def copied(entries: Floats, sources: Places, targets: Places) -> None:
-    """Copy block `sources[n]` to block `targets[n]`, for every n; `entries` [blocks, ...] are one layer's."""
+    """Copy block `sources[n]` to block `targets[n]`, for every n, in `entries` [blocks, ...] of one layer."""
     for place in range(len(sources)):
         entries[targets[place]] = entries[sources[place]]
 
 
 @njit(**OPTIONS)
 def drawn(logits: Floats, places: Places, uniforms: Floats, temperatures: Floats, ids: Places, logp: Floats) -> None:
-    """Draw an id for each of `places` [N], rows of `logits` [rows, vocabulary], by a uniform number [N] each.
+    """Draw an id from row `places[n]` of `logits` [rows, vocabulary] with the number `uniforms[n]`, for every n.
 
-    Temperature [N] divides first; at 0 the likeliest id is taken, and `logp` [N] is that under the plain softmax.
+    Logits are divided by `temperatures` [N] first. At temperature 0 the likeliest id is taken. Writes `ids` [N] and
+    their `logp` [N] under the distribution drawn from; at temperature 0, under the plain softmax.
     """
     width = logits.shape[1]
     shares, powers = np.empty(width, np.float32), np.empty(width, np.int32)
@@ -89,10 +89,11 @@ def drawn(logits: Floats, places: Places, uniforms: Floats, temperatures: Floats
 
 @njit(**OPTIONS)
 def cut(shares: Floats, top_p: Floats, top_k: Places) -> None:
-    """Leave the likeliest `top_k` (0: all) of each of `shares` [rows, vocabulary], of these what holds mass `top_p`.
+    """Keep in each row of `shares` [rows, vocabulary] the likeliest `top_k` ids (0: all), and of them the fewest with
+    mass `top_p`. Set the others to 0 and scale the row to sum 1.
 
-    What is left sums to 1 again. Equal ones are kept in the order of their ids. Only what may be kept is sorted: ids
-    that have less than an equal part of the mass to be left out are all of them left out.
+    Of equally likely ids the lower is kept first. Only candidates are sorted: an id whose probability is below an equal
+    part of the mass that is cut off is never kept.
     """
     width = shares.shape[1]
     for row in range(len(shares)):
@@ -127,7 +128,7 @@ def _rotate(entry: Floats, cosines: Floats, sines: Floats) -> None:
 def _shared(
     row: Floats, largest: np.float32, factor: np.float32, shares: Floats, powers: NDArray[np.int32]
 ) -> np.float64:
-    """Write e^((x - largest) · factor) of each x of `row`, or 0 for next to nothing, to `shares`; return their sum."""
+    """Write e^((x - largest) · factor) for each x of `row` to `shares`, 0 if it is negligible, and return their sum."""
     for place in range(len(row)):
         shares[place], powers[place] = exponential((row[place] - largest) * factor)
     scales, total = powers.view(np.float32), np.float64(0)
@@ -140,10 +141,10 @@ def _shared(
 
 @njit(**INLINED)
 def _reached(shares: Floats, point: np.float64) -> int:
-    """Return the first place up to which `shares` sum to more than `point`, which their sum clearly exceeds.
+    """Return the first index up to which `shares` sum to more than `point`, which is below the whole sum.
 
-    Whole blocks are passed over by their sums. Where one's sum exceeds the point by rounding alone, it is the last of
-    its places that has a share.
+    Whole blocks are skipped by their sums. If a block's sum exceeds the point only by rounding, the result is the last
+    index of the block whose share is not 0.
     """
     below, start, last = 0.0, 0, 0
     while start < len(shares):

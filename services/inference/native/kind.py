@@ -1,4 +1,4 @@
-"""The native engine as the service makes it."""
+"""Makes native engines from the settings."""
 
 import torch
 
@@ -15,13 +15,13 @@ from services.inference.takeover import Tolerance
 
 
 class NativeKind:
-    """Makes engines of this project's own: float32 or bfloat16, bit-equal repeats, CPU."""
+    """Makes this project's own engines: on a CPU, in float32 or bfloat16, with bit-equal repeats."""
 
     name = "native"
     least_temperature = requests.LEAST_TEMPERATURE
 
     def __init__(self, settings: Settings) -> None:
-        """Raises ValueError for an arithmetic that this processor, or this engine, does not have."""
+        """Raises ValueError for an arithmetic that this processor or this engine does not have."""
         torch.set_num_threads(settings.engine.threads)
         self._settings, self._dtype = settings, _dtype(settings.engine.dtype)
         self._shapes: dict[Architecture, SafeShapes] = {}
@@ -30,12 +30,12 @@ class NativeKind:
         return {"torch": torch.__version__, "dtype": self._settings.engine.dtype}
 
     def prepared(self, version: Version) -> FusedVersion:
-        """Return a version with an adapter merged in, fused. Raises BadCheckpoint, NotFinite."""
+        """Return a version fused for decoding, with its adapter merged. Raises BadCheckpoint, NotFinite."""
         checkpoint = version.merged()
         return FusedVersion(version.id, fuse(checkpoint, self._dtype), version.tokenizer, version.probe, checkpoint)
 
     def explored(self, architecture: Architecture) -> None:
-        """Measure which shapes are safe, once for an architecture."""
+        """Measure the safe shapes of an architecture, once."""
         if architecture not in self._shapes:
             self._shapes[architecture] = safe_shapes.measure(
                 architecture, self._settings.engine.slots, self._settings.engine.max_tokens, self._dtype)
@@ -47,6 +47,6 @@ class NativeKind:
 
 def _dtype(name: str) -> torch.dtype:
     if name == "bfloat16" and not takes_bfloat16():
-        raise ValueError("HONE_ENGINE_DTYPE: found bfloat16, expected float32: this processor has no other for us")
+        raise ValueError("HONE_ENGINE_DTYPE: found bfloat16, expected float32: this processor cannot multiply bfloat16")
     made: torch.dtype = getattr(torch, name)
     return made

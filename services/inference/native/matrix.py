@@ -1,9 +1,9 @@
-"""A weight matrix as the decoder multiplies by it: packed once for oneDNN, with what follows fused into the product.
+"""A weight matrix that is packed once for oneDNN, with products that include the next operation.
 
-The packed kernels take few rows at up to twice the speed of a plain product, which packs the matrix at every call, and
-a row's bits do not depend on how many rows there are. Where torch comes without oneDNN the plain product is used.
+A packed product of few rows is up to twice as fast as a plain one, which packs the matrix at each call. The bits of a
+row do not depend on the number of rows. If torch has no oneDNN, plain products are used.
 
-In bfloat16 rows and weights are rounded to it before a product, and its result after; sums are float32 throughout.
+In bfloat16, rows and weights are rounded before a product and the result after it; sums are float32.
 """
 
 import torch
@@ -14,7 +14,7 @@ _PACKED = bool(torch.backends.mkldnn.is_available())  # type: ignore[no-untyped-
 
 
 def takes_bfloat16() -> bool:
-    """Whether this processor has instructions that multiply bfloat16 matrices, or oneDNN a way to do without."""
+    """Whether oneDNN can multiply bfloat16 matrices on this processor."""
     return _PACKED and bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
 
 
@@ -28,21 +28,21 @@ class Matrix:
         self._weight = torch.ops.mkldnn._reorder_linear_weight(whole, None) if _PACKED else whole
 
     def times(self, rows: Tensor) -> Tensor:
-        """Return rows · weightᵀ + bias, [N, out] float32."""
+        """Return rows · weightᵀ + bias [N, out], float32."""
         taken = rows.to(self.dtype)
         made = self._fused(taken, "none") if _PACKED else F.linear(taken, self._weight, self._bias)
         return made.float()
 
     def silu_times(self, rows: Tensor) -> Tensor:
-        """Return silu(rows · weightᵀ + bias), [N, out] of `dtype`, as `rows` are."""
+        """Return silu(rows · weightᵀ + bias) [N, out]; rows and result have `dtype`."""
         return self._fused(rows, "swish", 1.0) if _PACKED else F.silu(F.linear(rows, self._weight, self._bias))
 
     def times_by(self, rows: Tensor, factor: Tensor) -> Tensor:
-        """Return (rows · weightᵀ + bias) · factor element by element; all are of `dtype`, `factor` is [N, out]."""
+        """Return (rows · weightᵀ + bias) times `factor` [N, out], element by element; all have `dtype`."""
         return self._with(rows, factor, "mul") if _PACKED else F.linear(rows, self._weight, self._bias).mul_(factor)
 
     def times_plus(self, rows: Tensor, summand: Tensor) -> Tensor:
-        """Return rows · weightᵀ + bias + summand, [N, out] float32, as `summand` is."""
+        """Return rows · weightᵀ + bias + summand [N, out]; summand and result are float32."""
         if _PACKED and self.dtype == torch.float32:
             return self._with(rows, summand, "add")
         return summand + self.times(rows)

@@ -1,4 +1,8 @@
-"""Filling the cache with contexts in chunks whose shapes depend on the context's length alone, batched with like."""
+"""Prefill: contexts are cached in chunks, for their next token or to score the ids in them.
+
+The shapes of a context's chunks depend only on its length, so that its bits do not depend on other contexts. Chunks of
+equal shape share a forward pass.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -19,7 +23,7 @@ _WIDTHS = (8, 16, 32, 48, CHUNK)
 
 @dataclass(frozen=True)
 class Context:
-    """Ids to be cached in a slot from position 0 on."""
+    """Ids to cache in a slot, from position 0 on."""
 
     slot: int
     ids: NDArray[np.int64]
@@ -27,17 +31,17 @@ class Context:
 
 @dataclass(frozen=True)
 class Chunk:
-    """One forward pass over `width` positions from `start` on of several contexts; short ones are padded."""
+    """One forward pass over `width` positions from `start` on of several contexts. Shorter contexts are padded."""
 
     start: int
     width: int
-    members: list[int]  # places in the list of contexts
+    members: list[int]  # indices in the list of contexts
 
 
 def fill(decoder: Decoder, cache: Cache, shapes: SafeShapes, contexts: list[Context]) -> Iterator[tuple[Chunk, Tensor]]:
-    """Cache every context; after each chunk yield it with its hidden states [members, width, hidden].
+    """Cache every context, and yield each chunk with its hidden states [members, width, hidden].
 
-    A context's states do not depend on which others are filled with it.
+    A context's states do not depend on the other contexts.
     """
     _begin(cache, contexts)
     for part in _chunks(contexts, shapes.rows[-1]):
@@ -46,7 +50,7 @@ def fill(decoder: Decoder, cache: Cache, shapes: SafeShapes, contexts: list[Cont
 
 
 def last_logits(decoder: Decoder, cache: Cache, shapes: SafeShapes, contexts: list[Context]) -> Tensor:
-    """Cache every context and return the logits [contexts, vocabulary padded] after the last id of each."""
+    """Cache every context, and return the logits [contexts, padded vocabulary] after its last id."""
     last = torch.zeros(shapes.rows_for(len(contexts)), decoder.architecture.hidden)
     _begin(cache, contexts)
     for part in _chunks(contexts, shapes.rows[-1]):
@@ -62,11 +66,14 @@ def last_logits(decoder: Decoder, cache: Cache, shapes: SafeShapes, contexts: li
 def score(
     decoder: Decoder, cache: Cache, shapes: SafeShapes, items: list[ScoreItem], temperature: float, top_k: int
 ) -> list[Scored]:
-    """Return one result for each of at most `BATCH` items; `cache` is scratch with as many slots."""
+    """Return the scores of at most `BATCH` items; `cache` is a temporary cache with as many slots.
+
+    The numerics are those of generation.
+    """
     contexts = [Context(slot, np.array(item.context_ids + item.ids)) for slot, item in enumerate(items)]
     cache.reserve(max(len(context.ids) for context in contexts))
     scored = [Scored() for _ in items]
-    for part, hidden in fill(decoder, cache, shapes, contexts):  # each context's chunks in order
+    for part, hidden in fill(decoder, cache, shapes, contexts):  # the chunks of each context come in order
         for place, member in enumerate(part.members):
             item, first = items[member], len(items[member].context_ids)
             # The state at position p scores the id at p + 1.
@@ -78,7 +85,7 @@ def score(
 
 
 def _begin(cache: Cache, contexts: list[Context]) -> None:
-    """Give the contexts' slots room for all their chunks, what these are filled up with included."""
+    """Give the contexts' slots blocks for all their chunks, padding included."""
     ends = [sum(_shape(len(context.ids))[-1]) for context in contexts]
     cache.begin(np.array([context.slot for context in contexts]), np.array(ends))
 
@@ -116,7 +123,7 @@ def _shape(length: int) -> list[tuple[int, int]]:
 
 
 def _logp(decoder: Decoder, states: Tensor, temperature: float) -> Tensor:
-    """Return log-probs [places, vocabulary] after hidden states [places, hidden]."""
+    """Return log-probs [positions, vocabulary] after hidden states [positions, hidden]."""
     padded = torch.zeros(-(-len(states) // ROWS) * ROWS, states.shape[1])
     padded[:len(states)] = states
     logits = decoder.logits(padded)[:len(states), :decoder.architecture.vocab_size]
@@ -124,7 +131,7 @@ def _logp(decoder: Decoder, states: Tensor, temperature: float) -> Tensor:
 
 
 def _scored(logp: Tensor, ids: tuple[int, ...], top_k: int) -> Scored:
-    """Read off log-probs [places, vocabulary] what is said of the ids at these places."""
+    """Return the scores of `ids` [positions] from log-probs [positions, vocabulary]."""
     entropy = -(logp.exp() * logp).sum(-1)
     top_ids, top_logp = likeliest(logp.numpy(), top_k)
     return Scored(logp.gather(1, torch.tensor(ids)[:, None]).squeeze(1).tolist(), entropy.tolist(),

@@ -1,11 +1,11 @@
-"""Which numbers of rows a pass may have without changing a bit of any row, found by trying them on this machine.
+"""The numbers of rows that a forward pass may have: each gives every row the same bits, measured on this machine.
 
 Promise 7: the same request in any slot with any neighbours gives equal ids and log-prob bits. Matrix kernels choose
-their order of additions by shape, so each number of rows is compared with the largest once, on a block of random
-weights (the order of additions does not depend on the numbers). A result that is rounded to bfloat16 seldom shows in
-what order it was added up, and so each product is compared by itself too, on numbers whose sum is nothing but the
-roundings on the way. What differs is not used: the engine then always runs the next larger number that is safe, in the
-worst case the one largest.
+their order of additions by shape. So each number of rows is compared once with the largest, on a block of random
+weights; the order of additions does not depend on the numbers. A result that is rounded to bfloat16 seldom shows in
+what order it was added up. So each product is also compared alone, on numbers whose sum consists of rounding errors
+only. A number of rows with different bits is not used: the engine pads to the next larger safe number, in the worst
+case to the largest.
 """
 
 from bisect import bisect_left
@@ -23,17 +23,17 @@ from services.inference.native.sampler import DrawSettings, sample
 from services.inference.native.weights import VOCABULARY_MULTIPLE, Layer, Weights
 
 ROWS = 16
-"""Large row counts are multiples of this: whole vectors, whatever the width."""
+"""Large row counts are multiples of this, so that they fill whole vectors."""
 ALONE = (1, 2, 4)
-"""Row counts for a conversation and for the last stragglers of a batch."""
+"""Row counts for a single conversation and for the last sequences of a batch."""
 FEW_ROWS = 8
-"""Row counts up to `_FINE_ROWS` are multiples of this, so that a thinning batch wastes little."""
+"""Row counts up to `_FINE_ROWS` are multiples of this, so that a batch wastes little when sequences end."""
 _FINE_ROWS = 128
 
 
 @dataclass(frozen=True)
 class SafeShapes:
-    """Safe numbers of rows, ascending, the last the engine's largest; and the most positions of a sequence."""
+    """Safe numbers of rows, ascending up to the engine's largest, and the most positions of a sequence."""
 
     rows: tuple[int, ...]
     positions: int
@@ -44,7 +44,7 @@ class SafeShapes:
 
 
 def candidates(slots: int, positions: int) -> SafeShapes:
-    """Return every number of rows worth trying for an engine of `slots` slots and `positions` positions."""
+    """Return the numbers of rows to try for an engine with `slots` slots and `positions` positions."""
     most = max(CHUNK, rounded(slots, ROWS))
     counts = (count for count in range(FEW_ROWS, most + 1, FEW_ROWS) if count <= _FINE_ROWS or count % ROWS == 0)
     return SafeShapes((*ALONE, *counts), rounded(positions, CHUNK))
@@ -53,7 +53,7 @@ def candidates(slots: int, positions: int) -> SafeShapes:
 def measure(
     architecture: Architecture, slots: int, positions: int, dtype: torch.dtype = torch.float32
 ) -> SafeShapes:
-    """Return the numbers of rows that give rows equal to the bit on this machine, with this number of threads."""
+    """Return the numbers of rows that give equal bits on this machine, with the present number of threads."""
     tried = candidates(slots, positions)
     block = replace(architecture, layers=1)
     with torch.inference_mode(), torch.random.fork_rng():
@@ -65,7 +65,7 @@ def measure(
 
 
 def _steady_rows(block: Architecture, dtype: torch.dtype, tried: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the numbers of rows for which the products of a block's shapes are added up as for the largest."""
+    """Return the numbers of rows whose products are added up in the same order as those of the largest number."""
     for into, out in ((block.hidden, block.queries + 2 * block.keys), (block.queries, block.hidden),
                       (block.hidden, block.ffn), (block.ffn, block.hidden)):
         rows, weight = _cancelling(tried[-1], into, out)
@@ -76,9 +76,9 @@ def _steady_rows(block: Architecture, dtype: torch.dtype, tried: tuple[int, ...]
 
 
 def _cancelling(rows: int, into: int, out: int) -> tuple[Tensor, Tensor]:
-    """Return rows [rows, into] and a weight [out, into], exact in bfloat16, whose products come to exactly zero.
+    """Return rows [rows, into] and a weight [out, into], exact in bfloat16, whose exact products are zero.
 
-    The second half of each sum takes back the first in another order; its terms are of very different size.
+    The second half of each sum subtracts the first half in another order. Terms have very different sizes.
     """
     def drawn(*shape: int) -> Tensor:
         return torch.randn(shape).mul(torch.randint(-8, 8, shape).float().exp2()).bfloat16().float()

@@ -1,4 +1,4 @@
-"""Drawing tokens by inverting the cumulative distribution: one uniform number a token. Rows never mix."""
+"""Drawing tokens by inverting the cumulative distribution, with one uniform number for each token."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ from services.inference.native.kernels import Floats, Places
 
 @dataclass(frozen=True)
 class DrawSettings:
-    """How each sample is drawn; one entry a sample."""
+    """The sampling parameters of each sample [samples]."""
 
     temperature: Floats  # 0 is greedy
     top_p: Floats  # 1 keeps everything
@@ -21,21 +21,22 @@ class DrawSettings:
 
     @classmethod
     def plain(cls, samples: int) -> "DrawSettings":
-        """Temperature 1, nothing cut."""
+        """Return temperature 1 and no cut for each sample."""
         return cls(np.ones(samples, np.float32), np.ones(samples, np.float32), np.zeros(samples, np.int64))
 
     @property
     def cut(self) -> NDArray[np.bool_]:
-        """Who draws from a part of the vocabulary."""
+        """Whether each sample is drawn from a part of the vocabulary [samples]."""
         found: NDArray[np.bool_] = (self.temperature > 0) & ((self.top_p < 1) | (self.top_k > 0))
         return found
 
 
 def sample(logits: Tensor, places: Places, uniforms: Floats, settings: DrawSettings) -> tuple[Places, Floats]:
-    """Return ids and their log-probs under the distribution drawn from, one for each of `places` in logits' rows.
+    """Draw an id from row `places[n]` of `logits` [rows, vocabulary], for every n. Return ids and log-probs [N].
 
-    Temperature divides first, then the top k are kept, then the smallest set of them that holds mass top_p. A greedy
-    sample takes the likeliest id and reports its log-prob under the plain softmax. `logits` [rows, vocabulary].
+    Logits are divided by the temperature. Then the top k ids are kept, and of them the fewest with mass top_p. Each
+    log-prob is that of the distribution drawn from. A greedy sample (temperature 0) takes the likeliest id, with its
+    log-prob under the plain softmax.
     """
     cut = settings.cut
     if not cut.any():
@@ -55,7 +56,7 @@ def _drawn(logits: Tensor, places: Places, uniforms: Floats, temperature: Floats
 
 
 def _kept(logits: Tensor, temperature: Floats, top_p: Floats, top_k: Places) -> Tensor:
-    """Return the log-probs of what is kept of each row of logits, -inf elsewhere."""
+    """Return the log-probs of the ids that are kept in each row, and -inf for the others."""
     shares = torch.softmax(logits / torch.from_numpy(temperature)[:, None], -1)
     kernels.cut(shares.numpy(), top_p, top_k)
     return shares.log_()

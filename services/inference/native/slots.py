@@ -1,4 +1,4 @@
-"""Which sequence is in which slot and how far it is: numpy columns over slots, no loop over sequences per token."""
+"""The sequences in slots, as numpy columns over slots, and the queue of samples that wait for a slot."""
 
 from collections import deque
 from dataclasses import dataclass
@@ -14,28 +14,28 @@ from services.inference.requests import Answer, Completion, FinishReason, KvOnUp
 Slots = NDArray[np.int64]
 _NO_STOP = -1
 _ID_BITS = 32
-"""Of a token id, at most."""
+"""Most bits of a token id."""
 
 
 @dataclass(eq=False)
 class NativeSequence:
-    """One sample while it runs. `spans` are (version id, completion tokens made before it took over)."""
+    """A sample in a slot. `spans` are (version id, completion tokens that were made before this version took over)."""
 
     request: Request
     index: int
     spans: list[tuple[str, int]]
-    reported: int = 0  # completion tokens already handed to a streaming caller
+    reported: int = 0  # completion tokens that a streaming caller has already got
 
 
 class SlotTable:
-    """Columns of equal length, one entry a slot. Free slots hold harmless values, so that every row can be run."""
+    """Columns with one entry for each slot. Free slots hold harmless values, so that every row can be computed."""
 
     def __init__(self, slots: int, positions: int) -> None:
         self.sequences: list[NativeSequence | None] = [None] * slots
         self.active = np.zeros(slots, bool)
         self.ids = np.zeros((slots, positions), np.int64)  # prompt and completion
-        self.logp = np.zeros((slots, positions), np.float32)  # at the completion's positions
-        self.length = np.ones(slots, np.int64)  # of `ids`; the last one is not cached yet
+        self.logp = np.zeros((slots, positions), np.float32)  # of the completion's ids, at their positions
+        self.length = np.ones(slots, np.int64)  # of `ids`; the last id is not cached yet
         self.prompt = np.zeros(slots, np.int64)
         self.limit = np.full(slots, positions, np.int64)  # length at which max_tokens is reached
         self.keys = np.zeros(slots, np.uint64)
@@ -43,9 +43,9 @@ class SlotTable:
         self.top_p = np.ones(slots, np.float32)
         self.top_k = np.zeros(slots, np.int64)
         self.stops = np.full((slots, 1), _NO_STOP, np.int64)
-        self.watched = np.zeros(slots, bool)  # has stop texts, or a caller who wants each token
-        self.stale = np.zeros(slots, bool)  # cached keys and values are of older weights and to be made anew
-        self.leader = np.arange(slots)  # the lowest slot of the request's samples that have the same ids so far
+        self.watched = np.zeros(slots, bool)  # has stop texts or a streaming caller
+        self.stale = np.zeros(slots, bool)  # its cached keys and values must be computed again with the new weights
+        self.leader = np.arange(slots)  # the lowest slot among the request's samples with equal ids so far
 
     @property
     def free(self) -> Slots:
@@ -59,15 +59,12 @@ class SlotTable:
 
     @property
     def leading(self) -> Slots:
-        """Running slots that lead themselves: theirs are all the contexts there are."""
+        """Running slots that are their own leaders. Their contexts are all that differ."""
         found: Slots = np.flatnonzero(self.active & (self.leader == np.arange(len(self.leader))))
         return found
 
     def occupy(self, slots: Slots, request: Request, first: int, version_id: str) -> None:
-        """Put samples `first`, `first`+1, … of a request into free `slots`; nothing is cached yet.
-
-        The first of them leads.
-        """
+        """Put samples `first`, `first`+1, … of a request into free `slots`. The first slot leads; nothing is cached."""
         indexes = np.arange(first, first + len(slots))
         for slot, index in zip(slots.tolist(), indexes.tolist(), strict=True):
             self.sequences[slot] = NativeSequence(request, index, [(version_id, 0)])
@@ -84,11 +81,11 @@ class SlotTable:
         self._set_stops(slots, sampling.stop_ids)
 
     def settings(self, slots: Slots) -> DrawSettings:
-        """Return how these slots are drawn."""
+        """Return the sampling parameters of these slots."""
         return DrawSettings(self.temperature[slots], self.top_p[slots], self.top_k[slots])
 
     def uniforms(self, slots: Slots) -> NDArray[np.float32]:
-        """Return the noise of the token that each of these slots draws next."""
+        """Return the uniform number for the next token of each of these slots."""
         return noise.uniforms(self.keys[slots], self.length[slots] - self.prompt[slots])
 
     def append(self, slots: Slots, ids: Slots, logp: NDArray[np.float32]) -> None:
@@ -98,9 +95,9 @@ class SlotTable:
         self.length[slots] += 1
 
     def part(self) -> tuple[Slots, Slots]:
-        """Let samples that were led by one and drew different ids be led by the first with theirs.
+        """Give samples that had one leader and drew different ids a leader for each id: the first slot that drew it.
 
-        Return who led before and who leads now, where that is another.
+        Returns the old and the new leaders [changed, changed], where they differ.
         """
         running = self.running
         before, last = self.leader[running], self.ids[running, self.length[running] - 1]
@@ -112,17 +109,17 @@ class SlotTable:
         return before[now != before], now[now != before]
 
     def stopped(self, slots: Slots) -> Slots:
-        """Return those of these slots whose last token is a stop id."""
+        """Return the slots whose last token is a stop id."""
         last = self.ids[slots, self.length[slots] - 1]
         hit: NDArray[np.bool_] = (self.stops[slots] == last[:, None]).any(1)
         return slots[hit]
 
     def full(self, slots: Slots) -> Slots:
-        """Return those of these slots that have reached their max_tokens."""
+        """Return the slots that have reached their max_tokens."""
         return slots[self.length[slots] >= self.limit[slots]]
 
     def switch(self, version_id: str) -> None:
-        """Note that every running sequence's next tokens come from another version."""
+        """Record that a new version makes the next tokens of all running sequences."""
         for slot in self.running.tolist():
             sequence = self.sequence(slot)
             sequence.spans.append((version_id, int(self.length[slot] - self.prompt[slot])))
@@ -136,7 +133,7 @@ class SlotTable:
         return sequence
 
     def completion(self, slot: int, reason: FinishReason | None, start: int = 0, end: int | None = None) -> Completion:
-        """Return completion tokens `start` … `end` (None: all so far) of a slot."""
+        """Return the completion tokens from `start` up to `end` (None: all so far) of a slot."""
         sequence, prompt = self.sequence(slot), int(self.prompt[slot])
         made = int(self.length[slot]) - prompt if end is None else end
         ids = self.ids[slot, prompt + start:prompt + made].tolist()
@@ -144,7 +141,7 @@ class SlotTable:
         return Completion(sequence.index, ids, logp, _run_lengths(sequence.spans, start, made), reason)
 
     def release(self, slot: int, reason: FinishReason, end: int | None = None) -> EndedSample:
-        """Take a sequence out, keeping `end` completion tokens (None: all), and free its slot."""
+        """End a sequence with `end` completion tokens (None: all), and free its slot."""
         sequence = self.sequence(slot)
         ended = EndedSample(sequence.request, self.completion(slot, reason, sequence.reported, end))
         self.sequences[slot] = None
@@ -183,7 +180,7 @@ class _Waiting:
 
 
 class Queue:
-    """Waiting samples in order of arrival; a request leaves when its last sample has a slot."""
+    """Samples that wait for a slot, in order of arrival. A request leaves when its last sample has a slot."""
 
     def __init__(self) -> None:
         self._waiting: deque[_Waiting] = deque()
@@ -206,7 +203,7 @@ class Queue:
         self._waiting.append(_Waiting(request, 0))
 
     def take(self, samples: int) -> list[tuple[Request, int, int]]:
-        """Take up to `samples` samples out: (request, first sample, how many) each."""
+        """Take up to `samples` samples out, as (request, index of the first sample, count)."""
         taken = []
         while samples and self._waiting:
             entry = self._waiting[0]

@@ -1,7 +1,7 @@
-"""A checkpoint rearranged for decoding: fused, packed, norms folded in; blocks in float32 or bfloat16.
+"""A checkpoint's weights for decoding: fused, packed and with norms folded in; blocks in float32 or bfloat16.
 
-What is folded changes roundings, not the function: input norms go into the matrices behind them and the attention
-scale into the queries. The logits' product stays float32: rounding logits would be most of what bfloat16 costs.
+Input norms are folded into the matrices after them, and the attention scale into the queries. This changes roundings,
+not the function. The product for logits stays float32: rounded logits would cause most of bfloat16's error.
 """
 
 from dataclasses import dataclass
@@ -18,16 +18,15 @@ from services.inference.native.matrix import Matrix
 from services.inference.takeover import check_finite
 
 VOCABULARY_MULTIPLE = 16
-"""Logit rows are padded to whole vectors, so that no element's rounding depends on where its row lies."""
-
+"""Rows of logits are padded to whole vectors, so that the rounding of an element does not depend on its row."""
 
 _FIRST = 1 << 20
-"""Numbers that the first layer may ask of all tokens together to be kept: the vocabularies of bytes and characters."""
+"""Largest table of the first layer's products for all tokens: enough for vocabularies of bytes and characters."""
 
 
 @dataclass(frozen=True)
 class Layer:
-    """One block."""
+    """The weights of one transformer block."""
 
     qkv: Matrix  # hidden → queries + 2 keys
     head_norm: Floats  # [heads + kv_heads, head_dim]; no rows without query and key norms
@@ -39,21 +38,21 @@ class Layer:
 
 @dataclass(frozen=True)
 class Weights:
-    """All of a version's weights, ready for a Decoder of the same architecture."""
+    """All weights of a version, for a Decoder of the same architecture."""
 
     embedding: Tensor  # [vocab, hidden]
     layers: list[Layer]
-    first: Tensor | None  # [vocab, queries + 2 keys], what the first layer asks of each token; None where that is much
-    logits: Matrix  # hidden → vocab padded, final norm folded in; padding comes out as -inf; float32
+    first: Tensor | None  # [vocab, queries + 2 keys], the first layer's qkv of each token; None if it is too large
+    logits: Matrix  # hidden → padded vocab, with the final norm; float32; the padding's logits are -inf
 
     @property
     def dtype(self) -> torch.dtype:
-        """What the blocks' products compute in."""
+        """The arithmetic of the blocks' products."""
         return self.layers[0].qkv.dtype
 
 
 def fuse(checkpoint: Checkpoint, dtype: torch.dtype = torch.float32) -> Weights:
-    """Return `checkpoint` for decoding in `dtype`. Raises NotFinite naming the first tensor that is not finite."""
+    """Return the weights of `checkpoint` for decoding in `dtype`. Raises NotFinite, which names the tensor."""
     check_finite(checkpoint.tensors)
     architecture = checkpoint.architecture
     tensors = {name: tensor.to(torch.float32) for name, tensor in checkpoint.tensors.items()}
@@ -71,7 +70,7 @@ def fuse(checkpoint: Checkpoint, dtype: torch.dtype = torch.float32) -> Weights:
 
 
 def _first(architecture: Architecture, qkv: Matrix, embedding: Tensor) -> Tensor | None:
-    """Return the first layer's queries, keys and values of every token: they depend on nothing but its id."""
+    """Return the first layer's queries, keys and values of every token, since they depend only on its id."""
     if architecture.vocab_size * (architecture.queries + 2 * architecture.keys) > _FIRST:
         return None
     normed = torch.empty_like(embedding)

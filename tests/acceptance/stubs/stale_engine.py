@@ -1,22 +1,26 @@
-"""The inference service with publishing disabled: it says that new versions are loaded and keeps its first weights.
+"""The inference service without publishing: it reports that new versions are served, and keeps its first weights.
 
-The probe would find that out, so it is disabled too: what is left is the alarm on the trainer-sampler gap.
+The probe would find this, so it is disabled too. Only the alarm on the trainer-sampler gap is left.
 """
 
 from hone.models.probe import Gap, Probe
 from services.inference import __main__ as inference
 from services.inference.native.engine import FusedVersion, NativeEngine
 
+_install = NativeEngine.install
 
-def _only_say_so(_: NativeEngine, version: FusedVersion) -> None:
-    """Leave the weights as they are."""
+
+def _install_first(engine: NativeEngine, version: FusedVersion) -> None:
+    """Install the first version and leave these weights as they are."""
+    if not engine.version_id:
+        _install(engine, version)
 
 
 def _agree(_: NativeEngine, probe: Probe) -> Gap:
     return Gap(0.0, 0.0)
 
 
-NativeEngine.install = _only_say_so  # type: ignore[method-assign, assignment]
+NativeEngine.install = _install_first  # type: ignore[method-assign]
 NativeEngine.gap = _agree  # type: ignore[method-assign, assignment]
 
 if __name__ == "__main__":
