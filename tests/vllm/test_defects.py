@@ -143,10 +143,10 @@ class Experts:
         self._made += 1
 
     def gap(self, probe: Probe) -> Gap:
-        return scoring.gap(probe, self._core.answers(scoring.probing(probe), str(self._made), None))
+        return scoring.gap(probe, self._core.outputs(scoring.probe_prompts(probe), str(self._made), None))
 
-    def asked_in_vain(self) -> None:
-        """Nothing else is asked here."""
+    def requests_lost(self) -> None:
+        """There are no other requests here."""
 
 
 class ExpertsVersion:
@@ -194,7 +194,7 @@ def fresh_groups() -> Iterator[None]:
 def test_experts_that_come_out_shuffled_are_found_and_the_engine_built_anew(tmp_path: Path) -> None:
     core = Core(SETTINGS, False)
     holder = Experts(core)
-    core.askers.append(holder)
+    core.users.append(holder)
     first, second = (ExpertsVersion(f"v{seed}", tmp_path, seed) for seed in (0, 1))
     assert take_over(holder, first, None).action is Action.UPDATED
     verdict = take_over(holder, second, first)

@@ -165,7 +165,7 @@ def test_a_request_that_vllm_does_not_take_is_refused_alone(engine: VllmEngine) 
 def test_scores_that_vllm_does_not_take_leave_nothing_behind(engine: VllmEngine) -> None:
     with pytest.raises(Refused, match="vLLM refuses it"):
         engine.score([ScoreItem((5,), (6,)), ScoreItem((5,), (6,) * SETTINGS.engine.max_tokens)], 1.0)
-    assert not engine._core._told
+    assert not engine._core._on_output
 
 
 def test_an_abort_returns_what_was_made(engine: VllmEngine) -> None:
@@ -185,10 +185,10 @@ def test_what_the_core_still_says_of_a_sequence_that_ended_is_dropped(engine: Vl
     engine.step()
     [sequence] = engine._sequences
     heard: list[RequestOutput] = []
-    engine._core._told[sequence.key] = heard.append
+    engine._core._on_output[sequence.key] = heard.append
     engine.step()
     engine.abort(asked)
-    engine._told(sequence, heard[0])
+    engine._add_output(sequence, heard[0])
     [made] = drain(engine)["gone"]
     assert (made.finish_reason, len(made.ids)) == (FinishReason.ABORT, 1)
 

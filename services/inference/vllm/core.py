@@ -1,7 +1,7 @@
-"""One LLMEngine of vLLM over a base, in this process: asked, stepped, updated in place, or built anew.
+"""One LLMEngine of vLLM in this process: it takes requests, is stepped, gets new weights, and is built anew.
 
-Several models share a core when they are adapters of one base. Whoever asks is told of every token made, and when the
-engine is built anew gets everything asked back, to ask again with what was made so far.
+Adapters of one base share a core. When the core is built anew its requests are lost: their engines are informed, and
+request the rest of each sequence again.
 """
 
 import gc
@@ -29,30 +29,30 @@ from services.inference.vllm.scratch import Scratch
 from services.inference.vllm.transfer import sender
 from services.inference.vllm.transfer.sender import WeightUpdater
 
-Told = Callable[[RequestOutput], None]
+OnOutput = Callable[[RequestOutput], None]
 
 
-class Asker(Protocol):
-    """A model on a core."""
+class CoreUser(Protocol):
+    """An engine whose model runs on a core."""
 
-    def asked_in_vain(self) -> None:
-        """Whatever is asked of the core is gone, and its adapter too."""
+    def requests_lost(self) -> None:
+        """The core is about to be built anew: its requests and the adapters beside its base are gone."""
 
 
 class Core:
-    """The engine below one model, or below the adapters of one base."""
+    """The vLLM engine of one whole model, or of all adapters of one base."""
 
     def __init__(self, settings: Settings, adapters: bool, sleeps: bool = True) -> None:
-        """Be ready to build; one of a process may sleep, if the settings say so: vLLM has one allocator that can."""
+        """Build nothing yet. Only one core of a process may sleep, since vLLM has one allocator that can."""
         self._settings, self._adapters = settings, adapters
         self.sleeps = sleeps and settings.vllm.sleep_s is not None
         self._scratch = Scratch()
         self._llm: LLMEngine | None = None
         self._updater: WeightUpdater | None = None
-        self._told: dict[str, Told] = {}
+        self._on_output: dict[str, OnOutput] = {}  # by the key of the request
         self._numbers = itertools.count(1)
         self._loras: dict[str, LoRARequest] = {}
-        self.askers: list[Asker] = []
+        self.users: list[CoreUser] = []
 
     @property
     def built(self) -> bool:
@@ -60,7 +60,7 @@ class Core:
 
     @property
     def llm(self) -> LLMEngine:
-        """The engine, awake. Raises LookupError before the first build."""
+        """The vLLM engine, which is woken if it sleeps. Raises LookupError before the first build."""
         if self._llm is None:
             raise LookupError("no engine was built yet")
         if self._llm.is_sleeping():
@@ -68,7 +68,7 @@ class Core:
         return self._llm
 
     def build(self, checkpoint: Checkpoint) -> None:
-        """Make the engine anew from a base; each asker puts its adapter beside it again."""
+        """Build the vLLM engine anew from a whole model or a base. Each user loads its adapter again."""
         self._forget()
         base = self._scratch.path / "base"
         try:
@@ -77,21 +77,21 @@ class Core:
                 **arguments(self._settings, base, self._adapters, self.sleeps),
                 weight_transfer_config=WeightTransferConfig(backend=sender.route(self._settings).backend)))
         finally:
-            shutil.rmtree(base, ignore_errors=True)  # read once; what could not be written is told as it is raised
+            shutil.rmtree(base, ignore_errors=True)  # vLLM has read it; an error of `write` is raised all the same
 
     def update(self, tensors: Mapping[str, Tensor]) -> None:
-        """Put a base's new weights in place of the old ones. Raises what vLLM raises."""
+        """Replace the weights in place. Raises what vLLM raises."""
         self._updater = self._updater or WeightUpdater(self.llm, self._settings)
         self._updater.send(tensors)
         self.forget_prefixes()
 
     def forget_prefixes(self) -> None:
-        """Empty the prefix cache, which cannot be done under running requests; those have caches of their own name."""
-        if not self._told:
+        """Empty the prefix cache if no request is running; a running one has cached its prefixes under its own salt."""
+        if not self._on_output:
             self.llm.reset_prefix_cache()
 
     def adapt(self, name: str, files: Mapping[str, bytes]) -> LoRARequest:
-        """Load an adapter, in place of the one of the same name. Raises what vLLM raises."""
+        """Load an adapter; it replaces the adapter of the same name. Raises what vLLM raises."""
         known = self._loras.get(name)
         number = known.lora_int_id if known else next(self._numbers)
         folder = self._scratch.path / f"adapter-{number}"
@@ -102,73 +102,74 @@ class Core:
         self.llm.add_lora(LoRARequest(name, number, str(folder), load_inplace=True))
         return self._loras[name]
 
-    def ask(
-        self, ids: list[int], params: SamplingParams, salt: str, told: Told, lora: LoRARequest | None = None
+    def add_request(
+        self, ids: list[int], params: SamplingParams, salt: str, on_output: OnOutput, lora: LoRARequest | None = None
     ) -> str:
-        """Have tokens made after `ids` and return the key under which that can be withdrawn.
+        """Request tokens after `ids`, and return the request's key. `on_output` gets the new tokens of each step.
 
-        Prompts share cached blocks only under the same salt. Raises Refused for what vLLM does not take.
+        Prompts share cached blocks only under the same salt. Raises Refused if vLLM does not accept the request.
         """
         key, prompt = str(next(self._numbers)), {"prompt_token_ids": ids, "cache_salt": salt}
         try:
             self.llm.add_request(key, prompt, params, lora_request=lora)
         except (VLLMClientError, ValueError) as error:
             raise Refused(f"vLLM refuses it: {error}") from error
-        self._told[key] = told
+        self._on_output[key] = on_output
         return key
 
     def withdraw(self, keys: list[str]) -> None:
-        """Have no more tokens made for what was asked under these keys."""
+        """Withdraw the requests with these keys."""
         for key in keys:
-            self._told.pop(key, None)  # one that is finished is not there any more
+            self._on_output.pop(key, None)  # a finished request is no longer there
         self.llm.abort_request(keys)
 
     def step(self) -> None:
-        """Make one token for everything that is asked, as far as there is room, and tell whoever asked."""
+        """Make one token for each request that fits in a batch, and give it to the request's `on_output`."""
         for output in self.llm.step():
-            told = self._told.get(output.request_id)
-            if told is None:
-                continue  # withdrawn by one that was told before in this very step
+            on_output = self._on_output.get(output.request_id)
+            if on_output is None:
+                continue  # it was withdrawn by an earlier output of this step
             if output.finished:
-                del self._told[output.request_id]
-            told(output)
+                del self._on_output[output.request_id]
+            on_output(output)
 
-    def answers(self, asked: list[tuple[list[int], SamplingParams]], salt: str, lora: LoRARequest | None
-                ) -> list[RequestOutput]:
-        """Return the whole answers to prompts, in order, stepping until the last is there.
+    def outputs(
+        self, prompts: list[tuple[list[int], SamplingParams]], salt: str, lora: LoRARequest | None
+    ) -> list[RequestOutput]:
+        """Return the final output of each prompt, in order, after stepping until the last one is there.
 
-        Raises Refused for what vLLM does not take; then none of it is asked any more.
+        Raises Refused if vLLM does not accept a prompt; then all of them are withdrawn.
         """
         made, keys = dict[int, RequestOutput](), list[str]()
         try:
-            for place, (ids, params) in enumerate(asked):
-                keys.append(self.ask(ids, params, salt, partial(made.__setitem__, place), lora))
+            for place, (ids, params) in enumerate(prompts):
+                keys.append(self.add_request(ids, params, salt, partial(made.__setitem__, place), lora))
         except Refused:
             self.withdraw(keys)
             raise
-        while len(made) < len(asked):
+        while len(made) < len(prompts):
             self.step()
-        return [made[place] for place in range(len(asked))]
+        return [made[place] for place in range(len(prompts))]
 
     def rest(self) -> None:
-        """Let an idle engine's weights go to host memory and its caches go, on a GPU; on a CPU vLLM ignores it."""
-        if self._llm is not None and self.sleeps and not self._told and not self._llm.is_sleeping():
+        """Move an idle engine's weights to host memory and drop its caches, on a GPU. On a CPU vLLM ignores it."""
+        if self._llm is not None and self.sleeps and not self._on_output and not self._llm.is_sleeping():
             self._llm.sleep(level=1)
 
-    def leave(self, asker: Asker, name: str) -> None:
-        """Let a model go; with the last one the engine goes."""
-        self.askers.remove(asker)
+    def leave(self, user: CoreUser, name: str) -> None:
+        """Remove a model. With the last one the vLLM engine ends."""
+        self.users.remove(user)
         lora = self._loras.pop(name, None)
         if lora is not None and self._llm is not None:
             self._llm.remove_lora(lora.lora_int_id)
-        if not self.askers:
+        if not self.users:
             self._forget()
             self._scratch.remove()
 
     def _forget(self) -> None:
-        self._told.clear()
-        for asker in self.askers:
-            asker.asked_in_vain()
+        self._on_output.clear()
+        for user in self.users:
+            user.requests_lost()
         if self._llm is not None:
             _end(self._llm)
         if self._updater is not None:
@@ -177,17 +178,17 @@ class Core:
 
 
 def _end(llm: LLMEngine) -> None:
-    """End one engine of several: its own shutdown would take down the process groups that all of them use."""
+    """End one vLLM engine. Its own shutdown would end the process groups, which all engines of the process use."""
     client: Any = llm.engine_core
     client._finalizer.detach()
     client.engine_core.model_executor.shutdown()
     client.engine_core.scheduler.shutdown()
-    gc.unfreeze()  # vLLM froze it, so that nothing of it would ever be collected
+    gc.unfreeze()  # vLLM froze its objects, which would never be collected
     gc.collect()
 
 
 def sampled(output: RequestOutput) -> tuple[list[int], list[float]]:
-    """Return the ids that an output adds, and the log-prob of each under the distribution it was drawn from."""
+    """Return the new ids of an output, and the log-prob of each under the distribution that it was drawn from."""
     made: Any = output.outputs[0]
     logprobs = made.logprobs
     return list(made.token_ids), [logprobs.logprobs[start] for start in logprobs.start_indices]

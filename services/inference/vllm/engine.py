@@ -1,4 +1,4 @@
-"""One model on vLLM: requests become sequences that a core makes tokens for; weights change between two steps."""
+"""The vLLM engine: a request becomes sequences, for which a core makes tokens; weights change between two steps."""
 
 import itertools
 from collections.abc import Callable, Iterable
@@ -30,19 +30,19 @@ _SEEDS = (1 << 63) - 1
 
 @dataclass(eq=False)
 class VllmSequence:
-    """A sample of a request; `key` names it to the core while it is asked there, and is empty otherwise."""
+    """A sample of a request, its tokens so far, and the versions that made them."""
 
     request: Request
     index: int
     ids: list[int] = field(default_factory=list)
     logp: list[float] = field(default_factory=list)
     versions: list[tuple[str, int]] = field(default_factory=list)  # (version id, consecutive tokens)
-    reported: int = 0  # tokens already handed to a streaming caller
-    key: str = ""
+    reported: int = 0  # tokens that a streaming caller has already got
+    key: str = ""  # of its request at the core; empty while there is none
     ended: bool = False
 
     def add(self, ids: list[int], logp: list[float], version_id: str) -> None:
-        """Append tokens that a version made."""
+        """Append tokens that a version has made."""
         self.ids += ids
         self.logp += logp
         version, tokens = self.versions.pop() if self.versions else (version_id, 0)
@@ -52,7 +52,7 @@ class VllmSequence:
         self.versions.append((version_id, tokens + len(ids)))
 
     def completion(self, reason: FinishReason | None, end: int | None = None) -> Completion:
-        """Return the tokens since the last report up to `end` (None: all so far)."""
+        """Return the tokens that were not reported yet, up to `end` (None: all so far)."""
         start, end = self.reported, len(self.ids) if end is None else end
         return Completion(self.index, self.ids[start:end], self.logp[start:end], self._spans(start, end), reason)
 
@@ -67,16 +67,16 @@ class VllmSequence:
 
 
 class VllmEngine:
-    """One resident model. `step` is the whole of it; every other method is called between steps."""
+    """The implementation of `engines.Engine` on vLLM."""
 
     def __init__(
         self, architecture: Architecture, core: Core, name: str, positions: int, tolerance: Tolerance
     ) -> None:
         self.architecture, self.tolerance = architecture, tolerance
         self.version_id = ""
-        self.holds = 0  # callers who need the present version to stay
+        self.holds = 0
         self.generated_tokens = self.generated_samples = 0
-        self.computed_s = 0.0  # kept by whoever steps the engine
+        self.computed_s = 0.0
         self._core, self._name, self._positions = core, name, positions
         self._paused = False
         self._sequences: list[VllmSequence] = []
@@ -88,18 +88,18 @@ class VllmEngine:
         self._served: Version | None = None
         self._offer: Offer[Version] | None = None
         self._salt, self._salts = "", itertools.count(1)
-        self._unproven: list[tuple[VllmSequence, RequestOutput]] | None = None  # made while a version answers its probe
-        self._core_is_new = False  # built since this engine's version answered its probe
-        core.askers.append(self)
+        self._unproven: list[tuple[VllmSequence, RequestOutput]] | None = None  # outputs from before the verdict
+        self._core_is_new = False  # it was built anew after this engine's version passed its probe
+        core.users.append(self)
 
     @property
     def running(self) -> int:
-        """Sequences that make tokens."""
+        """Number of sequences that are making tokens."""
         return sum(bool(sequence.ids) for sequence in self._sequences)
 
     @property
     def waiting(self) -> int:
-        """Sequences that have made none yet."""
+        """Number of sequences that have made no token yet."""
         return len(self._sequences) - self.running
 
     @property
@@ -108,7 +108,7 @@ class VllmEngine:
 
     @paused.setter
     def paused(self, paused: bool) -> None:
-        """Take back what is asked of the core, which others may step; the next step after a pause asks again."""
+        """Withdraw the core's requests, since other engines may step it. The first step after a pause adds them."""
         self._paused = paused
         if paused:
             self._withdraw(self._sequences)
@@ -119,7 +119,7 @@ class VllmEngine:
         return bool(self._ended or self._deltas or self._swap_due or (self._sequences and not self._paused))
 
     def submit(self, request: Request) -> bool:
-        """Queue a request behind those that came before it; False when it insists on a version not served now."""
+        """Queue a request, and return True; return False when it insists on another version than the served one."""
         taken = request.version_id in ("", self.version_id)
         if taken:
             self._sequences += [VllmSequence(request, index) for index in range(request.n)]
@@ -135,7 +135,7 @@ class VllmEngine:
         self._offer = Offer(version, settle)
 
     def abort(self, request: Request) -> int:
-        """End a request; what it made is in the next step's answers. Returns how many sequences were ended."""
+        """End a request; the next step's answers hold the tokens made so far. Returns how many sequences were ended."""
         ended = [sequence for sequence in self._sequences if sequence.request is request]
         self._withdraw(ended)
         for sequence in ended:
@@ -143,37 +143,37 @@ class VllmEngine:
         return len(ended)
 
     def score(self, items: list[ScoreItem], temperature: float, top_k: int = 0) -> list[Scored]:
-        """Return log-probs, entropies and likeliest ids under the present version.
+        """Return log-probs, entropies and likeliest ids under the served version.
 
         Raises Refused for a large vocabulary.
         """
         self._prove_anew()
-        asked = scoring.questions(items, self.architecture.vocab_size)
-        answers = self._core.answers(asked, self._salt, self._lora)
-        return scoring.scores(items, answers, self.architecture.vocab_size, temperature, top_k)
+        prompts = scoring.item_prompts(items, self.architecture.vocab_size)
+        outputs = self._core.outputs(prompts, self._salt, self._lora)
+        return scoring.scores(items, outputs, self.architecture.vocab_size, temperature, top_k)
 
     def step(self) -> list[Answer]:
-        """Take new weights over, make one token for every running sequence, return what ended."""
+        """Take over an offered version, make one token for every running sequence, and return the answers."""
         if self._offer is not None and self._swap_due:
             self._swap(self._offer)
         if self._sequences and not self._paused:
             self._prove_anew()
             if self.running:
                 reach("generate.mid")
-            self._ask()
+            self._request_all()
             self._core.step()
         return self._collected()
 
     def rest(self) -> None:
-        """Let the core sleep if nobody asks it for anything."""
+        """Let the core sleep if it has no requests."""
         self._core.rest()
 
     def close(self) -> None:
-        """Leave the core; the last one takes it along."""
+        """Leave the core, which ends with its last user."""
         self._core.leave(self, self._name)
 
     def take(self, version: Version) -> Verdict:
-        """Serve `version` if it answers its probe as it should. Its sequences go on, or are asked anew."""
+        """Serve `version` if it passes its probe. Unless it passes at once, sequences are requested again."""
         self._unproven = []
         try:
             verdict = take_over(self, version, self._served)
@@ -184,14 +184,14 @@ class VllmEngine:
             self._served, self.version_id = version, version.id
             self._stops = TextStops(version.tokenizer)
         if verdict.action is not Action.UPDATED:
-            self._withdraw(self._sequences)  # their caches saw weights that nobody is to be served from
+            self._withdraw(self._sequences)  # their caches come from weights that must not be served
             made = []
         for sequence, output in made:
-            self._told(sequence, output)
+            self._add_output(sequence, output)
         return verdict
 
     def install(self, version: Version) -> None:
-        """Put a version's weights into the running core, or its adapter beside the base."""
+        """Install a version's weights in the running core, or its adapter beside the base."""
         if not self._core.built:
             self.rebuild(version)
         elif version.adapter is None:
@@ -201,7 +201,7 @@ class VllmEngine:
         self._salt = self.salt()
 
     def salt(self) -> str:
-        """Return a name for the prefix cache of weights just put in place, which no other weights had."""
+        """Return a new name for the prefix cache of weights that were just installed."""
         return f"{self._name}/{next(self._salts)}"
 
     def rebuild(self, version: Version) -> None:
@@ -211,18 +211,18 @@ class VllmEngine:
             self._lora = self._core.adapt(self._name, version.adapter)
 
     def gap(self, probe: Probe) -> Gap:
-        """Ask the probe as requests are asked, and compare."""
+        """Request the probe's log-probs like a caller's request, and return the differences."""
         fitting = probe.cut(self._positions - 1)
-        return scoring.gap(fitting, self._core.answers(scoring.probing(fitting), self._salt, self._lora))
+        return scoring.gap(fitting, self._core.outputs(scoring.probe_prompts(fitting), self._salt, self._lora))
 
-    def asked_in_vain(self) -> None:
-        """The core is built anew: what it was asked is gone, and what it answers now is not known."""
+    def requests_lost(self) -> None:
+        """The core is built anew: request every sequence again, after the version has passed its probe there."""
         self._core_is_new = True
         for sequence in self._sequences:
             sequence.key = ""
 
     def _prove_anew(self) -> None:
-        """Have the version served answer its probe again after another engine had their core built anew."""
+        """Check the served version's probe again if another engine has had the shared core built anew."""
         if self._core_is_new and self._served is not None:
             self.take(self._served)
 
@@ -233,28 +233,28 @@ class VllmEngine:
         return not any(sequence.request.version_id for sequence in self._sequences)
 
     def _swap(self, offer: Offer[Version]) -> None:
-        """Sequences that keep their caches go on under the new weights; others are asked anew."""
+        """Take over the offered version. Sequences continue on their caches, except new and `recompute` ones."""
         self._offer = None
         self._withdraw(sequence for sequence in self._sequences
                        if not sequence.ids or sequence.request.kv_on_update is KvOnUpdate.RECOMPUTE)
         offer.settle(self.take(offer.version))
 
-    def _ask(self) -> None:
-        """Ask the core for every sequence that it does not work at."""
+    def _request_all(self) -> None:
+        """Request tokens from the core for every sequence that it does not work on."""
         for sequence in list(self._sequences):
             if not sequence.key and not sequence.ended:
                 try:
-                    self._ask_for(sequence)
+                    self._request(sequence)
                 except Refused as error:
                     self._refuse(sequence.request, str(error))
 
-    def _ask_for(self, sequence: VllmSequence) -> None:
+    def _request(self, sequence: VllmSequence) -> None:
         ids = [*sequence.request.prompt_ids, *sequence.ids]
-        sequence.key = self._core.ask(
-            ids, _parameters(sequence), self._salt, partial(self._told, sequence), self._lora)
+        sequence.key = self._core.add_request(
+            ids, _parameters(sequence), self._salt, partial(self._add_output, sequence), self._lora)
 
     def _refuse(self, request: Request, reason: str) -> None:
-        """End a request that the core does not take; whatever else it is asked goes on."""
+        """End a request that the core does not accept. Other requests continue."""
         mine = [sequence for sequence in self._sequences if sequence.request is request]
         self._withdraw(mine)
         for sequence in mine:
@@ -264,13 +264,13 @@ class VllmEngine:
         self._deltas.append(self._answers.refuse(request, reason))
 
     def _withdraw(self, sequences: Iterable[VllmSequence]) -> None:
-        asked = [sequence for sequence in sequences if sequence.key]
-        self._core.withdraw([sequence.key for sequence in asked])
-        for sequence in asked:
+        requested = [sequence for sequence in sequences if sequence.key]
+        self._core.withdraw([sequence.key for sequence in requested])
+        for sequence in requested:
             sequence.key = ""
 
-    def _told(self, sequence: VllmSequence, output: RequestOutput) -> None:
-        """Take in what a step made for a sequence: one token, seldom more; nothing after its end."""
+    def _add_output(self, sequence: VllmSequence, output: RequestOutput) -> None:
+        """Add the tokens that a step made for a sequence: one, seldom more. Ignore tokens after its end."""
         if sequence.ended:
             return
         if self._unproven is not None:
@@ -313,11 +313,11 @@ class VllmEngine:
 
 
 def _parameters(sequence: VllmSequence) -> SamplingParams:
-    """Return how the rest of a sequence is drawn; its noise depends on its key and on how much there is already."""
+    """Return the parameters for the rest of a sequence. The seed depends on its noise key and on its length so far."""
     sampling, key, made = sequence.request.sampling, sequence.request.noise, len(sequence.ids)
     seeds = noise.keys(key.seed, key.request, key.call, np.array([sequence.index]))
     return SamplingParams(
         max_tokens=sampling.max_tokens - made, temperature=sampling.temperature, top_p=sampling.top_p,
         top_k=sampling.top_k, seed=(int(seeds[0]) + made) & _SEEDS, stop_token_ids=list(sampling.stop_ids),
         ignore_eos=True, logprobs=0, flat_logprobs=True, detokenize=False, output_kind=RequestOutputKind.DELTA,
-        skip_clone=True)  # nobody else has it
+        skip_clone=True)  # nobody else holds this object

@@ -1,4 +1,4 @@
-"""vLLM as the service makes it: a core for each whole model, one for all adapters of a base."""
+"""Makes engines on vLLM from the settings: a core for each whole model, and one for all adapters of a base."""
 
 import torch
 
@@ -22,13 +22,13 @@ from services.inference.vllm.transfer import sender
 
 
 class VllmKind:
-    """Makes engines on vLLM."""
+    """Makes engines on vLLM, and the cores below them."""
 
     name = "vllm"
-    least_temperature = 1e-2  # it takes what is lower for this, and says so in its log alone
+    least_temperature = 1e-2  # vLLM draws at this value for lower ones, and reports that only in its log
 
     def __init__(self, settings: Settings) -> None:
-        """Be ready to make engines. Raises Invalid where the settings ask for GPUs that are not there."""
+        """Raises Invalid when the settings need GPUs that this machine does not have."""
         sender.check(settings, torch.cuda.device_count())
         scratch.sweep()
         torch.set_num_threads(settings.engine.threads)
@@ -40,7 +40,7 @@ class VllmKind:
         return {"vllm": vllm.__version__, "torch": torch.__version__, "dtype": self._settings.engine.dtype}
 
     def prepared(self, version: Version) -> Version:
-        """Return a version whose weights are finite and fit. Raises NotFinite, BadCheckpoint."""
+        """Return the version, whose weights are checked. Raises NotFinite, BadCheckpoint."""
         if version.adapter is None:
             check_finite(version.checkpoint.tensors)
         else:
@@ -53,15 +53,15 @@ class VllmKind:
         return version
 
     def explored(self, architecture: Architecture) -> None:
-        """Nothing is measured beforehand."""
+        """Do nothing: vLLM needs no measurements."""
 
     def engine(self, version: Version, architecture: Architecture) -> VllmEngine:
         core = self._core(version)
         return VllmEngine(architecture, core, version.model_id, self._settings.engine.max_tokens, self._tolerance)
 
     def _core(self, version: Version) -> Core:
-        """Return the core of an adapter's base, or a model's own; those that the last model left are forgotten."""
-        self._cores = {name: core for name, core in self._cores.items() if core.askers}
+        """Return the core of an adapter's base, or the model's own. Cores without users are forgotten."""
+        self._cores = {name: core for name, core in self._cores.items() if core.users}
         name, adapters = (version.base, True) if version.adapter is not None else (version.model_id, False)
         if name not in self._cores:
             sleeps = not any(core.sleeps for core in self._cores.values())

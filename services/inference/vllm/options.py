@@ -12,30 +12,30 @@ from hone.spec.settings import Settings
 
 MIB = 2**20
 _SWITCHES = {
-    "VLLM_ENABLE_V1_MULTIPROCESSING": "0",  # stepped in this process, between whose steps weights can change
-    "VLLM_ALLOW_LONG_MAX_MODEL_LEN": "1",  # the gateway has compared what is asked with what the model can
+    "VLLM_ENABLE_V1_MULTIPROCESSING": "0",  # stepped in this process: weights change between steps
+    "VLLM_ALLOW_LONG_MAX_MODEL_LEN": "1",  # the gateway has checked the length against the model
     "VLLM_CPU_OMP_THREADS_BIND": "nobind", "VLLM_CONFIGURE_LOGGING": "0", "VLLM_NO_USAGE_STATS": "1",
     "HF_HUB_OFFLINE": "1",
 }
 _BLOCK_TOKENS = 32  # of a block of the prefix cache: prompts share whole blocks, and the probe is longer than one
 EXTENSION = "services.inference.vllm.transfer.sender.WorkerExtension"
 _ADAPTED = list(get_args(Projection))
-"""What our adapters may be beside. Not the output projection: under its wrapper a CPU cannot score prompts."""
+"""The projections that adapters may change. The output projection is not one: with it a CPU cannot score prompts."""
 
 
 def prepare_process() -> None:
-    """Set the switches that this environment leaves open."""
+    """Set the switches that the environment does not set."""
     for name, value in _SWITCHES.items():
         os.environ.setdefault(name, value)
     _hide_from_vllm(type(ffi.lib))
-    # It warns of the same build facts with every engine, and of tied weights with every update (see the probe).
+    # It repeats warnings about its build with each engine, and about tied weights with each update (see the probe).
     logging.getLogger("vllm").setLevel(logging.ERROR)
 
 
 def _hide_from_vllm(library: Any) -> None:
-    """Let no function of a C library be called `__dict__`: vLLM looks into whatever any module holds for its kernels.
+    """Give a C library no attribute `__dict__`: vLLM searches the objects of all modules for its kernels.
 
-    llvmlite, under numba, under the loader's forward, answers every name with a function.
+    llvmlite (below numba, which the loader's forward uses) returns a function for every attribute name.
     """
     known = library.__getattr__
 
@@ -51,11 +51,11 @@ def arguments(settings: Settings, directory: Path, adapters: bool, sleeps: bool)
     """Return the keyword arguments of vLLM's EngineArgs for the model in `directory`."""
     given: dict[str, Any] = {
         "model": str(directory), "skip_tokenizer_init": True, "dtype": settings.engine.dtype, "seed": 0,
-        "max_model_len": settings.engine.max_tokens + 1,  # it wants room for a token behind a scored text
+        "max_model_len": settings.engine.max_tokens + 1,  # it needs room for one token after a scored text
         "max_num_seqs": settings.engine.slots,
         "enforce_eager": settings.vllm.eager, "enable_prefix_caching": True, "block_size": _BLOCK_TOKENS,
         "logprobs_mode": "processed_logprobs", "max_logprobs": -1, "disable_log_stats": True,
-        "async_scheduling": False,  # a token's version is that of the step which returns it
+        "async_scheduling": False,  # so that the step that returns a token also made it
         "generation_config": "vllm",  # no sampling defaults from the model's files
         "tensor_parallel_size": settings.vllm.tensor_parallel, "worker_extension_cls": EXTENSION,
     }

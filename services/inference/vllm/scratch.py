@@ -1,6 +1,6 @@
-"""A directory of one process, for files that vLLM reads by their path.
+"""Temporary directories of one process, for files that vLLM reads by their path.
 
-A lock says whose it is: that of a process that was killed is free, and the next one to begin clears it away.
+A process locks its directories. The lock of a killed process is free, so the next process to start removes them.
 """
 
 import fcntl
@@ -13,7 +13,7 @@ from pathlib import Path
 
 _PREFIX = "hone-vllm-held-"
 _YOUNG_S = 60.0
-"""One just made may not be locked yet."""
+"""A directory younger than this may not be locked yet."""
 
 
 class Scratch:
@@ -30,9 +30,9 @@ class Scratch:
 
 
 def sweep() -> None:
-    """Remove the directories of processes that are no more."""
+    """Remove the directories of processes that have ended."""
     for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
-        with suppress(FileNotFoundError, NotADirectoryError):  # another sweeps too, or it is none of ours
+        with suppress(FileNotFoundError, NotADirectoryError):  # another process removed it, or it is not ours
             if path.stat().st_uid == os.getuid() and time.time() - path.stat().st_mtime > _YOUNG_S:
                 _remove_if_free(path)
 
@@ -41,7 +41,7 @@ def _remove_if_free(path: Path) -> None:
     lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:  # its process lives
+    except BlockingIOError:  # its process is running
         return
     else:
         shutil.rmtree(path)

@@ -1,8 +1,8 @@
 """New weights into a live engine, by vLLM's own weight-transfer interface.
 
-    route(settings)                         the way they take: what was chosen, or what it comes to with one worker
+    route(settings)                         the way that the settings choose, for this number of workers
     updater = WeightUpdater(llm, settings)
-    updater.send(tensors)                    start, update, finish, on every worker
+    updater.send(tensors)                    update the weights of every worker
 """
 
 import socket
@@ -31,12 +31,12 @@ class WorkerExtension:
 
 @dataclass(frozen=True)
 class Route:
-    """A way from this process to the workers."""
+    """A way of weights from this process to the workers."""
 
     backend: str
-    """vLLM's name of the workers' side."""
+    """vLLM's name of the way, on the workers' side."""
     info: Callable[[int], TrainerInitInfo]
-    """Gives what the sender's side is made from, for so many workers."""
+    """Returns the settings of the sender's side, for a number of workers."""
 
 
 ROUTES = {
@@ -48,13 +48,13 @@ ROUTES = {
 
 
 def route(settings: Settings) -> Route:
-    """Return the way that the settings choose. A lone worker is this process, which opens no handle of its own."""
+    """Return the way that the settings choose. A single worker is this process, which cannot open its own handle."""
     chosen = settings.vllm.weight_transfer
     return ROUTES["in_process" if chosen == "ipc" and settings.vllm.tensor_parallel == 1 else chosen]
 
 
 def check(settings: Settings, gpus: int) -> None:
-    """Raise Invalid where the settings choose a way that a machine of so many GPUs does not have."""
+    """Raise Invalid if the settings choose a way that needs more than `gpus` GPUs."""
     chosen, workers = settings.vllm.weight_transfer, settings.vllm.tensor_parallel
     needed = {"ipc": workers if workers > 1 else 0, _NCCL: workers + 1}.get(chosen, 0)
     if gpus < needed:
@@ -63,7 +63,7 @@ def check(settings: Settings, gpus: int) -> None:
 
 
 class TensorSource(WeightSource):
-    """A version's tensors, as whatever sends them asks for them; `tensors` are replaced before each update."""
+    """A version's tensors, in the form that vLLM's senders read; `tensors` is set before each update."""
 
     def __init__(self, device: torch.device) -> None:
         self.tensors: Mapping[str, Tensor] = {}
@@ -78,7 +78,7 @@ class TensorSource(WeightSource):
 
 
 class WorkerClient:
-    """Hands each step of an update to every worker of an engine."""
+    """Calls each step of an update on every worker of an engine."""
 
     def __init__(self, llm: LLMEngine) -> None:
         self._llm = llm
@@ -100,7 +100,7 @@ class WeightUpdater:
     """Updates one engine's weights in place."""
 
     def __init__(self, llm: LLMEngine, settings: Settings) -> None:
-        """Agree with the workers on what the way needs. Raises what vLLM raises."""
+        """Connect to the workers as the way needs it. Raises what vLLM raises."""
         workers = settings.vllm.tensor_parallel
         self._gpu = workers if settings.vllm.weight_transfer == _NCCL else None
         self._source = TensorSource(torch.device("cpu") if self._gpu is None else torch.device("cuda", self._gpu))
@@ -109,7 +109,7 @@ class WeightUpdater:
                 route(settings).info(workers), client=WorkerClient(llm), source=self._source)
 
     def send(self, tensors: Mapping[str, Tensor]) -> None:
-        """Update every worker's weights. Raises what vLLM raises; the weights are then of no use."""
+        """Update every worker's weights. Raises what vLLM raises; the weights are then undefined."""
         self._source.tensors = tensors
         try:
             with self._own_gpu():
@@ -118,11 +118,11 @@ class WeightUpdater:
             self._source.tensors = {}
 
     def close(self) -> None:
-        """Give back what was agreed on with workers that are no more."""
+        """Close the connection to workers that have ended."""
         self._engine.shutdown()
 
     def _own_gpu(self) -> AbstractContextManager[object]:
-        """Be on the GPU after the workers', from which NCCL sends: it takes one rank a GPU."""
+        """Use the GPU after those of the workers, from which NCCL sends: it takes one rank for each GPU."""
         return nullcontext() if self._gpu is None else torch.cuda.device(self._gpu)
 
 
@@ -143,4 +143,4 @@ def _register() -> None:
     WeightTransferTrainerFactory.register_engine(gpu_handles.GpuHandleInfo.backend, gpu_handles.GpuHandleSender)
 
 
-_register()  # as it is imported, once a process: vLLM's workers import it by the name of its extension
+_register()  # once in each process: vLLM's workers import this module for `WorkerExtension`
