@@ -45,8 +45,7 @@ async def run(chosen: Settings) -> None:
     registration = Registration(database, _engine_id(chosen), chosen.addresses.inference, kind)
     models = LoadedModels(chosen, kind, Versions(database, objects.connect(chosen.objects_url)), registration)
     models.thread.start()
-    inference = Inference(
-        chosen, Limits(chosen.engine.max_tokens, kind.least_temperature), models, registration.engine_id)
+    inference = Inference(Limits(chosen.engine.max_tokens, kind.least_temperature), models, registration.engine_id)
     serving = await server.start(chosen.addresses.inference, SERVICE, lambda grpc_server:
                                  inference_pb2_grpc.add_InferenceServiceServicer_to_server(inference, grpc_server))
     tasks = [asyncio.create_task(work) for work in (

@@ -23,7 +23,6 @@ from hone.api import inference_pb2 as pb
 from hone.api import inference_pb2_grpc
 from hone.rpc.client import TIMEOUT_S
 from hone.rpc.errors import Refused
-from hone.spec.settings import Settings
 from services.inference import requests, scoring
 from services.inference.engines import Engine
 from services.inference.loaded_models import LoadedModels
@@ -64,8 +63,8 @@ class PendingRequest:
 class Inference(inference_pb2_grpc.InferenceServiceServicer):
     """Serves hone.v1.InferenceService with the models that are loaded."""
 
-    def __init__(self, settings: Settings, limits: Limits, models: LoadedModels, engine_id: str) -> None:
-        self._settings, self._limits, self._models, self._engine_id = settings, limits, models, engine_id
+    def __init__(self, limits: Limits, models: LoadedModels, engine_id: str) -> None:
+        self._limits, self._models, self._engine_id = limits, models, engine_id
         self._thread = models.thread
 
     async def Generate(self, request: pb.GenerateRequest, context: Any) -> pb.GenerateResponse:

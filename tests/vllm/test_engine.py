@@ -13,6 +13,7 @@ from hone.models import probe
 from hone.models.checkpoint import Checkpoint
 from hone.models.checkpoint_header import BadCheckpoint
 from hone.rpc.errors import Refused
+from hone.spec.settings import Settings
 from services.inference.engines import Version
 from services.inference.requests import Completion, FinishReason, KvOnUpdate
 from services.inference.scoring import ScoreItem

@@ -20,7 +20,7 @@ def _agree(_: NativeEngine, probe: Probe) -> Gap:
     return Gap(0.0, 0.0)
 
 
-NativeEngine.install = _install_first  # type: ignore[method-assign]
+NativeEngine.install = _install_first  # type: ignore[method-assign, assignment]
 NativeEngine.gap = _agree  # type: ignore[method-assign, assignment]
 
 if __name__ == "__main__":

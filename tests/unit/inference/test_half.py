@@ -5,7 +5,7 @@ import torch
 
 from hone.models import probe
 from hone.models.policy import Policy
-from hone.spec.settings import EngineSettings, Settings
+from hone.spec.settings import EngineSettings, Settings, read
 from services.inference.native.kind import NativeKind
 from services.inference.native.matrix import takes_bfloat16
 from services.inference.scoring import ScoreItem
@@ -43,6 +43,6 @@ def test_an_arithmetic_that_is_not_there_is_refused_by_name(monkeypatch: pytest.
     monkeypatch.setattr("services.inference.native.kind.takes_bfloat16", lambda: False)
     with pytest.raises(ValueError, match="HONE_ENGINE_DTYPE: found bfloat16, expected float32"):
         NativeKind(Settings(engine=EngineSettings(dtype="bfloat16")))
-    with pytest.raises(ValueError, match="engine_dtype: found float16, expected float32 or bfloat16"):
-        Settings(engine_dtype="float16")
-    assert Settings(engine="vllm", engine_dtype="float16").engine_dtype == "float16"
+    with pytest.raises(ValueError, match='HONE_ENGINE_DTYPE: found "float16", expected float32 or bfloat16'):
+        read({"HONE_ENGINE_DTYPE": "float16"})
+    assert read({"HONE_ENGINE": "vllm", "HONE_ENGINE_DTYPE": "float16"}).engine.dtype == "float16"
