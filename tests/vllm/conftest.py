@@ -1,4 +1,4 @@
-"""vLLM reads its switches as it is imported: they are set before any test module is, as the service does it."""
+"""vLLM reads its switches when it is imported, so they are set before a test module imports it."""
 
 from services.inference.vllm import options
 

@@ -40,13 +40,13 @@ def version(id: str, seed: int, **sizes: Any) -> Version:
 
 
 def adapted(id: str, model_id: str, seed: int, base: int = 0) -> Version:
-    """Return an adapter with numbers in both its halves, beside a base, as a version."""
+    """Return an adapter beside a base as a version; neither half of the adapter is zero."""
     below, expected = checkpoint(base), probe.expected(policy(merged(seed, base)))
     return Version(id, model_id, below, adapter_files(seed, base), "base", Tokenizer(below.files), expected)
 
 
 def adapter_files(seed: int, base: int = 0) -> dict[str, bytes]:
-    """Return the files of an adapter that changes what its base says."""
+    """Return the files of an adapter that changes its base's outputs."""
     lora = Lora(8, 16.0, ("down_proj", "q_proj", "v_proj"))
     random = torch.Generator().manual_seed(seed)
     tensors = {name: tensor + 0.05 * torch.randn(tensor.shape, generator=random)
@@ -68,7 +68,7 @@ def serving(first: Version, core: Core | None = None) -> VllmEngine:
 
 
 def offered(engine: VllmEngine, next_one: Version) -> Verdict:
-    """Offer a version, step, and return what became of it."""
+    """Offer a version, step, and return the verdict."""
     verdicts = list[Verdict]()
     engine.offer(next_one, verdicts.append)
     engine.step()

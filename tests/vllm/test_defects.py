@@ -1,6 +1,6 @@
-"""Every way in which the CPU build was seen to lose new weights silently: the probe finds it and the engine recovers.
+"""All ways in which the CPU build was seen to lose new weights silently: the probe finds them, the engine recovers.
 
-Each test disables what the engine does about a defect; the last one shows that vLLM's own check would not have helped.
+Each test disables the precaution against a defect. One test shows that vLLM's own check does not help.
 """
 
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ Patch = pytest.MonkeyPatch
 
 
 def nothing(*_: object) -> None:
-    """Stand for a precaution that is not taken."""
+    """Replace a precaution."""
 
 
 @pytest.fixture
@@ -94,7 +94,7 @@ def test_an_update_that_raises_in_the_middle_ends_in_an_engine_built_anew(
     assert answers_as(engine, 1) < 1e-4
 
 
-def test_what_cannot_be_mended_is_refused_and_the_version_before_goes_on(engine: VllmEngine) -> None:
+def test_wrong_weights_are_refused_and_the_version_before_goes_on(engine: VllmEngine) -> None:
     engine.submit(request("running", n=3, max_tokens=30))
     for _ in range(5):
         engine.step()
@@ -109,7 +109,7 @@ def test_what_cannot_be_mended_is_refused_and_the_version_before_goes_on(engine:
     assert answers_as(engine, 0) < 1e-4
 
 
-def test_checksums_of_packed_layers_say_nothing_and_are_not_asked(engine: VllmEngine, monkeypatch: Patch) -> None:
+def test_checksums_of_packed_layers_do_not_change_and_are_not_used(engine: VllmEngine, monkeypatch: Patch) -> None:
     monkeypatch.setattr(host_memory, "repack_tied_head", nothing)
     before = checksums(engine)
     empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
@@ -126,7 +126,7 @@ def checksums(engine: VllmEngine) -> dict[str, str]:
 
 
 class Experts:
-    """A mixture of experts on a core, which the service itself does not serve: its architecture is not supported."""
+    """A mixture of experts on a core. The service itself does not support this architecture."""
 
     tolerance = EXACT
 
@@ -169,7 +169,7 @@ class ExpertsVersion:
         self.probe = _stock_probe(model)
 
     def write(self, directory: Path) -> None:
-        """Be copied to where the core reads from."""
+        """Copy the files to the directory that the core reads."""
         directory.mkdir()
         for path in self._directory.iterdir():
             (directory / path.name).write_bytes(path.read_bytes())
@@ -184,7 +184,7 @@ def _stock_probe(model: Any) -> Probe:
 
 @pytest.fixture
 def fresh_groups() -> Iterator[None]:
-    """Let vLLM make the process groups anew that experts need and dense models, before and after, do not."""
+    """Let vLLM make new process groups: experts need other groups than dense models."""
     cleanup_dist_env_and_memory()
     yield
     cleanup_dist_env_and_memory()

@@ -1,4 +1,4 @@
-"""What the engine does between requests: versions of tokens, caches under new weights, pauses, stops, adapters."""
+"""The vLLM engine: versions of tokens, caches under new weights, pauses, stops, adapters."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import closing
@@ -126,7 +126,7 @@ def test_a_pause_holds_and_what_goes_on_loses_nothing(engine: VllmEngine) -> Non
 
 def test_an_engine_that_rests_is_woken_by_the_next_request_and_by_new_weights(engine: VllmEngine) -> None:
     core = engine._core
-    core.sleeps = True  # as HONE_VLLM_SLEEP_S has it
+    core.sleeps = True  # as with HONE_VLLM_SLEEP_S
     engine.rest()
     assert core._llm is not None
     assert core._llm.is_sleeping()
@@ -153,7 +153,7 @@ def test_stops_by_id_and_by_text(engine: VllmEngine) -> None:
         assert len(made.ids) == len(made.logp) == sum(tokens for _, tokens in made.versions)
 
 
-def test_a_request_that_vllm_does_not_take_is_refused_alone(engine: VllmEngine) -> None:
+def test_a_request_that_vllm_refuses_is_refused_alone(engine: VllmEngine) -> None:
     engine.submit(request("fine", PROMPT, 2))
     engine.step()
     engine.submit(request("wrong", PROMPT, 3, stop_ids=(32,)))
@@ -163,7 +163,7 @@ def test_a_request_that_vllm_does_not_take_is_refused_alone(engine: VllmEngine) 
     assert [len(made.ids) for made in drain(engine)["fine"]] == [12, 12]
 
 
-def test_scores_that_vllm_does_not_take_leave_nothing_behind(engine: VllmEngine) -> None:
+def test_scores_that_vllm_refuses_leave_no_requests(engine: VllmEngine) -> None:
     with pytest.raises(Refused, match="vLLM refuses it"):
         engine.score([ScoreItem((5,), (6,)), ScoreItem((5,), (6,) * SETTINGS.engine.max_tokens)], 1.0)
     assert not engine._core._on_output
@@ -180,7 +180,7 @@ def test_an_abort_returns_what_was_made(engine: VllmEngine) -> None:
         assert len(made.ids) == 4
 
 
-def test_what_the_core_still_says_of_a_sequence_that_ended_is_dropped(engine: VllmEngine) -> None:
+def test_outputs_of_a_sequence_after_its_end_are_dropped(engine: VllmEngine) -> None:
     asked = request("gone", PROMPT, 1, max_tokens=100)
     engine.submit(asked)
     engine.step()
@@ -225,7 +225,7 @@ def test_adapters_of_one_base_share_a_core_and_each_is_served_as_itself() -> Non
     second.close()
 
 
-def test_an_adapter_is_replaced_under_running_requests_and_its_neighbour_is_left_alone() -> None:
+def test_an_adapter_is_replaced_under_running_requests_and_the_other_adapter_is_not() -> None:
     core = Core(SETTINGS, True)
     first, second = serving(adapted("a0", "a", 0), core), serving(adapted("b0", "b", 1), core)
     first.submit(replace(request("r", PROMPT, 2, max_tokens=20), kv_on_update=KvOnUpdate.RECOMPUTE))
@@ -247,7 +247,7 @@ def test_an_adapter_is_replaced_under_running_requests_and_its_neighbour_is_left
     second.close()
 
 
-def test_an_adapter_that_is_not_taken_over_costs_a_new_core_and_its_neighbour_nothing(
+def test_an_adapter_that_fails_its_probe_costs_a_new_core_and_the_other_adapter_nothing(
     monkeypatch: pytest.MonkeyPatch
 ) -> None:
     core = Core(SETTINGS, True)
@@ -266,7 +266,9 @@ def test_an_adapter_that_is_not_taken_over_costs_a_new_core_and_its_neighbour_no
     second.close()
 
 
-def test_a_neighbour_of_a_core_built_anew_answers_its_probe_before_it_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_other_adapter_of_a_core_built_anew_passes_its_probe_before_it_serves(
+    monkeypatch: pytest.MonkeyPatch
+) -> None:
     core = Core(SETTINGS, True)
     first, second = serving(adapted("a0", "a", 0), core), serving(adapted("b0", "b", 1), core)
     second.submit(request("other", PROMPT, 1, max_tokens=8))
@@ -274,7 +276,7 @@ def test_a_neighbour_of_a_core_built_anew_answers_its_probe_before_it_is_asked(m
     lost, adapt = [True], Core.adapt
 
     def losing(self: Core, name: str, files: Mapping[str, bytes]) -> LoRARequest:
-        return adapt(self, name, adapter_files(2) if lost and lost.pop() else files)  # another's numbers, once
+        return adapt(self, name, adapter_files(2) if lost and lost.pop() else files)  # another adapter, once
 
     monkeypatch.setattr(Core, "adapt", losing)
     [made] = drain(second)["other"]
@@ -293,5 +295,5 @@ def test_the_first_core_of_a_process_sleeps_and_no_other() -> None:
         engine.close()
 
 
-def test_nothing_of_a_base_stays_on_the_disk(engine: VllmEngine) -> None:
+def test_no_files_of_a_base_stay_on_the_disk(engine: VllmEngine) -> None:
     assert list(engine._core._scratch.path.iterdir()) == []

@@ -1,4 +1,4 @@
-"""The ways new weights take: each of those a CPU has, for real; those of GPUs as far as it can be told without one."""
+"""The ways of new weights: those without a GPU for real, and those with GPUs as far as a CPU can test them."""
 
 from collections.abc import Iterator
 from contextlib import closing, nullcontext
@@ -44,7 +44,7 @@ def test_a_lone_worker_is_handed_the_tensors_and_keeps_none_of_them() -> None:
         assert torch.equal(before.checkpoint.tensors[name], tensor), "the next update wrote into the last one's"
 
 
-def test_workers_that_are_processes_of_their_own_read_the_segment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_in_processes_of_their_own_read_the_segment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VLLM_WORKER_MULTIPROC_METHOD", "spawn")  # as it is wherever there are GPUs
     with closing(served(chosen(tensor_parallel=2))) as engine:
         verdict = offered(engine, version("v1", 1))
@@ -73,7 +73,7 @@ def test_ways_that_need_no_gpu_are_taken(way: str, workers: int) -> None:
 
 
 class Client:
-    """Stands for two workers on GPUs: each copies its own buffer's content out, as vLLM's receiver does."""
+    """A stand-in for two workers on GPUs, each of which copies its buffer, as vLLM's receiver does."""
 
     def __init__(self, buffers: dict[str, Tensor]) -> None:
         self.steps: list[str] = []
@@ -109,7 +109,7 @@ def test_every_workers_gpu_gets_each_piece_under_its_own_id(monkeypatch: pytest.
     buffers: dict[str, Tensor] = {}
 
     def produced(tensors: Iterator[tuple[str, Tensor]], unique: str, *_: object) -> Iterator[PackedIpcChunk]:
-        """One buffer a GPU, written over by each piece, of one tensor."""
+        """Yield pieces of one tensor in one buffer for each GPU."""
         for name, tensor in tensors:
             buffers[unique] = tensor.contiguous().view(-1).view(torch.uint8)
             yield PackedIpcChunk([name], [list(tensor.shape)], ["float32"], [tensor.nbytes], {unique: ("handle",)})

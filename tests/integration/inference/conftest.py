@@ -1,4 +1,4 @@
-"""The inference service as a process on the engine that HONE_ENGINE names, a real PostgreSQL, an object directory."""
+"""The inference service as a process, with the engine of HONE_ENGINE, a real PostgreSQL and an object directory."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,7 @@
-"""What an engine promises when the same thing is asked twice: the one place where the engines' contracts differ.
+"""The answers to a repeated request, where the contracts of the two engines differ.
 
 The native engine answers with equal bits, whoever else is served. vLLM draws from the same distribution with the same
-seed, but rounds as the shape of the batch has it, so ids may differ: what holds is everything but the draw.
+seed, but its rounding depends on the batch, so ids may differ; all else is equal.
 """
 
 import os
@@ -12,18 +12,18 @@ from hone.api import trajectory_pb2 as tpb
 
 ENGINE = os.environ.get("HONE_ENGINE", "native")
 LEAST_TEMPERATURE = 0.001 if ENGINE == "native" else 0.01
-"""vLLM would draw at 0.01 whatever lower temperature it is asked for."""
+"""vLLM would draw at 0.01 for any lower temperature."""
 
 
 def same(one: pb.GenerateResponse, other: pb.GenerateResponse) -> bool:
-    """Whether two answers to a request are what the engine promises to give each time."""
+    """Whether two answers to a request are equal in all that the engine promises."""
     if ENGINE == "native":
         return one == other
     return one.request_id == other.request_id and _forms(one) == _forms(other)
 
 
 def same_ids(one: Sequence[int], other: Sequence[int]) -> bool:
-    """Whether two draws of a sample are what the engine promises to give each time."""
+    """Whether two draws of a sample are equal in all that the engine promises."""
     return list(one) == list(other) if ENGINE == "native" else len(one) == len(other)
 
 

@@ -1,4 +1,4 @@
-"""A model whose versions appear the way the trainer publishes them: objects first, then the row, then the hint."""
+"""A model whose versions are published as a trainer does it: first the objects, then the row, then the hint."""
 
 from dataclasses import dataclass
 from typing import Any

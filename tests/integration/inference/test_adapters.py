@@ -17,7 +17,7 @@ ROW = [23, 9, 6, 13, 4, 5, 30, 7, 1, 19]
 
 
 def adapted(seed: int) -> dict[str, bytes]:
-    """Return the files of a version: the base's, and an adapter that changes what it says."""
+    """Return the files of a version: a base, and an adapter that changes its outputs."""
     lora, random = Lora(8, 64.0, ("down_proj", "q_proj", "v_proj")), torch.Generator().manual_seed(seed)
     tensors = {name: tensor + 0.1 * torch.randn(tensor.shape, generator=random) for name, tensor in adapter.initial(
         Checkpoint.from_files(BASE).architecture, lora, seed).items()}
@@ -31,7 +31,7 @@ def expected(files: dict[str, bytes]) -> list[float]:
 
 
 def scored(engine: Any, model: Model) -> list[float]:
-    """Return the engine's log-probs of the row under a model's present version."""
+    """Return the engine's log-probs of the row under a model's served version."""
     item = pb.ScoreItem(context_ids=ROW[:1], ids=ROW[1:])
     answer = engine.Score(pb.ScoreRequest(model_id=model.id, items=[item]), timeout=60)
     return list(answer.items[0].logp)

@@ -1,4 +1,4 @@
-"""The likeliest ids that scores tell, against the trainer's forward. Part of the contract: both engines pass it."""
+"""The likeliest ids of scores, compared with the trainer's forward. Both engines pass these tests."""
 
 from functools import cache
 from typing import Any
@@ -21,7 +21,7 @@ NEAR = 2e-5
 
 @cache
 def expected() -> NDArray[np.float64]:
-    """Return every log-prob at the place of each id, [ids, vocabulary], by the trainer's forward."""
+    """Return all log-probs [ids, vocabulary] at the position of each id, by the trainer's forward."""
     made = Checkpoint.from_files(toy.files(0, hidden=64, ffn=96, heads=2))
     rows = [[*CONTEXT, *IDS[:place], id] for place in range(len(IDS)) for id in range(VOCABULARY)]
     logp = probe.logp(Policy(made.architecture, made.tensors), rows, TEMPERATURE)
@@ -35,7 +35,7 @@ def scored(engine: Any, model: Model, top_k: int, *ids: list[int]) -> list[pb.Sc
     return list(engine.Score(request, timeout=60).items)
 
 
-def test_without_top_k_no_ids_are_told(engine: Any, model: Model) -> None:
+def test_without_top_k_no_ids_are_returned(engine: Any, model: Model) -> None:
     model.publish(0)
     (found,) = scored(engine, model, 0, IDS)
     assert list(found.logp) == pytest.approx(expected()[range(len(IDS)), IDS], abs=NEAR)
@@ -43,7 +43,9 @@ def test_without_top_k_no_ids_are_told(engine: Any, model: Model) -> None:
 
 
 @pytest.mark.parametrize("top_k", [1, 5, VOCABULARY])
-def test_the_likeliest_ids_are_told_at_each_place_with_their_log_probs(engine: Any, model: Model, top_k: int) -> None:
+def test_the_likeliest_ids_of_each_position_are_returned_with_their_log_probs(
+    engine: Any, model: Model, top_k: int
+) -> None:
     model.publish(0)
     empty, *whole = scored(engine, model, top_k, [], *[IDS] * 20)
     assert (list(empty.logp), list(empty.top_ids), list(empty.top_logp)) == ([], [], [])
@@ -55,14 +57,14 @@ def test_the_likeliest_ids_are_told_at_each_place_with_their_log_probs(engine: A
     assert sure.mean() > 0.9
     for found in whole:
         ids = np.array(found.top_ids).reshape(len(IDS), top_k)
-        told = np.array(found.top_logp).reshape(len(IDS), top_k)
+        logp = np.array(found.top_logp).reshape(len(IDS), top_k)
         assert np.array_equal(ids[sure], order[:, :top_k][sure])
-        assert np.abs(told - best[:, :top_k]).max() < NEAR
-        assert np.abs(told - np.take_along_axis(wanted, ids, axis=1)).max() < NEAR
+        assert np.abs(logp - best[:, :top_k]).max() < NEAR
+        assert np.abs(logp - np.take_along_axis(wanted, ids, axis=1)).max() < NEAR
 
 
 @pytest.mark.parametrize("top_k", [-1, VOCABULARY + 1, 65])
-def test_a_top_k_that_cannot_be_told_is_named(engine: Any, model: Model, top_k: int) -> None:
+def test_a_wrong_top_k_is_refused_by_name(engine: Any, model: Model, top_k: int) -> None:
     model.publish(0)
     with pytest.raises(grpc.RpcError) as refused:
         scored(engine, model, top_k, IDS)

@@ -1,7 +1,7 @@
 """The inference service as its own process on a real PostgreSQL and an object directory.
 
-Both engines have this contract: HONE_ENGINE=vllm runs it on vLLM (`make vllm-test`). Where they differ is said in
-tests.integration.inference.equality.
+Both engines pass these tests: `make vllm-test` runs them on vLLM, by HONE_ENGINE=vllm.
+tests.integration.inference.equality has the differences between the engines.
 """
 
 import signal
@@ -61,7 +61,7 @@ def test_samples_of_the_newest_version(engine: Any, model: Model) -> None:
     assert versions(response) == {newest}
 
 
-def test_a_batch_answers_each_request_with_what_it_would_get_alone(engine: Any, model: Model) -> None:
+def test_a_request_of_a_batch_has_the_same_answer_as_alone(engine: Any, model: Model) -> None:
     version_id = model.publish(0)
     requests = [asked(model, f"train/{number}", 8, version_id if number % 2 else "", max_tokens=2 + number % 7)
                 for number in range(20)]
@@ -154,7 +154,7 @@ def test_versions_insisted_on_are_served_in_order_and_each_exactly(engine: Any, 
     eventually(lambda: _resident(engine, model).running_sequences)
     second = model.publish(1)
     insisting = engine.Generate.future(asked(model, version_id=second), timeout=60)
-    _resident(engine, model)  # answered after what was asked before it
+    _resident(engine, model)  # its answer shows that the requests before it have arrived
     third = model.publish(2)
     assert versions(insisting.result()) == {second}
     old.join()
@@ -208,7 +208,7 @@ def _probed(seed: int) -> dict[str, Any]:
     return probe.expected(Policy(made.architecture, made.tensors)).to_json()
 
 
-def test_a_version_that_does_not_answer_the_probe_as_its_trainer_is_refused(engine: Any, model: Model) -> None:
+def test_a_version_that_fails_its_probe_is_refused(engine: Any, model: Model) -> None:
     good = model.publish(0, probe=_probed(0))
     engine.Generate(asked(model), timeout=60)
     bad = model.publish(1, probe=_probed(5))
@@ -222,7 +222,7 @@ def test_a_version_that_does_not_answer_the_probe_as_its_trainer_is_refused(engi
     assert _resident(engine, model).refused_reason == ""
 
 
-def test_a_first_version_that_does_not_answer_the_probe_is_not_served_either(engine: Any, model: Model) -> None:
+def test_a_first_version_that_fails_its_probe_is_refused_too(engine: Any, model: Model) -> None:
     bad = model.publish(0, probe=_probed(5))
     code_, reason = code(lambda: engine.Generate(asked(model, version_id=bad), timeout=60))
     assert code_ is grpc.StatusCode.DATA_LOSS
@@ -325,7 +325,7 @@ def test_pause_holds_and_abort_ends_what_runs(engine: Any, model: Model) -> None
     assert len(pending.result().completions) == 2
 
 
-def test_what_a_gone_caller_asked_for_is_ended(engine: Any, model: Model) -> None:
+def test_the_requests_of_a_caller_who_went_away_are_ended(engine: Any, model: Model) -> None:
     model.publish(0)
     pending = engine.Generate.future(asked(model, n=64, max_tokens=1000), timeout=60)
     assert eventually(lambda: model.id in {one.model_id for one in engine.ListVersions(
@@ -358,7 +358,7 @@ def _few(engine: Any) -> set[str]:
     return listed if len(listed) == 4 else set()
 
 
-def test_its_rows_live_and_go_with_it(variables: dict[str, str], model: Model) -> None:
+def test_the_rows_of_an_engine_are_deleted_when_it_ends(variables: dict[str, str], model: Model) -> None:
     version_id = model.publish(0)
     with running("inference", **{**variables, "HONE_PROCESS_NAME": "inference-1"}) as service:
         stub: Any = InferenceServiceStub(service.channel)

@@ -1,4 +1,4 @@
-"""Attention of one query a sequence against the same thing said in tensor operations."""
+"""Attention of one query per sequence, compared with tensor operations."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ SHAPES = [(4, 2, 64), (4, 4, 32), (8, 1, 16), (2, 2, 8), (6, 2, 128), (4, 2, 20)
 
 
 def attended(qkv: Tensor, keys: Tensor, values: Tensor, positions: list[int], heads: int) -> Tensor:
-    """Return what is mixed of keys and values [rows, kv_heads, positions, width], whose blocks lie in any order."""
+    """Return the attention over keys and values [rows, kv_heads, positions, width] whose blocks are in any order."""
     _, kv_heads, _, width = keys.shape
     mixed = torch.empty(len(qkv), heads * width)
     laid_keys, laid_values = (lines.unflatten(2, (-1, BLOCK)).transpose(1, 2).flatten(0, 1) for lines in (keys, values))
@@ -40,14 +40,14 @@ def drawn(heads: int, kv_heads: int, width: int, rows: int = 3) -> tuple[Tensor,
 
 
 @pytest.mark.parametrize(("heads", "kv_heads", "width"), SHAPES)
-def test_attention_is_a_softmax_over_what_is_seen(heads: int, kv_heads: int, width: int) -> None:
+def test_attention_is_a_softmax_over_the_seen_positions(heads: int, kv_heads: int, width: int) -> None:
     qkv, keys, values = drawn(heads, kv_heads, width)
     for positions in ([0, 17, 79], [15, 16, 14], [31, 7, 8]):
         found = attended(qkv, keys, values, positions, heads)
         assert (found - plain(qkv, keys, values, positions, heads)).abs().max() < 2e-5
 
 
-def test_nothing_behind_a_sequence_is_read() -> None:
+def test_positions_after_a_sequence_are_not_read() -> None:
     qkv, keys, values = drawn(4, 2, 64)
     before = attended(qkv, keys, values, [5, 5, 5], 4)
     keys[:, :, 6:], values[:, :, 6:] = torch.nan, torch.nan
@@ -68,7 +68,7 @@ def test_scores_of_any_size_have_a_softmax() -> None:
     assert (found - plain(qkv, keys, values, [60, 79], 2)).abs().max() < 1e-5
 
 
-def test_what_is_not_a_number_is_not_hidden() -> None:
+def test_a_nan_is_not_hidden() -> None:
     qkv, keys, values = drawn(2, 2, 8, rows=2)
     qkv[0] = torch.nan
     found = attended(qkv, keys, values, [60, 79], 2)

@@ -1,4 +1,4 @@
-"""Blocks of keys and values: who holds which, and that nobody writes what another reads."""
+"""Blocks of keys and values: which slots hold them, and that no slot writes a block that another one reads."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def places(*numbers: int) -> Places:
 
 
 def held(cache: Cache, slot: int, positions: int) -> list[int]:
-    """Return the slot's blocks for so many positions."""
+    """Return the slot's blocks for this many positions."""
     return cache.table[slot, :-(-positions // BLOCK)].tolist()
 
 
@@ -38,7 +38,7 @@ def write(cache: Cache, slot: int, position: int, value: float) -> None:
 
 
 def read(cache: Cache, slot: int, positions: int) -> list[float]:
-    """Return what stands at the first positions of a slot, which is the same number wherever one was written."""
+    """Return the contents of a slot's first positions; all numbers of a position are equal."""
     keys, values = cache.seen(0, places(slot), positions)
     assert torch.equal(keys.transpose(1, 2), values)
     first: Tensor = values[0, :, 0]
@@ -52,7 +52,7 @@ def fill(cache: Cache, slot: int, numbers: list[float]) -> None:
         write(cache, slot, position, number)
 
 
-def test_a_slot_reads_what_it_was_given(shape: Architecture) -> None:
+def test_a_slot_reads_what_was_written_to_it(shape: Architecture) -> None:
     cache = Cache(shape, SLOTS, CHUNK)
     fill(cache, 2, [float(number) for number in range(40)])
     assert read(cache, 2, 40) == list(range(40))
@@ -68,7 +68,7 @@ def test_slots_that_begin_alike_hold_the_same_whole_blocks(shape: Architecture) 
     assert read(cache, 3, 40) == [1.0] * 40
 
 
-def test_what_one_goes_on_with_the_other_does_not_see(shape: Architecture) -> None:
+def test_slots_do_not_see_each_others_later_positions(shape: Architecture) -> None:
     cache = Cache(shape, SLOTS, CHUNK)
     fill(cache, 0, [1.0] * 20)
     cache.share(places(0), places(1), places(20))
@@ -79,7 +79,7 @@ def test_what_one_goes_on_with_the_other_does_not_see(shape: Architecture) -> No
     assert read(cache, 1, 21) == [*[1.0] * 20, 3.0]
 
 
-def test_blocks_stay_as_long_as_somebody_holds_them(shape: Architecture) -> None:
+def test_blocks_stay_while_a_slot_holds_them(shape: Architecture) -> None:
     cache = Cache(shape, SLOTS, CHUNK)
     fill(cache, 0, [1.0] * 32)
     cache.share(places(0), places(1), places(32))
@@ -89,7 +89,7 @@ def test_blocks_stay_as_long_as_somebody_holds_them(shape: Architecture) -> None
     assert read(cache, 0, 32) == [2.0] * 32
 
 
-def test_room_grows_and_what_is_cached_stays(shape: Architecture) -> None:
+def test_the_cache_grows_and_keeps_its_contents(shape: Architecture) -> None:
     cache = Cache(shape, SLOTS, CHUNK)
     fill(cache, 0, [1.0] * 60)
     cache.share(places(0), places(1), places(60))
@@ -102,7 +102,7 @@ def test_room_grows_and_what_is_cached_stays(shape: Architecture) -> None:
                                                                      for slot in range(SLOTS)]
 
 
-def test_rows_that_fill_a_batch_up_take_no_block(shape: Architecture) -> None:
+def test_padding_rows_take_no_block(shape: Architecture) -> None:
     cache = Cache(shape, SLOTS, CHUNK)
     cache.extend(places(cache.scratch, 0, cache.scratch), places(0, 0, 17))
     assert cache.table[cache.scratch].tolist() == [0] * (CHUNK // BLOCK)
@@ -112,7 +112,7 @@ def test_rows_that_fill_a_batch_up_take_no_block(shape: Architecture) -> None:
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(["begin", "share", "extend"]), st.integers(0, SLOTS - 1),
                           st.integers(0, SLOTS - 1), st.integers(1, 2 * CHUNK)), max_size=40))
-def test_every_slot_reads_its_own_whatever_happened(
+def test_every_slot_reads_its_own_contents_after_any_operations(
     shape: Architecture, events: list[tuple[str, int, int, int]]
 ) -> None:
     cache = Cache(shape, SLOTS, 2 * CHUNK)

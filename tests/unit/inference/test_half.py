@@ -1,4 +1,4 @@
-"""The native engine in bfloat16: what it computes is near what it should be, and what it cannot do is said."""
+"""The native engine in bfloat16: its results are near those of float32, and unsupported arithmetic is refused."""
 
 import pytest
 import torch
@@ -39,7 +39,7 @@ def test_the_probe_holds_within_the_tolerance_of_two_byte_floats() -> None:
         engine(dtype=torch.bfloat16).gap(probe.expected(Policy(other.architecture, other.tensors))))
 
 
-def test_an_arithmetic_that_is_not_there_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unsupported_arithmetic_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("services.inference.native.kind.takes_bfloat16", lambda: False)
     with pytest.raises(ValueError, match="HONE_ENGINE_DTYPE: found bfloat16, expected float32"):
         NativeKind(Settings(engine=EngineSettings(dtype="bfloat16")))

@@ -1,4 +1,4 @@
-"""What lies between the engine's products, against the same thing said in tensor operations."""
+"""The compiled steps between the engine's products, compared with tensor operations."""
 
 import numpy as np
 import pytest

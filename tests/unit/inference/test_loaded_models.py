@@ -1,4 +1,4 @@
-"""Which models an engine process holds: one engine each, whoever asked, and nothing of those it let go."""
+"""The models in a process: one engine for each, however many callers want it, and none after it was evicted."""
 
 import asyncio
 import gc
@@ -18,7 +18,7 @@ from services.inference.versions import VersionRow
 
 
 class IdleEngine:
-    """Holds a version and is never asked for a token."""
+    """Takes over a version and gets no requests."""
 
     generated_tokens, generated_samples, computed_s = 1, 0, 0.0
     has_work = False
@@ -27,11 +27,11 @@ class IdleEngine:
         settle(Verdict(version_id, Action.UPDATED, Gap(largest=0.2, mean=0.1), 0.0))
 
     def close(self) -> None:
-        """Hold nothing that would have to be given back."""
+        """Do nothing."""
 
 
 class CountingKind:
-    """Makes idle engines and remembers them weakly."""
+    """Makes idle engines and keeps weak references to them."""
 
     name = "idle"
     least_temperature = 0.0
@@ -46,7 +46,7 @@ class CountingKind:
         return str(source.id)
 
     def explored(self, architecture: object) -> None:
-        """Need to know nothing."""
+        """Do nothing."""
 
     def engine(self, _version: str, _architecture: object) -> IdleEngine:
         made = IdleEngine()
@@ -55,7 +55,7 @@ class CountingKind:
 
 
 class OneVersionEach:
-    """Every model has one live version, read once the gate is open."""
+    """Every model has one live version, which can be read when the gate is open."""
 
     def __init__(self) -> None:
         self.gate, self.loading = asyncio.Event(), asyncio.Event()
@@ -70,8 +70,8 @@ class OneVersionEach:
         return SimpleNamespace(id=row.id, checkpoint=SimpleNamespace(architecture=None))
 
 
-class House:
-    """LoadedModels at work over idle engines."""
+class Setup:
+    """Loaded models over idle engines."""
 
     def __init__(self) -> None:
         self.kind, self.versions = CountingKind(), OneVersionEach()
@@ -80,67 +80,67 @@ class House:
             Settings(sweep_s=0.05), cast(Any, self.kind), cast(Any, self.versions), self.registration)
 
     async def visited(self, model_id: str) -> None:
-        """Ask for a model and let it go again."""
+        """Want a model until it is served."""
         async with self.models.at(model_id, "", timeout_s=10):
             pass
 
 
-def lived(visit: Callable[[House], Awaitable[None]]) -> None:
-    """Run `visit` in a house whose engines' thread and convergence work."""
+def lived(visit: Callable[[Setup], Awaitable[None]]) -> None:
+    """Run `visit` while the engines' thread and the loop that loads versions are running."""
 
     async def live() -> None:
-        house = House()
-        house.models.thread.start()
-        following = asyncio.create_task(house.models.follow_forever())
+        setup = Setup()
+        setup.models.thread.start()
+        following = asyncio.create_task(setup.models.follow_forever())
         try:
-            await visit(house)
+            await visit(setup)
         finally:
             following.cancel()
-            await asyncio.to_thread(house.models.thread.stop)
+            await asyncio.to_thread(setup.models.thread.stop)
 
     asyncio.run(live())
 
 
-def test_a_model_whose_caller_went_away_while_it_loaded_is_held_once() -> None:
-    async def visit(house: House) -> None:
-        first = asyncio.create_task(house.visited("model"))
-        await house.versions.loading.wait()
+def test_a_model_whose_caller_went_away_while_it_was_loading_is_loaded_once() -> None:
+    async def visit(setup: Setup) -> None:
+        first = asyncio.create_task(setup.visited("model"))
+        await setup.versions.loading.wait()
         first.cancel()
         with pytest.raises(asyncio.CancelledError):
             await first
-        second = asyncio.create_task(house.visited("model"))
-        await asyncio.sleep(0)  # it asks while the first one's load goes on
-        house.versions.gate.set()
+        second = asyncio.create_task(setup.visited("model"))
+        await asyncio.sleep(0)  # it begins to wait while the model is loading
+        setup.versions.gate.set()
         await second
-        assert len(house.kind.made) == 1
-        assert [model.model_id for model in house.models.all()] == ["model"]
+        assert len(setup.kind.made) == 1
+        assert [model.model_id for model in setup.models.all()] == ["model"]
 
     lived(visit)
 
 
-def test_an_engine_that_was_let_go_is_held_by_nobody() -> None:
-    async def visit(house: House) -> None:
-        house.versions.gate.set()
+def test_an_evicted_engine_is_freed() -> None:
+    async def visit(setup: Setup) -> None:
+        setup.versions.gate.set()
         for number in range(MOST_MODELS + 1):
-            await house.visited(f"model-{number}")
-        gone = house.kind.made[0]
+            await setup.visited(f"model-{number}")
+        gone = setup.kind.made[0]
         for _ in range(40):
             gc.collect()
             if gone() is None:
                 break
             await asyncio.sleep(0.05)
         assert gone() is None
-        assert [model.model_id for model in house.models.all()] == [
+        assert [model.model_id for model in setup.models.all()] == [
             f"model-{number}" for number in range(1, MOST_MODELS + 1)]
 
     lived(visit)
 
 
-def test_how_far_a_version_was_off_is_noted_with_it() -> None:
-    async def visit(house: House) -> None:
-        house.versions.gate.set()
-        await house.visited("model")
+def test_the_gap_of_a_version_is_written_to_its_row() -> None:
+    async def visit(setup: Setup) -> None:
+        setup.versions.gate.set()
+        await setup.visited("model")
         assert ("loaded", {"model_id": "model", "version_id": "ver_model", "gap_mean": 0.1, "gap_max": 0.2}
-                ) in house.registration._notes
+                ) in setup.registration._notes
 
     lived(visit)

@@ -1,4 +1,4 @@
-"""Products by packed weights equal plain ones, and a row's bits are its own."""
+"""Products with packed weights equal plain ones, and a row's bits depend on that row alone."""
 
 import pytest
 import torch

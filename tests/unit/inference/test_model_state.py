@@ -60,6 +60,10 @@ def test_a_load_that_is_given_up_leads_back_to_the_state_before() -> None:
     model.begin(row(1))
     model.give_up(row(1))
     assert model.state is ModelState.SERVING
+
+
+def test_a_load_that_is_given_up_after_a_refusal_leads_back_to_it() -> None:
+    model = serving(row(0))
     model.begin(row(1))
     model.refuse(row(1), refusal(row(1)))
     model.begin(row(2))

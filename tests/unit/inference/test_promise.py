@@ -114,7 +114,7 @@ def test_requests_with_equal_prompts_share_a_pass_and_keep_their_noise() -> None
 
 
 def rows_of(served: NativeEngine) -> list[int]:
-    """Note, while the engine runs, of how many rows each pass over one token each is."""
+    """Return a list to which the engine adds the number of rows of each decoding pass."""
     counted, hidden = [], served._decoder.hidden
 
     def counting(cache: Cache, ids: Tensor, step: Pass, wanted: Tensor | None = None) -> Tensor:
@@ -127,7 +127,7 @@ def rows_of(served: NativeEngine) -> list[int]:
 
 
 def distinct_beginnings(completions: list[Completion]) -> list[int]:
-    """Return how many different texts of 1, 2, … ids go on behind them."""
+    """Return the number of different beginnings of 1, 2, … ids of the samples that are longer."""
     longest = max(len(one.ids) for one in completions)
     return [len({tuple(one.ids[:made]) for one in completions if len(one.ids) > made}) for made in range(1, longest)]
 

@@ -1,4 +1,4 @@
-"""How busy an engine says it is."""
+"""The load that an engine process reports."""
 
 import pytest
 
@@ -10,7 +10,7 @@ def test_load_is_the_share_of_the_last_second_that_was_computed(monkeypatch: pyt
     monkeypatch.setattr("services.inference.registration.time.monotonic", lambda: now)
     load = Load()
     load.add(0.5)
-    assert load.share() == 0.0  # of no time yet
+    assert load.share() == 0.0  # no second has passed yet
     now = 102.0
     assert load.share() == 0.25
     now = 102.5

@@ -1,4 +1,4 @@
-"""Drawing by inverse CDF: the right distribution, cut as promised, with log-probs of what was drawn from."""
+"""Drawing by inverse CDF: the right distribution, the right cut, and log-probs of the distribution drawn from."""
 
 import math
 
@@ -23,7 +23,7 @@ def draw(logits: torch.Tensor, uniforms: np.ndarray, settings: DrawSettings) -> 
 
 
 def expected(temperature: float, top_p: float, top_k: int) -> list[float]:
-    """The distribution by the definition, in plain Python."""
+    """Return the distribution by its definition, in plain Python."""
     weights = [math.exp(value / temperature) for value in LOGITS.tolist()]
     ranked = sorted(range(len(weights)), key=lambda id: (-weights[id], id))[:top_k or None]
     total, mass, kept = sum(weights[id] for id in ranked), 0.0, []
@@ -89,7 +89,7 @@ def test_a_large_vocabulary_is_cut_as_if_all_of_it_were_sorted(top_p: float, top
     torch.testing.assert_close(found.double(), wanted, atol=1e-7, rtol=1e-5)
 
 
-def test_cut_greedy_and_plain_samples_stand_side_by_side() -> None:
+def test_cut_greedy_and_plain_samples_are_drawn_together() -> None:
     temperature, top_p = np.array([[1, 0, 1, 0.5], [1, 1, 1e-6, 1]], np.float32)
     mixed = DrawSettings(temperature, top_p, top_k=np.array([0, 0, 0, 2]))
     ids, logp = sample(LOGITS[None], np.zeros(4, np.int64), np.full(4, 0.9, np.float32), mixed)

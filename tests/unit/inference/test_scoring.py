@@ -1,4 +1,4 @@
-"""The likeliest ids at each place: of plain log-probs, of the native engine's scores, and what is refused."""
+"""The likeliest ids at each position: of plain log-probs, and of the native engine's scores; and refused items."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ ITEMS = [ScoreItem((5, 9, 11), tuple(range(3, 20))), ScoreItem(tuple(range(2, 40
 @pytest.mark.parametrize("top_k", [0, 1, 3, 200])
 def test_likeliest_ids_come_first_and_of_equal_ones_the_lower(top_k: int) -> None:
     random = np.random.default_rng(3)
-    # Whole numbers: most are tied, also where the likeliest end; and ids that cannot come, and one that must.
+    # Whole numbers, so that many are tied; with impossible ids and a certain one.
     logp = -random.integers(0, 30, (50, 200)).astype(np.float32)
     logp[random.random(logp.shape) < 0.1] = -np.inf
     logp[7, 11] = 0.0
@@ -48,7 +48,7 @@ def test_likeliest_ids_of_scores_are_those_of_stock_transformers(top_k: int) -> 
         assert torch.equal(ids[clear[:, :top_k]], best[:, :top_k][clear[:, :top_k]])
 
 
-def test_what_else_scores_tell_does_not_depend_on_the_likeliest() -> None:
+def test_log_probs_and_entropies_do_not_depend_on_top_k() -> None:
     served = engine("llama")
     for one, other in zip(served.score(ITEMS, 0.7), served.score(ITEMS, 0.7, 4), strict=True):
         assert (one.logp, one.entropy) == (other.logp, other.entropy)
@@ -66,7 +66,7 @@ def test_the_likeliest_of_all_ids_are_the_distribution() -> None:
 
 
 @pytest.mark.parametrize("top_k", [-1, 65])
-def test_a_top_k_that_no_vocabulary_has_is_refused(top_k: int) -> None:
+def test_a_top_k_out_of_range_is_refused(top_k: int) -> None:
     request = pb.ScoreRequest(model_id="m", top_k=top_k)
     with pytest.raises(InvalidField, match=f"top_k: found {top_k}, expected 0 to 64"):
         scoring.read_items(request, 100)

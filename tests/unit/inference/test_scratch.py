@@ -1,4 +1,4 @@
-"""Directories of processes that were killed are cleared away; those of living ones are not."""
+"""Directories of killed processes are removed; directories of running processes are not."""
 
 import os
 import signal
@@ -44,20 +44,20 @@ def test_a_killed_process_leaves_nothing_and_a_living_one_keeps_its_own() -> Non
 
 
 @pytest.mark.usefixtures("temporary")
-def test_a_directory_just_made_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_directory_is_not_removed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scratch, "_YOUNG_S", 60.0)
     young = Path(tempfile.mkdtemp(prefix="hone-vllm-held-"))
     scratch.sweep()
     assert young.exists()
 
 
-def test_one_that_is_removed_is_gone(temporary: Path) -> None:
+def test_a_removed_directory_is_gone(temporary: Path) -> None:
     held = Scratch()
     held.remove()
     assert os.listdir(temporary) == []
 
 
-def test_two_that_begin_at_once_sweep_the_same_and_neither_fails(temporary: Path) -> None:
+def test_two_processes_that_start_at_once_sweep_without_an_error(temporary: Path) -> None:
     (temporary / "hone-vllm-held-file").write_text("nobody's directory")
     for _ in range(20):
         for _ in range(20):

@@ -1,4 +1,4 @@
-"""Which answers of a batch go in one message."""
+"""The answers of a batch that share a message."""
 
 import asyncio
 
@@ -21,17 +21,17 @@ async def messages(*come_after_s: float, together_s: float) -> list[list[str]]:
     return [[one.request.request_id for one in together] async for together in answered]
 
 
-def test_answers_wait_for_one_another_and_never_when_all_are_there() -> None:
+def test_answers_wait_for_others_unless_all_have_come() -> None:
     assert asyncio.run(messages(0, 0, 1, 1, together_s=0.3)) == [["0", "1"], ["2", "3"]]
     assert asyncio.run(asyncio.wait_for(messages(0, 0, together_s=3600), 60)) == [["0", "1"]]
 
 
 @pytest.mark.parametrize(("taken_s", "waits_s"), [(0.0, 0.05), (0.1, 0.05), (0.5, 0.1), (1.0, 0.2), (60.0, 0.2)])
-def test_what_took_long_waits_longer_within_bounds(taken_s: float, waits_s: float) -> None:
+def test_a_slow_answer_waits_longer_within_bounds(taken_s: float, waits_s: float) -> None:
     assert _together_s(taken_s) == pytest.approx(waits_s)
 
 
-def test_patience_is_asked_by_the_age_of_the_first_answer() -> None:
+def test_the_time_to_wait_depends_on_the_age_of_the_first_answer() -> None:
     ages: list[float] = []
 
     def at_once(age: float) -> float:

@@ -1,4 +1,4 @@
-"""New weights between two steps: no sequence is dropped, every token names its version, caches are kept or remade."""
+"""New weights between two steps: no sequence is dropped, every token names its version, caches are kept or not."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Promise 5 on the native engine: weights that arrive wrong are found by the probe and never served."""
+"""Promise 5 on the native engine: the probe finds wrong weights, which are never served."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,14 +17,14 @@ PROMPT = [5, 9, 11, 30, 8]
 
 
 def version(id: str, seed: int) -> FusedVersion:
-    """Return a version with the probe that its trainer would store."""
+    """Return a version with the probe that its trainer stores."""
     made = checkpoint(stock("qwen3", seed))
     expected = probe.expected(Policy(made.architecture, made.tensors))
     return FusedVersion(id, fuse(made), tokenizer(), Probe.from_json(expected.to_json()), made)
 
 
 def offered(served: NativeEngine, next_one: FusedVersion) -> Verdict:
-    """Offer a version, step, and return what became of it."""
+    """Offer a version, step, and return the verdict."""
     verdicts = list[Verdict]()
     served.offer(next_one, verdicts.append)
     served.step()
@@ -42,13 +42,13 @@ def difference(served: NativeEngine, seed: int) -> float:
 
 
 def with_layer(weights: Weights, number: int, other: Weights) -> Weights:
-    """Return weights of which one layer is another version's."""
+    """Return weights with one layer of another version."""
     layers = [other.layers[number] if place == number else layer for place, layer in enumerate(weights.layers)]
     return replace(weights, layers=layers)
 
 
 def installing(monkeypatch: pytest.MonkeyPatch, wrong: Callable[[Weights], Weights], times: int = 99) -> None:
-    """Let the decoder get wrong weights the first `times` times."""
+    """Install wrong weights the first `times` times."""
     right, left = NativeEngine.install, [times]
 
     def install(self: NativeEngine, version: FusedVersion) -> None:
@@ -59,7 +59,7 @@ def installing(monkeypatch: pytest.MonkeyPatch, wrong: Callable[[Weights], Weigh
 
 
 def corrupted(weights: Weights) -> Weights:
-    """Return weights with one number of the embedding lost."""
+    """Return weights with every seventh number of the embedding set to 0."""
     embedding = weights.embedding.clone()
     embedding.view(-1)[::7] = 0
     return replace(weights, embedding=embedding)
@@ -89,7 +89,7 @@ def test_a_layer_that_is_always_skipped_is_mended_by_building_anew(monkeypatch: 
     assert difference(served, 1) < 1e-4
 
 
-def test_what_cannot_be_mended_is_refused_and_running_requests_go_on_under_the_version_before() -> None:
+def test_wrong_weights_are_refused_and_running_requests_go_on_under_the_version_before() -> None:
     served = engine()
     served.submit(request("running", PROMPT, 3, max_tokens=20))
     served.step()
@@ -111,7 +111,7 @@ def test_weights_that_overflow_are_refused() -> None:
     assert verdict.gap == Gap(float("inf"), float("inf"))
 
 
-def test_an_engine_that_cannot_go_back_either_is_of_no_use(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_engine_that_cannot_serve_the_version_before_raises(monkeypatch: pytest.MonkeyPatch) -> None:
     installing(monkeypatch, corrupted)
     served, first = engine(), version("v0", 0)
     monkeypatch.setattr(NativeEngine, "rebuild", lambda self, version: self.install(version))
@@ -119,7 +119,7 @@ def test_an_engine_that_cannot_go_back_either_is_of_no_use(monkeypatch: pytest.M
         take_over(served, version("v1", 1), first)
 
 
-def test_a_mean_is_held_against_a_tolerance_of_means() -> None:
+def test_a_mean_gap_is_compared_with_a_tolerance_of_means() -> None:
     gap = Gap(largest=0.5, mean=0.02)
     assert Tolerance(0.15, "mean").holds(gap)
     assert not Tolerance(0.15).holds(gap)

@@ -1,4 +1,4 @@
-"""The thread that computes, and what happens when it never comes back."""
+"""The engines' thread, and the end of the process when a step never ends."""
 
 import asyncio
 import os
@@ -15,7 +15,7 @@ from services.inference.thread import EngineThread
 
 
 class EndedSample(Exception):
-    """Stands for the end of the process."""
+    """Is raised instead of ending the process."""
 
 
 def thread() -> EngineThread:
@@ -41,7 +41,7 @@ class Waiting:
         return []
 
 
-def test_a_step_that_waits_for_what_computes_elsewhere_counts_as_computing() -> None:
+def test_a_step_that_waits_for_a_gpu_counts_as_computing() -> None:
     async def stepped() -> float:
         working, engine = thread(), Waiting()
         assert (await working.take_over(cast(Any, engine), "v0")).served
@@ -71,7 +71,7 @@ def test_a_step_that_never_ends_ends_the_process(monkeypatch: pytest.MonkeyPatch
         asyncio.run(asyncio.wait_for(stuck(), 10))
 
 
-def test_a_thread_that_waits_or_comes_back_in_time_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_thread_that_waits_or_ends_its_jobs_in_time_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     async def busy() -> None:
         working, done = thread(), threading.Event()
         for _ in range(30):  # one after the other without a pause, each short
@@ -90,7 +90,7 @@ def test_a_thread_that_waits_or_comes_back_in_time_is_left_alone(monkeypatch: py
     asyncio.run(busy())
 
 
-def test_a_job_that_finds_the_engine_of_no_use_tells_its_caller_and_ends_the_process(
+def test_a_job_whose_engine_can_serve_nothing_raises_at_its_caller_and_ends_the_process(
     monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ended = threading.Event()

@@ -46,7 +46,7 @@ def test_what_the_first_layer_asks_of_each_token_is_kept_only_where_it_is_little
 
 
 @pytest.mark.parametrize("family", ["qwen3", "qwen2"])
-def test_kept_or_not_it_is_the_same(monkeypatch: pytest.MonkeyPatch, family: str) -> None:
+def test_the_table_of_the_first_layer_changes_no_result(monkeypatch: pytest.MonkeyPatch, family: str) -> None:
     asked = [request("a", [5, 9, 7], 3, temperature=0), request("b", range(3, 40), 3, temperature=0)]
     kept = run(engine(family), *asked)
     monkeypatch.setattr(module, "_FIRST", 0)
