@@ -42,21 +42,21 @@ class Cache:
         self.table = np.pad(self.table, ((0, 0), (0, most - self.table.shape[1])), constant_values=_SCRATCH)
         self._holders = np.pad(self._holders, (0, blocks - before))
         self._free = np.concatenate([np.arange(blocks - 1, before - 1, -1), self._free])  # used ones are taken first
-        self.keys, self.values = self._grown(self.keys, blocks, -2), self._grown(self.values, blocks, -1)
+        self.keys, self.values = self._grow(self.keys, blocks, -2), self._grow(self.values, blocks, -1)
 
     def begin(self, slots: Places, positions: Places) -> None:
         """Give each of `slots` [S] its own blocks for its first `positions` [S], and release its old blocks."""
         self._release(slots)
         wanted = np.arange(self.table.shape[1]) < (-(-positions // BLOCK))[:, None]
         rows = np.full(wanted.shape, _SCRATCH)
-        rows[wanted] = self._taken(int(wanted.sum()))
+        rows[wanted] = self._take(int(wanted.sum()))
         self.table[slots] = rows
 
     def extend(self, slots: Places, positions: Places) -> None:
         """Give a block to each of `slots` [S] that has none for its position in `positions` [S]."""
-        lacking = (self.places(slots, positions) == _SCRATCH) & (slots != self.scratch)
+        lacking = (self.blocks_of(slots, positions) == _SCRATCH) & (slots != self.scratch)
         if lacking.any():
-            self.table[slots[lacking], positions[lacking] // BLOCK] = self._taken(int(lacking.sum()))
+            self.table[slots[lacking], positions[lacking] // BLOCK] = self._take(int(lacking.sum()))
 
     def share(self, sources: Places, targets: Places, positions: Places) -> None:
         """Let slot `targets[s]` begin with the first `positions[s]` positions of slot `sources[s]`, for every s.
@@ -71,17 +71,17 @@ class Cache:
         self.table[targets] = held
         np.add.at(self._holders, held[held != _SCRATCH], 1)
         cut = positions % BLOCK > 0
-        old, new = self.table[sources[cut], whole[cut]], self._taken(int(cut.sum()))
+        old, new = self.table[sources[cut], whole[cut]], self._take(int(cut.sum()))
         self.table[targets[cut], whole[cut]] = new
         for tensor in (*self.keys, *self.values):
-            kernels.copied(tensor.numpy(), old, new)
+            kernels.copy_blocks(tensor.numpy(), old, new)
 
-    def places(self, slots: Places, positions: Places) -> Places:
+    def blocks_of(self, slots: Places, positions: Places) -> Places:
         """Return the block [N] that holds position `positions[n]` of slot `slots[n]`, for every n."""
         found: Places = self.table[slots, positions // BLOCK]
         return found
 
-    def seen(self, layer: int, slots: Places, reach: int) -> tuple[Tensor, Tensor]:
+    def keys_and_values(self, layer: int, slots: Places, reach: int) -> tuple[Tensor, Tensor]:
         """Return keys [S · kv_heads, head_dim, reach] and values [S · kv_heads, reach, head_dim] of `slots` [S].
 
         They are those of the first `reach` positions.
@@ -92,7 +92,7 @@ class Cache:
         return (keys.permute(0, 2, 3, 1, 4).reshape(lines, width, -1)[:, :, :reach],
                 values.transpose(1, 2).reshape(lines, -1, width)[:, :reach])
 
-    def _taken(self, count: int) -> Places:
+    def _take(self, count: int) -> Places:
         """Take `count` free blocks. There are always enough: the cache has as many blocks as all slots can hold."""
         left = len(self._free) - count
         taken, self._free = self._free[left:], self._free[:left]
@@ -107,7 +107,7 @@ class Cache:
         self._free = np.concatenate([self._free, np.unique(held[self._holders[held] == 0])])
         self.table[slots] = _SCRATCH
 
-    def _grown(self, layers: list[Tensor], blocks: int, width_at: int) -> list[Tensor]:
+    def _grow(self, layers: list[Tensor], blocks: int, width_at: int) -> list[Tensor]:
         grown, used = self._allocate(blocks, width_at), torch.from_numpy(np.flatnonzero(self._holders))
         for old, new in zip(layers, grown, strict=True):
             new[used] = old[used]

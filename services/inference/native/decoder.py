@@ -64,7 +64,7 @@ class Decoder:
 
     def _normed(self, rows: Tensor) -> Tensor:
         out = torch.empty_like(rows)
-        kernels.normed(rows.numpy(), self._epsilon, out.numpy())
+        kernels.normalize(rows.numpy(), self._epsilon, out.numpy())
         return out
 
     def _qkv(self, number: int, ids: Tensor, hidden: Tensor) -> Tensor:
@@ -75,7 +75,7 @@ class Decoder:
 
     def _attended(self, cache: Cache, number: int, qkv: Tensor, step: Pass) -> Tensor:
         keys, values = cache.keys[number], cache.values[number]
-        kernels.placed(qkv.numpy(), self._weights.layers[number].head_norm, self._rotations, step.blocks,
+        kernels.cache_rows(qkv.numpy(), self._weights.layers[number].head_norm, self._rotations, step.blocks,
                        step.positions, self._epsilon, keys.numpy(), values.numpy())
         if step.width > 1:
             return self._chunk(qkv, cache, number, step)
@@ -90,7 +90,7 @@ class Decoder:
         slots, reach = step.slots[::width], int(step.positions[-1]) + 1
         queries = qkv[:, :shape.queries].reshape(len(slots), width, shape.kv_heads, -1).transpose(1, 2)
         queries = queries.reshape(len(slots) * shape.kv_heads, -1, shape.head_dim)
-        keys, values = cache.seen(number, slots, reach)
+        keys, values = cache.keys_and_values(number, slots, reach)
         scores = torch.baddbmm(self._bias(step.positions[:width], reach), queries, keys)
         mixed = torch.bmm(torch.softmax(scores, -1), values)
         mixed = mixed.view(len(slots), shape.kv_heads, width, -1).transpose(1, 2)
@@ -105,13 +105,13 @@ class Decoder:
 
 def one_token(cache: Cache, slots: Places, positions: Places) -> Pass:
     """Return the pass over position `positions[n]` of slot `slots[n]`, for every n."""
-    return Pass(slots, cache.places(slots, positions), positions, 1)
+    return Pass(slots, cache.blocks_of(slots, positions), positions, 1)
 
 
 def chunk(cache: Cache, slots: Places, start: int, width: int) -> Pass:
     """Return the pass over `width` positions from `start` on of each of `slots`."""
     each, positions = np.repeat(slots, width), np.tile(np.arange(start, start + width), len(slots))
-    return Pass(each, cache.places(each, positions), positions, width)
+    return Pass(each, cache.blocks_of(each, positions), positions, width)
 
 
 def _rotations(architecture: Architecture, positions: int) -> Floats:

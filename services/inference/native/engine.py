@@ -229,7 +229,7 @@ class NativeEngine:
         self._table.append(slots, ids, logp)
         self.generated_tokens += len(slots)
         self._end(slots)
-        before, now = self._table.part()
+        before, now = self._table.split()
         self._cache.share(before, now, self._table.length[now] - 1)
 
     def _end(self, slots: Slots) -> None:

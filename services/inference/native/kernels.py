@@ -19,7 +19,7 @@ _BLOCK = 256
 
 
 @njit(**OPTIONS)
-def normed(rows: Floats, epsilon: np.float32, out: Floats) -> None:
+def normalize(rows: Floats, epsilon: np.float32, out: Floats) -> None:
     """Divide each of `rows` [N, width] by the root of its mean square, into `out`."""
     width = rows.shape[1]
     for row in range(len(rows)):
@@ -29,8 +29,10 @@ def normed(rows: Floats, epsilon: np.float32, out: Floats) -> None:
 
 
 @njit(**OPTIONS)
-def placed(qkv: Floats, head_norm: Floats, rotations: Floats, blocks: Places, positions: Places, epsilon: np.float32,
-           keys: Floats, values: Floats) -> None:
+def cache_rows(
+    qkv: Floats, head_norm: Floats, rotations: Floats, blocks: Places, positions: Places, epsilon: np.float32,
+    keys: Floats, values: Floats,
+) -> None:
     """Norm and rotate the queries and keys of `qkv` in place, and write keys and values into the cache.
 
     `qkv` [N, queries + 2 keys]; `head_norm` [heads + kv_heads, head_dim], or no rows without such a norm; `rotations`
@@ -59,14 +61,14 @@ def placed(qkv: Floats, head_norm: Floats, rotations: Floats, blocks: Places, po
 
 
 @njit(**OPTIONS)
-def copied(entries: Floats, sources: Places, targets: Places) -> None:
+def copy_blocks(entries: Floats, sources: Places, targets: Places) -> None:
     """Copy block `sources[n]` to block `targets[n]`, for every n, in `entries` [blocks, ...] of one layer."""
     for place in range(len(sources)):
         entries[targets[place]] = entries[sources[place]]
 
 
 @njit(**OPTIONS)
-def drawn(logits: Floats, places: Places, uniforms: Floats, temperatures: Floats, ids: Places, logp: Floats) -> None:
+def draw(logits: Floats, places: Places, uniforms: Floats, temperatures: Floats, ids: Places, logp: Floats) -> None:
     """Draw an id from row `places[n]` of `logits` [rows, vocabulary] with the number `uniforms[n]`, for every n.
 
     Logits are divided by `temperatures` [N] first. At temperature 0 the likeliest id is taken. Writes `ids` [N] and
@@ -79,11 +81,11 @@ def drawn(logits: Floats, places: Places, uniforms: Floats, temperatures: Floats
         largest, likeliest = row[0], 0
         for place in range(width):
             largest = max(largest, row[place])
-        total = _shared(row, largest, ONE if greedy else ONE / temperatures[number], shares, powers)
+        total = _exponentials(row, largest, ONE if greedy else ONE / temperatures[number], shares, powers)
         if greedy:
             while row[likeliest] < largest:
                 likeliest += 1
-        chosen = likeliest if greedy else _reached(shares, np.float64(uniforms[number]) * total)
+        chosen = likeliest if greedy else _index_at(shares, np.float64(uniforms[number]) * total)
         ids[number], logp[number] = chosen, np.float32(np.log(shares[chosen] / total))
 
 
@@ -125,7 +127,7 @@ def _rotate(entry: Floats, cosines: Floats, sines: Floats) -> None:
 
 
 @njit(**INLINED)
-def _shared(
+def _exponentials(
     row: Floats, largest: np.float32, factor: np.float32, shares: Floats, powers: NDArray[np.int32]
 ) -> np.float64:
     """Write e^((x - largest) · factor) for each x of `row` to `shares`, 0 if it is negligible, and return their sum."""
@@ -140,7 +142,7 @@ def _shared(
 
 
 @njit(**INLINED)
-def _reached(shares: Floats, point: np.float64) -> int:
+def _index_at(shares: Floats, point: np.float64) -> int:
     """Return the first index up to which `shares` sum to more than `point`, which is below the whole sum.
 
     Whole blocks are skipped by their sums. If a block's sum exceeds the point only by rounding, the result is the last

@@ -40,22 +40,22 @@ def sample(logits: Tensor, places: Places, uniforms: Floats, settings: DrawSetti
     """
     cut = settings.cut
     if not cut.any():
-        return _drawn(logits, places, uniforms, settings.temperature)
+        return _draw(logits, places, uniforms, settings.temperature)
     ids, logp = np.empty(len(places), np.int64), np.empty(len(places), np.float32)
-    kept = _kept(logits[torch.from_numpy(places[cut])], settings.temperature[cut], settings.top_p[cut],
+    kept = _cut_logp(logits[torch.from_numpy(places[cut])], settings.temperature[cut], settings.top_p[cut],
                  settings.top_k[cut])
     ids[cut], logp[cut] = sample(kept, np.arange(len(kept)), uniforms[cut], DrawSettings.plain(len(kept)))
-    ids[~cut], logp[~cut] = _drawn(logits, places[~cut], uniforms[~cut], settings.temperature[~cut])
+    ids[~cut], logp[~cut] = _draw(logits, places[~cut], uniforms[~cut], settings.temperature[~cut])
     return ids, logp
 
 
-def _drawn(logits: Tensor, places: Places, uniforms: Floats, temperature: Floats) -> tuple[Places, Floats]:
+def _draw(logits: Tensor, places: Places, uniforms: Floats, temperature: Floats) -> tuple[Places, Floats]:
     ids, logp = np.empty(len(places), np.int64), np.empty(len(places), np.float32)
-    kernels.drawn(logits.numpy(), places, uniforms, temperature, ids, logp)
+    kernels.draw(logits.numpy(), places, uniforms, temperature, ids, logp)
     return ids, logp
 
 
-def _kept(logits: Tensor, temperature: Floats, top_p: Floats, top_k: Places) -> Tensor:
+def _cut_logp(logits: Tensor, temperature: Floats, top_p: Floats, top_k: Places) -> Tensor:
     """Return the log-probs of the ids that are kept in each row, and -inf for the others."""
     shares = torch.softmax(logits / torch.from_numpy(temperature)[:, None], -1)
     kernels.cut(shares.numpy(), top_p, top_k)

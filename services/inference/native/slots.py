@@ -94,7 +94,7 @@ class SlotTable:
         self.logp[slots, self.length[slots]] = logp
         self.length[slots] += 1
 
-    def part(self) -> tuple[Slots, Slots]:
+    def split(self) -> tuple[Slots, Slots]:
         """Give samples that had one leader and drew different ids a leader for each id: the first slot that drew it.
 
         Returns the old and the new leaders [changed, changed], where they differ.

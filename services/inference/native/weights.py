@@ -74,7 +74,7 @@ def _first(architecture: Architecture, qkv: Matrix, embedding: Tensor) -> Tensor
     if architecture.vocab_size * (architecture.queries + 2 * architecture.keys) > _FIRST:
         return None
     normed = torch.empty_like(embedding)
-    kernels.normed(embedding.numpy(), np.float32(architecture.norm_eps), normed.numpy())
+    kernels.normalize(embedding.numpy(), np.float32(architecture.norm_eps), normed.numpy())
     return qkv.times(normed)
 
 

@@ -39,7 +39,7 @@ def write(cache: Cache, slot: int, position: int, value: float) -> None:
 
 def read(cache: Cache, slot: int, positions: int) -> list[float]:
     """Return the contents of a slot's first positions; all numbers of a position are equal."""
-    keys, values = cache.seen(0, places(slot), positions)
+    keys, values = cache.keys_and_values(0, places(slot), positions)
     assert torch.equal(keys.transpose(1, 2), values)
     first: Tensor = values[0, :, 0]
     assert (values == first[None, :, None]).all()

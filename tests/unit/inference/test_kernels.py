@@ -29,7 +29,7 @@ def test_queries_and_keys_are_normed_and_rotated_and_values_kept(
     left, right = turned.chunk(2, -1)
     cosines, sines = (function(angles[positions].double())[:, None] for function in (torch.cos, torch.sin))
     turned = torch.cat([left * cosines - right * sines, right * cosines + left * sines], -1)
-    kernels.placed(qkv.numpy(), norm.numpy(), torch.stack([angles.cos(), angles.sin()]).numpy(), np.array(blocks),
+    kernels.cache_rows(qkv.numpy(), norm.numpy(), torch.stack([angles.cos(), angles.sin()]).numpy(), np.array(blocks),
                    np.array(positions), EPSILON, keys.numpy(), values.numpy())
     assert (qkv[:, :heads * width].view(3, heads, width) - turned[:, :heads]).abs().max() < 1e-5
     columns = [position % BLOCK for position in positions]
@@ -42,12 +42,12 @@ def test_queries_and_keys_are_normed_and_rotated_and_values_kept(
 def test_a_row_is_divided_by_the_root_of_its_mean_square(width: int) -> None:
     rows = torch.randn(5, width)
     out = torch.empty_like(rows)
-    kernels.normed(rows.numpy(), EPSILON, out.numpy())
+    kernels.normalize(rows.numpy(), EPSILON, out.numpy())
     assert torch.allclose(out, torch.nn.functional.rms_norm(rows, (width,), eps=1e-6), atol=1e-6)
 
 
 def test_blocks_are_copied_and_none_else() -> None:
     entries = torch.randn(5, 2, 3, BLOCK)
     before = entries.clone()
-    kernels.copied(entries.numpy(), np.array([0, 4]), np.array([2, 1]))
+    kernels.copy_blocks(entries.numpy(), np.array([0, 4]), np.array([2, 1]))
     assert torch.equal(entries, before[[0, 4, 0, 3, 4]])

@@ -35,7 +35,7 @@ def test_bfloat16_weights_are_served_in_float32() -> None:
     assert torch.equal(weights.embedding, made.tensors["model.embed_tokens.weight"].bfloat16().float())
 
 
-def test_what_the_first_layer_asks_of_each_token_is_kept_only_where_it_is_little(
+def test_the_table_of_the_first_layer_is_kept_for_small_vocabularies_only(
     monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept = fuse(Checkpoint.from_files(toy.files()))
