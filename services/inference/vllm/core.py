@@ -121,7 +121,8 @@ class Core:
         """Withdraw the requests with these keys."""
         for key in keys:
             self._on_output.pop(key, None)  # a finished request is no longer there
-        self.llm.abort_request(keys)
+        if keys:
+            self.llm.abort_request(keys)
 
     def step(self) -> None:
         """Make one token for each request that fits in a batch, and give it to the request's `on_output`."""
