@@ -51,7 +51,7 @@ class LoadedModels:
         """Return the engine that serves a model. Raises NotFound."""
         model = self._models.get(model_id)
         if model is None or model.engine is None:
-            raise NotFound(f"model {model_id} is not resident")
+            raise NotFound(f"model {model_id} is not served by this engine")
         return model.engine
 
     @asynccontextmanager

@@ -11,7 +11,7 @@ from hone.models.probe import Gap, Probe
 from services.inference.native.engine import FusedVersion, NativeEngine
 from services.inference.native.weights import Weights, fuse
 from services.inference.takeover import Action, ProbeRefused, Tolerance, Verdict, take_over
-from tests.unit.inference.engines import checkpoint, drain, engine, request, stock, tokenizer
+from tests.unit.inference.engines import checkpoint, drain, engine, measured, request, stock, tokenizer
 
 PROMPT = [5, 9, 11, 30, 8]
 
@@ -100,6 +100,27 @@ def test_wrong_weights_are_refused_and_running_requests_go_on_under_the_version_
     assert served.version_id == "v0"
     assert [made.versions for made in drain(served)["running"]] == [[("v0", 20)]] * 3
     assert difference(served, 0) < 1e-4
+
+
+def test_a_newer_offer_supersedes_one_that_is_not_settled_yet() -> None:
+    served, verdicts = engine(), list[Verdict]()
+    for number in (1, 2):
+        served.offer(version(f"v{number}", number), verdicts.append)
+    served.step()
+    assert [(verdict.version_id, verdict.action, verdict.served) for verdict in verdicts] == [
+        ("v1", Action.SUPERSEDED, False), ("v2", Action.UPDATED, True)]
+    assert served.version_id == "v2"
+
+
+def test_an_engine_without_a_version_serves_the_first_one_that_passes_its_probe() -> None:
+    shapes = measured("qwen3")
+    served = NativeEngine(checkpoint(stock("qwen3")).architecture, shapes, 16)
+    assert served.version_id == ""
+    wrong = replace(version("v0", 0), probe=version("v2", 2).probe)
+    assert offered(served, wrong).action is Action.REFUSED
+    assert served.version_id == ""
+    assert offered(served, version("v1", 1)).action is Action.UPDATED
+    assert difference(served, 1) < 1e-4
 
 
 def test_weights_that_overflow_are_refused() -> None:
