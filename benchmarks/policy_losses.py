@@ -27,8 +27,8 @@ from benchmarks.peers import trl_losses
 from benchmarks.peers.trl_losses import Padded
 from benchmarks.results import RESULTS, store
 from hone.algorithms.aggregations import AGGREGATIONS, AggregationInputs
+from hone.algorithms.inputs import LossInputs
 from hone.algorithms.losses import LOSSES
-from hone.algorithms.losses.inputs import LossInputs
 from services.learner.trainer import malloc
 
 ROWS, MEAN, LONGEST = 512, 128, 512

@@ -19,9 +19,8 @@ from torch import Tensor
 
 from benchmarks.methods.experiment import Expectation, Experiment, Outcome
 from hone.algorithms.advantages import ADVANTAGES
-from hone.algorithms.advantages.inputs import AdvantageInputs, Flags, Floats, Ints, Track
+from hone.algorithms.inputs import AdvantageInputs, Flags, Floats, Ints, LossInputs, Track
 from hone.algorithms.losses import LOSSES
-from hone.algorithms.losses.inputs import LossInputs
 
 ANSWERS, ROLLOUTS, RATE, EVEN = 8, 8, 0.3, {"tau": 1e6}
 

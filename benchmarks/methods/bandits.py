@@ -10,9 +10,8 @@ from torch import Tensor
 
 from benchmarks.methods.experiment import Expectation, Experiment, Outcome
 from hone.algorithms.advantages import ADVANTAGES
-from hone.algorithms.advantages.inputs import AdvantageInputs
+from hone.algorithms.inputs import AdvantageInputs, LossInputs
 from hone.algorithms.losses import LOSSES
-from hone.algorithms.losses.inputs import LossInputs
 
 BANDITS, ARMS, SAMPLES, UPDATES, RATE, BATCHES, START = 64, 64, 16, 16, 0.2, 60, 0.01
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarks.methods.experiment import Expectation, Experiment, Outcome
 from hone.algorithms.advantages import ADVANTAGES
-from hone.algorithms.advantages.inputs import AdvantageInputs, Floats
+from hone.algorithms.inputs import AdvantageInputs, Floats
 from hone.algorithms.method import State
 
 GROUPS, SIZE, STEPS, RATE, COPIES, NOISE, LEARNT = 8, 16, 120, 0.3, 8, 0.02, 0.9

@@ -16,7 +16,7 @@ import numpy as np
 
 from benchmarks.methods.experiment import Expectation, Experiment, Outcome
 from hone.algorithms.advantages import ADVANTAGES
-from hone.algorithms.advantages.inputs import AdvantageInputs, Floats, Ints
+from hone.algorithms.inputs import AdvantageInputs, Floats, Ints
 from hone.algorithms.success_variance import SuccessHistory, SuccessVarianceParams, dynamo
 
 PROMPTS, MEAN, ACTIONS, STEPS, RATE, FADES = 64, 16, 20, 60, 5.0, 0.9

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.methods.experiment import Expectation, Experiment, Outcome
-from hone.algorithms.advantages.inputs import Floats, Ints
+from hone.algorithms.inputs import Floats, Ints
 from hone.algorithms.success_variance import SuccessHistory, SuccessVarianceParams, allocated, dynamo
 
 PROMPTS, MEAN, ACTIONS, SEEN, DRAWS = 256, 16, 20, 8, 50

@@ -13,7 +13,7 @@ import numpy as np
 
 from benchmarks.methods.experiment import Expectation, Experiment, Means, Outcome
 from hone.algorithms.advantages.heavyskill import HeavyskillParams, heavyskill
-from hone.algorithms.advantages.inputs import AdvantageInputs, Flags, Floats, Ints
+from hone.algorithms.inputs import AdvantageInputs, Flags, Floats, Ints
 from hone.algorithms.unwired.deliberation import any_correct, mean_correct, vote
 from hone.trajectory.turns import Turns
 

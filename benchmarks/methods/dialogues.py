@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarks.methods.experiment import Expectation, Experiment, Means, Outcome
 from hone.algorithms.advantages import ADVANTAGES
-from hone.algorithms.advantages.inputs import AdvantageInputs, Floats, Ints
+from hone.algorithms.inputs import AdvantageInputs, Floats, Ints
 from hone.trajectory.turns import Turns
 
 TURNS, GROUPS, SIZE, RATE = 5, 16, 8, 0.5

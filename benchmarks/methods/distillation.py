@@ -14,11 +14,9 @@ from torch import Tensor
 
 from benchmarks.methods.experiment import Expectation, Experiment, Outcome
 from hone.algorithms.advantages import ADVANTAGES
-from hone.algorithms.advantages.inputs import AdvantageInputs
+from hone.algorithms.inputs import AdvantageInputs, LossInputs, RegularizerInputs, Support
 from hone.algorithms.losses import LOSSES
-from hone.algorithms.losses.inputs import LossInputs
 from hone.algorithms.regularizers import REGULARIZERS
-from hone.algorithms.regularizers.inputs import RegularizerInputs, Support
 
 CONTEXTS, TOKENS, SAMPLES, STEPS, RATE, KEPT = 16, 32, 4, 300, 4.0, 4
 

@@ -15,15 +15,14 @@ from torch import Tensor
 
 from benchmarks.methods.experiment import Expectation, Experiment, Outcome
 from hone.algorithms.advantages import ADVANTAGES
-from hone.algorithms.advantages.inputs import AdvantageInputs
 from hone.algorithms.builders.verification_items import (
     GenerationGroup,
     ItemInputs,
     ItemParams,
     build_verification_items,
 )
+from hone.algorithms.inputs import AdvantageInputs, LossInputs
 from hone.algorithms.losses import LOSSES
-from hone.algorithms.losses.inputs import LossInputs
 from hone.algorithms.method import State
 from hone.algorithms.schedules.phases import PhaseInputs, PhaseParams, phases
 from hone.algorithms.unwired.verdicts import VerdictInputs, VerdictRewardParams, verdict_reward

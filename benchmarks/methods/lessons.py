@@ -18,9 +18,8 @@ from torch import Tensor
 
 from benchmarks.methods.experiment import Expectation, Experiment, Means, Outcome
 from hone.algorithms.advantages import ADVANTAGES
-from hone.algorithms.advantages.inputs import AdvantageInputs, Floats, Ints
+from hone.algorithms.inputs import AdvantageInputs, Floats, Ints, LossInputs
 from hone.algorithms.losses import LOSSES
-from hone.algorithms.losses.inputs import LossInputs
 from hone.algorithms.unwired.experience_pool import SelectionParams, select
 
 STEPS, ACTIONS, SEARCH, ANSWER = 5, 7, 0, 1

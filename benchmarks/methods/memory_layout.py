@@ -11,8 +11,8 @@ from functools import cache
 import numpy as np
 
 from benchmarks.methods.experiment import Expectation, Experiment, Outcome
-from hone.algorithms.advantages.inputs import AdvantageInputs, Floats, Ints
 from hone.algorithms.advantages.memocr import MemocrParams, memocr
+from hone.algorithms.inputs import AdvantageInputs, Floats, Ints
 from hone.trajectory.turns import Turns
 
 SCALES, LENGTHS = np.array([0.4, 1.0, 1.5, 3.0]), np.array([40, 2000])  # characters: crucial, details

@@ -19,7 +19,7 @@ import numpy as np
 
 from benchmarks.methods.experiment import Expectation, Experiment, Means, Outcome
 from hone.algorithms.advantages import ADVANTAGES
-from hone.algorithms.advantages.inputs import AdvantageInputs, Flags, Floats, Ints
+from hone.algorithms.inputs import AdvantageInputs, Flags, Floats, Ints
 from hone.trajectory.turns import Turns
 
 COLOURS, TASKS, SIZE, STEPS, RATE, PENALTY = 4, 8, 8, 150, 0.6, 0.1

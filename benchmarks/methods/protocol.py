@@ -13,8 +13,8 @@ import numpy as np
 
 from benchmarks.methods.experiment import Expectation, Experiment, Outcome
 from hone.algorithms.advantages import ADVANTAGES
-from hone.algorithms.advantages.inputs import AdvantageInputs, Floats, Ints, Track
 from hone.algorithms.aggregations import AGGREGATIONS, AggregationInputs
+from hone.algorithms.inputs import AdvantageInputs, Floats, Ints, Track
 
 GROUPS, SIZE, STEPS, EARLY = 8, 8, 150, 40
 ROWS, CHOICES, BEFORE_PROPOSED = GROUPS * SIZE, 3, 2

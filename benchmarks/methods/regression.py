@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 
 from benchmarks.methods.experiment import Expectation, Experiment, Outcome
-from hone.algorithms.advantages.inputs import Floats
+from hone.algorithms.inputs import Floats
 from hone.algorithms.schedules.batch_size import BATCH_SIZES, Consumption
 
 FEATURES, BUDGET, SMALL, LARGE, RATE, NOISE, POINTS = 256, 100_000, 8, 128, 0.05, 2.0, 50

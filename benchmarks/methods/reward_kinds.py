@@ -10,9 +10,9 @@ from functools import cache
 import numpy as np
 
 from benchmarks.methods.experiment import Expectation, Experiment, Figures, Means, Outcome
-from hone.algorithms.advantages.inputs import Floats
 from hone.algorithms.advantages.rdpo import RdpoParams, quantile_scores
 from hone.algorithms.advantages.statistics import varies, z_score
+from hone.algorithms.inputs import Floats
 
 GROUPS, SIZE, SHOWN = 2000, 16, 100
 KINDS: Mapping[str, Callable[[np.random.Generator], Floats]] = {

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from benchmarks.methods.experiment import Expectation, Experiment, Outcome
-from hone.algorithms.advantages.inputs import Flags, Floats
+from hone.algorithms.inputs import Flags, Floats
 from hone.algorithms.unwired.pair_losses import PairInputs, SelskillParams, selskill
 from hone.algorithms.unwired.pairs import (
     Candidate,

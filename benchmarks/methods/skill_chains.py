@@ -16,7 +16,7 @@ import numpy as np
 
 from benchmarks.methods.experiment import Expectation, Experiment, Outcome
 from hone.algorithms.advantages import ADVANTAGES
-from hone.algorithms.advantages.inputs import AdvantageInputs, Flags, Floats, Ints
+from hone.algorithms.inputs import AdvantageInputs, Flags, Floats, Ints
 from hone.algorithms.unwired.internalization import (
     InternalizationParams,
     SkillTestParams,

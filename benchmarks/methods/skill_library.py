@@ -19,8 +19,8 @@ from itertools import pairwise
 import numpy as np
 
 from benchmarks.methods.experiment import Expectation, Experiment, Means, Outcome
-from hone.algorithms.advantages.inputs import AdvantageInputs, Floats
 from hone.algorithms.advantages.skill1 import Skill1Params, skill1
+from hone.algorithms.inputs import AdvantageInputs, Floats
 from hone.algorithms.method import State
 from hone.algorithms.unwired.skill_credit import distillation_reward, ndcg, ucb_score, updated_utility
 from hone.trajectory.turns import Turns

@@ -10,7 +10,7 @@ import numpy as np
 
 from benchmarks.methods.experiment import Expectation, Experiment, Outcome
 from hone.algorithms.advantages import ADVANTAGES
-from hone.algorithms.advantages.inputs import AdvantageInputs, Floats, Ints
+from hone.algorithms.inputs import AdvantageInputs, Floats, Ints
 from hone.algorithms.unwired.process_gate import GateInputs, GateParams, process_gate
 
 GROUPS, SIZE, STEPS, RATE, NOISE = 8, 8, 150, 0.3, 0.15

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from pydantic import Field
 
-from hone.algorithms.advantages.inputs import Floats, Ints
+from hone.algorithms.inputs import Floats, Ints
 from hone.algorithms.method import Method, Metrics, Params, State
 
 

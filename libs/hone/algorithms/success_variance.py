@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from pydantic import Field, model_validator
 
-from hone.algorithms.advantages.inputs import Floats, Ints
+from hone.algorithms.inputs import Floats, Ints
 from hone.algorithms.method import Metrics, Params, State
 
 _IMPOSSIBLE = 1e-8

@@ -6,12 +6,10 @@ from itertools import groupby
 from typing import Any, Literal
 
 from hone.algorithms.filters import FILTERS
-from hone.algorithms.filters.inputs import FilterInputs
+from hone.algorithms.inputs import FilterInputs, Progress, RewardInputs
 from hone.algorithms.method import State
 from hone.algorithms.rewards import REWARDS
-from hone.algorithms.rewards.inputs import RewardInputs
 from hone.algorithms.schedules import SCHEDULES
-from hone.algorithms.schedules.inputs import Progress
 from hone.algorithms.slots import method
 from hone.spec.run import RunSpec
 from hone.store.database import Row

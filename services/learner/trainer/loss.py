@@ -9,12 +9,10 @@ import torch
 from torch import Tensor
 
 from hone.algorithms.corrections import CORRECTIONS
-from hone.algorithms.corrections.inputs import CorrectionInputs
+from hone.algorithms.inputs import CorrectionInputs, LossInputs, RegularizerInputs, Support
 from hone.algorithms.losses import LOSSES
-from hone.algorithms.losses.inputs import LossInputs
 from hone.algorithms.method import Metrics, State
 from hone.algorithms.regularizers import REGULARIZERS
-from hone.algorithms.regularizers.inputs import RegularizerInputs, Support
 from hone.algorithms.slots import method, needs
 from hone.trajectory.microbatches import MicroBatch
 from hone.trajectory.packing import Flags

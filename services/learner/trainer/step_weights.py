@@ -10,14 +10,12 @@ import torch
 from torch import Tensor
 
 from hone.algorithms.advantages import ADVANTAGES
-from hone.algorithms.advantages.inputs import AdvantageInputs, Estimate, Track
 from hone.algorithms.aggregations import AGGREGATIONS, AggregationInputs
 from hone.algorithms.corrections import CORRECTIONS
-from hone.algorithms.corrections.inputs import CorrectionInputs
+from hone.algorithms.inputs import AdvantageInputs, CorrectionInputs, Estimate, ModulationInputs, Track
 from hone.algorithms.losses import LOSSES
 from hone.algorithms.method import Metrics, State
 from hone.algorithms.modulations import MODULATIONS
-from hone.algorithms.modulations.inputs import ModulationInputs
 from hone.algorithms.slots import method, needs
 from hone.trajectory.packing import Batch, Flags, Floats, Ints
 from hone.trajectory.plan import StepPlan

@@ -8,15 +8,21 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hone.algorithms.advantages.inputs import AdvantageInputs, Flags, Floats, Ints
 from hone.algorithms.aggregations import AggregationInputs
-from hone.algorithms.corrections.inputs import CorrectionInputs
-from hone.algorithms.filters.inputs import FilterInputs
-from hone.algorithms.losses.inputs import LossInputs
+from hone.algorithms.inputs import (
+    AdvantageInputs,
+    CorrectionInputs,
+    FilterInputs,
+    Flags,
+    Floats,
+    Ints,
+    LossInputs,
+    ModulationInputs,
+    RegularizerInputs,
+    RewardInputs,
+    Support,
+)
 from hone.algorithms.method import Params
-from hone.algorithms.modulations.inputs import ModulationInputs
-from hone.algorithms.regularizers.inputs import RegularizerInputs, Support
-from hone.algorithms.rewards.inputs import RewardInputs
 from hone.trajectory.turns import Turns
 
 KINDS: Mapping[str, tuple[str, ...]] = {

@@ -10,12 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hone.algorithms.advantages.aopd import AopdParams, aopd
-from hone.algorithms.advantages.inputs import AdvantageInputs
 from hone.algorithms.advantages.opd import OpdParams, opd
+from hone.algorithms.inputs import AdvantageInputs, LossInputs, RegularizerInputs, Support
 from hone.algorithms.losses import LOSSES
-from hone.algorithms.losses.inputs import LossInputs
 from hone.algorithms.method import Method
-from hone.algorithms.regularizers.inputs import RegularizerInputs, Support
 from hone.algorithms.regularizers.local_divergence import (
     ContextDistillationParams,
     LocalDivergenceParams,

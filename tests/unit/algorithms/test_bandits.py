@@ -7,9 +7,8 @@ import pytest
 import torch
 
 from hone.algorithms.advantages import ADVANTAGES
-from hone.algorithms.advantages.inputs import AdvantageInputs
+from hone.algorithms.inputs import AdvantageInputs, LossInputs
 from hone.algorithms.losses import LOSSES
-from hone.algorithms.losses.inputs import LossInputs
 
 BANDITS, ARMS, SAMPLES, UPDATES, RATE = 64, 64, 16, 16, 0.2
 

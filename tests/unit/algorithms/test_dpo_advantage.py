@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from hone.algorithms.advantages import ADVANTAGES
-from hone.algorithms.advantages.inputs import AdvantageInputs
+from hone.algorithms.inputs import AdvantageInputs
 from hone.algorithms.unwired.pair_losses import PairInputs, PairLossParams, dpo
 from hone.trajectory.microbatches import cut
 from hone.trajectory.packing import pack

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hone.algorithms.advantages.dual_track import DualTrackParams, dual_track
 from hone.algorithms.advantages.grpo import GrpoParams, grpo
-from hone.algorithms.advantages.inputs import AdvantageInputs
+from hone.algorithms.inputs import AdvantageInputs
 from tests.oracles import dual_track as oracle
 
 TEN = [True] * 4 + [False] * 6

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hone.algorithms.inputs import ModulationInputs
 from hone.algorithms.method import Method
 from hone.algorithms.modulations.dynamo import DynamoParams, dynamo
-from hone.algorithms.modulations.inputs import ModulationInputs
 from tests.oracles import dynamo as oracle
 
 METHOD: Method[ModulationInputs, np.ndarray] = Method(dynamo, DynamoParams)

@@ -9,15 +9,18 @@ import torch
 from hone.algorithms.advantages import ADVANTAGES
 from hone.algorithms.advantages.aopd import AopdParams, aopd
 from hone.algorithms.advantages.hian import HianParams, hian
-from hone.algorithms.advantages.inputs import AdvantageInputs
 from hone.algorithms.corrections import CORRECTIONS
-from hone.algorithms.corrections.inputs import CorrectionInputs
+from hone.algorithms.inputs import (
+    AdvantageInputs,
+    CorrectionInputs,
+    LossInputs,
+    ModulationInputs,
+    RegularizerInputs,
+    Support,
+)
 from hone.algorithms.losses import LOSSES
-from hone.algorithms.losses.inputs import LossInputs
 from hone.algorithms.modulations import MODULATIONS
-from hone.algorithms.modulations.inputs import ModulationInputs
 from hone.algorithms.regularizers import REGULARIZERS
-from hone.algorithms.regularizers.inputs import RegularizerInputs, Support
 from hone.algorithms.unwired.internalization import InternalizationParams, internalization, omega
 from hone.trajectory.turns import Turns
 

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hone.algorithms.advantages.gae import GaeParams, explained, gae, returns
-from hone.algorithms.advantages.inputs import AdvantageInputs, Floats
 from hone.algorithms.advantages.statistics import discounted_sums, whitened
+from hone.algorithms.inputs import AdvantageInputs, Floats
 from hone.algorithms.losses.critic import critic_loss
 from hone.algorithms.method import Method
 from hone.trajectory.turns import Turns

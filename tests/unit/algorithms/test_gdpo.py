@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from hone.algorithms.advantages.gdpo import GdpoParams, gdpo
-from hone.algorithms.advantages.inputs import AdvantageInputs, Floats
 from hone.algorithms.advantages.statistics import z_score
+from hone.algorithms.inputs import AdvantageInputs, Floats
 from hone.algorithms.method import Method
 from tests.oracles import gdpo as oracle
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from hone.algorithms.advantages.dr_grpo import dr_grpo
 from hone.algorithms.advantages.gigpo import GigpoParams, gigpo
-from hone.algorithms.advantages.inputs import AdvantageInputs, Floats
+from hone.algorithms.inputs import AdvantageInputs, Floats
 from hone.algorithms.method import Method, Params
 from hone.trajectory.turns import Turns
 from tests.oracles import gigpo as oracle

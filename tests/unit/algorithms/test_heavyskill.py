@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hone.algorithms.advantages.heavyskill import HeavyskillParams, heavyskill
-from hone.algorithms.advantages.inputs import AdvantageInputs
+from hone.algorithms.inputs import AdvantageInputs
 from hone.algorithms.unwired import deliberation as heavy
 from hone.algorithms.unwired.deliberation import Attempt
 from hone.trajectory.turns import Turns

@@ -11,8 +11,8 @@ from pydantic import ValidationError
 
 from hone.algorithms.advantages.grpo import GrpoParams, grpo
 from hone.algorithms.advantages.hian import HianParams, hian, turn_returns, turn_weight
-from hone.algorithms.advantages.inputs import AdvantageInputs
 from hone.algorithms.advantages.statistics import group_z_score, z_score
+from hone.algorithms.inputs import AdvantageInputs
 from hone.trajectory.turns import Turns
 from tests.oracles import hian as oracle
 

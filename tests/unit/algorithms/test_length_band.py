@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from hone.algorithms.filters import FILTERS
-from hone.algorithms.filters.inputs import FilterInputs, Groups
 from hone.algorithms.filters.length_band import LengthBand, groups_to_take, length_band
+from hone.algorithms.inputs import FilterInputs, Groups
 from hone.algorithms.method import Method
 from tests.oracles import v_tabler1 as oracle
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from hone.algorithms.losses.inputs import MAX_LOG_RATIO, LossInputs, bounded_ratio
+from hone.algorithms.inputs import MAX_LOG_RATIO, LossInputs, bounded_ratio
 
 VALUES = torch.tensor([1.0, 3.0, 5.0, -2.0, 4.0, 7.0])
 

@@ -8,11 +8,9 @@ import torch
 
 from hone.algorithms.aggregations import AGGREGATIONS, AggregationInputs
 from hone.algorithms.corrections import CORRECTIONS
-from hone.algorithms.corrections.inputs import CorrectionInputs
+from hone.algorithms.inputs import CorrectionInputs, LossInputs, RegularizerInputs
 from hone.algorithms.losses import LOSSES
-from hone.algorithms.losses.inputs import LossInputs
 from hone.algorithms.regularizers import REGULARIZERS
-from hone.algorithms.regularizers.inputs import RegularizerInputs
 from hone.algorithms.regularizers.kl import estimate_kl
 from tests.oracles import losses as oracle
 

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hone.algorithms.advantages.dr_grpo import dr_grpo
-from hone.algorithms.advantages.inputs import AdvantageInputs
 from hone.algorithms.advantages.memocr import MemocrParams, memocr
+from hone.algorithms.inputs import AdvantageInputs
 from hone.algorithms.method import Params
 from hone.trajectory.turns import Turns
 from tests.oracles import memocr as oracle

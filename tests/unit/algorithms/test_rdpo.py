@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from hone.algorithms.advantages.inputs import AdvantageInputs, Floats
 from hone.algorithms.advantages.rdpo import RdpoParams, quantile_scores, rdpo, whitening
+from hone.algorithms.inputs import AdvantageInputs, Floats
 from hone.algorithms.method import Method, State
 from tests.oracles import rdpo as oracle
 

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from hone.algorithms.advantages.inputs import AdvantageInputs
 from hone.algorithms.advantages.opd import OpdParams, opd
 from hone.algorithms.advantages.scope import ScopeParams, scope
+from hone.algorithms.inputs import AdvantageInputs
 from hone.algorithms.method import Method
 from tests.oracles import scope as oracle
 

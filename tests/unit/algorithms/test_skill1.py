@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hone.algorithms.advantages.grpo import GrpoParams, grpo
-from hone.algorithms.advantages.inputs import AdvantageInputs
 from hone.algorithms.advantages.skill1 import Skill1Params, skill1
+from hone.algorithms.inputs import AdvantageInputs
 from hone.algorithms.unwired import skill_credit as credit
 from hone.trajectory.turns import Turns
 from tests.oracles import skill1 as oracle

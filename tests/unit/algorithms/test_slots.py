@@ -7,12 +7,10 @@ import pytest
 
 from hone.algorithms.allocation import ALLOCATIONS, AllocationInputs
 from hone.algorithms.filters import FILTERS
-from hone.algorithms.filters.inputs import FilterInputs
+from hone.algorithms.inputs import FilterInputs, Progress, RewardInputs
 from hone.algorithms.presets import PRESETS, filled, resolve
 from hone.algorithms.rewards import REWARDS
-from hone.algorithms.rewards.inputs import RewardInputs
 from hone.algorithms.schedules import SCHEDULES
-from hone.algorithms.schedules.inputs import Progress
 from hone.algorithms.slots import SLOTS, SlotError, needs
 from hone.spec.run import AlgorithmSpec
 

@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hone.algorithms.advantages.inputs import Floats
+from hone.algorithms.inputs import Floats, ModulationInputs
 from hone.algorithms.method import Method
-from hone.algorithms.modulations.inputs import ModulationInputs
 from hone.algorithms.modulations.step_credit import StepCreditParams, step_credit
 from tests.oracles import v_tabler1 as oracle
 

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hone.algorithms.advantages.grpo import GrpoParams, grpo
-from hone.algorithms.advantages.inputs import AdvantageInputs, Floats
 from hone.algorithms.advantages.step_pooled import StepPooledParams, step_pooled
+from hone.algorithms.inputs import AdvantageInputs, Floats
 from hone.algorithms.method import Method
 from hone.trajectory.turns import Turns
 from tests.oracles import step_pooled as oracle

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 import torch
 
+from hone.algorithms.inputs import LossInputs, Support
 from hone.algorithms.losses import LOSSES
-from hone.algorithms.losses.inputs import LossInputs
-from hone.algorithms.regularizers.inputs import Support
 from tests.oracles import scope as oracle
 
 F64, F32 = torch.float64, torch.float32

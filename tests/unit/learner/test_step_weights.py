@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from hone.algorithms.advantages import ADVANTAGES
-from hone.algorithms.advantages.inputs import Track
+from hone.algorithms.inputs import Track
 from hone.algorithms.method import Method
 from hone.algorithms.modulations import MODULATIONS
 from hone.trajectory import parts

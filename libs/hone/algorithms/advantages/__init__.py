@@ -14,7 +14,6 @@ from hone.algorithms.advantages.gigpo import GigpoParams, gigpo
 from hone.algorithms.advantages.grpo import GrpoParams, grpo
 from hone.algorithms.advantages.heavyskill import HeavyskillParams, heavyskill
 from hone.algorithms.advantages.hian import HianParams, hian
-from hone.algorithms.advantages.inputs import AdvantageInputs, Estimate, Floats
 from hone.algorithms.advantages.memocr import MemocrParams, memocr
 from hone.algorithms.advantages.opd import OpdParams, opd
 from hone.algorithms.advantages.rdpo import RdpoParams, rdpo
@@ -24,6 +23,7 @@ from hone.algorithms.advantages.rloo import rloo
 from hone.algorithms.advantages.scope import ScopeParams, scope
 from hone.algorithms.advantages.skill1 import Skill1Params, skill1
 from hone.algorithms.advantages.step_pooled import StepPooledParams, step_pooled
+from hone.algorithms.inputs import AdvantageInputs, Estimate, Floats
 from hone.algorithms.method import Method, Metrics, Params, State
 
 

@@ -7,8 +7,8 @@ import numpy as np
 from pydantic import Field
 
 from hone.algorithms.advantages.grpo import GrpoParams, grpo
-from hone.algorithms.advantages.inputs import AdvantageInputs, Floats
 from hone.algorithms.advantages.opd import TeacherParams, logprobs
+from hone.algorithms.inputs import AdvantageInputs, Floats
 from hone.algorithms.method import Metrics, State
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 from pydantic import Field
 
-from hone.algorithms.advantages.inputs import AdvantageInputs, Floats, Ints
 from hone.algorithms.advantages.statistics import broadcast, members
+from hone.algorithms.inputs import AdvantageInputs, Floats, Ints
 from hone.algorithms.method import Metrics, Params, State
 
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from hone.algorithms.advantages.inputs import AdvantageInputs, Floats
 from hone.algorithms.advantages.statistics import broadcast, group_metrics, members, varies
+from hone.algorithms.inputs import AdvantageInputs, Floats
 from hone.algorithms.method import Metrics, Params, State
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 from pydantic import Field
 
-from hone.algorithms.advantages.inputs import AdvantageInputs, Flags, Floats, Track
 from hone.algorithms.advantages.statistics import broadcast, group_metrics, group_z_score
+from hone.algorithms.inputs import AdvantageInputs, Flags, Floats, Track
 from hone.algorithms.method import Metrics, Params, State
 
 

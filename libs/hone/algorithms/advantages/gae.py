@@ -3,9 +3,9 @@
 import numpy as np
 from pydantic import Field
 
-from hone.algorithms.advantages.inputs import AdvantageInputs, Floats
 from hone.algorithms.advantages.reinforce_pp import WhitenParams
 from hone.algorithms.advantages.statistics import discounted_sums, varies, whitened
+from hone.algorithms.inputs import AdvantageInputs, Floats
 from hone.algorithms.method import Metrics, State
 
 _EPS = 1e-8

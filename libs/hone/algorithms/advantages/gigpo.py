@@ -6,8 +6,8 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from hone.algorithms.advantages.inputs import AdvantageInputs, Floats, Ints
 from hone.algorithms.advantages.statistics import discounted_sums, group_metrics, members, varies, z_score
+from hone.algorithms.inputs import AdvantageInputs, Floats, Ints
 from hone.algorithms.method import Metrics, Params, State
 from hone.trajectory.turns import Turns
 

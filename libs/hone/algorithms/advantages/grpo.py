@@ -5,8 +5,8 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from hone.algorithms.advantages.inputs import AdvantageInputs, Floats
 from hone.algorithms.advantages.statistics import broadcast, group_metrics, members, z_score
+from hone.algorithms.inputs import AdvantageInputs, Floats
 from hone.algorithms.method import Metrics, Params, State
 
 

@@ -5,8 +5,8 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from hone.algorithms.advantages.inputs import AdvantageInputs, Floats, Ints, Track
 from hone.algorithms.advantages.statistics import group_z_score, members, varies
+from hone.algorithms.inputs import AdvantageInputs, Floats, Ints, Track
 from hone.algorithms.method import Metrics, Params, State
 from hone.trajectory.turns import Turns
 

@@ -3,7 +3,7 @@
 import numpy as np
 from pydantic import Field
 
-from hone.algorithms.advantages.inputs import AdvantageInputs, Floats
+from hone.algorithms.inputs import AdvantageInputs, Floats
 from hone.algorithms.method import Metrics, Params, State
 
 

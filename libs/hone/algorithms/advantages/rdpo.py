@@ -11,7 +11,6 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from hone.algorithms.advantages.inputs import AdvantageInputs, Floats, Ints
 from hone.algorithms.advantages.rdpo_dimensions import (
     LARGEST,
     Dimensions,
@@ -22,6 +21,7 @@ from hone.algorithms.advantages.rdpo_dimensions import (
     read,
 )
 from hone.algorithms.advantages.statistics import broadcast, varies
+from hone.algorithms.inputs import AdvantageInputs, Floats, Ints
 from hone.algorithms.method import Metrics, Params, State
 
 _DEAD = 1e-10

@@ -6,8 +6,8 @@ from itertools import combinations
 
 import numpy as np
 
-from hone.algorithms.advantages.inputs import AdvantageInputs, Flags, Floats, Ints
 from hone.algorithms.advantages.statistics import members, varies
+from hone.algorithms.inputs import AdvantageInputs, Flags, Floats, Ints
 from hone.algorithms.method import Metrics
 
 LARGEST = 1e100

@@ -4,8 +4,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from hone.algorithms.advantages.inputs import AdvantageInputs, Floats
 from hone.algorithms.advantages.statistics import broadcast
+from hone.algorithms.inputs import AdvantageInputs, Floats
 from hone.algorithms.method import Metrics, Params, State
 
 

@@ -6,9 +6,9 @@ from typing import Literal
 import numpy as np
 from pydantic import Field, ValidationInfo, field_validator
 
-from hone.algorithms.advantages.inputs import AdvantageInputs, Flags, Floats, Ints, Track
 from hone.algorithms.advantages.opd import OpdParams, logprobs
 from hone.algorithms.advantages.statistics import broadcast, members
+from hone.algorithms.inputs import AdvantageInputs, Flags, Floats, Ints, Track
 from hone.algorithms.method import Metrics, State
 
 _LOWEST_MEAN = -8.0

@@ -5,8 +5,8 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from hone.algorithms.advantages.inputs import AdvantageInputs, Flags, Floats, Track
 from hone.algorithms.advantages.statistics import group_metrics, group_z_score
+from hone.algorithms.inputs import AdvantageInputs, Flags, Floats, Track
 from hone.algorithms.method import Metrics, Params, State
 from hone.trajectory.turns import Turns
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from hone.algorithms.advantages.inputs import AdvantageInputs, Floats, Ints
+from hone.algorithms.inputs import AdvantageInputs, Floats, Ints
 from hone.algorithms.method import Metrics
 
 TOLERANCE = 1e-8

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from hone.algorithms.corrections.bypass import bypass
-from hone.algorithms.corrections.icepop import icepop
-from hone.algorithms.corrections.inputs import Band, CorrectionInputs
+from hone.algorithms.corrections.icepop import Band, icepop
 from hone.algorithms.corrections.masked import MaskedParams, masked
 from hone.algorithms.corrections.tis import TisParams, tis
+from hone.algorithms.inputs import CorrectionInputs
 from hone.algorithms.method import Method, Metrics, Params, State
 
 if TYPE_CHECKING:

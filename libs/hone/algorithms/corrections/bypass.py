@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from hone.algorithms.corrections.inputs import CorrectionInputs
+from hone.algorithms.inputs import CorrectionInputs
 from hone.algorithms.method import Metrics, Params, State
 
 if TYPE_CHECKING:

@@ -2,11 +2,27 @@
 
 from typing import TYPE_CHECKING
 
-from hone.algorithms.corrections.inputs import Band, CorrectionInputs, exp
+from pydantic import Field, model_validator
+
+from hone.algorithms.corrections.tis import Weights, exp
+from hone.algorithms.inputs import CorrectionInputs
 from hone.algorithms.method import Metrics, State
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+
+class Band(Weights):
+    """Ratios that are trusted."""
+
+    low: float = Field(0.5, ge=0, description="Smallest ratio kept.")
+    high: float = Field(5.0, gt=0, description="Largest ratio kept.")
+
+    @model_validator(mode="after")
+    def _ordered(self) -> "Band":
+        if self.low > self.high:
+            raise ValueError(f"expected low of at most high ({self.high})")
+        return self
 
 
 def icepop(inputs: CorrectionInputs, params: Band, state: State) -> "tuple[Tensor, State, Metrics]":

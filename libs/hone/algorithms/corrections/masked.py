@@ -4,7 +4,9 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
-from hone.algorithms.corrections.inputs import Band, CorrectionInputs, exp
+from hone.algorithms.corrections.icepop import Band
+from hone.algorithms.corrections.tis import exp
+from hone.algorithms.inputs import CorrectionInputs
 from hone.algorithms.method import Metrics, State
 
 if TYPE_CHECKING:

@@ -4,11 +4,22 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
-from hone.algorithms.corrections.inputs import CorrectionInputs, Weights, exp
-from hone.algorithms.method import Metrics, State
+from hone.algorithms.inputs import MAX_LOG_RATIO, CorrectionInputs
+from hone.algorithms.method import Metrics, Params, State
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+
+class Weights(Params):
+    """What is done to all weights of a step alike."""
+
+    normalize: bool = Field(False, description="Divide by the mean weight over the step's trained tokens, so that it "
+                            "is 1; costs a forward over the step before the update.")
+
+    def needs(self) -> frozenset[str]:
+        """The trainer's log-probabilities of the whole step, to normalize."""
+        return frozenset({"logp_old"}) if self.normalize else frozenset()
 
 
 class TisParams(Weights):
@@ -30,3 +41,8 @@ def tis(inputs: CorrectionInputs, params: TisParams, state: State) -> "tuple[Ten
         "weight_max": float(weight.max()),
         "truncated_fraction": float((ratio > params.cap).float().mean()),
     }
+
+
+def exp(log_ratio: "Tensor") -> "Tensor":
+    """exp(clamp(log_ratio, -20, 20))."""
+    return log_ratio.clamp(-MAX_LOG_RATIO, MAX_LOG_RATIO).exp()

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from hone.algorithms.filters.contrast import contrast
 from hone.algorithms.filters.dynamic_sampling import DynamicSampling, dynamic_sampling
-from hone.algorithms.filters.inputs import FilterInputs
 from hone.algorithms.filters.length_band import LengthBand, length_band
+from hone.algorithms.inputs import FilterInputs
 from hone.algorithms.method import Method, Metrics, Params, State
 
 

@@ -1,6 +1,6 @@
 """Contrast of experience internalization, arXiv 2606.04703: tasks with both right and wrong rollouts."""
 
-from hone.algorithms.filters.inputs import FilterInputs
+from hone.algorithms.inputs import FilterInputs
 from hone.algorithms.method import Metrics, Params, State
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from pydantic import Field
 
-from hone.algorithms.filters.inputs import FilterInputs
+from hone.algorithms.inputs import FilterInputs
 from hone.algorithms.method import Metrics, Params, State
 
 

@@ -9,9 +9,8 @@ import math
 import numpy as np
 from pydantic import Field, model_validator
 
-from hone.algorithms.advantages.inputs import Floats
 from hone.algorithms.filters.dynamic_sampling import DynamicSampling, dynamic_sampling
-from hone.algorithms.filters.inputs import FilterInputs
+from hone.algorithms.inputs import FilterInputs, Floats
 from hone.algorithms.method import Metrics, State
 
 _FIRST_KEEP_RATE = 0.5

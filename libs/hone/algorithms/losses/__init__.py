@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from hone.algorithms.inputs import LossInputs
 from hone.algorithms.losses.cispo import CispoParams, cispo
 from hone.algorithms.losses.clip import ClipHigherParams, ClipParams, clip
 from hone.algorithms.losses.dual_clip import DualClipParams, dual_clip
 from hone.algorithms.losses.gspo import GspoParams, gspo
-from hone.algorithms.losses.inputs import LossInputs
 from hone.algorithms.losses.maspo import MaspoParams, maspo
 from hone.algorithms.losses.plain import mle, reinforce
 from hone.algorithms.losses.sapo import SapoParams, sapo

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from hone.algorithms.losses.inputs import LossInputs, bounded_ratio
+from hone.algorithms.inputs import LossInputs, bounded_ratio
 from hone.algorithms.method import Metrics, Params, State
 
 if TYPE_CHECKING:

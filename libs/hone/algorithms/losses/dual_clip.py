@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
+from hone.algorithms.inputs import LossInputs
 from hone.algorithms.losses.clip import ClipParams, ratio_metrics
-from hone.algorithms.losses.inputs import LossInputs
 from hone.algorithms.method import Metrics, State
 
 if TYPE_CHECKING:

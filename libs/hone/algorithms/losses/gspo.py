@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
+from hone.algorithms.inputs import LossInputs, bounded_ratio
 from hone.algorithms.losses.clip import ClipParams, clipped
-from hone.algorithms.losses.inputs import LossInputs, bounded_ratio
 from hone.algorithms.method import Metrics, State
 
 if TYPE_CHECKING:

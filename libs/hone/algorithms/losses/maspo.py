@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, model_validator
 
+from hone.algorithms.inputs import LossInputs
 from hone.algorithms.losses.clip import ratio_metrics
-from hone.algorithms.losses.inputs import LossInputs
 from hone.algorithms.method import Metrics, Params, State
 
 if TYPE_CHECKING:

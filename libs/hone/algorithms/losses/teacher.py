@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from hone.algorithms.losses.inputs import MAX_LOG_RATIO, LossInputs
+from hone.algorithms.inputs import MAX_LOG_RATIO, LossInputs
 from hone.algorithms.method import Metrics, Params, State
 from hone.algorithms.regularizers.local_divergence import divergence
 

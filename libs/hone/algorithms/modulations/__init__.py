@@ -2,10 +2,9 @@
 
 from collections.abc import Mapping
 
-from hone.algorithms.advantages.inputs import Floats
+from hone.algorithms.inputs import Floats, ModulationInputs
 from hone.algorithms.method import Method, Metrics, Params, State
 from hone.algorithms.modulations.dynamo import DynamoParams, dynamo
-from hone.algorithms.modulations.inputs import ModulationInputs
 from hone.algorithms.modulations.sdar import RlsdParams, SdarModulationParams, rlsd, sdar
 from hone.algorithms.modulations.step_credit import StepCreditParams, step_credit
 

@@ -5,11 +5,9 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from hone.algorithms.advantages.inputs import Floats
 from hone.algorithms.advantages.statistics import broadcast, varies
-from hone.algorithms.losses.inputs import MAX_LOG_RATIO
+from hone.algorithms.inputs import MAX_LOG_RATIO, Floats, ModulationInputs
 from hone.algorithms.method import Metrics, Params, State
-from hone.algorithms.modulations.inputs import ModulationInputs
 
 
 class DynamoParams(Params):

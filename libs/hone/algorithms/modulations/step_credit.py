@@ -3,9 +3,8 @@
 import numpy as np
 from pydantic import Field
 
-from hone.algorithms.advantages.inputs import Floats
+from hone.algorithms.inputs import Floats, ModulationInputs
 from hone.algorithms.method import Metrics, Params, State
-from hone.algorithms.modulations.inputs import ModulationInputs
 
 
 class StepCreditParams(Params):

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from hone.algorithms.inputs import RegularizerInputs
 from hone.algorithms.method import Method
 from hone.algorithms.regularizers.entropy import EntropyParams, entropy
-from hone.algorithms.regularizers.inputs import RegularizerInputs
 from hone.algorithms.regularizers.kl import KlParams, kl
 from hone.algorithms.regularizers.local_divergence import (
     ContextDistillationParams,

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
+from hone.algorithms.inputs import RegularizerInputs
 from hone.algorithms.method import Metrics, Params, State
-from hone.algorithms.regularizers.inputs import RegularizerInputs
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -2,14 +2,14 @@
 
 from collections.abc import Mapping
 
+from hone.algorithms.inputs import RewardInputs, Rewards
 from hone.algorithms.method import Method, Metrics, Params, State
-from hone.algorithms.rewards.inputs import RewardInputs, Rewards, reject
 from hone.algorithms.rewards.overlong import Overlong, overlong
 
 
 def none(inputs: RewardInputs, params: Params, state: State) -> tuple[Rewards, State, Metrics]:
     """The task reward as it is."""
-    rewards, rejected = reject(inputs.rewards)
+    rewards, rejected = inputs.finite()
     return rewards, state, {"rejected_rewards": float(rejected)}
 
 

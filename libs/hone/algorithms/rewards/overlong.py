@@ -2,8 +2,8 @@
 
 from pydantic import Field, model_validator
 
+from hone.algorithms.inputs import RewardInputs, Rewards
 from hone.algorithms.method import Metrics, Params, State
-from hone.algorithms.rewards.inputs import RewardInputs, Rewards, reject
 
 
 class Overlong(Params):
@@ -22,7 +22,7 @@ class Overlong(Params):
 
 def overlong(inputs: RewardInputs, params: Overlong, state: State) -> tuple[Rewards, State, Metrics]:
     """R + weight * penalty(l): 0 up to Lmax - Lc, then ((Lmax - Lc) - l) / Lc, and -1 beyond Lmax or if cut off."""
-    rewards, rejected = reject(inputs.rewards)
+    rewards, rejected = inputs.finite()
     penalties = [_penalty(*sample, params) for sample in zip(inputs.lengths, inputs.truncated, strict=True)]
     shaped = [None if reward is None else reward + params.weight * penalty
               for reward, penalty in zip(rewards, penalties, strict=True)]

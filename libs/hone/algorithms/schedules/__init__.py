@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
+from hone.algorithms.inputs import Progress
 from hone.algorithms.method import Method
-from hone.algorithms.schedules.constant import constant
+from hone.algorithms.schedules.constant import Warmup, constant
 from hone.algorithms.schedules.cosine import CosineParams, cosine
-from hone.algorithms.schedules.inputs import Progress, Warmup
 from hone.algorithms.schedules.linear import LinearParams, linear
 
 SCHEDULES: Mapping[str, Method[Progress, float]] = {

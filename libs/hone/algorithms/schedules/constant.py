@@ -1,7 +1,19 @@
 """The peak rate throughout, after a warm-up."""
 
-from hone.algorithms.method import Metrics, State
-from hone.algorithms.schedules.inputs import Progress, Warmup
+from pydantic import Field
+
+from hone.algorithms.inputs import Progress
+from hone.algorithms.method import Metrics, Params, State
+
+
+class Warmup(Params):
+    """A slow start."""
+
+    warmup_steps: int = Field(0, ge=0, description="Steps over which the factor rises from 0 to 1, linearly.")
+
+    def rise(self, n: int) -> float:
+        """min(1, n / warmup_steps)."""
+        return min(1.0, n / self.warmup_steps) if self.warmup_steps else 1.0
 
 
 def constant(inputs: Progress, params: Warmup, state: State) -> tuple[float, State, Metrics]:

@@ -4,8 +4,9 @@ import math
 
 from pydantic import Field
 
+from hone.algorithms.inputs import Progress
 from hone.algorithms.method import Metrics, State
-from hone.algorithms.schedules.inputs import Progress, Warmup
+from hone.algorithms.schedules.constant import Warmup
 
 
 class CosineParams(Warmup):

@@ -2,8 +2,9 @@
 
 from pydantic import Field
 
+from hone.algorithms.inputs import Progress
 from hone.algorithms.method import Metrics, State
-from hone.algorithms.schedules.inputs import Progress, Warmup
+from hone.algorithms.schedules.constant import Warmup
 
 
 class LinearParams(Warmup):

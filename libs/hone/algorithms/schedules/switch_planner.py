@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from pydantic import Field
 
-from hone.algorithms.advantages.inputs import Floats
+from hone.algorithms.inputs import Floats
 from hone.algorithms.method import Params
 from hone.algorithms.schedules.batch_size import SizeStage, half_up, two_stages
 from hone.spec.problems import Invalid, Problem

@@ -8,8 +8,8 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from hone.algorithms.advantages.inputs import Flags, Floats, Ints, Track
 from hone.algorithms.advantages.statistics import broadcast, members
+from hone.algorithms.inputs import Flags, Floats, Ints, Track
 from hone.algorithms.method import Params
 
 _FEWEST_TASKS = 4

@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from hone.algorithms.advantages.inputs import Flags, Floats, Ints
+from hone.algorithms.inputs import Flags, Floats, Ints
 
 Verdict = Literal["invoke", "skip", "discard"]
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from pydantic import Field
 
-from hone.algorithms.advantages.inputs import Floats
+from hone.algorithms.inputs import Floats
 from hone.algorithms.method import Params
 
 _COUNTER = re.compile(r"\bstep\s*:?\s*\d+(\s*(/|of)\s*\d+)?")

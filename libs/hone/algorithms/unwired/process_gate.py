@@ -10,8 +10,8 @@ from typing import Literal
 
 from pydantic import Field
 
+from hone.algorithms.inputs import Rewards
 from hone.algorithms.method import Metrics, Params, State
-from hone.algorithms.rewards.inputs import Rewards
 
 Reduction = Literal["mean", "min", "geometric_mean"]
 

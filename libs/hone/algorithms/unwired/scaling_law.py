@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from pydantic import Field
 
-from hone.algorithms.advantages.inputs import Floats
+from hone.algorithms.inputs import Floats
 from hone.algorithms.method import Params
 
 Values: TypeAlias = Any

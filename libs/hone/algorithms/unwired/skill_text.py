@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from pydantic import Field
 
-from hone.algorithms.advantages.inputs import Flags, Ints
+from hone.algorithms.inputs import Flags, Ints
 from hone.algorithms.method import Params
 
 URLS = r"https?://|\bwww\."

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from pydantic import Field
 
+from hone.algorithms.inputs import RewardInputs, Rewards
 from hone.algorithms.method import Metrics, State
-from hone.algorithms.rewards.inputs import RewardInputs, Rewards
 from hone.algorithms.rewards.overlong import Overlong, overlong
 from hone.graders.verdict import Label, Wording, worth
 

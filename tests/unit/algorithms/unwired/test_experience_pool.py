@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from hone.algorithms.aggregations import AGGREGATIONS, AggregationInputs
 from hone.algorithms.filters.contrast import contrast
-from hone.algorithms.filters.inputs import FilterInputs
+from hone.algorithms.inputs import FilterInputs, LossInputs
 from hone.algorithms.losses import LOSSES
-from hone.algorithms.losses.inputs import LossInputs
 from hone.algorithms.method import Method
 from hone.algorithms.unwired.experience_pool import (
     LeakParams,

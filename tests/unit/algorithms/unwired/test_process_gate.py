@@ -10,11 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hone.algorithms.advantages import ADVANTAGES
-from hone.algorithms.advantages.inputs import AdvantageInputs
+from hone.algorithms.inputs import AdvantageInputs, LossInputs, Rewards
 from hone.algorithms.losses import LOSSES
-from hone.algorithms.losses.inputs import LossInputs
 from hone.algorithms.method import Method
-from hone.algorithms.rewards.inputs import Rewards
 from hone.algorithms.unwired.process_gate import GateInputs, GateParams, needs_critic, process_gate, process_score
 from tests.oracles import v_tabler1 as oracle
 
