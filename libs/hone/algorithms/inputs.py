@@ -59,7 +59,7 @@ class RewardInputs:
 
 @dataclass(frozen=True)
 class AdvantageInputs:
-    """Advantage (S4): B trajectories of a step, M trained tokens in all. A method's `needs` name fields with defaults."""
+    """Advantage (S4): B trajectories of a step with M trained tokens. A method's `needs` name fields with defaults."""
 
     reward: Floats  # [B], after reward shaping
     group: Ints  # [B], number of the group: equal numbers share the prompt
