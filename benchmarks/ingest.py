@@ -32,7 +32,7 @@ from benchmarks.worker_pool import WorkerPool
 from hone import ids
 from hone.stack import ports
 from hone.stack.postgres import SUPERUSER, Cluster, as_account, unprivileged
-from hone.store import migration
+from hone.store import schema
 from hone.store.sql import statement
 from hone.trajectory.order import Order
 
@@ -73,7 +73,7 @@ def _wait_for(url: str) -> None:
 
 def measured(target: Target, groups: int, repetitions: int, writers: int = WRITERS) -> dict[str, Any]:
     """Return groups a second of either side, `groups` by each writer a repetition, the sides in turn."""
-    migration.apply(target.database_url)
+    schema.ensure(target.database_url)
     taken: dict[str, list[float]] = {side: [] for side in SIDES}
     with (psycopg.connect(target.database_url, autocommit=True, row_factory=dict_row) as connection,
           WorkerPool(Storing, target, writers, 1) as ours, WorkerPool(Raw, target, writers, 1) as raw):

@@ -3,7 +3,7 @@
 With --require-servers a server that is not installed fails the tests that need it; otherwise they are skipped.
 
 postgres_server    the server (tests.servers.postgres.Server)
-postgres           owner, worker and gateway URL of a migrated database that only this test module uses
+postgres           owner, worker and gateway URL of a database with tables that only this test module uses
 postgres_url       that database as the workers' role, which sees every tenant
 postgres_owner_url … as its owner
 gateway_postgres_url … as the gateway's role, which sees the tenant that the transaction names

@@ -10,7 +10,7 @@ from psycopg import Connection, OperationalError, sql
 
 from hone.stack import ports
 from hone.stack.postgres import SUPERUSER, Cluster, as_account, unprivileged
-from hone.store import migration
+from hone.store import schema
 from tests.servers.children import Children
 
 PASSWORD = "for-tests"
@@ -25,15 +25,15 @@ class Server:
     children: Children
 
     def database(self, name: str) -> "TestDatabase":
-        """Create a migrated database."""
+        """Create a database with its tables."""
         self._execute(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(name), sql.Identifier(_TEMPLATE)))
         users = (SUPERUSER, "test_worker", "test_gateway")
         return TestDatabase(*(self.cluster.url(user, PASSWORD, name) for user in users))
 
     def prepare(self) -> None:
-        """Create the migrated template that each database is copied from, and one login for each of the two roles."""
+        """Create the template that each database is copied from, and one login for each of the two roles."""
         self._execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(_TEMPLATE)))
-        migration.apply(self.cluster.url(SUPERUSER, PASSWORD, _TEMPLATE))
+        schema.ensure(self.cluster.url(SUPERUSER, PASSWORD, _TEMPLATE))
         for role in ("worker", "gateway"):
             self._execute(sql.SQL("CREATE ROLE {} LOGIN PASSWORD {} IN ROLE {}").format(
                 sql.Identifier(f"test_{role}"), sql.Literal(PASSWORD), sql.Identifier(f"hone_{role}")))

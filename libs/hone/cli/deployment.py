@@ -10,11 +10,11 @@ from hone.cli.output import say
 from hone.spec import settings
 from hone.stack import deployment
 from hone.stack.provision import RoleRefused
-from hone.store.migration import MigrationChanged
 from hone.store.objects import StoreAway
+from hone.store.schema import SchemaMismatch
 
 _OWNER = "HONE_OWNER_DATABASE_URL"
-_MISTAKES = (OperationalError, RoleRefused, MigrationChanged, StoreAway, PermissionError, ValueError)
+_MISTAKES = (OperationalError, RoleRefused, SchemaMismatch, StoreAway, PermissionError, ValueError)
 
 
 def prepare(
@@ -22,8 +22,8 @@ def prepare(
 ) -> None:
     """Make the servers that HONE_* variables name ready: schema, logins, bucket. Done again it changes nothing."""
     try:
-        applied = deployment.prepare(settings.load(), os.environ.get(_OWNER, ""), timeout)
+        made = deployment.prepare(settings.load(), os.environ.get(_OWNER, ""), timeout)
     except _MISTAKES as error:
         typer.echo(f"error: {error}", err=True)
         raise typer.Exit(1) from None
-    say(f"ready; migrations applied now: {', '.join(applied) or 'none'}")
+    say(f"ready; the tables {'were made now' if made else 'were there'}")

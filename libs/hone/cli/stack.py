@@ -17,13 +17,13 @@ from hone.stack.postgres import DataOfAnother, PostgresMissing
 from hone.stack.provision import RoleRefused
 from hone.stack.record import Record, StackMissing, load
 from hone.stack.supervision import Status, Supervisor, SupervisorAway
-from hone.store.migration import MigrationChanged
 from hone.store.objects import StoreAway
+from hone.store.schema import SchemaMismatch
 
 _DOWN_S = 20.0
 _UP = {"RUNNING", "STARTING"}
 _MISTAKES = (
-    StackRunning, StackNotReady, StackMissing, RoleRefused, DataOfAnother, PostgresMissing, MigrationChanged, StoreAway,
+    StackRunning, StackNotReady, StackMissing, RoleRefused, DataOfAnother, PostgresMissing, SchemaMismatch, StoreAway,
     PermissionError, ValueError,
 )
 

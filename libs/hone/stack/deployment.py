@@ -8,28 +8,28 @@ from psycopg import OperationalError
 from hone.spec import destinations
 from hone.spec.settings import Settings
 from hone.stack import provision
-from hone.store import migration, objects
+from hone.store import objects, schema
 
 _PAUSE_S = 0.5
 
 
-def prepare(settings: Settings, owner_url: str, timeout_s: float) -> list[str]:
-    """Bring the database's schema up to date, make both roles' logins and the bucket; return the migrations applied.
+def prepare(settings: Settings, owner_url: str, timeout_s: float) -> bool:
+    """Make the tables, both roles' logins and the bucket. Return whether the tables were made now.
 
-    The database gets `timeout_s` seconds to answer. Raises psycopg.OperationalError, RoleRefused, StoreAway,
-    PermissionError, ValueError for a setting that is not given.
+    The database gets `timeout_s` seconds to answer. Raises psycopg.OperationalError, SchemaMismatch,
+    RoleRefused, StoreAway, PermissionError, and ValueError for a setting that is not given.
     """
     if not owner_url:
         raise ValueError("HONE_OWNER_DATABASE_URL: found nothing, expected a URL")
     _expect_given(settings, "database_url", "gateway_database_url", "objects_url")
-    applied = _migrated(owner_url, time.monotonic() + timeout_s)
+    made = _tables_made(owner_url, time.monotonic() + timeout_s)
     for url, role in ((settings.database_url, "hone_worker"), (settings.gateway_database_url, "hone_gateway")):
         parts = urlsplit(url)
         provision.ensure_login(
             owner_url, unquote(parts.username or ""), role, unquote(parts.password or ""))
     provision.forget_sinks(settings.database_url, destinations.names(settings.sinks))
     objects.connect(settings.objects_url)
-    return applied
+    return made
 
 
 def _expect_given(settings: Settings, *names: str) -> None:
@@ -38,10 +38,10 @@ def _expect_given(settings: Settings, *names: str) -> None:
             raise ValueError(f"HONE_{name.upper()}: found nothing, expected a URL")
 
 
-def _migrated(owner_url: str, until: float) -> list[str]:
+def _tables_made(owner_url: str, until: float) -> bool:
     while True:
         try:
-            return migration.apply(owner_url)
+            return schema.ensure(owner_url)
         except OperationalError:
             if time.monotonic() > until:
                 raise

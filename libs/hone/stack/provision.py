@@ -8,7 +8,7 @@ from psycopg import Connection, errors
 from hone import keys
 from hone.stack.postgres import SUPERUSER, Cluster
 from hone.stack.record import Record
-from hone.store import migration
+from hone.store import schema
 from hone.store.database import Database
 from hone.store.sql import statement
 
@@ -54,11 +54,11 @@ def external(record: Record, worker: str, gateway: str) -> Urls:
 def prepare(record: Record, urls: Urls) -> None:
     """Make the database, its schema and the logins that are ours, where missing.
 
-    Raises psycopg.OperationalError while the server is away, RoleRefused, MigrationChanged.
+    Raises psycopg.OperationalError while the server is away, RoleRefused, SchemaMismatch.
     """
     if urls.server:
         _make_database(urls.server)
-    migration.apply(urls.owner)
+    schema.ensure(urls.owner)
     roles = ("hone_worker", "hone_gateway")
     for url, login, role in zip((urls.worker, urls.gateway), _logins(record), roles, strict=True):
         if urlsplit(url).username == login:

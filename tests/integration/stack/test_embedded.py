@@ -73,7 +73,7 @@ def test_a_child_knows_its_slot_the_servers_and_the_others(stack: Stack) -> None
     assert environment["OMP_NUM_THREADS"] == environment["MKL_NUM_THREADS"] == "1"
 
 
-def test_the_database_is_migrated_and_each_role_logs_in_as_itself(stack: Stack) -> None:
+def test_the_database_has_its_tables_and_each_role_logs_in_as_itself(stack: Stack) -> None:
     record = stack.record()
     for url, role in ((record.database_url, "hone_worker"), (record.gateway_database_url, "hone_gateway")):
         with psycopg.connect(url) as connection:

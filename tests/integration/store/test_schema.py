@@ -1,4 +1,4 @@
-"""Migrations: once, in order, by one process at a time; roles see what they may."""
+"""The schema: made once, by one process at a time; roles see what they may."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -6,7 +6,8 @@ import psycopg
 import pytest
 
 from hone.stack.postgres import SUPERUSER
-from hone.store import migration
+from hone.store import schema
+from hone.store.schema import SchemaMismatch
 from tests.servers.postgres import PASSWORD, Server
 
 
@@ -18,33 +19,33 @@ def empty_url(postgres_server: Server) -> str:
     return postgres_server.cluster.url(SUPERUSER, PASSWORD, "empty")
 
 
-def test_applies_everything_once(empty_url: str) -> None:
-    known = [one.name for one in migration.available()]
-    assert migration.apply(empty_url) == known
-    assert migration.apply(empty_url) == []
+def test_tables_are_made_once(empty_url: str) -> None:
+    assert schema.ensure(empty_url)
+    assert not schema.ensure(empty_url)
 
 
-def test_several_at_once_apply_each_migration_once(empty_url: str) -> None:
+def test_several_at_once_make_them_once(empty_url: str) -> None:
     with ThreadPoolExecutor(4) as pool:
-        applied = [name for names in pool.map(migration.apply, [empty_url] * 4) for name in names]
-    assert applied == [one.name for one in migration.available()]
+        assert sorted(pool.map(schema.ensure, [empty_url] * 4)) == [False, False, False, True]
 
 
-def test_refuses_a_migration_that_was_edited_after_it_was_applied(empty_url: str) -> None:
-    migration.apply(empty_url)
+@pytest.mark.parametrize(("change", "found"), [
+    ("UPDATE schema_version SET version = 7", "found version 7, expected 1"),
+    ("DROP TABLE schema_version", "found version unknown, expected 1")])
+def test_a_database_of_another_release_is_refused(empty_url: str, change: str, found: str) -> None:
+    schema.ensure(empty_url)
     with psycopg.connect(empty_url) as connection:
-        connection.execute("UPDATE migrations SET sha256 = 'other'")
-    with pytest.raises(migration.MigrationChanged, match="0001_spine"):
-        migration.apply(empty_url)
+        connection.execute(change.encode())
+    with pytest.raises(SchemaMismatch, match=found):
+        schema.ensure(empty_url)
 
 
-def test_a_migration_that_fails_leaves_nothing(empty_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    broken = migration.Migration("0001_broken.sql", "CREATE TABLE half (id int); SELECT no_such_function();")
-    monkeypatch.setattr(migration, "available", lambda: [broken])
+def test_a_schema_that_fails_leaves_nothing(empty_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schema, "text", lambda: "CREATE TABLE tenants (id int); SELECT no_such_function();")
     with pytest.raises(psycopg.errors.UndefinedFunction):
-        migration.apply(empty_url)
+        schema.ensure(empty_url)
     with psycopg.connect(empty_url) as connection:
-        assert connection.execute("SELECT to_regclass('half'), count(*) FROM migrations").fetchone() == (None, 0)
+        assert connection.execute("SELECT to_regclass('tenants')").fetchone() == (None,)
 
 
 def test_the_gateway_sees_one_tenant_and_workers_see_all(

@@ -1,0 +1,531 @@
+-- The data model. Rows are the truth, messages are hints, and time is now() of this server.
+--
+--   who calls           tenants, api_keys, idempotency_keys
+--   what runs start from  artifacts
+--   runs                runs, steps, collections, collection_items
+--   models              models, operations, versions
+--   samples             groups, group_transitions, trajectories, grades, journal; the view outcomes
+--   who serves          engines, engine_models, workers
+--   what is reported    metrics, events, usage; sinks, sink_runs, unsent_points
+--   the object store    orphans, orphan_sweeps
+--
+-- Two roles use the tables: hone_gateway sees one tenant per transaction, hone_worker sees all. Who may do what is at
+-- the end. A change of this file needs a new hone.store.schema.VERSION.
+
+DO $$ BEGIN
+    IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'hone_gateway') THEN CREATE ROLE hone_gateway NOLOGIN; END IF;
+    IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'hone_worker') THEN CREATE ROLE hone_worker NOLOGIN; END IF;
+END $$;
+
+-- One row: the version of this file with which the database was made.
+CREATE TABLE schema_version (
+    version     integer PRIMARY KEY
+);
+
+
+-- Who calls -----------------------------------------------------------------------------------------------------------
+
+-- A customer. Every row of a run or model names its tenant.
+CREATE TABLE tenants (
+    id          text PRIMARY KEY,
+    name        text NOT NULL UNIQUE,
+    max_running_groups integer NOT NULL DEFAULT 4096,
+    created_at  timestamptz NOT NULL DEFAULT now()
+);
+
+-- The keys of a tenant. Only a key's hash is stored.
+CREATE TABLE api_keys (
+    id          text PRIMARY KEY,
+    tenant_id   text NOT NULL REFERENCES tenants,
+    name        text NOT NULL,
+    prefix      text NOT NULL,
+    hash        bytea NOT NULL UNIQUE,
+    created_at  timestamptz NOT NULL DEFAULT now(),
+    revoked_at  timestamptz
+);
+
+-- The answer to each request that had an idempotency key, so that a retry gets the same answer.
+CREATE TABLE idempotency_keys (
+    tenant_id   text NOT NULL REFERENCES tenants,
+    key         text NOT NULL,
+    request_sha bytea NOT NULL,
+    status      integer,
+    response    jsonb,
+    created_at  timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (tenant_id, key)
+);
+
+-- A key's holder. The gateway asks before it knows the tenant, so this function alone may read every tenant's keys.
+CREATE FUNCTION key_holder(wanted bytea) RETURNS TABLE (id text, tenant_id text)
+    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_temp AS
+    $$ SELECT k.id, k.tenant_id FROM api_keys k WHERE k.hash = wanted AND k.revoked_at IS NULL $$;
+
+
+-- What runs start from ------------------------------------------------------------------------------------------------
+
+-- Immutable inputs: base models, datasets, graders. Their files are in the object store under the manifest's keys.
+CREATE TABLE artifacts (
+    id          text PRIMARY KEY,
+    tenant_id   text NOT NULL REFERENCES tenants,
+    kind        text NOT NULL CHECK (kind IN ('base_model', 'dataset', 'grader')),
+    name        text NOT NULL,
+    hash        text NOT NULL,
+    manifest    jsonb NOT NULL,          -- {files: {name: {key, sha256, bytes}}, ...}
+    report      jsonb NOT NULL DEFAULT '{}',
+    created_at  timestamptz NOT NULL DEFAULT now(),
+    UNIQUE (tenant_id, kind, name)
+);
+
+
+-- Runs ----------------------------------------------------------------------------------------------------------------
+
+-- A request to train: its spec, its state, and the lease of the driver that moves it on.
+CREATE TABLE runs (
+    id          text PRIMARY KEY,
+    tenant_id   text NOT NULL REFERENCES tenants,
+    key_id      text REFERENCES api_keys,
+    name        text NOT NULL,
+    spec        jsonb NOT NULL,          -- with every default filled in
+    spec_sha    text NOT NULL,
+    policy_model_id text NOT NULL,
+    roles       jsonb NOT NULL DEFAULT '{}',  -- {role: model id} of the models beside the policy, which nothing trains
+    desired     text NOT NULL DEFAULT 'run' CHECK (desired IN ('run', 'pause', 'cancel')),
+    state       text NOT NULL DEFAULT 'queued'
+                CHECK (state IN ('queued', 'running', 'paused', 'succeeded', 'failed', 'cancelled')),
+    reason      text,
+    stage       integer NOT NULL DEFAULT 0,
+    waiting_for text,                    -- what the run waits for now, for a person to read
+    rests       tstzmultirange NOT NULL DEFAULT '{}',  -- when it was paused; the last range is open while it is paused
+    lease_owner text,
+    lease_epoch bigint NOT NULL DEFAULT 0,
+    lease_expires timestamptz,
+    deadline    timestamptz NOT NULL,
+    traceparent text,                    -- W3C trace context of the request that made the run; null: not traced
+    created_at  timestamptz NOT NULL DEFAULT now(),
+    started_at  timestamptz,
+    ended_at    timestamptz
+);
+CREATE INDEX runs_open ON runs (created_at) WHERE state IN ('queued', 'running', 'paused');
+CREATE INDEX runs_by_tenant ON runs (tenant_id, id);
+-- Counts a tenant's runs in each state, and finds the newest in one state, without reading specs.
+CREATE INDEX runs_by_state ON runs (tenant_id, state, id);
+
+-- One update of a run's weights: planned by the driver from groups, committed by the trainer with a version.
+CREATE TABLE steps (
+    run_id      text NOT NULL REFERENCES runs,
+    tenant_id   text NOT NULL REFERENCES tenants,
+    n           integer NOT NULL,        -- from 1
+    epoch       bigint NOT NULL,         -- of the driver's lease that wrote it
+    state       text NOT NULL DEFAULT 'planned' CHECK (state IN ('planned', 'committed', 'cancelled')),
+    plan        jsonb NOT NULL,          -- see hone.trajectory.plan.StepPlan
+    group_ids   bigint[] NOT NULL,       -- in the order of request_no
+    dropped_ids bigint[] NOT NULL DEFAULT '{}',
+    version_id  text,
+    traceparent text,                    -- W3C trace context of the step; null: not traced
+    planned_at  timestamptz NOT NULL DEFAULT now(),
+    committed_at timestamptz,
+    PRIMARY KEY (run_id, n)
+);
+-- The driver asks at each turn which groups a planned step has taken, however many steps are committed.
+CREATE INDEX steps_planned ON steps (run_id) WHERE state = 'planned';
+
+-- One version of what a run collects while it trains, such as answers to judge. It comes with a step, in the transaction
+-- that plans the step, and never changes.
+CREATE TABLE collections (
+    run_id      text NOT NULL REFERENCES runs,
+    tenant_id   text NOT NULL REFERENCES tenants,
+    name        text NOT NULL,           -- verification
+    version     integer NOT NULL,        -- number of the step
+    state       jsonb NOT NULL DEFAULT '{}', -- of the builder, for the next version
+    created_at  timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (run_id, name, version)
+);
+
+-- The items that a version of a collection added.
+CREATE TABLE collection_items (
+    run_id      text NOT NULL,
+    tenant_id   text NOT NULL REFERENCES tenants,
+    name        text NOT NULL,
+    version     integer NOT NULL,
+    place       integer NOT NULL,        -- from 0 within the version
+    body        jsonb NOT NULL,
+    PRIMARY KEY (run_id, name, version, place),
+    FOREIGN KEY (run_id, name, version) REFERENCES collections
+);
+
+
+-- Models --------------------------------------------------------------------------------------------------------------
+
+-- A model in training: its base, its snapshot, the end of its operation log, and the lease of its trainer.
+CREATE TABLE models (
+    id          text PRIMARY KEY,
+    tenant_id   text NOT NULL REFERENCES tenants,
+    kind        text NOT NULL DEFAULT 'full' CHECK (kind IN ('full', 'lora')),
+    base_artifact_id text REFERENCES artifacts,
+    base_version_id  text,
+    config      jsonb NOT NULL,          -- {seed, optimizer, snapshot_every, keep_versions, ...}
+    next_seq    bigint NOT NULL DEFAULT 1,
+    snapshot_seq bigint NOT NULL DEFAULT 0,
+    snapshot    jsonb,                   -- manifest of the last snapshot, which covers operations up to snapshot_seq
+    lease_owner text,
+    lease_epoch bigint NOT NULL DEFAULT 0,
+    lease_expires timestamptz,
+    created_at  timestamptz NOT NULL DEFAULT now()
+);
+
+-- A model's operation log. The trainer executes it in the order of seq, which has no gaps.
+CREATE TABLE operations (
+    id          text PRIMARY KEY,
+    tenant_id   text NOT NULL REFERENCES tenants,
+    model_id    text NOT NULL REFERENCES models,
+    seq         bigint NOT NULL,
+    dedupe_key  text NOT NULL,
+    kind        text NOT NULL CHECK (kind IN ('forward_backward', 'optim_step', 'save', 'export')),
+    payload     jsonb NOT NULL,
+    payload_sha text NOT NULL,
+    state       text NOT NULL DEFAULT 'queued' CHECK (state IN ('queued', 'done', 'failed')),
+    deadline    timestamptz NOT NULL,
+    result      jsonb,
+    error_category text CHECK (error_category IN ('user', 'server')),
+    reason      text,
+    replayed    integer NOT NULL DEFAULT 0,
+    created_at  timestamptz NOT NULL DEFAULT now(),
+    finished_at timestamptz,
+    UNIQUE (model_id, seq),
+    UNIQUE (model_id, dedupe_key)
+);
+CREATE INDEX operations_queued ON operations (model_id, seq) WHERE state = 'queued';
+CREATE INDEX operations_failed ON operations (model_id, seq) WHERE state = 'failed';
+
+-- Published weights of a model: number 0 is the base, number n follows step n.
+CREATE TABLE versions (
+    id          text PRIMARY KEY,
+    tenant_id   text NOT NULL REFERENCES tenants,
+    model_id    text NOT NULL REFERENCES models,
+    seq         bigint NOT NULL,         -- of the save that made it
+    number      integer NOT NULL,
+    parent_id   text REFERENCES versions,
+    state       text NOT NULL DEFAULT 'live' CHECK (state IN ('live', 'abandoned')),
+    manifest    jsonb NOT NULL,          -- {files: {name: {key, sha256, bytes}}, weights_sha256, tokenizer_sha256}
+    weights_deleted_at timestamptz,      -- retention removed its files; the row stays for ancestry
+    created_at  timestamptz NOT NULL DEFAULT now()
+);
+CREATE UNIQUE INDEX versions_live ON versions (model_id, seq) WHERE state = 'live';
+CREATE INDEX versions_newest ON versions (model_id, number DESC) WHERE state = 'live';
+CREATE INDEX versions_kept ON versions (model_id, number) WHERE weights_deleted_at IS NULL;
+
+ALTER TABLE steps ADD FOREIGN KEY (version_id) REFERENCES versions;
+
+
+-- Samples -------------------------------------------------------------------------------------------------------------
+
+-- A request for n samples of one task. A rollout worker claims it and makes it ready; a step uses it or drops it.
+-- A claim changes no indexed column, so with room on its page no index is written.
+CREATE TABLE groups (
+    id          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    tenant_id   text NOT NULL REFERENCES tenants,
+    run_id      text NOT NULL REFERENCES runs,
+    purpose     text NOT NULL CHECK (purpose IN ('train', 'eval', 'probe', 'pilot')),
+    kind        text NOT NULL DEFAULT 'generate' CHECK (kind IN ('generate', 'verify')),  -- the run's tasks, or judging
+    request_no  integer NOT NULL,        -- with the purpose it names the noise: "train/17"
+    step        integer NOT NULL,        -- it was requested for; an eval's is the last committed one
+    series      text NOT NULL DEFAULT '',-- of an eval: greedy, sampled
+    task_hash   text NOT NULL,
+    "order"     jsonb NOT NULL,          -- all that a worker needs to make the samples: hone.trajectory.order.Order
+    model_id    text NOT NULL REFERENCES models,
+    version_id  text REFERENCES versions,-- exactly this one; null: the newest
+    state       text NOT NULL DEFAULT 'requested',
+    reason      text,
+    refused     text,                    -- why no worker will ever make it ready; its run fails with this
+    attempt     bigint NOT NULL DEFAULT 0,   -- the claim's epoch
+    claim_owner text,
+    claim_expires timestamptz,
+    deadline    timestamptz NOT NULL,
+    begun       integer,                 -- number of the newest live version at its first claim: no older one samples it
+    oldest      integer,                 -- number of the oldest version that sampled a token, once it is ready
+    parts       text[] NOT NULL DEFAULT '{}',
+    created_at  timestamptz NOT NULL DEFAULT now(),
+    ready_at    timestamptz,
+    ready_attempt bigint,                -- of the claim that made it ready: always the last one
+    ended_at    timestamptz,
+    UNIQUE (run_id, purpose, request_no)
+) WITH (fillfactor = 40);
+CREATE INDEX groups_claimable ON groups (id) WHERE state = 'requested';
+CREATE INDEX groups_open ON groups (run_id, purpose, state) WHERE state IN ('requested', 'ready');
+CREATE INDEX groups_expired ON groups (run_id) WHERE state = 'dropped' AND reason = 'expired';
+
+-- The transitions that a group's state may take. A trigger refuses every other one.
+CREATE TABLE group_transitions (
+    from_state  text NOT NULL,
+    to_state    text NOT NULL,
+    PRIMARY KEY (from_state, to_state)
+);
+INSERT INTO group_transitions VALUES
+    ('requested', 'ready'), ('requested', 'dropped'), ('ready', 'used'), ('ready', 'dropped');
+
+CREATE FUNCTION guard_group_transition() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF NEW.state <> OLD.state AND NOT EXISTS (
+        SELECT FROM group_transitions t WHERE t.from_state = OLD.state AND t.to_state = NEW.state) THEN
+        RAISE EXCEPTION 'group %: % to % is not an allowed transition', OLD.id, OLD.state, NEW.state
+            USING ERRCODE = 'check_violation';
+    END IF;
+    IF NEW.state = 'dropped' AND NEW.reason NOT IN ('filtered', 'expired', 'failed', 'surplus', 'cancelled') THEN
+        RAISE EXCEPTION 'group %: dropped with reason %', OLD.id, NEW.reason USING ERRCODE = 'check_violation';
+    END IF;
+    RETURN NEW;
+END $$;
+CREATE TRIGGER group_transition BEFORE UPDATE OF state ON groups
+    FOR EACH ROW EXECUTE FUNCTION guard_group_transition();
+
+-- One sample of a group: where its Parquet row is, and its outcome. Its tenant, run and group have no foreign keys: the
+-- statement that writes it has locked the group, and checking again took two thirds of the time.
+CREATE TABLE trajectories (
+    group_id    bigint NOT NULL,
+    index       integer NOT NULL,
+    tenant_id   text NOT NULL,
+    run_id      text NOT NULL,
+    part        text NOT NULL,           -- object key of its Parquet part
+    row         integer NOT NULL,        -- within the part
+    prompt_tokens integer NOT NULL,
+    completion_tokens integer NOT NULL,
+    finish_reason text NOT NULL,
+    status      text NOT NULL,           -- of its grade
+    score       double precision,
+    preview     text NOT NULL DEFAULT '',-- first characters of the answer, for search
+    created_at  timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (group_id, index)
+);
+CREATE INDEX trajectories_by_run ON trajectories (run_id, group_id, index);
+
+-- One grader's judgement of a trajectory, or of a part of it. No foreign keys, as of trajectories.
+CREATE TABLE grades (
+    id          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    tenant_id   text NOT NULL,
+    run_id      text NOT NULL,
+    group_id    bigint NOT NULL,
+    index       integer NOT NULL,
+    grader_hash text NOT NULL,
+    component   text NOT NULL DEFAULT '',
+    level       text NOT NULL DEFAULT 'trajectory',
+    position    integer NOT NULL DEFAULT 0,
+    regrade_no  integer NOT NULL DEFAULT 0,
+    status      text NOT NULL CHECK (status IN ('ok', 'no_answer', 'timeout_candidate', 'infra_error',
+                                                'judge_error', 'timeout_grader', 'invalid_spec')),
+    value       double precision,
+    reasons     text[] NOT NULL DEFAULT '{}',
+    extracted   text,
+    decided_by  text NOT NULL DEFAULT '',
+    cost_ms     double precision NOT NULL DEFAULT 0,
+    created_at  timestamptz NOT NULL DEFAULT now(),
+    UNIQUE (group_id, index, grader_hash, component, level, position, regrade_no),
+    CHECK ((value IS NOT NULL) = (status IN ('ok', 'no_answer', 'timeout_candidate'))),
+    CHECK (value IS NULL OR (value > '-Infinity' AND value < 'Infinity'))
+);
+
+-- Finished calls of an open group, for the next worker that claims it. No foreign key, as of trajectories.
+CREATE TABLE journal (
+    group_id    bigint NOT NULL,
+    index       integer NOT NULL,
+    call        integer NOT NULL,
+    attempt     bigint NOT NULL,
+    body        bytea NOT NULL,          -- JSON, see hone.trajectory.journal
+    created_at  timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (group_id, index, call)
+);
+
+-- The outcome of each sample, once, however many graders graded it and however often.
+CREATE VIEW outcomes WITH (security_invoker = true) AS
+    SELECT g.run_id, g.purpose, g.task_hash, g.step, g.state, g.version_id, g.id AS group_id, t.index, t.status,
+        t.score AS value
+    FROM trajectories t JOIN groups g ON g.id = t.group_id;
+
+
+-- Who serves ----------------------------------------------------------------------------------------------------------
+
+-- One engine process. It alone writes the row.
+CREATE TABLE engines (
+    id          text PRIMARY KEY,
+    address     text NOT NULL,
+    kind        text NOT NULL,           -- native, vllm
+    build       jsonb NOT NULL DEFAULT '{}',
+    load        double precision,        -- share of the last second or so in which it computed
+    heartbeat_at timestamptz NOT NULL DEFAULT now(),
+    started_at  timestamptz NOT NULL DEFAULT now()
+);
+
+-- One model that an engine holds or refuses, and how much it has generated for it.
+CREATE TABLE engine_models (
+    engine_id   text NOT NULL REFERENCES engines ON DELETE CASCADE,
+    model_id    text NOT NULL REFERENCES models,
+    version_id  text REFERENCES versions,
+    refused_version_id text,
+    refused_reason text,
+    gap_mean    double precision,        -- nats between the engine's and the trainer's log-probs of the probe, when the
+    gap_max     double precision,        --   engine took its version over; null: no version, or a version without probe
+    loads       bigint NOT NULL DEFAULT 0,
+    generated_tokens bigint NOT NULL DEFAULT 0,
+    generated_samples bigint NOT NULL DEFAULT 0,
+    computed_s  double precision NOT NULL DEFAULT 0,  -- since the engine's row was made
+    loaded_at   timestamptz,
+    PRIMARY KEY (engine_id, model_id)
+);
+
+-- One worker process. It has no address, so it reports here that it is alive.
+CREATE TABLE workers (
+    id           text PRIMARY KEY,         -- its name under a supervisor, or a name of its own
+    kind         text NOT NULL CHECK (kind IN ('trainer', 'rollout', 'sinks')),
+    started_at   timestamptz NOT NULL DEFAULT now(),
+    heartbeat_at timestamptz NOT NULL DEFAULT now()
+);
+
+
+-- What is reported ----------------------------------------------------------------------------------------------------
+
+-- One metric of one step of a run.
+CREATE TABLE metrics (
+    run_id      text NOT NULL REFERENCES runs,
+    tenant_id   text NOT NULL REFERENCES tenants,
+    step        integer NOT NULL,
+    name        text NOT NULL,
+    value       double precision NOT NULL,
+    created_at  timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (run_id, name, step)
+);
+
+-- What happened to a run, for a person to read.
+CREATE TABLE events (
+    id          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    tenant_id   text NOT NULL REFERENCES tenants,
+    run_id      text NOT NULL REFERENCES runs,
+    kind        text NOT NULL,
+    step        integer,
+    message     text NOT NULL,
+    data        jsonb NOT NULL DEFAULT '{}',
+    created_at  timestamptz NOT NULL DEFAULT now()
+);
+CREATE INDEX events_by_run ON events (run_id, id);
+
+-- What a tenant used.
+CREATE TABLE usage (
+    id          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    tenant_id   text NOT NULL REFERENCES tenants,
+    run_id      text REFERENCES runs,
+    key_id      text REFERENCES api_keys,
+    kind        text NOT NULL,           -- prompt_tokens, completion_tokens, trained_tokens, trainer_s, grades
+    amount      double precision NOT NULL,
+    created_at  timestamptz NOT NULL DEFAULT now()
+);
+CREATE INDEX usage_by_tenant ON usage (tenant_id, created_at);
+
+-- A place that run metrics are copied to.
+CREATE TABLE sinks (
+    name        text PRIMARY KEY,       -- its entry in HONE_SINKS, without user and password
+    created_at  timestamptz NOT NULL DEFAULT now()
+);
+
+-- A run that a sink has open: from the transaction that deletes its first unsent points until the sink has its end. No
+-- foreign keys, as of unsent_points.
+CREATE TABLE sink_runs (
+    sink        text NOT NULL,
+    run_id      text NOT NULL,
+    PRIMARY KEY (sink, run_id)
+);
+
+-- A metric that a sink does not have yet, from the transaction that writes the metric on, so that no restart loses one.
+-- No foreign keys: recording a metric must not fail because a sink is being removed.
+CREATE TABLE unsent_points (
+    sink        text NOT NULL,
+    run_id      text NOT NULL,
+    step        integer NOT NULL,
+    name        text NOT NULL,
+    PRIMARY KEY (sink, run_id, step, name)
+);
+
+CREATE FUNCTION mark_unsent() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO unsent_points (sink, run_id, step, name)
+    SELECT s.name, p.run_id, p.step, p.name FROM points p, sinks s ON CONFLICT DO NOTHING;
+    IF FOUND THEN
+        PERFORM pg_notify('metrics', '');
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER metrics_unsent AFTER INSERT ON metrics REFERENCING NEW TABLE AS points
+    FOR EACH STATEMENT EXECUTE FUNCTION mark_unsent();
+
+
+-- The object store ----------------------------------------------------------------------------------------------------
+
+-- A stored object that no row names, and since when. Each key is written once and named soon after, or never: an object
+-- that was noted longer ago than any upload or lease lasts, and is still unnamed, is removed.
+CREATE TABLE orphans (
+    key         text PRIMARY KEY,
+    seen_at     timestamptz NOT NULL DEFAULT now()
+);
+CREATE INDEX orphans_oldest ON orphans (seen_at);
+
+-- One row: how far the sweep that finds orphans has come. Its identity is in the object store as well, so that the sweep
+-- leaves a store alone whose objects belong to another database.
+CREATE TABLE orphan_sweeps (
+    identity    text PRIMARY KEY DEFAULT md5(random()::text || clock_timestamp()::text),
+    due_at      timestamptz NOT NULL DEFAULT now(),
+    after       text NOT NULL DEFAULT ''
+);
+INSERT INTO orphan_sweeps DEFAULT VALUES;
+
+-- Every object that rows of these runs, models and artifacts name; of a version whose weights were deleted, the rest.
+CREATE FUNCTION named_keys(owners text[]) RETURNS SETOF text LANGUAGE sql STABLE AS $$
+    SELECT unnest(g.parts) FROM groups g WHERE g.run_id = ANY (owners)
+    UNION ALL SELECT t.part FROM trajectories t WHERE t.run_id = ANY (owners)
+    UNION ALL SELECT jsonb_array_elements_text(s.plan -> 'parts') FROM steps s WHERE s.run_id = ANY (owners)
+    UNION ALL SELECT file.value ->> 'key' FROM versions v, jsonb_each(v.manifest -> 'files') file
+        WHERE v.model_id = ANY (owners)
+            AND (v.weights_deleted_at IS NULL OR file.value ->> 'sha256' <> v.manifest ->> 'weights_sha256')
+    UNION ALL SELECT file.value ->> 'key' FROM models m, jsonb_each(m.snapshot -> 'files') file
+        WHERE m.id = ANY (owners)
+    UNION ALL SELECT file.value ->> 'key' FROM operations o, jsonb_each(o.result -> 'files') file
+        WHERE o.model_id = ANY (owners) AND o.kind = 'export'
+    UNION ALL SELECT file.value ->> 'key' FROM artifacts a, jsonb_each(a.manifest -> 'files') file
+        WHERE a.id = ANY (owners)
+$$;
+
+
+-- Who may do what -----------------------------------------------------------------------------------------------------
+
+GRANT USAGE ON SCHEMA public TO hone_gateway, hone_worker;
+GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO hone_gateway, hone_worker;
+REVOKE ALL ON FUNCTION key_holder FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION key_holder TO hone_gateway, hone_worker;
+
+-- A worker may write every table, but changes no collection and makes no second sweep.
+GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO hone_worker;
+REVOKE UPDATE, DELETE ON collections, collection_items FROM hone_worker;
+REVOKE INSERT, DELETE ON orphan_sweeps FROM hone_worker;
+REVOKE ALL ON schema_version FROM hone_worker;
+
+-- The gateway writes the rows that requests make. It may read the others, but for the journal, sinks and orphans.
+GRANT SELECT, INSERT, UPDATE, DELETE ON idempotency_keys, artifacts, runs, models, operations, events, outcomes
+    TO hone_gateway;
+GRANT SELECT ON tenants, api_keys, steps, collections, collection_items, versions, groups, group_transitions,
+    trajectories, grades, engines, engine_models, workers, metrics, usage TO hone_gateway;
+
+-- The gateway sets hone.tenant in each transaction and sees the rows of that tenant only. Engines and workers serve
+-- everybody: each tenant may know that they are alive and how busy they are, and of the models they hold its own.
+DO $$
+DECLARE t text;
+BEGIN
+    FOREACH t IN ARRAY ARRAY['tenants', 'api_keys', 'idempotency_keys', 'artifacts', 'runs', 'steps', 'collections',
+                             'collection_items', 'models', 'operations', 'versions', 'groups', 'trajectories', 'grades',
+                             'engine_models', 'metrics', 'events', 'usage'] LOOP
+        EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', t);
+        EXECUTE format('CREATE POLICY every_tenant ON %I TO hone_worker USING (true)', t);
+        IF t NOT IN ('tenants', 'engine_models') THEN
+            EXECUTE format(
+                'CREATE POLICY own_tenant ON %I TO hone_gateway USING (tenant_id = current_setting(''hone.tenant''))', t);
+        END IF;
+    END LOOP;
+END $$;
+CREATE POLICY own_tenant ON tenants TO hone_gateway USING (id = current_setting('hone.tenant'));
+CREATE POLICY own_tenant ON engine_models TO hone_gateway
+    USING (EXISTS (SELECT FROM models m WHERE m.id = model_id));  -- the gateway sees its tenant's models only
