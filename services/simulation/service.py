@@ -11,8 +11,7 @@ from hone.crashpoints import reach
 from hone.environments import ENVIRONMENTS
 from hone.environments.contract import Observation, Task, WrongParams
 from hone.environments.streams import draw
-from hone.environments.tasks import Split
-from hone.environments.wire import episode_from_proto, json_object, to_proto
+from hone.environments.tasks import Split, episode_from_proto, json_object, to_proto
 from hone.rpc.errors import Diverged, InvalidField, Refused
 from services.simulation import messages
 from services.simulation.maker import Maker

@@ -10,7 +10,7 @@ from typing import Any
 
 from hone.environments.contract import Task, WrongParams
 from hone.environments.hashing import canonical, mixed_seed
-from hone.environments.tasks import Maker, Split, checked_params, maker, split_of
+from hone.environments.tasks import Split, TaskMaker, checked_params, maker, split_of
 
 _TRIES = 1024  # a place misses its split with probability (15/16)^1024, unless the split is empty
 
@@ -52,7 +52,7 @@ class Stream:
 
 
 @lru_cache(maxsize=64)
-def _maker(environment: str, params: str) -> Maker:
+def _maker(environment: str, params: str) -> TaskMaker:
     return maker(environment, json.loads(params))
 
 

@@ -1,13 +1,16 @@
-"""Tasks: their parameters checked, their content hashed, their split, their episodes."""
+"""Tasks: made from a seed or a row with checked parameters, hashed, split, sent as messages and played as episodes."""
 
+import json
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal
 
 from pydantic import ValidationError
 
+from hone.api import trajectory_pb2
 from hone.environments import ENVIRONMENTS
 from hone.environments.contract import Environment, EnvironmentParams, Episode, Row, Task, WrongParams, expectation
-from hone.environments.hashing import digest
+from hone.environments.hashing import canonical, digest
 
 Split = Literal["train", "held_out"]
 HELD_OUT_MODULUS = 16
@@ -21,7 +24,7 @@ def environment(name: str) -> Environment:
 
 
 def checked_params(name: str, params: dict[str, Any]) -> EnvironmentParams:
-    """Return an environment's parameters as its model. Raises WrongParams naming the first wrong one."""
+    """Return an environment's parameters as its model. Raises WrongParams with the first wrong parameter."""
     model = environment(name).params
     try:
         return model.model_validate(params)
@@ -30,18 +33,18 @@ def checked_params(name: str, params: dict[str, Any]) -> EnvironmentParams:
 
 
 def content_hash(name: str, content: Any) -> str:
-    """Return the hash of a task's content; seeds, parameters and rows that ask the same share it."""
+    """Return the hash of a task's content. Tasks that ask the same share it, whatever their seeds and parameters."""
     return digest({"environment": name, "messages": content})
 
 
 def split_of(task_hash: str) -> Split:
-    """Return the split a task belongs to, by its content alone."""
+    """Return the split of a task. It depends on the task's content alone."""
     return "held_out" if int(task_hash[:8], 16) % HELD_OUT_MODULUS == 0 else "train"
 
 
 @dataclass(frozen=True)
-class Maker:
-    """An environment whose parameters are checked: makes its tasks and their episodes."""
+class TaskMaker:
+    """Makes tasks and episodes of an environment with checked parameters."""
 
     name: str
     environment: Environment
@@ -58,10 +61,10 @@ class Maker:
         return self.environment.episode(self.params, seed, item)
 
 
-def maker(name: str, params: dict[str, Any]) -> Maker:
+def maker(name: str, params: dict[str, Any]) -> TaskMaker:
     """Return the maker of an environment's tasks. Raises WrongParams."""
     checked = checked_params(name, params)
-    return Maker(name, environment(name), checked, checked.model_dump())
+    return TaskMaker(name, environment(name), checked, checked.model_dump())
 
 
 def make(name: str, params: dict[str, Any], seed: int, item: Row | None = None) -> Task:
@@ -70,8 +73,52 @@ def make(name: str, params: dict[str, Any], seed: int, item: Row | None = None) 
 
 
 def episode(task: Task) -> Episode:
-    """Return the episode that a task names, not yet reset. Raises WrongParams."""
+    """Return the episode of a task, not yet reset. Raises WrongParams."""
     return maker(task.environment, task.params).episode(task.seed, task.item)
+
+
+def to_proto(task: Task) -> trajectory_pb2.Task:
+    """Return a task as a protobuf message."""
+    return trajectory_pb2.Task(
+        environment=task.environment, params_json=canonical(task.params), seed=task.seed,
+        item_json="" if task.item is None else canonical(task.item), content_hash=task.content_hash)
+
+
+def from_proto(message: trajectory_pb2.Task) -> Task:
+    """Return the task of a message, with its parameters resolved. The message may lack the content hash.
+
+    Raises WrongParams, also when the hash differs from the hash of the task made here.
+    """
+    task = _maker(message.environment, message.params_json).task(message.seed, _row(message.item_json))
+    if message.content_hash not in ("", task.content_hash):
+        raise WrongParams("content_hash", message.content_hash, f"{task.content_hash}, the hash of what the task asks")
+    return task
+
+
+def episode_from_proto(message: trajectory_pb2.Task) -> Episode:
+    """Return the episode of a message's task, not yet reset. Raises WrongParams as `from_proto` does."""
+    task = from_proto(message)
+    return _maker(message.environment, message.params_json).episode(task.seed, task.item)
+
+
+@lru_cache(maxsize=256)
+def _maker(environment: str, params_json: str) -> TaskMaker:
+    return maker(environment, json_object(params_json or "{}", "params_json"))
+
+
+def json_object(text: str, field: str) -> dict[str, Any]:
+    """Return the JSON object in a text field. Raises WrongParams naming the field."""
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise WrongParams(field, text[:200], f"a JSON object ({error})") from error
+    if not isinstance(value, dict):
+        raise WrongParams(field, text[:200], "a JSON object")
+    return value
+
+
+def _row(text: str) -> Row | None:
+    return json_object(text, "item_json") if text else None
 
 
 def _wrong(error: ValidationError, model: type[EnvironmentParams]) -> WrongParams:

@@ -1,6 +1,6 @@
-"""What a grader is: its parameters, and a pure function of (task row, output, parameters)."""
+"""The contract of a grader: a type of parameters, and a pure function of (task row, output, parameters)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -12,38 +12,40 @@ Item = dict[str, Any]
 
 
 class GraderParams(BaseModel):
-    """A grader's JSON. Unknown keys are errors, nothing is coerced."""
+    """A grader's JSON. Unknown keys and values of another type are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     type: str
-    name: str = Field("", description="Shown in results; it changes nothing.")
+    name: str = Field("", description="A name that results show. It changes no grade.")
 
 
 P = TypeVar("P", bound=GraderParams)
 
 
-def _ready() -> None:
-    """A grader that needs no preparation."""
+def _no_preparation() -> None:
+    """Prepare nothing."""
+
+
+def _no_join(results: Mapping[str, Result], params: Any) -> Result:
+    raise NotImplementedError("a grader with `inner` needs `join`")
 
 
 @dataclass(frozen=True)
 class Grader(Generic[P]):
     """A kind of grader.
 
-    `grade` may raise NoAnswer and InvalidSpec. A pooled one runs in a process that is killed when it hangs; there
-    `prepare` runs first, outside of the time limit: it imports what is heavy and proves itself on a known case.
-    One that does not read the output grades empty ones too.
-    `wait_s` says how many seconds pass before a grade, `inner` which other graders' JSON the parameters hold, by where
-    it stands.
+    A grader either grades an output itself (`grade`) or joins the results of other graders (`inner` and `join`).
+    `grade` may raise NoAnswer and InvalidSpec. A pooled grader runs in a process that is killed when it hangs.
     """
 
     params: type[P]
-    grade: Callable[[Item, str, P], Result]
+    grade: Callable[[Item, str, P], Result] | None = None
     pooled: bool = False
-    prepare: Callable[[], None] = _ready
-    reads_output: bool = True
-    low: float = 0.0
-    high: float = 1.0
-    wait_s: Callable[[Item, P], float] | None = None
-    inner: Callable[[P], dict[str, dict[str, Any]]] | None = None
+    prepare: Callable[[], None] = _no_preparation  # pooled: imports heavy modules and tests itself, without time limit
+    reads_output: bool = True  # False: it also grades an empty output
+    low: float = 0.0  # smallest score
+    high: float = 1.0  # largest score
+    wait_s: Callable[[Item, P], float] | None = None  # seconds to wait before a grade
+    inner: Callable[[P], dict[str, dict[str, Any]]] | None = None  # JSON of other graders by their path in the params
+    join: Callable[[Mapping[str, Result], P], Result] = _no_join  # from the inner graders' results, by the same paths

@@ -1,4 +1,4 @@
-"""One grade: rules that hold for every grader, around the grader itself."""
+"""Grades one output: applies the rules that hold for every grader, then the grader itself."""
 
 import logging
 import math
@@ -14,11 +14,11 @@ _log = logging.getLogger(__name__)
 
 
 def judged(spec: Spec, item: dict[str, Any], output_text: str) -> Result:
-    """Return the grade of an output; nothing is raised.
+    """Return the grade of an output. Raises nothing.
 
-    An empty output and one above `MAX_BYTES` hold no answer for a grader that reads it. A score that is not finite or
-    outside of the grader's range is invalid_spec, an error inside the grader is infra_error: both are ours, and never a
-    reward.
+    A grader that reads outputs finds no answer in an empty output or in one above `MAX_BYTES`. A score that is not
+    finite or outside the grader's range gives invalid_spec. An error inside the grader gives infra_error. Neither is a
+    fact about the policy, so neither has a score.
     """
     started = time.perf_counter()
     refused = _refused(output_text) if spec.grader.reads_output else None
@@ -38,12 +38,15 @@ def _refused(output_text: str) -> Result | None:
 
 def _graded(spec: Spec, item: dict[str, Any], output_text: str) -> Result:
     try:
-        return spec.grader.grade(item, output_text, spec.params)
+        if spec.grader.grade is not None:
+            return spec.grader.grade(item, output_text, spec.params)
+        results = {path: judged(inner, item, output_text) for path, inner in spec.inner.items()}
+        return spec.grader.join(results, spec.params)
     except NoAnswer as error:
         return no_answer(str(error))
     except InvalidSpec as error:
         return failure(Status.INVALID_SPEC, str(error))
-    except Exception as error:  # a grader's defect is a fact about us, for this sample alone
+    except Exception as error:  # a grader's defect masks this sample alone
         _log.exception("grader %s failed", spec.params.type)
         return failure(Status.INFRA_ERROR, f"{type(error).__name__}: {error}"[:1000])
 

@@ -1,6 +1,6 @@
-"""Another grader behind a wait: to see what slow verification does to a training before it is there."""
+"""Another grader behind a wait, to try a training with slow verification."""
 
-import json
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from pydantic import Field
@@ -11,29 +11,31 @@ from hone.graders.results import Result
 
 
 class SlowedParams(GraderParams):
-    """Whose grades come late, and how late."""
+    """The grader that decides, and how long it waits."""
 
     type: Literal["slowed"]
-    grader: dict[str, Any] = Field(description="The grader that decides; one that needs no process of its own.")
-    seconds: float = Field(0.5, ge=0, le=3600, description="Wait before each grade.")
-    straggler_every: int = Field(0, ge=0, description="About one task in so many is a straggler; 0: none is.")
+    grader: dict[str, Any] = Field(description="JSON of the grader that decides; it needs no process of its own.")
+    seconds: float = Field(0.5, ge=0, le=3600, description="Seconds to wait before each grade.")
+    straggler_every: int = Field(0, ge=0, description="One task in about this many is a straggler; 0: none.")
     straggler_seconds: float = Field(
-        5.0, ge=0, le=3600, description="Wait before each grade of a straggler. Longer than a call may last "
-        "(60 s), it begins again at each: such a group is never graded.")
+        5.0, ge=0, le=3600, description="Seconds to wait before each grade of a straggler. A call lasts 60 s at "
+        "most and each call waits anew, so with more seconds the group is never graded.")
 
 
-def grade(item: Item, output_text: str, params: SlowedParams) -> Result:
-    """Return the grade of the grader inside."""
-    from hone.graders.judgement import judged  # they know every grader, this one too
-    from hone.graders.specs import spec
+def inner(params: SlowedParams) -> dict[str, dict[str, Any]]:
+    """Return the grader that decides."""
+    return {"grader": params.grader}
 
-    return judged(spec(json.dumps(params.grader)), item, output_text)
+
+def join(results: Mapping[str, Result], params: SlowedParams) -> Result:  # noqa: ARG001
+    """Return the result of the grader that decides."""
+    return results["grader"]
 
 
 def wait_s(item: Item, params: SlowedParams) -> float:
-    """Return the seconds before a grade; a task is a straggler or not, whatever its answers are."""
+    """Return the seconds before a grade. Whether a task is a straggler depends on its row alone."""
     straggles = params.straggler_every and int(digest(item)[:8], 16) % params.straggler_every == 0
     return params.straggler_seconds if straggles else params.seconds
 
 
-GRADER = Grader(SlowedParams, grade, wait_s=wait_s, inner=lambda params: {"grader": params.grader})
+GRADER = Grader(SlowedParams, wait_s=wait_s, inner=inner, join=join)

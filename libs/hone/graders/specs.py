@@ -1,8 +1,8 @@
-"""Grader specifications: read from JSON, checked, hashed."""
+"""Grader specifications: reads them from JSON, checks them and hashes them."""
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -16,11 +16,12 @@ from hone.spec.problems import Invalid, Problem, found, from_validation, one_of
 
 @dataclass(frozen=True)
 class Spec:
-    """A grader with its parameters. `hash` names it in every stored grade."""
+    """A grader, its parameters and its inner graders by their paths. Every stored grade holds `hash`."""
 
     grader: Grader[Any]
     params: GraderParams
     json: str
+    inner: Mapping[str, "Spec"] = field(default_factory=dict)
 
     @cached_property
     def hash(self) -> str:
@@ -29,7 +30,7 @@ class Spec:
 
 @lru_cache(maxsize=256)
 def spec(text: str) -> Spec:
-    """Return the specification in a JSON text. Raises Invalid with every problem; fields are those of the object."""
+    """Return the specification in a JSON text. Raises Invalid with every problem of the object's fields."""
     try:
         given = json.loads(text)
     except ValueError as error:
@@ -40,7 +41,7 @@ def spec(text: str) -> Spec:
 
 
 def checked(given: Mapping[str, Any], at: str = "") -> Spec:
-    """Return the specification in an object; `at` precedes the fields of problems. Raises Invalid with all of them."""
+    """Return the specification in an object. Raises Invalid with every problem; `at` precedes their fields."""
     kind = given.get("type")
     if not isinstance(kind, str) or kind not in GRADERS:
         field = f"{at}.type" if at else "type"
@@ -50,15 +51,14 @@ def checked(given: Mapping[str, Any], at: str = "") -> Spec:
         params = grader.params.model_validate(given)
     except ValidationError as error:
         raise Invalid(from_validation(error, grader.params, at)) from error
-    if grader.inner is not None:
-        for place, inside in grader.inner(params).items():
-            _check_inner(inside, f"{at}.{place}" if at else place)
-    return Spec(grader, params, canonical(given))
+    given_inside = {} if grader.inner is None else grader.inner(params)
+    inner = {path: _inner(inside, f"{at}.{path}" if at else path) for path, inside in given_inside.items()}
+    return Spec(grader, params, canonical(given), inner)
 
 
-def _check_inner(given: dict[str, Any], at: str) -> None:
+def _inner(given: dict[str, Any], at: str) -> Spec:
     kind = given.get("type")
     named = GRADERS.get(kind) if isinstance(kind, str) else None
     if named is not None and (named.pooled or named.inner is not None):  # before looking inside: it may be deep
         raise Invalid([Problem(f"{at}.type", found(kind), "a grader that runs where it is called")])
-    checked(given, at)
+    return checked(given, at)

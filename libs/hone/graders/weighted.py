@@ -1,55 +1,59 @@
-"""Several graders' scores as one: their weighted mean, with each kept as a part of the reward by its name."""
+"""The weighted mean of several graders' scores. Each score is also stored by its name, as a part of the reward."""
 
-import json
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from hone.graders.contract import Grader, GraderParams, Item
+from hone.graders.contract import Grader, GraderParams
 from hone.graders.results import Result, Status
 
 
 class Part(BaseModel):
-    """One grader and what it counts."""
+    """One grader and its weight."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
-    grader: dict[str, Any] = Field(description="A grader that needs no process of its own.")
-    weight: float = Field(1.0, gt=0, le=1e6, description="What it counts against the others.")
+    grader: dict[str, Any] = Field(description="JSON of a grader that needs no process of its own.")
+    weight: float = Field(1.0, gt=0, le=1e6, description="Weight of the part's score in the mean.")
 
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,64}$")]
-"""Of a part; the whole's is empty where grades are stored."""
+"""Name of a part. Stored grades call the whole by the empty name."""
 
 
 class WeightedParams(GraderParams):
-    """Parts of the reward by name."""
+    """The parts of the reward."""
 
     type: Literal["weighted"]
-    parts: dict[Name, Part] = Field(min_length=1, max_length=64, description="Graders by the name of their part.")
+    parts: dict[Name, Part] = Field(min_length=1, max_length=64, description="Parts by name: grader and weight.")
 
 
-def grade(item: Item, output_text: str, params: WeightedParams) -> Result:
-    """Score sum_k w_k s_k / sum_k w_k; a part that could not tell leaves the whole without a score."""
-    from hone.graders.judgement import judged  # they know every grader, this one too
-    from hone.graders.specs import spec
+def inner(params: WeightedParams) -> dict[str, dict[str, Any]]:
+    """Return the parts' graders by their paths."""
+    return {_path(name): part.grader for name, part in params.parts.items()}
 
-    told = {name: judged(spec(json.dumps(part.grader)), item, output_text) for name, part in params.parts.items()}
-    for name, result in told.items():
+
+def join(results: Mapping[str, Result], params: WeightedParams) -> Result:
+    """Score sum_k w_k s_k / sum_k w_k over the parts k. The whole has no score where a part has none."""
+    by_name = {name: results[_path(name)] for name in params.parts}
+    for name, result in by_name.items():
         if result.score is None:
             return Result(result.status, None, reasons=(f"{name}: {'; '.join(result.reasons)}",), decided_by=name)
-    return _joined(told, params)
+    return _mean(by_name, params)
 
 
-def _joined(told: Mapping[str, Result], params: WeightedParams) -> Result:
-    scores = {name: result.score or 0.0 for name, result in told.items()}
+def _path(name: str) -> str:
+    return f"parts.{name}.grader"
+
+
+def _mean(results: Mapping[str, Result], params: WeightedParams) -> Result:
+    scores = {name: result.score or 0.0 for name, result in results.items()}
     total = sum(part.weight for part in params.parts.values())
     score = sum(params.parts[name].weight * value for name, value in scores.items()) / total
-    answered = any(result.status is not Status.NO_ANSWER for result in told.values())
+    answered = any(result.status is not Status.NO_ANSWER for result in results.values())
     return Result(Status.OK if answered else Status.NO_ANSWER, score, components=scores, decided_by="weighted",
-                  reasons=tuple(f"{name}: {reason}" for name, result in told.items() for reason in result.reasons))
+                  reasons=tuple(f"{name}: {reason}" for name, result in results.items() for reason in result.reasons))
 
 
-GRADER = Grader(WeightedParams, grade, reads_output=False, inner=lambda params: {
-    f"parts.{name}.grader": part.grader for name, part in params.parts.items()})
+GRADER = Grader(WeightedParams, reads_output=False, inner=inner, join=join)

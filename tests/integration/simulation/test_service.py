@@ -27,7 +27,7 @@ from hone.api.simulation_pb2 import (
 from hone.api.simulation_pb2_grpc import SimulationServiceStub
 from hone.api.trajectory_pb2 import Task
 from hone.environments.streams import draw
-from hone.environments.wire import from_proto
+from hone.environments.tasks import from_proto
 from tests.servers.service import Service, refused_field, running
 
 TASK = Task(environment="sort_digits")

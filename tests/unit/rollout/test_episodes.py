@@ -10,8 +10,7 @@ import pytest
 from hone.api import simulation_pb2
 from hone.environments import ENVIRONMENTS
 from hone.environments.contract import Ask, EnvironmentParams, Message, Observation, Transition
-from hone.environments.tasks import make
-from hone.environments.wire import to_proto
+from hone.environments.tasks import make, to_proto
 from hone.models import toy
 from hone.trajectory import journal
 from hone.trajectory.records import Call, Span, Step, Turn, VersionSpan

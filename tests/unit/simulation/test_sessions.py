@@ -2,8 +2,7 @@
 
 import pytest
 
-from hone.environments.tasks import episode, make
-from hone.environments.wire import to_proto
+from hone.environments.tasks import episode, make, to_proto
 from hone.rpc.errors import InvalidField, NotFound, Refused
 from services.simulation.sessions import Session, Sessions
 

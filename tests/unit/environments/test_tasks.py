@@ -4,8 +4,7 @@ import pytest
 
 from hone.api import trajectory_pb2
 from hone.environments.contract import WrongParams
-from hone.environments.tasks import make
-from hone.environments.wire import from_proto, to_proto
+from hone.environments.tasks import from_proto, make, to_proto
 
 
 @pytest.mark.parametrize("task", [
