@@ -106,7 +106,7 @@ def _copied(connection: psycopg.Connection[Any], pool: WorkerPool[Job], with_jou
 
 def _newest_run(connection: psycopg.Connection[Any]) -> str:
     asked = {"state": None, "like": None, "base": None, "search": None, "after": None, "limit": 1}
-    rows = connection.execute(statement("gateway.runs"), asked)
+    rows = connection.execute(statement("runs.page"), asked)
     [row] = rows.fetchall()
     return str(row["id"])
 
@@ -124,13 +124,13 @@ def _request(connection: psycopg.Connection[Any], groups: int) -> str:
     spec = json.dumps({"seed": 0, "steps": 1, "model": {"base": "toy"}, "algorithm": {"preset": "grpo"}})
     common = {"tenant_id": tenant, "model_id": model, "run_id": run}
     for name, params in (
-        ("keys.ensure_tenant", {"id": tenant, "name": tenant}),
-        ("gateway.add_model", {"id": model, "kind": "full", "base_artifact_id": None, "base_version_id": None,
+        ("tenants.ensure", {"id": tenant, "name": tenant}),
+        ("models.add", {"id": model, "kind": "full", "base_artifact_id": None, "base_version_id": None,
                                "config": "{}"}),
-        ("gateway.add_run", {"id": run, "key_id": None, "name": "ingest", "spec": spec, "spec_sha": "", "roles": "{}",
+        ("runs.add", {"id": run, "key_id": None, "name": "ingest", "spec": spec, "spec_sha": "", "roles": "{}",
                              "deadline_s": 3600}),
-        ("trainer.insert_version", {"id": version, "seq": 0, "number": 0, "parent_id": None, "manifest": "{}"}),
-        ("driver.request_groups", {
+        ("versions.add", {"id": version, "seq": 0, "number": 0, "parent_id": None, "manifest": "{}"}),
+        ("groups.request", {
             "kind": "generate", "series": "", "deadline_s": 3600, "orders": [
                 Order(purpose="train", request_no=number, step=1, n=SAMPLES, task=TASK, task_hash=f"{number:064x}",
                       seed=0, sampling={"max_tokens": TOKENS}, model_id=model, version_id=version).model_dump_json()

@@ -45,14 +45,14 @@ def create(database: Database, name: str, tenant: str = DEFAULT_TENANT) -> NewKe
     key = NewKey(ids.new("key"), name, tenant, PREFIX + secrets.token_urlsafe(32))
     with database.transaction() as transaction:
         transaction.run(
-            "keys.create", id=key.id, tenant_id=_tenant(transaction, tenant), name=name,
+            "api_keys.add", id=key.id, tenant_id=_tenant(transaction, tenant), name=name,
             prefix=key.secret[:_SHOWN], hash=digest(key.secret))
     return key
 
 
 def _tenant(transaction: Transaction, name: str) -> str:
-    transaction.run("keys.ensure_tenant", id=ids.new("tenant"), name=name)
-    row = transaction.one("keys.tenant", name=name)
+    transaction.run("tenants.ensure", id=ids.new("tenant"), name=name)
+    row = transaction.one("tenants.named", name=name)
     if row is None:
         raise LookupError(f"tenant {name} was removed while its key was being made")
     return str(row["id"])
@@ -60,9 +60,9 @@ def _tenant(transaction: Transaction, name: str) -> str:
 
 def listed(database: Database) -> list[Key]:
     """Return every key of every tenant, oldest first, revoked ones included."""
-    return [Key(**row) for row in database.all("keys.list")]
+    return [Key(**row) for row in database.all("api_keys.all")]
 
 
 def revoke(database: Database, key: str) -> bool:
     """Refuse a key from now on, named by its id or its shown prefix; return whether there is such a key."""
-    return database.run("keys.revoke", key=key) > 0
+    return database.run("api_keys.revoke", key=key) > 0

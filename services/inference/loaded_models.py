@@ -192,7 +192,7 @@ class LoadedModels:
             model.serve(row)
             gap = verdict.gap
             self._registration.note(
-                "loaded", model_id=row.model_id, version_id=row.id, gap_mean=None if gap is None else gap.mean,
+                "set_loaded", model_id=row.model_id, version_id=row.id, gap_mean=None if gap is None else gap.mean,
                 gap_max=None if gap is None else gap.largest)
         else:
             self._refuse(model, row, ProbeRefused(verdict.reason))
@@ -202,7 +202,7 @@ class LoadedModels:
     def _refuse(self, model: LoadedModel, row: VersionRow, error: Exception) -> None:
         model.refuse(row, Refusal.of(row.id, error, self._settings.sweep_s))
         _log.error("version %s of %s refused: %s", row, row.model_id, model.refused_reason)
-        self._registration.note("refused", model_id=row.model_id, version_id=row.id, reason=model.refused_reason)
+        self._registration.note("set_refused", model_id=row.model_id, version_id=row.id, reason=model.refused_reason)
 
     def _let_rest(self, model: LoadedModel, engine: Engine) -> None:
         idle_s, after_s = time.monotonic() - model.used, self._settings.vllm.sleep_s
@@ -224,7 +224,7 @@ class LoadedModels:
                 self.thread.remove(engine)
                 self._registration.count(model.model_id, engine)
                 self._registration.forget(engine)
-                self._registration.note("evicted", model_id=model.model_id)
+                self._registration.note("set_evicted", model_id=model.model_id)
 
 
 def _publish(row: VersionRow, verdict: Verdict) -> None:

@@ -44,12 +44,12 @@ class Registration:
         self.engine_id = engine_id
         self._database, self._row = database, {
             "address": address, "kind": kind.name, "build": Jsonb(kind.build())}
-        self._notes: deque[Note] = deque([("enter", self._row), ("forget_loaded", {})])
+        self._notes: deque[Note] = deque([("enter", self._row), ("clear_loaded", {})])
         self._counted: dict[Engine, tuple[int, int, float]] = {}
         self._noted, self._load = asyncio.Event(), Load()
 
     def note(self, statement: str, **params: Any) -> None:
-        """Have `inference.<statement>` run for this engine soon."""
+        """Have `engines.<statement>` run for this engine soon."""
         self._notes.append((statement, params))
         self._noted.set()
 
@@ -60,7 +60,7 @@ class Registration:
         if made != (tokens, samples, computed_s):
             self._counted[engine] = made
             self._load.add(made[2] - computed_s)
-            self._notes.append(("counted", {"model_id": model_id, "tokens": made[0] - tokens,
+            self._notes.append(("add_counts", {"model_id": model_id, "tokens": made[0] - tokens,
                                             "samples": made[1] - samples, "computed_s": made[2] - computed_s}))
 
     def forget(self, engine: Engine) -> None:
@@ -89,14 +89,14 @@ class Registration:
     async def others(self, version_id: str, sweep_s: float) -> bool:
         """Whether another live engine does not refuse a version. Raises psycopg.OperationalError."""
         return bool(await self._database.all(
-            "inference.others", id=self.engine_id, version_id=version_id, fresh_s=engine_fresh_s(sweep_s)))
+            "engines.others", id=self.engine_id, version_id=version_id, fresh_s=engine_fresh_s(sweep_s)))
 
     async def leave(self) -> None:
         """Delete this engine's rows. Raises psycopg.OperationalError."""
-        await self._database.run("inference.leave", id=self.engine_id)
+        await self._database.run("engines.leave", id=self.engine_id)
 
     async def _write(self, transaction: AsyncTransaction, notes: list[Note]) -> None:
         for statement, params in notes:
-            await transaction.run(f"inference.{statement}", id=self.engine_id, **params)
-        if not await transaction.run("inference.beat", id=self.engine_id, load=self._load.share()):
-            await transaction.run("inference.enter", id=self.engine_id, **self._row)
+            await transaction.run(f"engines.{statement}", id=self.engine_id, **params)
+        if not await transaction.run("engines.beat", id=self.engine_id, load=self._load.share()):
+            await transaction.run("engines.enter", id=self.engine_id, **self._row)

@@ -62,7 +62,7 @@ class Versions:
 
         Raises psycopg.OperationalError.
         """
-        rows = await self._database.all("inference.versions", model_id=model_id, version_ids=list(version_ids))
+        rows = await self._database.all("versions.for_engine", model_id=model_id, version_ids=list(version_ids))
         return {row["id"]: _version_row(model_id, row) for row in rows}
 
     async def load(self, row: VersionRow) -> Version:

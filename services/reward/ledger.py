@@ -45,7 +45,7 @@ class Ledger:
         """Return the grades that samples have already. Raises NotFound for a group that is not the run's."""
         group_ids = sorted({group_id for group_id, _ in keys})
         with outage.told():
-            rows = await self._database.all("reward.stored", **account.names(), group_ids=group_ids)
+            rows = await self._database.all("grades.stored", **account.names(), group_ids=group_ids)
         foreign = set(group_ids).difference(rows[0]["own"])
         if foreign:
             raise NotFound(f"group {min(foreign)}: not a group of run {account.run_id!r} "
@@ -59,7 +59,7 @@ class Ledger:
         group_ids = sorted({group_id for group_id, _ in results})
         with outage.told():
             async with self._database.transaction() as opened:
-                rows = await opened.all("reward.add", **account.names(), group_ids=group_ids,
+                rows = await opened.all("grades.add", **account.names(), group_ids=group_ids,
                                         grades=to_json(lines).decode())
                 added = {(row["group_id"], row["index"]): row["id"] for row in rows if not row["component"]}
                 await opened.run("usage.add", run_id=account.run_id, kinds=["grades"], amounts=[float(len(added))])

@@ -87,17 +87,17 @@ class Claims:
 
     async def release_predecessor(self) -> None:
         """Let any worker take the claims of an earlier process of this name."""
-        await self._database.run("rollout.release_claims_of", owner=self._owner)
+        await self._database.run("groups.release_claims_of", owner=self._owner)
 
     async def take(self, count: int) -> list[Claim]:
         """Claim up to `count` groups, with what earlier attempts journaled; empty when none is claimable.
 
         Where the database goes away between the two, the claims expire.
         """
-        rows = await self._database.all("rollout.claim", owner=self._owner, count=count,
+        rows = await self._database.all("groups.claim", owner=self._owner, count=count,
                                         lease_s=self._settings.lease_s)
         again = [row["id"] for row in rows if row["attempt"] > 1]
-        calls = await self._database.all("rollout.journaled_calls", group_ids=again) if again else []
+        calls = await self._database.all("journal.calls", group_ids=again) if again else []
         claims = _claims(rows, calls)
         for claim in claims:
             self._lose(self._held.get(claim.id))  # ours had expired unrenewed
@@ -128,7 +128,7 @@ class Claims:
         self.let_go(given)
         if not given:
             return
-        await self._database.run("rollout.release_claims", delay_s=delay_s, **_named(given))
+        await self._database.run("groups.release_claims", delay_s=delay_s, **_named(given))
 
     async def renew_forever(self) -> None:
         """Say that this worker lives and renew every held claim, three times a lease, until cancelled."""
@@ -147,7 +147,7 @@ class Claims:
     async def _renew(self, claims: list[Claim]) -> None:
         if not claims:
             return
-        rows = await self._database.all("rollout.renew_claims", lease_s=self._settings.lease_s, **_named(claims))
+        rows = await self._database.all("groups.renew_claims", lease_s=self._settings.lease_s, **_named(claims))
         kept = {row["id"] for row in rows}
         for claim in claims:
             if claim.id not in kept and self.holds(claim):

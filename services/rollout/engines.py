@@ -162,7 +162,7 @@ class Engines:
             await engine.close("the worker ends")
 
     async def _look(self) -> None:
-        rows = await self._database.all("rollout.engines", fresh_s=self._fresh_s)
+        rows = await self._database.all("engines.fresh", fresh_s=self._fresh_s)
         listed = {row["id"]: row for row in rows}
         gone = [engine for engine in self._known.values() if _changed(engine, listed.get(engine.id))]
         for engine in gone:

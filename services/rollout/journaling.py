@@ -37,7 +37,7 @@ class Journal:
         """Write a row for what each asks, under the lowest index and its call."""
         first = [min(one.turns) for one in finished]
         held = await self._database.all(
-            "rollout.journal_calls", group_ids=[one.claim.id for one in finished],
+            "journal.add", group_ids=[one.claim.id for one in finished],
             attempts=[one.claim.attempt for one in finished], indices=first,
             calls=[one.turns[index].call.index for one, index in zip(finished, first, strict=True)],
             bodies=[journal.encode(one.turns) for one in finished])

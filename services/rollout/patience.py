@@ -81,8 +81,8 @@ class Patience:
         """
         _log.error(reason, extra={"fields": {"group_id": claim.id}})
         async with self._database.transaction() as transaction:
-            await transaction.run("rollout.refuse", group_id=claim.id, attempt=claim.attempt, reason=reason)
-            await transaction.run("rollout.notify", run_id=claim.run_id)
+            await transaction.run("groups.refuse", group_id=claim.id, attempt=claim.attempt, reason=reason)
+            await transaction.run("server.notify", channel="groups", payload=claim.run_id)
         raise ClaimLost
 
     def _remind(self, claim: Claim, reason: str) -> None:
@@ -100,7 +100,7 @@ class Patience:
         for reason in sorted({reason for _, reason in told if reason}):
             groups = [claim.id for claim, why in told if why == reason]
             _log.warning(reason, extra={"fields": {"group_ids": groups}})
-        await self._database.run("rollout.explain", group_ids=[claim.id for claim, _ in told],
+        await self._database.run("groups.set_reason", group_ids=[claim.id for claim, _ in told],
                                  attempts=[claim.attempt for claim, _ in told], reasons=[why for _, why in told])
         for place in range(len(told)):
             yield place, None

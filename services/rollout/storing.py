@@ -51,7 +51,7 @@ class Store:
         claims = [graded.claim for graded in groups]
         async with self._database.transaction() as transaction:
             made = await transaction.all(
-                "rollout.make_ready", part=part, group_ids=[claim.id for claim in claims],
+                "groups.make_ready", part=part, group_ids=[claim.id for claim in claims],
                 attempts=[claim.attempt for claim in claims], versions=[json.dumps(_versions(one)) for one in groups])
             ready = {row["id"] for row in made}
             metrics.GROUPS_READY.inc(len(ready))
@@ -59,13 +59,13 @@ class Store:
                 stored = [(row, one) for row, one in enumerate(rows) if one.group_id in ready]
                 await _describe(transaction, claims[0].tenant_id, run_id, part, stored)
                 await _tell_masked(transaction, [graded for graded in groups if graded.claim.id in ready])
-                await transaction.run("rollout.notify", run_id=run_id)
+                await transaction.run("server.notify", channel="groups", payload=run_id)
 
 
 async def _tell_masked(transaction: AsyncTransaction, groups: list[Graded]) -> None:
     for claim, index, reason in ((one.claim, index, reason) for one in groups for index, reason in one.masked.items()):
         await transaction.run(
-            "rollout.record_event", tenant_id=claim.tenant_id, run_id=claim.run_id, kind="rollout.masked",
+            "events.add", tenant_id=claim.tenant_id, run_id=claim.run_id, kind="rollout.masked",
             message=f"{claim.order.request}, sample {index} has no score: {reason}"[:MESSAGE].replace("\0", ""),
             data=Jsonb({"group_id": claim.id, "index": index}))
 
@@ -89,7 +89,7 @@ async def _describe(
     prompts = [sum(len(call.prompt_ids) for call in one.calls) for one in trajectories]
     last = [_of_policy(one)[-1] for one in trajectories]
     await transaction.run(
-        "rollout.index_trajectories", tenant_id=tenant_id, run_id=run_id, part=part, rows=[row for row, _ in stored],
+        "trajectories.add", tenant_id=tenant_id, run_id=run_id, part=part, rows=[row for row, _ in stored],
         group_ids=[one.group_id for one in trajectories], indices=[one.index for one in trajectories],
         prompt_tokens=prompts,
         completion_tokens=[sum(len(call.completion_ids) for call in _of_policy(one)) for one in trajectories],

@@ -98,7 +98,7 @@ class Tokenizers:
 
     async def _look_up(self, wanted: list[Wanted]) -> AsyncIterator[tuple[int, Found | None]]:
         asked = sorted(set(wanted), key=str)
-        rows = await self._database.all("rollout.manifests", model_ids=[model for model, _ in asked],
+        rows = await self._database.all("versions.manifests", model_ids=[model for model, _ in asked],
                                         version_ids=[version for _, version in asked])
         found = {(row["model_id"], row["wanted_id"]): (row["id"], row["manifest"]) for row in rows}
         for place, pair in enumerate(wanted):

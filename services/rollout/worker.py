@@ -185,11 +185,11 @@ class Worker:
         try:
             async with self._database.transaction() as transaction:
                 await transaction.run(
-                    "rollout.explain", group_ids=[claim.id for claim in claims],
+                    "groups.set_reason", group_ids=[claim.id for claim in claims],
                     attempts=[claim.attempt for claim in claims], reasons=[describe(error)] * len(claims))
                 for claim in claims:
                     await transaction.run(
-                        "rollout.record_event", tenant_id=claim.tenant_id, run_id=claim.run_id, kind="rollout.failed",
+                        "events.add", tenant_id=claim.tenant_id, run_id=claim.run_id, kind="rollout.failed",
                         message=f"{claim.order.request}, attempt {claim.attempt}: {describe(error)}",
                         data=Jsonb({"group_id": claim.id, "attempt": claim.attempt}))
         except OperationalError as away:

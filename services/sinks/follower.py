@@ -86,20 +86,20 @@ class Follower:
     def _forget(self, of_run: Sequence[Point]) -> None:
         """Strike the points off, and keep that the sink has their run open."""
         with self._database.transaction() as transaction:
-            transaction.run("sinks.open", sink=self._name, run_id=of_run[0].run_id)
+            transaction.run("sinks.open_run", sink=self._name, run_id=of_run[0].run_id)
             transaction.run(
-                "sinks.forget", sink=self._name, run_ids=[point.run_id for point in of_run],
+                "sinks.forget_sent", sink=self._name, run_ids=[point.run_id for point in of_run],
                 steps=[point.step for point in of_run], names=[point.name for point in of_run])
 
     def _end_runs(self) -> None:
         """Tell the sink of the runs that have ended, whoever opened them; one it does not take keeps none from it."""
-        for row in self._rows("sinks.ended"):
+        for row in self._rows("sinks.ended_runs"):
             try:
                 self._sink.end(row["id"], row["name"], row["state"])
             except SinkAway as away:
                 self._troubles[row["id"]] = away
             else:
-                self._database.run("sinks.closed", sink=self._name, run_id=row["id"])
+                self._database.run("sinks.close_run", sink=self._name, run_id=row["id"])
 
     def _pause(self, stop: threading.Event, away: Exception) -> None:
         self._failures += 1
@@ -111,9 +111,9 @@ def register(database: Database, names: list[str]) -> None:
     """Let every point from now on, and those there are, be owed to these sinks, and none to others."""
     with database.transaction() as transaction:
         transaction.run("sinks.forget_others", names=names)
-        known = {row["name"] for row in transaction.all("sinks.known")}
+        known = {row["name"] for row in transaction.all("sinks.names")}
         for name in names:
             if name not in known:
-                transaction.run("sinks.hold_metrics")
+                transaction.run("sinks.lock_metrics")
                 transaction.run("sinks.add", sink=name)
-                transaction.run("sinks.owe_everything", sink=name)
+                transaction.run("sinks.owe_all", sink=name)

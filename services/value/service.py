@@ -46,10 +46,11 @@ class Value(value_pb2_grpc.ValueServiceServicer):
         self, request: value_pb2.AllocateRolloutsRequest | value_pb2.BaselineRequest,
     ) -> dict[str, dict[str, Any]]:
         with outage.told():
-            if await self._database.one("value.run_exists", run_id=request.run_id) is None:
+            if await self._database.one("runs.exists", run_id=request.run_id) is None:
                 raise NotFound(f"run {request.run_id!r}: there is no such run")
-            rows = await self._database.all("value.baselines", run_id=request.run_id, before_step=request.before_step,
-                                            task_hashes=list(request.task_hashes))
+            rows = await self._database.all(
+                "trajectories.baselines", run_id=request.run_id, before_step=request.before_step,
+                task_hashes=list(request.task_hashes))
         return {row["task_hash"]: row for row in rows}
 
 

@@ -102,7 +102,7 @@ def test_calls_are_journaled_once_however_often_a_worker_repeats_itself(scene: S
                            "AND id IN (SELECT group_id FROM journal) LIMIT 1", run.id)[0]
         with psycopg.connect(scene.database_url) as connection:
             for _ in range(2):
-                connection.execute(statement("rollout.journal_calls"), {
+                connection.execute(statement("journal.add"), {
                     "group_ids": [claim["id"]], "attempts": [claim["attempt"]], "indices": [0], "calls": [0],
                     "bodies": [json.dumps({"another": "answer"}).encode()]})
         assert scene.one("SELECT count(*) FROM journal WHERE group_id = %s AND index = 0", claim["id"]) == 1

@@ -13,14 +13,14 @@ QUERIES = "libs/hone/store/queries"
 
 MUTATIONS = {
     "epoch of the driver's fence": (
-        "driver.sql",
+        "runs.sql",
         """
-WHERE id = %(run_id)s AND lease_epoch = %(epoch)s AND state IN ('running', 'paused') FOR NO KEY UPDATE""",
+WHERE id = %(id)s AND lease_epoch = %(epoch)s AND state IN ('running', 'paused') FOR NO KEY UPDATE""",
         """
-WHERE id = %(run_id)s AND state IN ('running', 'paused') FOR NO KEY UPDATE""",
+WHERE id = %(id)s AND state IN ('running', 'paused') FOR NO KEY UPDATE""",
         "test_a_driver_that_wakes_up_late_plans_nothing[embedded]"),
     "conflict clause of the journal": (
-        "rollout.sql",
+        "journal.sql",
         """
     ON CONFLICT (group_id, index, call) DO NOTHING)""", ")",
         "test_calls_are_journaled_once_however_often_a_worker_repeats_itself[embedded]"),

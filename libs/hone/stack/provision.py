@@ -69,7 +69,7 @@ def first_key(record: Record, url: str) -> str:
     """Return an API key that this database accepts: the record's, or a new one of the default tenant."""
     database = Database(url, size=1)
     try:
-        if record.api_key and database.one("keys.holder", hash=keys.digest(record.api_key)):
+        if record.api_key and database.one("api_keys.holder", hash=keys.digest(record.api_key)):
             return record.api_key
         return keys.create(database, "first").secret
     finally:
@@ -88,15 +88,15 @@ def _logins(record: Record) -> tuple[str, str]:
 
 def _make_database(server: str) -> None:
     with Connection.connect(server, autocommit=True) as connection:
-        if connection.execute(statement("stack.database_exists")).fetchone() is None:
-            connection.execute(statement("stack.create_database"))
+        if connection.execute(statement("server.database_exists")).fetchone() is None:
+            connection.execute(statement("server.create_database"))
 
 
 def ensure_login(owner: str, login: str, role: str, password: str) -> None:
     """Make the login `login` with `password` in `role`, or give it that password. Raises RoleRefused."""
     try:
         with Connection.connect(owner) as connection:
-            connection.execute(statement("stack.name_login"), {"login": login, "role": role, "password": password})
-            connection.execute(statement("stack.ensure_login"))
+            connection.execute(statement("server.name_login"), {"login": login, "role": role, "password": password})
+            connection.execute(statement("server.ensure_login"))
     except errors.InsufficientPrivilege as error:
         raise RoleRefused(f"cannot make the login {login} ({error}); set HONE_GATEWAY_DATABASE_URL") from error

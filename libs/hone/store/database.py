@@ -71,15 +71,15 @@ class Statements:
         self._connection = connection
 
     def all(self, name: str, /, **params: Any) -> list[Row]:
-        """Return every row of `flow.name`."""
+        """Return every row of `table.name`."""
         return self._connection.execute(statement(name), params).fetchall()
 
     def one(self, name: str, /, **params: Any) -> Row | None:
-        """Return the first row of `flow.name`, or None."""
+        """Return the first row of `table.name`, or None."""
         return self._connection.execute(statement(name), params).fetchone()
 
     def run(self, name: str, /, **params: Any) -> int:
-        """Run `flow.name` and return the number of rows it touched."""
+        """Run `table.name` and return the number of rows it touched."""
         return self._connection.execute(statement(name), params).rowcount
 
 
@@ -108,17 +108,17 @@ class Database:
             yield Transaction(connection)
 
     def all(self, name: str, /, **params: Any) -> list[Row]:
-        """Return every row of `flow.name`."""
+        """Return every row of `table.name`."""
         with self._connection() as connection:
             return Statements(connection).all(name, **params)
 
     def one(self, name: str, /, **params: Any) -> Row | None:
-        """Return the first row of `flow.name`, or None."""
+        """Return the first row of `table.name`, or None."""
         with self._connection() as connection:
             return Statements(connection).one(name, **params)
 
     def run(self, name: str, /, **params: Any) -> int:
-        """Run `flow.name` and return the number of rows it touched."""
+        """Run `table.name` and return the number of rows it touched."""
         with self._connection() as connection:
             return Statements(connection).run(name, **params)
 
@@ -139,15 +139,15 @@ class AsyncStatements:
         self._connection = connection
 
     async def all(self, name: str, /, **params: Any) -> list[Row]:
-        """Return every row of `flow.name`."""
+        """Return every row of `table.name`."""
         return await (await self._connection.execute(statement(name), params)).fetchall()
 
     async def one(self, name: str, /, **params: Any) -> Row | None:
-        """Return the first row of `flow.name`, or None."""
+        """Return the first row of `table.name`, or None."""
         return await (await self._connection.execute(statement(name), params)).fetchone()
 
     async def run(self, name: str, /, **params: Any) -> int:
-        """Run `flow.name` and return the number of rows it touched."""
+        """Run `table.name` and return the number of rows it touched."""
         return (await self._connection.execute(statement(name), params)).rowcount
 
 
@@ -175,17 +175,17 @@ class AsyncDatabase:
             yield AsyncTransaction(connection)
 
     async def all(self, name: str, /, **params: Any) -> list[Row]:
-        """Return every row of `flow.name`."""
+        """Return every row of `table.name`."""
         async with self._connection() as connection:
             return await AsyncStatements(connection).all(name, **params)
 
     async def one(self, name: str, /, **params: Any) -> Row | None:
-        """Return the first row of `flow.name`, or None."""
+        """Return the first row of `table.name`, or None."""
         async with self._connection() as connection:
             return await AsyncStatements(connection).one(name, **params)
 
     async def run(self, name: str, /, **params: Any) -> int:
-        """Run `flow.name` and return the number of rows it touched."""
+        """Run `table.name` and return the number of rows it touched."""
         async with self._connection() as connection:
             return await AsyncStatements(connection).run(name, **params)
 

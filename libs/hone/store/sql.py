@@ -1,4 +1,4 @@
-"""Named SQL: every statement stands in a `.sql` file under `queries/`, one file a flow, found by its name."""
+"""Named SQL: every statement stands in a `.sql` file under `queries/`, one file a table, found by its name."""
 
 from functools import cache
 from importlib.resources import files
@@ -12,14 +12,14 @@ def named(text: str) -> dict[str, str]:
 
 
 @cache
-def _statements(flow: str) -> dict[str, str]:
-    return named(files("hone.store").joinpath("queries", f"{flow}.sql").read_text())
+def _statements(table: str) -> dict[str, str]:
+    return named(files("hone.store").joinpath("queries", f"{table}.sql").read_text())
 
 
 def statement(name: str) -> LiteralString:
-    """Return the statement called `flow.name`, for instance `driver.lease_run`.
+    """Return the statement called `table.name`, for instance `groups.claim`.
 
-    Raises KeyError when the flow's file holds no statement of that name.
+    Raises FileNotFoundError or KeyError if there is no such file, or no such statement in it.
     """
-    flow, _, key = name.partition(".")
-    return _statements(flow)[key]
+    table, _, key = name.partition(".")
+    return _statements(table)[key]

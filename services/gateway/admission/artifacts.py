@@ -102,14 +102,14 @@ async def register(
     """
     content = await asyncio.to_thread(_content_hash, upload)
     async with session.transaction() as transaction:
-        taken = await transaction.one("gateway.artifact", kind=upload.kind, name=upload.name)
+        taken = await transaction.one("artifacts.named", kind=upload.kind, name=upload.name)
     artifact_id, manifest = ids.new("art"), dict[str, Any]()
     if taken is None:
         manifest = {"files": await asyncio.to_thread(_put, objects, artifact_id, upload), **upload.facts}
 
     async def work() -> JsonAnswer:
         added = taken is None and await transaction.run(
-            "gateway.add_artifact", id=artifact_id, tenant_id=session.tenant_id, kind=upload.kind, name=upload.name,
+            "artifacts.add", id=artifact_id, tenant_id=session.tenant_id, kind=upload.kind, name=upload.name,
             hash=content, manifest=Jsonb(manifest), report=Jsonb(upload.report))
         row = await _same(transaction, upload, content)
         return JsonAnswer(201 if added else 200, resource(row).model_dump(mode="json"))
@@ -126,14 +126,14 @@ async def listed(
 ) -> Page[Shown]:
     """Return a page of the artifacts of a kind, newest first."""
     async with session.transaction() as transaction:
-        rows = await transaction.all("gateway.artifacts", kind=kind, after=after, limit=limit + 1)
+        rows = await transaction.all("artifacts.page", kind=kind, after=after, limit=limit + 1)
     return page([resource(row) for row in rows], limit, "id")
 
 
 async def row_of(session: TenantSession, kind: Kind, name: str) -> Row:
     """Return the row of the artifact with this name or id. Raises NotFound."""
     async with session.transaction() as transaction:
-        row = await transaction.one("gateway.artifact", kind=kind, name=name)
+        row = await transaction.one("artifacts.named", kind=kind, name=name)
     if row is None:
         raise NotFound(f"There is no {_CALLED[kind]} {name}.")
     return row
@@ -141,7 +141,7 @@ async def row_of(session: TenantSession, kind: Kind, name: str) -> Row:
 
 async def _same(transaction: AsyncTransaction, upload: Upload, content: str) -> Row:
     """Return the artifact of this name. Raises Conflict when it has other content, or is gone."""
-    row = await transaction.one("gateway.artifact", kind=upload.kind, name=upload.name)
+    row = await transaction.one("artifacts.named", kind=upload.kind, name=upload.name)
     if row is None:
         raise Conflict(f"{upload.name} was removed while it was being registered.")
     if row["hash"] != content:

@@ -137,7 +137,7 @@ def _lengths(spec: RunSpec, at: str, base: Base | None, settings: Settings) -> I
 async def _dataset(transaction: AsyncTransaction, source: TaskSource, at: str, wanted: set[str]) -> list[Problem]:
     if source.dataset is None:
         return []
-    row = await transaction.one("gateway.artifact", kind="dataset", name=source.dataset)
+    row = await transaction.one("artifacts.named", kind="dataset", name=source.dataset)
     if row is None:
         return [Problem(f"{at}.dataset", found(source.dataset), "an uploaded dataset (`hone data list`)")]
     rows, columns = row["manifest"]["rows"], row["manifest"]["columns"]
@@ -177,7 +177,7 @@ async def find_base(transaction: AsyncTransaction, name: str, at: str) -> Base |
         return await _version(transaction, name, at)
     if name.startswith("run_"):
         return await _finished_run(transaction, name, at)
-    row = await transaction.one("gateway.artifact", kind="base_model", name=name)
+    row = await transaction.one("artifacts.named", kind="base_model", name=name)
     if row is None:
         return Problem(at, found(name), "a registered model, a version or a run (`hone models list`)")
     tokenizer = row["manifest"]["files"].get("tokenizer.json", {}).get("sha256")
@@ -185,7 +185,7 @@ async def find_base(transaction: AsyncTransaction, name: str, at: str) -> Base |
 
 
 async def _version(transaction: AsyncTransaction, version_id: str, at: str) -> Base | Problem:
-    row = await transaction.one("gateway.version", version_id=version_id)
+    row = await transaction.one("versions.live", version_id=version_id)
     if row is None:
         return Problem(at, found(version_id), "a live version (`hone runs checkpoints RUN`)")
     if not row["stored"]:
@@ -194,12 +194,12 @@ async def _version(transaction: AsyncTransaction, version_id: str, at: str) -> B
 
 
 async def _finished_run(transaction: AsyncTransaction, run_id: str, at: str) -> Base | Problem:
-    run = await transaction.one("gateway.run_state", run_id=run_id)
+    run = await transaction.one("runs.state", run_id=run_id)
     if run is None:
         return Problem(at, found(run_id), "a run (`hone runs list`)")
     if run["state"] != "succeeded":
         return Problem(at, f"{run_id}, which is {run['state']}", "a run that succeeded")
-    row = await transaction.one("gateway.newest_version", model_id=run["policy_model_id"])
+    row = await transaction.one("versions.newest_stored", model_id=run["policy_model_id"])
     if row is None:
         return Problem(at, f"{run_id}, which has no stored version", "a run with a stored version")
     return await _of_version(transaction, row)
@@ -207,7 +207,7 @@ async def _finished_run(transaction: AsyncTransaction, run_id: str, at: str) -> 
 
 async def _of_version(transaction: AsyncTransaction, row: Row) -> Base:
     """Return a version as a base. Its vocabulary and positions are those of the registered model it descends from."""
-    origin = await transaction.one("gateway.origin", version_id=row["id"])
+    origin = await transaction.one("versions.origin", version_id=row["id"])
     return Base(None, row["id"], row["adapter"], row["tokenizer"], *_sizes(origin["manifest"] if origin else {}))
 
 

@@ -63,7 +63,7 @@ async def _insert(transaction: AsyncTransaction, session: TenantSession, spec: R
     roles = {role: await _add_model(transaction, session, base, "full", {**frozen, "base": spec.roles.models[role]})
              for role, base in named.roles.items()}
     await transaction.run(
-        "gateway.add_run", id=run_id, tenant_id=session.tenant_id, key_id=session.key_id, name=spec.name,
+        "runs.add", id=run_id, tenant_id=session.tenant_id, key_id=session.key_id, name=spec.name,
         spec=Jsonb(content), spec_sha=hashlib.sha256(canonical(content).encode()).hexdigest(), model_id=model_id,
         roles=Jsonb(roles), deadline_s=spec.deadline_s, traceparent=tracing.current())
     await _add_event(transaction, session, run_id, "created", f"run {spec.name} was created")
@@ -78,7 +78,7 @@ async def _add_model(
     """Add a model of a run and return its id. A `frozen` model is published as it is and never trained."""
     model_id = ids.new("model")
     await transaction.run(
-        "gateway.add_model", id=model_id, tenant_id=session.tenant_id, kind=kind,
+        "models.add", id=model_id, tenant_id=session.tenant_id, kind=kind,
         base_artifact_id=base.artifact_id, base_version_id=base.version_id, config=Jsonb(config))
     return model_id
 
@@ -87,7 +87,7 @@ async def want(session: TenantSession, run_id: str, desired: Desired) -> Run:
     """Set the desired state of a run. Raises NotFound, and Conflict when the run has ended or is being cancelled."""
     async with session.transaction() as transaction:
         before = await row_of(transaction, run_id)
-        if not await transaction.run("gateway.want", run_id=run_id, desired=desired):
+        if not await transaction.run("runs.set_desired", run_id=run_id, desired=desired):
             raise Conflict(f"Run {run_id} is {before['state']} and its desired state is {before['desired']}. "
                            f"It cannot be changed to {desired}.")
         if before["desired"] != desired:
@@ -98,14 +98,14 @@ async def want(session: TenantSession, run_id: str, desired: Desired) -> Run:
 async def _add_event(
     transaction: AsyncTransaction, session: TenantSession, run_id: str, kind: str, message: str,
 ) -> None:
-    await transaction.run("gateway.add_event", tenant_id=session.tenant_id, run_id=run_id, kind=kind, message=message,
+    await transaction.run("events.add", tenant_id=session.tenant_id, run_id=run_id, kind=kind, message=message,
                           data=Jsonb({"key_id": session.key_id}))
-    await transaction.one("gateway.hint", channel="runs", payload=run_id)
+    await transaction.one("server.notify", channel="runs", payload=run_id)
 
 
 async def row_of(transaction: AsyncTransaction, run_id: str) -> Row:
     """Return the row of a run. Raises NotFound."""
-    row = await transaction.one("gateway.run", run_id=run_id)
+    row = await transaction.one("runs.detail", run_id=run_id)
     if row is None:
         raise unknown_run(run_id)
     return row

@@ -94,7 +94,7 @@ async def _files(session: TenantSession, source: TaskSource) -> dict[str, Any] |
     if source.dataset is None:
         return None
     async with session.transaction() as transaction:
-        row = await transaction.one("gateway.artifact", kind="dataset", name=source.dataset)
+        row = await transaction.one("artifacts.named", kind="dataset", name=source.dataset)
     return None if row is None else row["manifest"]["files"]
 
 

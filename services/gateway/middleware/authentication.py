@@ -24,7 +24,7 @@ class Authentication:
         await self._app(scope, receive, send)
 
     async def _session(self, secret: str) -> TenantSession:
-        holder = await self._database.one("keys.holder", hash=keys.digest(secret))
+        holder = await self._database.one("api_keys.holder", hash=keys.digest(secret))
         if holder is None:
             raise Unauthenticated([Problem("Authorization", f"a key {_beginning(secret)}", "a key that is in use")])
         return TenantSession(holder["tenant_id"], holder["id"], self._database)

@@ -52,11 +52,11 @@ async def once(
     if key is None:
         return await work()
     if not await transaction.run(
-            "gateway.claim_key", tenant_id=session.tenant_id, key=key, request_sha=request_sha):
-        return _answer(key, request_sha, await transaction.one("gateway.stored_answer", key=key))
+            "idempotency_keys.claim", tenant_id=session.tenant_id, key=key, request_sha=request_sha):
+        return _answer(key, request_sha, await transaction.one("idempotency_keys.answer", key=key))
     answer = await work()
-    await transaction.run("gateway.keep_answer", key=key, status=answer.status, response=Jsonb(answer.body))
-    return _answer(key, request_sha, await transaction.one("gateway.stored_answer", key=key))
+    await transaction.run("idempotency_keys.set_answer", key=key, status=answer.status, response=Jsonb(answer.body))
+    return _answer(key, request_sha, await transaction.one("idempotency_keys.answer", key=key))
 
 
 async def stored(session: TenantSession, key: str | None, request_sha: bytes) -> JsonAnswer | None:
@@ -67,7 +67,7 @@ async def stored(session: TenantSession, key: str | None, request_sha: bytes) ->
     if key is None:
         return None
     async with session.transaction() as transaction:
-        row = await transaction.one("gateway.stored_answer", key=key)
+        row = await transaction.one("idempotency_keys.answer", key=key)
     return None if row is None else _answer(key, request_sha, row)
 
 

@@ -22,7 +22,7 @@ class TenantSession:
     async def transaction(self) -> AsyncIterator[AsyncTransaction]:
         """Open a transaction that sees the rows of this tenant only, whatever role the gateway connects as."""
         async with self.database.transaction() as transaction:
-            await transaction.one("gateway.enter", tenant=self.tenant_id)
+            await transaction.one("tenants.enter", tenant=self.tenant_id)
             yield transaction
 
 

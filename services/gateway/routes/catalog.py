@@ -45,5 +45,5 @@ async def graders() -> Page[Grader]:
 async def activity(caller: Caller) -> Page[GraderActivity]:
     """Sum the newest 10 000 grades by grader, component and status."""
     async with caller.transaction() as transaction:
-        rows = await transaction.all("gateway.grader_activity", limit=NEWEST_GRADES)
+        rows = await transaction.all("grades.activity", limit=NEWEST_GRADES)
     return Page(data=[GraderActivity.model_validate(row) for row in rows])

@@ -42,18 +42,18 @@ async def events(
         return StreamingResponse(_stream(caller, run_id, start, settings.sweep_s), media_type=_STREAM,
                                  headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
     if newest:
-        _, rows = await _read(caller, run_id, start, limit, "gateway.newest_events")
+        _, rows = await _read(caller, run_id, start, limit, "events.newest")
         return Page(data=[Event.model_validate(row) for row in rows])
     _, rows = await _read(caller, run_id, start, limit + 1)
     return page([Event.model_validate(row) for row in rows], limit, "id")
 
 
 async def _read(
-    session: TenantSession, run_id: str, after: int, limit: int, query: str = "gateway.events",
+    session: TenantSession, run_id: str, after: int, limit: int, query: str = "events.after",
 ) -> tuple[str, list[Row]]:
     """Return the state of a run and its events after an id. Raises NotFound."""
     async with session.transaction() as transaction:
-        run = await transaction.one("gateway.run_state", run_id=run_id)
+        run = await transaction.one("runs.state", run_id=run_id)
         if run is None:
             raise unknown_run(run_id)
         return str(run["state"]), await transaction.all(query, run_id=run_id, after=after, limit=limit)

@@ -63,18 +63,18 @@ async def _append(
     """Append an export to the operation log of the run's policy, or return the existing export of the version."""
     version = await _version(transaction, run_id, wanted.version_id)
     model = {"model_id": version["model_id"]}
-    await transaction.one("gateway.lock_lane", **model)
-    earlier = await transaction.all("gateway.exports_of_version", **model, version_id=version["id"])
+    await transaction.one("models.lock", **model)
+    earlier = await transaction.all("operations.exports_of_version", **model, version_id=version["id"])
     if earlier and earlier[0]["state"] != "failed":
         return JsonAnswer(200, _resource(earlier[0]).model_dump(mode="json"))
-    seq = await transaction.one("gateway.next_seq", **model)
+    seq = await transaction.one("models.take_seq", **model)
     payload, export_id = {"version_id": version["id"]}, ids.new("op")
     again = f"/{len(earlier)}" if earlier else ""
     await transaction.run(
-        "gateway.add_export", id=export_id, tenant_id=session.tenant_id, **model, seq=seq and seq["seq"],
+        "operations.add_export", id=export_id, tenant_id=session.tenant_id, **model, seq=seq and seq["seq"],
         dedupe_key=f"export/{version['id']}{again}", payload=Jsonb(payload), deadline_s=DEADLINE_S,
         payload_sha=hashlib.sha256(canonical(payload).encode()).hexdigest())
-    await transaction.one("gateway.hint", channel="operations", payload=version["model_id"])
+    await transaction.one("server.notify", channel="operations", payload=version["model_id"])
     return JsonAnswer(202, _resource(await _row(transaction, export_id)).model_dump(mode="json"))
 
 
@@ -83,22 +83,22 @@ async def _version(transaction: AsyncTransaction, run_id: str, version_id: str |
 
     Raises NotFound, Invalid, and Conflict when no version is stored yet.
     """
-    run = await transaction.one("gateway.run_state", run_id=run_id)
+    run = await transaction.one("runs.state", run_id=run_id)
     if run is None:
         raise unknown_run(run_id)
     if version_id is None:
-        newest = await transaction.one("gateway.newest_version", model_id=run["policy_model_id"])
+        newest = await transaction.one("versions.newest_stored", model_id=run["policy_model_id"])
         if newest is None:
             raise Conflict(f"Run {run_id} is {run['state']} and has no stored version yet.")
         return newest
-    version = await transaction.one("gateway.version", version_id=version_id)
+    version = await transaction.one("versions.live", version_id=version_id)
     if version is None or version["model_id"] != run["policy_model_id"] or not version["stored"]:
         raise Invalid([Problem("version_id", found(version_id), "a live version of this run whose weights are stored")])
     return version
 
 
 async def _row(transaction: AsyncTransaction, export_id: str) -> Row:
-    row = await transaction.one("gateway.export", export_id=export_id)
+    row = await transaction.one("operations.export", export_id=export_id)
     if row is None:
         raise NotFound(f"There is no export {export_id}.")
     return row
@@ -115,9 +115,9 @@ def _resource(row: Row) -> Export:
 async def listed(run_id: Id, caller: Caller, limit: Limit = 50, after: After = None) -> Page[Export]:
     """List a run's exports, newest first."""
     async with caller.transaction() as transaction:
-        if await transaction.one("gateway.run_state", run_id=run_id) is None:
+        if await transaction.one("runs.state", run_id=run_id) is None:
             raise unknown_run(run_id)
-        rows = await transaction.all("gateway.exports", run_id=run_id, after=after, limit=limit + 1)
+        rows = await transaction.all("operations.exports_of_run", run_id=run_id, after=after, limit=limit + 1)
     return page([_resource(row) for row in rows], limit, "id")
 
 

@@ -79,7 +79,7 @@ async def _timed(name: str, check: Check) -> ServiceHealth:
 
 async def _postgres(session: TenantSession) -> str:
     async with session.transaction() as transaction:
-        await transaction.one("gateway.alive")
+        await transaction.one("server.alive")
     return "answers"
 
 
@@ -116,7 +116,7 @@ def _grpc_check(address: str) -> Check:
 
 async def _engine_checks(session: TenantSession, settings: Settings) -> dict[str, Check]:
     async with session.transaction() as transaction:
-        rows = await transaction.all("gateway.engine_addresses", fresh_s=REMEMBERED_LEASES * settings.lease_s)
+        rows = await transaction.all("engines.addresses", fresh_s=REMEMBERED_LEASES * settings.lease_s)
     if not rows:
         return {"inference": _grpc_check(settings.addresses.inference)}
     return {f"inference {row['id']}": _grpc_check(row["address"]) for row in rows}
@@ -141,8 +141,8 @@ def _worker(name: str, age_s: float, lease_s: float) -> ServiceHealth:
 async def engines(caller: Caller) -> Page[Engine]:
     """List inference engines with the versions of your models that they hold, and the amounts they generated."""
     async with caller.transaction() as transaction:
-        rows = await transaction.all("gateway.engines")
-        models = await transaction.all("gateway.engine_models")
+        rows = await transaction.all("engines.all")
+        models = await transaction.all("engines.models")
     held: dict[str, list[EngineModel]] = defaultdict(list)
     for model in models:
         held[model["engine_id"]].append(EngineModel.model_validate(model))

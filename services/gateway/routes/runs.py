@@ -71,7 +71,7 @@ async def listed(
 ) -> Page[RunSummary]:
     """List runs, newest first."""
     async with caller.transaction() as transaction:
-        rows = await transaction.all("gateway.runs", state=state, like=like, base=base, search=search, after=after,
+        rows = await transaction.all("runs.page", state=state, like=like, base=base, search=search, after=after,
                                      limit=limit + 1)
     return page([RunSummary.model_validate(row) for row in rows], limit, "id")
 
@@ -80,7 +80,7 @@ async def listed(
 async def counts(caller: Caller) -> RunCounts:
     """Return the number of runs in each state."""
     async with caller.transaction() as transaction:
-        rows = await transaction.all("gateway.run_counts")
+        rows = await transaction.all("runs.count_by_state")
     return RunCounts(**{row["state"]: row["runs"] for row in rows})
 
 
@@ -124,7 +124,7 @@ async def metrics(
     """Return series of metrics by step."""
     async with caller.transaction() as transaction:
         await admission.row_of(transaction, run_id)
-        rows = await transaction.all("gateway.metrics", run_id=run_id, names=names, after_step=after_step)
+        rows = await transaction.all("metrics.series", run_id=run_id, names=names, after_step=after_step)
     return Metrics(series={row["name"]: row["points"] for row in rows})
 
 
@@ -133,5 +133,5 @@ async def checkpoints(run_id: Id, caller: Caller, limit: Limit = 50, after: Afte
     """List the versions of the run's policy, newest first. Number n follows step n; number 0 is the base."""
     async with caller.transaction() as transaction:
         run = await admission.row_of(transaction, run_id)
-        rows = await transaction.all("gateway.checkpoints", model_id=run["model_id"], after=after, limit=limit + 1)
+        rows = await transaction.all("versions.page", model_id=run["model_id"], after=after, limit=limit + 1)
     return page([Checkpoint.model_validate(row) for row in rows], limit, "id")

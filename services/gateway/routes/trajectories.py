@@ -48,10 +48,10 @@ async def listed(
     """List the samples of a run in the order of their groups."""
     group, index = _cursor(after)
     async with caller.transaction() as transaction:
-        if await transaction.one("gateway.run_state", run_id=run_id) is None:
+        if await transaction.one("runs.state", run_id=run_id) is None:
             raise unknown_run(run_id)
         rows = await transaction.all(
-            "gateway.trajectories", run_id=run_id, after_group=group, after_index=index, purpose=purpose, step=step,
+            "trajectories.page", run_id=run_id, after_group=group, after_index=index, purpose=purpose, step=step,
             status=status, min_score=min_score, max_score=max_score, text=text, limit=limit + 1)
     shown = [TrajectoryRow.model_validate(row) for row in rows[:limit]]
     more = f"{shown[-1].group_id}.{shown[-1].index}" if len(rows) > limit else None
@@ -72,8 +72,8 @@ def _cursor(after: str | None) -> tuple[int, int]:
 async def one(run_id: Id, group_id: GroupId, index: Index, caller: Caller, objects: Store) -> Trajectory:
     """Return one whole sample: task, every call with its exact tokens, steps, grades."""
     async with caller.transaction() as transaction:
-        row = await transaction.one("gateway.trajectory", run_id=run_id, group_id=group_id, index=index)
-        grades = await transaction.all("gateway.grades", group_id=group_id, index=index) if row else []
+        row = await transaction.one("trajectories.one", run_id=run_id, group_id=group_id, index=index)
+        grades = await transaction.all("grades.of_trajectory", group_id=group_id, index=index) if row else []
     if row is None:
         raise _unknown(run_id, group_id, index)
     whole = await asyncio.to_thread(_stored, objects, row)
@@ -85,9 +85,9 @@ async def tokens(run_id: Id, group_id: GroupId, index: Index, caller: Caller, ob
     """Return the text of every token of a sample, and the advantage that its step gave each trained token."""
     place = {"run_id": run_id, "group_id": group_id}
     async with caller.transaction() as transaction:
-        row = await transaction.one("gateway.trajectory", **place, index=index)
-        versions = await transaction.all("gateway.tokenizer_manifests", run_id=run_id)
-        plan = await transaction.one("gateway.plan_of_group", **place)
+        row = await transaction.one("trajectories.one", **place, index=index)
+        versions = await transaction.all("versions.tokenizer_manifests", run_id=run_id)
+        plan = await transaction.one("steps.plan_of_group", **place)
     if row is None:
         raise _unknown(run_id, group_id, index)
     manifests = {version["role"]: version["manifest"] for version in versions}

@@ -20,5 +20,5 @@ async def usage(
 ) -> Page[Usage]:
     """Sum tokens, seconds and grades by run or by key."""
     async with caller.transaction() as transaction:
-        rows = await transaction.all("gateway.usage", by=by, since=since, until=until, run_id=run_id)
+        rows = await transaction.all("usage.totals", by=by, since=since, until=until, run_id=run_id)
     return Page(data=[Usage.model_validate(row) for row in rows])

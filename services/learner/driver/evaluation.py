@@ -38,11 +38,11 @@ def record_evaluation(database: Database, lease: RunLease, step: int) -> None:
         gone = expire(transaction, lease, "eval", oldest=0)
         if gone:
             record_expiry(transaction, lease, gone, step, f"held-out answers after step {step}: ")
-        samples = transaction.all("driver.ready_samples", run_id=lease.run_id, purpose="eval",
+        samples = transaction.all("groups.ready_samples", run_id=lease.run_id, purpose="eval",
                                   kind="generate", step=step)
         metrics = accuracies(samples, len(gone))
         record_metrics(transaction, lease, step, metrics)
-        transaction.run("driver.use_groups", group_ids=sorted({row["group_id"] for row in samples}))
+        transaction.run("groups.use", group_ids=sorted({row["group_id"] for row in samples}))
         record_event(transaction, lease, Event("evaluated", _sentence(step, metrics)), step)
 
 

@@ -39,14 +39,14 @@ def request_groups(
               roles=roles, privileged=texts, traceparent=traceparent)
         for place, (task, n) in enumerate(zip(tasks, rollouts, strict=True))]
     return transaction.run(
-        "driver.request_groups", tenant_id=lease.tenant_id, run_id=lease.run_id, kind=kind, series=series,
+        "groups.request", tenant_id=lease.tenant_id, run_id=lease.run_id, kind=kind, series=series,
         deadline_s=spec.group_deadline_s if spec.max_staleness else spec.deadline_s,
         orders=[order.model_dump_json() for order in orders])
 
 
 def _roles(transaction: Transaction, lease: RunLease, trains: bool) -> dict[str, Role]:
     """Return the models beside the policy that a group calls; with the teacher only if its samples are trained on."""
-    rows = transaction.all("driver.role_models", run_id=lease.run_id) if lease.roles else []
+    rows = transaction.all("runs.role_models", run_id=lease.run_id) if lease.roles else []
     roles = {row["role"]: Role(model_id=row["model_id"], max_positions=row["max_positions"]) for row in rows}
     teacher, spec = roles.pop("teacher", None), lease.spec.roles.teacher
     if trains and teacher and spec:
@@ -56,7 +56,7 @@ def _roles(transaction: Transaction, lease: RunLease, trains: bool) -> dict[str,
 
 def next_request(transaction: Transaction, lease: RunLease, purpose: str) -> int:
     """Return the first request number of this purpose that no group has."""
-    row = transaction.one("driver.next_request", run_id=lease.run_id, purpose=purpose)
+    row = transaction.one("groups.next_request_no", run_id=lease.run_id, purpose=purpose)
     return int(row["request_no"]) if row else 0
 
 
@@ -67,9 +67,9 @@ def train_sampling(lease: RunLease) -> dict[str, Any]:
 
 def expire(transaction: Transaction, lease: RunLease, purpose: str, oldest: int) -> list[Row]:
     """Drop groups past their deadline, and groups that a version older than `oldest` sampled; return them."""
-    gone = transaction.all("driver.expire_groups", run_id=lease.run_id, purpose=purpose, oldest=oldest)
+    gone = transaction.all("groups.expire", run_id=lease.run_id, purpose=purpose, oldest=oldest)
     if gone:
-        transaction.run("driver.forget_journal", run_id=lease.run_id)
+        transaction.run("journal.delete_dropped", run_id=lease.run_id)
     return gone
 
 
@@ -101,8 +101,8 @@ def drop_refused(transaction: Transaction, lease: RunLease) -> None:
     As long as no group of a purpose was ready (for evaluation and probes: of its step), its refused groups stay: if
     all of them are refused, the run fails. Raises ValueError if more than `_ROUNDS` times a step's groups were refused.
     """
-    gone = transaction.all("driver.drop_refused", run_id=lease.run_id)
-    transaction.run("driver.forget_journal", run_id=lease.run_id)
+    gone = transaction.all("groups.drop_refused", run_id=lease.run_id)
+    transaction.run("journal.delete_dropped", run_id=lease.run_id)
     for group in gone:
         message = f"{group['purpose']} group {group['request_no']} is left out: {group['refused']}"
         record_event(transaction, lease, Event("refused", message))
@@ -110,7 +110,7 @@ def drop_refused(transaction: Transaction, lease: RunLease) -> None:
 
 
 def _check_bound(transaction: Transaction, lease: RunLease, group: Row) -> None:
-    counted = transaction.one("driver.refused", run_id=lease.run_id, purpose=group["purpose"], step=group["step"])
+    counted = transaction.one("groups.count_refused", run_id=lease.run_id, purpose=group["purpose"], step=group["step"])
     most = _ROUNDS * lease.spec.batch.prompts * (1 + lease.spec.max_staleness)
     if group["purpose"] != "eval" and counted and counted["groups"] > most:
         raise ValueError(f"more than {most} groups were refused for step {group['step']}; {group['purpose']} group "

@@ -61,11 +61,11 @@ def close(transaction: Transaction, held: Held, state: str, reason: str | None, 
     """End a run in `state`. Its operations and steps are cancelled, its open groups dropped with reason `dropped`."""
     run = {"run_id": held.run_id}
     # Operations, steps, groups: a trainer that commits a step locks them in this order too.
-    transaction.run("driver.cancel_operations", **run, reason=f"the run {state}")
-    transaction.run("driver.cancel_steps", **run)
-    transaction.run("driver.drop_open_groups", **run, reason=dropped)
-    transaction.run("driver.forget_journal", **run)
-    transaction.run("driver.record_event", **run, tenant_id=held.tenant_id, kind=state, step=None,
+    transaction.run("operations.cancel", **run, reason=f"the run {state}")
+    transaction.run("steps.cancel", **run)
+    transaction.run("groups.drop_open", **run, reason=dropped)
+    transaction.run("journal.delete_dropped", **run)
+    transaction.run("events.add_of_step", **run, tenant_id=held.tenant_id, kind=state, step=None,
                     message=reason or f"run {state}", data="{}")
-    transaction.run("driver.set_state", **run, epoch=held.epoch, state=state, reason=reason)
-    transaction.run("driver.notify", channel="runs", payload=held.run_id)
+    transaction.run("runs.set_state", **run, epoch=held.epoch, state=state, reason=reason)
+    transaction.run("server.notify", channel="runs", payload=held.run_id)

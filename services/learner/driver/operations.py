@@ -29,16 +29,16 @@ def append(transaction: Transaction, tenant_id: str, model_id: str, operations: 
     Raises DedupeConflict if a key comes with another payload than before.
     """
     # The lock keeps every other process from appending the same keys between the read and the insert.
-    if transaction.one("driver.lock_lane", model_id=model_id) is None:
+    if transaction.one("models.lock", model_id=model_id) is None:
         raise LookupError(f"model {model_id} does not exist")
     wanted = _by_name(operations)
     named = {"tenant_id": tenant_id, "model_id": model_id}
-    known = _by_key(transaction.all("driver.operations_by_key", dedupe_keys=list(wanted), **named))
+    known = _by_key(transaction.all("operations.by_dedupe_key", dedupe_keys=list(wanted), **named))
     known |= _inserted(transaction, named, {key: body for key, body in wanted.items() if key not in known})
     for key, body in wanted.items():
         if known[key]["payload_sha"] != body.sha:
             raise DedupeConflict(key)
-    transaction.run("driver.notify", channel="operations", payload=model_id)
+    transaction.run("server.notify", channel="operations", payload=model_id)
     return [known[key] for key, _ in operations]
 
 
@@ -69,7 +69,7 @@ def _inserted(transaction: Transaction, named: dict[str, str], bodies: dict[str,
     if not bodies:
         return {}
     return _by_key(transaction.all(
-        "driver.append_operations", ids=[ids.new("op") for _ in bodies], count=len(bodies),
+        "operations.append", ids=[ids.new("op") for _ in bodies], count=len(bodies),
         dedupe_keys=list(bodies), kinds=[body.kind for body in bodies.values()],
         payloads=[body.text for body in bodies.values()], payload_shas=[body.sha for body in bodies.values()],
         deadline_s=OPERATION_DEADLINE_S, **named))

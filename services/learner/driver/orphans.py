@@ -44,7 +44,7 @@ class Orphans:
 
         Raises psycopg.OperationalError, StoreAway.
         """
-        begun = self._database.one("orphans.begin", pause_s=self._pause_s)
+        begun = self._database.one("orphans.begin_sweep", pause_s=self._pause_s)
         if begun is None or not self._own(begun["identity"]):
             return 0
         if not begun["after"]:
@@ -73,7 +73,7 @@ class Orphans:
         written = [key for key in keys if _WRITTEN.match(key)]
         with self._database.transaction() as transaction:
             transaction.run("orphans.note", keys=written, owners=_owners(written))
-            transaction.run("orphans.reached", after=keys[-1] if len(keys) == BATCH else "")
+            transaction.run("orphans.set_reached", after=keys[-1] if len(keys) == BATCH else "")
 
     def _collect(self) -> int:
         with self._database.transaction() as transaction:

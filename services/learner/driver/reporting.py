@@ -23,13 +23,13 @@ class Event:
 
 def record_event(transaction: Transaction, lease: RunLease, event: Event, step: int | None = None) -> None:
     """Record an event for the run's user."""
-    transaction.run("driver.record_event", tenant_id=lease.tenant_id, run_id=lease.run_id, kind=event.kind, step=step,
+    transaction.run("events.add_of_step", tenant_id=lease.tenant_id, run_id=lease.run_id, kind=event.kind, step=step,
                     message=event.message, data=json.dumps(event.data))
 
 
 def record_metrics(transaction: Transaction, lease: RunLease, step: int, metrics: Mapping[str, float]) -> None:
     """Record metrics of a step; a metric that the step has already is left as it is."""
-    transaction.run("driver.record_metrics", run_id=lease.run_id, tenant_id=lease.tenant_id, step=step,
+    transaction.run("metrics.record", run_id=lease.run_id, tenant_id=lease.tenant_id, step=step,
                     names=list(metrics), values=list(metrics.values()))
 
 
@@ -78,7 +78,7 @@ class StepTraces:
         """Report the span of the evaluation after step `n`, once that is recorded, if it is traced."""
         if self._root is None or self.of_evaluation(n) is None:
             return
-        row = self._database.one("driver.evaluation_times", run_id=self._lease.run_id, n=n)
+        row = self._database.one("groups.evaluation_times", run_id=self._lease.run_id, n=n)
         if row is not None:
             tracing.report("evaluation", self._root, _evaluation(n), row["requested_at"], row["recorded_at"], step=n,
                            run_id=self._lease.run_id, model_id=self._lease.model_id, groups=row["groups"])
@@ -93,7 +93,7 @@ class StepTraces:
                 self._report(self._root, n)
 
     def _report(self, root: str, n: int) -> None:
-        row = self._database.one("driver.step_times", run_id=self._lease.run_id, n=n)
+        row = self._database.one("steps.times", run_id=self._lease.run_id, n=n)
         if row is not None:
             tracing.report("step", root, _key(n), row["requested_at"], row["committed_at"], step=n,
                            run_id=self._lease.run_id, model_id=self._lease.model_id, groups=row["groups"])
@@ -127,7 +127,7 @@ class WaitingReason:
     def write(self, reason: str | None) -> None:
         """Write the reason at once; None while the run does not wait."""
         self._written = reason
-        self._database.run("driver.say_waiting", run_id=self._lease.run_id, epoch=self._lease.epoch,
+        self._database.run("runs.set_waiting_for", run_id=self._lease.run_id, epoch=self._lease.epoch,
                            waiting_for=reason)
 
 
@@ -146,7 +146,7 @@ class EngineClock:
 
     def idle(self, transaction: Transaction) -> dict[str, float]:
         """Return the seconds without a step as a metric, the mean over engines."""
-        last, now = self._last, transaction.one("driver.engine_time", model_id=self._model_id, fresh_s=self._fresh_s)
+        last, now = self._last, transaction.one("engines.computed_time", model_id=self._model_id, fresh_s=self._fresh_s)
         self._last = now
         if now is None or last is None or not now["engines"] or now["engines"] != last["engines"]:
             self._owed_s = 0.0
@@ -162,7 +162,7 @@ def probe_gap(transaction: Transaction, lease: RunLease, fresh_s: float) -> dict
 
     Only engines that have reported within `fresh_s` seconds count. Without an answered probe there are no metrics.
     """
-    row = transaction.one("driver.probe_gap", model_id=lease.model_id, fresh_s=fresh_s)
+    row = transaction.one("engines.probe_gap", model_id=lease.model_id, fresh_s=fresh_s)
     if row is None or row["mean"] is None:
         return {}
     return {"gap/probe_mean": row["mean"], "gap/probe_max": row["largest"]}

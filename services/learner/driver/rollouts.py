@@ -87,8 +87,8 @@ class Rollouts(StepSource):
         rows = ready_samples(self._database, self._lease, action.purpose, action.step)
         if "components" in needs(self._slots, "advantage"):
             rows = with_components(rows, self._database.all(
-                "driver.reward_components", group_ids=sorted({row["group_id"] for row in rows})))
-        states = self._database.one("driver.slot_states", run_id=self._lease.run_id, first=self.stage.first,
+                "grades.components", group_ids=sorted({row["group_id"] for row in rows})))
+        states = self._database.one("steps.slot_states", run_id=self._lease.run_id, first=self.stage.first,
                                     n=action.step - 1)
         return ReadySamples(rows, states["states"] if states else {})
 
@@ -136,7 +136,7 @@ class Rollouts(StepSource):
 
 def ready_samples(database: Database, lease: RunLease, purpose: str, step: int, kind: str = "generate") -> list[Row]:
     """Return the samples of ready groups, requested for a step up to this one, that no step has planned."""
-    return database.all("driver.ready_samples", run_id=lease.run_id, purpose=purpose, kind=kind, step=step)
+    return database.all("groups.ready_samples", run_id=lease.run_id, purpose=purpose, kind=kind, step=step)
 
 
 def _trains(view: View) -> bool:

@@ -145,7 +145,7 @@ class RunDriver:
 
     def _set_state(self, state: str) -> None:
         with fenced(self._database, self.lease) as transaction:
-            transaction.run("driver.set_state", run_id=self.lease.run_id, epoch=self.lease.epoch, state=state,
+            transaction.run("runs.set_state", run_id=self.lease.run_id, epoch=self.lease.epoch, state=state,
                             reason=None)
 
     def _publish_base(self, view: View) -> None:
@@ -175,9 +175,9 @@ class RunDriver:
     def _begin_stage(self, stage: Stage) -> None:
         event = Event("stage", f"stage {stage.name} begins: steps {stage.first} to {stage.last}")
         with fenced(self._database, self.lease) as transaction:
-            transaction.run("driver.drop_ahead", run_id=self.lease.run_id)
-            transaction.run("driver.forget_journal", run_id=self.lease.run_id)
-            transaction.run("driver.begin_stage", run_id=self.lease.run_id, epoch=self.lease.epoch, stage=stage.number)
+            transaction.run("groups.drop_surplus", run_id=self.lease.run_id)
+            transaction.run("journal.delete_dropped", run_id=self.lease.run_id)
+            transaction.run("runs.begin_stage", run_id=self.lease.run_id, epoch=self.lease.epoch, stage=stage.number)
             record_event(transaction, self.lease, event, stage.first)
 
     def _request_groups(self, action: decisions.RequestGroups, source: decisions.StepSource, view: View) -> None:
@@ -198,7 +198,7 @@ class RunDriver:
     def _collect(self, action: decisions.Collect) -> None:
         with fenced(self._database, self.lease) as transaction:
             self._add_version(transaction, action.version)
-            transaction.run("driver.use_groups", group_ids=sorted(action.group_ids))
+            transaction.run("groups.use", group_ids=sorted(action.group_ids))
             record_metrics(transaction, self.lease, action.version.number, action.metrics)
 
     def _plan_step(self, action: decisions.PlanStep, source: decisions.StepSource) -> None:
@@ -213,11 +213,11 @@ class RunDriver:
     def _write_plan(self, transaction: Transaction, planned: decisions.PlannedStep) -> None:
         plan, filtered, version = planned.plan, list(planned.filtered_ids), planned.version
         transaction.run(
-            "driver.plan_step", run_id=self.lease.run_id, tenant_id=self.lease.tenant_id, n=plan.n,
+            "steps.add", run_id=self.lease.run_id, tenant_id=self.lease.tenant_id, n=plan.n,
             epoch=self.lease.epoch, plan=plan.model_dump_json(), dropped_ids=filtered,
             group_ids=[group.group_id for group in plan.groups], traceparent=self._traces.of(plan.n))
         if filtered:
-            transaction.run("driver.drop_groups", group_ids=filtered, reason="filtered")
+            transaction.run("groups.drop", group_ids=filtered, reason="filtered")
         metrics = {**by_kind(plan.kind, planned.metrics), "batch/prompts": float(self._outline.pace.size(plan.n))}
         if version is not None:
             self._add_version(transaction, version)
@@ -245,14 +245,14 @@ class RunDriver:
     def _add_version(self, transaction: Transaction, version: decisions.CollectionVersion) -> None:
         key = {"run_id": self.lease.run_id, "tenant_id": self.lease.tenant_id, "name": version.name,
                "version": version.number}
-        transaction.run("driver.add_collection", **key, state=json.dumps(version.state))
-        transaction.run("driver.add_items", **key, bodies=[json.dumps(item) for item in version.items])
+        transaction.run("collections.add", **key, state=json.dumps(version.state))
+        transaction.run("collections.add_items", **key, bodies=[json.dumps(item) for item in version.items])
         if version.warning is not None:
             record_event(transaction, self.lease, version.warning, version.number)
 
     def _measured(self, transaction: Transaction) -> dict[str, float]:
         """Return how many groups have expired so far, engines' idle time since the last plan, and the probe's gap."""
-        expired = transaction.one("driver.expired", run_id=self.lease.run_id)
+        expired = transaction.one("groups.count_expired", run_id=self.lease.run_id)
         return {"groups/expired": float(expired["groups"] if expired else 0), **self._engine_clock.idle(transaction),
                 **probe_gap(transaction, self.lease, self._fresh_s)}
 

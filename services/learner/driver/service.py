@@ -37,7 +37,7 @@ class LearnerService(learner_pb2_grpc.LearnerServiceServicer):
     async def GetOperation(self, request: Any, context: Any) -> pb.GetOperationResponse:
         """Return one operation; raises INVALID_ARGUMENT and NOT_FOUND."""
         _check_texts(request, "tenant_id", "operation_id")
-        row = await asyncio.to_thread(self._one, "driver.operation", tenant_id=request.tenant_id,
+        row = await asyncio.to_thread(self._one, "operations.by_id", tenant_id=request.tenant_id,
                                       id=request.operation_id)
         if row is None:
             raise NotFound(f"operation_id: found {request.operation_id!r}, expected the id of an operation of yours")
@@ -46,7 +46,7 @@ class LearnerService(learner_pb2_grpc.LearnerServiceServicer):
     async def ListModelVersions(self, request: Any, context: Any) -> pb.ListModelVersionsResponse:
         """Return a model's versions, newest first; raises INVALID_ARGUMENT."""
         _check_texts(request, "tenant_id", "model_id")
-        rows = await asyncio.to_thread(self._all, "driver.live_versions", tenant_id=request.tenant_id,
+        rows = await asyncio.to_thread(self._all, "versions.all_of_model", tenant_id=request.tenant_id,
                                        model_id=request.model_id)
         return pb.ListModelVersionsResponse(versions=[
             pb.ModelVersion(version_id=row["id"], seq=row["seq"], number=row["number"], state=row["state"])
@@ -55,7 +55,7 @@ class LearnerService(learner_pb2_grpc.LearnerServiceServicer):
     def _append(self, tenant_id: str, model_id: str, operations: list[Named]) -> list[Row]:
         try:
             with self._database.transaction() as transaction:
-                if transaction.one("driver.model_of", tenant_id=tenant_id, model_id=model_id) is None:
+                if transaction.one("models.of_tenant", tenant_id=tenant_id, model_id=model_id) is None:
                     raise NotFound(f"model_id: found {model_id!r}, expected the id of a model of yours")
                 _check_references(transaction, tenant_id, model_id, operations)
                 return append(transaction, tenant_id, model_id, operations)
@@ -102,7 +102,7 @@ def _payload(operation: pb.NewOperation, place: int) -> Payload:
 
 def _check_references(transaction: Transaction, tenant_id: str, model_id: str, operations: list[Named]) -> None:
     """Check the rows that new operations name. Those of operations that are in the log may have changed since."""
-    known = transaction.all("driver.operations_by_key", tenant_id=tenant_id, model_id=model_id,
+    known = transaction.all("operations.by_dedupe_key", tenant_id=tenant_id, model_id=model_id,
                             dedupe_keys=[key for key, _ in operations])
     keys = {row["dedupe_key"] for row in known}
     for place, (key, payload) in enumerate(operations):
@@ -116,13 +116,13 @@ def _check_named(transaction: Transaction, tenant_id: str, model_id: str, payloa
     if isinstance(payload, ForwardBackward | Save):
         _check_run(transaction, owned, payload, field)
     if isinstance(payload, Export) and not transaction.one(
-            "driver.version_of_model", **owned, version_id=payload.version_id):
+            "versions.of_model", **owned, version_id=payload.version_id):
         raise InvalidField(f"{field}.version_id", payload.version_id, "the id of a version of this model")
 
 
 def _check_run(transaction: Transaction, owned: dict[str, str], payload: ForwardBackward | Save, field: str) -> None:
     number = payload.number if isinstance(payload, Save) else None
-    run = transaction.one("driver.run_of_model", **owned, run_id=payload.run_id, step=payload.step, number=number)
+    run = transaction.one("runs.of_model", **owned, run_id=payload.run_id, step=payload.step, number=number)
     if run is None:
         raise InvalidField(f"{field}.run_id", payload.run_id, "the id of a run of yours that trains this model")
     if payload.step is not None and run["step"] is None:

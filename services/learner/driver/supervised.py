@@ -71,7 +71,7 @@ class SupervisedRows(StepSource):
 
     def _loaded_tokenizer(self) -> Tokenizer:
         if self._tokenizer is None:
-            row = self._database.one("driver.base_manifest", model_id=self._lease.model_id)
+            row = self._database.one("models.base_manifest", model_id=self._lease.model_id)
             files = row["manifest"]["files"] if row else {}
             named = {name: entry for name, entry in files.items() if name.endswith(".json") and "index" not in name}
             self._tokenizer = Tokenizer(manifests.get_files(self._objects, {"files": named}))

@@ -105,11 +105,11 @@ class Tasks:
     def _record_bad_rows(self, message: str) -> None:
         """Record an event about a dataset's bad rows, once for a run."""
         with fenced(self._database, self._lease) as transaction:
-            transaction.run("driver.record_bad_rows", tenant_id=self._lease.tenant_id, run_id=self._lease.run_id,
+            transaction.run("events.add_bad_rows", tenant_id=self._lease.tenant_id, run_id=self._lease.run_id,
                             message=message)
 
     def _stored(self, source: TaskSource) -> list[dict[str, Any]]:
-        artifact = self._database.one("driver.dataset_artifact", tenant_id=self._lease.tenant_id, name=source.dataset)
+        artifact = self._database.one("artifacts.dataset", tenant_id=self._lease.tenant_id, name=source.dataset)
         if artifact is None:
             raise UnknownDataset(f"dataset {source.dataset!r} does not exist")
         data = manifests.get_file(self._objects, artifact["manifest"]["files"]["rows.jsonl"])

@@ -178,7 +178,7 @@ class Verification(StepSource):
 
     def _tasks(self, collected: Collected) -> list[Task]:
         versions, places = zip(*collected.items, strict=True)
-        rows = self._database.all("driver.items", run_id=self._lease.run_id, name=collected.name,
+        rows = self._database.all("collections.items", run_id=self._lease.run_id, name=collected.name,
                                   versions=list(versions), places=list(places))
         return [self._task({**row["body"], "collected": [row["version"], row["place"]]}) for row in rows]
 
@@ -191,7 +191,7 @@ class Verification(StepSource):
         """Return samples as texts, group by group. Masked samples are left out."""
         graded = [row for row in samples if row["score"] is not None]
         said = {key: texts.said(self._objects.get(key)) for key in sorted({row["part"] for row in graded})}
-        found = self._database.all("driver.extracted", grade_ids=[row["grade_id"] for row in graded])
+        found = self._database.all("grades.extracted", grade_ids=[row["grade_id"] for row in graded])
         extracted = {row["id"]: row["extracted"] for row in found}
         by_group = (list(rows) for _, rows in groupby(graded, key=lambda row: row["group_id"]))
         return [_group(rows, [said[row["part"]][row["group_id"], row["index"]] for row in rows], extracted)

@@ -78,10 +78,10 @@ class View:
 
 def read_view(database: Database, lease: RunLease, memory: Memory) -> View:
     """Read the run's state, without samples. Raises LeaseLost."""
-    run = database.one("driver.overview", run_id=lease.run_id, epoch=lease.epoch)
+    run = database.one("runs.overview", run_id=lease.run_id, epoch=lease.epoch)
     if run is None:
         raise LeaseLost(lease.run_id)
-    counts = database.all("driver.group_counts", run_id=lease.run_id)
+    counts = database.all("groups.count_open", run_id=lease.run_id)
     return View(
         desired=run["desired"], state=run["state"], past_deadline=run["past_deadline"], failure=run["failure"],
         committed=run["committed"], planned=run["planned"], stage=run["stage"], version_id=run["version_id"],
@@ -91,8 +91,8 @@ def read_view(database: Database, lease: RunLease, memory: Memory) -> View:
 
 def read_memory(database: Database, lease: RunLease) -> Memory:
     """Read from rows what a driver remembers of its run."""
-    evaluated = database.all("driver.evaluated", run_id=lease.run_id)
-    place = database.one("driver.next_place", run_id=lease.run_id)
+    evaluated = database.all("metrics.evaluated_steps", run_id=lease.run_id)
+    place = database.one("groups.next_task_place", run_id=lease.run_id)
     return Memory(frozenset(row["step"] for row in evaluated), int(place["place"]) if place else 0)
 
 

@@ -79,7 +79,7 @@ class Checkpoints:
         config = self._lease.config
         if config.get("frozen"):
             return []
-        retired = transaction.all("trainer.outdated_versions", model_id=self._lease.model_id, newest=newest,
+        retired = transaction.all("versions.retire", model_id=self._lease.model_id, newest=newest,
                                   keep=config["keep_versions"], checkpoint_every=config["checkpoint_every"])
         return [row["manifest"]["files"][self.weights_file]["key"] for row in retired]
 
@@ -93,8 +93,8 @@ class Checkpoints:
         """Hold a replay against the stored version, if its weights are kept: replace the version when they differ."""
         data = learner.weights()
         with fenced(self._database, self._lease) as transaction:
-            transaction.run("trainer.count_replays", ids=[operation["id"] for operation in unit])
-            stored = transaction.one("trainer.version_at", model_id=self._lease.model_id, seq=unit[-1]["seq"])
+            transaction.run("operations.count_replays", ids=[operation["id"] for operation in unit])
+            stored = transaction.one("versions.at_seq", model_id=self._lease.model_id, seq=unit[-1]["seq"])
         if stored is None or stored["weights_deleted_at"] is not None:
             return
         if stored["manifest"]["weights_sha256"] != hashlib.sha256(data).hexdigest():
@@ -115,12 +115,12 @@ class Checkpoints:
         manifest = {"files": {**self.side_files(), self.weights_file: entry}, "weights_sha256": entry["sha256"],
                     "ranks": learner.ranks, "probe": learner.probe()}
         with fenced(self._database, self._lease) as transaction:
-            transaction.run("trainer.abandon_version", version_id=stored["id"])
-            transaction.run("trainer.insert_version", id=version_id, tenant_id=self._lease.tenant_id,
+            transaction.run("versions.abandon", version_id=stored["id"])
+            transaction.run("versions.add", id=version_id, tenant_id=self._lease.tenant_id,
                             model_id=self._lease.model_id, seq=seq, number=stored["number"], parent_id=None,
                             manifest=json.dumps(manifest))
-            transaction.run("trainer.repoint_step", version_id=version_id, old_version_id=stored["id"])
-            transaction.run("driver.notify", channel="versions", payload=self._lease.model_id)
+            transaction.run("steps.replace_version", version_id=version_id, old_version_id=stored["id"])
+            transaction.run("server.notify", channel="versions", payload=self._lease.model_id)
 
     def _take_snapshot(self, learner: LearnerProxy, seq: int) -> None:
         prefix = f"models/{self._lease.model_id}/snapshots/{seq}-{ids.new('snap')}"
@@ -129,7 +129,7 @@ class Checkpoints:
             files[name] = manifests.put_file(self._objects, f"{prefix}/{name}", data)
             reach("checkpoint.mid")
         with fenced(self._database, self._lease) as transaction:
-            transaction.run("trainer.record_snapshot", model_id=self._lease.model_id, epoch=self._lease.epoch, seq=seq,
+            transaction.run("models.record_snapshot", model_id=self._lease.model_id, epoch=self._lease.epoch, seq=seq,
                             manifest=json.dumps({"files": files}))
         outdated, self._snapshot, self.covered_seq = self._snapshot, {"files": files}, seq
         if outdated is not None:
@@ -137,7 +137,7 @@ class Checkpoints:
 
     def _base_manifest(self) -> dict[str, Any]:
         if self._base is None:
-            row = self._database.one("trainer.base_files", model_id=self._lease.model_id)
+            row = self._database.one("models.base_manifest", model_id=self._lease.model_id)
             if row is None or row["manifest"] is None:
                 raise LookupError(f"model {self._lease.model_id} has no base")
             self._base = row["manifest"]

@@ -59,21 +59,21 @@ def commit(transaction: Transaction, lease: ModelLease, operations: list[Row], o
     _publish(transaction, lease, operations[-1]["seq"], outcome)
     if outcome.run_id is not None and outcome.step is not None:
         _commit_step(transaction, lease, outcome)
-    transaction.run("driver.notify", channel="versions", payload=lease.model_id)
+    transaction.run("server.notify", channel="versions", payload=lease.model_id)
 
 
 def _publish(transaction: Transaction, lease: ModelLease, seq: int, outcome: Outcome) -> None:
-    if taken := transaction.one("trainer.version_numbered", model_id=lease.model_id, number=outcome.number):
+    if taken := transaction.one("versions.numbered", model_id=lease.model_id, number=outcome.number):
         raise RejectedPlan(f"version {outcome.number} of {lease.model_id}: found {taken['id']} of that number")
-    parent = transaction.one("trainer.newest_version", model_id=lease.model_id)
+    parent = transaction.one("versions.newest", model_id=lease.model_id)
     transaction.run(
-        "trainer.insert_version", id=outcome.version_id, tenant_id=lease.tenant_id, model_id=lease.model_id, seq=seq,
+        "versions.add", id=outcome.version_id, tenant_id=lease.tenant_id, model_id=lease.model_id, seq=seq,
         number=outcome.number, parent_id=parent and parent["id"], manifest=json.dumps(outcome.manifest))
 
 
 def _finish(transaction: Transaction, operations: list[Row], outcome: Outcome) -> None:
     result = json.dumps({"version_id": outcome.version_id, "metrics": outcome.metrics})
-    finished = transaction.run("trainer.finish_operations", ids=[row["id"] for row in operations], result=result)
+    finished = transaction.run("operations.finish", ids=[row["id"] for row in operations], result=result)
     if finished < len(operations):
         raise StaleUnit(f"{len(operations) - finished} of operations {operations[0]['seq']} to "
                         f"{operations[-1]['seq']} are no longer queued")
@@ -81,15 +81,15 @@ def _finish(transaction: Transaction, operations: list[Row], outcome: Outcome) -
 
 def _commit_step(transaction: Transaction, lease: ModelLease, outcome: Outcome) -> None:
     named = {"model_id": lease.model_id, "run_id": outcome.run_id, "n": outcome.step}
-    if not transaction.run("trainer.commit_step", version_id=outcome.version_id, **named):
+    if not transaction.run("steps.commit", version_id=outcome.version_id, **named):
         raise RejectedPlan(f"step {outcome.step} of {outcome.run_id}: found none of this model that is planned")
-    transaction.run("trainer.use_groups", **named)
+    transaction.run("groups.use_planned", **named)
     transaction.run(
-        "driver.record_metrics", run_id=outcome.run_id, tenant_id=lease.tenant_id, step=outcome.step,
+        "metrics.record", run_id=outcome.run_id, tenant_id=lease.tenant_id, step=outcome.step,
         names=list(by_kind(outcome.kind, outcome.metrics)), values=list(outcome.metrics.values()))
     transaction.run("usage.add", run_id=outcome.run_id, kinds=list(outcome.usage),
                     amounts=list(outcome.usage.values()))
     for alarm in outcome.alarms:
-        transaction.run("driver.record_event", tenant_id=lease.tenant_id, run_id=outcome.run_id, kind="alarm",
+        transaction.run("events.add_of_step", tenant_id=lease.tenant_id, run_id=outcome.run_id, kind="alarm",
                         step=outcome.step, message=alarm, data="{}")
-    transaction.run("driver.notify", channel="steps", payload=outcome.run_id)
+    transaction.run("server.notify", channel="steps", payload=outcome.run_id)

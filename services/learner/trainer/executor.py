@@ -140,7 +140,7 @@ class ModelExecutor:
 
     def _step(self, run_id: str, step: int) -> tuple[StepPlan, str | None]:
         """Return a step's plan and the id of the version that it trains."""
-        row = self._database.one("trainer.step_plan", model_id=self.lease.model_id, run_id=run_id, n=step)
+        row = self._database.one("steps.plan", model_id=self.lease.model_id, run_id=run_id, n=step)
         if row is None:
             raise RejectedPlan(f"step {step} of {run_id}: found no plan of it that trains this model")
         return StepPlan.model_validate(row["plan"]), row["version_id"]
@@ -155,7 +155,7 @@ class ModelExecutor:
 
     def _replay(self, learner: LearnerProxy) -> None:
         """Execute again what was committed after the snapshot; the stored versions say whether it came out the same."""
-        executed = self._database.all("trainer.executed", model_id=self.lease.model_id,
+        executed = self._database.all("operations.executed", model_id=self.lease.model_id,
                                       after_seq=self._checkpoints.covered_seq)
         while unit := next_unit(executed):
             executed = executed[len(unit):]
@@ -164,16 +164,16 @@ class ModelExecutor:
             log.info("replayed operations %d to %d of %s", unit[0]["seq"], unit[-1]["seq"], self.lease.model_id)
 
     def _queued(self) -> list[Row]:
-        self._database.run("trainer.expire_exports", model_id=self.lease.model_id)
-        return self._database.all("trainer.queued", model_id=self.lease.model_id)
+        self._database.run("operations.expire_exports", model_id=self.lease.model_id)
+        return self._database.all("operations.queued", model_id=self.lease.model_id)
 
     def _fail(self, unit: list[Row], problem: Exception) -> None:
         category = "user" if isinstance(problem, _USERS) else "server"
         reason = f"{type(problem).__name__}: {problem}"
         with fenced(self._database, self.lease) as transaction:
             for operation in unit:
-                transaction.run("trainer.fail_operation", id=operation["id"], category=category, reason=reason)
-            transaction.run("driver.notify", channel="steps", payload=self.lease.model_id)
+                transaction.run("operations.fail", id=operation["id"], category=category, reason=reason)
+            transaction.run("server.notify", channel="steps", payload=self.lease.model_id)
 
 
 _OPERATIONS: dict[str, Callable[[ModelExecutor, LearnerProxy, dict[str, Any], Outcome], None]] = {

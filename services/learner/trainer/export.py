@@ -32,16 +32,16 @@ def export(database: Database, objects: Objects, lease: ModelLease, operation: R
     except (exporting.ExportRefused, ObjectMissing, manifests.DigestMismatch, LookupError) as problem:
         log.error("export of %s refused: %s", operation["payload"], problem)
         with fenced(database, lease) as transaction:
-            transaction.run("trainer.fail_operation", id=operation["id"], category="server", reason=str(problem))
+            transaction.run("operations.fail", id=operation["id"], category="server", reason=str(problem))
         return
     with fenced(database, lease) as transaction:
-        transaction.run("trainer.expire_exports", model_id=lease.model_id)  # what was said to have failed has
-        if not transaction.run("trainer.finish_operations", ids=[operation["id"]], result=json.dumps(result)):
+        transaction.run("operations.expire_exports", model_id=lease.model_id)  # what was said to have failed has
+        if not transaction.run("operations.finish", ids=[operation["id"]], result=json.dumps(result)):
             raise StaleUnit(f"export {operation['id']} is no longer queued")
 
 
 def _export(database: Database, objects: Objects, lease: ModelLease, version_id: str) -> dict[str, Any]:
-    version = database.one("trainer.version_by_id", model_id=lease.model_id, version_id=version_id)
+    version = database.one("versions.by_id", model_id=lease.model_id, version_id=version_id)
     if version is None or version["weights_deleted_at"] is not None:
         raise LookupError(f"version {version_id}: its weights are no longer kept")
     stored = manifests.get_files(objects, version["manifest"])

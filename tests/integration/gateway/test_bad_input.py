@@ -227,7 +227,7 @@ class TestDatasets:
         assert told == [("created", "run sort was created"), ("bad_rows", message)]
         with Connection.connect(postgres.owner_url) as connection:
             [(tenant,)] = connection.execute("SELECT tenant_id FROM runs WHERE id = %s", [run.id]).fetchall()
-        database.run("driver.record_bad_rows", tenant_id=tenant, run_id=run.id, message=message)
+        database.run("events.add_bad_rows", tenant_id=tenant, run_id=run.id, message=message)
         assert [(event.kind, event.message) for event in hone.events(run.id).data] == told
 
 

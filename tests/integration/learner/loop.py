@@ -170,15 +170,15 @@ class Loop:
         payload = operation["payload"]
         named = {"model_id": self.rows.model_id, "run_id": self.rows.run_id, "n": payload.get("step")}
         with self._database.transaction() as transaction:
-            transaction.run("trainer.finish_operations", ids=[operation["id"]], result=json.dumps({}))
+            transaction.run("operations.finish", ids=[operation["id"]], result=json.dumps({}))
             if operation["kind"] != "save":
                 return
             version = ids.new("ver")
-            transaction.run("trainer.insert_version", id=version, tenant_id=self.rows.tenant_id, parent_id=None,
+            transaction.run("versions.add", id=version, tenant_id=self.rows.tenant_id, parent_id=None,
                             model_id=self.rows.model_id, seq=operation["seq"], number=payload["number"], manifest="{}")
             if named["n"] is not None:
-                transaction.run("trainer.commit_step", version_id=version, **named)
-                transaction.run("trainer.use_groups", **named)
+                transaction.run("steps.commit", version_id=version, **named)
+                transaction.run("groups.use_planned", **named)
 
 
 def chance(group: Row, index: int) -> float:

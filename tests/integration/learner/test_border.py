@@ -42,7 +42,7 @@ class Caller:
         """Append operations that are refused, and check that none is stored."""
         with pytest.raises(InvalidField) as refused:
             self.append(*operations)
-        assert self._database.all("trainer.queued", model_id=self.run.model_id) == []
+        assert self._database.all("operations.queued", model_id=self.run.model_id) == []
         return refused.value
 
     def look(self, ask: str, request: Any) -> Any:

@@ -114,11 +114,11 @@ def test_a_lane_touches_no_step_of_another_model(bench: Bench, monkeypatch: pyte
     assert (state, category) == ("failed", "user")
     assert bench.step(other, 1) == "planned"
     named = {"run_id": other.run_id, "n": 1}
-    assert bench.database.one("trainer.step_plan", model_id=bench.run.model_id, **named) is None
-    assert bench.database.one("trainer.step_plan", model_id=other.model_id, **named)
+    assert bench.database.one("steps.plan", model_id=bench.run.model_id, **named) is None
+    assert bench.database.one("steps.plan", model_id=other.model_id, **named)
     with bench.database.transaction() as transaction:
-        assert transaction.run("trainer.use_groups", model_id=bench.run.model_id, **named) == 0
-        assert transaction.run("trainer.use_groups", model_id=other.model_id, **named) == 1
+        assert transaction.run("groups.use_planned", model_id=bench.run.model_id, **named) == 0
+        assert transaction.run("groups.use_planned", model_id=other.model_id, **named) == 1
 
 
 def test_a_number_is_one_versions(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -71,11 +71,11 @@ def held(database: Database) -> int:
 
 
 def to_state(database: Database, run: RunRows, epoch: int, state: str) -> None:
-    database.run("driver.set_state", run_id=run.run_id, epoch=epoch, state=state, reason=None)
+    database.run("runs.set_state", run_id=run.run_id, epoch=epoch, state=state, reason=None)
 
 
 def measure(database: Database, run: RunRows, step: int, values: dict[str, float]) -> None:
-    database.run("driver.record_metrics", run_id=run.run_id, tenant_id=run.tenant_id, step=step,
+    database.run("metrics.record", run_id=run.run_id, tenant_id=run.tenant_id, step=step,
                  names=list(values), values=list(values.values()))
 
 

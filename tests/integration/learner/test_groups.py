@@ -41,7 +41,7 @@ def requested(database: Database, step: int, purpose: str = "train") -> None:
 
 
 def claimed(database: Database, run: RunRows) -> list[dict[str, Any]]:
-    rows = database.all("rollout.claim", owner="worker", count=64, lease_s=60.0)
+    rows = database.all("groups.claim", owner="worker", count=64, lease_s=60.0)
     return sorted((row for row in rows if row["run_id"] == run.run_id), key=lambda row: row["id"])
 
 
@@ -102,6 +102,6 @@ def test_versions_of_roles_are_looked_up_with_each_claim(database: Database, pos
     [before] = claimed(database, rows)
     assert before["role_versions"] == {}
     version = publish(postgres_owner_url, rows, user)
-    database.run("rollout.release_claims_of", owner="worker")
+    database.run("groups.release_claims_of", owner="worker")
     [later] = claimed(database, rows)
     assert (later["role_versions"], later["order"]) == ({"user": version}, before["order"])

@@ -47,10 +47,10 @@ def test_a_trainer_is_given_all_up_to_the_first_save_and_nothing_without_one(
     many = [(f"step {number}", UPDATE) for number in range(40)]
     with database.transaction() as transaction:
         append(transaction, run.tenant_id, run.model_id, many)
-        assert transaction.all("trainer.queued", model_id=run.model_id) == []
+        assert transaction.all("operations.queued", model_id=run.model_id) == []
         append(transaction, run.tenant_id, run.model_id, [
             ("save", save(run, 1)), ("later", UPDATE)])
-        given = transaction.all("trainer.queued", model_id=run.model_id)
+        given = transaction.all("operations.queued", model_id=run.model_id)
     assert [row["seq"] for row in given] == list(range(1, 42))
     assert given[-1]["kind"] == "save"
 
@@ -63,7 +63,7 @@ def test_a_known_key_with_another_payload_is_refused_and_appends_nothing(
         append(transaction, run.tenant_id, run.model_id, [("a", save(run, 0))])
     with pytest.raises(DedupeConflict, match="'a'"), database.transaction() as transaction:
         append(transaction, run.tenant_id, run.model_id, [("c", save(run, 7)), ("a", save(run, 1))])
-    assert not database.all("driver.operations_by_key", tenant_id=run.tenant_id, model_id=run.model_id,
+    assert not database.all("operations.by_dedupe_key", tenant_id=run.tenant_id, model_id=run.model_id,
                             dedupe_keys=["c"])
 
 
@@ -81,7 +81,7 @@ def test_a_run_has_one_holder_and_the_old_one_cannot_write(database: Database, p
     with pytest.raises(LeaseLost):
         renew(database, first, 60)
     with fenced(database, second) as transaction:
-        transaction.run("driver.set_state", run_id=second.run_id, epoch=second.epoch, state="cancelled", reason="test")
+        transaction.run("runs.set_state", run_id=second.run_id, epoch=second.epoch, state="cancelled", reason="test")
 
 
 def test_an_expired_lease_is_anybodys(database: Database, postgres_owner_url: str) -> None:
@@ -105,7 +105,7 @@ def test_a_driver_that_plans_and_a_trainer_that_commits_never_wait_for_each_othe
         planned = pool.submit(plan, Database(postgres_url), lease, run)
         while not waits(postgres_owner_url):
             time.sleep(0.01)
-        trainer.run("driver.record_metrics", run_id=run.run_id, tenant_id=run.tenant_id, step=1, names=["x"],
+        trainer.run("metrics.record", run_id=run.run_id, tenant_id=run.tenant_id, step=1, names=["x"],
                     values=[1.0])
     assert planned.result(10) == 1
 
@@ -134,9 +134,9 @@ def test_an_export_that_nobody_finished_in_time_keeps_nothing_waiting(
         connection.execute("UPDATE operations SET deadline = now() WHERE model_id = %s AND kind = 'export'",
                            [run.model_id])
     with database.transaction() as transaction:
-        assert [row["kind"] for row in transaction.all("trainer.queued", model_id=run.model_id)] == ["export"]
-        transaction.run("trainer.expire_exports", model_id=run.model_id)
-        assert [row["kind"] for row in transaction.all("trainer.queued", model_id=run.model_id)] == ["save"]
+        assert [row["kind"] for row in transaction.all("operations.queued", model_id=run.model_id)] == ["export"]
+        transaction.run("operations.expire_exports", model_id=run.model_id)
+        assert [row["kind"] for row in transaction.all("operations.queued", model_id=run.model_id)] == ["save"]
 
 
 def test_a_run_whose_spec_is_not_understood_fails_and_holds_nobody_up(

@@ -60,6 +60,6 @@ def test_a_step_does_not_ask_for_other_groups_without_end(loop: Any) -> None:
 def test_bad_rows_of_a_dataset_are_reported_once_whichever_driver_reads_them(loop: Any, postgres_url: str) -> None:
     one, database = loop(odd), Database(postgres_url)
     for message in ("row 2", "row 2", "row 3"):
-        database.run("driver.record_bad_rows", tenant_id=one.rows.tenant_id, run_id=one.rows.run_id, message=message)
+        database.run("events.add_bad_rows", tenant_id=one.rows.tenant_id, run_id=one.rows.run_id, message=message)
     database.close()
     assert events(one, "bad_rows") == ["row 2", "row 3"]

@@ -27,7 +27,7 @@ def told(postgres_url: str, postgres_owner_url: str) -> Iterator[Database]:
 
 def test_who_is_silent_for_an_hour_is_forgotten(told: Database, caplog: pytest.LogCaptureFixture) -> None:
     assert forget_silent(told) == 2
-    for statement in ("gateway.engines", "workers.all"):
+    for statement in ("engines.all", "workers.all"):
         left = [row["id"] for row in told.all(statement) if row["id"].startswith("silent-")]
         assert left == ["silent-frozen", "silent-well"]
     assert "engine silent-killed has been silent for more than 60 minutes" in caplog.text

@@ -37,14 +37,14 @@ class Run:
             "purpose": "train", "request_no": number, "step": 1, "task": task, "task_hash": f"{number:08x}", "n": n,
             "model_id": self.model_id, "version_id": self.version_id, "sampling": {"max_tokens": 16},
             **self._beside_the_policy(changes.get("purpose", "train")), **changes})
-        return int(one(self.url, f"{statement('driver.request_groups')} RETURNING id", tenant_id=self.tenant_id,
+        return int(one(self.url, f"{statement('groups.request')} RETURNING id", tenant_id=self.tenant_id,
                        run_id=self.run_id, kind="generate", series="", deadline_s=3600,
                        orders=[order.model_dump_json()])["id"])
 
     def _beside_the_policy(self, purpose: str) -> dict[str, Any]:
         """Return the seed, roles and privileged texts that the driver of this run would write into an order."""
         spec = one(self.url, "SELECT spec FROM runs WHERE id = %(run_id)s", run_id=self.run_id)["spec"]
-        models = every(self.url, statement("driver.role_models"), run_id=self.run_id)
+        models = every(self.url, statement("runs.role_models"), run_id=self.run_id)
         roles = {one.pop("role"): one for one in models}
         if "teacher" in roles and purpose == "train":
             roles["teacher"]["top_k"] = spec["roles"]["teacher"]["top_k"]

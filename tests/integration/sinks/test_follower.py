@@ -68,7 +68,7 @@ def run(postgres_owner_url: str, database: Database) -> RunRows:
 @pytest.fixture
 def record(database: Database) -> Record:
     def make(run: RunRows, step: int) -> None:
-        database.run("driver.record_metrics", run_id=run.run_id, tenant_id=run.tenant_id, step=step,
+        database.run("metrics.record", run_id=run.run_id, tenant_id=run.tenant_id, step=step,
                      names=["loss", "reward"], values=[step / 2, step / 4])
 
     return make
@@ -200,7 +200,7 @@ def test_a_sink_hears_that_a_run_has_ended(database: Database, run: RunRows, ope
 
 
 def end(database: Database, run: RunRows, state: str) -> None:
-    database.run("driver.set_state", run_id=run.run_id, epoch=0, state=state, reason=None)
+    database.run("runs.set_state", run_id=run.run_id, epoch=0, state=state, reason=None)
 
 
 def test_the_end_of_a_run_that_another_process_opened_is_told_once(

@@ -20,7 +20,7 @@ ALONE = {kind: 0 for kind in KINDS if kind != "sinks"}
 
 def record(url: str, run: RunRows, step: int) -> None:
     database = Database(url, size=1)
-    database.run("driver.record_metrics", run_id=run.run_id, tenant_id=run.tenant_id, step=step, names=["loss"],
+    database.run("metrics.record", run_id=run.run_id, tenant_id=run.tenant_id, step=step, names=["loss"],
                  values=[1.0 / step])
     database.close()
 

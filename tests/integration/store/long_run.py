@@ -29,22 +29,22 @@ SET session_replication_role = origin
 FILLED = ("grades", "metrics", "operations", "versions", "steps", "groups", "runs", "models", "tenants")
 """The tables of these rows, in an order in which they can be emptied."""
 ASKED: dict[str, dict[str, Any]] = {
-    "driver.overview": {"run_id": "r", "epoch": 1},
-    "driver.group_counts": {"run_id": "r"},
-    "driver.expired": {"run_id": "r"},
-    "driver.expire_groups": {"run_id": "r", "purpose": "train", "oldest": 0},
-    "driver.ready_samples": {"run_id": "r", "purpose": "train", "kind": "generate", "step": STEPS + 1},
-    "trainer.queued": {"model_id": "m"},
-    "trainer.step_plan": {"model_id": "m", "run_id": "r", "n": STEPS},
-    "trainer.version_numbered": {"model_id": "m", "number": STEPS},
-    "trainer.newest_version": {"model_id": "m"},
-    "trainer.outdated_versions": {"model_id": "m", "newest": STEPS, "keep": 4, "checkpoint_every": 0},
-    "rollout.claim": {"owner": "w", "count": 64, "lease_s": 30.0},
-    "reward.stored": {"tenant_id": "t", "run_id": "r", "grader_hash": "h", "group_ids": list(range(1, PROMPTS + 1))},
-    "reward.add": {"tenant_id": "t", "run_id": "r", "grader_hash": "other", "group_ids": list(range(1, PROMPTS + 1)),
+    "runs.overview": {"run_id": "r", "epoch": 1},
+    "groups.count_open": {"run_id": "r"},
+    "groups.count_expired": {"run_id": "r"},
+    "groups.expire": {"run_id": "r", "purpose": "train", "oldest": 0},
+    "groups.ready_samples": {"run_id": "r", "purpose": "train", "kind": "generate", "step": STEPS + 1},
+    "operations.queued": {"model_id": "m"},
+    "steps.plan": {"model_id": "m", "run_id": "r", "n": STEPS},
+    "versions.numbered": {"model_id": "m", "number": STEPS},
+    "versions.newest": {"model_id": "m"},
+    "versions.retire": {"model_id": "m", "newest": STEPS, "keep": 4, "checkpoint_every": 0},
+    "groups.claim": {"owner": "w", "count": 64, "lease_s": 30.0},
+    "grades.stored": {"tenant_id": "t", "run_id": "r", "grader_hash": "h", "group_ids": list(range(1, PROMPTS + 1))},
+    "grades.add": {"tenant_id": "t", "run_id": "r", "grader_hash": "other", "group_ids": list(range(1, PROMPTS + 1)),
                    "grades": '[{"group_id": 1, "index": 0, "component": "", "status": "ok", "value": 1, "reasons": [], '
                              '"decided_by": "", "cost_ms": 0}]'},
-    "gateway.run": {"run_id": "r"},
+    "runs.detail": {"run_id": "r"},
 }
 
 

@@ -47,7 +47,7 @@ def test_what_stands_alone_opens_no_transaction(database: Database, looking: psy
     assert _names(looking) == {"a"}
     assert _last(looking) == [("idle", "INSERT")]
     assert [row["id"] for row in database.all("workers.all")] == ["a"]
-    assert database.one("keys.holder", hash="none") is None
+    assert database.one("api_keys.holder", hash="none") is None
     assert _last(looking) == [("idle", "SELECT")]
 
 
@@ -57,7 +57,7 @@ async def test_what_stands_alone_opens_no_transaction_in_a_loop_either(
     assert _names(looking) == {"a"}
     assert _last(looking) == [("idle", "INSERT")]
     assert [row["id"] for row in await async_database.all("workers.all")] == ["a"]
-    assert await async_database.one("keys.holder", hash="none") is None
+    assert await async_database.one("api_keys.holder", hash="none") is None
     assert _last(looking) == [("idle", "SELECT")]
 
 

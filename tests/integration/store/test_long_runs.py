@@ -29,7 +29,7 @@ def test_a_statement_of_every_step_looks_at_few_rows(connection: psycopg.Connect
 
 def test_the_newest_values_of_a_long_run_are_told(connection: psycopg.Connection[Any]) -> None:
     with connection.cursor(row_factory=psycopg.rows.dict_row) as cursor:
-        row = cursor.execute(statement("gateway.run"), {"run_id": "r"}).fetchone()
+        row = cursor.execute(statement("runs.detail"), {"run_id": "r"}).fetchone()
     assert row is not None
     assert (row["step"], row["version_id"], row["reward"]) == (STEPS, f"v{STEPS}", STEPS)
     assert row["metrics"] == {"a": STEPS, "b": STEPS, "reward/mean": STEPS}

@@ -32,7 +32,7 @@ class Shelf:
         self.held = False
 
     async def one(self, statement: str, kind: str, name: str) -> Row | None:
-        assert (statement, kind) == ("gateway.artifact", "dataset")
+        assert (statement, kind) == ("artifacts.named", "dataset")
         return {"manifest": {"files": {"rows.jsonl": {"key": name}}}} if name in self._datasets else None
 
     def read(self, key: str) -> Iterator[bytes]:

@@ -159,7 +159,7 @@ def test_the_gap_of_a_version_is_written_to_its_row() -> None:
     async def visit(setup: Setup) -> None:
         setup.versions.gate.set()
         await setup.visited("model")
-        assert ("loaded", {"model_id": "model", "version_id": "model_0", "gap_mean": 0.1, "gap_max": 0.2}
+        assert ("set_loaded", {"model_id": "model", "version_id": "model_0", "gap_mean": 0.1, "gap_max": 0.2}
                 ) in setup.registration._notes
 
     lived(visit)

@@ -37,14 +37,14 @@ class Shelf:
         yield self
 
     def run(self, statement: str, tenant_id: str, run_id: str, message: str) -> int:
-        assert (statement, tenant_id, run_id) == ("driver.record_bad_rows", "ten_1", "run_1")
+        assert (statement, tenant_id, run_id) == ("events.add_bad_rows", "ten_1", "run_1")
         self.recorded.append(message)
         return 1
 
     def one(self, statement: str, tenant_id: str = "ten_1", name: str = "", **_: Any) -> Row | None:
         if statement == "runs.fence":
             return {}
-        assert (statement, tenant_id) == ("driver.dataset_artifact", "ten_1")
+        assert (statement, tenant_id) == ("artifacts.dataset", "ten_1")
         return {"manifest": {"files": {"rows.jsonl": self._entries[name]}}} if name in self._entries else None
 
 

@@ -24,7 +24,7 @@ class Rows:
         yield self
 
     def one(self, name: str, run_id: str, n: int) -> dict[str, Any]:
-        ended = {"driver.step_times": "committed_at", "driver.evaluation_times": "recorded_at"}[name]
+        ended = {"steps.times": "committed_at", "groups.evaluation_times": "recorded_at"}[name]
         assert run_id == "run_1"
         began = BEGAN + timedelta(seconds=n)
         return {"requested_at": began, ended: began + timedelta(seconds=1), "groups": 16}

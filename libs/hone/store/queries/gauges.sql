@@ -1,4 +1,4 @@
--- What is scraped: by the gateway for one tenant, by a driver for all.
+-- The statements behind the metrics of hone.telemetry.gauges: the gateway runs them for one tenant, a driver for all.
 
 -- name: runs
 SELECT s.state, count(r.id) AS runs

@@ -1,9 +1,9 @@
--- name: begin
+-- name: begin_sweep
 -- A pass is had by whoever asks first once it is due.
 UPDATE orphan_sweeps SET due_at = now() + make_interval(secs => %(pause_s)s) WHERE due_at <= now()
 RETURNING identity, after
 
--- name: reached
+-- name: set_reached
 UPDATE orphan_sweeps SET after = %(after)s
 
 -- name: note

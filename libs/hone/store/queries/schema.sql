@@ -1,5 +1,3 @@
--- The schema's version, which a new database gets with the tables and every process compares.
-
 -- name: lock
 SELECT pg_advisory_xact_lock(hashtext('hone.schema'))
 

@@ -9,17 +9,17 @@ WITH forgotten AS (DELETE FROM sinks WHERE NOT name = ANY (%(names)s)),
      closed AS (DELETE FROM sink_runs WHERE NOT sink = ANY (%(names)s))
 DELETE FROM unsent_points WHERE NOT sink = ANY (%(names)s)
 
--- name: known
+-- name: names
 SELECT name FROM sinks
 
--- name: hold_metrics
+-- name: lock_metrics
 -- Nobody records between the naming of a sink and the look at what is there already: neither misses a point.
 LOCK TABLE metrics IN SHARE ROW EXCLUSIVE MODE
 
 -- name: add
 INSERT INTO sinks (name) VALUES (%(sink)s) ON CONFLICT DO NOTHING
 
--- name: owe_everything
+-- name: owe_all
 INSERT INTO unsent_points (sink, run_id, step, name) SELECT %(sink)s, run_id, step, name FROM metrics
 ON CONFLICT DO NOTHING
 
@@ -31,20 +31,20 @@ JOIN runs r ON r.id = u.run_id
 WHERE u.sink = %(sink)s AND NOT u.run_id = ANY (%(without)s::text[])
 ORDER BY u.run_id, u.step, u.name LIMIT %(limit)s
 
--- name: forget
+-- name: forget_sent
 DELETE FROM unsent_points u
 USING unnest(%(run_ids)s::text[], %(steps)s::integer[], %(names)s::text[]) AS sent (run_id, step, name)
 WHERE u.sink = %(sink)s AND u.run_id = sent.run_id AND u.step = sent.step AND u.name = sent.name
 
--- name: open
+-- name: open_run
 INSERT INTO sink_runs (sink, run_id) VALUES (%(sink)s, %(run_id)s) ON CONFLICT DO NOTHING
 
--- name: ended
+-- name: ended_runs
 -- Runs that a sink has open, all of whose points it has, and that have ended.
 SELECT r.id, r.name, r.state FROM sink_runs o JOIN runs r ON r.id = o.run_id
 WHERE o.sink = %(sink)s AND r.ended_at IS NOT NULL
   AND NOT EXISTS (SELECT FROM unsent_points u WHERE u.sink = o.sink AND u.run_id = o.run_id)
 ORDER BY r.id
 
--- name: closed
+-- name: close_run
 DELETE FROM sink_runs WHERE sink = %(sink)s AND run_id = %(run_id)s

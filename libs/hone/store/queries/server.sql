@@ -1,3 +1,11 @@
+-- The server itself: databases, logins, notifications.
+
+-- name: notify
+SELECT pg_notify(%(channel)s, %(payload)s)
+
+-- name: alive
+SELECT 1 AS one
+
 -- name: database_exists
 SELECT FROM pg_database WHERE datname = 'hone'
 

@@ -1,3 +1,31 @@
+-- name: components
+-- The components of each sample's newest grade, by name.
+SELECT group_id, index, jsonb_object_agg(component, value) AS components
+FROM (
+    SELECT DISTINCT ON (group_id, index, component) group_id, index, component, value FROM grades
+    WHERE group_id = ANY (%(group_ids)s::bigint[]) AND level = 'trajectory' AND component <> '' AND value IS NOT NULL
+    ORDER BY group_id, index, component, regrade_no DESC) newest
+GROUP BY group_id, index
+
+-- name: extracted
+-- The final answers that graders extracted from samples.
+SELECT id, extracted FROM grades WHERE id = ANY (%(grade_ids)s::bigint[]) AND extracted IS NOT NULL
+
+-- name: of_trajectory
+SELECT id, grader_hash, component, level, status, value, reasons, extracted, decided_by, cost_ms FROM grades
+WHERE group_id = %(group_id)s AND index = %(index)s
+ORDER BY id
+
+-- name: activity
+SELECT graded.type, graded.component, graded.status, count(*)::integer AS grades,
+       avg(graded.value)::double precision AS mean_value,
+       avg(graded.cost_ms)::double precision AS mean_cost_ms, max(graded.cost_ms) AS max_cost_ms
+FROM (SELECT coalesce(g.order #>> '{grader,type}', 'environment') AS type, newest.component, newest.status, newest.value,
+             newest.cost_ms
+      FROM (SELECT * FROM grades ORDER BY id DESC LIMIT %(limit)s) newest JOIN groups g ON g.id = newest.group_id) graded
+GROUP BY graded.type, graded.component, graded.status
+ORDER BY graded.type, graded.component, graded.status
+
 -- name: stored
 -- Every grade that these groups have by a grader, each beside those of the groups that are this run's; these alone where
 -- there is no grade yet. Planned while tables are empty, a join on the id would walk through both for each group: they
@@ -9,7 +37,7 @@ FROM (
     FROM (SELECT id, run_id, tenant_id FROM groups WHERE id = ANY (%(group_ids)s::bigint[]) OFFSET 0) asked
     WHERE run_id = %(run_id)s AND tenant_id = %(tenant_id)s) own
 LEFT JOIN grades t ON t.group_id = ANY (%(group_ids)s::bigint[]) AND t.grader_hash = %(grader_hash)s
-    AND t.level = 'trajectory' AND t.position = 0 AND t.regrade_no = 0;
+    AND t.level = 'trajectory' AND t.position = 0 AND t.regrade_no = 0
 
 -- name: add
 -- First result wins: what comes back is what was added, for the rest ask `stored`. Rows are inserted in one order
@@ -28,4 +56,4 @@ FROM json_to_recordset(%(grades)s::json) AS t (
 JOIN held ON held.id = t.group_id
 ORDER BY group_id, index, component
 ON CONFLICT (group_id, index, grader_hash, component, level, position, regrade_no) DO NOTHING
-RETURNING group_id, index, id, component;
+RETURNING group_id, index, id, component

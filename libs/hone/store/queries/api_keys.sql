@@ -1,15 +1,8 @@
--- name: ensure_tenant
-INSERT INTO tenants (id, name) VALUES (%(id)s, %(name)s)
-ON CONFLICT (name) DO NOTHING
-
--- name: tenant
-SELECT id FROM tenants WHERE name = %(name)s
-
--- name: create
+-- name: add
 INSERT INTO api_keys (id, tenant_id, name, prefix, hash)
 VALUES (%(id)s, %(tenant_id)s, %(name)s, %(prefix)s, %(hash)s)
 
--- name: list
+-- name: all
 SELECT k.id, k.name, k.prefix, t.name AS tenant, k.created_at, k.revoked_at
 FROM api_keys k JOIN tenants t ON t.id = k.tenant_id
 ORDER BY k.id

@@ -1,0 +1,41 @@
+-- name: page
+SELECT t.group_id, t.index, g.purpose, g.request_no, g.step, g.series, g.state AS group_state, t.status, t.score,
+       t.finish_reason, t.prompt_tokens, t.completion_tokens, t.preview, t.created_at
+FROM trajectories t JOIN groups g ON g.id = t.group_id
+WHERE t.run_id = %(run_id)s
+  AND (t.group_id, t.index) > (%(after_group)s, %(after_index)s)
+  AND (%(purpose)s::text IS NULL OR g.purpose = %(purpose)s)
+  AND (%(step)s::integer IS NULL OR g.step = %(step)s)
+  AND (%(status)s::text IS NULL OR t.status = %(status)s)
+  AND (%(min_score)s::double precision IS NULL OR t.score >= %(min_score)s)
+  AND (%(max_score)s::double precision IS NULL OR t.score <= %(max_score)s)
+  AND (%(text)s::text IS NULL OR strpos(lower(t.preview), lower(%(text)s)) > 0)
+ORDER BY t.group_id, t.index LIMIT %(limit)s
+
+-- name: one
+SELECT t.group_id, t.index, g.purpose, g.request_no, g.step, g.series, g.state AS group_state, t.status, t.score,
+       t.finish_reason, t.prompt_tokens, t.completion_tokens, t.preview, t.created_at, t.part, t.row,
+       (SELECT max(other.index) FROM trajectories other WHERE other.group_id = t.group_id) AS last_index
+FROM trajectories t JOIN groups g ON g.id = t.group_id
+WHERE t.run_id = %(run_id)s AND t.group_id = %(group_id)s AND t.index = %(index)s
+
+-- name: add
+INSERT INTO trajectories (group_id, index, tenant_id, run_id, part, row, prompt_tokens, completion_tokens,
+                          finish_reason, status, score, preview)
+SELECT t.group_id, t.index, %(tenant_id)s, %(run_id)s, %(part)s, t.row, t.prompt_tokens, t.completion_tokens,
+    t.finish_reason, t.status, t.score, t.preview
+FROM unnest(%(group_ids)b::bigint[], %(indices)b::int[], %(rows)b::int[], %(prompt_tokens)b::int[],
+            %(completion_tokens)b::int[], %(finish_reasons)b::text[], %(statuses)b::text[],
+            %(scores)b::double precision[], %(previews)b::text[])
+    AS t (group_id, index, row, prompt_tokens, completion_tokens, finish_reason, status, score, preview)
+
+-- name: baselines
+-- Running mean of each task over what committed steps trained on. Summed in the order of the requests: the same
+-- outcomes give the same bits, in whatever order their rows were written.
+SELECT o.task_hash, avg(o.value ORDER BY g.request_no, o.index) AS mean, count(*) AS count
+FROM outcomes o
+JOIN groups g ON g.id = o.group_id
+JOIN steps s ON s.run_id = o.run_id AND o.group_id = ANY (s.group_ids)
+WHERE o.run_id = %(run_id)s AND o.task_hash = ANY (%(task_hashes)s) AND o.purpose = 'train' AND o.state = 'used'
+  AND o.value IS NOT NULL AND s.state = 'committed' AND s.n < %(before_step)s
+GROUP BY o.task_hash
