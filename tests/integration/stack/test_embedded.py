@@ -18,7 +18,7 @@ from hone.stack.embedded import Stack, StackNotReady
 from hone.stack.lock import StackRunning
 from hone.stack.processes import KINDS
 from hone.stack.record import load
-from hone.store.s3 import StoreRefused
+from hone.store.objects.s3 import StoreRefused
 from tests.integration.stack.conftest import NONE, STAND_INS
 from tests.servers.s3 import Server
 

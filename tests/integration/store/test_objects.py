@@ -13,9 +13,9 @@ from typing import cast
 import pytest
 from minio import Minio
 
-from hone.store.directory import Directory
 from hone.store.objects import PIECE_BYTES, ObjectCorrupt, ObjectMissing, Objects, StoreAway, connect
-from hone.store.s3 import Bucket, StoreRefused
+from hone.store.objects.directory import Directory
+from hone.store.objects.s3 import Bucket, StoreRefused
 from tests.servers.s3 import Server
 
 
@@ -119,7 +119,7 @@ def _leave_unfinished(objects: Objects) -> None:
     if isinstance(objects, Bucket):
         objects._client._create_multipart_upload(objects._name, "models/m/large", {})
     else:
-        code = ("import sys, os; from pathlib import Path; from hone.store.directory import Directory\n"
+        code = ("import sys, os; from pathlib import Path; from hone.store.objects.directory import Directory\n"
                 "def halves():\n    yield b'half'\n    os.kill(os.getpid(), 9)\n"
                 "Directory(sys.argv[1]).put('models/m/large', halves())")
         root = cast(Directory, objects)._root

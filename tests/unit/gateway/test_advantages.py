@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from hone.algorithms.slots import SLOTS
-from hone.store.directory import Directory
+from hone.store.objects.directory import Directory
 from hone.trajectory import parts
 from hone.trajectory.packing import pack
 from hone.trajectory.plan import StepPlan

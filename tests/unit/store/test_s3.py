@@ -4,7 +4,7 @@ from unittest.mock import MagicMock
 
 import pytest
 
-from hone.store import s3
+from hone.store.objects import s3
 from tests.servers.s3 import Server
 
 

@@ -16,7 +16,7 @@ from minio.deleteobjects import DeleteObject
 from minio.error import InvalidResponseError, S3Error, ServerError
 from urllib3.response import BaseHTTPResponse
 
-from hone.store.objects import PIECE_BYTES, Content, ObjectCorrupt, ObjectMissing, StoreAway
+from hone.store.objects.contract import PIECE_BYTES, Content, ObjectCorrupt, ObjectMissing, StoreAway
 
 _DIGEST = "sha256"  # our own metadata: servers differ in which checksums they check
 _REFUSALS = {"SignatureDoesNotMatch", "InvalidAccessKeyId", "AccessDenied"}

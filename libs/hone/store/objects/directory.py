@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from hone.store.objects import Content, ObjectMissing, StoreAway, pieces
+from hone.store.objects.contract import Content, ObjectMissing, StoreAway, pieces
 
 _UNFINISHED = ".unfinished/"
 
