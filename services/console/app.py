@@ -1,27 +1,27 @@
-"""The console in one picture: every page by its path, and what stands around each."""
+"""Composition of the console: every page by its path, the frame around it, and the headers of every response."""
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
 from fastapi import FastAPI
-from nicegui import app as pages
+from nicegui import app as server
 from nicegui import ui
+from starlette.datastructures import MutableHeaders
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hone.client import HoneError
 from hone.client.errors import Unauthenticated
-from services.console import (
-    absence,
+from services.console import layout
+from services.console.pages import (
     datasets,
-    downloads,
     graders,
-    layout,
     metrics,
     models,
-    parts,
+    not_found,
     run,
     runs,
     samples,
@@ -31,11 +31,12 @@ from services.console import (
     usage,
     versions,
 )
-from services.console.headers import Headers
-from services.console.sessions import Sessions
-from services.console.view import View, html
+from services.console.sessions import BrowserSessions
+from services.console.view import PageView
+from services.console.widgets import parts
+from services.console.widgets.markup import html
 
-Show = Callable[[View, Request], Awaitable[None]]
+Show = Callable[[PageView, Request], Awaitable[None]]
 
 PAGES: dict[str, tuple[str, Show]] = {
     "/runs": ("Runs", runs.show),
@@ -54,18 +55,27 @@ PAGES: dict[str, tuple[str, Show]] = {
     "/services": ("Services", services.show),
     "/usage": ("Usage", usage.show),
 }
-"""Path -> title and page."""
+"""Path -> title, and the function that shows the page."""
+
+HEADERS: Mapping[str, str] = {
+    # NiceGUI starts its pages with an inline script, and Vue compiles templates in the browser.
+    "Content-Security-Policy": "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; "
+                               "style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self' data:; "
+                               "frame-ancestors 'none'; base-uri 'self'; form-action 'self'",
+    "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
+}
+"""Headers of every response: pages load files from this server only, run in no frame, and send no referrer."""
 
 _STYLE = Path(__file__).with_name("style.css")
 _ICON = Path(__file__).with_name("favicon.svg")
-_ANSWER_S = 60.0
+_ANSWER_S = 60.0  # longest time of a page to appear
 _log = logging.getLogger("hone.console")
 
 
 def create(gateway_url: str, secret: str) -> FastAPI:
-    """Return the application; `secret` signs the cookies that tell browsers apart."""
-    sessions = Sessions(gateway_url)
-    app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, middleware=[Middleware(Headers)])
+    """Return the application. `secret` signs the cookies that identify browsers."""
+    sessions = BrowserSessions(gateway_url)
+    app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, middleware=[Middleware(SecurityHeaders)])
     _register(sessions)
     ui.add_css(_STYLE.read_text(), shared=True)
     ui.run_with(app, title="Hone", favicon=_ICON, dark=None, tailwind=False, storage_secret=secret,
@@ -73,67 +83,82 @@ def create(gateway_url: str, secret: str) -> FastAPI:
     return app
 
 
-def _register(sessions: Sessions) -> None:
+def _register(sessions: BrowserSessions) -> None:
     for path, (title, show) in PAGES.items():
         ui.page(path, title=f"{title} · Hone", response_timeout=_ANSWER_S)(_framed(title, show, sessions))
 
     @ui.page(sign_in.PATH, title="Sign in · Hone")
-    def gate(request: Request) -> None:
+    def sign_in_page(request: Request) -> None:
         sign_in.show(request, sessions)
 
-    @pages.exception_handler(404)
+    @server.exception_handler(404)
     async def absent(request: Request, error: Exception) -> Response:
-        return await absence.answer(request, error, sessions)
+        return await not_found.answer(request, error, sessions)
 
-    @pages.get("/")
-    def first() -> Response:
+    @server.get("/")
+    def home() -> Response:
         return RedirectResponse("/runs")
 
-    @pages.get("/healthz")
+    @server.get("/healthz")
     def alive() -> dict[str, bool]:
         return {"ok": True}
 
-    @pages.get("/exports/{export_id}/archive")
-    async def archive(request: Request, export_id: str) -> Response:
-        return await downloads.answer(request, sessions, export_id)
+    @server.get("/exports/{export_id}/archive")
+    async def export_archive(request: Request, export_id: str) -> Response:
+        return await versions.download(request, sessions, export_id)
 
-    @pages.get("/exports/{export_id}/files/{name}")
-    async def file(request: Request, export_id: str, name: str) -> Response:
-        return await downloads.answer(request, sessions, export_id, name)
+    @server.get("/exports/{export_id}/files/{name}")
+    async def export_file(request: Request, export_id: str, name: str) -> Response:
+        return await versions.download(request, sessions, export_id, name)
 
-    @pages.post("/sign-out")
-    def leave(request: Request) -> Response:
+    @server.post("/sign-out")
+    def sign_out(request: Request) -> Response:
         sessions.close(request.session["id"])
         return RedirectResponse(sign_in.PATH, status_code=303)
 
 
-def _framed(title: str, show: Show, sessions: Sessions) -> Callable[[Request], Awaitable[Response | None]]:
+def _framed(title: str, show: Show, sessions: BrowserSessions) -> Callable[[Request], Awaitable[Response | None]]:
     async def page(request: Request) -> Response | None:
         session = sessions.find(request.session["id"])
         if session is None:
-            return RedirectResponse(sign_in.place(request))
+            return RedirectResponse(sign_in.path_for(request))
         with layout.frame(title, request.url.path, session) as view:
             return await _shown(show, view, request)
 
     return page
 
 
-async def _shown(show: Show, view: View, request: Request) -> Response | None:
-    """Show a page, or why it cannot be shown."""
+async def _shown(show: Show, view: PageView, request: Request) -> Response | None:
+    """Show a page, or an error in its place."""
     with ui.element("div").classes("content") as content:
         try:
             await show(view, request)
         except Unauthenticated:
-            return RedirectResponse(sign_in.place(request))
+            return RedirectResponse(sign_in.path_for(request))
         except HoneError as error:
-            _instead(content, error)
+            _show_error(content, error)
         except Exception as error:
             _log.exception("%s: %s", request.url.path, type(error).__name__)
-            _instead(content, parts.unexpected(error))
+            _show_error(content, parts.unexpected(error))
     return None
 
 
-def _instead(content: ui.element, error: HoneError) -> None:
+def _show_error(content: ui.element, error: HoneError) -> None:
     content.clear()
     with content:
         html(parts.problem(error))
+
+
+class SecurityHeaders:
+    """Adds HEADERS to every response."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def headed(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(HEADERS)
+            await send(message)
+
+        await self._app(scope, receive, headed)

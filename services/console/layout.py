@@ -1,14 +1,13 @@
-"""The frame around every page: where one can go, theme, sign-out, help."""
+"""The frame around every page: navigation, theme, help, sign-out."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from nicegui import ui
 
-from services.console.markup import Markup, join, link, tag
-from services.console.sessions import Session
-from services.console.shortcuts import Shortcuts
-from services.console.view import View, html
+from services.console.sessions import BrowserSession
+from services.console.view import PageView, Shortcuts
+from services.console.widgets.markup import Markup, html, join, link, tag
 
 PLACES = {
     "r": ("Runs", "/runs"), "m": ("Models", "/models"), "d": ("Datasets", "/datasets"), "a": ("Graders", "/graders"),
@@ -17,18 +16,18 @@ PLACES = {
 """Key after `g` -> title and path."""
 
 PRIMARY = "#4f7cff"
-"""Colour of what Quasar draws."""
+"""Colour of the elements that Quasar draws."""
 
 _THEMES: dict[bool | None, tuple[str, str, bool | None]] = {
     None: ("brightness_auto", "Theme: the system's", True), True: ("dark_mode", "Theme: dark", False),
     False: ("light_mode", "Theme: light", None),
 }
-"""Choice -> icon, words, next choice."""
+"""Choice -> icon, label, next choice."""
 
 
 @contextmanager
-def frame(title: str, path: str, session: Session) -> Iterator[View]:
-    """Open a page of somebody who is signed in; what is made in the context is its content."""
+def frame(title: str, path: str, session: BrowserSession) -> Iterator[PageView]:
+    """Open the page of a signed-in browser. Elements that are made in the context become its content."""
     ui.page_title(f"{title} · Hone")
     ui.colors(primary=PRIMARY)
     dark = ui.dark_mode(session.dark)
@@ -44,32 +43,32 @@ def frame(title: str, path: str, session: Session) -> Iterator[View]:
                                      title=f"Signed in with {session.key_hint}"), method="post", action="/sign-out"))
         with ui.element("main").classes("page"):
             html(tag("a", id="content", tabindex="-1"))
-            yield View(session, shortcuts, html(Markup("")))
+            yield PageView(session, shortcuts, html(Markup("")))
 
 
 def _navigation(path: str) -> Markup:
     here = f"/{path.split('/')[1]}"
     links = [link(name, to, aria_current="page" if to == here else None) for name, to in PLACES.values()]
-    return tag("div", link(join([mark(), tag("span", "Hone")]), "/runs", class_="brand"),
+    return tag("div", link(join([logo(), tag("span", "Hone")]), "/runs", class_="brand"),
                tag("nav", *links, aria_label="Pages"), class_="menu")
 
 
-def mark() -> Markup:
-    """Return the sign of the product."""
+def logo() -> Markup:
+    """Return the logo."""
     return Markup('<svg viewBox="0 0 24 24" width="22" height="22" aria-hidden="true"><path d="M4 17 9 9l4 5 7-10" '
                   'fill="none" stroke="currentColor" stroke-width="2.6" stroke-linecap="round" '
                   'stroke-linejoin="round"/></svg>')
 
 
-def _theme_button(dark: ui.dark_mode, session: Session) -> None:
+def _theme_button(dark: ui.dark_mode, session: BrowserSession) -> None:
     def turn() -> None:
         session.dark = _THEMES[session.dark][2]
         dark.set_value(session.dark)
         show()
 
     def show() -> None:
-        icon, words, _ = _THEMES[session.dark]
-        button.props(f'icon={icon} aria-label="{words}" title="{words}"')
+        icon, label, _ = _THEMES[session.dark]
+        button.props(f'icon={icon} aria-label="{label}" title="{label}"')
 
     button = ui.button(on_click=turn, color=None).props("flat dense round").classes("tool")
     show()

@@ -1,4 +1,4 @@
-"""Who is signed in: an API key for each browser session, in this process's memory and nowhere else."""
+"""Signed-in browsers and their API keys, in the memory of this process and nowhere else."""
 
 import time
 from collections.abc import Callable
@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 from hone.client import Client
 
 IDLE_S = 12 * 3600.0
-"""Seconds after which a session that nobody uses is forgotten."""
+"""Seconds without use after which a session ends."""
 
-_MOST = 10_000
+_MOST = 10_000  # sessions; the one that was used longest ago ends first
 _ATTEMPTS = 2
 _TIMEOUT_S = 20.0
 
 
 @dataclass
-class Session:
-    """One browser that is signed in. `dark` is its choice of a theme; None follows the system."""
+class BrowserSession:
+    """One signed-in browser. `dark` is its choice of a theme; None follows the system."""
 
     client: Client
     key_hint: str
@@ -29,40 +29,40 @@ class Session:
         self.use()
 
     def use(self) -> None:
-        """Count from now on how long nobody uses it; what an open page reads by itself is no use."""
+        """Restart the idle time. The regular refresh of an open page does not count as use."""
         self.used_at = self.clock()
 
     @property
     def idle(self) -> bool:
-        """Whether nobody has used it for so long that it has ended."""
+        """Whether the session was not used for so long that it has ended."""
         return self.clock() - self.used_at > IDLE_S
 
     def close(self) -> None:
-        """End it: its client makes no more calls."""
+        """End the session; its client makes no more calls."""
         self.open = False
         self.client.close()
 
 
-class Sessions:
-    """Sessions by the id in a browser's signed cookie. A restart of the console forgets them all."""
+class BrowserSessions:
+    """Sessions by the id in a browser's signed cookie. A restart of the console ends them all."""
 
     def __init__(self, gateway_url: str, clock: Callable[[], float] = time.monotonic) -> None:
         self.gateway_url, self._clock = gateway_url, clock
-        self._open: dict[str, Session] = {}
+        self._open: dict[str, BrowserSession] = {}
 
     def client(self, key: str) -> Client:
-        """Return a client for a key; it gives up early, because a person waits."""
+        """Return a client for a key. It gives up early, because a person waits for the answer."""
         return Client(self.gateway_url, key, timeout_s=_TIMEOUT_S, attempts=_ATTEMPTS)
 
-    def open(self, browser: str, client: Client, key: str) -> Session:
-        """Remember a key that the gateway has accepted."""
+    def open(self, browser: str, client: Client, key: str) -> BrowserSession:
+        """Sign a browser in with a key that the gateway has accepted."""
         self.close(browser)
         self._forget_idle()
-        session = self._open[browser] = Session(client, f"{key[:8]}…", self._clock)
+        session = self._open[browser] = BrowserSession(client, f"{key[:8]}…", self._clock)
         return session
 
-    def find(self, browser: str) -> Session | None:
-        """Return a browser's session if it is signed in and in use."""
+    def find(self, browser: str) -> BrowserSession | None:
+        """Return a browser's session if it is signed in and not idle, and restart its idle time."""
         session = self._open.get(browser)
         if session is None:
             return None
@@ -73,7 +73,7 @@ class Sessions:
         return session
 
     def close(self, browser: str) -> None:
-        """Forget a browser's key."""
+        """Sign a browser out."""
         session = self._open.pop(browser, None)
         if session is not None:
             session.close()

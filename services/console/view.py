@@ -1,18 +1,21 @@
-"""What a page has at hand: the caller's client, shortcuts, and a place to say that something is wrong."""
+"""One open page: the client of its browser's session, its keyboard shortcuts, and its place for error messages."""
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from typing import ParamSpec, TypeVar
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal, ParamSpec, TypeVar
 
 from nicegui import ui
+from nicegui.events import KeyEventArguments
 
 from hone.client import Client, HoneError
 from hone.client.errors import Unauthenticated
-from services.console import parts
-from services.console.markup import Markup, tag
-from services.console.sessions import Session
-from services.console.shortcuts import Shortcuts
+from services.console.sessions import BrowserSession
+from services.console.widgets import parts
+from services.console.widgets.markup import Markup, tag
+from services.console.widgets.tables import Column, table
 
 Given = ParamSpec("Given")
 Answer = TypeVar("Answer")
@@ -20,27 +23,74 @@ Answer = TypeVar("Answer")
 REFRESH_S = 2.0
 _log = logging.getLogger("hone.console")
 
-
-def html(content: Markup, kind: str = "div") -> ui.html:
-    """Put markup, which is escaped already, on the page."""
-    return ui.html(content, sanitize=False, tag=kind).classes("markup")
+_TYPING: list[Literal["input", "select", "button", "textarea"]] = ["input", "select", "textarea"]
+_LEADER = "g"
 
 
-class View:
+@dataclass(frozen=True)
+class Shortcut:
+    """The meaning of a key, and the action that it starts."""
+
+    meaning: str
+    action: Callable[[], object]
+
+
+class Shortcuts:
+    """The keyboard shortcuts of one page; `g` waits for a second key."""
+
+    def __init__(self) -> None:
+        self._by_keys: dict[str, Shortcut] = {}
+        self._led = False
+        ui.keyboard(self._pressed, repeating=False, ignore=_TYPING)
+
+    def add(self, keys: str, meaning: str, action: Callable[[], object]) -> None:
+        """Let `keys` start an action: one key such as "/", or two keys one after the other such as "g r"."""
+        self._by_keys[keys] = Shortcut(meaning, action)
+
+    def pages(self, places: dict[str, tuple[str, str]]) -> None:
+        """Let `g` and a letter open a page: letter -> title and path."""
+        for letter, (title, path) in places.items():
+            self.add(f"{_LEADER} {letter}", title, partial(ui.navigate.to, path))
+
+    def find(self, keys: str) -> Shortcut | None:
+        """Return the shortcut of a pressed key, given the key that was pressed before it."""
+        keys_so_far, self._led = (f"{_LEADER} {keys}" if self._led else keys), keys == _LEADER and not self._led
+        return self._by_keys.get(keys_so_far)
+
+    def _pressed(self, event: KeyEventArguments) -> None:
+        if not event.action.keydown or event.modifiers.ctrl or event.modifiers.alt or event.modifiers.meta:
+            return
+        if str(event.key.name) in ("Shift", "CapsLock"):
+            return
+        shortcut = self.find(str(event.key.name))
+        if shortcut is not None:
+            shortcut.action()
+
+    def listed(self) -> Markup:
+        """Return every key with its meaning."""
+        rows = [[_keys(keys), shortcut.meaning] for keys, shortcut in self._by_keys.items()]
+        return table([Column("Key"), Column("Meaning")], rows)
+
+
+def _keys(keys: str) -> Markup:
+    return tag("span", *(tag("kbd", key) for key in keys.split(" ")))
+
+
+class PageView:
     """One open page of one browser."""
 
-    def __init__(self, session: Session, shortcuts: Shortcuts, notice: ui.html) -> None:
+    def __init__(self, session: BrowserSession, shortcuts: Shortcuts, notice: ui.html) -> None:
         self.session, self.shortcuts, self._notice = session, shortcuts, notice
 
     @property
     def hone(self) -> Client:
-        """The SDK client of whoever is signed in; its calls wait, so `ask` makes them."""
+        """The SDK client of the signed-in person. Its calls block, so pages make them with `ask`."""
         return self.session.client
 
     async def ask(self, call: Callable[Given, Answer], *args: Given.args, **kwargs: Given.kwargs) -> Answer:
-        """Make a call of the SDK beside the event loop.
+        """Make a call of the SDK in a thread, beside the event loop.
 
-        Raises HoneError, also after a sign-out elsewhere and where nobody has used the session for too long.
+        Raises HoneError; Unauthenticated after a sign-out on another page, and when the session was idle for too long.
         """
         if not self.session.open or self.session.idle:
             self.session.close()
@@ -50,35 +100,35 @@ class View:
         except RuntimeError:
             if self.session.open:
                 raise
-            raise _signed_out() from None  # meanwhile, and its client is closed
+            raise _signed_out() from None  # another page signed out meanwhile and closed the client
 
     def live(self, update: Callable[[], Awaitable[object]], every_s: float = REFRESH_S) -> ui.timer:
-        """Call `update` again and again while the page is open; what fails is said, and what was shown stays."""
+        """Call `update` regularly while the page is open. A failure shows an error and leaves the content."""
         async def tick() -> None:
-            await self._told(update)
+            await self._reported(update)
 
         return ui.timer(every_s, tick, immediate=False)
 
     async def tried(self, action: Callable[[], Awaitable[object]]) -> None:
-        """Do what somebody asked for, and say so where it fails; an idle session is used again only by a new page."""
+        """Do an action of the person and show its error. It counts as use of the session, unless that is idle."""
         if not self.session.idle:
             self.session.use()
-        await self._told(action)
+        await self._reported(action)
 
-    async def _told(self, action: Callable[[], Awaitable[object]]) -> None:
+    async def _reported(self, action: Callable[[], Awaitable[object]]) -> None:
         try:
             await action()
         except Unauthenticated:
             ui.navigate.to("/sign-in")
         except HoneError as error:
-            self._say(error)
+            self._show(error)
         except Exception as error:
             _log.exception("%s while a page was open", type(error).__name__)
-            self._say(parts.unexpected(error))
+            self._show(parts.unexpected(error))
         else:
             self._notice.set_content("")
 
-    def _say(self, error: HoneError) -> None:
+    def _show(self, error: HoneError) -> None:
         self._notice.set_content(tag("div", error.detail or str(error), class_="notice", role="status"))
 
 

@@ -61,7 +61,7 @@ def check(browser: Browser, path: str) -> None:
 
 
 EMPTY = {"/runs": "No runs yet", "/models": "No models yet", "/datasets": "No datasets yet",
-         "/graders": "No grades yet", "/services": "Engines", "/usage": "Nothing was used"}
+         "/graders": "No grades yet", "/services": "Engines", "/usage": "No usage"}
 
 
 @pytest.mark.parametrize("width", [1280, 390])

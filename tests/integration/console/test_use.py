@@ -199,10 +199,10 @@ def test_the_figures_of_a_long_call_come_in_pages(signed_in: Browser, world: Wor
     signed_in.open(f"/runs/{world.running.id}/samples/{world.group}/4", "Figures of 73 tokens")
     signed_in.button("expand_more\nFigures of 73 tokens").click()
     signed_in.wait_for("0 to 49 of 73")
-    assert signed_in.button("← tokens before").get_attribute("disabled")
-    signed_in.button("tokens after →").click()
+    assert signed_in.button("← previous tokens").get_attribute("disabled")
+    signed_in.button("next tokens →").click()
     signed_in.wait_for("50 to 72 of 73")
-    assert signed_in.button("tokens after →").get_attribute("disabled")
+    assert signed_in.button("next tokens →").get_attribute("disabled")
     assert len(signed_in.all("[aria-label='Tokens of call 0'] tbody tr")) == 23
     assert signed_in.complaints() == []
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from services.console import formats
+from services.console.widgets import formats
 
 
 @pytest.mark.parametrize(("value", "text"), [

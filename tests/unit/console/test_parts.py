@@ -1,13 +1,13 @@
 """Pieces of pages hold what they are given, escaped."""
 
 from hone.client.errors import Away, Refused
-from services.console import parts
-from services.console.markup import tag
-from services.console.parts import Column
+from services.console.widgets import parts, tables
+from services.console.widgets.markup import tag
+from services.console.widgets.tables import Column
 
 
 def test_a_cell_tells_its_column_and_escapes() -> None:
-    assert parts.row([Column("Run", "wide")], ["<b>"]) == '<tr><td class="wide" data-label="Run">&lt;b&gt;</td></tr>'
+    assert tables.row([Column("Run", "wide")], ["<b>"]) == '<tr><td class="wide" data-label="Run">&lt;b&gt;</td></tr>'
 
 
 def test_attributes_are_escaped_and_absent_ones_left_out() -> None:
@@ -23,7 +23,7 @@ def test_a_refusal_shows_every_field() -> None:
 
 
 def test_a_schema_as_a_table() -> None:
-    shown = parts.schema({"required": ["type"], "properties": {
+    shown = tables.schema({"required": ["type"], "properties": {
         "type": {"const": "exact"}, "strip": {"type": "boolean", "default": True, "description": "White space."},
         "low": {"anyOf": [{"type": "number"}, {"type": "null"}]}}})
     assert all(word in shown for word in ("exact", "required", "White space.", "number or null"))

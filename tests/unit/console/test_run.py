@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from hone.client.resources import Run
-from services.console.run import _stage
+from services.console.pages.run import _stage
 
 STAGES = [{"until": 3, "name": "warm-up"}, {"until": 5, "name": "easy"}]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.console.sessions import IDLE_S, Sessions
+from services.console.sessions import IDLE_S, BrowserSessions
 
 
 class Clock:
@@ -21,7 +21,7 @@ def clock() -> Clock:
 
 
 def test_a_browser_keeps_its_key_until_it_signs_out(clock: Clock) -> None:
-    sessions = Sessions("http://127.0.0.1:1", clock)
+    sessions = BrowserSessions("http://127.0.0.1:1", clock)
     opened = sessions.open("one", sessions.client("tml-secret-key"), "tml-secret-key")
     assert sessions.find("one") is opened
     assert sessions.find("other") is None
@@ -32,7 +32,7 @@ def test_a_browser_keeps_its_key_until_it_signs_out(clock: Clock) -> None:
 
 
 def test_an_idle_session_is_forgotten_and_a_used_one_is_not(clock: Clock) -> None:
-    sessions = Sessions("http://127.0.0.1:1", clock)
+    sessions = BrowserSessions("http://127.0.0.1:1", clock)
     for browser in ("one", "two"):
         sessions.open(browser, sessions.client("tml-k"), "tml-k")
     clock.now = IDLE_S

@@ -1,12 +1,16 @@
-"""A call's tokens with what is known of each."""
+"""The tokens of a call with their figures, and the differences between contexts."""
 
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hone.client.resources import CallTokens
-from services.console import transcript
+from services.console.widgets import transcript
+from services.console.widgets.transcript import Stretch, difference
 
+_IDS = st.lists(st.integers(0, 3), max_size=30)
 CALL: dict[str, Any] = {"completion_ids": [5, 6], "logp_sample": [-0.5, -1.0], "train_mask": [True, False],
                         "scored": [{"name": "teacher", "logp": [-2.0, -3.0]}]}
 
@@ -28,7 +32,7 @@ def test_tokens_say_which_named_spans_they_are_in() -> None:
     tokens = transcript._tokens({**CALL, "spans": spans}, CallTokens(prompt=[], completion=["a", "b"]))
     assert [one.spans for one in tokens] == [("query, weight 2",), ("query, weight 2", "all")]
     assert transcript._named({**CALL, "spans": spans}) == (
-        '<div class="note">Underlined, with their tokens: query (2), all (1)</div>')
+        '<div class="note">Underlined, with numbers of tokens: query (2), all (1)</div>')
     assert transcript._named(CALL) == ""
 
 
@@ -49,3 +53,34 @@ def test_a_step_tells_what_each_rule_gave_it() -> None:
 
 def test_marks_stand_on_what_was_searched_whatever_stands_before() -> None:
     assert transcript._marked("İ… Query", "query") == "İ… <mark>Query</mark>"
+
+
+def test_a_longer_context_keeps_what_was_there() -> None:
+    assert difference([1, 2, 3], [1, 2, 3, 4, 5]) == [Stretch("kept", 0, 3), Stretch("added", 3, 5)]
+
+
+def test_what_was_dropped_is_named_by_its_place_before() -> None:
+    assert difference([1, 2, 3, 4, 9], [1, 2, 9]) == [
+        Stretch("kept", 0, 2), Stretch("removed", 2, 4), Stretch("kept", 2, 3)]
+
+
+def test_few_tokens_that_are_alike_by_chance_are_not_kept() -> None:
+    assert difference([1, 7, 2], [3, 7, 4]) == [Stretch("removed", 0, 3), Stretch("added", 0, 3)]
+    same = list(range(20, 28))
+    assert difference([1, *same, 2], [3, *same, 4]) == [
+        Stretch("removed", 0, 1), Stretch("added", 0, 1), Stretch("kept", 1, 9), Stretch("removed", 9, 10),
+        Stretch("added", 9, 10)]
+
+
+def test_long_changes_are_told_whole() -> None:
+    before, after = list(range(3000)), list(range(5000, 8001))
+    assert difference(before, after) == [Stretch("removed", 0, 3000), Stretch("added", 0, 3001)]
+
+
+@given(_IDS, _IDS)
+def test_both_contexts_can_be_put_together_again(before: list[int], after: list[int]) -> None:
+    found = difference(before, after)
+    assert [one for part in found if part.kind != "removed" for one in after[part.start:part.end]] == after
+    removed = [one for part in found if part.kind == "removed" for one in before[part.start:part.end]]
+    kept = [one for part in found if part.kind == "kept" for one in after[part.start:part.end]]
+    assert sorted([*removed, *kept]) == sorted(before)

@@ -10,10 +10,9 @@ from nicegui.page import page
 from starlette.requests import Request
 
 from services.console import app, layout
-from services.console.markup import Markup
-from services.console.sessions import IDLE_S, Session, Sessions
-from services.console.shortcuts import Shortcuts
-from services.console.view import View, html
+from services.console.sessions import IDLE_S, BrowserSession, BrowserSessions
+from services.console.view import PageView, Shortcuts
+from services.console.widgets.markup import Markup, html
 from tests.unit.console.test_sessions import Clock
 
 
@@ -23,8 +22,8 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def session(clock: Clock) -> Session:
-    sessions = Sessions("http://127.0.0.1:1", clock)
+def session(clock: Clock) -> BrowserSession:
+    sessions = BrowserSessions("http://127.0.0.1:1", clock)
     return sessions.open("browser", sessions.client("tml-k"), "tml-k")
 
 
@@ -43,7 +42,7 @@ async def _broken() -> None:
 
 
 def test_reading_again_and_again_keeps_no_session_open(
-    clock: Clock, session: Session, request_: Request, monkeypatch: pytest.MonkeyPatch,
+    clock: Clock, session: BrowserSession, request_: Request, monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     went: list[str] = []
     monkeypatch.setattr(ui.navigate, "to", went.append)
@@ -59,7 +58,7 @@ def test_reading_again_and_again_keeps_no_session_open(
     assert not session.open
 
 
-def test_what_one_does_keeps_it_open(clock: Clock, session: Session, request_: Request) -> None:
+def test_what_one_does_keeps_it_open(clock: Clock, session: BrowserSession, request_: Request) -> None:
     with Page(page(""), request=request_), layout.frame("Runs", "/runs", session) as view:
         clock.now = IDLE_S
         asyncio.run(view.tried(_answered))
@@ -70,11 +69,11 @@ def test_what_one_does_keeps_it_open(clock: Clock, session: Session, request_: R
 
 
 def test_an_unexpected_error_of_an_open_page_is_said_and_logged(
-    session: Session, request_: Request, caplog: pytest.LogCaptureFixture,
+    session: BrowserSession, request_: Request, caplog: pytest.LogCaptureFixture,
 ) -> None:
     with Page(page(""), request=request_):
         notice = html(Markup(""))
-        view = View(session, Shortcuts(), notice)
+        view = PageView(session, Shortcuts(), notice)
         asyncio.run(view.tried(_broken))
     assert "ZeroDivisionError" in notice.content
     assert "a secret" not in notice.content
@@ -82,15 +81,15 @@ def test_an_unexpected_error_of_an_open_page_is_said_and_logged(
 
 
 def test_an_unexpected_error_of_a_new_page_is_a_problem(
-    session: Session, request_: Request, caplog: pytest.LogCaptureFixture,
+    session: BrowserSession, request_: Request, caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async def show(view: View, request: Request) -> None:  # noqa: ARG001
+    async def show(view: PageView, request: Request) -> None:  # noqa: ARG001
         html(Markup("half of it"))
         await _broken()
 
     async def look() -> str:
         with Page(page(""), request=request_) as client:
-            assert await app._shown(show, View(session, Shortcuts(), html(Markup(""))), request_) is None
+            assert await app._shown(show, PageView(session, Shortcuts(), html(Markup(""))), request_) is None
             return "".join(one.content for one in client.elements.values() if isinstance(one, ui.html))
 
     shown = asyncio.run(look())

@@ -1,4 +1,4 @@
-"""/runs/{id}/samples: a run's samples, narrowed by what they are and what they say."""
+"""/runs/{id}/samples: the samples of a run, filtered by purpose, status, step, score and text."""
 
 from typing import Any
 
@@ -7,11 +7,11 @@ from starlette.requests import Request
 
 from hone.client.resources import TrajectoryRow
 from hone.trajectory.records import PREVIEW
-from services.console import formats, parts
-from services.console.markup import Markup, join, link
-from services.console.parts import RIGHT, Column
-from services.console.run_header import RunHeader
-from services.console.view import View, html
+from services.console.pages.run_header import RunHeader
+from services.console.view import PageView
+from services.console.widgets import formats, parts, tables
+from services.console.widgets.markup import Markup, html, join, link, mono
+from services.console.widgets.tables import RIGHT, Column
 
 _COLUMNS = (Column("Sample"), Column("Purpose"), Column("Step", RIGHT), Column("Status"), Column("Score", RIGHT),
             Column("Ended"), Column("Tokens", RIGHT), Column("Answer", "wide"))
@@ -22,28 +22,28 @@ _STATUSES = (_ANY, "ok", "no_answer", "timeout_candidate", "infra_error", "judge
              "invalid_spec")
 
 
-async def show(view: View, request: Request) -> None:
-    """Show samples in the order of their groups; the address may name a step."""
+async def show(view: PageView, request: Request) -> None:
+    """Show samples in the order of their groups. The query parameter `step` sets the filter of the step."""
     run = await view.ask(view.hone.run, request.path_params["run_id"])
     RunHeader(view, run, "Samples")
     step = request.query_params.get("step", "")
-    await _Samples(view, run.id, int(step) if step.isdecimal() else None).load()
+    await _SamplesPage(view, run.id, int(step) if step.isdecimal() else None).load()
 
 
-class _Samples:
-    """The list and its filters."""
+class _SamplesPage:
+    """The list of samples and its filters."""
 
-    def __init__(self, view: View, run_id: str, step: int | None) -> None:
+    def __init__(self, view: PageView, run_id: str, step: int | None) -> None:
         self._view, self._run_id = view, run_id
         self._rows: list[TrajectoryRow] = []
         self._next: str | None = None
         with ui.element("div").classes("filters"):
-            self._fields(step)
+            self._add_filters(step)
         self._listed = html(Markup(""))
         self._more = ui.button("Show more", on_click=lambda: view.tried(self._append), color=None).props(
             "flat no-caps").classes("plain")
 
-    def _fields(self, step: int | None) -> None:
+    def _add_filters(self, step: int | None) -> None:
         changed = self._changed
         self._text = ui.input(f"Search answers' first {PREVIEW} characters", on_change=changed).props(
             "outlined dense clearable debounce=300").classes("search")
@@ -67,7 +67,7 @@ class _Samples:
         rows, after = self._rows, self._next
         page = await self._view.ask(self._view.hone.trajectories, self._run_id, _PAGE, after, **self._filters())
         if rows is not self._rows:
-            return  # asked twice, or narrowed meanwhile
+            return  # the filters changed meanwhile, or the button was pressed twice
         self._rows, self._next = [*rows, *page.data], page.next
         self._listed.set_content(self._table())
         self._more.set_visibility(page.next is not None)
@@ -82,27 +82,22 @@ class _Samples:
 
     def _table(self) -> Markup:
         if self._rows:
-            return parts.table(_COLUMNS, [_cells(self._run_id, row) for row in self._rows])
+            return tables.table(_COLUMNS, [_cells(self._run_id, row) for row in self._rows])
         if any(value is not None for value in self._filters().values()):
-            return parts.empty("No sample fits", "Fewer filters may find one; search reads the first "
+            return parts.empty("No sample fits", "Try fewer filters. The search reads the first "
                                f"{PREVIEW} characters of a sample's last answer.")
-        return parts.empty("No samples yet", "They are listed once their group is ready.")
+        return parts.empty("No samples yet", "Samples appear here once their group is ready.")
 
 
 def _cells(run_id: str, row: TrajectoryRow) -> list[object]:
     purpose = f"{row.purpose}, {row.series}" if row.series else row.purpose
     return [
         link(f"{row.group_id} / {row.index}", path(run_id, row.group_id, row.index), class_="strong"), purpose,
-        row.step, parts.chip(row.status), score(row.score), row.finish_reason,
+        row.step, parts.chip(row.status), formats.number(row.score), row.finish_reason,
         join([formats.count(row.prompt_tokens), formats.count(row.completion_tokens)], " + "),
-        parts.mono(row.preview or "(empty)")]
+        mono(row.preview or "(empty)")]
 
 
 def path(run_id: str, group_id: int, index: int) -> str:
-    """Return a sample's page."""
+    """Return the path of a sample's page."""
     return f"/runs/{run_id}/samples/{group_id}/{index}"
-
-
-def score(found: float | None) -> str:
-    """Return a score; a masked sample has none."""
-    return formats.ABSENT if found is None else formats.number(found)

@@ -1,4 +1,4 @@
-"""What a path that no page has is answered with: the console's own page to who is signed in, else the way there."""
+"""The answer to a path that no page has: a page for a signed-in browser, otherwise the sign-in page."""
 
 from fastapi.exception_handlers import http_exception_handler
 from nicegui import Client
@@ -8,22 +8,24 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
 from hone.client.errors import NotFound
-from services.console import layout, parts, sign_in
-from services.console.sessions import Sessions
-from services.console.view import html
+from services.console import layout
+from services.console.pages import sign_in
+from services.console.sessions import BrowserSessions
+from services.console.widgets import parts
+from services.console.widgets.markup import html
 
 _TITLE = "Not found"
 
 
-async def answer(request: Request, error: Exception, sessions: Sessions) -> Response:
-    """Return 404 as a page where a person looks, in words where a program asks."""
+async def answer(request: Request, error: Exception, sessions: BrowserSessions) -> Response:
+    """Return 404 as a page for browsers, and as plain text for programs."""
     if isinstance(error, HTTPException) and _is_file(request):
         return await http_exception_handler(request, error)
     if request.method != "GET" or "text/html" not in request.headers.get("accept", ""):
         return PlainTextResponse(f"{_TITLE}: {request.scope['path']}", 404)
     session = sessions.find(request.session["id"])
     if session is None:
-        return RedirectResponse(sign_in.place(request))
+        return RedirectResponse(sign_in.path_for(request))
     with Client(page(""), request=request) as client, layout.frame(_TITLE, request.url.path, session):
         html(parts.problem(NotFound({
             "status": 404, "title": _TITLE, "detail": f"The console has no page {request.scope['path']}."})))
@@ -31,5 +33,5 @@ async def answer(request: Request, error: Exception, sessions: Sessions) -> Resp
 
 
 def _is_file(request: Request) -> bool:
-    """Tell whether the path is one of NiceGUI's own, which its pages load."""
+    """Return whether the path is a file that NiceGUI serves to its pages."""
     return request.url.path.startswith("/_nicegui")

@@ -1,4 +1,4 @@
-"""/runs/{id}/samples/{group}/{index}: one sample whole: calls, steps, coloured tokens, rewards, changes of context."""
+"""/runs/{id}/samples/{group}/{index}: one whole sample: calls with coloured tokens, steps, rewards, task."""
 
 import json
 from functools import partial
@@ -10,19 +10,18 @@ from starlette.requests import Request
 
 from hone.client.errors import NotFound
 from hone.client.resources import Run, Trajectory, TrajectoryTokens
-from services.console import colouring, formats, parts, transcript
-from services.console.colouring import Scheme
-from services.console.markup import Markup, code, details, join, link, tag
-from services.console.parts import RIGHT, Column
-from services.console.samples import path, score
-from services.console.token_table import TokenTable
-from services.console.transcript import Turn
-from services.console.view import View, html
+from services.console.pages.samples import path
+from services.console.view import PageView
+from services.console.widgets import formats, parts, tables, tokens, transcript
+from services.console.widgets.markup import Markup, code, details, html, join, link, mono, tag
+from services.console.widgets.tables import RIGHT, Column
+from services.console.widgets.tokens import Scheme, TokenTable
+from services.console.widgets.transcript import ShownCall
 
 _ALL_ROLES = "every role"
 
 
-async def show(view: View, request: Request) -> None:
+async def show(view: PageView, request: Request) -> None:
     """Show one sample."""
     run_id, group, index = (request.path_params[name] for name in ("run_id", "group_id", "index"))
     if not (group.isdecimal() and index.isdecimal()):
@@ -34,23 +33,23 @@ async def show(view: View, request: Request) -> None:
     except NotFound as absent:
         texts = TrajectoryTokens(calls=[], advantage_note=str(absent))
     _add_keys(view, run, sample)
-    _Viewer(view, run, sample, texts)
+    _SamplePage(view, run, sample, texts)
 
 
-def _add_keys(view: View, run: Run, sample: Trajectory) -> None:
+def _add_keys(view: PageView, run: Run, sample: Trajectory) -> None:
     for key, by, meaning in (("j", 1, "Next sample of the group"), ("k", -1, "Sample before")):
         if 0 <= sample.index + by <= sample.last_index:
             to = path(run.id, sample.group_id, sample.index + by)
             view.shortcuts.add(key, meaning, partial(ui.navigate.to, to))
 
 
-class _Viewer:
-    """One sample, its calls coloured and narrowed as one wishes."""
+class _SamplePage:
+    """One sample, its calls coloured and filtered as the person chooses."""
 
-    def __init__(self, view: View, run: Run, sample: Trajectory, texts: TrajectoryTokens) -> None:
+    def __init__(self, view: PageView, run: Run, sample: Trajectory, texts: TrajectoryTokens) -> None:
         self._sample, self._texts = sample, texts
-        self._turns = transcript.calls(sample, texts)
-        self._tables = [TokenTable(turn.call["index"], turn.tokens) for turn in self._turns]
+        self._shown_calls = transcript.calls(sample, texts)
+        self._tables = [TokenTable(call.call["index"], call.tokens) for call in self._shown_calls]
         self._scheme: Scheme = "log-prob"
         self._search, self._role = "", _ALL_ROLES
         ui.page_title(f"Sample {sample.group_id}/{sample.index} · Hone")
@@ -65,17 +64,17 @@ class _Viewer:
                 html(_task(sample))
         self._draw()
 
-    def _controls(self, view: View) -> None:
+    def _controls(self, view: PageView) -> None:
         with ui.element("div").classes("filters"):
             search = ui.input("Search in calls and steps", on_change=self._searched).props(
                 "outlined dense clearable debounce=150").classes("search")
-            taught = any(map(transcript.teachers, self._sample.calls))
-            schemes = [one for one in get_args(Scheme) if taught or one != "teacher"]
+            has_teacher = any(map(transcript.teachers, self._sample.calls))
+            schemes = [one for one in get_args(Scheme) if has_teacher or one != "teacher"]
             ui.select(schemes, value=self._scheme, label="Colour", on_change=self._coloured).props(
                 "outlined dense")
             roles = sorted({f"{call['role']}: {call['kind']}" for call in self._sample.calls})
             if len(roles) > 1:
-                ui.select([_ALL_ROLES, *roles], value=_ALL_ROLES, label="Calls", on_change=self._narrowed).props(
+                ui.select([_ALL_ROLES, *roles], value=_ALL_ROLES, label="Calls", on_change=self._filtered).props(
                     "outlined dense")
         view.shortcuts.add("/", "Search in this sample", lambda: search.run_method("focus"))
 
@@ -87,26 +86,26 @@ class _Viewer:
         self._scheme = event.value
         self._draw()
 
-    def _narrowed(self, event: ValueChangeEventArguments[Any]) -> None:
+    def _filtered(self, event: ValueChangeEventArguments[Any]) -> None:
         self._role = event.value
         self._draw()
 
     def _draw(self) -> None:
-        shown = [(turn, table) for turn, table in zip(self._turns, self._tables, strict=True)
-                 if self._role in (_ALL_ROLES, f"{turn.call['role']}: {turn.call['kind']}") and turn.fits(self._search)]
-        self._legend.set_content(colouring.legend(self._scheme, self._texts.advantage_note))
+        shown = [(call, table) for call, table in zip(self._shown_calls, self._tables, strict=True)
+                 if self._role in (_ALL_ROLES, f"{call.call['role']}: {call.call['kind']}") and call.fits(self._search)]
+        self._legend.set_content(tokens.legend(self._scheme, self._texts.advantage_note))
         self._calls.clear()
         with self._calls:
-            for turn, table in shown:
-                self._call(turn, table)
+            for call, table in shown:
+                self._draw_call(call, table)
             if not shown:
-                html(parts.empty("No call fits", "Another word or another role may find one."))
+                html(parts.empty("No call fits", "Try another search text or another role."))
 
-    def _call(self, turn: Turn, table: TokenTable) -> None:
+    def _draw_call(self, call: ShownCall, table: TokenTable) -> None:
         with ui.element("article").classes("call"):
-            html(turn.said(self._scheme, self._search))
+            html(call.answer(self._scheme, self._search))
             table.draw()
-            html(turn.done())
+            html(call.outcome())
 
 
 def _heading(run: Run, sample: Trajectory) -> Markup:
@@ -119,17 +118,17 @@ def _heading(run: Run, sample: Trajectory) -> Markup:
 
 
 def _summary(sample: Trajectory, texts: TrajectoryTokens) -> Markup:
-    masked = "masked: our own fault" if sample.score is None else f"{sample.harness}, ended {sample.ended}"
+    outcome = "masked: a fault of the service" if sample.score is None else f"{sample.harness}, ended {sample.ended}"
     return parts.figures(
-        parts.figure("Score", score(sample.score), masked),
+        parts.figure("Score", formats.number(sample.score), outcome),
         parts.figure("Advantage", _advantage(texts), texts.advantage_note),
         parts.figure("Purpose", sample.purpose, f"step {sample.step}, request {sample.request_no}"),
         parts.figure("Calls", len(sample.calls), "1 step" if len(sample.steps) == 1 else f"{len(sample.steps)} steps"),
-        parts.figure("Tokens", formats.count(sample.completion_tokens), f"after {sample.prompt_tokens} of the prompt"))
+        parts.figure("Tokens", formats.count(sample.completion_tokens), f"after a prompt of {sample.prompt_tokens}"))
 
 
 def _advantage(texts: TrajectoryTokens) -> str:
-    """Return the advantage of a sample's tokens: one number, or from where to where."""
+    """Return the advantage of a sample's tokens: one number, or the smallest and the largest."""
     found = [one for call in texts.calls for one in call.advantages if one is not None]
     if not found:
         return formats.ABSENT
@@ -140,18 +139,19 @@ def _rewards(sample: Trajectory) -> Markup:
     columns = [Column("Component"), Column("Status"), Column("Value", RIGHT), Column("Cost", RIGHT)]
     rows = [[join([one.component or "whole", tag("div", f"{one.level}, {one.decided_by}".strip(", "), class_="note"),
                    *(tag("div", reason, class_="note") for reason in one.reasons)]),
-             parts.chip(one.status), score(one.value), f"{formats.number(one.cost_ms)} ms"] for one in sample.grades]
-    shown = parts.table(columns, rows) if rows else parts.empty("No grades", "This sample was not graded.")
+             parts.chip(one.status), formats.number(one.value), f"{formats.number(one.cost_ms)} ms"]
+            for one in sample.grades]
+    shown = tables.table(columns, rows) if rows else parts.empty("No grades", "This sample was not graded.")
     extracted = dict.fromkeys(one.extracted for one in sample.grades if one.extracted)
-    read = [tag("p", "Extracted: ", parts.mono(one)) for one in extracted]
-    return parts.section("Rewards", shown, *read)
+    answers = [tag("p", "Extracted: ", mono(one)) for one in extracted]
+    return parts.section("Rewards", shown, *answers)
 
 
 def _task(sample: Trajectory) -> Markup:
     asked = str(sample.item.get("prompt") or "")
     return parts.section(
         "Task", code(asked) if asked else "",
-        tag("p", "Answer: ", parts.mono(sample.item["answer"])) if "answer" in sample.item else "",
-        details("What graders see", code(json.dumps(sample.item, indent=2, ensure_ascii=False))),
-        details("What recreates it", code(json.dumps(sample.task, indent=2, ensure_ascii=False))),
-        tag("p", "Content hash ", parts.mono(formats.short(sample.task_hash), sample.task_hash), class_="note"))
+        tag("p", "Answer: ", mono(sample.item["answer"])) if "answer" in sample.item else "",
+        details("Item that graders see", code(json.dumps(sample.item, indent=2, ensure_ascii=False))),
+        details("Fields that recreate the task", code(json.dumps(sample.task, indent=2, ensure_ascii=False))),
+        tag("p", "Content hash ", mono(formats.short(sample.task_hash), sample.task_hash), class_="note"))

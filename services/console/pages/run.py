@@ -1,4 +1,4 @@
-"""/runs/{id}: how a run stands: curves with its seeds overlaid, stage, staleness, gap, cost, events with reasons."""
+"""/runs/{id}: the overview of a run, its events, and its spec."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -8,12 +8,12 @@ from nicegui import ui
 from starlette.requests import Request
 
 from hone.client.resources import ENDED, Event, Run, Usage
-from services.console import formats, parts, series
-from services.console.charts import Chart, Curves
-from services.console.markup import Markup, code, link, tag
-from services.console.parts import RIGHT, Column
-from services.console.run_header import RunHeader
-from services.console.view import View, html
+from services.console.pages.run_header import RunHeader
+from services.console.view import PageView
+from services.console.widgets import charts, formats, parts, tables
+from services.console.widgets.charts import Chart, RunCurves
+from services.console.widgets.markup import Markup, code, html, link, tag
+from services.console.widgets.tables import RIGHT, Column
 
 _EVENTS, _MANY_EVENTS = 12, 500
 _TONES = {"failed": "bad", "alarm": "bad", "expired": "warn", "refused": "warn", "bad_rows": "warn",
@@ -21,34 +21,34 @@ _TONES = {"failed": "bad", "alarm": "bad", "expired": "warn", "refused": "warn",
           "desired": "wait", "created": "off", "step": "busy"}
 
 
-async def show(view: View, request: Request) -> None:
-    """Show the overview and keep it current."""
+async def show(view: PageView, request: Request) -> None:
+    """Show the overview and refresh it: curves of all seeds, stage, staleness, gap, cost, newest events."""
     run = await view.ask(view.hone.run, request.path_params["run_id"])
-    overview = _Overview(view, run)
+    overview = _OverviewPage(view, run)
     await overview.load()
     view.live(overview.load)
 
 
-class _Overview:
+class _OverviewPage:
     """The overview of one run."""
 
-    def __init__(self, view: View, run: Run) -> None:
+    def __init__(self, view: PageView, run: Run) -> None:
         self._view, self._id = view, run.id
         self._header = RunHeader(view, run, "Overview")
         self._reason, self._progress, self._figures = (html(Markup("")) for _ in range(3))
-        self._curves = Curves(view, run)
-        self._legend, self._absent = html(Markup("")), html(Markup(""))
+        self._curves = RunCurves(view, run)
+        self._legend, self._empty = html(Markup("")), html(Markup(""))
         self._grid = ui.element("div").classes("charts")
         self._charts: dict[str, Chart] = {}
         self._events = html(Markup(""))
 
     async def load(self) -> None:
-        """Read everything again and show what changed. Raises HoneError."""
+        """Read the run, its usage, events and metrics again and show the changes. Raises HoneError."""
         ask, hone = self._view.ask, self._view.hone
         run = await self._header.refresh()
         used = await ask(hone.usage, "run", None, None, self._id)
         events = await ask(hone.events, self._id, 0, _EVENTS, True)
-        await self._curves.load(run, series.first_look(run.metrics))
+        await self._curves.load(run, charts.first_look(run.metrics))
         self._reason.set_content(_reason(run))
         self._progress.set_content(_progress(run))
         self._figures.set_content(_figures(run, used))
@@ -57,15 +57,15 @@ class _Overview:
 
     def _draw(self) -> None:
         self._legend.set_content(self._curves.legend())
-        names = series.first_look(self._curves.names())
+        names = charts.first_look(self._curves.names())
         for name in names:
             if name in self._charts:
                 self._charts[name].show(self._curves.lines(name))
                 continue
             with self._grid:
                 self._charts[name] = Chart(name, self._curves.lines(name))
-        absent = parts.empty("No curves yet", "They begin with the first planned step.")
-        self._absent.set_content(Markup("") if names else absent)
+        empty = parts.empty("No curves yet", "They begin with the first planned step.")
+        self._empty.set_content(Markup("") if names else empty)
 
 
 def _reason(run: Run) -> Markup:
@@ -81,7 +81,7 @@ def _progress(run: Run) -> Markup:
 
 def _figures(run: Run, used: Sequence[Usage]) -> Markup:
     metrics, amounts = run.metrics, used[0].amounts if used else {}
-    held_out = [name for name in series.first_look(metrics) if name.startswith("eval/")]
+    held_out = [name for name in charts.first_look(metrics) if name.startswith("eval/")]
     bound, alarm = run.spec.get("max_staleness", 0), float(run.spec.get("gap_alarm_nats", 0.01))
     measured, where = ("gap/probe_mean", "on the probe, ") if bound else ("gap/mean", "")
     gap = metrics.get(measured)
@@ -128,15 +128,15 @@ def _newest(run: Run, events: Sequence[Event]) -> Markup:
 
 def _table(events: Sequence[Event]) -> Markup:
     if not events:
-        return parts.empty("No events", "What happens to the run is told here, with reasons.")
+        return parts.empty("No events", "The events of the run appear here, with reasons.")
     columns = [Column("When"), Column("Kind"), Column("Step", RIGHT), Column("What happened", "wide")]
-    return parts.table(columns, [[parts.moment(event.created_at), parts.chip(event.kind, _TONES.get(event.kind, "off")),
-                                  formats.ABSENT if event.step is None else event.step, event.message]
-                                 for event in reversed(events)])
+    return tables.table(columns, [
+        [parts.moment(event.created_at), parts.chip(event.kind, _TONES.get(event.kind, "off")),
+         formats.ABSENT if event.step is None else event.step, event.message] for event in reversed(events)])
 
 
-async def show_events(view: View, request: Request) -> None:
-    """Show the newest events, newest first."""
+async def show_events(view: PageView, request: Request) -> None:
+    """Show the newest events, the newest first."""
     run = await view.ask(view.hone.run, request.path_params["run_id"])
     header, listed = RunHeader(view, run, "Events"), html(Markup(""))
 
@@ -150,9 +150,9 @@ async def show_events(view: View, request: Request) -> None:
     view.live(load)
 
 
-async def show_spec(view: View, request: Request) -> None:
-    """Show the resolved spec: what the run does, every default written out."""
+async def show_spec(view: PageView, request: Request) -> None:
+    """Show the resolved spec: the spec as it runs, with every default written out."""
     run = await view.ask(view.hone.run, request.path_params["run_id"])
     RunHeader(view, run, "Spec")
     html(parts.section("Resolved spec", code(yaml.safe_dump(run.spec, sort_keys=False, allow_unicode=True)),
-                       note="As it runs, with every default written out."))
+                       note="The spec as it runs, with every default written out."))

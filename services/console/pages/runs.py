@@ -1,4 +1,4 @@
-"""/runs: every run with its live state."""
+"""/runs: the list of runs with their live states."""
 
 from typing import Any, get_args
 
@@ -6,11 +6,10 @@ from nicegui import ui
 from starlette.requests import Request
 
 from hone.client.resources import RunCounts, RunState, RunSummary
-from services.console import formats, parts
-from services.console.live_table import LiveTable
-from services.console.markup import Markup, join, link, tag
-from services.console.parts import RIGHT, Column
-from services.console.view import View, html
+from services.console.view import PageView
+from services.console.widgets import formats, parts
+from services.console.widgets.markup import Markup, html, join, link, tag
+from services.console.widgets.tables import RIGHT, Column, LiveTable
 
 _COLUMNS = (Column("Run"), Column("State", "state"), Column("Progress"), Column("Reward", RIGHT),
             Column("Base", "base"), Column("Method"), Column("Seed", RIGHT), Column("Created"))
@@ -20,20 +19,20 @@ _START = """hone models add my-base path/to/directory
 hone train sort.yaml --follow"""
 
 
-async def show(view: View, request: Request) -> None:
+async def show(view: PageView, request: Request) -> None:
     """Show the newest runs, and older ones when asked."""
-    await _Runs(view).open()
+    await _RunsPage(view).open()
 
 
-class _Runs:
-    """The list: what is shown of it, and how many."""
+class _RunsPage:
+    """The list of runs with its filters; it shows the newest `_most` runs that fit them."""
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: PageView) -> None:
         self._view = view
         self._state, self._search, self._most = _ALL, "", _PAGE
-        html(parts.heading("Runs", "What is being trained, and what came of it."))
+        html(parts.heading("Runs", "What is being trained, and the results."))
         self._figures = html(Markup(""))
-        self._fields()
+        self._add_filters()
         self._table = LiveTable(_COLUMNS)
         self._absent = html(Markup(""))
         self._more = ui.button("Show older runs", on_click=self._older, color=None).props(
@@ -43,7 +42,7 @@ class _Runs:
         await self._load()
         self._view.live(self._load)
 
-    def _fields(self) -> None:
+    def _add_filters(self) -> None:
         with ui.element("div").classes("filters"):
             search = ui.input(
                 "Search by name, id or base", on_change=lambda event: self._narrow(search=event.value)).props(
@@ -62,18 +61,18 @@ class _Runs:
         await self._view.tried(self._load)
 
     async def _load(self) -> None:
-        asked = (self._state, self._search, self._most)
+        filters = (self._state, self._search, self._most)
         counts = await self._view.ask(self._view.hone.run_counts)
         found, more = await self._found()
-        if asked != (self._state, self._search, self._most):
-            return  # narrowed meanwhile, and read again
+        if filters != (self._state, self._search, self._most):
+            return  # the filters changed meanwhile, and another call reads the list
         self._figures.set_content(_figures(counts))
         self._table.show({run.id: _cells(run) for run in found})
         self._more.set_visibility(more)
-        self._absent.set_content(Markup("") if found else self._nothing())
+        self._absent.set_content(Markup("") if found else self._empty())
 
     async def _found(self) -> tuple[list[RunSummary], bool]:
-        """Return the newest runs that fit, as many as are wanted, and whether there are older ones."""
+        """Return the newest runs that fit the filters, at most `_most`, and whether there are older ones."""
         most, filters, found, after = self._most, self._filters(), list[RunSummary](), None
         while True:
             limit = min(_LARGEST, most - len(found))
@@ -83,17 +82,17 @@ class _Runs:
                 return found, after is not None
 
     def _filters(self) -> dict[str, Any]:
-        """Return what narrows the list, as the SDK takes it."""
+        """Return the filters as the SDK takes them."""
         return {"state": None if self._state == _ALL else self._state, "search": self._search.strip() or None}
 
-    def _nothing(self) -> Markup:
+    def _empty(self) -> Markup:
         if any(self._filters().values()):
-            return parts.empty("No run fits", "Another state or another word may find it.")
-        return parts.empty("No runs yet", "A run is started from a spec; the first one appears here by itself.", _START)
+            return parts.empty("No run fits", "Try another state or another search text.")
+        return parts.empty("No runs yet", "A run starts from a spec. The first run appears here by itself.", _START)
 
 
 def _figures(counts: RunCounts) -> Markup:
-    """Return how all runs stand, whatever the list is narrowed to."""
+    """Return the number of runs in each state. The filters do not change it."""
     if not any(counts.model_dump().values()):
         return Markup("")
     return parts.figures(
@@ -105,17 +104,11 @@ def _figures(counts: RunCounts) -> Markup:
 def _cells(run: RunSummary) -> list[object]:
     return [
         join([link(run.name, f"/runs/{run.id}", class_="strong"), tag("div", run.id, class_="mono faint")]),
-        join([state_of(run), tag("div", _why(run), class_="note")]), parts.progress(run.step, run.steps, run.name),
-        formats.number(run.reward), run.base or formats.ABSENT, run.algorithm or formats.ABSENT,
+        join([parts.run_state(run), tag("div", _reason(run), class_="note")]),
+        parts.progress(run.step, run.steps, run.name), formats.number(run.reward),
+        run.base or formats.ABSENT, run.algorithm or formats.ABSENT,
         formats.ABSENT if run.seed is None else run.seed, parts.moment(run.created_at)]
 
 
-def state_of(run: RunSummary) -> Markup:
-    """Return a run's state, and what is wanted of it where that is something else."""
-    wish = {"pause": "paused", "cancel": "cancelled"}.get(run.desired)
-    coming = wish if wish and run.state in ("queued", "running") else None
-    return join([parts.chip(run.state), tag("span", f"→ {coming}", class_="note") if coming else ""], " ")
-
-
-def _why(run: RunSummary) -> str:
+def _reason(run: RunSummary) -> str:
     return run.reason or (f"waits for {run.waiting_for}" if run.waiting_for else "")

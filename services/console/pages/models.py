@@ -1,25 +1,24 @@
-"""/models: base models, and the policies that runs made of them."""
+"""/models: base models, and the policies that runs trained from them."""
 
 from collections.abc import Mapping, Sequence
 
 from starlette.requests import Request
 
 from hone.client.resources import Model, RunSummary, StoredFile
-from services.console import formats, parts
-from services.console.markup import Markup, join, link
-from services.console.parts import RIGHT, Column
-from services.console.runs import state_of
-from services.console.view import View, html
+from services.console.view import PageView
+from services.console.widgets import formats, parts, tables
+from services.console.widgets.markup import Markup, html, join, link, mono
+from services.console.widgets.tables import RIGHT, Column
 
 _MOST = 200
 
 
-async def show(view: View, request: Request) -> None:
+async def show(view: PageView, request: Request) -> None:
     """Show registered models and the newest version of each run's policy."""
     after, after_run = (request.query_params.get(name) for name in ("after", "after_run"))
     found = await view.ask(view.hone.models, _MOST, after)
     runs = await view.ask(view.hone.runs, _MOST, after_run)
-    html(parts.heading("Models", "What runs start from, and what they have made of it."))
+    html(parts.heading("Models", "The base models of runs, and the policies that runs trained from them."))
     html(parts.section("Base models", _models(found.data), parts.pager("/models", "after", after, found.next)))
     html(parts.section("Policies", _policies(runs.data), parts.pager("/models", "after_run", after_run, runs.next),
                        note="The newest version of each run's policy."))
@@ -27,11 +26,11 @@ async def show(view: View, request: Request) -> None:
 
 def _models(found: Sequence[Model]) -> Markup:
     if not found:
-        return parts.empty("No models yet", "A model is a directory as transformers writes it.",
+        return parts.empty("No models yet", "A model is a directory in the layout that transformers writes.",
                            "hone models add my-base path/to/directory")
     columns = [Column("Model"), Column("Architecture"), Column("Parameters", RIGHT), Column("Type"),
                Column("Vocabulary", RIGHT), Column("Positions", RIGHT), Column("Size", RIGHT), Column("Added")]
-    return parts.table(columns, [[
+    return tables.table(columns, [[
         link(one.name, f"/models/{one.name}", class_="strong"), one.architecture, formats.count(one.parameters),
         one.dtype, formats.count(one.vocab_size), formats.count(one.max_positions), formats.size(_bytes(one.files)),
         parts.moment(one.created_at)] for one in found])
@@ -39,21 +38,21 @@ def _models(found: Sequence[Model]) -> Markup:
 
 def _policies(found: Sequence[RunSummary]) -> Markup:
     if not found:
-        return parts.empty("No policies yet", "Each run trains one; its versions appear here.")
+        return parts.empty("No policies yet", "Each run trains one policy. Its newest version appears here.")
     columns = [Column("Run"), Column("State"), Column("Base"), Column("Version", RIGHT), Column("Newest version"),
                Column("Reward", RIGHT)]
-    return parts.table(columns, [[
-        link(one.name, f"/runs/{one.id}/versions", class_="strong"), state_of(one), one.base or formats.ABSENT,
-        one.step if one.version_id else formats.ABSENT, parts.mono(formats.short(one.version_id, 16), one.version_id),
+    return tables.table(columns, [[
+        link(one.name, f"/runs/{one.id}/versions", class_="strong"), parts.run_state(one), one.base or formats.ABSENT,
+        one.step if one.version_id else formats.ABSENT, mono(formats.short(one.version_id, 16), one.version_id),
         formats.number(one.reward)] for one in found])
 
 
-async def show_one(view: View, request: Request) -> None:
+async def show_one(view: PageView, request: Request) -> None:
     """Show one base model: its facts, its files, the runs that start from it."""
     model = await view.ask(view.hone.model, request.path_params["name"])
     after = request.query_params.get("after")
     runs = await view.ask(view.hone.runs, _MOST, after, base=[model.name, model.id])
-    html(parts.heading(model.name, join([model.architecture, parts.mono(model.id)], " · "), [("Models", "/models")]))
+    html(parts.heading(model.name, join([model.architecture, mono(model.id)], " · "), [("Models", "/models")]))
     html(parts.figures(
         parts.figure("Parameters", formats.count(model.parameters), model.dtype),
         parts.figure("Vocabulary", formats.count(model.vocab_size), "tokens"),
@@ -61,16 +60,8 @@ async def show_one(view: View, request: Request) -> None:
         parts.figure("Size", formats.size(_bytes(model.files)), f"{len(model.files)} files")))
     older = parts.pager(request.url.path, "after", after, runs.next)
     html(parts.section("Runs from this model", _policies(runs.data), older))
-    ignored = f"Left out, as they belong to no model: {', '.join(model.ignored)}." if model.ignored else ""
-    html(parts.section("Files", files(model.files), note=ignored))
-
-
-def files(found: Mapping[str, StoredFile]) -> Markup:
-    """Return a table of stored files."""
-    columns = [Column("File"), Column("Size", RIGHT), Column("SHA-256")]
-    return parts.table(columns, [
-        [parts.mono(name), formats.size(one.bytes), parts.mono(formats.short(one.sha256, 24), one.sha256)]
-        for name, one in found.items()])
+    ignored = f"Not stored, because they are not part of a model: {', '.join(model.ignored)}." if model.ignored else ""
+    html(parts.section("Files", tables.files(model.files), note=ignored))
 
 
 def _bytes(found: Mapping[str, StoredFile]) -> int:

@@ -1,4 +1,4 @@
-"""What every page of a run begins with: its name and state, pause, resume and cancel, and the run's other pages."""
+"""The head of every page of a run: its name and state, the actions pause, resume and cancel, links to its pages."""
 
 from collections.abc import Callable
 from functools import partial
@@ -6,10 +6,9 @@ from functools import partial
 from nicegui import ui
 
 from hone.client.resources import ENDED, Run
-from services.console import parts
-from services.console.markup import Markup, join, link, tag
-from services.console.runs import state_of
-from services.console.view import View, html
+from services.console.view import PageView
+from services.console.widgets import parts
+from services.console.widgets.markup import Markup, html, join, link, mono, tag
 
 PAGES = {"Overview": "", "Metrics": "/metrics", "Samples": "/samples", "Versions": "/versions", "Events": "/events",
          "Spec": "/spec"}
@@ -17,24 +16,24 @@ PAGES = {"Overview": "", "Metrics": "/metrics", "Samples": "/samples", "Versions
 
 
 class RunHeader:
-    """The beginning of a run's page; `show` says what has changed."""
+    """The head of one page of a run."""
 
-    def __init__(self, view: View, run: Run, here: str) -> None:
+    def __init__(self, view: PageView, run: Run, here: str) -> None:
         self._view, self._run_id = view, run.id
         ui.page_title(f"{run.name} · {here} · Hone")
         with ui.element("div").classes("run-head"):
             self._title = html(Markup(""))
             with ui.element("div").classes("actions"):
-                self._pause = self._button("Pause", lambda: self._want(view.hone.pause))
-                self._resume = self._button("Resume", lambda: self._want(view.hone.resume))
-                self._cancel = self._button("Cancel", self._ask_first)
+                self._pause = self._button("Pause", lambda: self._set_desired(view.hone.pause))
+                self._resume = self._button("Resume", lambda: self._set_desired(view.hone.resume))
+                self._cancel = self._button("Cancel", self._confirm_cancel)
         html(tag("nav", *(_tab(run.id, name, end, here) for name, end in PAGES.items()), class_="tabs",
                  aria_label="Pages of this run"))
         self._add_keys()
         self.show(run)
 
     def show(self, run: Run) -> None:
-        """Show the state, and the actions that fit it."""
+        """Show the state of the run, and the actions that are possible in it."""
         self.run = run
         self._title.set_content(_title(run))
         is_open = run.state not in ENDED and run.desired != "cancel"
@@ -43,7 +42,7 @@ class RunHeader:
         self._cancel.set_visibility(is_open)
 
     async def refresh(self) -> Run:
-        """Look at the run again. Raises HoneError."""
+        """Read the run again and show it. Raises HoneError."""
         self.show(await self._view.ask(self._view.hone.run, self._run_id))
         return self.run
 
@@ -54,23 +53,23 @@ class RunHeader:
         for key, (name, end) in zip("123456", PAGES.items(), strict=True):
             self._view.shortcuts.add(key, f"This run: {name}", partial(ui.navigate.to, f"/runs/{self._run_id}{end}"))
 
-    async def _want(self, wish: Callable[[str], Run]) -> None:
+    async def _set_desired(self, call: Callable[[str], Run]) -> None:
         async def change() -> None:
-            self.show(await self._view.ask(wish, self._run_id))
+            self.show(await self._view.ask(call, self._run_id))
 
         await self._view.tried(change)
 
-    async def _ask_first(self) -> None:
+    async def _confirm_cancel(self) -> None:
         with ui.dialog() as dialog, ui.card().classes("dialog"):
             html(tag("h2", "Cancel this run?"))
-            html(tag("p", "It ends for good after the present step. Its versions stay."))
+            html(tag("p", "The run ends for good after its present step. Its versions stay."))
             with ui.element("div").classes("actions"):
                 ui.button("Keep it running", on_click=lambda: dialog.submit(False), color=None).props(
                     "outline no-caps autofocus").classes("plain")
                 ui.button("Cancel the run", on_click=lambda: dialog.submit(True), color=None).props(
                     "unelevated no-caps").classes("danger")
         if await dialog:
-            await self._want(self._view.hone.cancel)
+            await self._set_desired(self._view.hone.cancel)
         dialog.delete()
 
 
@@ -78,8 +77,8 @@ def _title(run: Run) -> Markup:
     seed = "" if run.seed is None else f"seed {run.seed}"
     words = [part for part in (run.algorithm, f"from {run.base}" if run.base else "", seed) if part]
     trail = tag("nav", link("Runs", "/runs"), class_="trail", aria_label="Breadcrumb")
-    return tag("div", trail, tag("h1", join([run.name, state_of(run)], " ")),
-               tag("p", join([" · ".join(words), parts.mono(run.id)], " · "), class_="lead"), class_="heading")
+    return tag("div", trail, tag("h1", join([run.name, parts.run_state(run)], " ")),
+               tag("p", join([" · ".join(words), mono(run.id)], " · "), class_="lead"), class_="heading")
 
 
 def _tab(run_id: str, name: str, end: str, here: str) -> Markup:

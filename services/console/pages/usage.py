@@ -1,4 +1,4 @@
-"""/usage: what each key and each run used."""
+"""/usage: the usage of each API key and of each run."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -7,10 +7,10 @@ from nicegui import ui
 from starlette.requests import Request
 
 from hone.client.resources import Usage
-from services.console import formats, parts
-from services.console.markup import Markup, join, link, tag
-from services.console.parts import RIGHT, Column
-from services.console.view import View, html
+from services.console.view import PageView
+from services.console.widgets import formats, parts, tables
+from services.console.widgets.markup import Markup, html, join, link, tag
+from services.console.widgets.tables import RIGHT, Column
 
 _SPANS = {"All time": None, "Last 30 days": timedelta(days=30), "Last 7 days": timedelta(days=7),
           "Last 24 hours": timedelta(days=1)}
@@ -18,8 +18,8 @@ _WORDS = {"prompt_tokens": "Prompt tokens", "completion_tokens": "Sampled tokens
           "trainer_s": "Trainer time", "grades": "Grades"}
 
 
-async def show(view: View, request: Request) -> None:
-    """Show sums by key and by run over a span of time."""
+async def show(view: PageView, request: Request) -> None:
+    """Show the usage by key and by run over a span of time."""
     html(parts.heading("Usage", "Tokens, trainer time and grades, by API key and by run."))
     with ui.element("div").classes("filters"):
         span = ui.select(list(_SPANS), value="All time", label="Span", on_change=lambda: view.tried(load)).props(
@@ -39,13 +39,13 @@ async def show(view: View, request: Request) -> None:
 
 
 def kinds(found: Sequence[Usage]) -> list[str]:
-    """Return what was used at all, the known kinds first."""
-    there = {kind for one in found for kind in one.amounts}
-    return [kind for kind in _WORDS if kind in there] + sorted(there - set(_WORDS))
+    """Return the kinds of amounts that occur, the known kinds first."""
+    used = {kind for one in found for kind in one.amounts}
+    return [kind for kind in _WORDS if kind in used] + sorted(used - set(_WORDS))
 
 
 def amount(kind: str, value: float | None) -> str:
-    """Return an amount in its unit: kinds that end in _s are seconds."""
+    """Return an amount with its unit; kinds that end in _s are seconds."""
     return formats.duration(value) if kind.endswith("_s") else formats.count(value)
 
 
@@ -56,11 +56,11 @@ def _total(found: Sequence[Usage]) -> Markup:
 
 def _table(title: str, found: Sequence[Usage]) -> Markup:
     if not found:
-        return parts.empty("Nothing was used", "Runs count here from their first step.")
+        return parts.empty("No usage", "A run counts here from its first step.")
     shown = kinds(found)
     columns = [Column(title), *(Column(_WORDS.get(kind, kind), RIGHT) for kind in shown)]
-    return parts.table(columns, [[_name(title, one), *(amount(kind, one.amounts.get(kind)) for kind in shown)]
-                                 for one in found])
+    return tables.table(columns, [
+        [_name(title, one), *(amount(kind, one.amounts.get(kind)) for kind in shown)] for one in found])
 
 
 def _name(title: str, one: Usage) -> Markup:

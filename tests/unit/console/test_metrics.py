@@ -1,8 +1,8 @@
-"""What stands above a slot's metrics."""
+"""Headings of the groups of metrics."""
 
 from hone.client.fillings import Filling, fillings
 from hone.client.metric_table import ADVANTAGE, CRITIC, LOSS, REGULARIZERS
-from services.console.slots import contents, heading
+from services.console.pages.metrics import contents, heading
 from tests.unit.client.specs import resolved
 
 

@@ -1,22 +1,22 @@
-"""/services: how every service is, and what each engine holds."""
+"""/services: the health of every service, and the models in each engine."""
 
 from collections.abc import Sequence
 
 from starlette.requests import Request
 
 from hone.client.resources import Engine, EngineModel, Health, ServiceHealth
-from services.console import formats, parts
-from services.console.markup import Markup, join, link, tag
-from services.console.parts import RIGHT, Column
-from services.console.view import View, html
+from services.console.view import PageView
+from services.console.widgets import formats, parts, tables
+from services.console.widgets.markup import Markup, html, join, link, tag
+from services.console.widgets.tables import RIGHT, Column
 
 _REFRESH_S = 5.0
 _SILENT_S = 30.0
 
 
-async def show(view: View, request: Request) -> None:
-    """Show services and engines, and keep them current."""
-    html(parts.heading("Services", "As the gateway sees them, asked every five seconds."))
+async def show(view: PageView, request: Request) -> None:
+    """Show services and engines, and refresh them."""
+    html(parts.heading("Services", "The gateway checks every service every five seconds."))
     state, engines = html(Markup("")), html(Markup(""))
 
     async def load() -> None:
@@ -29,9 +29,9 @@ async def show(view: View, request: Request) -> None:
 
 def _health(health: Health) -> Markup:
     wrong = [one.name for one in health.services if not one.ok]
-    said = tag("div", "Everything answers." if health.ok else f"Not well: {', '.join(wrong)}.",
-               class_="banner good" if health.ok else "banner failed")
-    return said + parts.section("Services", tag("div", *map(_tile, health.services), class_="tiles"))
+    banner = tag("div", "Everything answers." if health.ok else f"Not well: {', '.join(wrong)}.",
+                 class_="banner good" if health.ok else "banner failed")
+    return banner + parts.section("Services", tag("div", *map(_tile, health.services), class_="tiles"))
 
 
 def _tile(one: ServiceHealth) -> Markup:
@@ -46,7 +46,7 @@ def _took(one: ServiceHealth) -> list[Markup]:
 
 def _engines(found: Sequence[Engine]) -> Markup:
     if not found:
-        return parts.section("Engines", parts.empty("No engines", "An inference process reports here once it runs."))
+        return parts.section("Engines", parts.empty("No engines", "An inference process appears here once it runs."))
     return parts.section("Engines", *(_engine(one) for one in found))
 
 
@@ -54,11 +54,11 @@ def _engine(one: Engine) -> Markup:
     silent = one.age_s > _SILENT_S
     title = join([tag("span", one.id, class_="strong mono"), parts.chip("silent", "bad") if silent else
                   parts.chip("reports", "good")], " ")
-    said = join([one.kind, _load(one), f"reported {formats.duration(one.age_s)} ago",
+    facts = join([one.kind, _load(one), f"reported {formats.duration(one.age_s)} ago",
                  join(["started ", parts.moment(one.started_at)])], " · ")
-    models = parts.table(_COLUMNS, [_cells(held) for held in one.models]) if one.models else parts.empty(
-        "Holds none of your models", "An engine takes a run's policy when its first samples are asked for.")
-    return tag("div", tag("p", title), tag("p", said, class_="note"), models, class_="engine")
+    models = tables.table(_COLUMNS, [_cells(held) for held in one.models]) if one.models else parts.empty(
+        "Holds none of your models", "An engine loads a run's policy when the run requests its first samples.")
+    return tag("div", tag("p", title), tag("p", facts, class_="note"), models, class_="engine")
 
 
 def _load(one: Engine) -> str:
