@@ -1,4 +1,4 @@
-"""`hone keys`: made where the database is reached directly, not over REST."""
+"""`hone keys`: API keys. These commands use the database directly, not REST."""
 
 import json as json_text
 from dataclasses import asdict
@@ -9,24 +9,25 @@ import typer
 
 from hone import keys
 from hone.cli import connection
-from hone.cli.failures import Commands
-from hone.cli.output import Json, cell, say, table
+from hone.cli.output import Commands, Json, cell, say, table
 
 app = typer.Typer(
-    cls=Commands, no_args_is_help=True, help="API keys; made where the database is reached directly.")
+    cls=Commands, no_args_is_help=True, help="API keys. These commands use the database directly.")
 
 Place = Annotated[Path | None, typer.Option(
-    "--state", metavar="DIR", help="The stack's state directory; without it HONE_DATABASE_URL, HONE_STATE or ./.hone.")]
+    "--state", metavar="DIR",
+    help="State directory of the stack; HONE_DATABASE_URL, HONE_STATE or ./.hone by default.")]
 
 
 @app.command()
 def create(
-    name: Annotated[str, typer.Argument(help="Whom or what it is for.")],
+    name: Annotated[str, typer.Argument(help="Name of the key: the person or program that uses it.")],
     tenant: Annotated[str, typer.Option(
-        metavar="NAME", help="Whose runs, models and data the key reaches; made where missing.")] = keys.DEFAULT_TENANT,
+        metavar="NAME", help="Tenant whose runs, models and data the key can use; it is made if missing."),
+    ] = keys.DEFAULT_TENANT,
     state: Place = None, json: Json = False,
 ) -> None:
-    """Make a key and show it, once: `hone keys create laptop --tenant research`."""
+    """Create a key and show it once: `hone keys create laptop --tenant research`."""
     database = connection.database(state)
     try:
         key = keys.create(database, name, tenant)
@@ -37,7 +38,7 @@ def create(
 
 @app.command("list")
 def listed(state: Place = None, json: Json = False) -> None:
-    """List keys of every tenant; what is stored of a key is its hash."""
+    """List the keys of every tenant. Only the hash of a key is stored."""
     database = connection.database(state)
     try:
         found = keys.listed(database)
@@ -53,9 +54,9 @@ def listed(state: Place = None, json: Json = False) -> None:
 
 @app.command()
 def revoke(
-    key: Annotated[str, typer.Argument(help="A key's id, or the beginning that `list` shows.")], state: Place = None,
+    key: Annotated[str, typer.Argument(help="Id of a key, or the prefix that `list` shows.")], state: Place = None,
 ) -> None:
-    """Refuse a key from now on."""
+    """Revoke a key: the gateway refuses it from now on."""
     database = connection.database(state)
     try:
         known = keys.revoke(database, key)
@@ -63,4 +64,4 @@ def revoke(
         database.close()
     if not known:
         raise connection.Unconfigured(f"there is no key {key} (`hone keys list`)")
-    say(f"{key} is refused from now on")
+    say(f"{key} is revoked")

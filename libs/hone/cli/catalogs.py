@@ -1,4 +1,4 @@
-"""`hone environments`, `hone algorithms`: what a spec may name. Without a server."""
+"""`hone environments`, `hone algorithms`: the names that a spec may use. They need no server."""
 
 from itertools import groupby
 from textwrap import indent
@@ -8,17 +8,16 @@ import typer
 import yaml
 
 from hone.algorithms.presets import BASE, PRESETS, Filling
-from hone.cli.failures import Commands
-from hone.cli.output import Json, rows, say
+from hone.cli.output import Commands, Json, rows, say
 from hone.client import catalog
 from hone.client.resources import Algorithm
 from hone.spec.problems import Invalid, Problem, one_of
 
-algorithms = typer.Typer(cls=Commands, no_args_is_help=True, help="Presets: named fillings of a step's slots.")
+algorithms = typer.Typer(cls=Commands, no_args_is_help=True, help="Presets, and the methods for each slot of a step.")
 
 
 def environments(json: Json = False) -> None:
-    """List environments and their parameters."""
+    """List the environments with their parameters."""
     found = catalog.environments()
     if json:
         rows(found, (), as_json=True)
@@ -26,22 +25,22 @@ def environments(json: Json = False) -> None:
     for environment in found:
         say(f"{environment.name}: {environment.summary}")
         if environment.asked_roles:
-            say(f"    asks roles: {', '.join(environment.asked_roles)}")
+            say(f"    may request answers of the roles: {', '.join(environment.asked_roles)}")
         _say_parameters(environment.params_schema)
 
 
 @algorithms.command("list")
 def listed(json: Json = False) -> None:
-    """List presets with the method of each slot, then the methods that may fill each."""
+    """List the presets with the method in each slot, then the methods for each slot."""
     presets, methods = catalog.algorithms(), catalog.methods()
     if json:
         rows([*presets, *methods], (), as_json=True)
         return
-    say(f"presets, by what differs from {_filled(BASE)}")
+    say(f"presets, each with its differences from {_filled(BASE)}")
     for preset in presets:
         say(f"    {preset.name:<24} {_filled(PRESETS[preset.name])}")
-        if wanted := _wanted(preset):
-            say(f"    {'':<24} {wanted}")
+        if needed := _needs(preset):
+            say(f"    {'':<24} {needed}")
     for slot, known in groupby(methods, key=lambda method: method.slot):
         say(f"\n{slot}")
         for method in known:
@@ -49,16 +48,16 @@ def listed(json: Json = False) -> None:
 
 
 @algorithms.command()
-def show(name: Annotated[str, typer.Argument(help="A preset's or a method's name.")]) -> None:
-    """Show a preset with every parameter, and every method of that name with its source, formula and parameters."""
+def show(name: Annotated[str, typer.Argument(help="Name of a preset or of a method.")]) -> None:
+    """Show the preset of this name with every parameter, and each method of this name with source and formula."""
     presets = {preset.name: preset for preset in catalog.algorithms()}
     methods = [method for method in catalog.methods() if method.name == name]
     if name not in presets and not methods:
         raise Invalid([Problem("name", name, one_of(name, {*presets, *(one.name for one in catalog.methods())}))])
     if name in presets:
         say(f"preset {name}")
-        if wanted := _wanted(presets[name]):
-            say(wanted)
+        if needed := _needs(presets[name]):
+            say(needed)
         say(yaml.safe_dump(presets[name].slots, sort_keys=False).rstrip())
     for method in methods:
         say(f"\n{method.slot} {method.name}: {method.source}\n{indent(method.formula, '    ')}\n")
@@ -66,7 +65,7 @@ def show(name: Annotated[str, typer.Argument(help="A preset's or a method's name
 
 
 def _filled(filling: Filling) -> str:
-    """Write slots with what fills them, in one line."""
+    """Return the slots with their methods, in one line."""
     methods = {slot: said if isinstance(said, list) else [said] for slot, said in filling.items()}
     return " ".join(f"{slot}={'+'.join(map(_method, said)) or 'none'}" for slot, said in methods.items())
 
@@ -76,9 +75,9 @@ def _method(said: str | tuple[str, dict[str, Any]]) -> str:
     return f"{name}({', '.join(f'{key}={value}' for key, value in params.items())})" if params else name
 
 
-def _wanted(preset: Algorithm) -> str:
-    """Say what a preset needs, or else what a spec has to give for it; empty if nothing."""
-    return preset.unmet or (f"asks for {', '.join(preset.asked)}" if preset.asked else "")
+def _needs(preset: Algorithm) -> str:
+    """Return why a preset cannot be run yet, or else the fields that a spec must add; empty if neither."""
+    return preset.unmet or (f"a spec needs {', '.join(preset.asked)}" if preset.asked else "")
 
 
 def _say_parameters(params: dict[str, Any]) -> None:

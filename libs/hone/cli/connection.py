@@ -1,4 +1,4 @@
-"""Where the gateway and the database are: `HONE_URL` and `HONE_API_KEY`, or the stack that runs on this machine."""
+"""Addresses of the gateway and the database: from `HONE_URL` and `HONE_API_KEY`, or from this machine's stack."""
 
 import os
 from pathlib import Path
@@ -11,7 +11,7 @@ DEFAULT_STATE = ".hone"
 
 
 class Unconfigured(Exception):
-    """The command does not know where to go."""
+    """No address is configured for the command; the message says how to configure one."""
 
 
 def state() -> Path:
@@ -20,13 +20,16 @@ def state() -> Path:
 
 
 def client() -> Client:
-    """Return the SDK for the configured gateway; a stack's own key is sent to that stack alone. Raises Unconfigured."""
+    """Return the SDK client of the configured gateway. A stack's own key is sent to that stack only.
+
+    Raises Unconfigured.
+    """
     url, key = os.environ.get("HONE_URL"), os.environ.get("HONE_API_KEY")
     if url and key:
         return Client(url, key)
     found_url, found_key = _from_stack()
     if url and url.rstrip("/") != found_url:
-        raise Unconfigured(f"set HONE_API_KEY too, a key of the gateway at {url}: the stack in {state()} is another")
+        raise Unconfigured(f"set HONE_API_KEY too, to a key of the gateway at {url}: it is not the stack in {state()}")
     return Client(found_url, key or found_key)
 
 
@@ -34,14 +37,16 @@ def _from_stack() -> tuple[str, str]:
     try:
         record = load(state())
     except StackMissing:
-        raise Unconfigured(f"set HONE_URL and HONE_API_KEY, or `hone up` a stack (none in {state()})") from None
+        raise Unconfigured(
+            f"set HONE_URL and HONE_API_KEY, or start a stack with `hone up` (there is none in {state()})") from None
     return record.gateway_url, record.api_key
 
 
 def database(place: Path | None = None) -> Database:
-    """Return the database itself, for what is only done where it is reached directly.
+    """Return the database, for commands that do not use REST.
 
-    It is that of the stack in `place`, else at `HONE_DATABASE_URL`, else of this machine's stack. Raises Unconfigured.
+    It belongs to the stack in `place` if given, else it is at `HONE_DATABASE_URL`, else it belongs to this machine's
+    stack. Raises Unconfigured.
     """
     url = "" if place else os.environ.get("HONE_DATABASE_URL", "")
     return Database(url or _database_url((place or state()).resolve()), size=1)
@@ -52,5 +57,5 @@ def _database_url(place: Path) -> str:
         return load(place).database_url
     except StackMissing:
         raise Unconfigured(
-            f"there is no stack in {place}: name its state directory with --state or HONE_STATE, `hone up` one, or set "
-            "HONE_DATABASE_URL") from None
+            f"there is no stack in {place}: name its state directory with --state or HONE_STATE, start one with `hone "
+            "up`, or set HONE_DATABASE_URL") from None

@@ -1,4 +1,4 @@
-"""`hone models` and `hone data`: what runs start from."""
+"""`hone models` and `hone data`: base models and datasets."""
 
 from itertools import islice
 from pathlib import Path
@@ -8,8 +8,7 @@ from typing import Annotated
 import typer
 
 from hone.cli import connection
-from hone.cli.failures import Commands
-from hone.cli.output import Json, one, rows
+from hone.cli.output import Commands, Json, one, rows
 from hone.cli.runs import Limit
 from hone.client import every
 from hone.models import toy
@@ -17,15 +16,15 @@ from hone.models import toy
 models = typer.Typer(cls=Commands, no_args_is_help=True, help="Base models.")
 data = typer.Typer(cls=Commands, no_args_is_help=True, help="Datasets.")
 
-Name = Annotated[str, typer.Argument(help="What specs will call it.")]
+Name = Annotated[str, typer.Argument(help="Its name in specs.")]
 
 
 @models.command("add")
 def add_model(
     name: Name,
-    directory: Annotated[Path, typer.Argument(help="Model directory as transformers writes it.")],
+    directory: Annotated[Path, typer.Argument(help="Model directory in the layout that transformers writes.")],
     upload: Annotated[bool, typer.Option(
-        "--upload", help="Send the files; needed where the gateway runs on another machine.")] = False,
+        "--upload", help="Send the files; needed if the gateway runs on another machine.")] = False,
     json: Json = False,
 ) -> None:
     """Register a base model."""
@@ -57,10 +56,10 @@ def list_models(limit: Limit = 50, json: Json = False) -> None:
 @data.command("add")
 def add_dataset(
     name: Name, file: Annotated[Path, typer.Argument(help="JSONL: prompt or messages, answer or completion.")],
-    allow_bad_rows: Annotated[bool, typer.Option("--allow-bad-rows", help="Store the good rows alone.")] = False,
+    allow_bad_rows: Annotated[bool, typer.Option("--allow-bad-rows", help="Store the good rows only.")] = False,
     json: Json = False,
 ) -> None:
-    """Upload a dataset; bad rows are named, and refuse it unless allowed."""
+    """Upload a dataset. Bad rows are listed, and refuse the file unless they are allowed."""
     with connection.client() as client:
         one(client.upload_dataset(name, file, allow_bad_rows), json)
 

@@ -1,18 +1,18 @@
-"""The `hone` command: every group and command in one place."""
+"""The `hone` command: every group and every single command."""
 
 from collections.abc import Callable, Mapping
 
 import typer
 
-from hone.cli import api_keys, catalogs, demo, deployment, exports, inputs, plan, runs, services, specs, stack
-from hone.cli.failures import Commands
+from hone.cli import api_keys, catalogs, demo, inputs, plan, runs, services, stack
+from hone.cli.output import Commands
 
 COMMANDS: Mapping[str, list[Callable[..., None]]] = {
-    "This machine": [demo.demo, stack.up, stack.down, stack.status, deployment.prepare],
-    "Training": [specs.train, specs.validate, exports.export],
+    "This machine": [demo.demo, stack.up, stack.down, stack.status, stack.prepare],
+    "Training": [runs.train, runs.validate, runs.export],
     "Looking around": [services.health, services.usage, catalogs.environments],
 }
-"""Single commands by the panel of `hone --help` they stand in."""
+"""Single commands by their panel in `hone --help`."""
 
 app = typer.Typer(cls=Commands, no_args_is_help=True, help="Reinforcement learning for language models, self-hosted.")
 

@@ -1,4 +1,4 @@
-"""Answers on a terminal: tables for people, JSON for programs (`--json`)."""
+"""Output on a terminal: tables for people, JSON for programs (`--json`), and errors."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -6,22 +6,28 @@ from datetime import datetime
 from typing import Annotated, Any
 
 import typer
+from psycopg import OperationalError
 from pydantic import BaseModel
 from rich.console import Console
 from rich.table import Table
+from typer.core import TyperGroup
+
+from hone.cli.connection import Unconfigured
+from hone.client import HoneError
+from hone.spec.problems import Invalid, Problem
 
 _WIDEST = 2000
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON, one object a line.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, one object per line.")]
 
 
 def say(text: str) -> None:
-    """Print a line as it is."""
+    """Print a text without formatting it."""
     Console(soft_wrap=True, highlight=False, markup=False, emoji=False).print(text)
 
 
 def rows(items: Iterable[BaseModel], columns: Sequence[str], as_json: bool) -> None:
-    """Print items as a table of some of their fields, or as one JSON object a line with all of them."""
+    """Print items as a table of some fields, or as one JSON object per line with all fields."""
     if as_json:
         for item in items:
             say(item.model_dump_json())
@@ -30,7 +36,7 @@ def rows(items: Iterable[BaseModel], columns: Sequence[str], as_json: bool) -> N
 
 
 def table(columns: Sequence[str], lines: Iterable[Sequence[str]]) -> None:
-    """Print a table whose cells stay whole: ids are there to be copied, so a narrow terminal wraps lines instead."""
+    """Print a table. Cells are never cut, so that ids can be copied; a narrow terminal wraps the lines."""
     shown = Table(*columns, box=None, pad_edge=False, header_style="bold")
     for line in lines:
         shown.add_row(*line)
@@ -38,7 +44,7 @@ def table(columns: Sequence[str], lines: Iterable[Sequence[str]]) -> None:
 
 
 def one(item: BaseModel, as_json: bool) -> None:
-    """Print one thing, a field a line, or as JSON."""
+    """Print one item, a field per line, or as JSON."""
     if as_json:
         say(item.model_dump_json())
         return
@@ -59,3 +65,27 @@ def cell(value: Any) -> str:
     if isinstance(value, dict) and all(isinstance(item, int | float) for item in value.values()):
         return "  ".join(f"{name}={cell(item)}" for name, item in value.items())
     return json.dumps(value, default=str) if isinstance(value, dict | list) else str(value)
+
+
+class Commands(TyperGroup):
+    """A group of commands. Expected errors are printed in a few lines and give exit code 1; others show a traceback."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command, and translate its expected errors."""
+        try:
+            return super().invoke(ctx)
+        except HoneError as error:
+            _print_errors(error.problems or [str(error)])
+        except Invalid as error:
+            _print_errors(error.problems)
+        except (Unconfigured, OSError) as error:
+            _print_errors([str(error)])
+        except OperationalError as error:
+            _print_errors([f"the database does not answer: {error}"])
+        raise typer.Exit(1)
+
+
+def _print_errors(lines: Iterable[Problem | str]) -> None:
+    console = Console(stderr=True, soft_wrap=True, highlight=False)
+    for line in lines:
+        console.print(f"error: {line}", markup=False, style="red")

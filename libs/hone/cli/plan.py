@@ -1,4 +1,4 @@
-"""`hone plan`: what to put into a spec, from runs that were made for it. Without a server."""
+"""`hone plan`: values for a spec, computed from the results of pilot runs. It needs no server."""
 
 import json as json_text
 from pathlib import Path
@@ -9,15 +9,14 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from hone.algorithms.schedules.batch_size import SizeStage
 from hone.algorithms.schedules.switch_planner import Pilot, SwitchPlan, SwitchPlanner
-from hone.cli.failures import Commands
-from hone.cli.output import Json, say
+from hone.cli.output import Commands, Json, say
 from hone.spec.problems import Invalid, Problem, from_validation
 
-app = typer.Typer(cls=Commands, no_args_is_help=True, help="Plans from pilot runs.")
+app = typer.Typer(cls=Commands, no_args_is_help=True, help="Plan values of a spec from pilot runs.")
 
 
-class Planned(BaseModel):
-    """The planned switch with its band, in rows consumed, the stages, and what weakens the plan."""
+class PlannedBatches(BaseModel):
+    """The planned switch with its band in consumed rows, the stages, and warnings about the plan."""
 
     switch: float
     low: float
@@ -31,16 +30,16 @@ class Planned(BaseModel):
 def batch_size(
     pilots: Annotated[Path, typer.Argument(
         metavar="PILOTS", help="JSON: [{budget, fraction, loss}, ...]; at least 3 budgets with 3 fractions each.")],
-    budget: Annotated[int, typer.Option(help="Rows of the run to plan.")],
-    small: Annotated[int, typer.Option(help="Rows of a batch before the switch.")],
-    large: Annotated[int, typer.Option(help="Rows of a batch after it; more than --small.")],
+    budget: Annotated[int, typer.Option(help="Rows that the planned run consumes.")],
+    small: Annotated[int, typer.Option(help="Rows per batch before the switch.")],
+    large: Annotated[int, typer.Option(help="Rows per batch after the switch; more than --small.")],
     json: Json = False,
 ) -> None:
     """Plan the late switch from small to large batches."""
     _refuse(budget, small, large)
     planner = SwitchPlanner.fit(read_pilots(pilots))
     plan = planner.plan(budget)
-    planned = Planned(switch=plan.switch, low=plan.low, high=plan.high, gamma=planner.gamma,
+    planned = PlannedBatches(switch=plan.switch, low=plan.low, high=plan.high, gamma=planner.gamma,
                       stages=plan.stages(small, large), flags=list(plan.flags))
     say(planned.model_dump_json() if json else "\n".join(_lines(plan, planned)))
 
@@ -67,7 +66,7 @@ def _refuse(budget: int, small: int, large: int) -> None:
         raise Invalid(problems)
 
 
-def _lines(plan: SwitchPlan, planned: Planned) -> list[str]:
+def _lines(plan: SwitchPlan, planned: PlannedBatches) -> list[str]:
     share = plan.switch / plan.budget
     begins = [0, *(stage.until for stage in planned.stages)]
     return [

@@ -1,4 +1,4 @@
-"""A run as it happens: step, reward, held-out accuracy, speed, trainer-sampler gap, time left."""
+"""Live view of a run: step, reward, held-out accuracy, speed, trainer-sampler gap, time left."""
 
 import threading
 import time
@@ -20,30 +20,27 @@ _SHOWN = (("reward", "reward/mean"), ("right verdicts", "verify/verdict_accuracy
 
 
 def follow(client: Client, run_id: str, console: Console | None = None) -> Run:
-    """Show a run until it has ended and return it; its events scroll by above. Ctrl-C stops looking, not the run.
-
-    Raises HoneError.
-    """
+    """Show a run until it has ended and return it. Its events are printed above the view. Raises HoneError."""
     console = console or Console()
     with Live(console=console, refresh_per_second=4, transient=not console.is_terminal) as live:
-        teller = threading.Thread(target=_tell_events, args=[client, run_id, live.console], daemon=True)
-        teller.start()
+        printer = threading.Thread(target=_print_events, args=[client, run_id, live.console], daemon=True)
+        printer.start()
         while True:
             run = client.run(run_id)
             live.update(view(run, datetime.now(UTC)))
             if run.state in ENDED:
-                teller.join(timeout=5)
+                printer.join(timeout=5)
                 return run
             time.sleep(_LOOK_S)
 
 
-def _tell_events(client: Client, run_id: str, console: Console) -> None:
+def _print_events(client: Client, run_id: str, console: Console) -> None:
     for event in client.follow(run_id):
         console.print(Text(f"{event.created_at.astimezone():%H:%M:%S}  {event.message}"), soft_wrap=True)
 
 
 def view(run: Run, now: datetime) -> RenderableType:
-    """Return what is shown of a run at a moment."""
+    """Return the view of a run at a moment."""
     head = Table.grid(padding=(0, 2))
     head.add_row(Text(run.name, style="bold"), run.id, Text(run.state, style="cyan"), f"step {run.step} of {run.steps}",
                  ProgressBar(total=run.steps, completed=run.step, width=30))
@@ -54,16 +51,16 @@ def view(run: Run, now: datetime) -> RenderableType:
 
 
 def figures(run: Run, now: datetime) -> dict[str, str]:
-    """Return the run's figures by name: those of its latest metrics, tokens a second, time left."""
-    told = {name: f"{run.metrics[metric]:.4g}" for name, metric in _SHOWN if metric in run.metrics}
+    """Return the figures of a run by name: latest metrics, tokens per second, time left."""
+    found = {name: f"{run.metrics[metric]:.4g}" for name, metric in _SHOWN if metric in run.metrics}
     if run.started_at is None or run.step == 0:
-        return told
+        return found
     per_step_s = max(((run.ended_at or now) - run.started_at).total_seconds(), 1e-9) / run.step
     if "completion/tokens" in run.metrics:
-        told["tokens/s"] = f"{run.metrics['completion/tokens'] / per_step_s:.0f}"
+        found["tokens/s"] = f"{run.metrics['completion/tokens'] / per_step_s:.0f}"
     if run.ended_at is None:
-        told["left"] = _duration(per_step_s * (run.steps - run.step))
-    return told
+        found["left"] = _duration(per_step_s * (run.steps - run.step))
+    return found
 
 
 def _duration(seconds: float) -> str:

@@ -1,22 +1,99 @@
-"""`hone runs`: look at runs and say what is wanted of them."""
+"""Commands about runs: `hone train`, `hone validate`, `hone export` and the group `hone runs`."""
 
+import hashlib
+import time
 from itertools import islice
+from pathlib import Path
 from typing import Annotated
 
 import typer
+import yaml
 from rich.console import Console
 
 from hone.cli import connection, progress
-from hone.cli.failures import Commands
-from hone.cli.output import Json, one, rows, say
-from hone.client import every
-from hone.client.resources import Desired, RunState
+from hone.cli.output import Commands, Json, one, rows, say
+from hone.client import Client, every
+from hone.client.resources import Desired, Export, RunState
+from hone.resolution import resolve
+from hone.spec.files import as_json, read
+from hone.spec.problems import Invalid, Problem
 from hone.trajectory.records import PREVIEW
 
-app = typer.Typer(cls=Commands, no_args_is_help=True, help="Runs: what they do, what came of them.")
+app = typer.Typer(cls=Commands, no_args_is_help=True, help="Runs: their states and their results.")
 
 RunId = Annotated[str, typer.Argument(metavar="RUN", help="The run's id.")]
-Limit = Annotated[int, typer.Option(min=1, help="At most this many.")]
+Limit = Annotated[int, typer.Option(min=1, help="Largest number of items.")]
+Spec = Annotated[Path, typer.Argument(metavar="SPEC", help="YAML or JSON file with a run spec.")]
+
+_LOOK_S = 0.3
+
+
+def train(
+    spec: Spec,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the resolved spec and create nothing.")] = False,
+    follow: Annotated[bool, typer.Option("--follow", help="Show the run until it has ended.")] = False,
+    json: Json = False,
+) -> None:
+    """Create a run from a spec."""
+    raw = read(spec)
+    resolved = as_json(resolve(raw))
+    if dry_run:
+        say(yaml.safe_dump(resolved, sort_keys=False, allow_unicode=True).rstrip())
+        return
+    with connection.client() as client:
+        run = client.create_run(raw)
+        if follow:
+            run = progress.follow(client, run.id)
+    if json:
+        one(run, as_json=True)
+    else:
+        say(f"{run.id}  {run.state}{f': {run.reason}' if run.reason else ''}")
+    if follow and run.state != "succeeded":
+        raise typer.Exit(1)
+
+
+def validate(spec: Spec) -> None:
+    """Check a spec without a server, and name all its problems.
+
+    Only the gateway can check that the models and datasets exist.
+    """
+    resolve(read(spec))
+    say(f"{spec}: valid")
+
+
+def export(
+    run: Annotated[str, typer.Argument(metavar="RUN", help="The run's id.")],
+    to: Annotated[Path, typer.Option("--to", help="Directory for the files; it is made if missing.")],
+    version: Annotated[str | None, typer.Option(help="A version of the run; the newest by default.")] = None,
+) -> None:
+    """Export a run's weights: compare them with stock transformers, download the files, check their digests."""
+    with connection.client() as client:
+        done = _finished(client, client.create_export(run, version))
+        _download(client, done, to)
+    say(f"{done.version_id} is in {to} ({len(done.files)} files, largest log-prob difference "
+        f"{done.max_abs_diff or 0.0:.2g})")
+
+
+def _finished(client: Client, requested: Export) -> Export:
+    """Wait until an export is done and return it. Raises Invalid with the trainer's reason when it failed."""
+    while requested.state == "queued":
+        time.sleep(_LOOK_S)
+        requested = client.export(requested.id)
+    if requested.state == "failed":
+        raise Invalid([Problem(requested.version_id, requested.reason or "a failed export",
+                               "weights that another engine can load")])
+    return requested
+
+
+def _download(client: Client, done: Export, to: Path) -> None:
+    """Write the files of an export into `to`. Raises Invalid when a file does not have its digest."""
+    to.mkdir(parents=True, exist_ok=True)
+    for name, file in sorted(done.files.items()):
+        data = client.export_file(done.id, name)
+        digest = hashlib.sha256(data).hexdigest()
+        if digest != file.sha256:
+            raise Invalid([Problem(name, f"sha256 {digest}", file.sha256)])
+        (to / name).write_bytes(data)
 
 
 @app.command("list")
@@ -40,7 +117,7 @@ def get(run: RunId, json: Json = False) -> None:
 
 @app.command()
 def follow(run: RunId) -> None:
-    """Show a run until it has ended; Ctrl-C stops looking, not the run."""
+    """Show a run until it has ended. Ctrl-C ends the command, not the run."""
     with connection.client() as client:
         ended = progress.follow(client, run)
     say(f"{ended.id}  {ended.state}{f': {ended.reason}' if ended.reason else ''}")
@@ -48,34 +125,34 @@ def follow(run: RunId) -> None:
 
 @app.command()
 def pause(run: RunId) -> None:
-    """Let the present step end and hold the run there."""
-    _want(run, "pause")
+    """Pause a run after its present step."""
+    _set_desired(run, "pause")
 
 
 @app.command()
 def resume(run: RunId) -> None:
-    """Let a paused run go on."""
-    _want(run, "run")
+    """Resume a paused run."""
+    _set_desired(run, "run")
 
 
 @app.command()
 def cancel(run: RunId) -> None:
-    """End a run for good; its checkpoints stay."""
-    _want(run, "cancel")
+    """Cancel a run for good. Its checkpoints stay."""
+    _set_desired(run, "cancel")
 
 
-def _want(run: str, desired: Desired) -> None:
+def _set_desired(run: str, desired: Desired) -> None:
     with connection.client() as client:
         changed = client.want(run, desired)
-    say(f"{changed.id}  {changed.state}, wanted: {changed.desired}")
+    say(f"{changed.id}  {changed.state}, desired: {changed.desired}")
 
 
 @app.command()
 def events(
-    run: RunId, follow: Annotated[bool, typer.Option("--follow", help="Go on until the run has ended.")] = False,
+    run: RunId, follow: Annotated[bool, typer.Option("--follow", help="Continue until the run has ended.")] = False,
     json: Json = False,
 ) -> None:
-    """Show what happened to a run."""
+    """Show the events of a run."""
     with connection.client() as client:
         for event in client.follow(run) if follow else every(client.events, run_id=run):
             say(event.model_dump_json() if json else f"{event.created_at.astimezone():%H:%M:%S}  {event.message}")
@@ -84,7 +161,7 @@ def events(
 @app.command()
 def metrics(
     run: RunId, json: Json = False,
-    name: Annotated[list[str] | None, typer.Argument(help="Series to show; all where none is named.")] = None,
+    name: Annotated[list[str] | None, typer.Argument(help="Series to show; all by default.")] = None,
 ) -> None:
     """Show series of metrics by step."""
     with connection.client() as client:
@@ -106,15 +183,15 @@ def checkpoints(run: RunId, limit: Limit = 50, json: Json = False) -> None:
 
 @app.command()
 def trajectories(
-    run: RunId, purpose: Annotated[str | None, typer.Option(help="train or eval.")] = None,
-    step: Annotated[int | None, typer.Option(help="Only this step's.")] = None,
-    status: Annotated[str | None, typer.Option(help="Only of this grade status.")] = None,
-    min_score: Annotated[float | None, typer.Option(help="At least this score.")] = None,
-    max_score: Annotated[float | None, typer.Option(help="At most this score.")] = None,
+    run: RunId, purpose: Annotated[str | None, typer.Option(help="train, eval, probe or pilot.")] = None,
+    step: Annotated[int | None, typer.Option(help="Only samples of this step.")] = None,
+    status: Annotated[str | None, typer.Option(help="Only samples with this grade status.")] = None,
+    min_score: Annotated[float | None, typer.Option(help="Smallest score.")] = None,
+    max_score: Annotated[float | None, typer.Option(help="Largest score.")] = None,
     text: Annotated[str | None, typer.Option(help=f"Part of the last answer's first {PREVIEW} characters.")] = None,
     limit: Limit = 50, json: Json = False,
 ) -> None:
-    """List samples of a run."""
+    """List the samples of a run."""
     with connection.client() as client:
         found = islice(every(client.trajectories, run_id=run, purpose=purpose, step=step, status=status,
                              min_score=min_score, max_score=max_score, text=text), limit)

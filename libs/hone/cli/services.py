@@ -1,4 +1,4 @@
-"""`hone health`, `hone usage`: how the services are and what was used."""
+"""`hone health`, `hone usage`: the health of the services, and the usage of runs and keys."""
 
 from typing import Annotated, Literal
 
@@ -9,7 +9,7 @@ from hone.cli.output import Json, rows
 
 
 def health(json: Json = False) -> None:
-    """Ask every service how it is; exit code 1 when one is not well."""
+    """Check every service. The exit code is 1 if one is not well."""
     with connection.client() as client:
         found = client.health()
     rows(found.services, ("name", "ok", "detail", "ms"), json)
@@ -18,7 +18,7 @@ def health(json: Json = False) -> None:
 
 
 def usage(
-    by: Annotated[Literal["run", "key"], typer.Option(help="What the amounts are summed by.")] = "run",
+    by: Annotated[Literal["run", "key"], typer.Option(help="Sum amounts by run or by key.")] = "run",
     json: Json = False,
 ) -> None:
     """Sum tokens, seconds and grades by run or key."""

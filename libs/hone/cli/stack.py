@@ -1,4 +1,4 @@
-"""`hone up`, `hone down`, `hone status`: the embedded stack from a terminal."""
+"""Commands about processes: `hone up`, `hone down`, `hone status` for a stack, `hone prepare` for a deployment."""
 
 import os
 import subprocess
@@ -9,8 +9,10 @@ from typing import Annotated, NoReturn
 
 import psutil
 import typer
+from psycopg import OperationalError
 
-from hone.stack import embedded, interruption, leftovers, lock
+from hone.spec import settings
+from hone.stack import deployment, embedded, interruption, leftovers, lock
 from hone.stack.embedded import Stack, StackNotReady
 from hone.stack.lock import StackRunning
 from hone.stack.postgres import DataOfAnother, PostgresMissing
@@ -22,13 +24,14 @@ from hone.store.schema import SchemaMismatch
 
 _DOWN_S = 20.0
 _UP = {"RUNNING", "STARTING"}
+_OWNER = "HONE_OWNER_DATABASE_URL"
 _MISTAKES = (
-    StackRunning, StackNotReady, StackMissing, RoleRefused, DataOfAnother, PostgresMissing, SchemaMismatch, StoreAway,
-    PermissionError, ValueError,
+    OperationalError, StackRunning, StackNotReady, StackMissing, RoleRefused, DataOfAnother, PostgresMissing,
+    SchemaMismatch, StoreAway, PermissionError, ValueError,
 )
 
 State = Annotated[Path, typer.Option(
-    "--state", envvar="HONE_STATE", help="Directory for everything the stack keeps: data, logs, keys.")]
+    "--state", envvar="HONE_STATE", help="Directory of the stack: data, logs, keys.")]
 DEFAULT_STATE = Path(".hone")
 
 app = typer.Typer(help="The stack on this machine.")
@@ -37,14 +40,14 @@ app = typer.Typer(help="The stack on this machine.")
 @app.command()
 def up(
     state: State = DEFAULT_STATE,
-    detach: Annotated[bool, typer.Option("--detach", help="Return when the stack is ready and let it run.")] = False,
+    detach: Annotated[bool, typer.Option("--detach", help="Return when the stack is ready; it runs on.")] = False,
     count: Annotated[list[str] | None, typer.Option(
-        "--count", metavar="KIND=N", help="Processes of a kind, for instance trainer=2; repeatable.")] = None,
+        "--count", metavar="KIND=N", help="Number of processes of a kind, for instance trainer=2; repeatable.")] = None,
     env: Annotated[list[str] | None, typer.Option(
         "--env", metavar="KEY=VALUE", help="Variable for every process: HONE_LEASE_S=5; repeatable.")] = None,
-    timeout: Annotated[float, typer.Option(help="Seconds the stack has to become ready.")] = 120.0,
+    timeout: Annotated[float, typer.Option(help="Seconds until the stack must be ready.")] = 120.0,
 ) -> None:
-    """Start the stack and keep it running until Ctrl-C; what was killed before goes on where it was."""
+    """Start the stack and keep it running until Ctrl-C. Runs of an earlier stack continue where they were."""
     try:
         if detach:
             _detached(state.resolve(), count or [], env or [], timeout)
@@ -56,7 +59,7 @@ def up(
 
 @app.command()
 def down(state: State = DEFAULT_STATE) -> None:
-    """End the stack, services first, PostgreSQL last; its data stays."""
+    """Stop the stack, services first, PostgreSQL last. Its data stays."""
     place = state.resolve()
     try:
         load(place)
@@ -71,7 +74,7 @@ def down(state: State = DEFAULT_STATE) -> None:
 
 @app.command()
 def status(state: State = DEFAULT_STATE) -> None:
-    """Show every process of the stack: its state, pid, seconds since its start, last words if it does not run."""
+    """Show every process of the stack: state, pid, seconds since its start, and its last log line if it is down."""
     place = state.resolve()
     try:
         found = load(place)
@@ -88,8 +91,19 @@ def status(state: State = DEFAULT_STATE) -> None:
         raise typer.Exit(1)
 
 
+def prepare(
+    timeout: Annotated[float, typer.Option(help="Seconds until the database must answer.")] = 60.0,
+) -> None:
+    """Prepare the servers of a deployment, which HONE_* variables name: schema, logins, bucket. Safe to repeat."""
+    try:
+        made = deployment.prepare(settings.load(), os.environ.get(_OWNER, ""), timeout)
+    except _MISTAKES as error:
+        _fail(error)
+    typer.echo(f"ready; the tables {'were made now' if made else 'existed already'}")
+
+
 def summary(record: Record, state: Path, seconds: float) -> str:
-    """Return what a person needs once the stack is ready."""
+    """Return the line about a stack that is ready: its addresses, and the file with its key."""
     console = f", console {record.console_url}" if record.console_url else ""
     return f"ready after {seconds:.1f} s: {record.gateway_url}{console}  (key and addresses in {state / 'stack.json'})"
 
@@ -115,7 +129,7 @@ def _foreground(stack: Stack, timeout_s: float) -> None:
 
 
 def _watch(stack: Stack) -> NoReturn:
-    """Say which process was started again; looking often also makes supervisord look often."""
+    """Print every restart of a process. Asking often also makes supervisord look often."""
     known = stack.pids()
     while True:
         interruption.rest(0.5)
@@ -131,7 +145,7 @@ def _watch(stack: Stack) -> NoReturn:
 
 
 def _detached(state: Path, counts: list[str], variables: list[str], timeout_s: float) -> None:
-    """Run the same command in a session of its own and wait until its stack is ready."""
+    """Run the same command in a new session and wait until its stack is ready."""
     running = lock.holder(state)
     if running is not None:
         raise StackRunning(f"process {running} already runs the stack in {state} (hone down ends it)")

@@ -1,7 +1,12 @@
-"""What a spec may name: environments with their parameters, presets with their slots, their methods, graders."""
+"""The names that a spec may use (environments, presets, methods, graders), and the methods in the slots of a run."""
 
 import inspect
+import re
 import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
 from hone.algorithms import presets
 from hone.algorithms.slots import METHODS
@@ -10,23 +15,40 @@ from hone.environments import ENVIRONMENTS
 from hone.graders import GRADERS
 from hone.spec.run import AlgorithmSpec
 
+_QUESTION = re.compile(r"S\d+: ")
+"""Beginning of the docstring of a slot's own module. It describes the slot, not the source of a method."""
+
+
+@dataclass(frozen=True)
+class SlotFilling:
+    """A method in a slot of a run. `source` is empty for the method none and for an unknown one."""
+
+    name: str
+    params: Mapping[str, Any]
+    source: str = ""
+
+    @property
+    def reconstruction(self) -> bool:
+        """Whether the source leaves parts of the method open that Hone had to fill."""
+        return "reconstruction" in self.source
+
 
 def environments() -> list[Environment]:
-    """Return every environment that makes its own tasks; datasets are named by `task.dataset` instead."""
+    """Return every environment that makes its own tasks. A spec names a dataset by `task.dataset` instead."""
     return [Environment(name=name, summary=environment.summary, params_schema=environment.params.model_json_schema(),
                         harness=environment.harness, asked_roles=sorted(environment.asked_roles))
             for name, environment in ENVIRONMENTS.items() if name != "dataset"]
 
 
 def algorithms() -> list[Algorithm]:
-    """Return every preset with its slots, what a spec has to give for it, and what it needs that no run has yet."""
+    """Return every preset with its slots, the fields that a spec must add, and the reason why it cannot be run yet."""
     return [Algorithm(name=name, slots=presets.filled(AlgorithmSpec(preset=name)), unmet=presets.unmet(name),
                       asked=presets.asked(name))
             for name in presets.PRESETS]
 
 
 def methods() -> list[SlotMethod]:
-    """Return every method of every slot with what its code says of it: source, formula, parameters."""
+    """Return every method of every slot with source and formula, from its docstrings, and its parameters."""
     return [SlotMethod(slot=slot, name=name, source=_summary(method.function.__module__),
                        formula=inspect.getdoc(method.function) or "", params_schema=method.params.model_json_schema())
             for slot, known in METHODS.items() for name, method in known.items()]
@@ -41,3 +63,27 @@ def graders() -> list[Grader]:
 
 def _summary(module: str) -> str:
     return (inspect.getdoc(sys.modules[module]) or "").partition("\n")[0]
+
+
+def slot_fillings(spec: Mapping[str, Any]) -> dict[str, list[SlotFilling]]:
+    """Return the methods in each slot of a resolved run spec; a slot that the spec does not name is left out."""
+    algorithm, optimizer = spec.get("algorithm") or {}, spec.get("optimizer") or {}
+    found = {slot: chosen if isinstance(chosen, list) else [chosen] for slot, chosen in algorithm.items()
+             if isinstance(chosen, list | dict)}
+    if "schedule" in optimizer:
+        found["schedule"] = [{"name": optimizer["schedule"], "params": optimizer.get("schedule_params", {})}]
+    if sizes := (spec.get("batch") or {}).get("schedule"):
+        found["batch_size"] = [sizes]
+    return {slot: [_filling(slot, one) for one in chosen] for slot, chosen in found.items()}
+
+
+def _filling(slot: str, chosen: Mapping[str, Any]) -> SlotFilling:
+    name = chosen["name"]
+    return SlotFilling(name, chosen.get("params", {}), _sources().get((slot, name), ""))
+
+
+@cache
+def _sources() -> dict[tuple[str, str], str]:
+    """Return the source by slot and name, of the methods that have a module of their own."""
+    return {(method.slot, method.name): method.source for method in methods()
+            if not _QUESTION.match(method.source)}

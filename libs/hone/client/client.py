@@ -1,4 +1,4 @@
-"""The SDK: everything the REST surface does, as typed methods.
+"""The SDK: every operation of the REST surface as a typed method.
 
     with Client("http://127.0.0.1:8470", key) as hone:
         run = hone.create_run({"name": "sort", "model": {"base": "my-base"}, …})
@@ -16,8 +16,7 @@ from typing import Any, TypeVar
 import httpx
 from pydantic import ValidationError
 
-from hone.client import errors, event_streams
-from hone.client.paths import place
+from hone.client import errors
 from hone.client.resources import (
     Algorithm,
     Checkpoint,
@@ -43,25 +42,24 @@ from hone.client.resources import (
     TrajectoryTokens,
     Usage,
 )
-from hone.client.transport import ATTEMPTS, Transport
+from hone.client.transport import ATTEMPTS, HttpTransport, follow, rest_path
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer", bound=Resource)
 
 
 class Client:
-    """One gateway and one API key. Every method raises hone.client.errors.HoneError.
+    """A client of one gateway with one API key. Every method raises hone.client.errors.HoneError.
 
-    Failed attempts are repeated where that is safe; creating is, because each call sends an idempotency key of its
-    own. `idempotency_key` replaces it where a caller wants to repeat over its own restarts. `attempts` is how often a
-    request is made before its failure is raised: a person who waits for an answer wants fewer.
+    Failed requests are repeated, at most `attempts` times in all. Creating is safe to repeat too, because each call
+    sends a new idempotency key. Pass `idempotency_key` to repeat a call across restarts of your own program.
     """
 
     def __init__(
         self, base_url: str, key: str, timeout_s: float = 60.0, transport: httpx.BaseTransport | None = None,
         attempts: int = ATTEMPTS,
     ) -> None:
-        self._transport = Transport(base_url, key, timeout_s, transport, attempts=attempts)
+        self._transport = HttpTransport(base_url, key, timeout_s, transport, attempts=attempts)
 
     def __enter__(self) -> "Client":
         return self
@@ -76,12 +74,12 @@ class Client:
         self._transport.close()
 
     def register_model(self, name: str, directory: Path | str, idempotency_key: str | None = None) -> Model:
-        """Register a model directory that the gateway's machine sees under the same path."""
+        """Register a model directory that has the same path on the gateway's machine."""
         body = {"name": name, "directory": str(Path(directory).resolve())}
         return self._post(Model, "/v1/models", idempotency_key, json=body)
 
     def upload_model(self, name: str, directory: Path | str, idempotency_key: str | None = None) -> Model:
-        """Upload the files of a model directory; they must fit the gateway's body limit."""
+        """Upload the files of a model directory. Together they must be smaller than the gateway's body limit."""
         paths = sorted(path for path in Path(directory).iterdir() if path.is_file())
         files = [("files", (path.name, path.read_bytes())) for path in paths]
         return self._post(Model, "/v1/models", idempotency_key, data={"name": name}, files=files)
@@ -92,7 +90,7 @@ class Client:
 
     def model(self, name: str) -> Model:
         """Return a model by name or id."""
-        return self._get(Model, place("models", name))
+        return self._get(Model, rest_path("models", name))
 
     def upload_dataset(
         self, name: str, rows: Path | str | bytes, allow_bad_rows: bool = False, idempotency_key: str | None = None,
@@ -109,14 +107,14 @@ class Client:
 
     def dataset(self, name: str) -> Dataset:
         """Return a dataset by name or id."""
-        return self._get(Dataset, place("datasets", name))
+        return self._get(Dataset, rest_path("datasets", name))
 
     def create_run(self, spec: Mapping[str, Any], idempotency_key: str | None = None) -> Run:
         """Create a run. Raises Refused with every problem of the spec."""
         return self._post(Run, "/v1/runs", idempotency_key, json=dict(spec))
 
     def resolve(self, spec: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the spec as it would run, and create nothing. Raises Refused with every problem of it."""
+        """Return the resolved spec, and create nothing. Raises Refused with every problem of the spec."""
         return self._post(_Resolved, "/v1/runs", None, json=dict(spec), params={"dry_run": "true"}).spec
 
     def runs(
@@ -125,125 +123,125 @@ class Client:
     ) -> Page[RunSummary]:
         """List runs, newest first.
 
-        `like` names a run and keeps those that differ from it in seed and name alone; `search` is a part of a name, an
-        id or a base, letter case aside; `base` keeps the runs whose spec names one of these as base.
+        `like` is the id of a run: only runs whose specs differ from its spec in seed and name alone. `search` is a part
+        of a name, an id or a base; upper and lower case are the same. `base`: only runs whose spec names one of these.
         """
         return self._get(Page[RunSummary], "/v1/runs", limit=limit, after=after, state=state, like=like, search=search,
                          base=list(base) or None)
 
     def run_counts(self) -> RunCounts:
-        """Return how many runs are in each state."""
+        """Return the number of runs in each state."""
         return self._get(RunCounts, "/v1/runs/counts")
 
     def run(self, run_id: str) -> Run:
         """Return a run with its state, what it waits for, its committed steps and latest metrics."""
-        return self._get(Run, place("runs", run_id))
+        return self._get(Run, rest_path("runs", run_id))
 
     def want(self, run_id: str, desired: Desired) -> Run:
-        """Say what is wanted of a run: run, pause or cancel. Raises Conflict when it has ended."""
-        return self._send(Run, "PATCH", place("runs", run_id), json={"desired": desired})
+        """Set the desired state of a run: run, pause or cancel. Raises Conflict when the run has ended."""
+        return self._send(Run, "PATCH", rest_path("runs", run_id), json={"desired": desired})
 
     def pause(self, run_id: str) -> Run:
-        """Let the present step end and hold the run there."""
+        """Pause a run after its present step."""
         return self.want(run_id, "pause")
 
     def resume(self, run_id: str) -> Run:
-        """Let a paused run go on."""
+        """Resume a paused run."""
         return self.want(run_id, "run")
 
     def cancel(self, run_id: str) -> Run:
-        """End a run for good."""
+        """Cancel a run for good. Its checkpoints stay."""
         return self.want(run_id, "cancel")
 
     def events(self, run_id: str, after: int = 0, limit: int = 100, newest: bool = False) -> Page[Event]:
-        """Return events with ids greater than `after`, oldest first; with `newest` the last ones of them."""
-        return self._get(Page[Event], place("runs", run_id, "events"), after=after, limit=limit,
+        """Return events with ids greater than `after`, oldest first; with `newest` the last of them."""
+        return self._get(Page[Event], rest_path("runs", run_id, "events"), after=after, limit=limit,
                          newest=str(newest).lower())
 
     def follow(self, run_id: str, after: int = 0) -> Iterator[Event]:
-        """Yield events as they happen until the run has ended; broken connections are made again."""
-        return event_streams.follow(self._transport, place("runs", run_id, "events"), after)
+        """Yield events as they happen until the run has ended. A broken connection is made again."""
+        return follow(self._transport, rest_path("runs", run_id, "events"), after)
 
     def metrics(self, run_id: str, names: Iterable[str] = (), after_step: int = -1) -> Metrics:
-        """Return series of metrics by step; all of them when none is named."""
+        """Return series of metrics by step; all of them when `names` is empty."""
         wanted = list(names) or None
-        return self._get(Metrics, place("runs", run_id, "metrics"), names=wanted, after_step=after_step)
+        return self._get(Metrics, rest_path("runs", run_id, "metrics"), names=wanted, after_step=after_step)
 
     def checkpoints(self, run_id: str, limit: int = 50, after: str | None = None) -> Page[Checkpoint]:
         """List the versions of a run's policy, newest first."""
-        return self._get(Page[Checkpoint], place("runs", run_id, "checkpoints"), limit=limit, after=after)
+        return self._get(Page[Checkpoint], rest_path("runs", run_id, "checkpoints"), limit=limit, after=after)
 
     def trajectories(
         self, run_id: str, limit: int = 50, after: str | None = None, purpose: str | None = None,
         step: int | None = None, status: str | None = None, min_score: float | None = None,
         max_score: float | None = None, text: str | None = None,
     ) -> Page[TrajectoryRow]:
-        """List a run's samples; filters narrow the list."""
+        """List a run's samples that fit every given filter."""
         return self._get(
-            Page[TrajectoryRow], place("runs", run_id, "trajectories"), limit=limit, after=after, purpose=purpose,
+            Page[TrajectoryRow], rest_path("runs", run_id, "trajectories"), limit=limit, after=after, purpose=purpose,
             step=step, status=status, min_score=min_score, max_score=max_score, text=text)
 
     def trajectory(self, run_id: str, group_id: int, index: int) -> Trajectory:
         """Return one whole sample."""
-        return self._get(Trajectory, place("runs", run_id, "trajectories", group_id, index))
+        return self._get(Trajectory, rest_path("runs", run_id, "trajectories", group_id, index))
 
     def trajectory_tokens(self, run_id: str, group_id: int, index: int) -> TrajectoryTokens:
-        """Return the text of a sample's tokens, and its advantage."""
-        return self._get(TrajectoryTokens, place("runs", run_id, "trajectories", group_id, index, "tokens"))
+        """Return the text and the advantage of each token of a sample."""
+        return self._get(TrajectoryTokens, rest_path("runs", run_id, "trajectories", group_id, index, "tokens"))
 
     def create_export(
         self, run_id: str, version_id: str | None = None, idempotency_key: str | None = None,
     ) -> Export:
-        """Ask for a version as files, the newest where none is named."""
+        """Export a version as files, the newest one by default."""
         body = {"version_id": version_id}
-        return self._post(Export, place("runs", run_id, "exports"), idempotency_key, json=body)
+        return self._post(Export, rest_path("runs", run_id, "exports"), idempotency_key, json=body)
 
     def exports(self, run_id: str, limit: int = 50, after: str | None = None) -> Page[Export]:
         """List a run's exports, newest first."""
-        return self._get(Page[Export], place("runs", run_id, "exports"), limit=limit, after=after)
+        return self._get(Page[Export], rest_path("runs", run_id, "exports"), limit=limit, after=after)
 
     def export(self, export_id: str) -> Export:
         """Return an export: queued, done or failed."""
-        return self._get(Export, place("exports", export_id))
+        return self._get(Export, rest_path("exports", export_id))
 
     def export_file(self, export_id: str, name: str) -> bytes:
-        """Download one file of an export. Raises Conflict while it is not done."""
-        return self._transport.request("GET", place("exports", export_id, "files", name)).content
+        """Download one file of an export. Raises Conflict while the export is not done."""
+        return self._transport.request("GET", rest_path("exports", export_id, "files", name)).content
 
     def export_pieces(self, export_id: str, name: str | None = None) -> Iterator[bytes]:
-        """Yield one file of an export, or without a name all of them as a tar archive, in pieces that are not repeated.
+        """Yield one file of an export in pieces, or without a name all files as a tar archive.
 
-        Raises Conflict while it is not done.
+        A broken download is not repeated. Raises Conflict while the export is not done.
         """
-        whole = place("exports", export_id, "archive")
-        with self._transport.pieces(whole if name is None else place("exports", export_id, "files", name)) as pieces:
+        inside = ("archive",) if name is None else ("files", name)
+        with self._transport.pieces(rest_path("exports", export_id, *inside)) as pieces:
             yield from pieces
 
     def export_archive(self, export_id: str) -> bytes:
         """Download all files of an export as a tar archive."""
-        return self._transport.request("GET", place("exports", export_id, "archive")).content
+        return self._transport.request("GET", rest_path("exports", export_id, "archive")).content
 
     def usage(
         self, by: str = "run", since: datetime | None = None, until: datetime | None = None, run_id: str | None = None,
     ) -> list[Usage]:
-        """Sum what was used, by "run" or by "key"."""
+        """Sum tokens, seconds and grades by "run" or by "key"."""
         moments = {"since": since and since.isoformat(), "until": until and until.isoformat()}
         return self._get(Page[Usage], "/v1/usage", by=by, run_id=run_id, **moments).data
 
     def health(self) -> Health:
-        """Ask the gateway how every service is."""
+        """Return the health of every service, as the gateway sees it."""
         return self._get(Health, "/v1/health")
 
     def environments(self) -> list[Environment]:
-        """List environments and the JSON Schema of their parameters."""
+        """List environments with the JSON Schema of their parameters."""
         return self._get(Page[Environment], "/v1/environments").data
 
     def engines(self) -> list[Engine]:
-        """List inference engines and the models of this tenant that they hold."""
+        """List inference engines with the models of this tenant that they hold."""
         return self._get(Page[Engine], "/v1/engines").data
 
     def graders(self) -> list[Grader]:
-        """List kinds of graders and the JSON Schema of their parameters."""
+        """List the kinds of graders with the JSON Schema of their parameters."""
         return self._get(Page[Grader], "/v1/graders").data
 
     def grader_activity(self) -> list[GraderActivity]:
@@ -251,7 +249,7 @@ class Client:
         return self._get(Page[GraderActivity], "/v1/graders/activity").data
 
     def algorithms(self) -> list[Algorithm]:
-        """List presets with the method that fills each slot."""
+        """List the presets with the method in each slot."""
         return self._get(Page[Algorithm], "/v1/algorithms").data
 
     def _get(self, kind: type[Answer], path: str, **query: Any) -> Answer:
@@ -271,11 +269,13 @@ class Client:
 
 
 class _Resolved(Resource):
+    """The answer to a dry run."""
+
     spec: dict[str, Any]
 
 
 def every(pages: Callable[..., Page[Item]], **filters: Any) -> Iterator[Item]:
-    """Yield every item of a listing method, page by page: `every(client.runs, state="running")`."""
+    """Yield every item of a method that lists pages: `every(client.runs, state="running")`."""
     page = pages(**filters)
     yield from page.data
     while page.next is not None:

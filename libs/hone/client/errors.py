@@ -1,4 +1,4 @@
-"""What a call can end in, one flat family; bad input carries every field with what was found and what was expected."""
+"""The errors of the SDK. An error about bad input names every field with the value found and the value expected."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -26,7 +26,7 @@ class Unauthenticated(HoneError):
 
 
 class NotFound(HoneError):
-    """There is nothing of this name."""
+    """Nothing has this name."""
 
 
 class Conflict(HoneError):
@@ -34,15 +34,15 @@ class Conflict(HoneError):
 
 
 class TooLarge(HoneError):
-    """The body is larger than the gateway reads."""
+    """The body is larger than the gateway accepts."""
 
 
 class Refused(HoneError):
-    """The request's content is wrong: see `problems`."""
+    """The content of the request is wrong; `problems` names the fields."""
 
 
 class Away(HoneError):
-    """The gateway, or a service behind it, did not answer, retries included."""
+    """The gateway or a service behind it did not answer, after all retries."""
 
 
 _BY_STATUS = {400: Refused, 401: Unauthenticated, 404: NotFound, 409: Conflict, 413: TooLarge, 422: Refused,
@@ -50,12 +50,12 @@ _BY_STATUS = {400: Refused, 401: Unauthenticated, 404: NotFound, 409: Conflict, 
 
 
 def from_response(response: httpx.Response) -> HoneError:
-    """Return the error that a response describes; its body has been read."""
+    """Return the error that a response describes. The body of the response must have been read."""
     return _BY_STATUS.get(response.status_code, HoneError)(_document(response))
 
 
 def unreadable(response: httpx.Response, text: str, expected: str) -> HoneError:
-    """Return the error of an answer that says it succeeded and is not what was asked for; `text` is how it reads."""
+    """Return the error of a successful response whose content cannot be read as `expected`; `text` is that content."""
     return HoneError({
         "status": response.status_code, "title": "Unreadable answer",
         "request_id": response.headers.get("x-request-id"),
@@ -63,7 +63,7 @@ def unreadable(response: httpx.Response, text: str, expected: str) -> HoneError:
 
 
 def _document(response: httpx.Response) -> dict[str, Any]:
-    """Return the problem that a response holds; one of somebody between here and the gateway is told in its words."""
+    """Return the problem document of a response. For an answer of another server, such as a proxy, make one."""
     if response.headers.get("content-type", "").startswith("application/problem+json"):
         with suppress(ValueError):
             document = response.json()
@@ -77,7 +77,7 @@ def _number(status: Any) -> int:
 
 
 def _problems(listed: Any) -> list[Problem]:
-    """Return the fields that the gateway found wrong; other servers' `errors` have other forms and are passed over."""
+    """Return the problems in `errors`. Entries of another form, from other servers, are left out."""
     names = ("field", "found", "expected")
     listed = listed if isinstance(listed, list) else []
     known = [one for one in listed if isinstance(one, dict) and one.keys() >= {*names}]

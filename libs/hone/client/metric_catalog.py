@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from hone.client.metric_table import GROUPS, LOSS, OTHER, Group, Metric
+from hone.client.metric_table import GROUPS, LOSS, OTHER, Metric, MetricGroup
 
 VERIFIED = "verify/"
 """Beginning of a verification step's names; the rest is as of any step."""
@@ -18,7 +18,7 @@ _TRACK = re.compile(r"loss/(?P<track>[^/]+)/(?P<rest>[^/]+)")
 class Found:
     """A metric with its group and its place in it: the order in which they are read."""
 
-    group: Group
+    group: MetricGroup
     place: tuple[int, ...]
     metric: Metric
 
@@ -41,7 +41,7 @@ def known(name: str) -> Found | None:
     return _of_track(name)
 
 
-def grouped(names: Iterable[str]) -> list[tuple[Group, list[str]]]:
+def grouped(names: Iterable[str]) -> list[tuple[MetricGroup, list[str]]]:
     """Return names by group, groups and names in reading order, no group empty and no name left out."""
     ordered = sorted(names, key=lambda name: (find(name).place, name))
     groups = [(group, [name for name in ordered if find(name).group is group]) for group in (*GROUPS, OTHER)]

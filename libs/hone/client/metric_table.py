@@ -18,7 +18,7 @@ class Metric(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Group:
+class MetricGroup:
     """Metrics that are read together, and the slots whose fillings they tell of."""
 
     title: str
@@ -26,7 +26,7 @@ class Group:
     metrics: Mapping[str, Metric]
 
 
-REWARD = Group("Reward and evaluation", (), {
+REWARD = MetricGroup("Reward and evaluation", (), {
     "reward/mean": Metric("Mean reward", "", "Mean score of the step's samples, before rewards are processed."),
     "reward/masked": Metric("Masked samples", "samples", "Samples without a score through a fault of ours."),
     "eval/{series}": Metric(
@@ -35,7 +35,7 @@ REWARD = Group("Reward and evaluation", (), {
         "Masked held-out samples", "samples", "Held-out answers without a score: ungraded, or given up."),
 })
 
-ROLLOUTS = Group("Rollouts", ("allocation",), {
+ROLLOUTS = MetricGroup("Rollouts", ("allocation",), {
     "completion/mean_tokens": Metric("Mean answer", "tokens", "Mean length of the step's samples, all turns together."),
     "completion/max_tokens": Metric("Longest answer", "tokens", "Length of the step's longest sample."),
     "completion/tokens": Metric("Sampled tokens", "tokens", "Tokens of all samples of the step."),
@@ -56,7 +56,7 @@ ROLLOUTS = Group("Rollouts", ("allocation",), {
     "gap/probe_max": Metric("Largest gap on the probe", "nats", "That of the probe's token where it is largest."),
 })
 
-FILTER = Group("Filter", ("filter",), {
+FILTER = MetricGroup("Filter", ("filter",), {
     "filtered_groups": Metric("Filtered groups", "groups", "Groups that the filter left out of the step."),
     "flat_share": Metric("Groups without signal", "share", "Groups looked at whose samples all earned the same."),
     "length_share": Metric(
@@ -64,7 +64,7 @@ FILTER = Group("Filter", ("filter",), {
     "keep_rate": Metric("Keep rate", "share", "Running share of groups that pass the filter."),
 })
 
-PROCESSING = Group("Reward processing", ("reward",), {
+PROCESSING = MetricGroup("Reward processing", ("reward",), {
     "rejected_rewards": Metric("Rejected rewards", "samples", "Samples whose score is no finite number."),
     "overlong_samples": Metric("Overlong samples", "samples", "Samples whose length costs them some of their reward."),
     "masked_samples": Metric(
@@ -74,7 +74,7 @@ PROCESSING = Group("Reward processing", ("reward",), {
         "Rejected samples", "samples", "Samples left out because a reward or log-probability is no finite number."),
 })
 
-ADVANTAGE = Group("Advantage", ("advantage",), {
+ADVANTAGE = MetricGroup("Advantage", ("advantage",), {
     "trajectories": Metric("Trajectories", "trajectories", "Samples for which the step estimates advantages."),
     "advantage/groups": Metric("Groups", "groups", "Groups within which samples are compared."),
     "advantage/zero_share": Metric(
@@ -161,7 +161,7 @@ ADVANTAGE = Group("Advantage", ("advantage",), {
         "Correlation with {part}", "", "Correlation of the advantage with {part}."),
 })
 
-MODULATION = Group("Modulation", ("modulation",), {
+MODULATION = MetricGroup("Modulation", ("modulation",), {
     "modulation/compensation_mean": Metric("Mean gain", "", "Mean factor that confident tokens of good samples gain."),
     "modulation/stabilisation_mean": Metric(
         "Mean damping", "", "Mean factor that holds back tokens which would swing the entropy."),
@@ -174,7 +174,7 @@ MODULATION = Group("Modulation", ("modulation",), {
     "modulation/factor_max": Metric("Largest factor", "", "Largest factor on an advantage; 1: as estimated."),
 })
 
-CORRECTION = Group("Correction", ("correction",), {
+CORRECTION = MetricGroup("Correction", ("correction",), {
     "correction/weight_mean": Metric(
         "Mean weight", "", "Mean weight of a token for who sampled it; 1: the very policy in training."),
     "correction/weight_max": Metric("Largest weight", "", "The same of the token where it is largest."),
@@ -184,7 +184,7 @@ CORRECTION = Group("Correction", ("correction",), {
         "Masked tokens", "share", "Tokens left out with a trajectory that drifted too far."),
 })
 
-LOSS = Group("Policy loss", ("loss", "aggregation"), {
+LOSS = MetricGroup("Policy loss", ("loss", "aggregation"), {
     "loss": Metric("Loss", "", "All terms together. Its gradient trains the policy; its size says little."),
     "entropy": Metric("Entropy", "nats a token", "How open the policy's choice of a token was, on average."),
     "loss/term": Metric("Policy loss", "", "This term's part of the step's loss, weights of tokens included."),
@@ -211,7 +211,7 @@ LOSS = Group("Policy loss", ("loss", "aggregation"), {
         "Untrained tokens", "share", "Tokens of answers that train nothing, such as those of masked turns."),
 })
 
-REGULARIZERS = Group("Regularizers", ("regularizers",), {
+REGULARIZERS = MetricGroup("Regularizers", ("regularizers",), {
     "regularizers/{name}.{place}/term": Metric(
         "Regularizer's loss ({name})", "", "This term's part of the step's loss, coefficient included."),
     "regularizers/kl.{place}/mean": Metric(
@@ -235,7 +235,7 @@ REGULARIZERS = Group("Regularizers", ("regularizers",), {
         "Judged tokens", "share", "Tokens that the teacher has a word on."),
 })
 
-CRITIC = Group("Critic", (), {
+CRITIC = MetricGroup("Critic", (), {
     "critic/loss": Metric("Critic's loss", "", "Mean clipped squared error of the critic's values, halved."),
     "critic/return_mean": Metric("Mean return", "", "Mean reward still to come at a token: what the critic learns."),
     "critic/value_mean": Metric("Mean value", "", "Reward that the critic expects at a token, on average."),
@@ -246,13 +246,13 @@ CRITIC = Group("Critic", (), {
     "critic/grad_norm": Metric("Critic's gradient norm", "", "Norm of the critic's gradient before it is clipped."),
 })
 
-OPTIMIZER = Group("Optimizer and schedule", ("schedule", "batch_size"), {
+OPTIMIZER = MetricGroup("Optimizer and schedule", ("schedule", "batch_size"), {
     "batch/prompts": Metric("Groups asked for", "groups", "Groups that the step is to have, by the run's batch sizes."),
     "lr": Metric("Learning rate", "", "Rate at which the step's gradient was applied."),
     "grad_norm": Metric("Gradient norm", "", "Norm of the gradient before it is clipped."),
 })
 
-VERIFICATION = Group("Verification", ("builder",), {
+VERIFICATION = MetricGroup("Verification", ("builder",), {
     "verify/verdict_accuracy": Metric("Right verdicts", "share", "Verdicts on the run's own answers that are right."),
     "verify/unparsable_verdicts": Metric("Unreadable verdicts", "share", "Answers of a judge that hold no verdict."),
     "verify/items": Metric("Answers to judge", "items", "Answers of the batch that were chosen to be judged."),
@@ -263,7 +263,7 @@ VERIFICATION = Group("Verification", ("builder",), {
     "verify/{metric}": Metric("{title}", "{unit}", "Of verification steps: {meaning}"),
 })
 
-WORK = Group("Time and storage", (), {
+WORK = MetricGroup("Time and storage", (), {
     "trainer/idle_s": Metric("Trainer idle", "s", "How long the trainer had nothing to do before the step."),
     "engine/idle_s": Metric(
         "Engines idle", "s", "How long an engine was in no step for the model since the plan before, on average."),
@@ -278,10 +278,10 @@ WORK = Group("Time and storage", (), {
         "Computed tokens", "tokens", "Tokens that went through the model; what rows of a group begin with alike once."),
 })
 
-OTHER = Group("Other", (), {})
+OTHER = MetricGroup("Other", (), {})
 """What no other group knows."""
 
-GROUPS: tuple[Group, ...] = (
+GROUPS: tuple[MetricGroup, ...] = (
     REWARD, ROLLOUTS, FILTER, PROCESSING, ADVANTAGE, MODULATION, CORRECTION, LOSS, REGULARIZERS, CRITIC, OPTIMIZER,
     VERIFICATION, WORK,
 )

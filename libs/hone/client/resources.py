@@ -1,4 +1,4 @@
-"""What the REST surface answers with: the gateway builds these, the SDK hands them out. Times are UTC."""
+"""The resources of the REST surface: the gateway builds them and the SDK returns them. Times are UTC."""
 
 import math
 from datetime import datetime
@@ -9,7 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict
 Item = TypeVar("Item")
 
 Value = Annotated[float, BeforeValidator(lambda given: math.nan if given is None else given)]
-"""A metric's value; JSON has no number for what is not finite, and says null."""
+"""A metric's value. JSON has null for a value that is not finite; it is NaN here."""
 
 RunState = Literal["queued", "running", "paused", "succeeded", "failed", "cancelled"]
 Desired = Literal["run", "pause", "cancel"]
@@ -18,13 +18,13 @@ ENDED: tuple[RunState, ...] = ("succeeded", "failed", "cancelled")
 
 
 class Resource(BaseModel):
-    """Frozen; fields that a newer gateway adds are ignored."""
+    """A frozen value. Fields that a newer gateway adds are ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
 class Page(Resource, Generic[Item]):
-    """Some of a list; `next` is passed as `after` for what follows, and absent on the last page."""
+    """One page of a list. Pass `next` as `after` for the next page; it is null on the last page."""
 
     data: list[Item]
     next: str | None = None
@@ -38,7 +38,7 @@ class StoredFile(Resource):
 
 
 class Model(Resource):
-    """A registered base model. `parameters` counts weights; `ignored` names files that were left out."""
+    """A registered base model. `parameters` counts weights; `ignored` names files that were not stored."""
 
     id: str
     name: str
@@ -53,7 +53,7 @@ class Model(Resource):
 
 
 class Dataset(Resource):
-    """An uploaded dataset: `columns` counts the rows that have each key; `report` tells what was refused."""
+    """An uploaded dataset: `columns` counts the rows that have each key; `report` describes the bad rows."""
 
     id: str
     name: str
@@ -65,7 +65,7 @@ class Dataset(Resource):
 
 
 class RowProblem(Resource):
-    """What is wrong with one row; rows count from 1."""
+    """One problem of a row. Rows are numbered from 1."""
 
     row: int
     field: str
@@ -74,7 +74,7 @@ class RowProblem(Resource):
 
 
 class RowReport(Resource):
-    """Validation of a dataset, row by row; `problems` holds the first 100."""
+    """The checks of a dataset's rows; `problems` holds the first 100 problems."""
 
     rows: int
     good: int
@@ -83,9 +83,9 @@ class RowReport(Resource):
 
 
 class RunSummary(Resource):
-    """A run as lists show it: `step` of `steps` are committed; `version_id` is the newest version of its policy.
+    """A run in a list. `step` of `steps` steps are committed; `version_id` is the newest version of the policy.
 
-    `reward` is the newest step's mean.
+    `reward` is the mean reward of the newest step.
     """
 
     id: str
@@ -109,10 +109,7 @@ class RunSummary(Resource):
 
 
 class Run(RunSummary):
-    """A whole run: its resolved spec, the latest value of every metric, and by role the models beside its policy.
-
-    A metric that was no finite number is null in JSON, and NaN here.
-    """
+    """A whole run: its resolved spec, the latest value of every metric, and the frozen models by role."""
 
     roles: dict[str, str] = {}
     spec: dict[str, Any]
@@ -120,7 +117,7 @@ class Run(RunSummary):
 
 
 class RunCounts(Resource):
-    """How many runs are in each state."""
+    """The number of runs in each state."""
 
     queued: int = 0
     running: int = 0
@@ -131,7 +128,7 @@ class RunCounts(Resource):
 
 
 class Event(Resource):
-    """Something that happened to a run, for people to read; ids rise."""
+    """An event of a run, for people to read. Later events have larger ids."""
 
     id: int
     kind: str
@@ -142,13 +139,13 @@ class Event(Resource):
 
 
 class Metrics(Resource):
-    """Series by name: pairs of step and value, steps rising; null in JSON, and NaN here, is no finite number."""
+    """Series by name: pairs of step and value, steps rising."""
 
     series: dict[str, list[tuple[int, Value]]]
 
 
 class Checkpoint(Resource):
-    """One version of a run's policy: number 0 is the base, n follows step n. `stored`: its weights are still kept."""
+    """One version of a run's policy: number 0 is the base, number n follows step n. `stored`: its weights are kept."""
 
     id: str
     number: int
@@ -160,10 +157,10 @@ class Checkpoint(Resource):
 
 
 class Export(Resource):
-    """A version on its way out: done when a stock engine agreed with it; `max_abs_diff` is by how many nats.
+    """A version as files. It is done once a stock engine agrees with it; `max_abs_diff` is the difference in nats.
 
-    `compared_with`: probe, the log-probs that the trainer noted of the version; forward, our own of the same files,
-    where it noted none. Null of one that was made before that was stored.
+    `compared_with`: probe, the log-probs that the trainer stored with the version; or forward, those of Hone's own
+    forward pass over the same files, if the trainer stored none. Null for an export of an earlier release.
     """
 
     id: str
@@ -180,7 +177,7 @@ class Export(Resource):
 
 
 class TrajectoryRow(Resource):
-    """One sample as lists show it. `preview` is the beginning of its answer."""
+    """One sample in a list. `preview` is the beginning of its last answer."""
 
     group_id: int
     index: int
@@ -199,7 +196,7 @@ class TrajectoryRow(Resource):
 
 
 class Grade(Resource):
-    """One component of a sample's grade; `value` is absent when `status` says that there is none."""
+    """One component of a sample's grade. `value` is null if `status` says that there is none."""
 
     id: int
     grader_hash: str
@@ -216,7 +213,7 @@ class Grade(Resource):
 class Trajectory(TrajectoryRow):
     """One whole sample: its task, every model call with its exact tokens, every step and grade.
 
-    `last_index` is that of the last sample of its group.
+    `last_index` is the index of the last sample of its group.
     """
 
     last_index: int
@@ -231,9 +228,9 @@ class Trajectory(TrajectoryRow):
 
 
 class CallTokens(Resource):
-    """One call's tokens as text, piece by piece; a character that several tokens make stands at the last of them.
+    """The text of each token of a call. A character that several tokens form belongs to the last of them.
 
-    `advantages` has one for each token of the completion, null where it was not trained; empty where none is known.
+    `advantages` has one entry for each token of the completion, null for an untrained token; empty if none is known.
     """
 
     prompt: list[str]
@@ -242,9 +239,10 @@ class CallTokens(Resource):
 
 
 class TrajectoryTokens(Resource):
-    """The text of a sample's tokens, and the advantage that its step gave each of the trained ones.
+    """The text of a sample's tokens, and the advantage that its step gave each trained token.
 
-    `advantage` is theirs where all have the same. `advantage_note` says what it is by, or why there is none.
+    `advantage` is the advantage of the sample if all its tokens have the same. `advantage_note` names the estimator, or
+    the reason why there is no advantage.
     """
 
     calls: list[CallTokens]
@@ -253,7 +251,7 @@ class TrajectoryTokens(Resource):
 
 
 class Usage(Resource):
-    """What one run or key used: amounts by kind (tokens, seconds, grades)."""
+    """The usage of one run or key: amounts by kind (tokens, seconds, grades)."""
 
     id: str | None
     name: str | None = None
@@ -261,7 +259,7 @@ class Usage(Resource):
 
 
 class ServiceHealth(Resource):
-    """One service as the gateway sees it; `ms` is how long it took to answer, null where nobody asked it."""
+    """The health of one service. `ms` is the duration of its answer; null for a service that reports by itself."""
 
     name: str
     ok: bool
@@ -270,14 +268,14 @@ class ServiceHealth(Resource):
 
 
 class Health(Resource):
-    """Every service; ok when all of them are."""
+    """The health of every service; `ok` if all of them are."""
 
     ok: bool
     services: list[ServiceHealth]
 
 
 class EngineModel(Resource):
-    """A model that an engine holds: which version, and what it generated with it since the engine started."""
+    """A model that an engine holds: its version, and the amounts generated with it since the engine started."""
 
     model_id: str
     run_id: str | None = None
@@ -292,9 +290,9 @@ class EngineModel(Resource):
 
 
 class Engine(Resource):
-    """An inference engine, which serves every tenant; its `models` are those of the caller's that it holds.
+    """An inference engine. It serves every tenant; `models` are the caller's models that it holds.
 
-    `age_s` is how long ago it last reported, `load` the share of the time before that in which it computed.
+    `age_s` is the time since its last report, `load` the share of the second before that in which it computed.
     """
 
     id: str
@@ -306,7 +304,7 @@ class Engine(Resource):
 
 
 class Grader(Resource):
-    """A kind of grader by its `type`, with the JSON Schema of its parameters; `pooled` runs in a process of its own."""
+    """A kind of grader by its `type`, with the JSON Schema of its parameters. `pooled`: in a process of its own."""
 
     name: str
     summary: str
@@ -317,7 +315,7 @@ class Grader(Resource):
 
 
 class GraderActivity(Resource):
-    """The newest grades of one grader's component that ended alike: how many, their mean value, their cost."""
+    """Sums over the newest grades of one grader, component and status: number, mean value, cost."""
 
     type: str
     component: str
@@ -329,7 +327,7 @@ class GraderActivity(Resource):
 
 
 class Environment(Resource):
-    """An environment by name, with the JSON Schema of its parameters, and the roles whose words it may ask for."""
+    """An environment by name, with the JSON Schema of its parameters, and the roles whose answers it may request."""
 
     name: str
     summary: str
@@ -339,9 +337,9 @@ class Environment(Resource):
 
 
 class Algorithm(Resource):
-    """A preset: which method fills each slot, with which parameters.
+    """A preset: the method in each slot, with its parameters.
 
-    `asked` is what a spec has to give for it besides its task, `unmet` why it cannot be run yet.
+    `asked` names the fields that a spec must add for it, besides its task; `unmet` is the reason why it cannot be run.
     """
 
     name: str
@@ -351,7 +349,7 @@ class Algorithm(Resource):
 
 
 class SlotMethod(Resource):
-    """What may fill a slot: where it comes from, what it computes, and its parameters."""
+    """A method for a slot: its source, its formula, and the JSON Schema of its parameters."""
 
     slot: str
     name: str

@@ -1,24 +1,43 @@
-"""HTTP as the SDK does it: one key, errors as exceptions, what is safe to repeat is repeated."""
+"""HTTP of the SDK: paths, requests with retries, errors as exceptions, and server-sent events."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
+from urllib.parse import quote
 
 import httpx
+from pydantic import ValidationError
 
 from hone.client import errors
+from hone.client.resources import Event
 
 ATTEMPTS = 6
-"""Times a request is made before its failure is the caller's, unless the client says otherwise."""
+"""Attempts of a request before its failure is raised, unless the client sets another number."""
 
-_SILENCE_S, _PIECE_BYTES = 60.0, 2**20
+_SILENCE_S = 60.0
+"""Seconds without a byte after which a connection counts as broken. The gateway sends something every 15."""
+
+_PIECE_BYTES = 2**20
 _RETRIED = {429, 502, 503, 504}
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 0.2, 5.0
 
 
-class Transport:
-    """Requests to one gateway. All made here are safe to repeat: reads, wishes, and posts with a key of their own."""
+def rest_path(*segments: object) -> str:
+    """Return the path /v1/… of these segments. Each is quoted whole, so a name cannot lead to another path.
+
+    Raises NotFound for a segment that is empty, "." or "..", because nothing has such a name.
+    """
+    names = [str(segment) for segment in segments]
+    for name in names:
+        if name in ("", ".", ".."):
+            raise errors.NotFound({
+                "status": 404, "title": "Not found", "detail": f"Nothing has the name {name!r}."})
+    return "/".join(["/v1", *(quote(name, safe="") for name in names)])
+
+
+class HttpTransport:
+    """Requests to one gateway. All of them are safe to repeat: reads, desired states, and posts with a new key each."""
 
     def __init__(
         self, base_url: str, key: str, timeout_s: float, transport: httpx.BaseTransport | None = None,
@@ -44,17 +63,17 @@ class Transport:
             if response.status_code not in _RETRIED or attempt == self._attempts:
                 break
             self.wait(attempt, response.headers.get("retry-after", ""))
-        if not response.is_success:  # nor is it sent elsewhere: the gateway sends nobody on
+        if not response.is_success:  # a redirect is an error too: the gateway sends none
             raise errors.from_response(response)
         return response
 
     @contextmanager
-    def streamed(self, path: str, headers: dict[str, str], silence_s: float) -> Iterator[httpx.Response]:
-        """Open a response that goes on; `silence_s` without a byte break it off.
+    def streamed(self, path: str, headers: dict[str, str]) -> Iterator[httpx.Response]:
+        """Open a response that is read in pieces.
 
-        Raises HoneError, and httpx.TransportError.
+        Raises HoneError, and httpx.TransportError after _SILENCE_S without a byte.
         """
-        with self._http.stream("GET", path, headers=headers, timeout=silence_s) as response:
+        with self._http.stream("GET", path, headers=headers, timeout=_SILENCE_S) as response:
             if not response.is_success:
                 response.read()
                 raise errors.from_response(response)
@@ -62,17 +81,80 @@ class Transport:
 
     @contextmanager
     def pieces(self, path: str) -> Iterator[Iterator[bytes]]:
-        """Open a body that is not held whole. Raises HoneError, also where it breaks off."""
+        """Open a body and read it in pieces. Raises HoneError, also when the connection breaks."""
         try:
-            with self.streamed(path, {}, _SILENCE_S) as response:
+            with self.streamed(path, {}) as response:
                 yield response.iter_bytes(_PIECE_BYTES)
         except httpx.TransportError as error:
             raise errors.unreachable(self.base_url, error) from error
 
     def wait(self, failures: int, asked: str = "") -> None:
-        """Wait before the next attempt: as long as the gateway asked, or twice as long each time."""
+        """Wait before the next attempt: as long as the gateway asks for, or twice as long as before."""
         wait_s = float(asked) if asked.isdecimal() else _FIRST_WAIT_S * 2 ** (failures - 1)
         self._sleep(min(wait_s, _LONGEST_WAIT_S))
 
     def close(self) -> None:
+        """Close the connections."""
         self._http.close()
+
+
+def follow(transport: HttpTransport, path: str, after: int = 0) -> Iterator[Event]:
+    """Yield the events of a run after id `after` until the run has ended. A broken connection is made again.
+
+    Raises HoneError; Away when the gateway stays unreachable.
+    """
+    failures = 0
+    while True:
+        try:
+            for event in _connection(transport, path, after):
+                failures = 0
+                if event is not None:
+                    after = max(after, event.id)
+                    yield event
+            return
+        except httpx.TransportError as error:
+            failures += 1
+            if failures == ATTEMPTS:
+                raise errors.unreachable(transport.base_url, error) from error
+        except errors.Away:
+            failures += 1
+            if failures == ATTEMPTS:
+                raise
+        transport.wait(failures)
+
+
+def _connection(transport: HttpTransport, path: str, after: int) -> Iterator[Event | None]:
+    """Yield None once the gateway has answered, then the events of one connection.
+
+    Raises httpx.TransportError when the connection closes before the run has ended.
+    """
+    headers = {"Accept": "text/event-stream", "Last-Event-ID": str(after)}
+    with transport.streamed(path, headers) as response:
+        yield None
+        for kind, data in parse_events(response.iter_lines()):
+            if kind == "end":
+                return
+            yield _event(response, data)
+    raise httpx.RemoteProtocolError("the stream closed before the run's end")
+
+
+def _event(response: httpx.Response, data: str) -> Event:
+    try:
+        return Event.model_validate_json(data)
+    except ValidationError as error:
+        raise errors.unreadable(response, data, "Event") from error
+
+
+def parse_events(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield (event, data) of each server-sent event; comments and ids are left out."""
+    kind, data = "message", list[str]()
+    for line in lines:
+        field, _, value = line.partition(":")
+        if field == "event":
+            kind = value.removeprefix(" ")
+        elif field == "data":
+            data.append(value.removeprefix(" "))
+        elif not line:
+            if data:
+                yield kind, "\n".join(data)
+            kind, data = "message", []

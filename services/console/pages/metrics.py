@@ -8,8 +8,8 @@ from nicegui import ui
 from starlette.requests import Request
 
 from hone.client import metric_catalog
-from hone.client.fillings import Filling, fillings
-from hone.client.metric_table import Group
+from hone.client.catalog import SlotFilling, slot_fillings
+from hone.client.metric_table import MetricGroup
 from hone.client.resources import Run
 from services.console.pages.run_header import RunHeader
 from services.console.view import PageView
@@ -34,7 +34,7 @@ class _MetricsPage:
 
     def __init__(self, view: PageView, run: Run) -> None:
         self._header, self._curves = RunHeader(view, run, "Metrics"), RunCurves(view, run)
-        self._filled = fillings(run.spec)
+        self._filled = slot_fillings(run.spec)
         self._legend = html(Markup(""))
         self._search = ui.input("Find a metric", on_change=self._draw).props(
             "outlined dense clearable debounce=150").classes("search")
@@ -69,7 +69,7 @@ class _MetricsPage:
                 html(parts.empty("No metrics", "They begin with the first planned step. The search may hide them."))
 
 
-def heading(group: Group, filled: Mapping[str, Sequence[Filling]]) -> Markup:
+def heading(group: MetricGroup, filled: Mapping[str, Sequence[SlotFilling]]) -> Markup:
     """Return a group's heading with the methods in its slots; `filled` holds the methods of the run by slot."""
     methods = [filling for slot in group.slots for filling in filled.get(slot, ())]
     names = [tag("span", "— ", join([_name(one) for one in methods], ", "), class_="filled")] if methods else []
@@ -77,18 +77,18 @@ def heading(group: Group, filled: Mapping[str, Sequence[Filling]]) -> Markup:
     return tag("div", tag("h2", join([group.title, *names], " "), id=_anchor(group)), *origins, class_="slot")
 
 
-def contents(groups: Iterable[Group]) -> Markup:
+def contents(groups: Iterable[MetricGroup]) -> Markup:
     """Return links to the groups of a page."""
     links = [link(group.title, f"#{_anchor(group)}") for group in groups]
     return tag("nav", *links, class_="jumps", aria_label="Groups of metrics")
 
 
-def _name(filling: Filling) -> Markup:
+def _name(filling: SlotFilling) -> Markup:
     mark = [parts.chip("reconstruction", "wait")] if filling.reconstruction else []
     return join([tag("code", filling.name), *mark], " ")
 
 
-def _origin(filling: Filling) -> Markup:
+def _origin(filling: SlotFilling) -> Markup:
     source = tag("p", filling.source, class_="note") if filling.source else ""
     return join([source, _parameters(filling.params)])
 
@@ -100,6 +100,6 @@ def _parameters(params: Mapping[str, Any]) -> Markup:
     return tag("p", *shown, class_="parameters mono faint") if shown else Markup("")
 
 
-def _anchor(group: Group) -> str:
+def _anchor(group: MetricGroup) -> str:
     """Return the id of a group's heading on the page."""
     return f"metrics-{group.title.lower().replace(' ', '-')}"

@@ -43,9 +43,9 @@ def test_from_files_to_a_run(toy_directory: Path, tmp_path: Path) -> None:
     assert run not in typed("runs", "list", "--search", "no such run").stdout
     assert "typed" in typed("models", "list").stdout
     assert "typed-rows" in typed("data", "list").stdout
-    assert "wanted: pause" in typed("runs", "pause", run).stdout
-    assert "wanted: run" in typed("runs", "resume", run).stdout
-    assert "wanted: cancel" in typed("runs", "cancel", run).stdout
+    assert "desired: pause" in typed("runs", "pause", run).stdout
+    assert "desired: run" in typed("runs", "resume", run).stdout
+    assert "desired: cancel" in typed("runs", "cancel", run).stdout
     assert "the desired state is now cancel" in typed("runs", "events", run).stdout
 
 

@@ -68,9 +68,9 @@ def test_catalogs_need_no_server() -> None:
 
 
 def test_an_environment_says_whom_it_asks(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "asks roles" not in hone("environments").stdout
+    assert "may request answers" not in hone("environments").stdout
     monkeypatch.setattr(ENVIRONMENTS["sort_turns"], "asked_roles", frozenset({"user", "expert"}))
-    assert "    asks roles: expert, user\n" in hone("environments").stdout
+    assert "    may request answers of the roles: expert, user\n" in hone("environments").stdout
 
 
 def test_a_method_is_shown_with_its_source_its_formula_and_its_parameters() -> None:
@@ -85,16 +85,16 @@ def test_a_method_is_shown_with_its_source_its_formula_and_its_parameters() -> N
 
 def test_presets_are_listed_by_what_is_their_own_and_by_what_they_need() -> None:
     lines = hone("algorithms", "list").stdout.splitlines()
-    assert lines[0].startswith("presets, by what differs from builder=rollouts ")
+    assert lines[0].startswith("presets, each with its differences from builder=rollouts ")
     presets = pairwise(lines[1:lines.index("") + 1])
     told = {line.split()[0]: (line.split()[1:], after.strip()) for line, after in presets}
     assert told["maspo"][0] == ["loss=maspo"]
     assert told["pgpo"][0] == ["filter=length_band", "advantage=grpo(std_ddof=0)", "loss=clip_higher"]
     assert told["sdar"][0] == ["regularizers=kl(coefficient=0.01)+sdar"]
     assert told["heavyskill"][1] == "needs: a harness whose calls are of its kinds, which no run has yet"
-    assert told["trust_sql"][1] == "asks for a grader of type weighted, a harness that names spans"
-    assert told["aopd"][1] == "asks for roles.teacher or contexts.privileged, its top_k"
-    assert told["dpo"][1] == "asks for a dataset with chosen and rejected"
+    assert told["trust_sql"][1] == "a spec needs a grader of type weighted, a harness that names spans"
+    assert told["aopd"][1] == "a spec needs roles.teacher or contexts.privileged, its top_k"
+    assert told["dpo"][1] == "a spec needs a dataset with chosen and rejected"
     assert told["gspo"][1].startswith("cispo ")
     assert "needs: a harness that folds" in hone("algorithms", "show", "hipif").stdout
 

@@ -4,7 +4,7 @@ import httpx
 import pytest
 
 from hone.client import Client, errors
-from hone.client.paths import place
+from hone.client.transport import rest_path
 
 
 @pytest.mark.parametrize(("name", "expected"), [
@@ -25,5 +25,5 @@ def test_a_segment_stays_whole(name: str, expected: str) -> None:
 
 @pytest.mark.parametrize("name", ["", ".", ".."])
 def test_what_no_segment_can_be_is_not_there(name: str) -> None:
-    with pytest.raises(errors.NotFound, match="nothing of the name"):
-        place("runs", name)
+    with pytest.raises(errors.NotFound, match="Nothing has the name"):
+        rest_path("runs", name)

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from hone.client import Client, errors, every
-from hone.client.transport import ATTEMPTS, Transport
+from hone.client.transport import ATTEMPTS, HttpTransport
 
 RUN = {"id": "run_1", "name": "n", "state": "queued", "desired": "run", "step": 0, "steps": 1, "model_id": "m",
        "created_at": "2026-01-01T00:00:00Z", "deadline": "2026-01-02T00:00:00Z", "spec": {}, "unknown": 1}
@@ -35,7 +35,7 @@ def answering(*answers: httpx.Response | Exception) -> tuple[list[httpx.Request]
 @pytest.fixture(autouse=True)
 def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     waited: list[float] = []
-    monkeypatch.setattr(Transport, "wait", lambda _, failures, *__: waited.append(failures))
+    monkeypatch.setattr(HttpTransport, "wait", lambda _, failures, *__: waited.append(failures))
     return waited
 
 
@@ -123,7 +123,7 @@ def test_waits_grow_or_follow_what_was_asked(
 ) -> None:
     monkeypatch.undo()
     waited: list[float] = []
-    Transport("http://hone", "k", 1, answering()[1], waited.append).wait(failures, asked)
+    HttpTransport("http://hone", "k", 1, answering()[1], waited.append).wait(failures, asked)
     assert waited == [expected]
 
 
