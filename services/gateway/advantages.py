@@ -81,7 +81,7 @@ def _unknowable(plan: StepPlan, name: str) -> str:
     """Return the reason why the advantages of a step cannot be computed again; empty if they can."""
     if name not in ADVANTAGES:
         return f"this release has no estimator {name}"
-    lacking = [said for need, said in _OF_THE_TRAINER.items() if need in needs(plan.slots, "advantage")]
+    lacking = [words for need, words in _OF_THE_TRAINER.items() if need in needs(plan.slots, "advantage")]
     if lacking:
         return f"{name} reads {' and '.join(lacking)}, which are not stored for each token"
     params = SLOTS["advantage"][name].model_validate(plan.slots["advantage"]["params"])

@@ -66,12 +66,12 @@ def show(name: Annotated[str, typer.Argument(help="Name of a preset or of a meth
 
 def _filled(filling: Filling) -> str:
     """Return the slots with their methods, in one line."""
-    methods = {slot: said if isinstance(said, list) else [said] for slot, said in filling.items()}
-    return " ".join(f"{slot}={'+'.join(map(_method, said)) or 'none'}" for slot, said in methods.items())
+    methods = {slot: chosen if isinstance(chosen, list) else [chosen] for slot, chosen in filling.items()}
+    return " ".join(f"{slot}={'+'.join(map(_method, chosen)) or 'none'}" for slot, chosen in methods.items())
 
 
-def _method(said: str | tuple[str, dict[str, Any]]) -> str:
-    name, params = (said, {}) if isinstance(said, str) else said
+def _method(chosen: str | tuple[str, dict[str, Any]]) -> str:
+    name, params = (chosen, {}) if isinstance(chosen, str) else chosen
     return f"{name}({', '.join(f'{key}={value}' for key, value in params.items())})" if params else name
 
 
@@ -83,6 +83,6 @@ def _needs(preset: Algorithm) -> str:
 def _say_parameters(params: dict[str, Any]) -> None:
     for name, schema in params.get("properties", {}).items():
         given = f"default {schema['default']}" if "default" in schema else "optional"
-        said = "required" if name in params.get("required", ()) else given
+        value = "required" if name in params.get("required", ()) else given
         choices = f"; one of {', '.join(map(str, schema['enum']))}" if "enum" in schema else ""
-        say(f"    {name} ({said}{choices}): {schema.get('description', '')}")
+        say(f"    {name} ({value}{choices}): {schema.get('description', '')}")

@@ -1,4 +1,4 @@
-"""What a run's metrics are called, measured in and mean, and in which group they are read: the table, by name."""
+"""Finds the title, unit, meaning and group of a metric by its name, in the table of metric_table."""
 
 import re
 from collections.abc import Iterable
@@ -8,79 +8,82 @@ from functools import lru_cache
 from hone.client.metric_table import GROUPS, LOSS, OTHER, Metric, MetricGroup
 
 VERIFIED = "verify/"
-"""Beginning of a verification step's names; the rest is as of any step."""
+"""Prefix of the metrics of verification steps; the rest of the name is that of any step."""
 
 _FIELD = re.compile(r"\\{(\w+)\\}")
 _TRACK = re.compile(r"loss/(?P<track>[^/]+)/(?P<rest>[^/]+)")
 
 
 @dataclass(frozen=True)
-class Found:
-    """A metric with its group and its place in it: the order in which they are read."""
+class MetricEntry:
+    """A metric with its group; `place` sorts metrics in reading order."""
 
     group: MetricGroup
     place: tuple[int, ...]
     metric: Metric
 
 
-def find(name: str) -> Found:
-    """Return what is known of a metric; one that the table does not have is in OTHER, its name for a title."""
-    return known(name) or _said(Found(OTHER, (len(GROUPS),), Metric("{name}", "", "")), {"name": spelt(name)})
+def find(name: str) -> MetricEntry:
+    """Return the entry of a metric. A metric without one is in OTHER, with its name as title."""
+    unknown = MetricEntry(OTHER, (len(GROUPS),), Metric("{name}", "", ""))
+    return known(name) or _filled(unknown, {"name": as_words(name)})
 
 
 @lru_cache(maxsize=4096)
-def known(name: str) -> Found | None:
-    """Return what the table says of a metric; None where it says nothing."""
+def known(name: str) -> MetricEntry | None:
+    """Return the entry of a metric in the table, or None."""
     if name in _EXACT:
         return _EXACT[name]
     if name.startswith(VERIFIED):
         return _verified(name.removeprefix(VERIFIED))
     for pattern, found in _PATTERNS:
         if match := pattern.fullmatch(name):
-            return _said(found, {field: spelt(value) for field, value in match.groupdict().items()})
+            return _filled(found, {field: as_words(value) for field, value in match.groupdict().items()})
     return _of_track(name)
 
 
 def grouped(names: Iterable[str]) -> list[tuple[MetricGroup, list[str]]]:
-    """Return names by group, groups and names in reading order, no group empty and no name left out."""
+    """Return the names by group, in reading order. Groups without names are left out."""
     ordered = sorted(names, key=lambda name: (find(name).place, name))
     groups = [(group, [name for name in ordered if find(name).group is group]) for group in (*GROUPS, OTHER)]
     return [(group, members) for group, members in groups if members]
 
 
-def spelt(name: str) -> str:
-    """Return a name without signs between its words."""
+def as_words(name: str) -> str:
+    """Return a name as words, without its separators."""
     return name.replace("/", ": ").replace("_", " ")
 
 
-def _of_track(name: str) -> Found | None:
-    """A loss of several tracks tells of each by itself."""
+def _of_track(name: str) -> MetricEntry | None:
+    """Return the entry of a metric of one track of the loss."""
     match = _TRACK.fullmatch(name)
     whole = _EXACT.get(f"loss/{match['rest']}") if match else None
     if match is None or whole is None:
         return None
     title, unit, meaning = whole.metric
-    return Found(LOSS, whole.place, Metric(f"{title}, {spelt(match['track'])}", unit, meaning))
+    return MetricEntry(LOSS, whole.place, Metric(f"{title}, {as_words(match['track'])}", unit, meaning))
 
 
-def _verified(name: str) -> Found | None:
+def _verified(name: str) -> MetricEntry | None:
+    """Return the entry of a verification step's metric; `name` has no prefix."""
     inner = known(name)
     if inner is None:
         return None
     words = _ALL[f"{VERIFIED}{{metric}}"]
-    return _said(Found(words.group, (*words.place, *inner.place), words.metric), inner.metric._asdict())
+    return _filled(MetricEntry(words.group, (*words.place, *inner.place), words.metric), inner.metric._asdict())
 
 
-def _said(found: Found, fields: dict[str, str]) -> Found:
+def _filled(found: MetricEntry, fields: dict[str, str]) -> MetricEntry:
+    """Return an entry with its fields replaced by texts."""
     title, unit, meaning = (text.format_map(fields) for text in found.metric)
-    return Found(found.group, found.place, Metric(title[:1].upper() + title[1:], unit, meaning))
+    return MetricEntry(found.group, found.place, Metric(title[:1].upper() + title[1:], unit, meaning))
 
 
 def _pattern(name: str) -> re.Pattern[str]:
     return re.compile(_FIELD.sub(r"(?P<\1>[^/]+)", re.escape(name)))
 
 
-_ALL = {name: Found(group, (number, place), metric) for number, group in enumerate(GROUPS)
+_ALL = {name: MetricEntry(group, (number, place), metric) for number, group in enumerate(GROUPS)
         for place, (name, metric) in enumerate(group.metrics.items())}
 _EXACT = {name: found for name, found in _ALL.items() if "{" not in name}
 _PATTERNS = [(_pattern(name), found) for name, found in _ALL.items() if "{" in name]

@@ -159,8 +159,8 @@ class Checkpoint(Resource):
 class Export(Resource):
     """A version as files. It is done once a stock engine agrees with it; `max_abs_diff` is the difference in nats.
 
-    `compared_with`: probe, the log-probs that the trainer stored with the version; or forward, those of Hone's own
-    forward pass over the same files, if the trainer stored none. Null for an export of an earlier release.
+    `compared_with`: probe, the log-probs that the trainer stored with the version; or forward, the log-probs of Hone's
+    own forward pass over the same files, if the trainer stored none. Null for an export of an earlier release.
     """
 
     id: str

@@ -1,4 +1,4 @@
-"""Numbers and times for people; what is absent is a dash."""
+"""Numbers, sizes and times as texts for people. An absent value is a dash."""
 
 import math
 from datetime import UTC, datetime

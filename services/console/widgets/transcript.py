@@ -22,7 +22,7 @@ _LONGEST = 2000
 class Stretch:
     """Consecutive tokens that were kept, removed or added.
 
-    `start` and `end` are indices of the later context; those of a removed stretch are indices of the earlier one.
+    `start` and `end` are indices of the later context; for a removed stretch, of the earlier one.
     """
 
     kind: Literal["kept", "removed", "added"]

@@ -26,7 +26,7 @@ from hone.store.database import AsyncTransaction, Row
 from hone.store.manifests import file_digest, put_file
 from hone.store.objects import Objects
 from services.gateway.admission.parameters import Shown, page
-from services.gateway.errors import Conflict, NotFound
+from services.gateway.middleware.errors import Conflict, NotFound
 from services.gateway.middleware.idempotency import JsonAnswer, fingerprint, once
 from services.gateway.middleware.tenancy import TenantSession
 

@@ -9,7 +9,7 @@ from pydantic import AfterValidator
 from hone.client.resources import Page, Resource
 from hone.spec.settings import Settings
 from hone.store.objects import Objects
-from services.gateway.errors import NotFound
+from services.gateway.middleware.errors import NotFound
 
 Limit = Annotated[int, Query(ge=1, le=500, description="Largest number of items on the page.")]
 After = Annotated[str | None, Query(

@@ -15,7 +15,7 @@ from hone.spec.run import RunSpec, TaskSource, TeacherSpec
 from hone.spec.settings import Settings
 from hone.store.database import AsyncTransaction, Row
 from services.gateway.admission import task_rows
-from services.gateway.admission.task_rows import DatasetRows
+from services.gateway.admission.task_rows import CheckedDataset
 
 _TEACHER = "roles.teacher.model"
 _ITEM = re.compile(r"\{\{\s*item\.(\w+)")
@@ -43,7 +43,7 @@ class References:
 
 
 async def resolve(
-    transaction: AsyncTransaction, settings: Settings, spec: RunSpec, rows: Sequence[DatasetRows],
+    transaction: AsyncTransaction, settings: Settings, spec: RunSpec, rows: Sequence[CheckedDataset],
 ) -> References:
     """Return everything that the spec names. Raises Invalid with every name that does not exist or does not fit."""
     problems = list[Problem]()
@@ -63,7 +63,7 @@ async def resolve(
 
 
 async def _base(transaction: AsyncTransaction, spec: RunSpec, problems: list[Problem]) -> Base | None:
-    """Return the base of the policy, None if it does not exist; append what is wrong with it to `problems`."""
+    """Return the base of the policy, None if it does not exist. Append its problems to `problems`."""
     base = await find_base(transaction, spec.model.base, "model.base")
     if isinstance(base, Problem):
         problems.append(base)
@@ -80,7 +80,7 @@ async def _base(transaction: AsyncTransaction, spec: RunSpec, problems: list[Pro
 async def _roles(
     transaction: AsyncTransaction, settings: Settings, spec: RunSpec, policy: Base | None, problems: list[Problem],
 ) -> dict[str, Base]:
-    """Return the frozen models beside the policy, by role; append what is wrong with them to `problems`."""
+    """Return the frozen models beside the policy, by role. Append their problems to `problems`."""
     bases = dict[str, Base]()
     for role, model in spec.roles.models.items():
         at = _TEACHER if role == "teacher" else f"roles.asked.{role}.model"
@@ -164,7 +164,7 @@ def _context_columns(spec: RunSpec) -> set[str]:
 
 
 def grader_columns(grader: Mapping[str, Any]) -> set[str]:
-    """Return the keys of a row that a grader's templates read, those of its defaults included."""
+    """Return the keys of a row that a grader's templates read, with the templates of its defaults."""
     return set(_ITEM.findall(json.dumps(specs.checked(grader).params.model_dump())))
 
 
@@ -206,7 +206,7 @@ async def _finished_run(transaction: AsyncTransaction, run_id: str, at: str) -> 
 
 
 async def _of_version(transaction: AsyncTransaction, row: Row) -> Base:
-    """Return a version as a base. Its vocabulary and positions are those of the registered model it descends from."""
+    """Return a version as a base. Vocabulary and positions are those of the model it descends from."""
     origin = await transaction.one("versions.origin", version_id=row["id"])
     return Base(None, row["id"], row["adapter"], row["tokenizer"], *_sizes(origin["manifest"] if origin else {}))
 

@@ -1,4 +1,4 @@
-"""Creates runs and changes what is wanted of them: the checks in order, then the rows."""
+"""Creates runs and changes their desired state: the checks in order, then the rows."""
 
 import hashlib
 from typing import Any
@@ -17,7 +17,7 @@ from hone.store.objects import Objects
 from hone.telemetry import tracing
 from services.gateway.admission import references, task_rows
 from services.gateway.admission.references import Base, References
-from services.gateway.errors import Conflict, unknown_run
+from services.gateway.middleware.errors import Conflict, unknown_run
 from services.gateway.middleware.idempotency import JsonAnswer, once, stored
 from services.gateway.middleware.tenancy import TenantSession
 

@@ -1,6 +1,7 @@
-"""Reads the datasets that a spec takes tasks from, and checks which of their rows are tasks.
+"""Reads the datasets that a spec takes tasks from, and checks their rows.
 
-The run's driver leaves rows out by the same rule (hone.environments.rows).
+A row is a task if the environment accepts it. The run's driver leaves rows out by the same rule
+(hone.environments.rows).
 """
 
 import asyncio
@@ -41,7 +42,7 @@ class RowFindings:
 
 
 @dataclass(frozen=True)
-class DatasetRows:
+class CheckedDataset:
     """The findings on the rows of a dataset, and the field of the spec that names it."""
 
     at: str
@@ -69,17 +70,17 @@ def parts(spec: RunSpec) -> Iterator[tuple[str, RunSpec]]:
             yield f"stages[{place}].", stages.stage_spec(spec, stage)
 
 
-async def check(session: TenantSession, objects: Objects, spec: RunSpec) -> list[DatasetRows]:
+async def check(session: TenantSession, objects: Objects, spec: RunSpec) -> list[CheckedDataset]:
     """Check the rows of every dataset that the spec names and this tenant has.
 
     Reading may take long, so it happens outside of any transaction. References to datasets are checked elsewhere.
     """
-    loop, checked = asyncio.get_running_loop(), list[DatasetRows]()
+    loop, checked = asyncio.get_running_loop(), list[CheckedDataset]()
     for at, source in _sources(spec):
         files = await _files(session, source)
         if files is not None:
             key, text = files[FILE]["key"], source.model_dump_json()
-            checked.append(DatasetRows(at, await loop.run_in_executor(_reader, _findings, objects, key, text)))
+            checked.append(CheckedDataset(at, await loop.run_in_executor(_reader, _findings, objects, key, text)))
     return checked
 
 

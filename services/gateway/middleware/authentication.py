@@ -8,7 +8,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from hone import keys
 from hone.spec.problems import Problem
 from hone.store.database import AsyncDatabase
-from services.gateway.errors import Unauthenticated
+from services.gateway.middleware.errors import Unauthenticated
 from services.gateway.middleware.tenancy import TenantSession
 
 

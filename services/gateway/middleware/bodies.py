@@ -6,7 +6,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hone.spec.problems import Problem
-from services.gateway.errors import BodyTooLarge
+from services.gateway.middleware.errors import BodyTooLarge
 
 DOCUMENT_BYTES = 2**20
 """Largest body that is not a multipart form: it is held in memory and searched."""

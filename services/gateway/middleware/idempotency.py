@@ -15,7 +15,7 @@ from starlette.responses import JSONResponse
 
 from hone.spec.problems import Problem
 from hone.store.database import AsyncTransaction, Row
-from services.gateway.errors import Unusable
+from services.gateway.middleware.errors import Unusable
 from services.gateway.middleware.tenancy import TenantSession
 
 Key = Annotated[str | None, Header(

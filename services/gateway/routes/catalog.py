@@ -5,7 +5,7 @@ from fastapi import APIRouter
 from hone.client import catalog
 from hone.client.resources import Algorithm, Environment, Grader, GraderActivity, Page
 from services.gateway.admission.parameters import Id
-from services.gateway.errors import NotFound
+from services.gateway.middleware.errors import NotFound
 from services.gateway.middleware.tenancy import Caller
 
 router = APIRouter(prefix="/v1", tags=["catalog"])

@@ -13,7 +13,7 @@ from hone.store.database import Row
 from services.gateway.admission import artifacts, dataset_rows, task_rows
 from services.gateway.admission.dataset_rows import RowChecks
 from services.gateway.admission.parameters import After, Id, Limit, Store
-from services.gateway.errors import Unusable
+from services.gateway.middleware.errors import Unusable
 from services.gateway.middleware.idempotency import Key
 from services.gateway.middleware.tenancy import Caller
 

@@ -11,7 +11,7 @@ from starlette.responses import Response, StreamingResponse
 from hone.client.resources import ENDED, Event, Page
 from hone.store.database import Row
 from services.gateway.admission.parameters import Config, Id, Limit, page
-from services.gateway.errors import unknown_run
+from services.gateway.middleware.errors import unknown_run
 from services.gateway.middleware.tenancy import Caller, TenantSession
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"])

@@ -18,7 +18,7 @@ from hone.spec.problems import Invalid, Problem, found
 from hone.store.database import AsyncTransaction, Row
 from hone.store.objects import Objects
 from services.gateway.admission.parameters import After, Id, Limit, Store, page
-from services.gateway.errors import Conflict, NotFound, unknown_run
+from services.gateway.middleware.errors import Conflict, NotFound, unknown_run
 from services.gateway.middleware.idempotency import JsonAnswer, Key, fingerprint, once
 from services.gateway.middleware.tenancy import Caller, TenantSession
 

@@ -19,7 +19,7 @@ from hone.trajectory.tokens import FILES, Tokenizer, TokenizerError
 from services.gateway import advantages
 from services.gateway.admission.parameters import After, Id, Limit, Store
 from services.gateway.advantages import SampleAdvantages
-from services.gateway.errors import NotFound, unknown_run
+from services.gateway.middleware.errors import NotFound, unknown_run
 from services.gateway.middleware.tenancy import Caller
 
 router = APIRouter(prefix="/v1/runs", tags=["trajectories"])

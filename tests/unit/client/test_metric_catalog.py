@@ -61,7 +61,7 @@ def test_only_what_the_table_has_is_known() -> None:
 
 def test_a_verification_step_says_so() -> None:
     assert metric_catalog.find("verify/grad_norm").metric.meaning == (
-        "Of verification steps: Norm of the gradient before it is clipped.")
+        "Of verification steps: Norm of the gradient before clipping.")
 
 
 def test_a_name_is_in_one_group_alone() -> None:

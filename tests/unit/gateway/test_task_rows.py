@@ -10,7 +10,7 @@ import pytest
 
 from hone.resolution import resolve
 from hone.store.objects import ObjectCorrupt, ObjectMissing, Objects
-from services.gateway.admission.task_rows import DatasetRows, check
+from services.gateway.admission.task_rows import CheckedDataset, check
 from services.gateway.middleware.tenancy import TenantSession
 
 Row = dict[str, Any]
@@ -46,7 +46,7 @@ class Shelf:
             raise ObjectCorrupt(key)
 
 
-def checked(shelf: Shelf, **changes: Any) -> list[DatasetRows]:
+def checked(shelf: Shelf, **changes: Any) -> list[CheckedDataset]:
     spec = resolve({"name": "x", "model": {"base": "b"}, "steps": 4, "eval": None,
                     "task": {"environment": "sqlite", "dataset": "rows"}, **changes})
     return asyncio.run(check(cast(TenantSession, shelf), cast(Objects, shelf), spec))
