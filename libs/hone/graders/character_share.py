@@ -11,7 +11,7 @@ from hone.graders.results import NoAnswer, Result, Status
 class CharacterShareParams(GraderParams):
     """Which characters count, and which of them are wanted."""
 
-    type: Literal["character_share"]
+    type: Literal["character_share"] = Field(description="Name of the grader.")
     wanted: str = Field(min_length=1, description="Characters that raise the score.")
     among: str = Field(min_length=1, description="Characters that count, the wanted ones included.")
 

@@ -16,7 +16,7 @@ class GraderParams(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
-    type: str
+    type: str = Field(description="Name of the grader.")
     name: str = Field("", description="A name that results show. It changes no grade.")
 
 

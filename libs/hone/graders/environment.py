@@ -2,6 +2,8 @@
 
 from typing import Literal
 
+from pydantic import Field
+
 from hone.graders.contract import Grader, GraderParams, Item
 from hone.graders.results import InvalidSpec, Result, Status
 
@@ -9,7 +11,7 @@ from hone.graders.results import InvalidSpec, Result, Status
 class EnvironmentGraderParams(GraderParams):
     """It has none: the environment knows."""
 
-    type: Literal["environment"]
+    type: Literal["environment"] = Field(description="Name of the grader.")
 
 
 def grade(item: Item, output_text: str, params: EnvironmentGraderParams) -> Result:  # noqa: ARG001

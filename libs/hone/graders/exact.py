@@ -12,7 +12,7 @@ from hone.graders.templates import Template, rendered
 class ExactParams(GraderParams):
     """How outputs and references are compared."""
 
-    type: Literal["exact"]
+    type: Literal["exact"] = Field(description="Name of the grader.")
     reference: Template = Field("{{ item.answer }}", description="What the output has to be.")
     strip: bool = Field(True, description="White space around both does not count.")
     ignore_case: bool = Field(False, description="Capital and small letters are equal.")

@@ -20,7 +20,7 @@ MAX_CHARACTERS = 50_000
 class MathParams(GraderParams):
     """What is compared and how."""
 
-    type: Literal["math"]
+    type: Literal["math"] = Field(description="Name of the grader.")
     reference: Template = Field("{{ item.answer }}", description="The right answer, LaTeX or plain.")
     answer_type: Literal["auto", "symbolic", "letter", "order", "time", "words"] = Field(
         "auto", description="auto reads it off the reference; everything but symbolic is compared as text.")

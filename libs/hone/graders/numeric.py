@@ -19,7 +19,7 @@ _NUMBER = re.compile(r"(?:(?<![\w)\]])[-+−])?(?:(?:[0-9]{1,3}(?:,[0-9]{3})+(?!
 class NumericParams(GraderParams):
     """What counts as equal: |answer - reference| <= max(abs_tolerance, rel_tolerance * |reference|)."""
 
-    type: Literal["numeric"]
+    type: Literal["numeric"] = Field(description="Name of the grader.")
     reference: Template = Field("{{ item.answer }}", description="A number, or a text whose last number counts.")
     abs_tolerance: float = Field(1e-6, ge=0, allow_inf_nan=False, description="Largest difference that is equal.")
     rel_tolerance: float = Field(0.0, ge=0, allow_inf_nan=False, description="The same as a share of the reference.")

@@ -17,7 +17,7 @@ KNOWN = {"params": {"task": "chain_sum"}, "seed": 1}
 class ReasoningGymGraderParams(GraderParams):
     """Where the answer stands in the output."""
 
-    type: Literal["reasoning_gym"]
+    type: Literal["reasoning_gym"] = Field(description="Name of the grader.")
     answer_tag: Literal["optional", "required", "ignored"] = Field(
         "optional", description="The last <answer>…</answer> is the answer: always, where there is one, or never.")
 

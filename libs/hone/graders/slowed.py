@@ -13,7 +13,7 @@ from hone.graders.results import Result
 class SlowedParams(GraderParams):
     """The grader that decides, and how long it waits."""
 
-    type: Literal["slowed"]
+    type: Literal["slowed"] = Field(description="Name of the grader.")
     grader: dict[str, Any] = Field(description="JSON of the grader that decides; it needs no process of its own.")
     seconds: float = Field(0.5, ge=0, le=3600, description="Seconds to wait before each grade.")
     straggler_every: int = Field(0, ge=0, description="One task in about this many is a straggler; 0: none.")

@@ -20,8 +20,9 @@ OPERATIONS: Mapping[str, Callable[[str, str], bool]] = {
 class StringCheckParams(GraderParams):
     """The vendor's fields, verbatim."""
 
-    type: Literal["string_check"]
-    operation: Literal["eq", "ne", "like", "ilike"]
+    type: Literal["string_check"] = Field(description="Name of the grader.")
+    operation: Literal["eq", "ne", "like", "ilike"] = Field(
+        description="eq: equal; ne: not equal; like: the reference is in the text; ilike: the same in any case.")
     input: Template = Field(description="The text that is looked at, mostly {{ sample.output_text }}.")
     reference: Template = Field(description="The text it is compared with.")
 

@@ -51,7 +51,7 @@ class VerdictParams(GraderParams, Wording):
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
-    type: Literal["verdict"]
+    type: Literal["verdict"] = Field(description="Name of the grader.")
 
 
 def boxed_answer(text: str) -> str | None:

@@ -25,7 +25,7 @@ Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,64}$")]
 class WeightedParams(GraderParams):
     """The parts of the reward."""
 
-    type: Literal["weighted"]
+    type: Literal["weighted"] = Field(description="Name of the grader.")
     parts: dict[Name, Part] = Field(min_length=1, max_length=64, description="Parts by name: grader and weight.")
 
 

@@ -1,17 +1,17 @@
-"""The run spec: what a user asks for, typed, with defaults a reader can judge. No heavy imports."""
+"""The run spec: the typed fields that a user writes to start a run, each with its default, limits and meaning."""
 
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 MOST = 2**31 - 1
-"""The largest count: a row's and a message's integer hold no more."""
+"""The largest count. Integer columns of the database and of messages hold no larger one."""
 LONGEST_S = 1e8
-"""The longest time that can be asked for, three years: a day that far away is still a date."""
+"""The longest time in seconds, about three years. A deadline that far away is still a valid date."""
 
 
 class Strict(BaseModel):
-    """Unknown keys are errors, values never change after validation."""
+    """An object of a spec: unknown keys are errors, and values do not change after validation."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -21,22 +21,24 @@ PROJECTIONS: tuple[Projection, ...] = get_args(Projection)
 
 
 class LoraSpec(Strict):
-    """A low-rank adapter: the base stays as it is, and few weights beside it are trained."""
+    """A low-rank adapter (LoRA): small matrices beside the base model are trained, and the base does not change."""
 
-    rank: int = Field(16, ge=1, le=1024, description="Rank of what is added to each projection.")
-    alpha: float = Field(32.0, gt=0, description="What is added is scaled by alpha / rank.")
+    rank: int = Field(16, ge=1, le=1024, description="Rank of the matrices beside each projection.")
+    alpha: float = Field(32.0, gt=0, description="The adapter's output is multiplied by alpha / rank.")
     targets: list[Projection] = Field(
-        default_factory=lambda: list(PROJECTIONS), min_length=1, description="Projections that are adapted.")
+        default_factory=lambda: list(PROJECTIONS), min_length=1,
+        description="Projections of each layer that get an adapter.")
 
 
 class ModelSpec(Strict):
-    """What is trained."""
+    """The model that the run trains."""
 
     base: str = Field(
-        min_length=1, description="Name of a registered model, a version id (ver_…), or a finished run's id (run_…).")
+        min_length=1, description="Model to start from: name of a registered model, id of a version (ver_…), or id of "
+        "a finished run (run_…).")
     kind: Literal["full", "lora"] = Field(
-        "full", description="full: every weight is trained; lora: an adapter beside the base.")
-    lora: LoraSpec | None = Field(None, description="With kind lora: its form.")
+        "full", description="full trains every weight; lora trains an adapter beside the base.")
+    lora: LoraSpec | None = Field(None, description="Size of the adapter, with kind lora; null: the default size.")
 
     @model_validator(mode="after")
     def _form_of_an_adapter(self) -> "ModelSpec":
@@ -46,13 +48,14 @@ class ModelSpec(Strict):
 
 
 class TaskSource(Strict):
-    """Where tasks come from: an environment by name, or a dataset, or a dataset's rows in an environment."""
+    """A source of tasks: an environment that makes its own, a dataset, or a dataset's rows in an environment."""
 
-    environment: str | None = Field(None, description="Name of an environment (`hone environments`).")
+    environment: str | None = Field(
+        None, description="Name of an environment (`hone environments`); null: the dataset's rows are questions.")
     params: dict[str, Any] = Field(default_factory=dict, description="Parameters of the environment.")
     dataset: str | None = Field(
-        None, description="Name of an uploaded dataset; its rows are the tasks, of the environment where one is named "
-        "that takes rows.")
+        None, description="Name of an uploaded dataset, whose rows are the tasks; null: the environment makes the "
+        "tasks.")
 
     @model_validator(mode="after")
     def _at_least_one(self) -> "TaskSource":
@@ -62,170 +65,183 @@ class TaskSource(Strict):
 
     @property
     def kind(self) -> str:
-        """Name of the environment whose tasks they are."""
+        """Name of the environment that plays the tasks."""
         return self.environment or "dataset"
 
 
 class EvalSpec(Strict):
-    """Held-out evaluation: tasks that training never draws."""
+    """Evaluation on held-out tasks, which training never draws."""
 
-    prompts: int = Field(
-        256, ge=1, le=65_536, description="Held-out prompts, disjoint from training by content hash.")
+    prompts: int = Field(256, ge=1, le=65_536, description="Number of held-out tasks.")
     every: int = Field(
         25, ge=1, le=MOST, description="Steps between evaluations; the base and the last step are always evaluated.")
-    seed: int = Field(1_000_003, ge=0, lt=2**31, description="Seed of the held-out draw.")
-    source: TaskSource | None = Field(None, description="Where held-out tasks come from; default: the training source.")
+    seed: int = Field(1_000_003, ge=0, lt=2**31, description="Seed with which the held-out tasks are drawn.")
+    source: TaskSource | None = Field(
+        None, description="Source of the held-out tasks; null: the training source, without the tasks it trains on.")
 
 
 class SamplingSpec(Strict):
-    """How training samples are drawn."""
+    """How the policy samples completions for training."""
 
-    max_tokens: int = Field(256, ge=1, le=MOST, description="Completion tokens at most.")
-    temperature: float = Field(1.0, ge=1e-3, description="Divides the logits.")
-    top_p: float = Field(1.0, gt=0, le=1, description="Nucleus mass kept.")
-    top_k: int = Field(0, ge=0, le=MOST, description="Likeliest tokens kept; 0 keeps all.")
+    max_tokens: int = Field(256, ge=1, le=MOST, description="Longest completion of a call, in tokens.")
+    temperature: float = Field(1.0, ge=1e-3, description="Divisor of the logits.")
+    top_p: float = Field(
+        1.0, gt=0, le=1, description="Only the likeliest tokens with this total probability are sampled; 1: all.")
+    top_k: int = Field(0, ge=0, le=MOST, description="Only this many likeliest tokens are sampled; 0: all.")
     stop: list[str] = Field(default_factory=list, max_length=64, description="Texts that end a completion.")
 
 
 class BatchSizeSpec(Strict):
-    """A schedule of batch sizes over a budget of groups."""
+    """Batch sizes that change over the run, until a budget of groups is used up."""
 
-    name: str = Field(description="Name of a schedule, a key of hone.algorithms.schedules.batch_size.BATCH_SIZES.")
-    params: dict[str, Any] = Field(default_factory=dict)
-    budget: int = Field(ge=1, le=MOST, description="Groups of the whole run (rows when supervised).")
+    name: str = Field(description="Name of a batch-size schedule, a method of the slot batch_size.")
+    params: dict[str, Any] = Field(default_factory=dict, description="Parameters of the schedule.")
+    budget: int = Field(ge=1, le=MOST, description="Groups of the whole run (rows, when supervised).")
 
 
 class BatchSpec(Strict):
     """Size of a step."""
 
     prompts: int = Field(
-        32, ge=1, le=65_536, description="Groups per step (rows when supervised); with a schedule its largest.")
+        32, ge=1, le=65_536, description="Groups of a step (rows, when supervised); with a schedule: the largest step.")
     schedule: BatchSizeSpec | None = Field(
-        None, description="Sizes that change over the run, which then has as many steps as they make; null: one size.")
-    samples: int = Field(8, ge=1, le=4096, description="Rollouts per group.")
+        None, description="Batch sizes that change over the run and determine its number of steps; null: one size.")
+    samples: int = Field(8, ge=1, le=4096, description="Rollouts of a group (1, when supervised).")
     minibatches: int = Field(
-        1, ge=1, le=1024, description="Parts into which a step's groups are cut, each with an update of its own.")
-    epochs: int = Field(1, ge=1, le=1024, description="Times that each part is used.")
+        1, ge=1, le=1024, description="Parts into which a step's groups are cut; each part makes one update.")
+    epochs: int = Field(1, ge=1, le=1024, description="Passes over the parts of a step.")
 
 
 class OptimizerSpec(Strict):
-    """AdamW and its schedule."""
+    """The optimizer, AdamW, and the schedule of its learning rate."""
 
     lr: float = Field(1e-5, gt=0, description="Peak learning rate.")
-    beta1: float = Field(0.9, ge=0, lt=1)
-    beta2: float = Field(0.95, ge=0, lt=1)
-    eps: float = Field(1e-8, gt=0)
-    weight_decay: float = Field(0.0, ge=0)
-    clip_norm: float = Field(1.0, gt=0, description="Gradient norm above which the gradient is scaled down.")
+    beta1: float = Field(0.9, ge=0, lt=1, description="Decay of the running mean of gradients, for each update.")
+    beta2: float = Field(
+        0.95, ge=0, lt=1, description="Decay of the running mean of squared gradients, for each update.")
+    eps: float = Field(1e-8, gt=0, description="Added to the divisor of an update.")
+    weight_decay: float = Field(
+        0.0, ge=0, description="Share of each weight that an update takes off, times the learning rate.")
+    clip_norm: float = Field(1.0, gt=0, description="Gradients with a larger norm are scaled down to this norm.")
     schedule: str = Field(
-        "constant", description="Name of a learning-rate schedule, a key of hone.algorithms.schedules.SCHEDULES.")
-    schedule_params: dict[str, float] = Field(default_factory=dict)
+        "constant", description="Name of a learning-rate schedule, a method of the slot schedule.")
+    schedule_params: dict[str, float] = Field(default_factory=dict, description="Parameters of the schedule.")
 
 
 class CriticSpec(Strict):
-    """The critic, where the advantage reads values: a model of its own that starts with the policy's base."""
+    """The critic: a second model that predicts rewards. It starts with the policy's base."""
 
     optimizer: OptimizerSpec = Field(
-        default_factory=lambda: OptimizerSpec(lr=1e-5), description="Its own AdamW; the rate stays constant.")
+        default_factory=lambda: OptimizerSpec(lr=1e-5),
+        description="The critic's own AdamW; its learning rate is constant.")
     clip: float = Field(
-        0.5, gt=0, description="How far a value may move from the one before the step's first update, in rewards.")
+        0.5, gt=0, description="Largest change of a value during a step that lowers the loss, in units of reward.")
 
 
 class TeacherSpec(Strict):
-    """A frozen model that says how likely it finds each sampled token."""
+    """A frozen model that scores each token that the policy sampled."""
 
     model: str = Field(
-        min_length=1, description="Name of a registered model, a version id (ver_…), or a finished run's id (run_…); "
-        "its tokenizer is the policy's.")
+        min_length=1, description="Name of a registered model, id of a version (ver_…), or id of a finished run "
+        "(run_…); it needs the policy's tokenizer.")
     top_k: int = Field(
-        0, ge=0, le=64, description="Likeliest ids of the teacher that are kept at each token; 0: none.")
+        0, ge=0, le=64, description="Likeliest token ids of the teacher that are kept at each token; 0: none.")
 
 
 class AskedSpec(Strict):
-    """A frozen model that answers what an environment asks of a role."""
+    """A frozen model that speaks for a role of an environment."""
 
     model: str = Field(
-        min_length=1, description="Name of a registered model, a version id (ver_…), or a finished run's id (run_…); "
-        "it reads with its own tokenizer and chat template.")
+        min_length=1, description="Name of a registered model, id of a version (ver_…), or id of a finished run "
+        "(run_…); it uses its own tokenizer and chat template.")
 
 
 class RolesSpec(Strict):
-    """Models of a run beside the one that is trained."""
+    """Models of a run beside the one that it trains."""
 
-    teacher: TeacherSpec | None = Field(None, description="Read by distillation; null: none.")
+    teacher: TeacherSpec | None = Field(None, description="Teacher of a distillation method; null: none.")
     asked: dict[str, AskedSpec] = Field(
-        default_factory=dict, description="Who answers for a role that the environment asks (user, say), by its name; "
-        "for one that is not named the policy does.")
+        default_factory=dict, description="Models that speak for roles of the environment, by the role's name (for "
+        "instance user); the policy speaks for every other role.")
 
     @property
     def models(self) -> dict[str, str]:
-        """What the model of each role is named as."""
-        taught = {"teacher": self.teacher.model} if self.teacher else {}
-        return taught | {role: one.model for role, one in self.asked.items()}
+        """Name of each role's model."""
+        teacher = {"teacher": self.teacher.model} if self.teacher else {}
+        return teacher | {role: one.model for role, one in self.asked.items()}
 
 
 class ContextText(Strict):
-    """A text that the policy does not see when it acts, and does when it judges its own tokens."""
+    """A text that the policy reads when it scores its own tokens, and does not read when it samples them."""
 
     text: str = Field(
-        min_length=1, max_length=20_000, description="The text; {{ item.NAME }} stands for a field of the task's item.")
+        min_length=1, max_length=20_000, description="The text; {{ item.NAME }} is replaced by a field of the task's "
+        "item.")
     match: str | None = Field(
-        None, min_length=1, max_length=200, description="Only for tasks whose first prompt contains this, in whatever "
-        "case; null: for all.")
+        None, min_length=1, max_length=200, description="The text is used only for tasks whose first prompt contains "
+        "this, in upper or lower case; null: for all tasks.")
 
 
 class ContextsSpec(Strict):
-    """Other prompts under which a run's completions are scored."""
+    """Other prompts under which the policy scores the run's completions, so that it is its own teacher."""
 
     privileged: list[ContextText] = Field(
-        default_factory=list, max_length=256, description="Put into the system message, those that match one after the "
-        "other; the policy that reads them is its own teacher.")
-    top_k: int = Field(0, ge=0, le=64, description="Likeliest ids that are kept at each token; 0: none.")
+        default_factory=list, max_length=256, description="Texts for the system message; all that match a task are "
+        "used, in this order.")
+    top_k: int = Field(
+        0, ge=0, le=64, description="Likeliest token ids under this prompt that are kept at each token; 0: none.")
 
 
 class Slot(Strict):
-    """One slot's filling: a method's name and its parameters."""
+    """A method and its parameters."""
 
-    name: str
-    params: dict[str, Any] = Field(default_factory=dict)
+    name: str = Field(description="Name of the method.")
+    params: dict[str, Any] = Field(
+        default_factory=dict, description="Parameters of the method; a missing one has its default.")
 
 
 class AlgorithmSpec(Strict):
-    """A filling of every slot; a preset's name gives the defaults, keys given here replace them."""
+    """The algorithm: one method for each slot. A preset names them all; a slot given here replaces the preset's."""
 
-    preset: str = Field("grpo", description="Name of a preset, a key of hone.algorithms.presets.PRESETS.")
-    builder: Slot | None = None
-    allocation: Slot | None = None
-    filter: Slot | None = None
-    reward: Slot | None = None
-    advantage: Slot | None = None
-    modulation: Slot | None = None
-    correction: Slot | None = None
-    loss: Slot | None = None
-    aggregation: Slot | None = None
-    regularizers: list[Slot] | None = None
+    preset: str = Field("grpo", description="Name of a preset (`hone algorithms`).")
+    builder: Slot | None = Field(None, description="Source of a step's trajectories; null: the preset's.")
+    allocation: Slot | None = Field(None, description="Number of rollouts of each prompt; null: the preset's.")
+    filter: Slot | None = Field(None, description="Choice of groups that count; null: the preset's.")
+    reward: Slot | None = Field(None, description="Shaping of rewards; null: the preset's.")
+    advantage: Slot | None = Field(None, description="Estimator of advantages; null: the preset's.")
+    modulation: Slot | None = Field(None, description="Change of advantages token by token; null: the preset's.")
+    correction: Slot | None = Field(
+        None, description="Weights against differences of sampler and trainer; null: the preset's.")
+    loss: Slot | None = Field(None, description="Policy loss of a token; null: the preset's.")
+    aggregation: Slot | None = Field(None, description="Mean over tokens and samples; null: the preset's.")
+    regularizers: list[Slot] | None = Field(None, description="Terms added to the loss; null: the preset's.")
     skip_zero_advantage: bool = Field(
-        True, description="Leave groups without gradient out of the forward; the result is the same.")
+        True, description="Leave samples without gradient out of the forward pass; the result is the same.")
     truncated: Literal["keep", "drop"] = Field(
-        "keep", description="Samples cut off at max_tokens: keep: like any other; drop: masked, in statistics too.")
+        "keep", description="Samples that were cut off at max_tokens: keep treats them like others; drop leaves them "
+        "out of statistics and loss.")
 
 
 class StageSpec(Strict):
-    """Some steps of a run that differ from the others; what is not said here is the run's.
+    """Some steps of a run with a task, algorithm or size of their own; a null field is as in the run.
 
-    A stage begins as a run does, on the weights that the one before leaves: optimizer, reference and what slots keep
-    are new, and schedules count its own steps. A stage of given completions samples nothing: one row a prompt.
+    A stage starts like a run, from the weights that the stage before left: optimizer, reference and method states are
+    new, and schedules count the stage's own steps. A supervised stage samples nothing and has one row a prompt.
     """
 
     until: int = Field(ge=1, le=MOST, description="Last step of the stage.")
-    name: str = Field("", max_length=200, description="What it is called where it is told of; default: its preset.")
-    task: TaskSource | None = Field(None, description="Tasks to train on, with grader and harness of their own.")
-    grader: dict[str, Any] | None = Field(None, description="Grader with a type.")
-    harness: Slot | None = Field(None, description="How the policy acts.")
-    algorithm: AlgorithmSpec | None = Field(None, description="The whole algorithm; no slot of the run's stays.")
-    sampling: SamplingSpec | None = Field(None, description="How training samples are drawn.")
-    batch: BatchSpec | None = Field(None, description="Size of a step.")
-    lr: float | None = Field(None, gt=0, description="Peak learning rate.")
+    name: str = Field("", max_length=200, description="Name of the stage in metrics and messages; default: its preset.")
+    task: TaskSource | None = Field(
+        None, description="Tasks to train on; grader and harness of the run do not apply to them.")
+    grader: dict[str, Any] | None = Field(
+        None, description="JSON of a grader, with its type; null: the run's, or the environment's own beside a task.")
+    harness: Slot | None = Field(
+        None, description="Harness; null: the run's, or the environment's own beside a task.")
+    algorithm: AlgorithmSpec | None = Field(
+        None, description="The whole algorithm, also the slots not given here; null: the run's.")
+    sampling: SamplingSpec | None = Field(None, description="How the policy samples; null: as in the run.")
+    batch: BatchSpec | None = Field(None, description="Size of a step; null: as in the run.")
+    lr: float | None = Field(None, gt=0, description="Peak learning rate; null: the run's.")
 
     @model_validator(mode="before")
     @classmethod
@@ -234,45 +250,50 @@ class StageSpec(Strict):
 
 
 class RunSpec(Strict):
-    """A managed run: a model, a task, a way to tell good from bad, and how to learn from it."""
+    """A run: a model, tasks, a grader, and the algorithm by which the model learns from them."""
 
-    name: str = Field(min_length=1, max_length=200)
+    name: str = Field(min_length=1, max_length=200, description="Name of the run, for people.")
     seed: int = Field(
-        0, ge=0, lt=2**31, description="Same seed and spec on the same machine: the same weights, bit for bit.")
-    model: ModelSpec
-    task: TaskSource = Field(description="Tasks to train on; for supervised runs a dataset with completions.")
-    grader: dict[str, Any] | None = Field(None, description="Grader with a type; default: the environment's own.")
+        0, ge=0, lt=2**31, description="Seed of the run; the same seed and spec on the same machine give the same "
+        "weights, bit for bit.")
+    model: ModelSpec = Field(description="The model to train.")
+    task: TaskSource = Field(description="Tasks to train on; for a supervised run a dataset with completions.")
+    grader: dict[str, Any] | None = Field(
+        None, description="JSON of a grader, with its type; null: the environment's own.")
     harness: Slot | None = Field(
-        None, description="How the policy acts in its environment, a key of hone.harnesses.HARNESSES; default: the "
+        None, description="Harness, which turns observations into prompts and completions into actions; null: the "
         "environment's own.")
-    algorithm: AlgorithmSpec = Field(default_factory=AlgorithmSpec)
-    sampling: SamplingSpec = Field(default_factory=SamplingSpec)
-    batch: BatchSpec = Field(default_factory=BatchSpec)
-    optimizer: OptimizerSpec = Field(default_factory=OptimizerSpec)
+    algorithm: AlgorithmSpec = Field(
+        default_factory=AlgorithmSpec, description="The algorithm; a preset's name alone is enough.")
+    sampling: SamplingSpec = Field(default_factory=SamplingSpec, description="How the policy samples for training.")
+    batch: BatchSpec = Field(default_factory=BatchSpec, description="Size of a step.")
+    optimizer: OptimizerSpec = Field(default_factory=OptimizerSpec, description="The policy's optimizer.")
     critic: CriticSpec | None = Field(
-        None, description="Default: one where the advantage reads values, else none.")
-    roles: RolesSpec = Field(default_factory=RolesSpec)
-    contexts: ContextsSpec = Field(default_factory=ContextsSpec)
+        None, description="The critic; null: the default critic where a method reads values, else none.")
+    roles: RolesSpec = Field(default_factory=RolesSpec, description="Models beside the one to train.")
+    contexts: ContextsSpec = Field(
+        default_factory=ContextsSpec, description="Other prompts under which completions are scored.")
     steps: Annotated[int, Field(ge=1, le=MOST, description="Training steps.")]
     stages: list[StageSpec] = Field(
-        default_factory=list, max_length=256, description="First steps that differ, in order: a warm-up, a curriculum, "
-        "a distillation; after the last `until` the run goes on as it says.")
-    eval: EvalSpec | None = Field(default_factory=EvalSpec, description="null: no evaluation.")
+        default_factory=list, max_length=256, description="Stages in order, such as a warm-up or a curriculum; steps "
+        "after the last stage follow the run's own fields.")
+    eval: EvalSpec | None = Field(default_factory=EvalSpec, description="Evaluation on held-out tasks; null: none.")
     max_staleness: int = Field(
-        0, ge=0, le=64, description="Versions rollouts may run ahead; 0 is synchronous and deterministic.")
+        0, ge=0, le=64, description="Versions by which the sampling policy may lag behind training; 0: synchronous and "
+        "deterministic.")
     group_deadline_s: float = Field(
-        600, gt=0, le=LONGEST_S,
-        description="With max_staleness above 0: seconds after which a group that is not ready is given up, one of an "
-        "evaluation too.")
-    snapshot_every: int = Field(1, ge=1, le=MOST, description="Steps between optimizer snapshots.")
+        600, gt=0, le=LONGEST_S, description="With max_staleness above 0: seconds after which an unfinished group is "
+        "dropped, also in an evaluation.")
+    snapshot_every: int = Field(
+        1, ge=1, le=MOST, description="Steps between snapshots, from which training resumes exactly.")
     keep_versions: int = Field(
         4, ge=1, le=MOST, description="Newest versions whose weights are kept, besides checkpoints.")
     checkpoint_every: int = Field(
-        0, ge=0, le=MOST, description="Steps between versions kept for good; 0 keeps the last only.")
+        0, ge=0, le=MOST, description="Steps between versions that are kept for good; 0: only the last.")
     gap_alarm_nats: float = Field(
-        0.01, gt=0, description="Mean trainer-sampler gap, nats a token, above which an alarm is raised.")
+        0.01, gt=0, description="Mean trainer-sampler gap above which the run raises an alarm, in nats a token.")
     deadline_s: float = Field(
-        86_400, gt=0, le=LONGEST_S, description="Seconds after which the run fails with its reason.")
+        86_400, gt=0, le=LONGEST_S, description="Seconds after which an unfinished run fails.")
 
     @model_validator(mode="before")
     @classmethod
@@ -281,6 +302,7 @@ class RunSpec(Strict):
 
 
 def _with_preset(value: Any) -> Any:
+    """Return a spec whose algorithm is an object, also where it was a preset's name."""
     if isinstance(value, dict) and isinstance(value.get("algorithm"), str):
         return {**value, "algorithm": {"preset": value["algorithm"]}}
     return value
