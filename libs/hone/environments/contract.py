@@ -1,4 +1,4 @@
-"""What every environment promises: an episode is recreatable from its task, and its state can be hashed and forked."""
+"""The contract of an environment: a task recreates its episode, and an episode's state can be hashed and forked."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ Message = dict[str, str]
 
 
 class WrongParams(ValueError):
-    """A parameter, a row or a count is not what the environment takes; names field, found and expected."""
+    """The environment refuses a parameter, a row or a count. Holds the field, the value found and the expectation."""
 
     def __init__(self, field: str, found: object, expected: str) -> None:
         super().__init__(f"{field}: found {found!r}, expected {expected}")
@@ -20,23 +20,23 @@ class WrongParams(ValueError):
 
 
 def expectation(error: ErrorDetails) -> str:
-    """Return what a validation error says was expected, in the words of our own errors."""
+    """Return the expectation in a validation error, worded like Hone's own errors."""
     return error["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
 
 
 class EpisodeOver(Exception):
-    """A step was taken after the episode's last one."""
+    """The episode has ended, and a further step was taken."""
 
 
 class EnvironmentParams(BaseModel):
-    """Parameters of an environment. Unknown keys are errors, nothing is coerced."""
+    """Parameters of an environment. Unknown keys and values of another type are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 @dataclass(frozen=True)
 class Task:
-    """Everything needed to recreate an episode; `content_hash` names what it asks, across runs and seeds."""
+    """Everything that recreates an episode. Tasks that ask the same have the same `content_hash` in all runs."""
 
     environment: str
     params: dict[str, Any]
@@ -47,7 +47,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Ask:
-    """The environment needs somebody's words (`role`: user, say) in answer to `messages`: they are its next action."""
+    """The environment needs an answer to `messages` in a role (a user, for instance). The answer is the next action."""
 
     role: str
     messages: list[Message]
@@ -55,7 +55,7 @@ class Ask:
 
 @dataclass(frozen=True)
 class Entities:
-    """Names of things that exist in this episode, and of all that the environment can ever use where it knows them."""
+    """Names of things in this episode, and all names that the environment can use, where it knows these."""
 
     present: list[str]
     lexicon: list[str] | None
@@ -63,10 +63,11 @@ class Entities:
 
 @dataclass(frozen=True)
 class Observation:
-    """What the environment says now, and beside it what the grader needs (`item`, `grader`: the policy never sees it).
+    """The environment's messages to the policy, and the data for the grader, which the policy never sees.
 
-    `messages` are what was added: the opening at a reset, the answer to the action after a step. An environment that
-    scores itself puts that score into the last `item` as `verified`. What it does not know is None.
+    `messages` holds the new messages only: the opening at a reset, the answer to the action after a step. `item` and
+    `grader` are for the grader. An environment that scores itself stores the score as `verified` in the last `item`.
+    None: the environment does not know.
     """
 
     messages: list[Message]
@@ -74,7 +75,7 @@ class Observation:
     grader: dict[str, Any]
     turns_left: int
     state_hash: str
-    tools: list[dict[str, Any]] | None = None  # as OpenAI describes functions
+    tools: list[dict[str, Any]] | None = None  # in OpenAI's format of functions
     admissible: list[str] | None = None
     entities: Entities | None = None
     ask: Ask | None = None
@@ -82,28 +83,24 @@ class Observation:
 
 @dataclass(frozen=True)
 class Transition:
-    """Where a step led.
-
-    `valid`: the environment understood the action; `effect`: it changed the state, None where that is not known;
-    `reward`: None where a grader decides; `rules`: what each rule that grades turns gave, unweighted, by its name.
-    """
+    """The result of a step."""
 
     observation: Observation
-    done: bool
-    valid: bool
-    reward: float | None = None
-    effect: bool | None = None
-    rules: Mapping[str, float] = field(default_factory=dict)
+    done: bool  # whether the episode has ended
+    valid: bool  # whether the environment understood the action
+    reward: float | None = None  # None: a grader decides
+    effect: bool | None = None  # whether the action changed the state; None: not known
+    rules: Mapping[str, float] = field(default_factory=dict)  # score of each turn rule by its name, without weight
 
 
 class Episode(Protocol):
     """One episode of one task. Equal tasks and equal actions give equal states, observations and hashes."""
 
     def reset(self) -> Observation:
-        """Go to the first state and return what is seen there."""
+        """Go to the first state and return its observation."""
 
     def step(self, action: str) -> Transition:
-        """Take one action. Raises EpisodeOver after the last."""
+        """Take one action. Raises EpisodeOver when the episode has ended."""
 
     def snapshot(self) -> dict[str, Any]:
         """Return the state as JSON."""
@@ -115,10 +112,10 @@ class Episode(Protocol):
         """Return an independent episode in the same state."""
 
     def state_hash(self) -> str:
-        """Return a hash that is equal exactly for equal states."""
+        """Return the state's hash. Only equal states have equal hashes."""
 
     def verify(self) -> float | None:
-        """Return the environment's own score of the present state; None where only a grader can tell."""
+        """Return the environment's own score of the present state; None where only a grader scores."""
 
 
 class Environment(Protocol):
@@ -126,38 +123,38 @@ class Environment(Protocol):
 
     @property
     def summary(self) -> str:
-        """One sentence for a person who chooses."""
+        """One sentence that tells a user what it does."""
 
     @property
     def params(self) -> type[EnvironmentParams]:
-        """Model of the parameters; its JSON schema is shown to users."""
+        """Type of the parameters. Users see its JSON schema."""
 
     @property
     def harness(self) -> str:
-        """Name of the harness that a run uses when it names none."""
+        """Name of the harness for runs that name none."""
 
     @property
     def columns(self) -> frozenset[str] | None:
-        """What a dataset's rows need besides their prompt to be tasks here; None: it makes all its tasks."""
+        """Fields that a dataset's row needs besides its prompt to be a task; None: it takes no rows."""
 
     @property
     def asked_roles(self) -> frozenset[str]:
-        """Roles whose words its episodes may need; a run's spec may name another model for each than its policy."""
+        """Roles that its episodes may ask. A run's spec may name a model for each; the policy speaks for the others."""
 
     @property
     def foreign(self) -> bool:
-        """Whether somebody else's code makes the questions: what it does with a spec's parameters is tried apart."""
+        """Whether code of another package makes the tasks. Such parameters are tried in a process of their own."""
 
     def rules(self, params: Any) -> Mapping[str, float]:
-        """Return the weight of each rule that grades turns, by its name; a step is paid their weighted sum."""
+        """Return the weight of each turn rule by its name. A step's reward is the weighted sum of their scores."""
 
     def messages(self, params: Any, seed: int, item: Row | None) -> list[Message]:
-        """Return what the policy is asked first. Raises WrongParams."""
+        """Return the first messages of a task. Raises WrongParams."""
 
     def content(self, params: Any, seed: int, item: Row | None) -> Any:
-        """Return as JSON what makes a task itself: tasks of equal content belong to the same split. Raises WrongParams.
+        """Return the content of a task as JSON. Tasks of equal content belong to the same split. Raises WrongParams.
 
-        A row's answer is no part of it; the world behind the question is.
+        The content includes the world behind the question, and excludes the answer.
         """
 
     def episode(self, params: Any, seed: int, item: Row | None) -> Episode:

@@ -1,4 +1,4 @@
-"""Rows of an uploaded dataset as tasks: the item is the row."""
+"""Rows of an uploaded dataset as tasks. The grader's item is the row."""
 
 from typing import Any
 
@@ -9,13 +9,14 @@ from hone.environments.single_turn import Asks, Question, SingleTurn
 
 
 class DatasetParams(EnvironmentParams):
-    """How its answers are judged."""
+    """How answers are graded."""
 
-    grader: dict[str, Any] = Field({"type": "exact"}, description="Grader of every row; templates see the row as item.")
+    grader: dict[str, Any] = Field(
+        {"type": "exact"}, description="JSON of the grader of every row; its templates read the row as item.")
 
 
 class DatasetRows(Asks):
-    """A row is `{"prompt": str}` or `{"messages": [{"role", "content"}]}`, beside it whatever its grader needs."""
+    """A row is `{"prompt": str}` or `{"messages": [{"role", "content"}]}`, with the fields that its grader reads."""
 
     summary = "Rows of an uploaded dataset, each with a prompt or messages, and an answer for its grader."
     params = DatasetParams

@@ -1,4 +1,4 @@
-"""A task whose answers may have any length: say even digits only. Its reward is neutral to length."""
+"""A task with answers of any length: write even digits only. The reward does not depend on the length."""
 
 from pydantic import Field
 
@@ -10,13 +10,13 @@ _GRADER = {"type": "character_share", "wanted": "02468", "among": "0123456789"}
 
 
 class EvenDigitsParams(EnvironmentParams):
-    """How many different prompts there are."""
+    """The number of different prompts."""
 
-    digits: int = Field(4, ge=2, le=12, description="Digits of the prompt.")
+    digits: int = Field(4, ge=2, le=12, description="Number of digits in the prompt.")
 
 
 class EvenDigits(Asks):
-    """`4821:` asks for digits; the score is the share of even ones, however many there are."""
+    """`4821:` asks for digits. The score is the share of even digits."""
 
     summary = "Answer with digits, as many as you like: the score is the share of even ones."
     params = EvenDigitsParams

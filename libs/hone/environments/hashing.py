@@ -1,4 +1,4 @@
-"""Canonical JSON, content hashes and the seeded mixing that numbers a stream of tasks."""
+"""Canonical JSON, content hashes, and the mixing of seeds that numbers a stream of tasks."""
 
 import hashlib
 import json
@@ -10,7 +10,7 @@ SEED_BITS = 31
 
 
 def canonical(value: Any) -> str:
-    """Return the one JSON text of a value: sorted keys, no spaces. Raises TypeError for what is not JSON."""
+    """Return the canonical JSON of a value: sorted keys, no spaces. Raises TypeError for a value that is no JSON."""
     return _ENCODER.encode(value)
 
 

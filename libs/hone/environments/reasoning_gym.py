@@ -17,12 +17,12 @@ from hone.environments.single_turn import Asks, Question, SingleTurn
 _OURS = frozenset({"seed", "size"})
 HASH_ORDERED = frozenset(
     {"isomorphic_strings", "knight_swap", "polynomial_multiplication", "ransom_note", "word_ladder"})
-"""Tasks that walk over Python sets of text: equal seeds give equal questions only under PYTHONHASHSEED=0."""
+"""Tasks that iterate over Python sets of text. Equal seeds give equal questions only under PYTHONHASHSEED=0."""
 _EVALUATED = frozenset({"binary_matrix", "n_queens", "spiral_matrix", "string_insertion"})
-"""Tasks whose verifiers call eval with what a policy wrote. Literals are all that an answer needs to be."""
+"""Tasks whose verifiers call eval on a policy's answer. Their answers are literals, so literal_eval replaces eval."""
 _PARSED = frozenset(
     {"countdown", "intermediate_integration", "polynomial_multiplication", "puzzle24", "simple_integration"})
-"""Tasks whose verifiers let sympy parse what a policy wrote, which runs it as Python. Only formulas get there."""
+"""Tasks whose verifiers have sympy parse a policy's answer, which runs it as Python. Only formulas are passed on."""
 _FORMULA = re.compile(
     r"(?:\d+(?:[eE][+-]?\d+)?|\b(?:[^\W\d_]|Abs|exp|ln|log|pi|sqrt|a?(?:cos|sin|tan)h?)\b|[\s+\-*/^!().,])*", re.ASCII)
 _OWN_NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9]*")
@@ -30,7 +30,7 @@ _UNREADABLE = "("
 
 
 class ReasoningGymParams(EnvironmentParams):
-    """A task's name; every other key goes to its configuration."""
+    """A task's name. Every other key belongs to the task's configuration."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -38,7 +38,7 @@ class ReasoningGymParams(EnvironmentParams):
 
 
 class ReasoningGym(Asks):
-    """A generated question; its grader is the task's own verifier."""
+    """A generated question. Its grader is the task's own verifier."""
 
     summary = "Any reasoning-gym task by name and configuration, judged by its own verifier."
     params = ReasoningGymParams
@@ -55,7 +55,7 @@ class ReasoningGym(Asks):
 
 
 def entry(params: ReasoningGymParams, seed: int) -> dict[str, Any]:
-    """Return the task's entry for a seed: question, answer (None where many are right), metadata.
+    """Return the task's entry for a seed: question, answer (None where several are right) and metadata.
 
     Raises WrongParams for an unknown task and for a configuration that the task refuses.
     """
@@ -63,7 +63,7 @@ def entry(params: ReasoningGymParams, seed: int) -> dict[str, Any]:
 
 
 def score(params: ReasoningGymParams, seed: int, answer: str) -> float:
-    """Return what the task's own verifier gives an answer. Raises WrongParams."""
+    """Return the score that the task's own verifier gives an answer. Raises WrongParams."""
     dataset, made = _generated(_Key(params), seed)
     task = params.task
     if task == "composite":
@@ -77,7 +77,10 @@ def score(params: ReasoningGymParams, seed: int, answer: str) -> float:
 
 
 def _is_formula(answer: str, metadata: dict[str, Any]) -> bool:
-    """Whether an answer is made of numbers, operators, functions and variables: single letters, or the task's own."""
+    """Return whether an answer consists of numbers, operators, functions and variables.
+
+    Variables are single letters and the task's own names.
+    """
     given = {*metadata.get("variables", ()), metadata.get("variable", "")}
     own = {name for name in given if _OWN_NAME.fullmatch(name) and not hasattr(builtins, name)}
     read = re.sub(r"\b[^\W\d]\w*", lambda found: "x" if found[0] in own else found[0], answer)
@@ -85,7 +88,7 @@ def _is_formula(answer: str, metadata: dict[str, Any]) -> bool:
 
 
 class _Key:
-    """Parameters as a cache key: compared by their JSON."""
+    """Parameters as a cache key, compared by their JSON."""
 
     def __init__(self, params: ReasoningGymParams) -> None:
         self.params, self._text = params, params.model_dump_json()
@@ -99,15 +102,15 @@ class _Key:
 
 @lru_cache(maxsize=4096)
 def _entry(key: _Key, seed: int) -> dict[str, Any]:
-    """Return an entry alone: its generator may hold whole dictionaries."""
+    """Return an entry without its generator, which may hold large dictionaries."""
     return _generated(key, seed)[1]
 
 
 @lru_cache(maxsize=16)
 def _generated(key: _Key, seed: int) -> tuple[Any, dict[str, Any]]:
-    """Return a generator and its entry."""
+    """Return the generator of a question, and the entry that it makes."""
     dataset_class, config_class, given = _configured(key)
-    # A few tasks draw from the process-wide generator: it is seeded around them and left as it was.
+    # A few tasks draw from the process-wide generator: it is seeded for them and restored afterwards.
     before = random.getstate()
     random.seed(seed)
     try:

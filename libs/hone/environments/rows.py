@@ -1,4 +1,4 @@
-"""Rows of a dataset as an environment takes them: one rule for whoever makes a run and for whoever draws its tasks."""
+"""Rows of a dataset that are tasks of an environment. The gateway and the driver apply the same rule."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -7,19 +7,19 @@ from hone.environments.contract import Row, WrongParams
 from hone.environments.tasks import maker
 
 _NAMED, _LONGEST = 5, 300
-"""Bad rows that are named, and characters that a line says of each."""
+"""Bad rows that a message names, and most characters about each."""
 
 
 @dataclass(frozen=True)
 class BadRow:
-    """A row that is no task: its number, counted from 1, and what is wrong with it."""
+    """A row that is no task: its number, counted from 1, and its problem."""
 
     number: int
     error: WrongParams
 
     @property
     def key(self) -> str:
-        """Where in the row it is wrong."""
+        """Path of the wrong field in the row."""
         return self.error.field.removeprefix("item.")
 
     def __str__(self) -> str:
@@ -27,9 +27,9 @@ class BadRow:
 
 
 class Sieve:
-    """Lets the rows pass that are tasks of an environment; of the others it keeps how many, and the first.
+    """Separates the rows that are tasks of an environment from bad rows. Counts bad rows and keeps the first ones.
 
-    It looks at what a row has, of which type, and whether that is empty. Nothing of a row is carried out.
+    It checks the fields of a row, their types, and that they are not empty. It runs nothing that a row contains.
     """
 
     def __init__(self, kind: str, params: dict[str, Any]) -> None:
@@ -38,7 +38,7 @@ class Sieve:
         self.rows, self.bad, self.first = 0, 0, list[BadRow]()
 
     def passes(self, row: Row) -> bool:
-        """Return whether the next row is a task. Raises WrongParams where that is the parameters' fault."""
+        """Return whether the next row is a task. Raises WrongParams for wrong parameters of the environment."""
         self.rows += 1
         try:
             self._maker.environment.content(self._maker.params, 0, row)
@@ -49,8 +49,8 @@ class Sieve:
             return False
         return True
 
-    def told(self, dataset: str) -> str:
-        """Return what the event of a run says of its dataset's bad rows: the same, whoever writes it first."""
+    def message(self, dataset: str) -> str:
+        """Return the text of a run's event about bad rows. Every process writes the same text."""
         first, more = "; ".join(map(str, self.first)), "; …" if self.bad > len(self.first) else ""
         return f"dataset {dataset!r}: {self.bad} of {self.rows} rows are left out: {first}{more}"
 

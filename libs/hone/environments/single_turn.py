@@ -1,4 +1,4 @@
-"""The episode of a task that asks once and is answered once."""
+"""Tasks with one question and one answer, and their episode."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from hone.environments.hashing import digest
 
 @dataclass(frozen=True)
 class Question:
-    """A question, the row its grader sees, and the grader that judges when the run names none."""
+    """A question, the row for its grader, and the grader for runs that name none."""
 
     messages: list[Message]
     item: Row
@@ -19,7 +19,7 @@ class Question:
 
 
 class Asks(ABC):
-    """What environments of single questions have in common: the question is all there is to a task."""
+    """Base of environments with single questions. The question is the whole content of a task."""
 
     harness = "chat"
     columns: frozenset[str] | None = None
@@ -38,7 +38,7 @@ class Asks(ABC):
 
 
 class SingleTurn:
-    """An episode whose first step is its last; the score is the grader's."""
+    """An episode of one step. A grader scores it."""
 
     def __init__(self, question: Question, answer: str | None = None) -> None:
         self._question, self._answer = question, answer

@@ -1,4 +1,4 @@
-"""The demo's task: sort the digits of a number. Small enough for a model of half a million weights to learn."""
+"""The demo's task: sort the digits of a number. A model of half a million weights can learn it."""
 
 from pydantic import Field
 
@@ -8,9 +8,9 @@ from hone.environments.single_turn import Asks, Question, SingleTurn
 
 
 class SortDigitsParams(EnvironmentParams):
-    """How hard it is."""
+    """The difficulty."""
 
-    digits: int = Field(6, ge=2, le=12, description="Digits to sort.")
+    digits: int = Field(6, ge=2, le=12, description="Number of digits to sort.")
 
 
 class SortDigits(Asks):

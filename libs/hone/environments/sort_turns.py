@@ -1,12 +1,11 @@
-"""The demo's task in turns: say the digits of a number in order, one at a time. A wrong one costs a turn.
+"""The demo's task in turns: write the digits of a number in order, one a turn. A wrong digit costs a turn.
 
-Turns may be graded by rules: those of DuCA, arXiv 2603.01481, that a digit can break, and one of our own. A rule gives
-0 to a turn that keeps it, and -1 where
+Rules may grade turns: three rules of DuCA (arXiv 2603.01481), and one of Hone. A rule scores a turn 0, or -1 where
 
     length      the turn is not exactly one character
-    compliance  it says something that is no digit of the number
-    repetition  it says again what was wrong at this place; a whole answer is a token here
-    right       it is not the next digit: our own
+    compliance  the turn contains a character that is no digit of the number
+    repetition  the turn repeats a wrong answer to the same digit (the whole answer is one token of the rule)
+    right       the turn is not the next digit (Hone's rule)
 """
 
 from dataclasses import asdict, dataclass
@@ -22,23 +21,23 @@ Rule = Literal["length", "compliance", "repetition", "right"]
 
 
 class SortTurnsParams(EnvironmentParams):
-    """How hard it is."""
+    """The difficulty, and the rules that grade turns."""
 
-    digits: int = Field(5, ge=2, le=12, description="Digits to sort.")
-    slack: int = Field(1, ge=0, le=100, description="Wrong answers that an episode has room for.")
+    digits: int = Field(5, ge=2, le=12, description="Number of digits to sort.")
+    slack: int = Field(1, ge=0, le=100, description="Wrong answers after which the digits can still be sorted.")
     rules: dict[Rule, Annotated[float, Field(ge=0, le=1000)]] = Field(
-        default_factory=dict, description="Rules that grade each turn, with their weights in what the turn is paid.")
+        default_factory=dict, description="Weights of the rules that grade each turn; its reward is the weighted sum.")
 
 
 @dataclass(frozen=True)
 class _SortingState:
-    told: int = 0  # digits that stand in their places
+    told: int = 0  # digits that were answered correctly
     turns: int = 0
-    tries: tuple[str, ...] = ()  # what was wrong at this place, where a rule asks
+    tries: tuple[str, ...] = ()  # wrong answers to the present digit, kept for the rule `repetition`
 
 
 class SortTurns:
-    """`s72051=` asks for `0`, is told `0=` and asks for `1` then; a wrong answer is told the same once more."""
+    """`s72051=` asks for `0`. The answer `0=` then asks for `1`. After a wrong digit the question is repeated."""
 
     summary = "Sort the digits of a number, one a turn: s72051= asks for 0, and 0= then for 1."
     params = SortTurnsParams
@@ -100,11 +99,11 @@ class SortTurnsEpisode:
         return digest({"answer": self._answer, "opening": self._opening, **self.snapshot()})
 
     def verify(self) -> float | None:
-        """1 when every digit stands in its place."""
+        """Return 1 when all digits were answered, else 0."""
         return float(self._state.told == len(self._answer))
 
     def _scores(self, said: str, right: bool) -> dict[str, float]:
-        """Return what each rule that grades gives the turn: 0, or below."""
+        """Return the score, at most 0, of each rule that grades."""
         scores = {
             "length": turn_rules.length(len(said), 1, 1),
             "compliance": turn_rules.compliance(said, [f"[^{self._answer}]"], []),
@@ -114,7 +113,7 @@ class SortTurnsEpisode:
         return {rule: scores[rule] for rule in self._weights}
 
     def _wrong(self, said: str, right: bool) -> tuple[str, ...]:
-        """Return what was wrong at this place after the turn; nobody remembers it where no rule asks."""
+        """Return the wrong answers to the present digit after this turn; () where no rule reads them."""
         return (*self._state.tries, said) if "repetition" in self._weights and not right else ()
 
     def _paid(self, scores: dict[str, float]) -> float | None:

@@ -1,12 +1,13 @@
-"""Questions about a database that the policy looks into with a tool: a real SQLite database, made from a seed or a row.
+"""Questions about a SQLite database that the policy queries with a tool. A seed or a row makes the database.
 
     policy  query  {"sql": "SELECT count(*) FROM items WHERE kind = 'b'"}
     tool    3
     policy  3                       any text that is no tool call is the answer
 
-Each episode has a database of its own, in memory; the policy may change it. What a query may cost is bounded by what it
-moves (`statements`), so that equal actions end equally on any machine. Queries reach no file, set nothing and draw no
-random numbers; one that reads the clock cannot be replayed, which masks its sample if a session has to be rebuilt.
+Each episode has its own database in memory, and the policy may change it. The cost of a query is limited by the bytes
+that it moves (`statements`), so equal actions have equal results on every machine. Queries cannot reach files, change
+settings or draw random numbers. A query that reads the clock cannot be replayed: if the session has to be rebuilt, the
+sample is masked.
 """
 
 import sqlite3
@@ -30,7 +31,7 @@ from hone.environments.statements import StatementError, content, queried, scrip
 from hone.environments.tools import Tool, ToolError, tool_call, use
 
 _TEXT, _ROWS = 2_000, 200
-"""Characters and rows of a result that the policy is shown."""
+"""Most characters and rows of a result that the policy sees."""
 
 _KINDS = "abcd"
 _QUESTIONS = {
@@ -41,11 +42,12 @@ _QUESTIONS = {
 
 
 class SqliteParams(EnvironmentParams):
-    """Size of the generated databases; rows of a dataset bring their own."""
+    """Size of the generated databases. Rows of a dataset have their own database."""
 
     rows: int = Field(12, ge=4, le=1000, description="Rows of the generated table items(kind, price).")
-    turns: int = Field(4, ge=1, le=100, description="Tool calls and answers of an episode at most.")
-    questions: list[str] = Field(["count", "sum", "max"], min_length=1, description="Kinds of generated questions.")
+    turns: int = Field(4, ge=1, le=100, description="Most turns of an episode: tool calls and the answer.")
+    questions: list[str] = Field(
+        ["count", "sum", "max"], min_length=1, description="Kinds of generated questions: count, sum and max.")
 
 
 class Query(BaseModel):
@@ -56,7 +58,7 @@ class Query(BaseModel):
 
 @dataclass(frozen=True)
 class SqlQuestion:
-    """A database as a script that makes it, a question about it, and its answer."""
+    """The script that makes a database, a question about the database, and the answer."""
 
     script: str
     question: str
@@ -96,7 +98,7 @@ class Sqlite:
 
 
 class SqliteEpisode:
-    """One database under one policy's hands."""
+    """One policy at work with one database."""
 
     def __init__(self, asked: SqlQuestion, turns: int, opening: list[Message], database: bytes) -> None:
         self._asked, self._turns, self._opening, self._fresh = asked, turns, opening, database
@@ -134,7 +136,7 @@ class SqliteEpisode:
         return digest({**self.snapshot(), "asked": self._asked.__dict__})
 
     def verify(self) -> float | None:
-        """1 for the expected answer, compared as a number where both are."""
+        """Return 1 for the expected answer, else 0. Answers are compared as numbers where both are."""
         return float(_equal(self._state.answer, self._asked.answer))
 
     def _used(self, call: Any) -> tuple[str, bool]:
@@ -194,7 +196,7 @@ def _made(script: str) -> bytes:
 
 
 def _shown(rows: sqlite3.Cursor) -> str:
-    """Return rows as text, read only as far as they are shown."""
+    """Return rows as text. Rows beyond the limit are not read."""
     lines, length = list[str](), 0
     for row in rows:
         lines.append("|".join(map(_cell, row)))

@@ -1,9 +1,9 @@
-"""SQL of policies and tenants, bounded: what a statement may cost is counted in bytes, never in seconds.
+"""Runs SQL of policies and tenants with a limited cost, counted in bytes and never in seconds.
 
-A step of SQLite's own machine moves as much as the longest value at most, so that a statement may take many steps over
-short values or few over long ones: it is tried with short ones first. Functions whose cost grows with the product of
-their arguments' lengths pay for that product. So equal statements end equally on any machine, and the dearest is over
-in a fraction of a second.
+Each step of SQLite's virtual machine moves at most the longest value. So a statement may take many steps over short
+values or few steps over long ones. It is tried with a short limit for values first, then with longer ones. Functions
+whose cost grows with the product of their arguments' lengths pay for that product. So equal statements have equal
+results on every machine, and the most expensive one ends within a fraction of a second.
 """
 
 import sqlite3
@@ -14,40 +14,40 @@ from typing import Any, TypeVar
 Made = TypeVar("Made")
 
 _QUERY_BYTES, _SCRIPT_BYTES = 1_000_000_000, 2_000_000_000
-"""What a query, and what all of a script, may move."""
+"""Bytes that a query may move, and that a whole script may move."""
 _QUERY_CHARACTERS = 20_000
 _LONGEST = (2_000, 20_000, 100_000)
-"""Bytes of a value or row at most, in one attempt after the other: of a table's own text too, and a column's name."""
+"""Most bytes of a value or row in each attempt. The limit also holds for a table's SQL and a column's name."""
 _QUERY_TICKS, _SCRIPT_TICK = 100, 25
-"""Looks at a query's budget; steps between two at a script's, where each statement pays for as many."""
+"""Checks of a query's budget; and steps between two checks of a script's budget, which each statement pays at least."""
 _CALL, _PLACE, _NUMBER = 20_000, 4, 20
-"""What a dear function pays for being called, or a statement for a name in it; for each pair of places that may be
-compared; characters of a number at most."""
+"""Price of a call of an expensive function, or of a name in a statement; price of each pair of positions that may be
+compared; most characters of a number."""
 _DEAR = {"like": (2, 3), "glob": (2,), "instr": (2,), "replace": (3,), "trim": (2,), "ltrim": (2,), "rtrim": (2,)}
-"""Functions that compare each place of one argument with all of another, by how many arguments they take."""
+"""Functions that compare all positions of two arguments, with the numbers of arguments that they take."""
 _MAKING = {"printf": (-1,), "format": (-1,)}
-"""Functions that answer NULL, and no error, when what they make is too long."""
+"""Functions that return NULL instead of an error when their result is too long."""
 _PAGES = 4_096
 _HEAP_BYTES = 2**27
-"""What SQLite takes at most, of all episodes of this process at a time; it bounds what compiling a statement costs."""
+"""Most memory of SQLite for all episodes of this process together. It limits the cost of compiling a statement."""
 _LIMITS = {sqlite3.SQLITE_LIMIT_ATTACHED: 0, sqlite3.SQLITE_LIMIT_COLUMN: 500,
            sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 100}
 _PRAGMAS = {"table_info", "table_xinfo", "table_list", "index_list", "index_info", "foreign_key_list"}
 _REFUSED = {"random", "randomblob", "load_extension", "json_patch"}
-"""Functions that draw random numbers, reach files, or cost the square of what they are given."""
+"""Functions that draw random numbers, reach files, or have a cost quadratic in their input."""
 _UNBOUNDED = {sqlite3.SQLITE_ATTACH, sqlite3.SQLITE_DETACH, sqlite3.SQLITE_CREATE_TEMP_INDEX,
               sqlite3.SQLITE_CREATE_TEMP_TABLE, sqlite3.SQLITE_CREATE_TEMP_TRIGGER, sqlite3.SQLITE_CREATE_TEMP_VIEW,
               sqlite3.SQLITE_CREATE_VTABLE}
-"""Statements that open a file, or make what nothing bounds: temporary tables, and virtual ones, which count no step."""
+"""Actions that open a file or avoid the limits: temporary tables, and virtual tables, which count no steps."""
 _STATEMENTS = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_INSERT, sqlite3.SQLITE_UPDATE, sqlite3.SQLITE_DELETE}
 
 
 class StatementError(ValueError):
-    """SQLite refused a statement, or it would cost too much."""
+    """SQLite refused a statement, or the statement costs too much."""
 
 
 def queried(database: bytes, use: Callable[[sqlite3.Connection], Made]) -> Made:
-    """Return what `use` makes of a copy of a database with one statement. Raises StatementError."""
+    """Return the result of `use`, which runs one statement on a copy of a database. Raises StatementError."""
     def bounded(longest: int, purse: "_Purse") -> sqlite3.Connection:
         connection = _opened(database, longest, purse, _QUERY_BYTES // longest // _QUERY_TICKS, _CALL)
         connection.setlimit(sqlite3.SQLITE_LIMIT_SQL_LENGTH, _QUERY_CHARACTERS)
@@ -57,7 +57,7 @@ def queried(database: bytes, use: Callable[[sqlite3.Connection], Made]) -> Made:
 
 
 def scripted(script: str) -> bytes:
-    """Return the database that an SQL script makes. Raises StatementError."""
+    """Return the database that an SQL script creates, as bytes. Raises StatementError."""
     def bounded(longest: int, purse: "_Purse") -> sqlite3.Connection:
         return _opened(b"", longest, purse, _SCRIPT_TICK, _SCRIPT_TICK * longest)
 
@@ -69,7 +69,7 @@ def scripted(script: str) -> bytes:
 
 
 def content(connection: sqlite3.Connection) -> bytes:
-    """Return a database as bytes; its connection is not bounded any more."""
+    """Return a database as bytes. Afterwards the connection has no limits."""
     connection.set_authorizer(None)
     return bytes(connection.serialize())
 
@@ -96,13 +96,13 @@ def _too_long(error: Exception) -> bool:
 
 @dataclass
 class _Purse:
-    """What a statement may still move, and why it was refused."""
+    """The bytes that a statement may still move, and the reason of a refusal."""
 
     left: int
     refusal: str = ""
 
     def pay(self, price: int) -> bool:
-        """Take a price out; False when it is empty."""
+        """Take a price out of the purse; return False when it is empty."""
         self.left -= price
         if self.left < 0:
             self.refusal = "interrupted: the statement costs too much"
@@ -110,9 +110,9 @@ class _Purse:
 
 
 def _opened(database: bytes, longest: int, purse: _Purse, tick: int, statement: int) -> sqlite3.Connection:
-    """Return a connection that reaches no file but its own memory and gives up when its purse is empty.
+    """Return a connection in memory that reaches no files and stops when its purse is empty.
 
-    It pays every `tick` steps, and for each statement the price `statement`, whatever few steps that takes.
+    It pays after every `tick` steps. Each statement also pays the price `statement`.
     """
     connection = sqlite3.connect(":memory:")
     if database:
@@ -131,7 +131,7 @@ def _opened(database: bytes, longest: int, purse: _Purse, tick: int, statement: 
 
 
 def _authorizer(purse: _Purse, statement: int) -> Callable[..., int]:
-    """Return what refuses what a statement may not name, and takes the price of compiling it."""
+    """Return SQLite's authorizer: it refuses forbidden actions, and takes the price of compiling a statement."""
     def authorized(action: int, first: str | None, second: str | None, *_: str | None) -> int:
         refused = (
             not purse.pay(statement if action in _STATEMENTS else _CALL) or action in _UNBOUNDED
@@ -143,7 +143,7 @@ def _authorizer(purse: _Purse, statement: int) -> Callable[..., int]:
 
 
 def _paid(name: str, purse: _Purse) -> Callable[..., Any]:
-    """Return SQLite's own function, on a connection of its own; a call is paid for."""
+    """Return SQLite's own function `name`, run on another connection. Each call pays for itself."""
     own: list[sqlite3.Connection] = []
 
     def called(*given: Any) -> Any:
@@ -155,7 +155,7 @@ def _paid(name: str, purse: _Purse) -> Callable[..., Any]:
             (made,) = own[0].execute(f"SELECT {name}({', '.join('?' * len(given))})", given).fetchone()
         except sqlite3.Error as error:
             if _too_long(error):
-                raise OverflowError from error  # SQLite is told so
+                raise OverflowError from error  # SQLite turns it into its error for long values
             purse.refusal = str(error)
             raise
         purse.pay(_length(made))

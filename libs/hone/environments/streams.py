@@ -1,4 +1,4 @@
-"""Endless streams of tasks: the same place of a stream is always the same task, whoever asks and however often."""
+"""Endless streams of tasks. An index of a stream always gives the same task, in every process."""
 
 import json
 from collections.abc import Iterable
@@ -12,11 +12,11 @@ from hone.environments.contract import Task, WrongParams
 from hone.environments.hashing import canonical, mixed_seed
 from hone.environments.tasks import Split, TaskMaker, checked_params, maker, split_of
 
-_TRIES = 1024  # a place misses its split with probability (15/16)^1024, unless the split is empty
+_TRIES = 1024  # an index misses its split with probability (15/16)^1024, unless the split is empty
 
 
 class SplitExhausted(WrongParams):
-    """A split holds fewer tasks than were asked for; `available` says how many were found."""
+    """A split holds fewer tasks than requested; `available` is the number that was found."""
 
     def __init__(self, source: str, split: Split, asked: int, available: int) -> None:
         super().__init__("count", asked, f"at most {available}: {source} has no more tasks in split {split}")
@@ -25,9 +25,9 @@ class SplitExhausted(WrongParams):
 
 def draw(environment: str, params: dict[str, Any], split: Split, seed: int,
          first: int, count: int, distinct: bool = False) -> list[Task]:
-    """Return the tasks at places first … first + count - 1 of the stream (environment, params, split, seed).
+    """Return the tasks at indices first … first + count - 1 of the stream (environment, params, split, seed).
 
-    `distinct` (only from place 0) passes over tasks whose content came at an earlier place.
+    `distinct` (only from index 0) skips tasks whose content came at an earlier index.
     Raises WrongParams, and SplitExhausted when the environment has too few tasks in the split.
     """
     _check_range(first, count, distinct)
@@ -40,7 +40,7 @@ def draw(environment: str, params: dict[str, Any], split: Split, seed: int,
 
 @dataclass(frozen=True)
 class Stream:
-    """What names a stream; `params` is their JSON."""
+    """The key of a stream; `params` is JSON."""
 
     environment: str
     params: str
@@ -58,7 +58,7 @@ def _maker(environment: str, params: str) -> TaskMaker:
 
 @lru_cache(maxsize=8192)
 def _placed(stream: Stream, place: int) -> Task:
-    """Return the task at a place. Kept, as slow generators take longer for an evaluation set than a caller waits."""
+    """Return the task at an index. Cached: a slow generator may need longer for many tasks than a caller waits."""
     made = _maker(stream.environment, stream.params)
     for attempt in range(_TRIES):
         task = made.task(mixed_seed(stream.seed, place, attempt))
@@ -68,7 +68,7 @@ def _placed(stream: Stream, place: int) -> Task:
 
 
 def _distinct(tasks: Iterable[Task], count: int, source: str, split: Split) -> list[Task]:
-    # The last of N equally likely tasks is met after about N ln N places: the bound is far beyond any real set.
+    # The last of N equally likely tasks comes after about N ln N indices: the limit is far beyond any real set.
     found: dict[str, Task] = {}
     for task in islice(tasks, 64 * count + 1024):
         found.setdefault(task.content_hash, task)
@@ -79,7 +79,7 @@ def _distinct(tasks: Iterable[Task], count: int, source: str, split: Split) -> l
 
 def _check_range(first: int, count: int, distinct: bool) -> None:
     if first < 0:
-        raise WrongParams("first", first, "a place from 0 on")
+        raise WrongParams("first", first, "an index from 0 on")
     if count < 1:
         raise WrongParams("count", count, "at least 1")
     if distinct and first:

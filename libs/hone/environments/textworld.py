@@ -1,7 +1,7 @@
-"""TextWorld games from seeds: rooms, things and a quest, played by typing commands until the quest is done.
+"""TextWorld games made from seeds: the policy types commands in rooms with things until a quest is done.
 
-Games and their logic are TextWorld's own; it is imported when needed (`pip install 'hone-rl[textworld]'`). Its prose
-needs a compiler that no package brings, so places are described here, from the game's facts.
+The package TextWorld makes and plays the games; it is imported when needed (`pip install 'hone-rl[textworld]'`). Its
+own descriptions need a compiler that no package contains, so this module describes places from the game's facts.
 """
 
 from collections import defaultdict
@@ -24,25 +24,25 @@ from hone.environments.contract import (
 from hone.environments.hashing import digest
 
 _LOOKING = ("look", "inventory", "examine ")
-"""Commands that change nothing: what they would tell stands in every observation."""
+"""Commands that change nothing. Every observation already holds their answers."""
 
 _STATES = {"open", "closed", "locked"}
 
 
 class TextWorldParams(EnvironmentParams):
-    """How large a game is, and how many different ones there are."""
+    """The size of a game, and the number of different games."""
 
-    rooms: int = Field(1, ge=1, le=20, description="Rooms.")
-    objects: int = Field(3, ge=1, le=50, description="Things, at least.")
-    quest_length: int = Field(2, ge=1, le=20, description="Commands that the shortest solution takes.")
-    theme: Literal["house", "basic"] = Field("house", description="Names of things: of a household, or numbered.")
-    games: int = Field(0, ge=0, description="Different games to draw from; 0: endless.")
-    turns: int = Field(12, ge=1, le=500, description="Commands of an episode at most.")
-    show_commands: bool = Field(True, description="End each observation with the commands that are possible.")
+    rooms: int = Field(1, ge=1, le=20, description="Number of rooms.")
+    objects: int = Field(3, ge=1, le=50, description="Least number of things.")
+    quest_length: int = Field(2, ge=1, le=20, description="Commands of the shortest solution.")
+    theme: Literal["house", "basic"] = Field("house", description="Names of things: household words, or numbers.")
+    games: int = Field(0, ge=0, description="Number of different games; 0: endless.")
+    turns: int = Field(12, ge=1, le=500, description="Most commands of an episode.")
+    show_commands: bool = Field(True, description="List the possible commands at the end of each observation.")
 
 
 class TextWorld:
-    """The policy reads where it is and answers with one command; won games score 1."""
+    """The policy reads a description of its place and answers with one command. A won game scores 1."""
 
     summary = "TextWorld games made from seeds: type commands until the quest is done."
     params = TextWorldParams
@@ -66,7 +66,7 @@ class TextWorld:
 
 
 class TextWorldEpisode:
-    """One game being played. Its state is what was typed: a game has no chance in it."""
+    """One game being played. Its state is the typed commands: games have no randomness."""
 
     def __init__(self, game: Any, params: TextWorldParams) -> None:
         self._game, self._params = game, params
@@ -105,14 +105,14 @@ class TextWorldEpisode:
         return digest({"facts": self._facts(), "turn": len(self._typed), "objective": self._game.objective})
 
     def verify(self) -> float | None:
-        """1 for a game that is won."""
+        """Return 1 for a won game, else 0."""
         return float(self._progress.completed)
 
     def _over(self) -> bool:
         return bool(self._progress.done) or len(self._typed) >= self._params.turns
 
     def _type(self, command: str) -> tuple[bool, bool]:
-        """Return whether the command is one of this place, and whether it changed anything."""
+        """Return whether the command is possible here, and whether it changed the state."""
         actions, before = self._actions(), self._facts()
         self._typed.append(command)
         if command in actions:
@@ -145,7 +145,7 @@ class TextWorldEpisode:
 
 @dataclass(frozen=True)
 class _Place:
-    """What can be seen, as text."""
+    """The visible part of a game's state, as text."""
 
     game: Any
     facts: Any
@@ -184,7 +184,7 @@ def _started(game: Any) -> Any:
 
 @lru_cache(maxsize=1024)
 def _commands(game: Any) -> Any:
-    """Return what turns a game's actions into commands."""
+    """Return TextWorld's writer of commands for a game's actions."""
     from textworld.generator.inform7 import Inform7Game
     return Inform7Game(game)
 
@@ -201,7 +201,7 @@ def _game(rooms: int, objects: int, quest_length: int, theme: str, seed: int) ->
 
 @cache
 def _knowledge() -> Any:
-    """Return the rules of the games: reading them takes ten times as long as making a game."""
+    """Return the rules of the games. Reading them takes ten times as long as making a game."""
     from textworld.generator.data import KnowledgeBase
     return KnowledgeBase.load()
 

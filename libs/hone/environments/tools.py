@@ -1,6 +1,6 @@
-"""Environments that are acted upon by tools: an action is a tool call, any other text is a final answer.
+"""Tool calls as actions of an environment. A text that is no tool call is a final answer.
 
-On the wire a tool call is the JSON `{"tool": name, "arguments": {...}}`; a harness makes it from what the policy wrote.
+As an action a tool call is the JSON `{"tool": name, "arguments": {...}}`. A harness makes it from a completion.
 """
 
 import json
@@ -14,12 +14,12 @@ from hone.environments.contract import expectation
 
 
 class ToolError(ValueError):
-    """What a tool answers instead of a result; the policy reads it and may try again."""
+    """A tool failed. The policy reads the message and may try again."""
 
 
 @dataclass(frozen=True)
 class ToolCall:
-    """A call as the policy meant it; without `tool`, `arguments` holds the text that could not be read as one."""
+    """A tool call. Where `tool` is None, `arguments` holds a text that could not be read as a call."""
 
     tool: str | None
     arguments: dict[str, Any]
@@ -31,13 +31,13 @@ class ToolCall:
 
 @dataclass(frozen=True)
 class Tool:
-    """A function that the policy may call; its docstring says what it is for."""
+    """A function that the policy may call. The docstring of `params` describes it to the policy."""
 
     params: type[BaseModel]
     call: Callable[[Any], str]
 
     def described(self, name: str) -> dict[str, Any]:
-        """Return the tool as OpenAI describes functions."""
+        """Return the tool in OpenAI's format of functions."""
         schema = self.params.model_json_schema()
         properties = {key: {part: of for part, of in value.items() if part != "title"}
                       for key, value in schema["properties"].items()}
@@ -47,9 +47,9 @@ class Tool:
 
 
 def tool_call(action: str) -> ToolCall | None:
-    """Return the call that an action is; None when it is plain text.
+    """Return the tool call in an action; None when the action is plain text.
 
-    What no message can carry is no call: half of a surrogate pair, or brackets within brackets without end.
+    Text that no message can carry is no call: half a surrogate pair, or brackets nested too deep.
     """
     try:
         given = json.loads(action)
@@ -63,7 +63,7 @@ def tool_call(action: str) -> ToolCall | None:
 
 
 def use(tools: Mapping[str, Tool], call: ToolCall) -> str:
-    """Return what a tool answers. Raises ToolError for an unknown tool, wrong arguments and what the tool refuses."""
+    """Return a tool's answer. Raises ToolError for an unknown tool, wrong arguments, and an error of the tool."""
     if call.tool is None:
         raise ToolError("this is no tool call that could be read")
     if call.tool not in tools:

@@ -1,6 +1,6 @@
-"""Turn rules of a dialogue and their metrics: DuCA, arXiv 2603.01481; a reconstruction, the formulas are ours.
+"""Rules that grade the turns of a dialogue, and their metrics: DuCA, arXiv 2603.01481. The formulas are Hone's.
 
-A turn is what the agent said: a list of tokens, or text where characters count as tokens (Chinese).
+A turn is the agent's text: a list of tokens, or a string whose characters are the tokens (Chinese).
 """
 
 import re
@@ -13,7 +13,7 @@ ADMISSIONS = (
     r"\bi(?:'m| am) (?:just |only )?an? (?:\w+ )?(?:ai|bot|chatbot|robot|machine|language model|virtual assistant)\b",
     r"\bas an? (?:ai|bot|language model)\b",
 )
-"""Patterns of admitting to be a machine, read without regard to case."""
+"""Patterns of texts that admit to be a machine, in upper or lower case."""
 
 _HARMLESS = 0.3
 
@@ -21,7 +21,7 @@ _HARMLESS = 0.3
 def repetition(turns: Sequence[Turn], n: int = 4) -> list[float]:
     """Score each turn -max(0, (J - 0.3) / 0.7), J the largest Jaccard index of n-gram sets with an earlier turn.
 
-    0 for the first turn and for one without an n-gram.
+    The first turn and a turn without an n-gram score 0.
     """
     grams = [_grams(turn, n) for turn in turns]
     nearest = [max((_jaccard(each, old) for old in grams[:t]), default=0.0) for t, each in enumerate(grams)]
@@ -29,40 +29,40 @@ def repetition(turns: Sequence[Turn], n: int = 4) -> list[float]:
 
 
 def identity_leak(text: str, flagged: bool, patterns: Sequence[str] = ADMISSIONS) -> float:
-    """Score -1 if the turn admits to be a machine, or the user said after it that it talks to one; else 0."""
+    """Score -1 if the turn admits to be a machine, or if the user noticed it (`flagged`), else 0."""
     return -1.0 if flagged or any(_found(pattern, text) for pattern in patterns) else 0.0
 
 
 def compliance(text: str, forbidden: Sequence[str], mandatory: Sequence[str], judged: int = 0) -> float:
-    """Score -1 for each forbidden pattern found, each mandatory one missing and each breach that a judge found."""
+    """Score -1 for each forbidden pattern found, each mandatory pattern missing, and each breach that a judge found."""
     claims = sum(_found(pattern, text) for pattern in forbidden)
     missing = sum(not _found(pattern, text) for pattern in mandatory)
     return float(-(claims + missing + judged))
 
 
 def length(tokens: int, low: int = 1, high: int = 256) -> float:
-    """Score -1 outside of low ... high tokens, else 0."""
+    """Score 0 for low ... high tokens, else -1."""
     return 0.0 if low <= tokens <= high else -1.0
 
 
 def turn_rewards(scores: Mapping[str, Sequence[float]], weights: Mapping[str, float]) -> list[float]:
-    """Return r_t = sum_j c_j r_jt. Raises KeyError for a rule without weight, ValueError for ragged scores."""
+    """Return r_t = sum_j c_j r_jt. Raises KeyError for a rule without weight, ValueError for unequal lengths."""
     rows = zip(*([weights[rule] * score for score in each] for rule, each in scores.items()), strict=True)
     return [sum(row) for row in rows]
 
 
 def conversion_rate(converted: Sequence[bool]) -> float:
-    """CVR: share of the sessions that ended in a conversion; 0 without sessions."""
+    """Return CVR: the share of sessions that ended in a conversion; 0 without sessions."""
     return sum(converted) / max(1, len(converted))
 
 
 def repetition_rate(sessions: Sequence[Sequence[Turn]], n: int = 4) -> float:
-    """ISR: mean over sessions of the share of n-grams of later turns that an earlier turn has; 0 without sessions."""
+    """Return ISR: the share of n-grams that an earlier turn has, mean over sessions; 0 without sessions."""
     return sum(_repeated_share(turns, n) for turns in sessions) / max(1, len(sessions))
 
 
 def identity_rate(flags: Sequence[Sequence[bool]]) -> float:
-    """IDR: share of the sessions with an identity flag at any turn; 0 without sessions."""
+    """Return IDR: the share of sessions with an identity flag at any turn; 0 without sessions."""
     return sum(map(any, flags)) / max(1, len(flags))
 
 

@@ -1,4 +1,4 @@
-"""Judgements as tasks: a question with an answer to it, and what is known of that answer."""
+"""Judgements as tasks: the policy judges an answer to a question, and the label of that answer is known."""
 
 from typing import Any
 
@@ -9,13 +9,13 @@ from hone.environments.single_turn import Asks, Question, SingleTurn
 
 
 class VerificationParams(EnvironmentParams):
-    """How verdicts are read."""
+    """How verdicts are graded."""
 
-    grader: dict[str, Any] = Field({"type": "verdict"}, description="Grader of every verdict.")
+    grader: dict[str, Any] = Field({"type": "verdict"}, description="JSON of the grader of every verdict.")
 
 
 class Verification(Asks):
-    """A row is `{"prompt": what a judge is asked, "label": "Yes" | "No", "rho": pass rate of the question}`."""
+    """A row is `{"prompt": the judge's whole prompt, "label": "Yes" | "No", "rho": pass rate of the question}`."""
 
     summary = "Judge an answer: a row has the whole prompt, whether the answer is right (label), and a pass rate (rho)."
     params = VerificationParams

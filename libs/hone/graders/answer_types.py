@@ -1,4 +1,4 @@
-"""What kind of answer a reference is, and the string rules for the kinds that algebra would get wrong."""
+"""Kinds of reference answers, and the string rules for those kinds that algebra would compare wrongly."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -16,13 +16,13 @@ _BRACE = re.compile(r"\\.|([{}])", re.DOTALL)
 
 
 def plain(text: str) -> str:
-    r"""Return the text without dollar signs, \(…\), \text{…} around words, and white space at its ends."""
+    r"""Return the text without dollar signs, \(…\), \text{…} around words, and outer white space."""
     bare = re.sub(r"\\[()\[\]]|(?<!\\)\$", "", text)
     return _TEXT_COMMAND.sub(r"\1", bare).strip()
 
 
 def answer_type(reference: str) -> str:
-    """Return letter, time, order, words or symbolic for a reference."""
+    """Return the kind of a reference: letter, time, order, words or symbolic."""
     text = plain(reference)
     return next((name for name, pattern in _KINDS if pattern.fullmatch(text)), "symbolic")
 
@@ -51,7 +51,7 @@ def _words(text: str) -> str:
 STRING_RULES: Mapping[str, Callable[[str], str]] = {
     "letter": _letter, "time": _time, "order": _order, "words": _words,
 }
-"""Kinds compared as text, each with the form in which two answers are equal. Letters keep their case, but in words."""
+"""Kinds that are compared as text, each with a function to a normal form. Equal answers have equal normal forms."""
 
 
 def braced(tex: str) -> str:
@@ -67,7 +67,7 @@ def braced(tex: str) -> str:
 
 
 def _argument(tex: str, start: int) -> tuple[str | None, int]:
-    """Return the argument that TeX would take at `start`, without its braces, and where it ends."""
+    """Return the argument that TeX would read at `start`, without braces, and the index of its end."""
     if match := _BARE.match(tex, start):
         return match[1], match.end()
     depth = 0

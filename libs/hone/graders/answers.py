@@ -1,4 +1,4 @@
-"""Reading an answer out of an output. Every function is linear in the length of its text."""
+"""Finds the answer in an output. Every function takes time linear in the length of its text."""
 
 import re
 
@@ -8,7 +8,7 @@ _BRACES = re.compile(r"\\boxed\s*\{|\\.|\{|\}", re.DOTALL)
 
 
 def after_reasoning(text: str) -> str:
-    """Return what follows the last closing think tag. Raises NoAnswer when a think tag stays open."""
+    """Return the text after the last closing think tag. Raises NoAnswer when a think tag stays open."""
     closed, opened = text.rfind("</think>"), text.rfind("<think>")
     if opened > closed:
         raise NoAnswer("the reasoning never ends: its last think tag is not closed")
@@ -16,7 +16,7 @@ def after_reasoning(text: str) -> str:
 
 
 def last_boxed(text: str) -> str | None:
-    r"""Return the content of the last balanced \boxed{…} (the outer one, of two inside each other), or None."""
+    r"""Return the content of the last balanced \boxed{…} (the outer one, of two nested ones), or None."""
     opened: list[int | None] = []
     found = None
     for match in _BRACES.finditer(text):

@@ -1,4 +1,4 @@
-"""The share of an output's characters that are wanted ones, among those that count."""
+"""The share of wanted characters among the counted characters of an output."""
 
 from typing import Literal
 
@@ -9,15 +9,15 @@ from hone.graders.results import NoAnswer, Result, Status
 
 
 class CharacterShareParams(GraderParams):
-    """Which characters count, and which of them are wanted."""
+    """The characters that are counted, and the wanted ones among them."""
 
     type: Literal["character_share"] = Field(description="Name of the grader.")
-    wanted: str = Field(min_length=1, description="Characters that raise the score.")
-    among: str = Field(min_length=1, description="Characters that count, the wanted ones included.")
+    wanted: str = Field(min_length=1, description="Wanted characters: each raises the score.")
+    among: str = Field(min_length=1, description="Counted characters, including the wanted ones.")
 
 
 def grade(item: Item, output_text: str, params: CharacterShareParams) -> Result:  # noqa: ARG001
-    """Score wanted / counted; no answer when no character counts."""
+    """Score wanted / counted. Raises NoAnswer for an output without a counted character."""
     counted = [character for character in output_text if character in params.among]
     if not counted:
         raise NoAnswer(f"none of the characters {params.among} in the output")

@@ -1,4 +1,4 @@
-"""The environment's own score of the state in which an episode ended."""
+"""The environment's own score of an episode's last state."""
 
 from typing import Literal
 
@@ -9,7 +9,7 @@ from hone.graders.results import InvalidSpec, Result, Status
 
 
 class EnvironmentGraderParams(GraderParams):
-    """It has none: the environment knows."""
+    """No parameters: the environment decides."""
 
     type: Literal["environment"] = Field(description="Name of the grader.")
 

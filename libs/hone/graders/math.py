@@ -1,6 +1,6 @@
-r"""The last \boxed{…} against the reference: by algebra (math-verify), or by string rules where algebra errs.
+r"""Compares the last \boxed{…} with the reference: by algebra (math-verify), or by string rules where algebra errs.
 
-Runs in a process of the pool: its parser and sympy can hang, and only a kill stops them for certain.
+It runs in a process of the pool: the parser and sympy can hang, and only a kill surely stops them.
 """
 
 from functools import lru_cache
@@ -18,19 +18,20 @@ MAX_CHARACTERS = 50_000
 
 
 class MathParams(GraderParams):
-    """What is compared and how."""
+    """The reference, and how the answer is compared with it."""
 
     type: Literal["math"] = Field(description="Name of the grader.")
-    reference: Template = Field("{{ item.answer }}", description="The right answer, LaTeX or plain.")
+    reference: Template = Field("{{ item.answer }}", description="The right answer, as LaTeX or plain text.")
     answer_type: Literal["auto", "symbolic", "letter", "order", "time", "words"] = Field(
-        "auto", description="auto reads it off the reference; everything but symbolic is compared as text.")
+        "auto", description="Kind of the answer: symbolic is compared by algebra, others as text. auto: as the "
+        "reference.")
     boxed: Literal["required", "optional"] = Field(
-        "required", description=r"optional: an output without \boxed{…} is an answer as a whole.")
-    float_rounding: int = Field(6, ge=0, le=15, description="Decimal places to which numbers have to agree.")
+        "required", description=r"An output without \boxed{…}: optional: is an answer as a whole; required: has none.")
+    float_rounding: int = Field(6, ge=0, le=15, description="Decimal places in which equal numbers agree.")
 
 
 def grade(item: Item, output_text: str, params: MathParams) -> Result:
-    """Score 1 when the answer is the reference in another form, 0 otherwise."""
+    """Score 1 for an answer equal to the reference, in any form, and 0 otherwise."""
     reference = _unboxed(rendered(params.reference, item, output_text))
     kind = answer_type(reference) if params.answer_type == "auto" else params.answer_type
     answer = _answer(output_text, params.boxed)
@@ -58,13 +59,13 @@ def _equal(reference: str, answer: str, float_rounding: int) -> bool:
     from math_verify import verify
 
     gold, given = _proven(reference, float_rounding), _parsed(answer)
-    # The gold comes first: the comparison is not symmetric.
+    # The reference comes first: the comparison is not symmetric.
     return bool(given and verify(gold, given, float_rounding=float_rounding, strict=True, timeout_seconds=None))
 
 
 @lru_cache(maxsize=1024)
 def _proven(reference: str, float_rounding: int) -> list[Any]:
-    """Return the parsed reference. Raises InvalidSpec when it is no expression, or not equal to itself."""
+    """Return the parsed reference. Raises InvalidSpec when it is no expression or does not equal itself."""
     from math_verify import verify
 
     gold = _parsed(reference)
@@ -74,10 +75,10 @@ def _proven(reference: str, float_rounding: int) -> list[Any]:
 
 
 def _parsed(tex: str) -> list[Any]:
-    """Return the expressions in a text without box; empty when there is none.
+    """Return the expressions in a text without a box; [] when there are none.
 
-    Repair of malformed operators is off, so that broken LaTeX earns nothing. The library's own time limits are off
-    because the pool's covers the whole grade.
+    Repair of malformed operators is off, so that broken LaTeX scores 0. The library's own time limits are off, because
+    the pool limits the time of the whole grade.
     """
     from latex2sympy2_extended.latex2sympy2 import NormalizationConfig
     from math_verify import LatexExtractionConfig, parse
@@ -93,7 +94,7 @@ def _parsed(tex: str) -> list[Any]:
 
 
 def prepare() -> None:
-    """Import the library, and see in this very process that one half is 0.5 and one third is not 0.33."""
+    """Import the library and test it in this process: one half is 0.5, and one third is not 0.33."""
     if not _equal("1/2", "0.5", 6) or _equal("1/3", "0.33", 6):
         raise RuntimeError("math-verify fails on known answers")
 

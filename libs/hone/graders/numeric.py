@@ -17,16 +17,17 @@ _NUMBER = re.compile(r"(?:(?<![\w)\]])[-+−])?(?:(?:[0-9]{1,3}(?:,[0-9]{3})+(?!
 
 
 class NumericParams(GraderParams):
-    """What counts as equal: |answer - reference| <= max(abs_tolerance, rel_tolerance * |reference|)."""
+    """The tolerance. Equal numbers have |answer - reference| <= max(abs_tolerance, rel_tolerance * |reference|)."""
 
     type: Literal["numeric"] = Field(description="Name of the grader.")
     reference: Template = Field("{{ item.answer }}", description="A number, or a text whose last number counts.")
-    abs_tolerance: float = Field(1e-6, ge=0, allow_inf_nan=False, description="Largest difference that is equal.")
-    rel_tolerance: float = Field(0.0, ge=0, allow_inf_nan=False, description="The same as a share of the reference.")
+    abs_tolerance: float = Field(1e-6, ge=0, allow_inf_nan=False, description="Largest difference of equal numbers.")
+    rel_tolerance: float = Field(
+        0.0, ge=0, allow_inf_nan=False, description="Largest difference of equal numbers, as a share of the reference.")
 
 
 def last_number(text: str) -> str | None:
-    """Return the last number as written: digits with optional sign, thousands commas, decimals and exponent."""
+    """Return the last number as written: digits, with or without sign, thousands commas, decimals and exponent."""
     found = None
     for found in _NUMBER.finditer(text):  # noqa: B007
         pass
@@ -34,7 +35,7 @@ def last_number(text: str) -> str | None:
 
 
 def grade(item: Item, output_text: str, params: NumericParams) -> Result:
-    """Score 1 when the answer's last number is the reference's, 0 otherwise."""
+    """Score 1 when the last numbers of answer and reference are equal, 0 otherwise."""
     reference = last_number(rendered(params.reference, item, output_text))
     if reference is None or not math.isfinite(wanted := _value(reference)):
         raise InvalidSpec(f"other_error: the reference holds no finite number: {reference}")

@@ -1,4 +1,4 @@
-"""A reasoning-gym task's own verifier, on the entry generated again from its parameters and seed."""
+"""The task's own verifier (reasoning-gym). The entry is generated again from its parameters and seed."""
 
 from typing import Any, Literal
 
@@ -15,20 +15,22 @@ KNOWN = {"params": {"task": "chain_sum"}, "seed": 1}
 
 
 class ReasoningGymGraderParams(GraderParams):
-    """Where the answer stands in the output."""
+    """Where the answer is in the output."""
 
     type: Literal["reasoning_gym"] = Field(description="Name of the grader.")
     answer_tag: Literal["optional", "required", "ignored"] = Field(
-        "optional", description="The last <answer>…</answer> is the answer: always, where there is one, or never.")
+        "optional", description="Is the last <answer>…</answer> the answer? optional: where there is one; required: "
+        "always, and other outputs have no answer; ignored: never, the whole output is.")
 
 
 def grade(item: Item, output_text: str, params: ReasoningGymGraderParams) -> Result:
-    """Return the score of the task's own verifier."""
+    """Return the score that the task's own verifier gives."""
     task, seed = _task(item)
     answer = _answer(output_text, params.answer_tag)
     try:
         if item.get("prompt", question := reasoning_gym.entry(task, seed)["question"]) != question:
-            raise InvalidSpec("other_error: the task asks another question than the row; it is another version's")
+            raise InvalidSpec("other_error: the task asks another question than the row, which another version of the "
+                              "package made")
         return Result(Status.OK, reasoning_gym.score(task, seed, answer), extracted=answer, decided_by=task.task)
     except WrongParams as error:
         raise InvalidSpec(f"invalid_variable_error: item.{error}") from error
@@ -51,7 +53,7 @@ def _answer(output_text: str, tag: str) -> str:
 
 
 def prepare() -> None:
-    """Import the package, and see that a known answer gets its point."""
+    """Import the package and test that a known answer scores 1."""
     params, seed = _task(KNOWN)
     if reasoning_gym.score(params, seed, reasoning_gym.entry(params, seed)["answer"]) != 1.0:
         raise RuntimeError("reasoning-gym does not accept its own answer")

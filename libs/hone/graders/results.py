@@ -1,4 +1,4 @@
-"""What every grader returns, and the two ways in which it may give up."""
+"""The result of a grader, and the two errors that a grader may raise."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,9 +6,10 @@ from enum import StrEnum
 
 
 class Status(StrEnum):
-    """ok, no_answer and timeout_candidate are facts about the policy: the score is valid.
+    """Whether a grade says something about the policy.
 
-    The others are facts about us: there is no score, and the sample is masked.
+    ok, no_answer and timeout_candidate are facts about the policy, and the score is valid. With every other status the
+    system failed: there is no score, and the sample is masked.
     """
 
     OK = "ok"
@@ -22,27 +23,27 @@ class Status(StrEnum):
 
 @dataclass(frozen=True)
 class Result:
-    """One grade. `score` is None exactly when the status is a fact about us."""
+    """One grade. `score` is None exactly when the system failed, as the status says."""
 
     status: Status
     score: float | None
     components: Mapping[str, float] = field(default_factory=dict)
     reasons: tuple[str, ...] = ()
-    extracted: str | None = None  # the answer as the grader read it
-    decided_by: str = ""  # the rule that decided
+    extracted: str | None = None  # the answer that the grader found in the output
+    decided_by: str = ""  # name of the rule that decided the score
     cost_ms: float = 0.0
 
 
 class NoAnswer(Exception):
-    """The output holds no answer: a fact about the policy, score 0."""
+    """The output holds no answer. This is a fact about the policy: the score is 0."""
 
 
 class InvalidSpec(Exception):
-    """The grader and the task row do not fit together: a fact about us, no score."""
+    """The grader and the task row do not fit together. The policy is not to blame: there is no score."""
 
 
 def verdict(right: bool, extracted: str, decided_by: str) -> Result:
-    """Return score 1 or 0 for an answer that was read."""
+    """Return score 1 for a right answer and 0 for a wrong one."""
     return Result(Status.OK, float(right), extracted=extracted, decided_by=decided_by)
 
 
@@ -52,5 +53,5 @@ def no_answer(reason: str) -> Result:
 
 
 def failure(status: Status, reason: str) -> Result:
-    """Return the result of a grader that could not tell."""
+    """Return a result without score, for a system failure."""
     return Result(status, None, reasons=(reason,), decided_by=status.value)

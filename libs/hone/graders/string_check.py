@@ -1,4 +1,4 @@
-"""OpenAI's string_check: two texts compared by one of four operations."""
+"""OpenAI's string_check: compares two texts by one of four operations."""
 
 from collections.abc import Callable, Mapping
 from typing import Literal
@@ -18,17 +18,17 @@ OPERATIONS: Mapping[str, Callable[[str, str], bool]] = {
 
 
 class StringCheckParams(GraderParams):
-    """The vendor's fields, verbatim."""
+    """The fields of OpenAI's grader, unchanged."""
 
     type: Literal["string_check"] = Field(description="Name of the grader.")
     operation: Literal["eq", "ne", "like", "ilike"] = Field(
         description="eq: equal; ne: not equal; like: the reference is in the text; ilike: the same in any case.")
-    input: Template = Field(description="The text that is looked at, mostly {{ sample.output_text }}.")
-    reference: Template = Field(description="The text it is compared with.")
+    input: Template = Field(description="The text to check, usually {{ sample.output_text }}.")
+    reference: Template = Field(description="The text to compare it with.")
 
 
 def grade(item: Item, output_text: str, params: StringCheckParams) -> Result:
-    """Score 1 when the operation holds, 0 otherwise."""
+    """Score 1 when the operation is true, 0 otherwise."""
     text, reference = (rendered(template, item, output_text) for template in (params.input, params.reference))
     return verdict(OPERATIONS[params.operation](text, reference), text, params.operation)
 

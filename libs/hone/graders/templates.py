@@ -1,4 +1,4 @@
-"""`{{ item.answer }}`: values of the task row and the sample put into text, in one pass and never twice."""
+"""Templates such as `{{ item.answer }}`: fields of the task row and the sample are put into a text, in one pass."""
 
 import json
 import re
@@ -22,20 +22,19 @@ def _checked(template: str) -> str:
 
 
 Template = Annotated[str, AfterValidator(_checked)]
-"""Text with variables; an unknown one is refused with the grader."""
+"""A text with variables. An unknown variable makes the grader's parameters invalid."""
 
 
 def variables(template: str) -> list[str]:
-    """Return the variables of a template in order, as `item.answer`. Raises ValueError for one that is none."""
+    """Return the variables of a template in order, for instance `item.answer`. Raises ValueError for an unknown one."""
     return [variable.strip() for variable in _VARIABLE.findall(_checked(template))]
 
 
-
 def rendered(template: str, item: dict[str, Any], output_text: str) -> str:
-    """Return the template with its variables replaced; what was put in is not looked at again.
+    """Return the template with its variables replaced. Variables inside replaced values stay as they are.
 
-    Texts go in as they are, other values as JSON. Raises InvalidSpec for a field that the row lacks, and NoAnswer
-    when `sample.output_json` is asked of an output that is no JSON or lacks the field.
+    Texts are inserted unchanged, other values as JSON. Raises InvalidSpec for a field that the row lacks. Raises
+    NoAnswer where `sample.output_json` needs JSON or a field that the output lacks.
     """
     literals, variables = _parsed_template(template)
     values = [_text(variable, item, output_text) for variable in variables]
@@ -44,7 +43,7 @@ def rendered(template: str, item: dict[str, Any], output_text: str) -> str:
 
 @lru_cache(maxsize=1024)
 def _parsed_template(template: str) -> tuple[list[str], list[list[str]]]:
-    """Return the literal texts and, between each two of them, a variable's path."""
+    """Return the literal texts, and the path of the variable after each of them but the last."""
     parts = _VARIABLE.split(template)
     return parts[::2], [variable.strip().split(".") for variable in parts[1::2]]
 

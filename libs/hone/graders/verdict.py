@@ -1,4 +1,4 @@
-r"""A judge's verdict on an answer, arXiv 2602.07594: right when it says what is known of that answer."""
+r"""A judge's verdict on an answer, arXiv 2602.07594. It is right when it equals the known label of the answer."""
 
 import re
 from typing import Any, Literal, TypeAlias
@@ -16,16 +16,16 @@ _TEXT = re.compile(r"\\text\s*\{([^{}]*)\}")
 
 
 class Wording(BaseModel):
-    """How a verdict is written, and what a right one is worth."""
+    """How a verdict is written, and the largest reward of a right one."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     verdict: Literal["boxed", "word"] = Field(
-        "boxed", description=r"Where the verdict stands: in the last \boxed{} of the last 300 characters, or it is the "
+        "boxed", description=r"boxed: the verdict is in the last \boxed{} of the last 300 characters; word: it is the "
         "output's last word.")
-    yes_text: str = Field("Yes", min_length=1, max_length=100, description="Says that the answer is correct.")
-    no_text: str = Field("No", min_length=1, max_length=100, description="Says that it is not.")
-    cap: float = Field(0.5, gt=0, le=1, description="Largest reward of a right verdict; below it, the pass rate is.")
+    yes_text: str = Field("Yes", min_length=1, max_length=100, description="Verdict that the answer is correct.")
+    no_text: str = Field("No", min_length=1, max_length=100, description="Verdict that the answer is not correct.")
+    cap: float = Field(0.5, gt=0, le=1, description="Largest reward of a right verdict, which is min(pass rate, cap).")
 
     @model_validator(mode="after")
     def _can_be_read(self) -> "Wording":
@@ -38,7 +38,7 @@ class Wording(BaseModel):
         return self
 
     def read(self, text: str) -> Label | None:
-        """Return the verdict that a judge's output ends with, in whatever case; None where it says neither."""
+        """Return the verdict at the end of a judge's output, in upper or lower case; None where there is none."""
         labels: dict[str, Label] = {self.yes_text.lower(): "Yes", self.no_text.lower(): "No"}
         return labels.get((self._said(text) or "").lower())
 
@@ -47,7 +47,7 @@ class Wording(BaseModel):
 
 
 class VerdictParams(GraderParams, Wording):
-    """How the verdict is read."""
+    """How the verdict is written."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
@@ -55,7 +55,7 @@ class VerdictParams(GraderParams, Wording):
 
 
 def boxed_answer(text: str) -> str | None:
-    r"""Return the last box of the last 300 characters without \text{}, $, outer blanks and a final period, or None."""
+    r"""Return the last box in the last 300 characters, without \text{}, $, outer blanks and final period, or None."""
     box = last_boxed(text[-_TAIL:])
     return None if box is None else _TEXT.sub(r"\1", box).replace("$", "").strip().removesuffix(".").rstrip()
 
@@ -67,14 +67,14 @@ def last_word(text: str) -> str | None:
 
 
 def worth(right: bool, rho: float, cap: float) -> float:
-    """R = 1[right] min(rho, cap): a verdict on what is mostly answered wrong is worth less."""
+    """R = 1[right] min(rho, cap). `rho` is the pass rate of the judged question."""
     return float(right) * min(rho, cap)
 
 
 def grade(item: Item, output_text: str, params: VerdictParams) -> Result:
-    """Score min(item.rho, cap) when the verdict is item.label, 0 otherwise.
+    """Score min(item.rho, cap) for the verdict item.label, 0 for the other one.
 
-    Raises NoAnswer for an output without a verdict, and InvalidSpec for a row that is no judgement's.
+    Raises NoAnswer for an output without a verdict, and InvalidSpec for a row without label or rho.
     """
     label, rho = _known(item)
     said = params.read(output_text)

@@ -1,15 +1,15 @@
-"""Plain chat: what the policy says is its action."""
+"""Plain chat: each completion of the policy is its action."""
 
 from hone.environments.contract import Message
 from hone.harnesses.contract import HarnessParams, Tools
 
 
 class ChatParams(HarnessParams):
-    """Nothing of its own."""
+    """No parameters beside those of every harness."""
 
 
 class Chat:
-    """The conversation as it is; each answer is one action."""
+    """Shows the conversation unchanged. Each answer is one action."""
 
     summary = "Plain chat: each answer of the policy is one action."
     params = ChatParams

@@ -1,4 +1,4 @@
-"""What a harness promises: it turns observations into what the policy reads, and what it wrote into actions."""
+"""The contract of a harness: it turns observations into prompts for the policy, and completions into actions."""
 
 from typing import Any, Protocol
 
@@ -8,36 +8,36 @@ from hone.environments.contract import Message
 from hone.harnesses.spans import Marks
 
 Tools = list[dict[str, Any]]
-"""As OpenAI describes functions."""
+"""Tools in OpenAI's format of functions."""
 
 
 class HarnessParams(BaseModel):
-    """A harness's parameters. Unknown keys are errors, nothing is coerced."""
+    """Parameters of a harness. Unknown keys and values of another type are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     max_turns: int | None = Field(
-        None, ge=1, description="Model calls of an episode at most; null: as many as it takes.")
+        None, ge=1, description="Most model calls of an episode; null: no limit.")
     max_context: int | None = Field(
-        None, ge=2, description="Tokens of a prompt and its answer at most; null: as many as an engine holds. "
+        None, ge=2, description="Most tokens of a prompt and its completion together; null: the engine's limit. "
         "An episode that would need more ends.")
     spans: list[Marks] = Field(
-        [], description="Parts of what the policy writes: methods read them, or they weigh more or less than the rest.")
+        [], description="Named parts of completions, which methods read or which have another weight in the loss.")
 
 
 class Harness(Protocol):
-    """A way to let a policy act in an environment. It knows neither environment nor algorithm."""
+    """A way for a policy to act in an environment. It works with any environment and any algorithm."""
 
     @property
     def summary(self) -> str:
-        """One sentence for a person who chooses."""
+        """One sentence that tells a user what it does."""
 
     @property
     def params(self) -> type[HarnessParams]:
-        """Model of the parameters."""
+        """Type of the parameters."""
 
     def opening(self, params: Any, messages: list[Message], tools: Tools) -> list[Message]:
-        """Return what the policy reads first."""
+        """Return the messages that the policy reads first."""
 
     def actions(self, params: Any, text: str, tools: Tools) -> list[str]:
-        """Return the actions that a completion takes, in order; at least one."""
+        """Return the actions of a completion in order; at least one."""

@@ -1,4 +1,4 @@
-"""Named spans: parts of what the policy writes, by the texts that open and close them."""
+"""Named spans: parts of a completion between an opening and a closing text."""
 
 from collections.abc import Iterable, Iterator
 
@@ -6,21 +6,21 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class Marks(BaseModel):
-    """One kind of span. Several may share a name: their spans are then spans of that name."""
+    """One kind of span, by its opening and closing text. Several kinds may share a name."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
-    name: str = Field(pattern=r"^[a-z][a-z0-9_]*$", description="What methods and metrics call it.")
-    start: str = Field(min_length=1, description="Text that opens it, literally.")
-    end: str = Field(min_length=1, description="Text that closes it, literally; both belong to the span. Without it "
-                     "the span goes to the completion's end.")
-    weight: float = Field(1.0, ge=0, allow_inf_nan=False, description="Factor of its tokens' loss.")
+    name: str = Field(pattern=r"^[a-z][a-z0-9_]*$", description="Name of the span in methods and metrics.")
+    start: str = Field(min_length=1, description="Text that opens the span, literally.")
+    end: str = Field(min_length=1, description="Text that closes the span, literally; both texts belong to the span. "
+                     "Where it is missing the span ends with the completion.")
+    weight: float = Field(1.0, ge=0, allow_inf_nan=False, description="Factor of the loss of the span's tokens.")
 
 
 def spans(text: str, kinds: Iterable[Marks]) -> Iterator[tuple[Marks, int, int]]:
-    """Yield each span of a completion as its kind and the range of its characters: kind after kind, as they stand.
+    """Yield each span of a completion: its kind, its first character and the character after it, kind after kind.
 
-    Spans of one kind do not overlap: the first `end` closes one, and the next `start` is looked for behind it.
+    Spans of one kind do not overlap: the first `end` closes a span, and the search for `start` goes on behind it.
     """
     for marks in kinds:
         opened = text.find(marks.start)

@@ -1,12 +1,12 @@
-"""The tool loop: tool calls in an answer are carried out in order; an answer without one is said as it is.
+"""The tool loop: tool calls in an answer are carried out in order; an answer without a call is the final answer.
 
-Two ways to write a call. `tagged`, as instruct models are trained to (Hermes, Qwen):
+A call can be written in two ways. `tagged`, the format of instruct models (Hermes, Qwen):
 
     <tool_call>
     {"name": "query", "arguments": {"sql": "SELECT 1"}}
     </tool_call>
 
-`line`, for small models: `query: SELECT 1`, for a tool with one argument, on a line of its own.
+`line`, for small models: `query: SELECT 1` on a line of its own, for tools with one argument.
 """
 
 import json
@@ -23,14 +23,15 @@ _TAGGED = re.compile(r"<tool_call>(.*?)(?:</tool_call>|\Z)", re.DOTALL)
 
 
 class ToolLoopParams(HarnessParams):
-    """How calls are written, and whether the policy is told."""
+    """How calls are written, and whether a system message explains them."""
 
-    syntax: Literal["tagged", "line"] = Field("tagged", description="How the policy writes a call.")
-    describe: bool = Field(True, description="Tell the policy about the tools in a system message.")
+    syntax: Literal["tagged", "line"] = Field(
+        "tagged", description="Format of a call: JSON in tags, or a line `tool: argument`.")
+    describe: bool = Field(True, description="Describe the tools to the policy in a system message.")
 
 
 class ToolLoop:
-    """Each call is one action; so is an answer without a call."""
+    """Each call is one action. An answer without a call is one action, too."""
 
     summary = "Tool calls in the policy's answers are carried out; an answer without one is final."
     params = ToolLoopParams
@@ -70,7 +71,7 @@ def _read(text: str) -> ToolCall:
 
 
 def _single(tools: Tools) -> dict[str, str]:
-    """Return the tools with one argument, and its name."""
+    """Return the argument's name of each tool that has exactly one argument."""
     properties = {tool["function"]["name"]: list(tool["function"]["parameters"]["properties"]) for tool in tools}
     return {name: arguments[0] for name, arguments in properties.items() if len(arguments) == 1}
 

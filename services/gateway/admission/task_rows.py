@@ -115,7 +115,7 @@ def _read(objects: Objects, key: str, source: str) -> RowFindings:
     for row in _rows(objects, key, dataset):
         sieve.passes(row)
     problems = tuple(_no_task(sieve, dataset, taken.kind)) if sieve.bad == sieve.rows else ()
-    return RowFindings(problems, sieve.told(dataset) if sieve.bad else "")
+    return RowFindings(problems, sieve.message(dataset) if sieve.bad else "")
 
 
 def _no_task(sieve: Sieve, dataset: str, kind: str) -> Iterator[tuple[str, str]]:

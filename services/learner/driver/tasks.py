@@ -99,7 +99,7 @@ class Tasks:
             raise NoTasks(f"dataset {source.dataset!r} has {sieve.bad} rows and none is a task of {source.kind}: "
                           f"{sieve.first[0]}")
         if sieve.bad:
-            self._record_bad_rows(sieve.told(str(source.dataset)))
+            self._record_bad_rows(sieve.message(str(source.dataset)))
         return good
 
     def _record_bad_rows(self, message: str) -> None:

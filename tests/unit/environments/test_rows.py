@@ -23,7 +23,7 @@ def test_a_row_passes_by_the_types_of_its_keys_and_whether_they_are_empty() -> N
     assert [(row.number, row.key, row.error.found, row.error.expected) for row in sieve.first] == [
         (1, "answer", 3, "a text that is not empty"), (3, "answer", "", "a text that is not empty"),
         (4, "database", None, "a text that is not empty")]
-    assert sieve.told("mine").startswith(
+    assert sieve.message("mine").startswith(
         "dataset 'mine': 3 of 4 rows are left out: row 1: item.answer: found 3, expected a text that is not "
         "empty; row 3: ")
 
@@ -42,8 +42,8 @@ def test_a_row_of_another_environment_needs_what_that_one_does() -> None:
 def test_the_first_few_are_named_and_cut_short() -> None:
     _, sieve = sifted("sqlite", [{**GOOD, "answer": ["x" * 1000]}] * 9)
     assert (sieve.bad, [row.number for row in sieve.first]) == (9, [1, 2, 3, 4, 5])
-    assert sieve.told("mine").endswith("; …")
-    assert len(sieve.told("mine")) < 1600
+    assert sieve.message("mine").endswith("; …")
+    assert len(sieve.message("mine")) < 1600
 
 
 def test_wrong_parameters_are_no_rows_fault() -> None:
