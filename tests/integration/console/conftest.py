@@ -1,4 +1,4 @@
-"""A real console in a real browser, before a real gateway.
+"""A real console in a real browser, with a real gateway.
 
 world      what the first tenant has (tests.integration.console.rows.World); the second tenant has nothing
 console    URL of the console
@@ -81,7 +81,7 @@ def signed_in(browser: Browser, tenant: str, world: World) -> Browser:  # noqa: 
 
 
 def sign_in(browser: Browser, key: str, to: str = "/runs", expected: str = "Runs") -> None:
-    """Enter a key and go on to a page."""
+    """Sign in with a key and open a page."""
     browser.open(f"/sign-in?to={to}", "Sign in")
     browser.find("input[type=password]").send_keys(key)
     browser.button("Sign in").click()

@@ -1,4 +1,4 @@
-"""What a tenant has after some weeks of work, as rows: runs over seeds, curves, samples of several turns, engines."""
+"""Rows of a tenant after some weeks of work: runs over seeds, curves, samples of several turns, engines."""
 
 import math
 import random
@@ -28,7 +28,7 @@ _SCORES = (1.0, 0.0, 0.0, 1.0)
 
 @dataclass(frozen=True)
 class World:
-    """The runs that were made, by what they show."""
+    """The runs of the tenant by their purpose in tests."""
 
     running: Run
     failed: Run
@@ -38,14 +38,14 @@ class World:
 
 
 def spec(base: str, name: str, seed: int, **changes: Any) -> dict[str, Any]:
-    """Return a spec that the gateway takes."""
+    """Return a spec that the gateway accepts."""
     return {"name": name, "seed": seed, "model": {"base": base}, "steps": STEPS, "sampling": {"max_tokens": 48},
             "task": {"environment": "sort_digits", "params": {"digits": 6}}, "batch": {"prompts": 64, "samples": 4},
             **changes}
 
 
 def write(url: str, objects: Objects, hone: Client, base: str) -> World:
-    """Write everything; runs are made through the gateway, and what became of them as services write it."""
+    """Write everything. The gateway creates the runs; their progress is written directly, as the services do."""
     algorithm = {"preset": "dapo", "builder": {"name": "self_verify"},
                  "regularizers": [{"name": "kl", "params": {"coefficient": 0.01}}]}
     family = [hone.create_run(spec(base, "sort six digits", seed, algorithm=algorithm)) for seed in range(3)]
@@ -111,7 +111,7 @@ def _history(connection: Connection, run: Run, last: int, tokenizer: dict[str, A
 
 
 def _metrics(run: Run, step: int) -> dict[str, float]:
-    """Return curves as a run that learns has them."""
+    """Return the curves of a run that learns."""
     noise = random.Random(f"{run.seed}/{step}/{run.name}").gauss
     learned = 1 / (1 + math.exp(-(step - 38 - 7 * (run.seed or 0)) / 14))
     reward = min(1.0, max(0.0, 0.48 + 0.47 * learned + noise(0, 0.02)))
@@ -129,7 +129,7 @@ def _metrics(run: Run, step: int) -> dict[str, float]:
 
 
 def _slots(learned: float, noise: Callable[[float, float], float]) -> dict[str, float]:
-    """Return what the slots of a step tell, one metric that no release knows among it."""
+    """Return metrics of every slot of a step, and one metric that no release knows."""
     return {
         "filtered_groups": round(20 + 30 * learned), "rejected_rewards": 0.0,
         "overlong_samples": round(9 - 8 * learned), "advantage/groups": 64.0,
@@ -147,15 +147,15 @@ def _slots(learned: float, noise: Callable[[float, float], float]) -> dict[str, 
 
 
 def _events(connection: Connection, tenant: str, run: Run, last: int, state: str) -> None:
-    told: list[tuple[str, int | None, str]] = [
+    events: list[tuple[str, int | None, str]] = [
         ("step", step, f"step {step} was committed: reward {_metrics(run, step)['reward/mean']:.3f}")
         for step in range(max(1, last - 8), last + 1)]
-    told.insert(-2, ("evaluated", last - 2, "held-out accuracy after step 94: greedy 0.935, sampled 0.918"))
-    told.insert(-4, ("expired", last - 4, "group 4711 was given up: not ready within 600 s; another was asked for"))
+    events.insert(-2, ("evaluated", last - 2, "held-out accuracy after step 94: greedy 0.935, sampled 0.918"))
+    events.insert(-4, ("expired", last - 4, "group 4711 was given up: not ready within 600 s; another was asked for"))
     if state != "running":
-        told.append((state, None, "gradient norm: found nan, expected a finite number" if state == "failed" else
+        events.append((state, None, "gradient norm: found nan, expected a finite number" if state == "failed" else
                      f"run {state}"))
-    for kind, step, message in told:
+    for kind, step, message in events:
         connection.execute("INSERT INTO events (tenant_id, run_id, kind, step, message) VALUES (%s,%s,%s,%s,%s)",
                            [tenant, run.id, kind, step, message])
 
@@ -202,7 +202,7 @@ def _samples(connection: Connection, objects: Objects, run: Run) -> int:
 
 
 def _episodes(connection: Connection, objects: Objects, run: Run) -> int:
-    """Write a group with an episode of three turns, whose last context was cut, and one that ended after the first."""
+    """Write a group of two episodes: one of three turns with a shortened last context, and one of one turn."""
     tenant, group, version = _group(connection, run, 1, 2, "environment")
     tokenizer = _tokenizer()
     first = _call(0, tokenizer.encode("You may call query: <sql>\nHow many albums are there?\n"),
@@ -249,7 +249,7 @@ def _part(run_id: str, grader: str) -> str:
 
 
 def _plan(connection: Connection, run: Run, step: int, estimator: str, group: GroupPlan) -> None:
-    """Let a step have trained on the group."""
+    """Store a plan of a step over the group."""
     plan = StepPlan(
         n=step, builder="rollouts", parts=group.parts, groups=[group], lr=1e-3, clip_norm=1.0, temperature=1.0,
         slots={"advantage": {"name": estimator, "params": {}}}, max_tokens=48)
@@ -274,7 +274,7 @@ def _engines(connection: Connection, run: Run) -> None:
 
 
 def beat(url: str) -> None:
-    """Let the engine and the workers report, as they do all the time."""
+    """Renew the heartbeats of the engine and the workers."""
     with Connection.connect(url) as connection:
         for table in ("engines", "workers"):
             connection.execute(f"UPDATE {table} SET heartbeat_at = now()")

@@ -1,4 +1,4 @@
-"""The gateway goes away: every page says so in words, and what was shown stays."""
+"""Without a gateway every page shows an error and keeps its content."""
 
 import os
 import signal

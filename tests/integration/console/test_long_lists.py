@@ -1,4 +1,4 @@
-"""Lists longer than a page: what is said of them is true of all of it, and all of it is reached."""
+"""Lists longer than a page: their totals count all items, and every item can be reached."""
 
 from functools import partial
 
@@ -15,7 +15,7 @@ MANY = 520
 
 @pytest.fixture(scope="module")
 def many(world: World, postgres: TestDatabase) -> World:
-    """Runs, models, datasets and versions that are older than every other."""
+    """The oldest run, model, dataset and version."""
     with Connection.connect(postgres.owner_url) as connection:
         connection.execute(
             "INSERT INTO runs (id, tenant_id, name, spec, spec_sha, state, policy_model_id, deadline)"
@@ -33,7 +33,7 @@ def many(world: World, postgres: TestDatabase) -> World:
 
 
 def figure(browser: Browser, label: str) -> str:
-    """Return the value of a figure of the page."""
+    """Return the value of a figure on the page."""
     found = {one.text.splitlines()[0]: one.text.splitlines()[1] for one in browser.all(".figure")}
     return found[label]
 

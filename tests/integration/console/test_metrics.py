@@ -1,4 +1,4 @@
-"""A run's metrics by slot: in the order of a step, named and explained, found by search, reached by key."""
+"""The page of metrics: groups in the order of a step, titles and meanings, search, keyboard."""
 
 from functools import partial
 
@@ -38,9 +38,9 @@ def test_a_reconstruction_says_so(signed_in: Browser, world: World) -> None:
     kept_picture(signed_in, "metrics-reconstruction-1280")
 
 
-def test_every_seed_is_told_of_with_the_unit(metrics: Browser) -> None:
-    told = [one.get_attribute("textContent") for one in metrics.all("figure .unseen")]
-    [gap] = [text for text in told if str(text).startswith("Trainer-sampler gap, nats a token: ")]
+def test_every_seed_is_in_the_caption_with_the_unit(metrics: Browser) -> None:
+    captions = [one.get_attribute("textContent") for one in metrics.all("figure .unseen")]
+    [gap] = [text for text in captions if str(text).startswith("Trainer-sampler gap, nats a token: ")]
     assert all(f"seed {seed} " in str(gap) for seed in range(3))
 
 

@@ -1,4 +1,4 @@
-"""Every page with data, with none, at both widths and in both themes: complete, quiet, and from one server alone."""
+"""Every page with and without data, at both widths and in both themes: complete, without errors, from one server."""
 
 from collections.abc import Iterator
 
@@ -16,7 +16,7 @@ SCREENS = [(width, dark) for width in (1280, 390) for dark in (False, True)]
 
 
 def pages(world: World) -> Iterator[tuple[str, str, list[str]]]:
-    """Yield each page's name and path, and what it has to show."""
+    """Yield the name and path of each page, and the texts that it must show."""
     run = f"/runs/{world.running.id}"
     yield "runs", "/runs", ["sort six digits, hot", "gradient norm: found nan", "96 / 150", "queued", "toy-text"]
     yield "run", run, ["Step 97", "waits for 191 of 256 samples", "Trainer-sampler gap", "seed 2", "4711",
@@ -54,7 +54,7 @@ def test_with_data(signed_in: Browser, world: World, postgres: TestDatabase, wid
 
 
 def check(browser: Browser, path: str) -> None:
-    """A page fits its screen, and nothing complained or asked another server."""
+    """Check that a page fits its screen, caused no error, and sent no request to another server."""
     assert browser.overflow() <= 0, path
     assert browser.complaints() == [], path
     assert browser.foreign_requests() == [], path

@@ -1,4 +1,4 @@
-"""What a person does: signs in, looks for something, steers a run, works without a mouse."""
+"""The actions of a person: sign in, search, steer a run, work without a mouse."""
 
 import tarfile
 from functools import partial
@@ -128,7 +128,7 @@ def test_an_export_is_downloaded_whole_and_by_file(
 
 
 def _refused_to_others(browser: Browser, export_id: str, other_tenant: str) -> None:
-    """A browser that is not signed in is sent to sign in; another tenant's is told that there is no such export."""
+    """Without a session a browser is sent to the sign-in page. For another tenant the export does not exist."""
     place = f"{browser.url}/exports/{export_id}/archive"
     assert httpx.get(place, cookies={}).headers["location"].startswith("/sign-in")
     browser.forget()

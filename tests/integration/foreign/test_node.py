@@ -1,4 +1,4 @@
-"""Node drives inference and learner of a real stack by grpc-js, from the .proto files alone."""
+"""Node calls inference and learner of a real stack through grpc-js, with nothing but the .proto files."""
 
 import json
 import os
@@ -23,7 +23,7 @@ STEPS = 2
 
 @pytest.fixture(scope="module")
 def modules(need: Callable[[str | None], None]) -> Path:
-    """The folder with the Node packages, installed there at the first time."""
+    """The folder with the Node packages; the first use installs them."""
     for program in ("node", "npm"):
         need(None if shutil.which(program) else f"{program} is not installed, so no foreign client can be run")
     found = MODULES / "node_modules"
@@ -33,7 +33,7 @@ def modules(need: Callable[[str | None], None]) -> Path:
 
 
 def _install() -> str | None:
-    """Return why the packages cannot be had."""
+    """Return the reason why the packages cannot be installed; None if they can."""
     ended = subprocess.run(
         ["npm", "install", "--loglevel", "error", "--no-audit", "--no-fund", "--fetch-retries", "1", "--fetch-timeout",
          "30000", "--prefix", str(MODULES), *PACKAGES],
@@ -50,9 +50,9 @@ def scene(shared_directory: Path) -> Iterator[Scene]:
 
 @pytest.fixture(scope="module")
 def place(scene: Scene, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What a foreign client is told: addresses, ids, and where definitions lie.
+    """The input of a foreign client: addresses, ids, and the folder of the .proto files.
 
-    The model is that of a finished run, of which one more step is planned that no driver appends operations for.
+    The model belongs to a finished run. One more step of it is planned, but no driver appends its operations.
     """
     scene.client.upload_model("base", toy.write_base(tmp_path_factory.mktemp("base"), steps=2))
     run = scene.client.create_run(toy.spec("foreign", "base", STEPS, eval=None))

@@ -1,4 +1,4 @@
-"""Rows as the driver, the trainer and rollout workers write them, for a run that nobody works on."""
+"""Rows in the form that the driver, the trainer and rollout workers write, for a run without any of them."""
 
 import hashlib
 import json
@@ -26,7 +26,7 @@ def spec(base: str, **changes: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Seeded:
-    """What was written."""
+    """The rows and samples that `history` wrote."""
 
     run: Run
     versions: list[str]  # by number
@@ -135,7 +135,7 @@ def lane(url: str, model_id: str) -> list[int]:
 
 
 def add_abandoned(url: str, like: str, id: str) -> None:
-    """Insert a version that was replaced by the version `like`."""
+    """Insert an abandoned version, which the version `like` replaced."""
     with Connection.connect(url) as connection:
         connection.execute(
             "INSERT INTO versions (id, tenant_id, model_id, seq, number, state, manifest) "

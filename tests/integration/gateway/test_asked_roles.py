@@ -1,4 +1,4 @@
-"""Models for the roles that an environment asks: found like a base, refused where they cannot be served."""
+"""Models for the roles that an environment asks: resolved like a base, refused if no engine can serve them."""
 
 import threading
 import time
@@ -41,7 +41,7 @@ class Shop(SortDigits):
 
 @contextmanager
 def serving(server: uvicorn.Server) -> Iterator[None]:
-    """Serve in a thread, from when requests are answered until the end, however that comes."""
+    """Serve in a thread from the first answered request until the end, also after an error."""
     thread = threading.Thread(target=server.run)
     thread.start()
     try:
@@ -56,7 +56,7 @@ def serving(server: uvicorn.Server) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def shops(gateway: Gateway, postgres: TestDatabase, tenant: str) -> Iterator[Client]:
-    """A client of a gateway in this process, which knows an environment that asks."""
+    """A client of a gateway in this process, which has an environment that asks a role."""
     [port] = ports.pick(1)
     served = app.create(Settings(gateway_database_url=postgres.gateway_url), AsyncDatabase(postgres.gateway_url),
                         gateway.objects)
@@ -128,8 +128,8 @@ def test_a_model_that_cannot_be_served_or_reads_less_is_refused(
 
 
 def test_environments_say_whom_they_ask(shops: Client) -> None:
-    told = {one.name: one.asked_roles for one in shops.environments()}
-    assert (told["shop"], told["sort_digits"]) == (["user"], [])
+    roles = {one.name: one.asked_roles for one in shops.environments()}
+    assert (roles["shop"], roles["sort_digits"]) == (["user"], [])
 
 
 def publish(postgres: TestDatabase, gateway: Gateway, model_id: str, symbols: list[str], **more: bytes) -> str:
@@ -165,12 +165,12 @@ def spoken(shops: Client, base: str, postgres: TestDatabase, gateway: Gateway) -
 
 
 @pytest.mark.usefixtures("others")
-def test_the_words_of_another_model_are_told_by_its_own_tokenizer_or_not_at_all(
+def test_the_tokens_of_another_model_have_text_by_its_own_tokenizer_or_none(
     shops: Client, base: str, postgres: TestDatabase, gateway: Gateway
 ) -> None:
     run, seeded = spoken(shops, base, postgres, gateway)
     with pytest.raises(client_errors.NotFound, match="The run's user model has no stored version"):
         shops.trajectory_tokens(run.id, seeded.groups[0], 1)
     publish(postgres, gateway, run.roles["user"], STRANGE)
-    told = shops.trajectory_tokens(run.id, seeded.groups[0], 1).calls
-    assert [call.completion[0] for call in told] == [toy.SYMBOLS[-1], STRANGE[-1], toy.SYMBOLS[-1]]
+    calls = shops.trajectory_tokens(run.id, seeded.groups[0], 1).calls
+    assert [call.completion[0] for call in calls] == [toy.SYMBOLS[-1], STRANGE[-1], toy.SYMBOLS[-1]]

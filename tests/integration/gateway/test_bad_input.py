@@ -1,4 +1,4 @@
-"""What is wrong is refused at the border, exactly: field, found, expected. And nothing else happens."""
+"""Bad input is refused with field, found and expected, and changes nothing."""
 
 import json
 import shutil
@@ -139,7 +139,7 @@ def _refused_model(hone: Client, directory: Path) -> tuple[str, str, str]:
 
 
 def rows(bad: dict[int, bytes]) -> bytes:
-    """Return 100 rows, those in `bad` replaced; rows count from 1."""
+    """Return 100 rows, with the rows in `bad` replaced. Rows are numbered from 1."""
     good = [json.dumps({"prompt": f"s{number}=", "answer": str(number)}).encode() for number in range(1, 101)]
     return b"\n".join(bad.get(number, row) for number, row in enumerate(good, 1))
 
@@ -215,7 +215,7 @@ class TestDatasets:
             ("task.dataset", "lost, whose rows are not stored any more",
              "a dataset that is uploaded again, under another name")]
 
-    def test_bad_rows_beside_tasks_are_told_once_in_an_event(
+    def test_bad_rows_beside_tasks_are_reported_once_in_an_event(
         self, hone: Client, base: str, database: Database, postgres: TestDatabase,
     ) -> None:
         hone.upload_dataset("mixed", questions("3", 4, "5"))
@@ -223,12 +223,12 @@ class TestDatasets:
             "source": TASK | {"dataset": "mixed"}}))
         message = ("dataset 'mixed': 1 of 3 rows are left out: row 2: item.answer: found 4, expected a text that is "
                    "not empty")
-        told = [(event.kind, event.message) for event in hone.events(run.id).data]
-        assert told == [("created", "run sort was created"), ("bad_rows", message)]
+        events = [(event.kind, event.message) for event in hone.events(run.id).data]
+        assert events == [("created", "run sort was created"), ("bad_rows", message)]
         with Connection.connect(postgres.owner_url) as connection:
             [(tenant,)] = connection.execute("SELECT tenant_id FROM runs WHERE id = %s", [run.id]).fetchall()
         database.run("events.add_bad_rows", tenant_id=tenant, run_id=run.id, message=message)
-        assert [(event.kind, event.message) for event in hone.events(run.id).data] == told
+        assert [(event.kind, event.message) for event in hone.events(run.id).data] == events
 
 
 TASK = {"environment": "sqlite"}

@@ -1,4 +1,4 @@
-"""`hone` against a real gateway: what a user types, and what comes back."""
+"""The `hone` command against a real gateway."""
 
 import json
 from pathlib import Path
@@ -57,12 +57,12 @@ def test_a_first_small_model_is_made_and_registered() -> None:
     assert json.loads(typed("models", "make-toy", "words", "--text", "--json").stdout)["vocab_size"] >= 100
 
 
-def test_problems_of_the_gateway_are_told(tmp_path: Path) -> None:
+def test_problems_of_the_gateway_are_printed(tmp_path: Path) -> None:
     (tmp_path / "spec.yaml").write_text(json.dumps(seed.spec("absent")))
     (tmp_path / "rows.jsonl").write_text('{"prompt": "a", "completion": "b"}\n{"prompt": 1, "answer": "b"}\n')
     assert 'error: model.base: found "absent"' in typed("train", str(tmp_path / "spec.yaml"), code=1).stderr
-    told = typed("data", "add", "bad", str(tmp_path / "rows.jsonl"), code=1).stderr
-    assert "error: row 2: prompt: found 1, expected a text that is not empty" in told
+    output = typed("data", "add", "bad", str(tmp_path / "rows.jsonl"), code=1).stderr
+    assert "error: row 2: prompt: found 1, expected a text that is not empty" in output
     assert "There is no run run_nothing" in typed("runs", "get", "run_nothing", code=1).stderr
 
 
@@ -75,9 +75,9 @@ def test_following_ends_with_the_run(hone: Client, base: str, postgres: TestData
             " RETURN NEW; END $$")
         connection.execute(
             "CREATE TRIGGER end_followed BEFORE INSERT ON runs FOR EACH ROW EXECUTE FUNCTION end_followed()")
-    told = typed("train", str(tmp_path / "spec.yaml"), "--follow", code=1).stdout
-    assert "run followed was created" in told
-    assert "failed: for the test" in told
+    output = typed("train", str(tmp_path / "spec.yaml"), "--follow", code=1).stdout
+    assert "run followed was created" in output
+    assert "failed: for the test" in output
     assert hone.runs(state="failed").data[0].name == "followed"
 
 
@@ -122,11 +122,11 @@ def test_a_key_of_another_tenant_sees_what_is_its_tenants(
         found = connection.execute("SELECT count(*) FROM tenants WHERE name = 'research'").fetchone()
     assert found == (1,)
     monkeypatch.delenv("HONE_DATABASE_URL")
-    told = typed("keys", "list", "--state", str(tmp_path / "absent"), code=1).stderr
-    assert f"there is no stack in {tmp_path / 'absent'}" in told.replace("\n", " ")
+    output = typed("keys", "list", "--state", str(tmp_path / "absent"), code=1).stderr
+    assert f"there is no stack in {tmp_path / 'absent'}" in output.replace("\n", " ")
 
 
 def test_health_fails_when_something_is_away() -> None:
-    told = typed("health", code=1).stdout
-    assert "postgres" in told
-    assert "UNAVAILABLE" in told
+    output = typed("health", code=1).stdout
+    assert "postgres" in output
+    assert "UNAVAILABLE" in output

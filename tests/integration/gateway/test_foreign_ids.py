@@ -1,4 +1,4 @@
-"""Every GET of the gateway, as its own OpenAPI document lists them, asked by another tenant: nothing leaks."""
+"""Another tenant calls every GET of the OpenAPI document, and learns nothing."""
 
 import secrets
 from collections.abc import Iterator
@@ -17,12 +17,12 @@ from tests.servers.postgres import TestDatabase
 ADDRESS = "engine-host.internal:4711"
 CATALOGS = {"/v1/environments", "/v1/algorithms", "/v1/algorithms/{name}", "/v1/graders", "/openapi.json", "/healthz",
             "/docs", "/", "/favicon.ico"}
-"""What is the same for everybody."""
+"""Paths with the same answer for every tenant."""
 
 
 @dataclass(frozen=True)
 class Owned:
-    """What the first tenant has, by the parameter that names it in a path; and what nobody else may read."""
+    """The ids of the first tenant by their path parameter, and the texts that no other tenant may read."""
 
     named: dict[str, str]
     telling: list[str]
@@ -117,9 +117,9 @@ def test_what_lists_without_an_id_tells_nothing_of_others(
         answer = foreign.get(path)
         assert answer.status_code == 200, path
         assert [word for word in owned.telling if word in answer.text] == [], path
-    told = "".join(own.get(path).text for path in [*lists, "/v1/usage?by=key"])
-    assert {owned.named["run_id"], "only for its owner"} <= {word for word in owned.telling if word in told}
-    assert ADDRESS not in told
+    texts = "".join(own.get(path).text for path in [*lists, "/v1/usage?by=key"])
+    assert {owned.named["run_id"], "only for its owner"} <= {word for word in owned.telling if word in texts}
+    assert ADDRESS not in texts
 
 
 @pytest.mark.usefixtures("owned")

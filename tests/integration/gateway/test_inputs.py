@@ -1,4 +1,4 @@
-"""Models and datasets: registered, uploaded, listed, given once."""
+"""Models and datasets: registration, upload, lists, names that belong to one content."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""What people look at: sibling seeds, the newest events, tokens as text, graders, engines."""
+"""Reads of the console: runs with other seeds, the newest events, tokens as text, graders, engines."""
 
 import json
 
@@ -49,10 +49,10 @@ def test_tokens_as_text_with_the_advantage_of_their_step(
     assert (found.advantage, found.calls[0].advantages, found.advantage_note) == (0.25, [0.25] * 2, "by dr_grpo")
     assert hone.trajectory_tokens(seeded.run.id, group, 0).advantage_note == "the sample was masked"
     _plan(postgres.owner_url, seeded, "reinforce_pp")
-    told = [hone.trajectory_tokens(seeded.run.id, *place).calls[0].advantages
+    advantages = [hone.trajectory_tokens(seeded.run.id, *place).calls[0].advantages
             for place in [(group, index) for index in (1, 2, 3)] + [(seeded.groups[1], index) for index in range(4)]]
     rewards = np.array([0.25, 0.5, 0.75, 1.0, 0.0, 0.0, 1.0])
-    assert [one[-1] for one in told] == pytest.approx((rewards - rewards.mean()) / rewards.std())
+    assert [one[-1] for one in advantages] == pytest.approx((rewards - rewards.mean()) / rewards.std())
     with pytest.raises(client_errors.NotFound, match="no trajectory"):
         hone.trajectory_tokens(seeded.run.id, group, SAMPLES)
 
@@ -67,7 +67,7 @@ def _publish(url: str, gateway: Gateway, seeded: Seeded) -> None:
 
 
 def _plan(url: str, seeded: Seeded, estimator: str) -> None:
-    """Let the first step have trained on both groups, whose samples are in one part."""
+    """Store a plan of the first step over both groups, with all samples in one part."""
     rewards = {seeded.groups[0]: [None, 0.25, 0.5, 0.75], seeded.groups[1]: [1.0, 0.0, 0.0, 1.0]}
     with Connection.connect(url) as connection:
         row = connection.execute("SELECT part FROM trajectories WHERE run_id = %s", [seeded.run.id]).fetchone()

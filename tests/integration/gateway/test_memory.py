@@ -1,4 +1,4 @@
-"""Models go in and exports go out in pieces: the gateway's peak memory grows by less than they are long."""
+"""Uploads and downloads pass in pieces: the gateway's peak memory grows by less than their size."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""/metrics as Prometheus scrapes it: what rows know of the tenant whose key it comes with."""
+"""/metrics as Prometheus scrapes it: the gauges of the key's tenant."""
 
 from prometheus_client.parser import text_string_to_metric_families
 from psycopg import Connection
@@ -18,12 +18,12 @@ def scrape(gateway: Gateway, key: str) -> dict[tuple[str, ...], float]:
             for family in text_string_to_metric_families(answer.text) for sample in family.samples}
 
 
-def test_without_a_key_nothing_is_told(gateway: Gateway) -> None:
+def test_without_a_key_there_are_no_metrics(gateway: Gateway) -> None:
     with gateway.http() as http:
         assert http.get("/metrics").status_code == 401
 
 
-def test_a_tenant_is_told_of_its_own_runs(
+def test_a_tenant_sees_its_own_runs(
     gateway: Gateway, tenant: str, other_tenant: str, other: Client, seeded: Seeded,
 ) -> None:
     own, foreign = scrape(gateway, tenant), scrape(gateway, other_tenant)
@@ -42,16 +42,16 @@ def test_groups_engines_and_models(
             "INSERT INTO groups (tenant_id, run_id, purpose, request_no, step, task_hash, \"order\", model_id, "
             "deadline, created_at) SELECT tenant_id, id, 'probe', 900, 3, '', '{}', policy_model_id, "
             "deadline, now() - interval '90 s' FROM runs WHERE id = %s", [seeded.run.id])
-        connection.execute("INSERT INTO engines (id, address, kind) VALUES ('told', '127.0.0.1:1', 'native')")
+        connection.execute("INSERT INTO engines (id, address, kind) VALUES ('engine_1', '127.0.0.1:1', 'native')")
         connection.execute(
             "INSERT INTO engine_models (engine_id, model_id, version_id, refused_version_id, generated_tokens) "
-            "VALUES ('told', %s, %s, %s, 77)", [seeded.run.model_id, seeded.versions[1], seeded.versions[2]])
+            "VALUES ('engine_1', %s, %s, %s, 77)", [seeded.run.model_id, seeded.versions[1], seeded.versions[2]])
     own, foreign = scrape(gateway, tenant), scrape(gateway, other_tenant)
     assert own["hone_groups", "probe", "waiting"] == 1
     assert 90 <= own["hone_groups_oldest_seconds", "probe", "waiting"] < 150
     assert ("hone_groups", "probe", "waiting") not in foreign
-    assert own["hone_engine_tokens_total", "told", seeded.run.model_id] == 77
-    assert ("hone_engine_tokens_total", "told", seeded.run.model_id) not in foreign
-    for told, refused in ((own, 1), (foreign, 0)):
-        assert told["hone_engine_refused_versions", "told"] == refused
-        assert told["hone_engine_heartbeat_age_seconds", "told"] < 60
+    assert own["hone_engine_tokens_total", "engine_1", seeded.run.model_id] == 77
+    assert ("hone_engine_tokens_total", "engine_1", seeded.run.model_id) not in foreign
+    for gauges, refused in ((own, 1), (foreign, 0)):
+        assert gauges["hone_engine_refused_versions", "engine_1"] == refused
+        assert gauges["hone_engine_heartbeat_age_seconds", "engine_1"] < 60

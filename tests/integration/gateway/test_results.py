@@ -1,4 +1,4 @@
-"""What came of a run: trajectories and exports."""
+"""Results of a run: trajectories and exports."""
 
 import io
 import tarfile

@@ -1,4 +1,4 @@
-"""A run's teacher: found like a base, refused where it cannot read what the policy writes, a model of its own."""
+"""A run's teacher: resolved like a base, refused if it cannot read the policy's tokens, stored as its own model."""
 
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ ROWS = b'{"prompt": "s1=", "answer": "1", "hint": "one"}\n{"prompt": "s2=", "ans
 
 
 def taught(base: str, teacher: str, top_k: int = 0, **changes: Any) -> dict[str, Any]:
-    """Return a spec of plain distillation, or with likeliest ids of AOPD."""
+    """Return a spec of plain distillation, or of AOPD with the teacher's likeliest tokens."""
     return seed.spec(base, algorithm="aopd" if top_k else "opd",
                      roles={"teacher": {"model": teacher, "top_k": top_k}}, **changes)
 
@@ -37,7 +37,7 @@ def teachers(hone: Client, tmp_path_factory: pytest.TempPathFactory) -> None:
 
 @pytest.fixture(scope="module")
 def readable(seeded: Seeded, postgres: TestDatabase) -> Seeded:
-    """Give the seeded run's versions the tokenizer of the base they come from."""
+    """Give the versions of the seeded run the tokenizer of their base."""
     with Connection.connect(postgres.owner_url) as connection:
         connection.execute(
             "UPDATE versions v SET manifest = jsonb_set(v.manifest, '{files,tokenizer.json}', "

@@ -1,4 +1,4 @@
-"""Runs through the SDK: created once, listed, wanted, followed."""
+"""Runs through the SDK: creation, lists, desired states, events."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -151,8 +151,8 @@ class TestDesired:
         assert hone.cancel(run.id).desired == "cancel"
         with pytest.raises(client_errors.Conflict, match="cannot be changed to run"):
             hone.resume(run.id)
-        told = [event.message for event in hone.events(run.id).data]
-        assert told[1:] == [f"the desired state is now {wish}" for wish in ("pause", "run", "cancel")]
+        messages = [event.message for event in hone.events(run.id).data]
+        assert messages[1:] == [f"the desired state is now {wish}" for wish in ("pause", "run", "cancel")]
 
     def test_verbs_are_posts_too(self, gateway: Gateway, tenant: str, hone: Client, base: str) -> None:
         run = hone.create_run(seed.spec(base))
@@ -269,7 +269,7 @@ def _base_version(postgres: TestDatabase, run_id: str) -> Any:
     return row and row[0]
 
 
-def test_a_value_that_is_no_finite_number_is_told(hone: Client, base: str, postgres: TestDatabase) -> None:
+def test_a_value_that_is_not_a_finite_number_is_nan(hone: Client, base: str, postgres: TestDatabase) -> None:
     run = hone.create_run(seed.spec(base))
     with Connection.connect(postgres.owner_url) as connection:
         for step, value in enumerate(("0.5", "NaN", "Infinity"), 1):

@@ -1,4 +1,4 @@
-"""The process itself: what it shows without a key, how it ends, what it survives."""
+"""The gateway's process: its open pages, its end, and its behaviour without database or object store."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""A tenant sees its own rows alone: the other's ids are answered as if they did not exist."""
+"""A tenant sees its own rows only: an id of another tenant is answered like one that does not exist."""
 
 from collections.abc import Callable
 from pathlib import Path

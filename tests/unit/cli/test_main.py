@@ -87,15 +87,15 @@ def test_presets_are_listed_by_what_is_their_own_and_by_what_they_need() -> None
     lines = hone("algorithms", "list").stdout.splitlines()
     assert lines[0].startswith("presets, each with its differences from builder=rollouts ")
     presets = pairwise(lines[1:lines.index("") + 1])
-    told = {line.split()[0]: (line.split()[1:], after.strip()) for line, after in presets}
-    assert told["maspo"][0] == ["loss=maspo"]
-    assert told["pgpo"][0] == ["filter=length_band", "advantage=grpo(std_ddof=0)", "loss=clip_higher"]
-    assert told["sdar"][0] == ["regularizers=kl(coefficient=0.01)+sdar"]
-    assert told["heavyskill"][1] == "needs: a harness whose calls are of its kinds, which no run has yet"
-    assert told["trust_sql"][1] == "a spec needs a grader of type weighted, a harness that names spans"
-    assert told["aopd"][1] == "a spec needs roles.teacher or contexts.privileged, its top_k"
-    assert told["dpo"][1] == "a spec needs a dataset with chosen and rejected"
-    assert told["gspo"][1].startswith("cispo ")
+    listed = {line.split()[0]: (line.split()[1:], after.strip()) for line, after in presets}
+    assert listed["maspo"][0] == ["loss=maspo"]
+    assert listed["pgpo"][0] == ["filter=length_band", "advantage=grpo(std_ddof=0)", "loss=clip_higher"]
+    assert listed["sdar"][0] == ["regularizers=kl(coefficient=0.01)+sdar"]
+    assert listed["heavyskill"][1] == "needs: a harness whose calls are of its kinds, which no run has yet"
+    assert listed["trust_sql"][1] == "a spec needs a grader of type weighted, a harness that names spans"
+    assert listed["aopd"][1] == "a spec needs roles.teacher or contexts.privileged, its top_k"
+    assert listed["dpo"][1] == "a spec needs a dataset with chosen and rejected"
+    assert listed["gspo"][1].startswith("cispo ")
     assert "needs: a harness that folds" in hone("algorithms", "show", "hipif").stdout
 
 

@@ -39,10 +39,10 @@ def test_the_switch_its_band_and_the_stages_are_printed(tmp_path: Path) -> None:
 
 
 def test_a_program_gets_the_same_as_json(tmp_path: Path) -> None:
-    told = json.loads(planned(tmp_path, pilots(), *OPTIONS, "--json").stdout)
-    assert told["low"] < told["switch"] < told["high"]
-    assert told["stages"] == [{"until": round(told["switch"]), "rows": 16}, {"until": 5_000_000, "rows": 64}]
-    assert told["flags"] == []
+    plan = json.loads(planned(tmp_path, pilots(), *OPTIONS, "--json").stdout)
+    assert plan["low"] < plan["switch"] < plan["high"]
+    assert plan["stages"] == [{"until": round(plan["switch"]), "rows": 16}, {"until": 5_000_000, "rows": 64}]
+    assert plan["flags"] == []
 
 
 def test_flags_are_printed(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What is shown of a run at a moment."""
+"""The live view of a run."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

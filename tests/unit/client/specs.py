@@ -1,4 +1,4 @@
-"""Run specs as the gateway stores them, as far as slots go."""
+"""The slots of run specs, in the form that the gateway stores."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Metrics find their words and their group; none is lost; docs/metrics.md shows the whole table."""
+"""Every metric has an entry and a group, and docs/metrics.md shows the whole table."""
 
 import random
 from pathlib import Path
@@ -92,5 +92,5 @@ def test_the_page_has_the_groups_in_order() -> None:
 
 
 def row(name: str, metric: Metric) -> str:
-    """Return a metric's line of the page."""
+    """Return the line of a metric on the page."""
     return f"| `{name}` | {metric.title} | {metric.unit} | {metric.meaning} |"

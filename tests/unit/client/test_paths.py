@@ -1,4 +1,4 @@
-"""Names in paths lead nowhere else."""
+"""A name in a path cannot lead to another path."""
 
 import httpx
 import pytest

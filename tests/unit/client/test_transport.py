@@ -1,4 +1,4 @@
-"""What is repeated, how often, and how refusals come out."""
+"""Retries of requests, and the errors of refusals."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -18,7 +18,7 @@ Answer = Callable[[httpx.Request], httpx.Response]
 
 
 def answering(*answers: httpx.Response | Exception) -> tuple[list[httpx.Request], httpx.MockTransport]:
-    """Return the requests that will have come, and a gateway that gives these answers in turn."""
+    """Return the list of recorded requests, and a gateway that gives these answers in turn."""
     seen: list[httpx.Request] = []
     left = iter(answers)
 
@@ -136,7 +136,7 @@ def test_listings_are_walked_to_their_end() -> None:
 
 
 def stream(*chunks: str, broken: bool = False) -> httpx.Response:
-    """Return an event stream that ends, or breaks off."""
+    """Return an event stream that ends properly, or breaks off."""
     def content() -> Iterator[bytes]:
         for chunk in chunks:
             yield chunk.encode()

@@ -1,4 +1,4 @@
-"""Figures as people read them."""
+"""Numbers and times as texts for people."""
 
 import math
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""Pieces of pages hold what they are given, escaped."""
+"""Pieces of pages show their content, escaped."""
 
 from hone.client.errors import Away, Refused
 from services.console.widgets import parts, tables

@@ -1,4 +1,4 @@
-"""Where a run stands, in a few words: its step, and its stage where it has some."""
+"""The stage of a run in a few words: its step, and the name of its stage if it has stages."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -18,10 +18,10 @@ def run(step: int, state: str = "running", **spec: Any) -> Run:
         "model_id": "mod_1", "spec": spec, "created_at": now, "deadline": now})
 
 
-@pytest.mark.parametrize(("found", "told"), [
+@pytest.mark.parametrize(("found", "expected"), [
     (run(6), "Step 7"), (run(0, stages=STAGES), "Step 1, warm-up"), (run(3, stages=STAGES), "Step 4, easy"),
     (run(5, stages=STAGES), "Step 6"), (run(0, "queued", stages=STAGES), "Queued"),
     (run(2, "paused", stages=STAGES), "Paused, step 2"), (run(9, "succeeded"), "Succeeded, step 9"),
 ])
-def test_a_run_in_stages_says_which_it_is_in(found: Run, told: str) -> None:
-    assert _stage(found) == told
+def test_the_stage_of_a_run(found: Run, expected: str) -> None:
+    assert _stage(found) == expected

@@ -1,4 +1,4 @@
-"""Keys live in memory, for as long as they are used."""
+"""Keys stay in memory as long as their sessions are used."""
 
 import pytest
 

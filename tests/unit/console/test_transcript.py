@@ -72,7 +72,7 @@ def test_few_tokens_that_are_alike_by_chance_are_not_kept() -> None:
         Stretch("added", 9, 10)]
 
 
-def test_long_changes_are_told_whole() -> None:
+def test_long_changes_are_one_stretch_each() -> None:
     before, after = list(range(3000)), list(range(5000, 8001))
     assert difference(before, after) == [Stretch("removed", 0, 3000), Stretch("added", 0, 3001)]
 

@@ -1,4 +1,4 @@
-"""What an open page does by itself is no use of the session, and nothing that fails leaves it silent."""
+"""The refresh of an open page does not count as use of the session, and every failure is shown."""
 
 import asyncio
 import logging
@@ -34,7 +34,7 @@ def request_() -> Request:
 
 
 async def _answered() -> None:
-    """Do what succeeds."""
+    """Succeed."""
 
 
 async def _broken() -> None:

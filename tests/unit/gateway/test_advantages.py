@@ -1,4 +1,4 @@
-"""What a sample's tokens were trained with is what the trainer made of the same plan and parts, to the bit."""
+"""The advantages that the gateway computes again are the trainer's, bit for bit."""
 
 import asyncio
 from dataclasses import asdict, replace
@@ -70,8 +70,8 @@ def test_a_token_has_its_own_where_it_stands_in_its_call(tmp_path: Path) -> None
     objects, made = stored(tmp_path, made, samples)
     found = of_sample(objects, made, 0, 0)
     calls = list(found.of_calls([asdict(one) for one in samples[0].calls]))
-    told = [[one is not None for one in own] for own in calls]
-    assert told == [one.train_mask if one.role == "policy" else [False] * 2 for one in samples[0].calls]
+    known = [[one is not None for one in own] for own in calls]
+    assert known == [one.train_mask if one.role == "policy" else [False] * 2 for one in samples[0].calls]
     assert [one for own in calls for one in own if one is not None] == found.tokens
     assert any(of_sample(objects, made, one.group_id, one.index).whole is None for one in samples[4:])
 
@@ -149,7 +149,7 @@ def test_a_step_that_is_too_large_is_not_read(tmp_path: Path, monkeypatch: pytes
     assert "more than 0 MiB" in found.note
 
 
-def test_what_is_told_is_what_came_before_the_modulation(tmp_path: Path) -> None:
+def test_the_advantage_is_that_of_the_estimator_before_the_modulation(tmp_path: Path) -> None:
     objects, made = answers(tmp_path, {1: [1.0, 0.0]}, "dr_grpo")
     changed = made.model_copy(update={"slots": {**made.slots, "modulation": {"name": "dynamo", "params": {}}}})
     assert of_sample(objects, changed, 1, 0).note == "by dr_grpo, before dynamo changed it"

@@ -124,7 +124,7 @@ def test_headers_of_the_library_are_read_header(tmp_path: Path) -> None:
 
 
 def safetensors_file(path: Path, header: Any, data: int = 8) -> Path:
-    """Write a safetensors file with this header and so many bytes of data."""
+    """Write a safetensors file with this header and `data` bytes of data."""
     text = header if isinstance(header, bytes) else json.dumps(header).encode()
     path.write_bytes(len(text).to_bytes(8, "little") + text + bytes(data))
     return path

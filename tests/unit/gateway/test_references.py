@@ -1,4 +1,4 @@
-"""The keys of a row that a grader reads."""
+"""A grader's templates name the keys of a row that it reads."""
 
 from typing import Any
 

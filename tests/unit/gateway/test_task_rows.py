@@ -1,4 +1,4 @@
-"""A dataset's rows are read in pieces, and one that leaves no task is a problem of its place in the spec."""
+"""The rows of datasets are read in pieces. A dataset without a task is a problem of the field that names it."""
 
 import asyncio
 import json
@@ -19,7 +19,7 @@ BAD: Row = {**GOOD, "answer": 3}
 
 
 class Shelf:
-    """A tenant's datasets, a database and a store at once; it counts what is read, a few bytes at a time."""
+    """A database and an object store with a tenant's datasets. It counts reads and answers a few bytes at a time."""
 
     def __init__(self, **datasets: list[Row]) -> None:
         self._datasets, self.reads, self.held = datasets, list[str](), False
@@ -61,7 +61,7 @@ def test_a_dataset_without_any_task_is_named_with_its_first_rows() -> None:
         'task.dataset: found row 2, where database is "", expected a text that is not empty']
 
 
-def test_one_task_is_enough_and_the_other_rows_are_told() -> None:
+def test_one_task_is_enough_and_a_message_names_the_other_rows() -> None:
     [one] = checked(Shelf(rows=[BAD, GOOD]))
     assert one.problems() == []
     assert one.message == ("dataset 'rows': 1 of 2 rows are left out: row 1: item.answer: found 3, expected a text "

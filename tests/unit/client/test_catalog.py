@@ -1,4 +1,4 @@
-"""Slots of a run with what fills them."""
+"""The methods in the slots of a run."""
 
 from hone.algorithms.slots import SLOTS
 from hone.client.catalog import SlotFilling, slot_fillings
@@ -14,7 +14,7 @@ def test_every_slot_of_a_resolved_run_is_filled() -> None:
     assert found["regularizers"] == []
 
 
-def test_sizes_that_change_are_told_with_their_schedule() -> None:
+def test_changing_batch_sizes_are_a_slot_of_their_own() -> None:
     schedule = {"name": "late_switch", "params": {"small": 2, "fraction": 0.5}, "budget": 8}
     [found] = slot_fillings({**resolved(), "batch": {"schedule": schedule}})["batch_size"]
     assert (found.name, found.params["small"]) == ("late_switch", 2)
