@@ -1,8 +1,8 @@
-"""Named places where a test may have this process killed, to prove that nothing is lost there.
+"""Crash points: named places where a test may kill a process, to prove that nothing is lost there.
 
-A point is armed by a file of its name in the directory `HONE_CRASH_DIR`; the first process to reach it takes the
-file away, leaves a note under `hit/` and dies by SIGKILL, or by the signal that the file names: SIGSTOP freezes it
-there. Without the variable a point costs one comparison.
+A file with a point's name in the directory HONE_CRASH_DIR arms the point. The first process that reaches it moves the
+file to `hit/` and dies by SIGKILL, or gets the signal that the file names: SIGSTOP freezes it there. Without the
+variable a point costs one comparison.
 """
 
 import os
@@ -22,13 +22,13 @@ POINTS = {
     "simulation": ["reset.mid"],
     "gateway": ["run.row-answer"],
 }
-"""Every named point by the process kind that passes it; the kill suite walks this table."""
+"""Every point by the kind of process that passes it. The kill tests go through this table."""
 
 TURN_POINTS = {"simulation": ["turn.before", "turn.after"]}
-"""More of them, which only runs with several turns pass."""
+"""Points that only runs with several turns pass."""
 
 SINK_POINTS = {"sinks": ["sink.written"]}
-"""More of them, in a process that only runs where HONE_SINKS names a sink."""
+"""Points of the process that runs only if HONE_SINKS names a sink."""
 
 
 def reach(point: str) -> None:
@@ -44,5 +44,5 @@ def _die_if_armed(directory: Path, point: str) -> None:
         note = (directory / point).rename(hit / f"{point}.{os.getpid()}")
     except FileNotFoundError:
         return
-    # To this thread: of one to the process another thread may take notice first, while this one goes on for a while.
+    # To this thread: another thread might handle a signal to the process, while this thread goes on for a while.
     signal.pthread_kill(threading.get_ident(), signal.Signals[note.read_text().strip() or "SIGKILL"])

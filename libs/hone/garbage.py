@@ -1,19 +1,19 @@
-"""What Python's garbage collector is spared.
+"""Less work for Python's garbage collector.
 
-It looks for cycles by walking what is alive: what is young each time that 700 objects more are there than before, and
-everything now and then. A service holds some 100,000 objects of loaded libraries for good, and has a thousand more for
-as long as a wave of samples takes, nearly all of which go by their reference counts. The walks took a rollout worker a
-tenth of its time.
+The collector looks for cycles among live objects: among the young ones whenever there are 700 more than before, and
+among all of them now and then. A service holds some 100,000 objects of loaded libraries for good. It has a thousand
+more while it makes a wave of samples, and nearly all of these are freed by their reference counts. Looking for cycles
+took a tenth of a rollout worker's time.
 """
 
 import gc
 
 YOUNG = 20_000
-"""Objects more than before after which the young ones are looked through."""
+"""The collector looks for cycles among the young objects whenever there are this many more than before."""
 
 
 def spare() -> None:
-    """Never look again at what is alive now, and at the rest less often."""
+    """Leave out every object that is alive now, and look at the others less often."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(YOUNG)

@@ -1,4 +1,4 @@
-"""Ids: a prefix that says what is named, then time and chance; sorted by time, never reused."""
+"""Ids: a prefix for the kind of thing, the time, and a random number. They sort by time and are never reused."""
 
 import secrets
 import time
@@ -7,7 +7,7 @@ _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 
 
 def new(prefix: str) -> str:
-    """Return for instance `run_01k9…`: 9 characters of milliseconds and 9 of chance, base 32."""
+    """Return an id such as `run_01k9…`: 9 characters for the milliseconds and 9 random ones, in base 32."""
     return f"{prefix}_{_base32(int(time.time() * 1000), 9)}{_base32(secrets.randbits(45), 9)}"
 
 

@@ -1,4 +1,4 @@
-"""API keys: made on the machine that holds the database, shown once, stored as their SHA-256."""
+"""API keys: created next to the database, shown once, stored as their SHA-256."""
 
 import hashlib
 import secrets
@@ -15,7 +15,7 @@ _SHOWN = len(PREFIX) + 6
 
 @dataclass(frozen=True)
 class NewKey:
-    """A key as it is only seen once: `secret` is what clients send."""
+    """A key that has just been created. Clients send `secret`, which nobody can read again."""
 
     id: str
     name: str
@@ -25,7 +25,7 @@ class NewKey:
 
 @dataclass(frozen=True)
 class Key:
-    """What is known of a key afterwards; `prefix` is the secret's beginning."""
+    """A stored key; `prefix` is the beginning of its secret."""
 
     id: str
     name: str
@@ -36,12 +36,12 @@ class Key:
 
 
 def digest(secret: str) -> bytes:
-    """Return what the database stores of a key; secrets are random, so a plain hash cannot be searched."""
+    """Return the hash that the database stores. Secrets are random, so nobody can find one by trying hashes."""
     return hashlib.sha256(secret.encode()).digest()
 
 
 def create(database: Database, name: str, tenant: str = DEFAULT_TENANT) -> NewKey:
-    """Make a key for `tenant`, which is made where missing. The secret cannot be read again."""
+    """Create a key for the tenant of this name, and the tenant if there is none. The secret cannot be read again."""
     key = NewKey(ids.new("key"), name, tenant, PREFIX + secrets.token_urlsafe(32))
     with database.transaction() as transaction:
         transaction.run(
@@ -54,7 +54,7 @@ def _tenant(transaction: Transaction, name: str) -> str:
     transaction.run("tenants.ensure", id=ids.new("tenant"), name=name)
     row = transaction.one("tenants.named", name=name)
     if row is None:
-        raise LookupError(f"tenant {name} was removed while its key was being made")
+        raise LookupError(f"tenant {name} was removed while its key was created")
     return str(row["id"])
 
 
@@ -64,5 +64,5 @@ def listed(database: Database) -> list[Key]:
 
 
 def revoke(database: Database, key: str) -> bool:
-    """Refuse a key from now on, named by its id or its shown prefix; return whether there is such a key."""
+    """Refuse a key from now on. `key` is its id or prefix. Return whether there is such a key."""
     return database.run("api_keys.revoke", key=key) > 0

@@ -44,7 +44,7 @@ class Ledger:
     async def stored(self, account: Account, keys: Collection[Key]) -> dict[Key, Stored]:
         """Return the grades that samples have already. Raises NotFound for a group that is not the run's."""
         group_ids = sorted({group_id for group_id, _ in keys})
-        with outage.told():
+        with outage.reported():
             rows = await self._database.all("grades.stored", **account.names(), group_ids=group_ids)
         foreign = set(group_ids).difference(rows[0]["own"])
         if foreign:
@@ -57,7 +57,7 @@ class Ledger:
         """Store results and return the grades that stand: these, or those that were there before."""
         lines = [line for key, result in results.items() for line in _lines(key, result)]
         group_ids = sorted({group_id for group_id, _ in results})
-        with outage.told():
+        with outage.reported():
             async with self._database.transaction() as opened:
                 rows = await opened.all("grades.add", **account.names(), group_ids=group_ids,
                                         grades=to_json(lines).decode())

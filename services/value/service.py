@@ -45,7 +45,7 @@ class Value(value_pb2_grpc.ValueServiceServicer):
     async def _known(
         self, request: value_pb2.AllocateRolloutsRequest | value_pb2.BaselineRequest,
     ) -> dict[str, dict[str, Any]]:
-        with outage.told():
+        with outage.reported():
             if await self._database.one("runs.exists", run_id=request.run_id) is None:
                 raise NotFound(f"run {request.run_id!r}: there is no such run")
             rows = await self._database.all(

@@ -1,4 +1,4 @@
-"""Celery as every process of ours configures it: JSON, acknowledged late, no results, no chatter between workers."""
+"""The Celery application of every process: JSON, late acknowledgement, no results, no messages between workers."""
 
 from pathlib import Path
 from typing import Any
@@ -11,14 +11,14 @@ from hone.spec.settings import Settings
 
 CONNECT_TIMEOUT_S = 1.0
 POLL_S = 0.01
-"""Pause, in seconds, before a broker's folder is looked at again if the system does not report new files there, or if
-messages lie there that no worker had time for."""
+"""Seconds between two looks at a broker's folder, if the system does not report new files there, or if the folder holds
+messages that no worker had time for."""
 
 
 def create(settings: Settings, poll_s: float = POLL_S) -> Celery:
-    """Return a Celery application on the broker that the settings name; it connects when first used.
+    """Return a Celery application for the broker of these settings. It connects when it is first used.
 
-    `poll_s` is the pause before a folder is looked at again, see POLL_S.
+    `poll_s` is the pause between two looks at a broker's folder, see POLL_S.
     """
     application = Celery("hone", set_as_current=False, broker=settings.broker_url.replace(":///", "://localhost/"))
     application.conf.update(
@@ -26,7 +26,7 @@ def create(settings: Settings, poll_s: float = POLL_S) -> Celery:
         broker_connection_timeout=CONNECT_TIMEOUT_S,
         broker_connection_retry_on_startup=True,
         broker_connection_max_retries=None,
-        broker_channel_error_retry=True,  # RabbitMQ closes that of a worker that was busy for half an hour
+        broker_channel_error_retry=True,  # RabbitMQ closes the channel of a worker that was busy for half an hour
         broker_heartbeat=10,
         task_queues=[ROLLOUTS],
         task_default_queue=ROLLOUTS.name,
@@ -53,7 +53,7 @@ def create(settings: Settings, poll_s: float = POLL_S) -> Celery:
 
 
 def declare(connection: Any) -> None:
-    """Make the queues exist."""
+    """Create the queues if they do not exist."""
     for queue in (DEAD_ROLLOUTS, ROLLOUTS):
         queue.bind(connection.default_channel).declare()
 

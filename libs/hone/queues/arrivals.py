@@ -1,4 +1,4 @@
-"""Waiting for files to appear in a folder: told by the system where it can tell, looking now and then elsewhere."""
+"""Waiting for new files in a folder, by the system's notifications where there are any, otherwise by looking again."""
 
 import logging
 import sys
@@ -12,31 +12,31 @@ _log = logging.getLogger(__name__)
 
 
 class Arrivals:
-    """Hears of every file that is renamed into a folder from now on."""
+    """Notices every file that is renamed into a folder from now on."""
 
     def __init__(self, folder: Path, poll_s: float) -> None:
         self._poll_s = poll_s
-        self._heard = _listening(folder) if sys.platform == "linux" else None
+        self._watch = _watching(folder) if sys.platform == "linux" else None
 
     def wait(self, timeout_s: float) -> None:
-        """Return when something may have come since the last call, at the latest after `timeout_s`."""
-        if self._heard is None:
+        """Return when a file may have come since the last call, after `timeout_s` at the latest."""
+        if self._watch is None:
             time.sleep(min(self._poll_s, timeout_s))
         else:
-            self._heard.read(timeout=1000 * timeout_s)
+            self._watch.read(timeout=1000 * timeout_s)
 
     def close(self) -> None:
-        """Hear of nothing more."""
-        if self._heard is not None:
-            self._heard.close()
+        """Stop watching the folder."""
+        if self._watch is not None:
+            self._watch.close()
 
 
-def _listening(folder: Path) -> "INotify | None":
-    """Return what tells of renames into a folder; None where the system's watches are used up."""
+def _watching(folder: Path) -> "INotify | None":
+    """Return a watch of renames into a folder, or None if the system has no watches left."""
     try:
-        heard = INotify()
-        heard.add_watch(folder, flags.MOVED_TO)
+        watch = INotify()
+        watch.add_watch(folder, flags.MOVED_TO)
     except OSError as error:
-        _log.warning("not told of new files, so they are looked for: %s", error)
+        _log.warning("the system does not report new files, so the folder is looked at again and again: %s", error)
         return None
-    return heard
+    return watch

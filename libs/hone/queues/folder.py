@@ -1,8 +1,8 @@
-"""The broker that needs no server: kombu's filesystem transport, made safe for many processes and for bad files.
+"""A broker without a server: kombu's filesystem transport, made safe for many processes and for bad files.
 
-kombu's own writes into the file its readers already see, so that a reader can take half a message and end on it
-(docs/probes.md). Here a message appears whole by a rename, is taken by a rename, and a file that is no message is set
-aside instead of ending its reader.
+kombu writes into a file that readers already see, so a reader can take half a message and end with an error
+(docs/probes.md). Here a rename makes a whole message visible and a rename takes it. A file that is no message is moved
+aside, and its reader goes on.
 """
 
 import json
@@ -21,11 +21,11 @@ from kombu.transport import filesystem
 from hone.queues.arrivals import Arrivals
 
 DEAD = ".dead"
-"""What a queue's dead letters are called: `rollouts.dead` holds those of `rollouts`."""
+"""Suffix of a queue of dead letters: `rollouts.dead` holds the dead letters of `rollouts`."""
 
 LONGEST_WAIT_S = 0.25
-LONGEST_LIE_S = 0.1
-"""Between two looks at messages for which nobody had time; the first is after the polling interval."""
+LONGEST_PAUSE_S = 0.1
+"""Longest pause between two looks at messages that no worker had time for. The first pause is the polling interval."""
 
 _log = logging.getLogger(__name__)
 
@@ -54,7 +54,7 @@ class Channel(filesystem.Channel):  # type: ignore[misc]
         return len(list(self._files(queue)))
 
     def basic_reject(self, delivery_tag: str, requeue: bool = False) -> None:
-        """Give a message back, or move it to its queue's dead letters as RabbitMQ would."""
+        """Put a message back into its queue, or move it to the queue's dead letters, as RabbitMQ does."""
         if not requeue:
             message = self.qos.get(delivery_tag)
             self._put(f"{message.delivery_info['routing_key']}{DEAD}", message.serializable())
@@ -66,7 +66,7 @@ class Channel(filesystem.Channel):  # type: ignore[misc]
         return (Path(folder, name) for name in sorted(names) if name.partition(".")[2] == ending[1:])
 
     def _take(self, path: Path, queue: str) -> dict[str, Any] | None:
-        """Return the message in `path`, or None when another reader was first or it is no message."""
+        """Return the message in `path`, or None if another reader was first or the file is no message."""
         mine = path.with_name(f".{path.name}")
         try:
             path.rename(mine)
@@ -76,8 +76,8 @@ class Channel(filesystem.Channel):  # type: ignore[misc]
             message = _message(mine.read_bytes(), queue)
             self.Message(message, channel=self)
             return message
-        except (ValueError, TypeError, AttributeError, KeyError) as error:  # what kombu raises on a strange one
-            _log.warning("set aside a file that is no message: %s", error, extra={"fields": {"file": path.name}})
+        except (ValueError, TypeError, AttributeError, KeyError) as error:  # kombu's, if it is no message
+            _log.warning("moved a file aside that is no message: %s", error, extra={"fields": {"file": path.name}})
             mine.rename(path.with_name(f"{path.stem.rpartition('.')[0]}.{queue}{DEAD}.msg"))
             return None
         finally:
@@ -89,20 +89,20 @@ class Transport(filesystem.Transport):  # type: ignore[misc]
 
     Channel = Channel
     _arrivals: Arrivals | None = None
-    _patience_s: float  # until the next look at messages that lie
+    _pause_s: float  # until the next look at messages that no worker had time for
 
     def drain_events(self, _: Any, timeout: float | None = None) -> None:
-        """Deliver one message; give up early, so that a worker told to stop need not wait for Celery's two seconds.
+        """Deliver one message. Raises TimeoutError if none came.
 
-        Raises TimeoutError when none came.
+        It gives up before Celery's two seconds are over, so that a worker can stop soon after a signal.
         """
         until = math.inf if timeout is None else time.monotonic() + min(timeout, LONGEST_WAIT_S)
         if self._arrivals is None:
-            self._arrivals, self._patience_s = Arrivals(self._folder, self.polling_interval), self.polling_interval
+            self._arrivals, self._pause_s = Arrivals(self._folder, self.polling_interval), self.polling_interval
         while True:
             try:
                 self.cycle.get(self._deliver)
-                self._patience_s = self.polling_interval
+                self._pause_s = self.polling_interval
                 return
             except Empty:
                 self._await(self._arrivals, until - time.monotonic())
@@ -114,20 +114,20 @@ class Transport(filesystem.Transport):  # type: ignore[misc]
         super().close_connection(connection)
 
     def _await(self, arrivals: Arrivals, left_s: float) -> None:
-        """Wait for another message; look again at those that lie there until somebody has time for them, ever later."""
+        """Wait for another message, or for the next look at the messages that no worker had time for."""
         if left_s <= 0:
             raise TimeoutError
-        lying = any(_lies(name) for name in os.listdir(self._folder))
-        arrivals.wait(min(left_s, self._patience_s if lying else LONGEST_WAIT_S))
-        self._patience_s = min(2 * self._patience_s, LONGEST_LIE_S) if lying else self.polling_interval
+        waiting = any(_waits(name) for name in os.listdir(self._folder))
+        arrivals.wait(min(left_s, self._pause_s if waiting else LONGEST_WAIT_S))
+        self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S) if waiting else self.polling_interval
 
     @property
     def _folder(self) -> Path:
         return Path(self.client.transport_options["data_folder_in"])
 
 
-def _lies(name: str) -> bool:
-    """Tell whether a file is a message that somebody may take."""
+def _waits(name: str) -> bool:
+    """Return whether a file is a message that a reader may take."""
     return name.endswith(".msg") and not name.startswith(".") and not name.endswith(f"{DEAD}.msg")
 
 

@@ -34,7 +34,7 @@ class Hints:
             while sent < count:
                 self._publish()
                 sent += 1
-        except Exception as error:  # every transport has its own errors: the reason is told, the connection renewed
+        except Exception as error:  # every transport has its own errors
             _log.warning("hints not sent: %r", error, extra={"fields": {"sent": sent, "wanted": count}})
             self.close()
         metrics.HINTS_SENT.inc(sent)

@@ -1,4 +1,4 @@
-"""gRPC channels as every caller opens them: retries only where the server said it was not there."""
+"""The gRPC channels of every caller. A call is repeated only if the server was not available."""
 
 import json
 from typing import cast

@@ -1,4 +1,4 @@
-"""One flat family of errors for gRPC borders; each has one status, and bad input names field, found and expected."""
+"""The errors of gRPC services. Each has one status; an error about input names the field, found and expected."""
 
 import re
 
@@ -17,7 +17,7 @@ class RpcError(Exception):
 
 
 class InvalidField(RpcError):
-    """A field of the request is wrong: carries its name, what was found and what was expected."""
+    """A field of the request is wrong. The message names the field, the value found and the value expected."""
 
     code = grpc.StatusCode.INVALID_ARGUMENT
 
@@ -27,37 +27,37 @@ class InvalidField(RpcError):
 
 
 class NotFound(RpcError):
-    """What the request names does not exist."""
+    """The thing that the request names does not exist."""
 
     code = grpc.StatusCode.NOT_FOUND
 
 
 class NotReady(RpcError):
-    """What the request needs is not here yet; the same call may succeed later."""
+    """Something that the request needs is not there yet. The same call may succeed later."""
 
     code = grpc.StatusCode.UNAVAILABLE
 
 
 class Refused(RpcError):
-    """The request cannot be served in the present state, and waiting will not change that."""
+    """The request cannot be served in the present state, and waiting does not change that."""
 
     code = grpc.StatusCode.FAILED_PRECONDITION
 
 
 class Unusable(RpcError):
-    """What the request names is there and cannot be used, through no fault of the caller's, now or later."""
+    """The thing that the request names exists but can never be used. The caller is not at fault."""
 
     code = grpc.StatusCode.DATA_LOSS
 
 
 class Diverged(RpcError):
-    """What was rebuilt is not what was there before."""
+    """A session that was rebuilt differs from the session before."""
 
     code = grpc.StatusCode.DATA_LOSS
 
 
 def status(error: RpcError) -> status_pb2.Status:
-    """Return the rich status of an error, with a BadRequest detail when it names a field."""
+    """Return the rich status of an error, with a BadRequest detail if the error names a field."""
     rich = status_pb2.Status(code=error.code.value[0], message=str(error))
     if isinstance(error, InvalidField):
         violation = error_details_pb2.BadRequest.FieldViolation(field=error.field, description=str(error))
@@ -68,7 +68,7 @@ def status(error: RpcError) -> status_pb2.Status:
 
 
 def reason(error: grpc.RpcError) -> str:
-    """Return what a failed call says, without addresses: a tenant may read it, and is told of no machine."""
+    """Return the message of a failed call without addresses, since a tenant may read it."""
     return _ADDRESS.sub("", error.details() or str(error))
 
 

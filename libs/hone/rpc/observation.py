@@ -1,5 +1,6 @@
-"""What gRPC calls tell: what each is about, so that both sides' log lines name it, how long it took and how it ended,
-and spans that go on over the wire by W3C traceparent.
+"""The observation of gRPC calls: log lines with the subject of each call, its duration and its end, and spans.
+
+Subject and span go to the server in the metadata, the span as a W3C traceparent.
 """
 
 import asyncio
@@ -18,11 +19,11 @@ from hone.telemetry import logs, metrics, tracing
 
 _log = logging.getLogger(__name__)
 _USUAL = (grpc.StatusCode.OK, grpc.StatusCode.CANCELLED)
-_OURS = "/hone."  # health checks and reflection are nobody's work
+_OURS = "/hone."  # not health checks and reflection
 
 
 class Details(NamedTuple):
-    """A blocking call's details, as grpc wants them back."""
+    """The details of a blocking call, in the form that grpc expects."""
 
     method: str
     timeout: float | None
@@ -33,22 +34,22 @@ class Details(NamedTuple):
 
 
 def server_interceptors() -> list[Any]:
-    """Return what a server tells its calls to."""
+    """Return the interceptors of a server."""
     return [Observed()]
 
 
 def client_interceptors() -> list[Any]:
-    """Return what spans an asynchronous channel's calls; each kind of call wants an object of its own."""
+    """Return the interceptors of an asynchronous channel, one for each kind of call."""
     return [UnaryCalls(), StreamCalls()]
 
 
 def blocking_interceptors() -> list[Any]:
-    """Return what spans a blocking channel's calls."""
+    """Return the interceptors of a blocking channel."""
     return [BlockingCalls()]
 
 
 class Observed(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]  # not generic at run time
-    """Logs each call with what it is about, spans it where it comes with a traced one, and counts it."""
+    """Logs each call with its subject, counts it, and makes a span of it if its caller is traced."""
 
     async def intercept_service(
         self, continuation: Callable[[Any], Awaitable[Any]], handler_call_details: Any
@@ -56,35 +57,35 @@ class Observed(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]  # not gen
         handler, method = await continuation(handler_call_details), handler_call_details.method
         if handler is None or not method.startswith(_OURS):
             return handler
-        told = dict(handler_call_details.invocation_metadata or ())
+        metadata = dict(handler_call_details.invocation_metadata or ())
         if handler.response_streaming:
-            return handler._replace(unary_stream=_answering_stream(handler.unary_stream, method, told))
-        return handler._replace(unary_unary=_answering(handler.unary_unary, method, told))
+            return handler._replace(unary_stream=_answering_stream(handler.unary_stream, method, metadata))
+        return handler._replace(unary_unary=_answering(handler.unary_unary, method, metadata))
 
 
 class UnaryCalls(grpc.aio.UnaryUnaryClientInterceptor):  # type: ignore[type-arg]
-    """Tells of calls with one answer."""
+    """Makes spans of calls with one answer."""
 
     async def intercept_unary_unary(self, continuation: Any, client_call_details: Any, request: Any) -> Any:
         return await _asked(continuation, client_call_details, request)
 
 
 class StreamCalls(grpc.aio.UnaryStreamClientInterceptor):  # type: ignore[type-arg]
-    """Tells of calls with a stream of answers, up to its end."""
+    """Makes spans of calls with a stream of answers, up to its end."""
 
     async def intercept_unary_stream(self, continuation: Any, client_call_details: Any, request: Any) -> Any:
         return await _asked(continuation, client_call_details, request)
 
 
 class BlockingCalls(grpc.UnaryUnaryClientInterceptor):  # type: ignore[type-arg]
-    """Tells of calls of synchronous callers."""
+    """Makes spans of blocking calls."""
 
     def intercept_unary_unary(self, continuation: Any, client_call_details: Any, request: Any) -> Any:
         method = client_call_details.method
         with tracing.span(_name(method), SpanKind.CLIENT, **_attributes(method)) as span:
             details = client_call_details
             call = continuation(Details(
-                details.method, details.timeout, [*(details.metadata or ()), *_told(span)], details.credentials,
+                details.method, details.timeout, [*(details.metadata or ()), *_metadata(span)], details.credentials,
                 details.wait_for_ready, details.compression), request)
             if span is not None:
                 span.set_attribute("rpc.response.status_code", call.code().name)
@@ -94,7 +95,7 @@ class BlockingCalls(grpc.UnaryUnaryClientInterceptor):  # type: ignore[type-arg]
 async def _asked(continuation: Any, details: Any, request: Any) -> Any:
     method = details.method.decode() if isinstance(details.method, bytes) else details.method
     span = tracing.begin(_name(method), SpanKind.CLIENT, **_attributes(method))
-    details = details._replace(metadata=grpc.aio.Metadata(*(details.metadata or ()), *_told(span)))
+    details = details._replace(metadata=grpc.aio.Metadata(*(details.metadata or ()), *_metadata(span)))
     if span is None:
         return await continuation(details, request)
     try:
@@ -110,7 +111,7 @@ _following: set[asyncio.Task[None]] = set()
 
 
 def _follow(span: Span, call: Any) -> None:
-    """A call that is done says how only to those who await it."""
+    """End the span of a call that is done. Its status has to be awaited."""
     task = asyncio.get_running_loop().create_task(_end(span, call))
     _following.add(task)
     task.add_done_callback(_following.discard)
@@ -122,26 +123,27 @@ async def _end(span: Span, call: Any) -> None:
     tracing.end(span, None if code is grpc.StatusCode.OK else code.name)
 
 
-def _told(span: Span | None) -> tuple[tuple[str, str], ...]:
-    """Return what goes beside a call: what it is about, and where in a trace it stands."""
-    return subjects.told() if span is None else (*subjects.told(), (tracing.HEADER, tracing.current(span) or ""))
+def _metadata(span: Span | None) -> tuple[tuple[str, str], ...]:
+    """Return the metadata of a call: its subject, and its place in a trace."""
+    subject = subjects.call_metadata()
+    return subject if span is None else (*subject, (tracing.HEADER, tracing.current(span) or ""))
 
 
 def _answering(
-    behaviour: Callable[..., Awaitable[Any]], method: str, told: dict[str, Any]
+    behaviour: Callable[..., Awaitable[Any]], method: str, metadata: dict[str, Any]
 ) -> Callable[..., Awaitable[Any]]:
     async def call(request: Any, context: Any) -> Any:
-        with _answered(method, told):
+        with _answered(method, metadata):
             return await behaviour(request, context)
 
     return call
 
 
 def _answering_stream(
-    behaviour: Callable[..., AsyncIterator[Any]], method: str, told: dict[str, Any]
+    behaviour: Callable[..., AsyncIterator[Any]], method: str, metadata: dict[str, Any]
 ) -> Callable[..., AsyncIterator[Any]]:
     async def call(request: Any, context: Any) -> AsyncIterator[Any]:
-        with _answered(method, told):
+        with _answered(method, metadata):
             async for response in behaviour(request, context):
                 yield response
 
@@ -149,9 +151,9 @@ def _answering_stream(
 
 
 @contextmanager
-def _answered(method: str, told: dict[str, Any]) -> Iterator[None]:
-    logs.stay_about(subjects.heard(told))  # each call is a task of its own
-    with (tracing.under(told.get(tracing.HEADER)),
+def _answered(method: str, metadata: dict[str, Any]) -> Iterator[None]:
+    logs.stay_about(subjects.read(metadata))  # each call is a task of its own
+    with (tracing.under(metadata.get(tracing.HEADER)),
           tracing.span(_name(method), SpanKind.SERVER, **_attributes(method))):
         began = time.perf_counter()
         try:
@@ -173,7 +175,7 @@ def _ended(method: str, began: float, error: BaseException | None) -> None:
 
 
 def _level(code: grpc.StatusCode) -> int:
-    """Return how loudly a call's end is told: thousands a minute that went well would drown what did not."""
+    """Return the log level for the end of a call. Thousands of good calls a minute must not hide the bad ones."""
     if code in _USUAL:
         return logging.INFO if tracing.ids() else logging.DEBUG
     return logging.ERROR if code is grpc.StatusCode.UNKNOWN else logging.WARNING

@@ -1,4 +1,4 @@
-"""The database inside a call: while it is away, the caller hears so and may try again."""
+"""An outage of the database during a gRPC call, reported to the caller, who may try again."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,8 +9,8 @@ from hone.rpc.errors import NotReady
 
 
 @contextmanager
-def told() -> Iterator[None]:
-    """Raise NotReady with the reason instead of psycopg.OperationalError."""
+def reported() -> Iterator[None]:
+    """Raise NotReady, with the reason, if the body raises psycopg.OperationalError."""
     try:
         yield
     except OperationalError as error:

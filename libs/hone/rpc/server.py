@@ -1,4 +1,4 @@
-"""A gRPC server as every service runs it: health, reflection, rich errors, graceful shutdown."""
+"""The gRPC server of every service: health checks, reflection, rich errors, graceful shutdown."""
 
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -19,7 +19,7 @@ GRACE_S = 4.0  # the supervisor waits 5
 
 
 class RichErrors(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]  # not generic at run time
-    """Turns an RpcError that a servicer raises into the call's status, details included."""
+    """Turns an RpcError that a servicer raises into the status of the call, with its details."""
 
     async def intercept_service(
         self, continuation: Callable[[Any], Awaitable[Any]], handler_call_details: Any
@@ -70,7 +70,7 @@ async def start(address: str, service: str, register: Callable[[grpc.aio.Server]
 
 
 async def serve(address: str, service: str, register: Callable[[grpc.aio.Server], None]) -> None:
-    """Serve until SIGTERM or SIGINT, then let running calls end for `GRACE_S` seconds."""
+    """Serve until SIGTERM or SIGINT. Then running calls have `GRACE_S` seconds to end."""
     server = await start(address, service, register)
     await stop_signal()
     await server.stop(GRACE_S)

@@ -1,4 +1,4 @@
-"""What a call is about, told beside it: the run, group and step that each side's log lines name."""
+"""The subject of a call, sent in its metadata: the run, group and step for the log lines of both sides."""
 
 import json
 from itertools import islice
@@ -9,19 +9,19 @@ from hone.telemetry import logs
 HEADER = "hone-about"
 NAMES = ("run_id", "run_ids", "group_id", "group_ids", "model_id", "model_ids", "step", "steps")
 MOST = 32
-"""Of each name so many values go over the wire: gRPC refuses calls with more than 8 KiB beside them."""
+"""Most values that are sent of each name. gRPC refuses calls with more than 8 KiB of metadata."""
 
 
-def told() -> tuple[tuple[str, str], ...]:
-    """Return what a call made now says of itself, as metadata; nothing where log lines name nothing either."""
+def call_metadata() -> tuple[tuple[str, str], ...]:
+    """Return the metadata of a call that is made now: the subject of log lines here, or nothing if there is none."""
     fields = {name: _bounded(value) for name, value in logs.subject().items() if name in NAMES}
     return ((HEADER, json.dumps(fields)),) if fields else ()
 
 
-def heard(metadata: dict[str, Any]) -> dict[str, Any]:
-    """Return what a call's metadata says of it; nothing where that is none of ours."""
+def read(received: dict[str, Any]) -> dict[str, Any]:
+    """Return the subject in the metadata of a received call, empty if the metadata has none."""
     try:
-        fields = json.loads(metadata.get(HEADER, "{}"))
+        fields = json.loads(received.get(HEADER, "{}"))
     except ValueError:
         return {}
     return {name: fields[name] for name in NAMES if name in fields} if isinstance(fields, dict) else {}
@@ -32,9 +32,9 @@ def _bounded(value: Any) -> Any:
 
 
 class Channel:
-    """A channel, asynchronous or blocking, whose calls say what they are about.
+    """A channel, asynchronous or blocking, that adds the subject to the metadata of its calls.
 
-    Where calls are traced an interceptor says it; where they are not one would cost each call a task of its own.
+    Channels of traced calls have an interceptor for it. Here an interceptor would cost each call a task of its own.
     """
 
     def __init__(self, channel: Any) -> None:
@@ -65,16 +65,16 @@ class Channel:
 
 
 class Method:
-    """What a channel asks by, in each of the ways that grpc has."""
+    """One method of a channel, called in any of grpc's ways."""
 
     def __init__(self, method: Any) -> None:
         self._method = method
 
     def __call__(self, request: Any, *, metadata: Any = None, **others: Any) -> Any:
-        return self._method(request, metadata=(*(metadata or ()), *told()), **others)
+        return self._method(request, metadata=(*(metadata or ()), *call_metadata()), **others)
 
     def future(self, request: Any, *, metadata: Any = None, **others: Any) -> Any:
-        return self._method.future(request, metadata=(*(metadata or ()), *told()), **others)
+        return self._method.future(request, metadata=(*(metadata or ()), *call_metadata()), **others)
 
     def with_call(self, request: Any, *, metadata: Any = None, **others: Any) -> Any:
-        return self._method.with_call(request, metadata=(*(metadata or ()), *told()), **others)
+        return self._method.with_call(request, metadata=(*(metadata or ()), *call_metadata()), **others)

@@ -1,6 +1,6 @@
-"""A process in a container of its own: named and reached by the container's name, and asked how it is from inside.
+"""A process in a container of its own, with the container's name, and its health check from inside.
 
-`python -m hone.stack.container run KIND` becomes the process; `… probe KIND` ends with 0 if it is well.
+`python -m hone.stack.container run KIND` becomes the process; `… probe KIND` ends with 0 if the process is healthy.
 """
 
 import os
@@ -21,7 +21,7 @@ from hone.store.database import Database
 
 TIMEOUT_S = 5.0
 _PAGES = {"gateway", "console"}
-"""Processes that speak HTTP."""
+"""Kinds of process that serve HTTP."""
 _EVERYWHERE = {"0.0.0.0", "::"}
 
 
@@ -30,10 +30,10 @@ class Unwell(Exception):
 
 
 def environment(kind: str, host: str, given: Mapping[str, str]) -> dict[str, str]:
-    """Return what the process has besides `given`: its slot, and where it listens, both by the container's name.
+    """Return the variables that the process gets besides `given`: its name, and its address if it listens.
 
-    Others find a kind at the address that they are given; an engine registers under this one, so that there may be
-    several. An address of every interface stays as it is.
+    Both have the container's name: an engine registers under its address, so that there may be several. An address of
+    every interface (0.0.0.0) stays as it is.
     """
     own = {"HONE_PROCESS_NAME": given.get("HONE_PROCESS_NAME") or f"{kind}-{host}"}
     listens = KINDS[kind].listens
@@ -45,7 +45,7 @@ def environment(kind: str, host: str, given: Mapping[str, str]) -> dict[str, str
 
 
 def probe(kind: str, settings: Settings) -> None:
-    """Ask the process of this container how it is. Raises Unwell, or the error of who should have answered."""
+    """Check the process of this container. Raises Unwell, or the error of the call to the process."""
     listens = KINDS[kind].listens
     if listens is None:
         _expect_heartbeat(settings)
@@ -81,7 +81,7 @@ def _expect_heartbeat(settings: Settings) -> None:
 
 
 def main(verb: str, kind: str) -> None:
-    """Become the process, or ask it."""
+    """Become the process, or check it."""
     os.environ.update(environment(kind, socket.gethostname(), os.environ))
     if verb == "run":
         os.execv(sys.executable, [sys.executable, "-m", KINDS[kind].module])

@@ -1,4 +1,4 @@
-"""The servers of a deployment made ready for its services: schema, logins, bucket. Done again it changes nothing."""
+"""The preparation of a deployment: tables, logins and bucket. A second time it changes nothing."""
 
 import time
 from urllib.parse import unquote, urlsplit

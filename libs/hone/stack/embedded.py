@@ -1,4 +1,4 @@
-"""The embedded stack: every service a process of its own on this machine, and the servers nobody else provides."""
+"""The embedded stack: every service as a process on this machine, and the servers that no URL is given for."""
 
 import os
 import signal
@@ -22,18 +22,18 @@ from hone.store import objects
 
 
 class StackNotReady(Exception):
-    """A part of the stack is not there in time; the message says which and what it wrote last."""
+    """A part of the stack is not ready in time. The message names it and the last line that it logged."""
 
 
 class Stack:
-    """The stack of a state directory; as a context it is started at once and stopped at the end.
+    """The stack of a state directory. As a context manager it starts at once and stops at the end.
 
     settings   HONE_* variables without HONE_, in small letters: {"lease_s": 2}; they win over those of `environ`
-    counts     how many processes of a kind: {"trainer": 2}; one where not named
-    commands   what to run instead of a kind's own module: {"reward": [sys.executable, "stub.py"]}
-    environ    the environment that every process gets; default: this process's
+    counts     number of processes by kind: {"trainer": 2}; other kinds have one process
+    commands   commands by kind, instead of the kind's own module: {"reward": [sys.executable, "stub.py"]}
+    environ    environment of every process; by default the environment of this process
 
-    A server whose URL is given (database_url, broker_url, objects_url) is used; the others are embedded.
+    The stack uses a server whose URL is given (database_url, broker_url, objects_url) and starts the others itself.
     """
 
     def __init__(
@@ -56,10 +56,11 @@ class Stack:
         self.stop()
 
     def start(self, timeout_s: float = 60.0) -> None:
-        """Start everything; what a killed stack left behind in this state is ended first, its data goes on.
+        """Start every process. Processes that a killed stack left behind are ended first; its data stays.
 
         Returns when services are started; `wait_ready` waits for them. The database gets `timeout_s` seconds to answer,
-        recovery after a kill included. Raises StackRunning, StackNotReady, StoreRefused, ValueError for a mistake.
+        recovery after a kill included. Raises StackRunning, StackNotReady, StoreRefused, SchemaMismatch, and ValueError
+        for a wrong setting.
         """
         self.state.mkdir(mode=0o711, parents=True, exist_ok=True)
         self._lock.acquire()
@@ -70,7 +71,7 @@ class Stack:
             raise
 
     def stop(self) -> None:
-        """End every process, services first, PostgreSQL last; nothing if this object did not start them."""
+        """End every process, services first, PostgreSQL last. Does nothing if this object did not start them."""
         if not self._lock.held:
             return
         if self._daemon:
@@ -83,7 +84,7 @@ class Stack:
         self._lock.release()
 
     def alive(self) -> bool:
-        """Tell whether the supervisor still runs."""
+        """Return whether the supervisor still runs."""
         return self._daemon is not None and self._daemon.poll() is None
 
     def restart(self) -> None:
@@ -92,7 +93,7 @@ class Stack:
         self.start()
 
     def wait_ready(self, timeout_s: float = 60.0) -> None:
-        """Return when every process runs, and listens if it has an address. Raises StackNotReady."""
+        """Return when every process runs, and every process with an address listens. Raises StackNotReady."""
         until = time.monotonic() + timeout_s
         while waiting := self._waiting():
             if time.monotonic() > until or not self.alive():
@@ -100,20 +101,20 @@ class Stack:
             rest(0.1)
 
     def record(self) -> Record:
-        """Return where everything is, and the key: the content of stack.json."""
+        """Return the addresses and the API key: the content of stack.json."""
         return load(self.state)
 
     def status(self) -> list[Status]:
-        """Return what the supervisor knows of each process."""
+        """Return the supervisor's status of each process."""
         return self.supervisor.processes()
 
     def pids(self) -> dict[str, int]:
-        """Return the pid of each running process by name, the supervisor's own as `supervisord`."""
+        """Return the pid of each running process by name; the supervisor's name is `supervisord`."""
         found = {one.name: one.pid for one in self.status() if one.pid}
         return {**found, "supervisord": self._daemon.pid} if self._daemon else found
 
     def kill(self, name: str, number: int = signal.SIGKILL) -> int:
-        """Signal a process by name and return its pid. Raises KeyError when it does not run."""
+        """Send a signal to a process and return its pid. Raises KeyError if it does not run."""
         pid = self.pids()[name]
         os.kill(pid, number)
         return pid
@@ -139,7 +140,7 @@ class Stack:
         return cluster
 
     def _fill(self, kept: Record, urls: provision.Urls) -> None:
-        """Complete the record; from here on it says what this start uses."""
+        """Write the URLs and addresses of this start into the record."""
         kept.database_url, kept.gateway_database_url = urls.worker, urls.gateway
         kept.objects_url = self._environment.get("HONE_OBJECTS_URL") or _folder_url("file", self.state / "objects")
         kept.broker_url = self._environment.get("HONE_BROKER_URL") or _folder_url("filesystem", self.state / "broker")
@@ -166,7 +167,7 @@ class Stack:
             "HONE_OBJECTS_URL": kept.objects_url, "HONE_BROKER_URL": kept.broker_url, leftovers.MARK: str(self.state)}
 
     def _provide(self, kept: Record, urls: provision.Urls, until: float) -> None:
-        """Wait for the database and the supervisor; make schema, logins and the first key."""
+        """Wait for the database and the supervisor; create tables, logins and the first key."""
         while not self.supervisor.answers():
             self._give_up_after(until, "supervisord does not answer")
         while True:
@@ -184,7 +185,7 @@ class Stack:
             last = last_line(self.state, supervision.POSTGRES if self.alive() else "supervisord")
             raise StackNotReady(f"{reason.strip()} ({last})")
         time.sleep(0.02)
-        self.supervisor.answers()  # a call wakes it; otherwise it looks at its processes once a second
+        self.supervisor.answers()  # a call wakes the supervisor, which otherwise looks at its processes once a second
 
     def _waiting(self) -> list[str]:
         states = {one.name: one.state for one in self.status()}
@@ -192,7 +193,7 @@ class Stack:
 
 
 def clear(state: Path) -> None:
-    """End every process of the stack in `state`, whoever started it; supervisord ends the others in order."""
+    """End every process of the stack in `state`. supervisord, if it runs, ends the others in order."""
     left = leftovers.marked(state)
     daemons = [process for process in left if leftovers.runs(process, "supervisor.supervisord")]
     leftovers.end(daemons, grace_s=2 * supervision.STOP_S)

@@ -1,4 +1,4 @@
-"""Which Python a kind of process runs in: this one, unless its engine has an environment of its own."""
+"""The Python of each kind of process: this one, or that of vLLM's own environment."""
 
 import sys
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ _USUAL_PYTHON = ".venv-vllm/bin/python"  # made by `make vllm`
 
 
 def python(kind: str, environment: Mapping[str, str]) -> str:
-    """Return the interpreter's path. Raises Invalid, naming the setting, where vLLM's is not there."""
+    """Return the interpreter's path. Raises Invalid, which names the variable, if vLLM's Python does not exist."""
     if kind != "inference" or environment.get(_ENGINE) != "vllm":
         return sys.executable
     path = Path(environment.get(_VLLM_PYTHON) or _USUAL_PYTHON).absolute()

@@ -1,4 +1,4 @@
-"""Being asked to stop: by Ctrl-C, by a supervisor, or because the terminal went away."""
+"""The interruption of a command: by Ctrl-C, by a supervisor, or because the terminal is gone."""
 
 import signal
 import threading
@@ -8,9 +8,9 @@ _asked = threading.Event()
 
 
 def stop_once() -> None:
-    """Raise KeyboardInterrupt at the first signal that asks to stop; later ones do not interrupt the stopping.
+    """Raise KeyboardInterrupt at the first stop signal. Later signals do not interrupt the stopping.
 
-    A signal that whoever started this process chose to ignore, as nohup does, stays ignored.
+    A signal that this process was started to ignore, as by nohup, stays ignored.
     """
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) != signal.SIG_IGN:
@@ -18,9 +18,9 @@ def stop_once() -> None:
 
 
 def rest(seconds: float) -> None:
-    """Sleep; raise KeyboardInterrupt if this process was asked to stop and still came here.
+    """Sleep. Raise KeyboardInterrupt if a stop signal has come.
 
-    Python drops an exception that is raised while an object is finalized, and signals come there as anywhere.
+    The signal has raised it already, but Python drops an exception that is raised while an object is finalized.
     """
     if not _asked.is_set():
         time.sleep(seconds)

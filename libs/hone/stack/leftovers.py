@@ -1,4 +1,4 @@
-"""Processes that a killed stack left behind: finding them, ending them."""
+"""The processes that a killed stack left behind: how they are found and ended."""
 
 import os
 import signal
@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 
 MARK = "HONE_STACK"
-"""Environment variable that every process of a stack carries; its value is the state directory."""
+"""Environment variable of every process of a stack; its value is the state directory."""
 
 
 def marked(state: Path) -> list[psutil.Process]:
@@ -18,12 +18,12 @@ def marked(state: Path) -> list[psutil.Process]:
 
 
 def working_in(directory: Path) -> list[psutil.Process]:
-    """Return the live processes that work in `directory`: PostgreSQL's, which overwrite their environment."""
+    """Return the live processes whose working directory is `directory`. PostgreSQL overwrites its environment."""
     return _others(lambda process: process.cwd() == str(directory))
 
 
 def end(processes: Iterable[psutil.Process], number: int = signal.SIGTERM, grace_s: float = 6.0) -> None:
-    """Ask these processes to end and kill what is still there after `grace_s` seconds."""
+    """Send these processes a signal to end, and kill those that still run after `grace_s` seconds."""
     asked = list(processes)
     _signal(asked, number)
     stubborn = _wait(asked, grace_s)
@@ -32,7 +32,7 @@ def end(processes: Iterable[psutil.Process], number: int = signal.SIGTERM, grace
 
 
 def runs(process: psutil.Process, module: str) -> bool:
-    """Tell whether a process was started as `python -m module`."""
+    """Return whether a process was started as `python -m module`."""
     try:
         return module in process.cmdline()
     except psutil.NoSuchProcess:
@@ -40,7 +40,7 @@ def runs(process: psutil.Process, module: str) -> bool:
 
 
 def alive(process: psutil.Process) -> bool:
-    """Tell whether a process runs; one that ended and was not reaped yet does not."""
+    """Return whether a process runs. A process that has ended and is not reaped yet does not."""
     try:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
@@ -55,7 +55,7 @@ def _others(matches: Callable[[psutil.Process], bool]) -> list[psutil.Process]:
 def _holds(matches: Callable[[psutil.Process], bool], process: psutil.Process) -> bool:
     try:
         return matches(process) and alive(process)
-    except psutil.Error:  # it ended meanwhile, or is another user's and so not of this stack
+    except psutil.Error:  # it has ended, or belongs to another user and so not to this stack
         return False
 
 

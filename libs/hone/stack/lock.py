@@ -1,4 +1,4 @@
-"""One process at a time runs the stack of a state directory."""
+"""The lock of a state directory: one process at a time runs its stack."""
 
 import fcntl
 import os
@@ -10,7 +10,7 @@ class StackRunning(Exception):
 
 
 class Lock:
-    """Held as long as this process lives, however it ends; the file names the holder's pid."""
+    """The system releases it when this process ends, however it ends. The file holds the pid of the holder."""
 
     def __init__(self, state: Path) -> None:
         self._state = state

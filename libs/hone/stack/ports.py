@@ -8,7 +8,7 @@ RANGE = range(20_000, 32_000)
 
 
 def is_free(port: int) -> bool:
-    """Tell whether a server could listen on 127.0.0.1:`port` now."""
+    """Return whether a server could listen on 127.0.0.1:`port` now."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -19,7 +19,7 @@ def is_free(port: int) -> bool:
 
 
 def pick(count: int) -> list[int]:
-    """Return `count` different ports that are free now. Raises OSError when the range is used up."""
+    """Return `count` different ports that are free now. Raises OSError if the range has fewer."""
     chosen: list[int] = []
     for port in random.SystemRandom().sample(RANGE, len(RANGE)):
         if len(chosen) == count:
@@ -32,7 +32,7 @@ def pick(count: int) -> list[int]:
 
 
 def answers(address: str, timeout_s: float = 0.2) -> bool:
-    """Tell whether somebody accepts connections at host:port."""
+    """Return whether a server accepts connections at host:port."""
     host, _, port = address.rpartition(":")
     try:
         socket.create_connection((host, int(port)), timeout=timeout_s).close()

@@ -1,6 +1,6 @@
 """The embedded PostgreSQL: binaries from a Python package, TCP on 127.0.0.1, never run by root.
 
-`python -m hone.stack.postgres DATA PORT` becomes the server: it first ends what a killed one left behind.
+`python -m hone.stack.postgres HOME PORT` becomes the server. It first ends the processes of a killed server.
 """
 
 import hashlib
@@ -37,7 +37,7 @@ class PostgresMissing(Exception):
 
 @dataclass(frozen=True)
 class Cluster:
-    """The server whose files lie in `home` (which it owns whole) and which listens on `port`."""
+    """A server: its files are in `home`, which holds nothing else, and it listens on `port`."""
 
     home: Path
     port: int
@@ -48,33 +48,33 @@ class Cluster:
 
     @cached_property
     def binaries(self) -> Path:
-        """Where initdb and postgres lie: in the package, or in a copy if the server's user cannot reach that."""
+        """The directory of initdb and postgres: in the package, or in a copy that the server's user can reach."""
         package = packaged()
         return (package if _reachable(package) else self.home / "server" / package.name) / _BINARIES
 
     def create(self, password: str) -> None:
-        """Make the files, with `password` for the superuser, unless they are there. Raises CalledProcessError."""
+        """Create the files, with `password` for the superuser, if there are none. Raises CalledProcessError."""
         if self.data.exists():
             return
         self._copy_binaries()
-        fresh = self.home / "fresh"  # renamed when whole: a creation that was killed is done again
+        fresh = self.home / "fresh"  # renamed when complete, so that a creation that was killed is done again
         shutil.rmtree(fresh, ignore_errors=True)
         self._initdb(fresh, password)
         fresh.rename(self.data)
 
     def command(self, **options: str) -> list[str]:
-        """Return the server's command line; `options` are PostgreSQL settings that win over ours."""
+        """Return the server's command line. `options` are PostgreSQL settings; they win over _OPTIONS."""
         settings = {**_OPTIONS, "port": str(self.port), **options}
         pairs = (f"--{name}={value}" for name, value in settings.items())
         return [str(self.binaries / "postgres"), "-D", str(self.data), *pairs]
 
     def url(self, user: str, password: str, database: str) -> str:
-        """Return the URL for a user; TLS and Kerberos, which this server lacks, are not even asked for."""
+        """Return the URL for a user. It turns TLS and Kerberos off, which this server does not have."""
         options = "sslmode=disable&gssencmode=disable"
         return f"postgresql://{user}:{password}@127.0.0.1:{self.port}/{database}?{options}"
 
     def clear(self) -> None:
-        """End processes of a killed server and remove the file by which they would stop a new one."""
+        """End the processes of a killed server and remove the pid file that would stop a new server."""
         leftovers.end(leftovers.working_in(self.data), signal.SIGINT, grace_s=2.0)
         (self.data / "postmaster.pid").unlink(missing_ok=True)
 
@@ -104,26 +104,27 @@ class Cluster:
 
 
 def unprivileged() -> pwd.struct_passwd | None:
-    """Return the account that runs the server when we are root, which PostgreSQL refuses; otherwise None."""
+    """Return the account that runs the server if this process is root, which PostgreSQL refuses; otherwise None."""
     return pwd.getpwnam("nobody") if os.geteuid() == 0 else None
 
 
 def as_account(account: pwd.struct_passwd | None) -> dict[str, Any]:
-    """Return the arguments by which subprocess runs a command as `account`."""
+    """Return the arguments with which subprocess runs a command as `account`."""
     return {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []} if account else {}
 
 
 def home(state: Path) -> Path:
-    """Return the directory for the server of the stack in `state`: there, or where its user can reach it."""
+    """Return the directory for the server of the stack in `state`: inside, or at a place that its user can reach."""
     if _reachable(state):
         return state / "postgres"
     return Path("/var/lib") / f"hone-{hashlib.sha256(bytes(state)).hexdigest()[:16]}"
 
 
 def make_home(state: Path, identity: str) -> Path:
-    """Make that directory; `identity` tells its files from those of another stack.
+    """Create the directory of `home`, for the stack with this `identity`.
 
-    Outside the state those are of a deleted state with the same path, and go; inside, raises DataOfAnother.
+    Files of another stack outside the state directory belong to a deleted state with the same path: they are removed.
+    Inside the state directory they raise DataOfAnother.
     """
     place = home(state)
     owner = place / "owner"
@@ -146,7 +147,7 @@ def packaged() -> Path:
 
 
 def _reachable(path: Path) -> bool:
-    """Tell whether the account that runs the server can pass every directory down to `path`."""
+    """Return whether the account that runs the server can enter every directory down to `path`."""
     if unprivileged() is None:
         return True
     passed = [part for part in (path, *path.parents) if part.exists()]
@@ -155,7 +156,7 @@ def _reachable(path: Path) -> bool:
 
 def _become(cluster: Cluster) -> None:
     cluster.clear()
-    account, command = unprivileged(), cluster.command()  # looked up while the package can still be read
+    account, command = unprivileged(), cluster.command()  # found while this process can still read the package
     if account:
         os.setgroups([])
         os.setgid(account.pw_gid)

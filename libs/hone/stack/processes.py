@@ -1,4 +1,4 @@
-"""The processes of a stack: which kinds there are, how each is started, where each listens."""
+"""The processes of a stack: their kinds, commands and addresses."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,22 +9,21 @@ from hone.stack.record import Record
 
 
 class Kind(NamedTuple):
-    """A kind of process: its module, its name in Addresses if it listens, whether several make sense, the variable
-    without which there is none, and what its environment holds where nobody says otherwise."""
+    """A kind of process."""
 
     module: str
-    listens: str | None
-    several: bool
-    only_with: str | None = None
-    usual: Mapping[str, str] = {}
+    listens: str | None  # its field in hone.spec.settings.Addresses, None if it does not listen
+    several: bool  # whether a stack may have several
+    only_with: str | None = None  # the variable without which a stack has none
+    usual: Mapping[str, str] = {}  # variables that it gets unless the environment has them
 
 
 METRICS = "HONE_METRICS_ADDRESS"
 
 HUGE_PAGES = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
-"""Asks the system for large pages, where it gives them to who asks: a trainer's passes go through tens of megabytes.
+"""Asks the system for large pages, if it gives them on request: a trainer's passes go through tens of megabytes.
 
-The C library reads it before any of our code runs."""
+The C library reads the variable before any of our code runs."""
 
 KINDS = {
     "inference": Kind("services.inference", "inference", True),
@@ -43,22 +42,21 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Process:
-    """One process: `name` is its slot (trainer-0), `environment` what it has besides the stack's, `address` where it
-    listens, None if nowhere."""
+    """One process of a stack."""
 
-    name: str
+    name: str  # such as trainer-0
     command: tuple[str, ...]
-    environment: Mapping[str, str]
-    address: str | None = None
+    environment: Mapping[str, str]  # its own variables, besides those of the stack
+    address: str | None = None  # host:port, None if it does not listen
 
 
 def services(
     counts: Mapping[str, int], commands: Mapping[str, list[str]], record: Record, environment: Mapping[str, str],
 ) -> list[Process]:
-    """Return the services, `counts[kind]` of each (usually one), `commands[kind]` instead of their own.
+    """Return the services: `counts[kind]` of each kind, by default one, with `commands[kind]` instead of their own.
 
-    An address in `environment` (HONE_GATEWAY_ADDRESS) is that of a kind's first process; the others get free ports.
-    With HONE_METRICS_ADDRESS there each process tells its metrics on that host, at a free port of its own.
+    An address in `environment` (HONE_GATEWAY_ADDRESS) is for the first process of a kind; the others get free ports.
+    With HONE_METRICS_ADDRESS each process serves its metrics on that host, at a free port of its own.
     Raises ValueError for a kind that does not exist or cannot be there several times, Invalid where HONE_ENGINE asks
     for an environment that is not there.
     """
@@ -103,7 +101,7 @@ def _process(
 
 
 def addresses(processes: list[Process]) -> dict[str, str]:
-    """Return the settings by which processes find each other: the address of each kind's first one."""
+    """Return the variables by which processes find each other: the address of the first process of each kind."""
     first = (process for process in processes if process.address is not None and process.name.endswith("-0"))
     return {key: value for process in first for key, value in process.environment.items()
             if key.endswith("_ADDRESS") and key != METRICS}

@@ -14,14 +14,14 @@ from hone.store.sql import statement
 
 
 class RoleRefused(Exception):
-    """The given database user may not make the gateway's login."""
+    """The given database user may not create the gateway's login."""
 
 
 @dataclass(frozen=True)
 class Urls:
-    """One database as three users: its schema's owner, the workers' role, the gateway's role.
+    """The URLs of one database for three users: the owner of the tables, the workers' role, the gateway's role.
 
-    `server` is where the database itself can be made, None if it is somebody else's and exists.
+    `server` is the URL at which the database itself can be created, None for a database that is given.
     """
 
     owner: str
@@ -41,9 +41,9 @@ def embedded(record: Record, cluster: Cluster) -> Urls:
 
 
 def external(record: Record, worker: str, gateway: str) -> Urls:
-    """Return the URLs of the database at `worker`, whose user owns the schema and has every tenant's rows.
+    """Return the URLs of the database at `worker`, whose user owns the tables and sees every tenant's rows.
 
-    Without a `gateway` URL the gateway gets a login of this stack's own.
+    Without a `gateway` URL the gateway gets a login of this stack.
     """
     parts = urlsplit(worker)
     place = parts.netloc.rpartition("@")[2]
@@ -52,7 +52,7 @@ def external(record: Record, worker: str, gateway: str) -> Urls:
 
 
 def prepare(record: Record, urls: Urls) -> None:
-    """Make the database, its schema and the logins that are ours, where missing.
+    """Create the database, its tables and this stack's logins if they do not exist.
 
     Raises psycopg.OperationalError while the server is away, RoleRefused, SchemaMismatch.
     """
@@ -77,7 +77,7 @@ def first_key(record: Record, url: str) -> str:
 
 
 def forget_sinks(url: str, names: list[str]) -> None:
-    """Owe run metrics to no sinks but these: what nobody copies is not kept for anybody."""
+    """Delete the unsent metrics of all sinks but these, and the sinks."""
     with Connection.connect(url) as connection:
         connection.execute(statement("sinks.forget_others"), {"names": names})
 
@@ -93,10 +93,10 @@ def _make_database(server: str) -> None:
 
 
 def ensure_login(owner: str, login: str, role: str, password: str) -> None:
-    """Make the login `login` with `password` in `role`, or give it that password. Raises RoleRefused."""
+    """Create the login in `role` with this password, or change its password. Raises RoleRefused."""
     try:
         with Connection.connect(owner) as connection:
             connection.execute(statement("server.name_login"), {"login": login, "role": role, "password": password})
             connection.execute(statement("server.ensure_login"))
     except errors.InsufficientPrivilege as error:
-        raise RoleRefused(f"cannot make the login {login} ({error}); set HONE_GATEWAY_DATABASE_URL") from error
+        raise RoleRefused(f"cannot create the login {login} ({error}); set HONE_GATEWAY_DATABASE_URL") from error

@@ -1,4 +1,4 @@
-"""What a stack remembers between its starts: passwords, ports, and where everything is reached."""
+"""The record of a stack, kept between its starts: passwords, ports and addresses."""
 
 import json
 import os
@@ -21,29 +21,29 @@ class StackMissing(Exception):
 class Record(BaseModel):
     """The content of `<state>/stack.json`, which only its owner may read."""
 
-    identity: str = Field(description="Made at random with the state directory.")
-    password: str = Field(description="Of the embedded PostgreSQL's superuser.")
-    gateway_password: str = Field(description="Of this stack's login in the gateway's role.")
-    worker_password: str = Field(description="Of this stack's login in the workers' role.")
-    ports: dict[str, int] = Field(default_factory=dict, description="By process; kept while they are free.")
+    identity: str = Field(description="Random name of this stack.")
+    password: str = Field(description="Password of the embedded PostgreSQL's superuser.")
+    gateway_password: str = Field(description="Password of this stack's login in the gateway's role.")
+    worker_password: str = Field(description="Password of this stack's login in the workers' role.")
+    ports: dict[str, int] = Field(default_factory=dict, description="Port by process, kept while it is free.")
     addresses: dict[str, str] = Field(default_factory=dict, description="host:port by process.")
-    gateway_url: str = Field(default="", description="Where the REST API is.")
-    console_url: str = Field(default="", description="Where the console is.")
-    api_key: str = Field(default="", description="The first key, of the default tenant.")
-    database_url: str = Field(default="", description="Postgres URL of the workers' role.")
-    gateway_database_url: str = Field(default="", description="Postgres URL of the gateway's role.")
-    objects_url: str = Field(default="", description="Where the objects are.")
-    broker_url: str = Field(default="", description="kombu URL of the broker.")
+    gateway_url: str = Field(default="", description="URL of the REST API.")
+    console_url: str = Field(default="", description="URL of the console.")
+    api_key: str = Field(default="", description="First API key, of the default tenant.")
+    database_url: str = Field(default="", description="PostgreSQL URL of the workers' role.")
+    gateway_database_url: str = Field(default="", description="PostgreSQL URL of the gateway's role.")
+    objects_url: str = Field(default="", description="URL of the object store.")
+    broker_url: str = Field(default="", description="URL of the broker.")
 
     def port(self, name: str) -> int:
-        """Return the port of a process: the one it had if that is free, otherwise another."""
+        """Return the port of a process: its last one if that is free, otherwise another one."""
         if not ports.is_free(self.ports.get(name, 0)) or name not in self.ports:
             taken = set(self.ports.values())
             self.ports[name] = next(port for port in ports.pick(len(taken) + 1) if port not in taken)
         return self.ports[name]
 
     def save(self, state: Path) -> None:
-        """Replace the file as a whole."""
+        """Write the file as a whole."""
         handle, name = tempfile.mkstemp(prefix=".stack-", dir=state)
         with os.fdopen(handle, "w") as file:
             file.write(self.model_dump_json(indent=2) + "\n")

@@ -1,4 +1,4 @@
-"""supervisord: its configuration, its start, and calls to it over its unix socket."""
+"""supervisord: its configuration, its start, and calls over its unix socket."""
 
 import hashlib
 import http.client
@@ -31,7 +31,7 @@ class SupervisorAway(ConnectionError):
 
 @dataclass(frozen=True)
 class Status:
-    """What supervisord knows of a process; `state` is one of its words: RUNNING, STARTING, BACKOFF, …"""
+    """supervisord's status of a process; `state` is one of its words: RUNNING, STARTING, BACKOFF, …"""
 
     name: str
     state: str
@@ -41,9 +41,9 @@ class Status:
 
 
 def configuration(state: Path, services: list[Process], postgres: Process | None) -> str:
-    """Return supervisord's configuration: PostgreSQL starts with it, services when they are told to.
+    """Return supervisord's configuration: it starts PostgreSQL at once and services when it is asked to.
 
-    Groups end in reverse order, so that PostgreSQL outlives those who use it.
+    Groups end in reverse order, so that PostgreSQL ends last.
     """
     sections = [_daemon(state)]
     if postgres:
@@ -55,7 +55,7 @@ def configuration(state: Path, services: list[Process], postgres: Process | None
 
 
 def start(state: Path, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
-    """Start supervisord on `<state>/supervisord.conf`, in a session of its own that no terminal's Ctrl-C reaches."""
+    """Start supervisord on `<state>/supervisord.conf`, in a session of its own, which Ctrl-C does not reach."""
     _make_socket_directory(state)
     with (state / "logs" / "supervisord.err").open("ab") as errors:
         options = ["--nodaemon", "--silent", "-c", str(state / "supervisord.conf")]
@@ -66,20 +66,20 @@ def start(state: Path, environment: Mapping[str, str]) -> subprocess.Popen[bytes
 
 
 class Supervisor:
-    """Calls to a running supervisord. Every method raises SupervisorAway when there is none."""
+    """Calls to a running supervisord. Every method raises SupervisorAway if none answers."""
 
     def __init__(self, state: Path) -> None:
         self._socket = socket_path(state)
 
     def answers(self) -> bool:
-        """Tell whether supervisord is there and running."""
+        """Return whether supervisord answers and is running."""
         try:
             return cast(dict[str, str], self._call("getState"))["statename"] == "RUNNING"
         except SupervisorAway:
             return False
 
     def start_services(self) -> None:
-        """Start every service, without waiting for any."""
+        """Start every service without waiting for it."""
         self._call("startProcessGroup", SERVICES, False)
 
     def start(self, name: str) -> None:
@@ -91,7 +91,7 @@ class Supervisor:
         self._call("stopProcess", f"{SERVICES}:{name}", True)
 
     def processes(self) -> list[Status]:
-        """Return every process, in order of name."""
+        """Return the status of every process, by name."""
         found = cast(list[dict[str, Any]], self._call("getAllProcessInfo"))
         return sorted(map(_status, found), key=lambda one: one.name)
 
@@ -130,7 +130,7 @@ class _Connection(http.client.HTTPConnection):
 
 
 def socket_path(state: Path) -> Path:
-    """Return the socket's path: in `state`, or in a private directory when that is too long for a socket."""
+    """Return the socket's path: in `state`, or in a private directory if that path is too long for a socket."""
     path = state / "supervisor.sock"
     if len(bytes(path)) <= _SOCKET_LENGTH:
         return path
@@ -139,7 +139,7 @@ def socket_path(state: Path) -> Path:
 
 
 def remove_socket(state: Path) -> None:
-    """Remove what a killed supervisord left at the socket's place."""
+    """Remove the socket that a killed supervisord left behind."""
     path = socket_path(state)
     path.unlink(missing_ok=True)
     if path.parent != state and path.parent.exists():
@@ -159,7 +159,7 @@ def _daemon(state: Path) -> str:
         "pidfile": "supervisord.pid", "umask": "077", "minfds": "256",
     }
     if os.getuid() == 0:
-        daemon["user"] = "root"  # said on purpose, or supervisord warns about it
+        daemon["user"] = "root"  # without it supervisord warns
     interface = {"supervisor.rpcinterface_factory": "supervisor.rpcinterface:make_main_rpcinterface"}
     return "\n".join([
         _section("unix_http_server", {"file": str(socket_path(state)), "chmod": "0700"}),

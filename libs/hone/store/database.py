@@ -1,4 +1,4 @@
-"""Postgres behind named statements, for synchronous and asynchronous callers alike."""
+"""PostgreSQL behind named statements, for synchronous and for asynchronous callers."""
 
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -16,31 +16,32 @@ Row = DictRow
 
 OPTIONS = " ".join(f"-c {setting}" for setting in (
     "idle_in_transaction_session_timeout=3000", "enable_seqscan=off", "enable_bitmapscan=off", "jit=off"))
-"""What every connection of ours asks of the server.
+"""The server's settings for every connection.
 
-A process that is frozen inside a transaction would hold its rows' locks: after 3 s the server ends it. Every statement
-looks for few rows by an index. Planned for what the server knew of tables that grow by thousands of rows a minute, it
-would else read all of them, or gather all that a run ever had; and what is gathered visits dead rows again each time,
-which an index scan marks for those that come after.
+Idle transactions end after 3 s: a process that is frozen inside a transaction would hold the locks of its rows.
 
-A scan that is switched off and done all the same, for want of an index, counts as very dear: a server that compiles
-what is dear would then spend tens of milliseconds on a statement that takes one.
+Every statement looks for few rows by an index, so sequential scans and bitmap scans are off. Tables grow by thousands
+of rows a minute, and a plan for the old size would read a whole table, or all the rows of a run. A bitmap scan also
+visits dead rows every time, where an index scan marks them for the next one.
+
+Compilation is off: the server takes a scan that is switched off and still needed for very expensive, and would spend
+tens of milliseconds on compiling a statement that takes one.
 """
 
 _KWARGS = {"row_factory": dict_row, "options": OPTIONS, "autocommit": True}
 
 PROVEN_S = 1.0
-"""A connection that served within this time is used as it is; one that rested longer is tried first."""
+"""Seconds within which a connection that has been used is used again. After that it is tried first."""
 
 
 class _Served(Connection[Row]):
-    """A connection that knows when it last served."""
+    """A connection with the time of its last use."""
 
     served_at = 0.0
 
 
 class _AsyncServed(AsyncConnection[Row]):
-    """A connection that knows when it last served."""
+    """A connection with the time of its last use."""
 
     served_at = 0.0
 
@@ -56,8 +57,8 @@ async def _check_async(connection: _AsyncServed) -> None:
 
 
 @contextmanager
-def _one_way_to_be_away() -> Iterator[None]:
-    """Say of a transaction that the server ended because we slept what is said of every lost connection."""
+def _as_lost_connection() -> Iterator[None]:
+    """Raise OperationalError, as for every lost connection, if the server ended an idle transaction."""
     try:
         yield
     except IdleInTransactionSessionTimeout as late:
@@ -88,10 +89,10 @@ class Transaction(Statements):
 
 
 class Database:
-    """A pool of connections. What is done in one `transaction()` becomes true together or not at all.
+    """A pool of connections. The statements of one `transaction()` are committed together or not at all.
 
-    A statement that stands alone needs none: `all`, `one` and `run` send it by itself, in one exchange instead of
-    three. Every call raises psycopg.OperationalError (PoolTimeout is one) while the server is away.
+    A single statement needs no transaction: `all`, `one` and `run` send it alone, in one exchange instead of three.
+    Every call raises psycopg.OperationalError (PoolTimeout is one) while the server is away.
     """
 
     def __init__(self, url: str, size: int = 4) -> None:
@@ -103,7 +104,7 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
-        """Open a transaction; it is committed at the end, or rolled back by what is raised inside."""
+        """Open a transaction. It is committed at the end, or rolled back if the body raises."""
         with self._connection() as connection, connection.transaction():
             yield Transaction(connection)
 
@@ -127,7 +128,7 @@ class Database:
 
     @contextmanager
     def _connection(self) -> Iterator[Connection[Row]]:
-        with _one_way_to_be_away(), self._pool.connection() as connection:
+        with _as_lost_connection(), self._pool.connection() as connection:
             yield connection
             connection.served_at = time.monotonic()
 
@@ -156,7 +157,7 @@ class AsyncTransaction(AsyncStatements):
 
 
 class AsyncDatabase:
-    """The same pool for asyncio; open it inside a running loop with `await open()`."""
+    """The same pool for asyncio. Open it inside a running loop with `await open()`."""
 
     def __init__(self, url: str, size: int = 8) -> None:
         self._pool: AsyncConnectionPool[_AsyncServed] = AsyncConnectionPool(
@@ -170,7 +171,7 @@ class AsyncDatabase:
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[AsyncTransaction]:
-        """Open a transaction; it is committed at the end, or rolled back by what is raised inside."""
+        """Open a transaction. It is committed at the end, or rolled back if the body raises."""
         async with self._connection() as connection, connection.transaction():
             yield AsyncTransaction(connection)
 
@@ -194,7 +195,7 @@ class AsyncDatabase:
 
     @asynccontextmanager
     async def _connection(self) -> AsyncIterator[AsyncConnection[Row]]:
-        with _one_way_to_be_away():
+        with _as_lost_connection():
             async with self._pool.connection() as connection:
                 yield connection
                 connection.served_at = time.monotonic()

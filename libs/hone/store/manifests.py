@@ -1,4 +1,4 @@
-"""Manifests: which objects make up a version, a snapshot or an artifact, each with its digest."""
+"""Manifests: the objects of a version, a snapshot or an artifact, each with its digest."""
 
 import hashlib
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ Manifest = dict[str, Any]
 
 
 class DigestMismatch(ValueError):
-    """An object's bytes are not those that its manifest names."""
+    """The digest of an object's bytes is not the one in its manifest."""
 
 
 def put_files(objects: Objects, prefix: str, files: Mapping[str, bytes | Path]) -> dict[str, dict[str, Any]]:
@@ -20,7 +20,7 @@ def put_files(objects: Objects, prefix: str, files: Mapping[str, bytes | Path]) 
 
 
 def put_file(objects: Objects, key: str, content: bytes | Path) -> dict[str, Any]:
-    """Store one file, by its bytes or where it lies, and return its entry {key, sha256, bytes}."""
+    """Store one file, given as bytes or as a path, and return its entry {key, sha256, bytes}."""
     objects.put(key, content)
     if isinstance(content, Path):
         return {"key": key, "sha256": file_digest(content), "bytes": content.stat().st_size}
@@ -28,7 +28,7 @@ def put_file(objects: Objects, key: str, content: bytes | Path) -> dict[str, Any
 
 
 def file_digest(path: Path) -> str:
-    """Return a file's sha256, without holding it."""
+    """Return a file's sha256, without the whole file in memory."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

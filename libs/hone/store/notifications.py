@@ -1,4 +1,4 @@
-"""Postgres NOTIFY as a hint that rows changed; whoever waits also looks by himself after a while."""
+"""PostgreSQL's NOTIFY as a hint that rows changed. A process that waits for one also looks by itself after a while."""
 
 import asyncio
 
@@ -6,16 +6,16 @@ from psycopg import AsyncConnection, Connection, OperationalError
 
 
 class Listener:
-    """Waits for hints on some channels; loses none that come while nobody waits."""
+    """Waits for hints on some channels. A hint that comes between two calls is not lost."""
 
     def __init__(self, url: str, *channels: str) -> None:
         self._url, self._channels = url, channels
         self._connection: Connection | None = None
 
     def wait(self, timeout_s: float) -> set[str]:
-        """Return the channels that were notified, empty after `timeout_s` without any.
+        """Return the channels with a hint, or an empty set after `timeout_s` without one.
 
-        Raises psycopg.OperationalError when the server is away; the next call connects again.
+        Raises psycopg.OperationalError if the server is away. The next call connects again.
         """
         try:
             notes = self._connected().notifies(timeout=timeout_s, stop_after=1)
@@ -33,7 +33,7 @@ class Listener:
 
 
 async def follow(url: str, channel: str, changed: asyncio.Event, retry_s: float = 1.0) -> None:
-    """Set `changed` at each hint on `channel`, and at each reconnection, until cancelled."""
+    """Set `changed` at each hint on `channel` and at each new connection, until cancelled."""
     while True:
         try:
             async with await AsyncConnection.connect(url, autocommit=True, connect_timeout=5) as connection:

@@ -1,4 +1,4 @@
-"""Named SQL: every statement stands in a `.sql` file under `queries/`, one file a table, found by its name."""
+"""Named SQL statements. They are in `queries/`, one file for each table."""
 
 from functools import cache
 from importlib.resources import files

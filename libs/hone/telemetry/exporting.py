@@ -1,4 +1,4 @@
-"""The OpenTelemetry SDK, loaded only where spans are sent."""
+"""The OpenTelemetry SDK, which only processes that send spans load."""
 
 import atexit
 import math
@@ -15,9 +15,9 @@ from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
 from opentelemetry.trace import Tracer
 
 TIMEOUT_S = 2.0
-"""A collector that does not answer for so long loses a batch."""
+"""Seconds that a collector has to take a batch; then the batch is lost."""
 LAST_S = 1.0
-"""A process that ends begins to send no batch later than this: its supervisor waits 5 s, and it has more to end."""
+"""Seconds after its end begins in which a process may begin to send a batch. Its supervisor waits 5 s in all."""
 _DELAY_MS = 1000
 _QUEUE = 8192
 _BATCH = 2048
@@ -26,7 +26,7 @@ _given: ContextVar[int | None] = ContextVar("span_id", default=None)
 
 
 class Ids(RandomIdGenerator):
-    """Random ids, except within `span_id`."""
+    """Random ids, except for spans that begin within `span_id`."""
 
     def generate_span_id(self) -> int:
         """Return the id of the next span."""
@@ -34,7 +34,7 @@ class Ids(RandomIdGenerator):
 
 
 class Exporter(OTLPSpanExporter):
-    """Sends while there is time."""
+    """Sends batches until the process has to end."""
 
     _until = math.inf
 
@@ -60,7 +60,7 @@ def tracer(endpoint: str, service: str, instance: str) -> Tracer:
 
 @contextmanager
 def span_id(number: int) -> Iterator[None]:
-    """Give spans begun within this id."""
+    """Give the span that begins within this id."""
     token = _given.set(number)
     try:
         yield

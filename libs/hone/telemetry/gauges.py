@@ -1,4 +1,4 @@
-"""What rows know, for Prometheus: each family is a column of a statement in store/queries/gauges.sql."""
+"""Prometheus metrics that are read from the rows. Each is a column of a statement in store/queries/gauges.sql."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,14 +12,14 @@ from hone.telemetry.metrics import Asked
 
 @dataclass(frozen=True)
 class Family:
-    """A metric: the statement that knows it, the column with its value, the columns that are its labels."""
+    """A metric: its statement, the column with its value, and the columns with its labels."""
 
     name: str
     text: str
     statement: str
     column: str
     labels: tuple[str, ...] = ()
-    counts: bool = False  # since its row was made: a counter
+    counts: bool = False  # it counts since its row was made
 
 
 _RUN, _ENGINE = ("run",), ("engine",)
@@ -62,7 +62,7 @@ STATEMENTS = tuple(dict.fromkeys(f"gauges.{family.statement}" for family in FAMI
 
 
 def families(found: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[Metric]:
-    """Give every family with a sample for each row of its statement that has a value."""
+    """Yield every family, with a sample for each row of its statement that has a value."""
     for family in FAMILIES:
         kind = CounterMetricFamily if family.counts else GaugeMetricFamily
         metric = kind(family.name, family.text, labels=family.labels)

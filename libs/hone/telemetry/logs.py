@@ -11,13 +11,13 @@ from typing import Any
 from hone.telemetry import tracing
 
 Subject = Mapping[str, Any]
-"""What some work is about: run_id, group_id, model_id, step."""
+"""The subject of some work, by name: run_id, group_id, model_id, step."""
 
 _about: ContextVar[Subject] = ContextVar("about", default={})  # noqa: B039 — never changed in place
 
 
 class JsonLines(logging.Formatter):
-    """Time, level, logger, message, what the work is about, its trace, and a call's `extra={"fields": {...}}`."""
+    """Time, level, logger, message, the subject, its trace, and the fields of a call's `extra={"fields": {...}}`."""
 
     def format(self, record: logging.LogRecord) -> str:
         fields = {"time": self.formatTime(record, "%Y-%m-%dT%H:%M:%S"), "level": record.levelname.lower(),
@@ -36,7 +36,7 @@ def configure(level: int = logging.INFO) -> None:
 
 @contextmanager
 def about(**fields: Any) -> Iterator[None]:
-    """Put these fields into every line that is logged within, beside those that stand there."""
+    """Add these fields to the subject of every line that is logged within."""
     token = _about.set({**_about.get(), **fields})
     try:
         yield
@@ -46,7 +46,7 @@ def about(**fields: Any) -> Iterator[None]:
 
 @contextmanager
 def about_all(subjects: Sequence[Subject]) -> Iterator[None]:
-    """Let every line within be about all of these: what they agree on by its name, else all of it, as `run_ids`."""
+    """Give lines that are logged within all these subjects: equal values as `run_id`, different ones as `run_ids`."""
     token = _about.set(_joined(subjects))
     try:
         yield
@@ -55,17 +55,17 @@ def about_all(subjects: Sequence[Subject]) -> Iterator[None]:
 
 
 def stay_about(subject: Subject) -> None:
-    """Let every line of the present task be about this from now on, to its end."""
+    """Make this the subject of every line that the present task logs from now on."""
     _about.set(subject)
 
 
 def subject() -> Subject:
-    """Return what lines are about here."""
+    """Return the subject of lines that are logged here."""
     return _about.get()
 
 
 def present() -> dict[str, Any]:
-    """Return what lines say here beside their message: what they are about, and their trace."""
+    """Return the subject and the trace of lines that are logged here."""
     return {**_about.get(), **tracing.ids()}
 
 

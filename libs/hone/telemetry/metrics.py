@@ -1,4 +1,4 @@
-"""What a process counts by itself, for Prometheus. What rows know is in hone.telemetry.gauges."""
+"""Prometheus metrics that a process counts itself. Metrics that are read from rows are in hone.telemetry.gauges."""
 
 from collections.abc import Callable, Iterable
 
@@ -36,7 +36,7 @@ _serving = False
 
 
 def serve(address: str) -> None:
-    """Answer Prometheus at host:port from a thread. Raises OSError where the address is taken."""
+    """Answer Prometheus at host:port from a thread. Raises OSError if the address is taken."""
     global _serving  # noqa: PLW0603 — one process, one port
     host, _, port = address.rpartition(":")
     start_http_server(int(port), host)
@@ -44,25 +44,25 @@ def serve(address: str) -> None:
 
 
 def served() -> bool:
-    """Tell whether anybody can read what is counted here."""
+    """Return whether this process serves its metrics."""
     return _serving
 
 
 class Asked(Collector):
-    """Asks for metric families at each scrape."""
+    """Calls a function for metric families at each scrape."""
 
     def __init__(self, ask: Callable[[], Iterable[Metric]]) -> None:
         self._ask = ask
 
     def collect(self) -> Iterable[Metric]:
-        """Return them."""
+        """Return the families."""
         return self._ask()
 
     def describe(self) -> Iterable[Metric]:
-        """Return nothing, so that registering does not ask."""
+        """Return nothing, so that the function is not called when this is registered."""
         return ()
 
 
 def add(ask: Callable[[], Iterable[Metric]]) -> None:
-    """Let each scrape have what `ask` returns as well."""
+    """Add the families that `ask` returns to each scrape."""
     REGISTRY.register(Asked(ask))

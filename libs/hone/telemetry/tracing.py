@@ -1,7 +1,7 @@
-"""Traces: spans that belong to a traced request, made only where there is one.
+"""Traces: spans of traced requests.
 
-The gateway begins traces; everybody else goes on with what came with a call, a message or a row. Without a collector
-every function here returns at once.
+The gateway begins a trace. Every other process continues the trace whose context came with a call, a message or a row.
+Without a collector every function here returns at once.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from opentelemetry.util.types import AttributeValue
 HEADER = "traceparent"
 
 Place = Context
-"""Where in a trace somebody stands."""
+"""A place in a trace: the span that is active there."""
 
 _LINKS = context.create_key("hone-links")
 _NOWHERE = Context()
@@ -28,30 +28,30 @@ _tracer: Tracer | None = None
 
 
 def configure(endpoint: str, service: str, instance: str) -> None:
-    """Send this process's spans to the OTLP/HTTP collector at `endpoint`; without one nothing is traced."""
+    """Send the spans of this process to the OTLP/HTTP collector at `endpoint`. Without one nothing is traced."""
     global _tracer  # noqa: PLW0603 — one process, one destination
     if not endpoint:
         return
-    from hone.telemetry import exporting  # the SDK costs a quarter of a second and memory: only who traces loads it
+    from hone.telemetry import exporting  # the SDK takes a quarter of a second and memory
 
     _tracer = exporting.tracer(endpoint, service, instance)
 
 
 def use(tracer: Tracer | None) -> None:
-    """Make spans with this tracer from now on; None ends tracing."""
+    """Use this tracer for spans from now on; None ends tracing."""
     global _tracer  # noqa: PLW0603
     _tracer = tracer
 
 
 def on() -> bool:
-    """Tell whether this process sends spans anywhere."""
+    """Return whether this process sends spans."""
     return _tracer is not None
 
 
 def begin(
     name: str, kind: SpanKind = SpanKind.INTERNAL, root: bool = False, **attributes: AttributeValue
 ) -> Span | None:
-    """Begin a span under the present one; None where that one is not traced, unless this may be the root of a trace."""
+    """Begin a span under the active one. Return None if that one is not traced and `root` is false."""
     if _tracer is None:
         return None
     here = context.get_current()
@@ -62,7 +62,7 @@ def begin(
 
 
 def end(span: Span, error: str | None = None) -> None:
-    """End a span, as failed where there is an error."""
+    """End a span, as failed if there is an error."""
     if error is not None:
         span.set_status(Status(StatusCode.ERROR, error))
     span.end()
@@ -72,7 +72,7 @@ def end(span: Span, error: str | None = None) -> None:
 def span(
     name: str, kind: SpanKind = SpanKind.INTERNAL, root: bool = False, **attributes: AttributeValue
 ) -> Iterator[Span | None]:
-    """Span what is done within, as `begin` says; what is begun there is its child."""
+    """Make a span of the body, as `begin` does. Spans that begin in the body are its children."""
     begun = begin(name, kind, root, **attributes)
     if begun is None:
         yield None
@@ -91,7 +91,7 @@ def span(
 
 @contextmanager
 def under(traceparent: object) -> Iterator[None]:
-    """Let what is begun within belong to the span of a W3C traceparent; to none where this is no such text."""
+    """Make the span of a W3C traceparent the parent of spans that begin within; another value is no parent."""
     if _tracer is None:
         yield
         return
@@ -104,7 +104,7 @@ def under(traceparent: object) -> Iterator[None]:
 
 @contextmanager
 def together(places: Sequence[Place | None]) -> Iterator[None]:
-    """Let what is begun within belong to the first of these that is traced, and link it to the others."""
+    """Make the first place that is traced the parent of spans that begin within, and link them to the other places."""
     if _tracer is None:
         yield
         return
@@ -118,7 +118,7 @@ def together(places: Sequence[Place | None]) -> Iterator[None]:
 
 
 def here() -> Place | None:
-    """Return the present place in a trace, for `together`; None where there is none."""
+    """Return the present place in a trace, for `together`, or None without a trace."""
     if _tracer is None:
         return None
     place = context.get_current()
@@ -126,7 +126,7 @@ def here() -> Place | None:
 
 
 def current(span: Span | None = None) -> str | None:
-    """Return the W3C traceparent of a span, default the present one; None where it is not traced."""
+    """Return the W3C traceparent of a span, by default the active one, or None if it is not traced."""
     if _tracer is None:
         return None
     place = context.get_current() if span is None else trace.set_span_in_context(span, _NOWHERE)
@@ -137,8 +137,9 @@ def current(span: Span | None = None) -> str | None:
 
 
 def child(traceparent: str, key: str) -> str:
-    """Return the traceparent of a span under another, the same at any time: others can be its children before it is
-    reported.
+    """Return the traceparent of a span under another one.
+
+    It is the same at any time, so that the span can have children before it is reported.
     """
     version, trace_id, _, flags = traceparent.split("-")
     span_id = hashlib.sha256(f"{traceparent} {key}".encode()).hexdigest()[:16]
@@ -148,7 +149,7 @@ def child(traceparent: str, key: str) -> str:
 def report(
     name: str, parent: str, key: str, began: datetime, ended: datetime, **attributes: AttributeValue
 ) -> None:
-    """Send a span that is over: the one that `child(parent, key)` names."""
+    """Send a span that has ended, with the id of `child(parent, key)`."""
     if _tracer is None:
         return
     from hone.telemetry import exporting
@@ -159,7 +160,7 @@ def report(
 
 
 def ids() -> dict[str, str]:
-    """Return the present trace_id and span_id as logs have them; empty where there is no trace."""
+    """Return the present trace_id and span_id for a log line, empty without a trace."""
     if _tracer is None:
         return {}
     found = trace.get_current_span().get_span_context()

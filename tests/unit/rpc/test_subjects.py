@@ -9,27 +9,27 @@ from hone.rpc import subjects
 from hone.telemetry import logs
 
 
-def test_what_is_told_is_heard() -> None:
+def test_a_sent_subject_is_read() -> None:
     with logs.about(run_id="run_1", group_ids=[7, 8], step=3):
-        assert subjects.heard(dict(subjects.told())) == {"run_id": "run_1", "group_ids": [7, 8], "step": 3}
+        assert subjects.read(dict(subjects.call_metadata())) == {"run_id": "run_1", "group_ids": [7, 8], "step": 3}
 
 
-def test_work_about_nothing_tells_nothing() -> None:
-    assert subjects.told() == ()
+def test_work_without_a_subject_sends_none() -> None:
+    assert subjects.call_metadata() == ()
     with logs.about(request_id="req_1"):
-        assert subjects.told() == (), "a request of the gateway's is nobody else's"
+        assert subjects.call_metadata() == (), "a request of the gateway's is nobody else's"
 
 
-def test_a_large_batch_tells_of_some() -> None:
+def test_a_large_batch_sends_some() -> None:
     with logs.about_all([{"run_id": f"run_{number:022}", "group_id": 10**12 + number} for number in range(5000)]):
-        told = subjects.told()
-    assert len(told[0][1]) < 4096
-    assert subjects.heard(dict(told))["group_ids"] == list(range(10**12, 10**12 + subjects.MOST))
+        sent = subjects.call_metadata()
+    assert len(sent[0][1]) < 4096
+    assert subjects.read(dict(sent))["group_ids"] == list(range(10**12, 10**12 + subjects.MOST))
 
 
 @pytest.mark.parametrize("text", ["", "no JSON", "[1]", json.dumps({"message": "mine", "level": "none"})])
 def test_what_is_none_of_ours_changes_no_line(text: str) -> None:
-    assert subjects.heard({subjects.HEADER: text}) == {}
+    assert subjects.read({subjects.HEADER: text}) == {}
 
 
 class Asked:

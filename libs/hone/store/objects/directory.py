@@ -14,9 +14,9 @@ _UNFINISHED = ".unfinished/"
 
 
 class Directory:
-    """Objects below `root`; a key's slashes are folders. Writing renames, so that readers see whole objects only.
+    """Objects as files below `root`; a slash in a key is a folder. A rename makes an object visible as a whole.
 
-    Content is on the disk before its name is there: rows that name it outlive a power cut, and so must it.
+    An object is on the disk before it is visible: a row that names it survives a power cut, so the object has to.
     """
 
     def __init__(self, root: str | Path) -> None:
@@ -27,7 +27,7 @@ class Directory:
     def put(self, key: str, content: Content) -> None:
         path = self._path(key)
         if isinstance(content, Path):
-            content.stat()  # what cannot be read is its caller's trouble, not the store's
+            content.stat()  # if it cannot be read, the error is the caller's and not StoreAway
         with _translated(key):
             path.parent.mkdir(parents=True, exist_ok=True)
             written = self._write(content)
@@ -66,7 +66,7 @@ class Directory:
         return len(old)
 
     def _write(self, content: Content) -> str:
-        """Return the name of a file that holds the content and is nobody's object yet."""
+        """Write the content to a file that is no object yet, and return the file's name."""
         handle, name = tempfile.mkstemp(dir=self._unfinished)
         try:
             with os.fdopen(handle, "wb") as file:
@@ -86,7 +86,7 @@ class Directory:
 
 
 def _keys(folder: Path, above: str, prefix: str, after: str) -> Iterator[str]:
-    """Yield keys in the order of their text; folders that cannot hold one are not opened."""
+    """Yield keys in the order of their text. Folders that cannot have such a key are not opened."""
     for name in sorted(f"{entry.name}/" if entry.is_dir() else entry.name for entry in os.scandir(folder)):
         key = above + name
         if key == _UNFINISHED:
@@ -104,7 +104,7 @@ def _may_hold(folder: str, prefix: str, after: str) -> bool:
 
 @contextmanager
 def _translated(key: str) -> Iterator[None]:
-    """Say of a disk that is full, gone or broken that the store is away, as it may be back."""
+    """Raise StoreAway for a disk that is full, gone or broken, since it may be back later."""
     try:
         yield
     except ObjectMissing:
@@ -117,7 +117,7 @@ def _modified(path: Path) -> float:
     try:
         return path.stat().st_mtime
     except FileNotFoundError:
-        return math.inf  # it has become an object meanwhile
+        return math.inf  # it has become an object
 
 
 def _sync_folder(folder: Path) -> None:

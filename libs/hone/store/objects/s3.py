@@ -23,11 +23,11 @@ _REFUSALS = {"SignatureDoesNotMatch", "InvalidAccessKeyId", "AccessDenied"}
 
 
 class StoreRefused(PermissionError):
-    """The object store does not accept these credentials, or grants them too little."""
+    """The object store refuses these credentials, or they have too few rights."""
 
 
 class Bucket:
-    """Objects of one bucket; a missing bucket is made. Raises StoreRefused at once for a wrong secret."""
+    """Objects in one bucket, which is created if it does not exist. Raises StoreRefused at once for a wrong secret."""
 
     def __init__(self, client: Minio, name: str) -> None:
         self._client, self._name = client, name
@@ -55,7 +55,7 @@ class Bucket:
                 self._name, key, file, length, metadata={_DIGEST: digest}, num_parallel_uploads=1)
 
     def get(self, key: str) -> bytes:
-        """Return the bytes under `key`. Raises ObjectMissing, and ObjectCorrupt when they are not what was put."""
+        """Return the bytes under `key`. Raises ObjectMissing, and ObjectCorrupt if they differ from the stored ones."""
         with _translated(key):
             response = self._client.get_object(self._name, key)
             try:
@@ -68,7 +68,7 @@ class Bucket:
         return data
 
     def read(self, key: str) -> Iterator[bytes]:
-        """Return the bytes in pieces. Raises ObjectMissing, and ObjectCorrupt after the last when they were changed."""
+        """Return the bytes in pieces. Raises ObjectMissing, and ObjectCorrupt after the last piece if they differ."""
         with _translated(key):
             response = self._client.get_object(self._name, key)
         return _checked(key, response)
@@ -85,11 +85,10 @@ class Bucket:
         if failures:
             raise StoreAway(f"{self._name}: {failures[0].name} was not deleted: {failures[0].message}")
 
-
     def discard_unfinished(self, age_s: float) -> int:
         begun = datetime.now(UTC) - timedelta(seconds=age_s)
         with _translated(self._name):
-            # What the client library offers for this is not public: whole uploads are all that it lists.
+            # The library has no public method for unfinished uploads.
             listed = self._client._list_multipart_uploads(self._name).uploads
             old = [upload for upload in listed if upload.initiated_time and upload.initiated_time < begun]
             for upload in old:
@@ -99,17 +98,17 @@ class Bucket:
 
 @contextmanager
 def _opened(content: Content) -> Iterator[BytesIO | BufferedReader | BufferedRandom]:
-    """Give the content as a file at its beginning; pieces are laid down in one first, as their digest goes ahead."""
+    """Open the content as a file. Pieces are written to a temporary file, because their digest is sent first."""
     if isinstance(content, bytes):
         yield BytesIO(content)
     elif isinstance(content, Path):
         with content.open("rb") as file:
             yield file
     else:
-        with tempfile.TemporaryFile() as laid_down:
-            laid_down.writelines(content)
-            laid_down.seek(0)
-            yield laid_down
+        with tempfile.TemporaryFile() as file:
+            file.writelines(content)
+            file.seek(0)
+            yield file
 
 
 def _checked(key: str, response: BaseHTTPResponse) -> Iterator[bytes]:
@@ -128,7 +127,7 @@ def _checked(key: str, response: BaseHTTPResponse) -> Iterator[bytes]:
 
 def _ensure(client: Minio, bucket: str) -> None:
     try:
-        next(iter(client.list_objects(bucket)), None)  # unlike a HEAD, its refusal says what is wrong
+        next(iter(client.list_objects(bucket)), None)  # unlike that of HEAD, its answer has the reason of a refusal
     except S3Error as error:
         if error.code != "NoSuchBucket":
             raise
@@ -139,7 +138,7 @@ def _make(client: Minio, bucket: str) -> None:
     try:
         client.make_bucket(bucket)
     except S3Error as error:
-        if error.code != "BucketAlreadyOwnedByYou":  # another process was faster
+        if error.code != "BucketAlreadyOwnedByYou":  # another process has created it
             raise
 
 
@@ -150,7 +149,7 @@ def _http() -> urllib3.PoolManager:
 
 @contextmanager
 def _translated(subject: str) -> Iterator[None]:
-    """Turn what the client library raises into the store's own errors."""
+    """Raise the store's own errors for those of the client library."""
     try:
         yield
     except S3Error as error:
@@ -158,7 +157,7 @@ def _translated(subject: str) -> Iterator[None]:
     except (ServerError, urllib3.exceptions.HTTPError) as error:
         raise StoreAway(f"the object store does not answer for {subject}: {error}") from error
     except InvalidResponseError as error:
-        refused = error._code in {401, 403}  # the library keeps the status to itself
+        refused = error._code in {401, 403}  # the library has no public status
         raise (StoreRefused if refused else StoreAway)(f"{subject}: {error}") from error
 
 

@@ -1,3 +1,5 @@
+-- API keys.
+
 -- name: add
 INSERT INTO api_keys (id, tenant_id, name, prefix, hash)
 VALUES (%(id)s, %(tenant_id)s, %(name)s, %(prefix)s, %(hash)s)

@@ -1,3 +1,5 @@
+-- Artifacts: base models, datasets, graders.
+
 -- name: dataset
 SELECT id, manifest FROM artifacts WHERE tenant_id = %(tenant_id)s AND kind = 'dataset' AND (id = %(name)s OR name = %(name)s)
 

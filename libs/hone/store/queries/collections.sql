@@ -1,3 +1,5 @@
+-- Collections and their items (collection_items).
+
 -- name: add
 INSERT INTO collections (run_id, tenant_id, name, version, state)
 VALUES (%(run_id)s, %(tenant_id)s, %(name)s, %(version)s, %(state)s)

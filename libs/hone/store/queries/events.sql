@@ -1,3 +1,5 @@
+-- Events of runs.
+
 -- name: add_of_step
 INSERT INTO events (tenant_id, run_id, kind, step, message, data)
 VALUES (%(tenant_id)s, %(run_id)s, %(kind)s, %(step)s, %(message)s, %(data)s)

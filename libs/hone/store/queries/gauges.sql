@@ -14,9 +14,9 @@ SELECT r.id AS run, coalesce(last.n, 0) AS step, (r.spec ->> 'steps')::integer A
     extract(epoch FROM last.committed_at - before.committed_at) - rested.s AS step_s,
     greatest(0, extract(epoch FROM now() - coalesce(r.lease_expires, r.created_at))) AS unheld_s,
     (SELECT avg((t.score IS NULL)::integer) FROM trajectories t WHERE t.group_id = ANY (last.group_ids)) AS masked,
-    told.names ->> 'gap/mean' AS gap, told.names ->> 'gap/probe_mean' AS probe_gap,
-    told.names ->> 'staleness/mean' AS staleness,
-    told.idle_s - least(told.idle_s, rested.s) AS idle_s
+    newest.names ->> 'gap/mean' AS gap, newest.names ->> 'gap/probe_mean' AS probe_gap,
+    newest.names ->> 'staleness/mean' AS staleness,
+    newest.idle_s - least(newest.idle_s, rested.s) AS idle_s
 FROM runs r
 LEFT JOIN LATERAL (
     SELECT n, planned_at, committed_at, group_ids FROM steps s WHERE s.run_id = r.id AND s.state = 'committed'
@@ -24,7 +24,7 @@ LEFT JOIN LATERAL (
 LEFT JOIN LATERAL (
     SELECT committed_at FROM steps s
     WHERE s.run_id = r.id AND s.n = last.n - 1 AND s.state = 'committed') before ON true
-LEFT JOIN LATERAL (  -- of the time since the commit before: a step that is planned is trained in a pause as well
+LEFT JOIN LATERAL (  -- seconds of pause since the commit before; a planned step is trained in a pause as well
     SELECT coalesce(extract(epoch FROM sum(upper(rest) - greatest(lower(rest), before.committed_at))), 0) AS s
     FROM unnest(r.rests) rest
     WHERE upper(rest) > coalesce(before.committed_at, r.started_at) AND upper(rest) <= last.planned_at) rested ON true
@@ -33,7 +33,7 @@ LEFT JOIN LATERAL (
         max(m.value) FILTER (WHERE m.name = 'trainer/idle_s') AS idle_s
     FROM metrics m
     WHERE m.run_id = r.id AND m.step = last.n
-        AND m.name = ANY (ARRAY['gap/mean', 'gap/probe_mean', 'staleness/mean', 'trainer/idle_s'])) told ON true
+        AND m.name = ANY (ARRAY['gap/mean', 'gap/probe_mean', 'staleness/mean', 'trainer/idle_s'])) newest ON true
 WHERE r.state IN ('queued', 'running', 'paused')
 
 -- name: groups
@@ -51,7 +51,7 @@ SELECT e.id AS engine, extract(epoch FROM now() - heartbeat_at) AS age_s, count(
 FROM engines e LEFT JOIN engine_models m ON m.engine_id = e.id GROUP BY e.id
 
 -- name: engine_models
--- Through models, so that a tenant sees what was generated for its own.
+-- Joined with models, so that a tenant sees its own models only.
 SELECT h.engine_id AS engine, h.model_id AS model, h.generated_tokens, h.generated_samples, h.computed_s
 FROM engine_models h JOIN models m ON m.id = h.model_id WHERE h.version_id IS NOT NULL
 

@@ -1,3 +1,5 @@
+-- Grades of trajectories.
+
 -- name: components
 -- The components of each sample's newest grade, by name.
 SELECT group_id, index, jsonb_object_agg(component, value) AS components
@@ -27,9 +29,9 @@ GROUP BY graded.type, graded.component, graded.status
 ORDER BY graded.type, graded.component, graded.status
 
 -- name: stored
--- Every grade that these groups have by a grader, each beside those of the groups that are this run's; these alone where
--- there is no grade yet. Planned while tables are empty, a join on the id would walk through both for each group: they
--- are looked up by all the ids at once, and only then (OFFSET 0) asked whose they are: not all of a run's are read.
+-- Every grade of these groups by one grader. Each row has `own`, the ids among them that are groups of this run; if there
+-- is no grade yet, one row has `own` alone. A plan from the time when tables were empty would join on the id and walk
+-- through both tables for each group. So groups are found by all ids at once, and filtered by run afterwards (OFFSET 0).
 SELECT own.groups AS own, t.group_id, t.index, t.id, t.component, t.status, t.value, t.reasons, t.extracted,
     t.decided_by, t.cost_ms
 FROM (
@@ -40,8 +42,8 @@ LEFT JOIN grades t ON t.group_id = ANY (%(group_ids)s::bigint[]) AND t.grader_ha
     AND t.level = 'trajectory' AND t.position = 0 AND t.regrade_no = 0
 
 -- name: add
--- First result wins: what comes back is what was added, for the rest ask `stored`. Rows are inserted in one order
--- everywhere, so that two graders of the same samples cannot deadlock; their groups are held meanwhile.
+-- The first result of a sample stays. Returns the added grades; `stored` has the others. Every process inserts rows in
+-- the same order, so that two graders of the same samples cannot deadlock; their groups are locked meanwhile.
 WITH held AS (
     SELECT id FROM (
         SELECT id, run_id FROM groups WHERE id = ANY (%(group_ids)s::bigint[]) ORDER BY id OFFSET 0 FOR KEY SHARE) asked

@@ -1,25 +1,4 @@
--- name: count_open
-SELECT purpose, step, count(*) AS total, count(*) FILTER (WHERE state = 'requested') AS requested,
-    count(*) FILTER (WHERE state = 'ready') AS ready,
-    count(*) FILTER (WHERE state = 'requested' AND (claim_expires IS NULL OR claim_expires <= now())) AS unclaimed,
-    count(*) FILTER (WHERE state = 'requested' AND deadline <= now()) AS late,
-    min(begun) FILTER (WHERE state = 'requested') AS begun,
-    min(oldest) FILTER (WHERE state = 'ready' AND NOT EXISTS (
-        SELECT FROM steps s WHERE s.run_id = g.run_id AND s.state = 'planned' AND g.id = ANY (s.group_ids))) AS oldest,
-    max(reason) FILTER (WHERE state = 'requested') AS reason,
-    count(*) FILTER (WHERE state = 'requested' AND refused IS NOT NULL AND kind = 'generate' AND EXISTS (
-        SELECT FROM groups o
-        WHERE o.run_id = g.run_id AND o.purpose = g.purpose AND (g.purpose = 'train' OR o.step = g.step)
-            AND o.ready_at IS NOT NULL)) AS refused
-FROM groups g WHERE run_id = %(run_id)s AND state IN ('requested', 'ready') GROUP BY purpose, step
-
--- name: next_request_no
-SELECT coalesce(max(request_no) + 1, 0) AS request_no FROM groups WHERE run_id = %(run_id)s AND purpose = %(purpose)s
-
--- name: next_task_place
--- The place of the first task of the run that no group has. Each task is requested once, to be trained on or judged.
-SELECT count(*) AS place FROM groups
-WHERE run_id = %(run_id)s AND purpose IN ('train', 'probe') AND kind = 'generate'
+-- Groups: requested by the driver, claimed and made ready by rollout workers, used or dropped by steps.
 
 -- name: request
 -- The columns beside the order repeat the fields that other statements search by.
@@ -33,77 +12,16 @@ FROM unnest(%(orders)s::jsonb[]) AS o (content), runs r
 WHERE r.id = %(run_id)s
 ON CONFLICT (run_id, purpose, request_no) DO NOTHING
 
--- name: ready_samples
--- The samples of ready groups that no step has planned, the stalest first.
-SELECT g.id AS group_id, g.request_no, g.task_hash, g.series, g.oldest, t.index, t.part, t.prompt_tokens,
-    t.completion_tokens, t.finish_reason, t.status, t.score, r.id AS grade_id
-FROM groups g
-JOIN trajectories t ON t.group_id = g.id
-LEFT JOIN LATERAL (
-    SELECT id FROM grades r WHERE r.group_id = t.group_id AND r.index = t.index AND r.component = ''
-    ORDER BY regrade_no DESC LIMIT 1) r ON true
-WHERE g.run_id = %(run_id)s AND g.purpose = %(purpose)s AND g.kind = %(kind)s AND g.state = 'ready'
-    AND g.step <= %(step)s
-    AND NOT EXISTS (
-        SELECT FROM steps s WHERE s.run_id = g.run_id AND s.state = 'planned' AND g.id = ANY (s.group_ids))
-ORDER BY g.oldest, g.request_no, t.index
+-- name: next_request_no
+SELECT coalesce(max(request_no) + 1, 0) AS request_no FROM groups WHERE run_id = %(run_id)s AND purpose = %(purpose)s
 
--- name: evaluation_times
-SELECT min(created_at) AS requested_at, max(ended_at) AS recorded_at, count(*) AS groups
-FROM groups WHERE run_id = %(run_id)s AND purpose = 'eval' AND step = %(n)s AND state = 'used'
-HAVING count(*) > 0
-
--- name: drop_surplus
--- The training groups of a stage that is over.
-UPDATE groups SET state = 'dropped', reason = 'surplus', ended_at = now()
-WHERE run_id = %(run_id)s AND purpose = 'train' AND state IN ('requested', 'ready')
-
--- name: drop
-UPDATE groups SET state = 'dropped', reason = %(reason)s, ended_at = now()
-WHERE id = ANY(%(group_ids)s) AND state IN ('requested', 'ready')
-
--- name: expire
--- Requested groups past their deadline, and ready groups that a version older than `oldest` sampled. Each is returned
--- with the reason why it waited last, if that is known.
-WITH gone AS (
-    SELECT g.id, coalesce(g.reason, CASE WHEN g.attempt = 0 THEN 'no rollout worker took it' END) AS waited_for
-    FROM groups g WHERE run_id = %(run_id)s AND purpose = %(purpose)s AND (
-        state = 'requested' AND deadline <= now()
-        OR state = 'ready' AND oldest < %(oldest)s AND NOT EXISTS (
-            SELECT FROM steps s WHERE s.run_id = g.run_id AND s.state = 'planned' AND g.id = ANY (s.group_ids)))
-    ORDER BY g.id FOR NO KEY UPDATE OF g)
-UPDATE groups g SET state = 'dropped', reason = 'expired', ended_at = now()
-FROM gone WHERE g.id = gone.id
-RETURNING g.id, g.request_no, g.ready_at, gone.waited_for
-
--- name: drop_refused
--- Only if another group of the purpose was ready: then the fault is the group's own.
-UPDATE groups g SET state = 'dropped', reason = 'failed', ended_at = now()
-WHERE run_id = %(run_id)s AND state = 'requested' AND refused IS NOT NULL AND kind = 'generate' AND EXISTS (
-    SELECT FROM groups o
-    WHERE o.run_id = g.run_id AND o.purpose = g.purpose AND (g.purpose = 'train' OR o.step = g.step)
-        AND o.ready_at IS NOT NULL)
-RETURNING g.id, g.purpose, g.request_no, g.step, g.refused
-
--- name: count_refused
-SELECT count(*) AS groups FROM groups
-WHERE run_id = %(run_id)s AND purpose = %(purpose)s AND step = %(step)s AND state = 'dropped' AND refused IS NOT NULL
-
--- name: count_expired
-SELECT count(*) AS groups FROM groups WHERE run_id = %(run_id)s AND state = 'dropped' AND reason = 'expired'
-
--- name: use
-UPDATE groups SET state = 'used', ended_at = now() WHERE id = ANY(%(group_ids)s) AND state = 'ready'
-
--- name: drop_open
-UPDATE groups SET state = 'dropped', reason = %(reason)s, ended_at = now()
-WHERE run_id = %(run_id)s AND state IN ('requested', 'ready')
-
--- name: release_claims_of
-UPDATE groups SET claim_expires = now() WHERE claim_owner = %(owner)s AND state = 'requested' AND claim_expires > now()
+-- name: next_task_place
+-- The place of the first task of the run that no group has. Each task is requested once, to be trained on or judged.
+SELECT count(*) AS place FROM groups
+WHERE run_id = %(run_id)s AND purpose IN ('train', 'probe') AND kind = 'generate'
 
 -- name: claim
--- A tenant's turn is its place in line behind what it already has running: whoever has least comes first.
+-- A tenant's groups queue behind those it already has running, so the tenant with the fewest comes first.
 WITH running AS (
     SELECT tenant_id, count(*) AS groups FROM groups
     WHERE state = 'requested' AND claim_expires > now() GROUP BY tenant_id),
@@ -144,17 +62,20 @@ UPDATE groups g SET claim_expires = now() + make_interval(secs => %(delay_s)s)
 FROM unnest(%(group_ids)s::bigint[], %(attempts)s::bigint[]) AS held (id, attempt)
 WHERE g.id = held.id AND g.attempt = held.attempt AND g.state = 'requested'
 
+-- name: release_claims_of
+UPDATE groups SET claim_expires = now() WHERE claim_owner = %(owner)s AND state = 'requested' AND claim_expires > now()
+
 -- name: set_reason
-UPDATE groups g SET reason = told.reason
-FROM unnest(%(group_ids)s::bigint[], %(attempts)s::bigint[], %(reasons)s::text[]) AS told (id, attempt, reason)
-WHERE g.id = told.id AND g.attempt = told.attempt AND g.state = 'requested' AND g.reason IS DISTINCT FROM told.reason
+UPDATE groups g SET reason = given.reason
+FROM unnest(%(group_ids)s::bigint[], %(attempts)s::bigint[], %(reasons)s::text[]) AS given (id, attempt, reason)
+WHERE g.id = given.id AND g.attempt = given.attempt AND g.state = 'requested' AND g.reason IS DISTINCT FROM given.reason
 
 -- name: refuse
 UPDATE groups SET refused = %(reason)s
 WHERE id = %(group_id)s AND attempt = %(attempt)s AND state = 'requested'
 
 -- name: make_ready
--- What is stored whole needs no journal any more.
+-- A group whose samples are stored needs its journal no more.
 WITH ready AS (
     UPDATE groups g SET state = 'ready', reason = NULL, ready_at = now(), ready_attempt = mine.by_attempt,
         claim_expires = NULL, parts = g.parts || %(part)s::text, oldest = mine.oldest
@@ -171,8 +92,89 @@ WITH ready AS (
 forgotten AS (DELETE FROM journal j USING ready WHERE j.group_id = ready.id)
 SELECT id FROM ready
 
+-- name: ready_samples
+-- The samples of ready groups that no step has planned, the stalest first.
+SELECT g.id AS group_id, g.request_no, g.task_hash, g.series, g.oldest, t.index, t.part, t.prompt_tokens,
+    t.completion_tokens, t.finish_reason, t.status, t.score, r.id AS grade_id
+FROM groups g
+JOIN trajectories t ON t.group_id = g.id
+LEFT JOIN LATERAL (
+    SELECT id FROM grades r WHERE r.group_id = t.group_id AND r.index = t.index AND r.component = ''
+    ORDER BY regrade_no DESC LIMIT 1) r ON true
+WHERE g.run_id = %(run_id)s AND g.purpose = %(purpose)s AND g.kind = %(kind)s AND g.state = 'ready'
+    AND g.step <= %(step)s
+    AND NOT EXISTS (
+        SELECT FROM steps s WHERE s.run_id = g.run_id AND s.state = 'planned' AND g.id = ANY (s.group_ids))
+ORDER BY g.oldest, g.request_no, t.index
+
+-- name: count_open
+SELECT purpose, step, count(*) AS total, count(*) FILTER (WHERE state = 'requested') AS requested,
+    count(*) FILTER (WHERE state = 'ready') AS ready,
+    count(*) FILTER (WHERE state = 'requested' AND (claim_expires IS NULL OR claim_expires <= now())) AS unclaimed,
+    count(*) FILTER (WHERE state = 'requested' AND deadline <= now()) AS late,
+    min(begun) FILTER (WHERE state = 'requested') AS begun,
+    min(oldest) FILTER (WHERE state = 'ready' AND NOT EXISTS (
+        SELECT FROM steps s WHERE s.run_id = g.run_id AND s.state = 'planned' AND g.id = ANY (s.group_ids))) AS oldest,
+    max(reason) FILTER (WHERE state = 'requested') AS reason,
+    count(*) FILTER (WHERE state = 'requested' AND refused IS NOT NULL AND kind = 'generate' AND EXISTS (
+        SELECT FROM groups o
+        WHERE o.run_id = g.run_id AND o.purpose = g.purpose AND (g.purpose = 'train' OR o.step = g.step)
+            AND o.ready_at IS NOT NULL)) AS refused
+FROM groups g WHERE run_id = %(run_id)s AND state IN ('requested', 'ready') GROUP BY purpose, step
+
+-- name: count_refused
+SELECT count(*) AS groups FROM groups
+WHERE run_id = %(run_id)s AND purpose = %(purpose)s AND step = %(step)s AND state = 'dropped' AND refused IS NOT NULL
+
+-- name: count_expired
+SELECT count(*) AS groups FROM groups WHERE run_id = %(run_id)s AND state = 'dropped' AND reason = 'expired'
+
+-- name: evaluation_times
+SELECT min(created_at) AS requested_at, max(ended_at) AS recorded_at, count(*) AS groups
+FROM groups WHERE run_id = %(run_id)s AND purpose = 'eval' AND step = %(n)s AND state = 'used'
+HAVING count(*) > 0
+
+-- name: use
+UPDATE groups SET state = 'used', ended_at = now() WHERE id = ANY(%(group_ids)s) AND state = 'ready'
+
 -- name: use_planned
 UPDATE groups g SET state = 'used', ended_at = now()
 FROM steps s JOIN runs r ON r.id = s.run_id
 WHERE s.run_id = %(run_id)s AND s.n = %(n)s AND r.policy_model_id = %(model_id)s
     AND g.id = ANY(s.group_ids) AND g.run_id = s.run_id AND g.state = 'ready'
+
+-- name: drop
+UPDATE groups SET state = 'dropped', reason = %(reason)s, ended_at = now()
+WHERE id = ANY(%(group_ids)s) AND state IN ('requested', 'ready')
+
+-- name: drop_open
+UPDATE groups SET state = 'dropped', reason = %(reason)s, ended_at = now()
+WHERE run_id = %(run_id)s AND state IN ('requested', 'ready')
+
+-- name: drop_surplus
+-- The training groups of a stage that is over.
+UPDATE groups SET state = 'dropped', reason = 'surplus', ended_at = now()
+WHERE run_id = %(run_id)s AND purpose = 'train' AND state IN ('requested', 'ready')
+
+-- name: drop_refused
+-- Only if another group of the purpose was ready: then the fault is the group's own.
+UPDATE groups g SET state = 'dropped', reason = 'failed', ended_at = now()
+WHERE run_id = %(run_id)s AND state = 'requested' AND refused IS NOT NULL AND kind = 'generate' AND EXISTS (
+    SELECT FROM groups o
+    WHERE o.run_id = g.run_id AND o.purpose = g.purpose AND (g.purpose = 'train' OR o.step = g.step)
+        AND o.ready_at IS NOT NULL)
+RETURNING g.id, g.purpose, g.request_no, g.step, g.refused
+
+-- name: expire
+-- Requested groups past their deadline, and ready groups that a version older than `oldest` sampled. Each is returned
+-- with the reason why it waited last, if that is known.
+WITH gone AS (
+    SELECT g.id, coalesce(g.reason, CASE WHEN g.attempt = 0 THEN 'no rollout worker took it' END) AS waited_for
+    FROM groups g WHERE run_id = %(run_id)s AND purpose = %(purpose)s AND (
+        state = 'requested' AND deadline <= now()
+        OR state = 'ready' AND oldest < %(oldest)s AND NOT EXISTS (
+            SELECT FROM steps s WHERE s.run_id = g.run_id AND s.state = 'planned' AND g.id = ANY (s.group_ids)))
+    ORDER BY g.id FOR NO KEY UPDATE OF g)
+UPDATE groups g SET state = 'dropped', reason = 'expired', ended_at = now()
+FROM gone WHERE g.id = gone.id
+RETURNING g.id, g.request_no, g.ready_at, gone.waited_for

@@ -1,3 +1,5 @@
+-- Answers to requests with an idempotency key.
+
 -- name: claim
 INSERT INTO idempotency_keys (tenant_id, key, request_sha)
 VALUES (%(tenant_id)s, %(key)s, %(request_sha)s)

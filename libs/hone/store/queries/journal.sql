@@ -1,3 +1,5 @@
+-- The journal: finished calls of open groups.
+
 -- name: delete_dropped
 DELETE FROM journal WHERE group_id IN (SELECT id FROM groups WHERE run_id = %(run_id)s AND state = 'dropped')
 
@@ -5,8 +7,8 @@ DELETE FROM journal WHERE group_id IN (SELECT id FROM groups WHERE run_id = %(ru
 SELECT group_id, call, body FROM journal WHERE group_id = ANY(%(group_ids)s::bigint[])
 
 -- name: add
--- Returns the groups that are still their claimant's; the lock keeps them so until the calls are in. A row holds the
--- calls of one number that samples finished together, under the lowest of their indices.
+-- Returns the groups whose claims still hold; the lock keeps them until the calls are written. A row has the calls of
+-- the same number that several samples finished together, under the lowest of their indices.
 WITH held AS (
     SELECT g.id, g.attempt FROM groups g
     JOIN (SELECT DISTINCT id, attempt FROM unnest(%(group_ids)b::bigint[], %(attempts)b::bigint[]) AS c (id, attempt)) c

@@ -1,3 +1,5 @@
+-- Metrics of steps.
+
 -- name: record
 INSERT INTO metrics (run_id, tenant_id, step, name, value)
 SELECT %(run_id)s, %(tenant_id)s, %(step)s, m.name, m.value

@@ -1,20 +1,16 @@
--- name: lock
-SELECT id FROM models WHERE id = %(model_id)s FOR NO KEY UPDATE
-
--- name: base_manifest
-SELECT coalesce(a.manifest, v.manifest) AS manifest FROM models m
-LEFT JOIN artifacts a ON a.id = m.base_artifact_id LEFT JOIN versions v ON v.id = m.base_version_id
-WHERE m.id = %(model_id)s
-
--- name: of_tenant
-SELECT id FROM models WHERE id = %(model_id)s AND tenant_id = %(tenant_id)s
+-- Models and their leases.
 
 -- name: add
 INSERT INTO models (id, tenant_id, kind, base_artifact_id, base_version_id, config)
 VALUES (%(id)s, %(tenant_id)s, %(kind)s, %(base_artifact_id)s, %(base_version_id)s, %(config)s)
 
--- name: take_seq
-UPDATE models SET next_seq = next_seq + 1 WHERE id = %(model_id)s RETURNING next_seq - 1 AS seq
+-- name: of_tenant
+SELECT id FROM models WHERE id = %(model_id)s AND tenant_id = %(tenant_id)s
+
+-- name: base_manifest
+SELECT coalesce(a.manifest, v.manifest) AS manifest FROM models m
+LEFT JOIN artifacts a ON a.id = m.base_artifact_id LEFT JOIN versions v ON v.id = m.base_version_id
+WHERE m.id = %(model_id)s
 
 -- name: lease
 UPDATE models SET lease_owner = %(owner)s, lease_epoch = lease_epoch + 1,
@@ -39,6 +35,12 @@ UPDATE models SET lease_expires = now() WHERE id = %(id)s AND lease_epoch = %(ep
 
 -- name: release_leases
 UPDATE models SET lease_expires = now() WHERE lease_owner = %(owner)s
+
+-- name: lock
+SELECT id FROM models WHERE id = %(model_id)s FOR NO KEY UPDATE
+
+-- name: take_seq
+UPDATE models SET next_seq = next_seq + 1 WHERE id = %(model_id)s RETURNING next_seq - 1 AS seq
 
 -- name: record_snapshot
 UPDATE models SET snapshot_seq = %(seq)s, snapshot = %(manifest)s

@@ -1,5 +1,7 @@
+-- Objects that no row names, and the sweep that finds them (orphan_sweeps).
+
 -- name: begin_sweep
--- A pass is had by whoever asks first once it is due.
+-- The first process that asks for a due pass does it.
 UPDATE orphan_sweeps SET due_at = now() + make_interval(secs => %(pause_s)s) WHERE due_at <= now()
 RETURNING identity, after
 
@@ -15,7 +17,7 @@ ON CONFLICT DO NOTHING
 SELECT key FROM orphans WHERE seen_at < now() - make_interval(secs => %(grace_s)s) ORDER BY seen_at LIMIT %(limit)s
 
 -- name: named
--- Those that a row names after all: of their owner, or a version of another model that shares a file.
+-- The keys that a row names after all: a row of their owner, or a version of another model that shares a file.
 SELECT key FROM unnest(%(keys)s::text[]) AS k (key)
 WHERE key IN (SELECT named_keys(%(owners)s))
     OR key IN (SELECT file.value ->> 'key' FROM versions v, jsonb_each(v.manifest -> 'files') file

@@ -1,90 +1,9 @@
--- name: overview
-SELECT r.desired, r.state, r.stage, r.waiting_for, r.deadline <= now() AS past_deadline, last.committed, last.planned,
-    (SELECT id FROM versions v
-        WHERE v.model_id = r.policy_model_id AND v.number = last.committed AND v.state = 'live') AS version_id,
-    ARRAY(SELECT role FROM jsonb_each_text(r.roles) AS named (role, model_id) WHERE NOT EXISTS (
-        SELECT FROM versions v WHERE v.model_id = named.model_id AND v.number = 0 AND v.state = 'live')
-        ORDER BY role) AS unpublished,
-    coalesce((SELECT jsonb_object_agg(name, jsonb_build_object('version', version, 'state', state))
-        FROM (SELECT DISTINCT ON (name) name, version, state FROM collections c WHERE c.run_id = r.id
-            ORDER BY name, version DESC) AS newest), '{}') AS collected,
-    coalesce(
-        (SELECT reason FROM operations o WHERE o.model_id = r.policy_model_id AND o.state = 'failed'
-            AND o.kind <> 'export' ORDER BY seq LIMIT 1),
-        (SELECT format('the %%s''s model: %%s', role, o.reason) FROM jsonb_each_text(r.roles) AS named (role, model_id)
-            JOIN operations o USING (model_id) WHERE o.state = 'failed' ORDER BY role, seq LIMIT 1),
-        (SELECT format('%%s group %%s: %%s', purpose, request_no, refused) FROM groups g
-            WHERE g.run_id = r.id AND g.state = 'requested' AND g.refused IS NOT NULL
-                AND (g.kind <> 'generate' OR NOT EXISTS (
-                    SELECT FROM groups o
-                    WHERE o.run_id = g.run_id AND o.purpose = g.purpose AND (g.purpose = 'train' OR o.step = g.step)
-                        AND (o.ready_at IS NOT NULL OR o.state = 'requested' AND o.refused IS NULL)))
-            ORDER BY g.id LIMIT 1)) AS failure
-FROM runs r, LATERAL (
-    SELECT coalesce((SELECT n FROM steps s WHERE s.run_id = r.id AND s.state = 'committed'
-            ORDER BY n DESC LIMIT 1), 0) AS committed,
-        coalesce((SELECT max(n) FROM steps s WHERE s.run_id = r.id), 0) AS planned) AS last
-WHERE r.id = %(run_id)s AND r.lease_epoch = %(epoch)s
-
--- name: role_models
--- The models of a run beside its policy, and how many tokens each can read, as the artifact of its base says.
-SELECT named.role, named.model_id, (
-    WITH RECURSIVE line AS (
-        SELECT m.base_artifact_id, m.base_version_id FROM models m WHERE m.id = named.model_id
-        UNION ALL
-        SELECT m.base_artifact_id, m.base_version_id FROM line
-        JOIN versions b ON b.id = line.base_version_id JOIN models m ON m.id = b.model_id)
-    SELECT (a.manifest ->> 'max_positions')::integer
-    FROM line JOIN artifacts a ON a.id = line.base_artifact_id) AS max_positions
-FROM runs r, jsonb_each_text(r.roles) AS named (role, model_id) WHERE r.id = %(run_id)s
-
--- name: begin_stage
-UPDATE runs SET stage = %(stage)s WHERE id = %(run_id)s AND lease_epoch = %(epoch)s
-
--- name: of_model
--- A run that trains this model: the state of its step, and whether a version has this number.
-SELECT s.state AS step, EXISTS (
-    SELECT FROM versions v WHERE v.model_id = r.policy_model_id AND v.number = %(number)s AND v.state = 'live') AS taken
-FROM runs r LEFT JOIN steps s ON s.run_id = r.id AND s.n = %(step)s
-WHERE r.id = %(run_id)s AND r.tenant_id = %(tenant_id)s AND r.policy_model_id = %(model_id)s
-
--- name: set_waiting_for
-UPDATE runs SET waiting_for = %(waiting_for)s
-WHERE id = %(run_id)s AND lease_epoch = %(epoch)s AND waiting_for IS DISTINCT FROM %(waiting_for)s
-
--- name: set_state
-UPDATE runs SET state = %(state)s, reason = %(reason)s, waiting_for = NULL,
-    rests = CASE WHEN %(state)s <> 'paused' THEN rests * tstzmultirange(tstzrange(NULL, now()))
-        WHEN state <> 'paused' THEN rests + tstzmultirange(tstzrange(now(), NULL)) ELSE rests END,
-    ended_at = CASE WHEN %(state)s IN ('succeeded', 'failed', 'cancelled') THEN now() END
-WHERE id = %(run_id)s AND lease_epoch = %(epoch)s
+-- Runs, their leases, and the views of them.
 
 -- name: add
 INSERT INTO runs (id, tenant_id, key_id, name, spec, spec_sha, policy_model_id, roles, traceparent, deadline)
 VALUES (%(id)s, %(tenant_id)s, %(key_id)s, %(name)s, %(spec)s, %(spec_sha)s, %(model_id)s, %(roles)s, %(traceparent)s,
         now() + make_interval(secs => %(deadline_s)s))
-
--- name: detail
--- The newest value of each metric: names are stepped through in the index, not read off every step's row.
-SELECT r.id, r.name, r.state, r.desired, r.reason, r.waiting_for, r.policy_model_id AS model_id, r.roles, r.spec,
-       r.created_at, r.started_at, r.ended_at, r.deadline, (r.spec ->> 'steps')::integer AS steps,
-       (r.spec ->> 'seed')::integer AS seed, r.spec -> 'model' ->> 'base' AS base,
-       r.spec -> 'algorithm' ->> 'preset' AS algorithm,
-       (SELECT m.value FROM metrics m WHERE m.run_id = r.id AND m.name = 'reward/mean'
-        ORDER BY m.step DESC LIMIT 1) AS reward,
-       coalesce((SELECT s.n FROM steps s WHERE s.run_id = r.id AND s.state = 'committed'
-        ORDER BY s.n DESC LIMIT 1), 0) AS step,
-       (SELECT v.id FROM versions v WHERE v.model_id = r.policy_model_id AND v.state = 'live'
-        ORDER BY v.number DESC LIMIT 1) AS version_id,
-       (WITH RECURSIVE named AS (
-            (SELECT m.name FROM metrics m WHERE m.run_id = %(run_id)s ORDER BY m.name LIMIT 1)
-            UNION ALL
-            SELECT (SELECT m.name FROM metrics m WHERE m.run_id = %(run_id)s AND m.name > named.name
-                    ORDER BY m.name LIMIT 1) FROM named WHERE named.name IS NOT NULL)
-        SELECT coalesce(jsonb_object_agg(named.name, latest.value), '{}') FROM named, LATERAL (
-            SELECT m.value FROM metrics m WHERE m.run_id = %(run_id)s AND m.name = named.name
-            ORDER BY m.step DESC LIMIT 1) latest) AS metrics
-FROM runs r WHERE r.id = %(run_id)s
 
 -- name: page
 SELECT r.id, r.name, r.state, r.desired, r.reason, r.waiting_for, r.policy_model_id AS model_id,
@@ -106,11 +25,36 @@ WHERE (%(state)s::text IS NULL OR r.state = %(state)s) AND (%(after)s::text IS N
     OR strpos(r.id, lower(%(search)s)) > 0 OR strpos(lower(r.spec -> 'model' ->> 'base'), lower(%(search)s)) > 0)
 ORDER BY r.id DESC LIMIT %(limit)s
 
--- name: count_by_state
-SELECT state, count(*)::integer AS runs FROM runs GROUP BY state
+-- name: detail
+-- With the newest value of each metric. The names are read by steps through the index, not from every step's row.
+SELECT r.id, r.name, r.state, r.desired, r.reason, r.waiting_for, r.policy_model_id AS model_id, r.roles, r.spec,
+       r.created_at, r.started_at, r.ended_at, r.deadline, (r.spec ->> 'steps')::integer AS steps,
+       (r.spec ->> 'seed')::integer AS seed, r.spec -> 'model' ->> 'base' AS base,
+       r.spec -> 'algorithm' ->> 'preset' AS algorithm,
+       (SELECT m.value FROM metrics m WHERE m.run_id = r.id AND m.name = 'reward/mean'
+        ORDER BY m.step DESC LIMIT 1) AS reward,
+       coalesce((SELECT s.n FROM steps s WHERE s.run_id = r.id AND s.state = 'committed'
+        ORDER BY s.n DESC LIMIT 1), 0) AS step,
+       (SELECT v.id FROM versions v WHERE v.model_id = r.policy_model_id AND v.state = 'live'
+        ORDER BY v.number DESC LIMIT 1) AS version_id,
+       (WITH RECURSIVE named AS (
+            (SELECT m.name FROM metrics m WHERE m.run_id = %(run_id)s ORDER BY m.name LIMIT 1)
+            UNION ALL
+            SELECT (SELECT m.name FROM metrics m WHERE m.run_id = %(run_id)s AND m.name > named.name
+                    ORDER BY m.name LIMIT 1) FROM named WHERE named.name IS NOT NULL)
+        SELECT coalesce(jsonb_object_agg(named.name, latest.value), '{}') FROM named, LATERAL (
+            SELECT m.value FROM metrics m WHERE m.run_id = %(run_id)s AND m.name = named.name
+            ORDER BY m.step DESC LIMIT 1) latest) AS metrics
+FROM runs r WHERE r.id = %(run_id)s
 
 -- name: state
 SELECT id, name, state, desired, policy_model_id FROM runs WHERE id = %(run_id)s
+
+-- name: exists
+SELECT id FROM runs WHERE id = %(run_id)s
+
+-- name: count_by_state
+SELECT state, count(*)::integer AS runs FROM runs GROUP BY state
 
 -- name: set_desired
 UPDATE runs SET desired = %(desired)s
@@ -142,5 +86,63 @@ WHERE id = %(id)s AND lease_epoch = %(epoch)s AND state IN ('queued', 'running',
 -- name: release_leases
 UPDATE runs SET lease_expires = now() WHERE lease_owner = %(owner)s AND state IN ('queued', 'running', 'paused')
 
--- name: exists
-SELECT id FROM runs WHERE id = %(run_id)s
+-- name: overview
+SELECT r.desired, r.state, r.stage, r.waiting_for, r.deadline <= now() AS past_deadline, last.committed, last.planned,
+    (SELECT id FROM versions v
+        WHERE v.model_id = r.policy_model_id AND v.number = last.committed AND v.state = 'live') AS version_id,
+    ARRAY(SELECT role FROM jsonb_each_text(r.roles) AS named (role, model_id) WHERE NOT EXISTS (
+        SELECT FROM versions v WHERE v.model_id = named.model_id AND v.number = 0 AND v.state = 'live')
+        ORDER BY role) AS unpublished,
+    coalesce((SELECT jsonb_object_agg(name, jsonb_build_object('version', version, 'state', state))
+        FROM (SELECT DISTINCT ON (name) name, version, state FROM collections c WHERE c.run_id = r.id
+            ORDER BY name, version DESC) AS newest), '{}') AS collected,
+    coalesce(
+        (SELECT reason FROM operations o WHERE o.model_id = r.policy_model_id AND o.state = 'failed'
+            AND o.kind <> 'export' ORDER BY seq LIMIT 1),
+        (SELECT format('the %%s''s model: %%s', role, o.reason) FROM jsonb_each_text(r.roles) AS named (role, model_id)
+            JOIN operations o USING (model_id) WHERE o.state = 'failed' ORDER BY role, seq LIMIT 1),
+        (SELECT format('%%s group %%s: %%s', purpose, request_no, refused) FROM groups g
+            WHERE g.run_id = r.id AND g.state = 'requested' AND g.refused IS NOT NULL
+                AND (g.kind <> 'generate' OR NOT EXISTS (
+                    SELECT FROM groups o
+                    WHERE o.run_id = g.run_id AND o.purpose = g.purpose AND (g.purpose = 'train' OR o.step = g.step)
+                        AND (o.ready_at IS NOT NULL OR o.state = 'requested' AND o.refused IS NULL)))
+            ORDER BY g.id LIMIT 1)) AS failure
+FROM runs r, LATERAL (
+    SELECT coalesce((SELECT n FROM steps s WHERE s.run_id = r.id AND s.state = 'committed'
+            ORDER BY n DESC LIMIT 1), 0) AS committed,
+        coalesce((SELECT max(n) FROM steps s WHERE s.run_id = r.id), 0) AS planned) AS last
+WHERE r.id = %(run_id)s AND r.lease_epoch = %(epoch)s
+
+-- name: of_model
+-- A run that trains this model: the state of its step, and whether a version has this number.
+SELECT s.state AS step, EXISTS (
+    SELECT FROM versions v WHERE v.model_id = r.policy_model_id AND v.number = %(number)s AND v.state = 'live') AS taken
+FROM runs r LEFT JOIN steps s ON s.run_id = r.id AND s.n = %(step)s
+WHERE r.id = %(run_id)s AND r.tenant_id = %(tenant_id)s AND r.policy_model_id = %(model_id)s
+
+-- name: role_models
+-- The models of a run beside its policy, and how many tokens each can read, as the artifact of its base says.
+SELECT named.role, named.model_id, (
+    WITH RECURSIVE line AS (
+        SELECT m.base_artifact_id, m.base_version_id FROM models m WHERE m.id = named.model_id
+        UNION ALL
+        SELECT m.base_artifact_id, m.base_version_id FROM line
+        JOIN versions b ON b.id = line.base_version_id JOIN models m ON m.id = b.model_id)
+    SELECT (a.manifest ->> 'max_positions')::integer
+    FROM line JOIN artifacts a ON a.id = line.base_artifact_id) AS max_positions
+FROM runs r, jsonb_each_text(r.roles) AS named (role, model_id) WHERE r.id = %(run_id)s
+
+-- name: set_state
+UPDATE runs SET state = %(state)s, reason = %(reason)s, waiting_for = NULL,
+    rests = CASE WHEN %(state)s <> 'paused' THEN rests * tstzmultirange(tstzrange(NULL, now()))
+        WHEN state <> 'paused' THEN rests + tstzmultirange(tstzrange(now(), NULL)) ELSE rests END,
+    ended_at = CASE WHEN %(state)s IN ('succeeded', 'failed', 'cancelled') THEN now() END
+WHERE id = %(run_id)s AND lease_epoch = %(epoch)s
+
+-- name: set_waiting_for
+UPDATE runs SET waiting_for = %(waiting_for)s
+WHERE id = %(run_id)s AND lease_epoch = %(epoch)s AND waiting_for IS DISTINCT FROM %(waiting_for)s
+
+-- name: begin_stage
+UPDATE runs SET stage = %(stage)s WHERE id = %(run_id)s AND lease_epoch = %(epoch)s

@@ -1,3 +1,5 @@
+-- The version of the tables, which a new database gets with them.
+
 -- name: lock
 SELECT pg_advisory_xact_lock(hashtext('hone.schema'))
 

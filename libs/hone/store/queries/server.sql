@@ -1,4 +1,4 @@
--- The server itself: databases, logins, notifications.
+-- The server itself: logins, databases, notifications.
 
 -- name: notify
 SELECT pg_notify(%(channel)s, %(payload)s)

@@ -1,5 +1,7 @@
+-- Sinks, the runs they have open (sink_runs), and the points they do not have yet (unsent_points).
+
 -- name: hold
--- Whether this session is the one that sends to a sink; when its connection ends, another may.
+-- Whether this session is the one that sends to a sink. When its connection ends, another session may.
 SELECT CASE
     WHEN EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid() AND granted) THEN true
     ELSE pg_try_advisory_lock(hashtext('hone.sinks'), hashtext(%(sink)s)) END AS held
@@ -13,7 +15,7 @@ DELETE FROM unsent_points WHERE NOT sink = ANY (%(names)s)
 SELECT name FROM sinks
 
 -- name: lock_metrics
--- Nobody records between the naming of a sink and the look at what is there already: neither misses a point.
+-- No process records a metric between the moment a sink is added and the moment it gets all older points.
 LOCK TABLE metrics IN SHARE ROW EXCLUSIVE MODE
 
 -- name: add
@@ -40,7 +42,7 @@ WHERE u.sink = %(sink)s AND u.run_id = sent.run_id AND u.step = sent.step AND u.
 INSERT INTO sink_runs (sink, run_id) VALUES (%(sink)s, %(run_id)s) ON CONFLICT DO NOTHING
 
 -- name: ended_runs
--- Runs that a sink has open, all of whose points it has, and that have ended.
+-- Ended runs that a sink has open and whose points it has completely.
 SELECT r.id, r.name, r.state FROM sink_runs o JOIN runs r ON r.id = o.run_id
 WHERE o.sink = %(sink)s AND r.ended_at IS NOT NULL
   AND NOT EXISTS (SELECT FROM unsent_points u WHERE u.sink = o.sink AND u.run_id = o.run_id)

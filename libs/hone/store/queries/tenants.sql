@@ -1,3 +1,5 @@
+-- Tenants.
+
 -- name: enter
 SELECT set_config('role', 'hone_gateway', true), set_config('hone.tenant', %(tenant)s, true)
 

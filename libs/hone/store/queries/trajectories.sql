@@ -1,3 +1,5 @@
+-- Trajectories: one row for each sample.
+
 -- name: page
 SELECT t.group_id, t.index, g.purpose, g.request_no, g.step, g.series, g.state AS group_state, t.status, t.score,
        t.finish_reason, t.prompt_tokens, t.completion_tokens, t.preview, t.created_at
@@ -30,8 +32,8 @@ FROM unnest(%(group_ids)b::bigint[], %(indices)b::int[], %(rows)b::int[], %(prom
     AS t (group_id, index, row, prompt_tokens, completion_tokens, finish_reason, status, score, preview)
 
 -- name: baselines
--- Running mean of each task over what committed steps trained on. Summed in the order of the requests: the same
--- outcomes give the same bits, in whatever order their rows were written.
+-- The mean outcome of each task over the samples that committed steps trained on. They are summed in the order of their
+-- requests: the same outcomes give the same bits, in whatever order their rows were written.
 SELECT o.task_hash, avg(o.value ORDER BY g.request_no, o.index) AS mean, count(*) AS count
 FROM outcomes o
 JOIN groups g ON g.id = o.group_id

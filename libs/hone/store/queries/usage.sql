@@ -1,3 +1,5 @@
+-- The usage of tenants.
+
 -- name: totals
 SELECT used.id, coalesce(r.name, k.name) AS name, used.amounts FROM (
     SELECT id, jsonb_object_agg(kind, amount) AS amounts FROM (
@@ -9,7 +11,7 @@ SELECT used.id, coalesce(r.name, k.name) AS name, used.amounts FROM (
 LEFT JOIN runs r ON r.id = used.id LEFT JOIN api_keys k ON k.id = used.id ORDER BY used.id
 
 -- name: add
--- What a run used, on the account of the key that asked for it.
+-- Adds to the usage of the key that requested the run.
 INSERT INTO usage (tenant_id, run_id, key_id, kind, amount)
 SELECT r.tenant_id, r.id, r.key_id, u.kind, u.amount
 FROM runs r, unnest(%(kinds)s::text[], %(amounts)s::double precision[]) AS u (kind, amount)

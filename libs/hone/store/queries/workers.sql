@@ -1,3 +1,5 @@
+-- Workers: their heartbeats.
+
 -- name: beat
 INSERT INTO workers (id, kind) VALUES (%(id)s, %(kind)s) ON CONFLICT (id) DO UPDATE SET heartbeat_at = now()
 
