@@ -1,4 +1,4 @@
-"""Print what pyproject.toml asks for, with the extras named on the command line: a layer that code does not change."""
+"""Print the dependencies of pyproject.toml, with the extras named on the command line, for a layer without our code."""
 
 import sys
 import tomllib

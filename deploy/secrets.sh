@@ -1,8 +1,8 @@
 #!/bin/sh
-# Write deploy/.env with a random password for each secret of env.example; one that is there is left as it is.
+# Write deploy/.env with a random password for each secret of env.example; an existing file stays as it is.
 set -eu
 cd "$(dirname "$0")"
-test ! -e .env || { echo "deploy/.env is there already"; exit 0; }
+test ! -e .env || { echo "deploy/.env exists already"; exit 0; }
 umask 077
 sed -n 's/^\([A-Z_]*\)=$/\1/p' env.example | while read -r name; do
   echo "$name=$(od -An -N24 -tx1 /dev/urandom | tr -d ' \n')"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A container engine by hand, for a Debian machine that runs none: needs root, and takes back what it did
-# to addresses, routes and filters; the packages and DIRECTORY stay.
+# Starts a container engine on a Debian machine that runs none. It needs root, and undoes its changes
+# to addresses, routes and filters when it stops; the packages and DIRECTORY stay.
 #   engine.sh start DIRECTORY   prints what to export
 #   engine.sh stop DIRECTORY
 set -euo pipefail
@@ -30,7 +30,7 @@ start() {
   echo "export DOCKER_HOST=unix://$directory/docker.sock DOCKER_CONFIG=$directory/config"
 }
 
-# What iptables-restore puts back: a table that is not there yet is told as an empty one, or what comes into it stays.
+# The input of iptables-restore. A table that does not exist yet is written as an empty one; otherwise its rules stay.
 filters() {
   local saved
   saved=$(iptables-save)
@@ -40,7 +40,7 @@ filters() {
     || printf '%s\n' '*nat' ':PREROUTING ACCEPT' ':INPUT ACCEPT' ':OUTPUT ACCEPT' ':POSTROUTING ACCEPT' COMMIT
 }
 
-# Compose and BuildKit as Debian 13 has them: single programs, taken out of their packages without installing those.
+# Compose and BuildKit of Debian 13: single programs, taken from their packages without installing these.
 plugins() {
   local config=$directory/config apt=$directory/apt
   test ! -x "$config/cli-plugins/docker-compose" || return 0

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Stand-ins for the public images, built from Debian and pip for a machine that no image registry can be reached from.
+# Stand-ins for the public images, built from Debian and pip on a machine that reaches no image registry.
 #   images.sh CACHE PYTHON     CACHE keeps the root file system; PYTHON's pip finds torch's wheel
-# What they cannot show: the public images' own entrypoints. S3 is moto, which keeps nothing on disk.
+# They cannot test the entrypoints of the public images. S3 is moto, which keeps nothing on disk.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 cache=$1 python=$2
@@ -26,7 +26,7 @@ base() {
     -c 'CMD ["python3"]' "$cache/rootfs.tar" hone-standin/python > /dev/null
 }
 
-# A machine with authorities of its own hands them on, so that pip and apt work in containers as they do outside.
+# Copies the machine's own certificate authorities, so that pip and apt work in containers as they do outside.
 certificates() {
   if compgen -G "/usr/local/share/ca-certificates/*.crt" > /dev/null; then
     cp /usr/local/share/ca-certificates/*.crt "$1/usr/local/share/ca-certificates/"

@@ -1,4 +1,4 @@
-"""Sending wake-up messages. A lost one only costs time, so sending never blocks for long and never raises."""
+"""Hints: messages that wake rollout workers. A lost hint only costs time, so sending never blocks long or raises."""
 
 import logging
 from typing import Any
@@ -12,11 +12,11 @@ from hone.spec.settings import Settings
 from hone.telemetry import metrics, tracing
 
 _log = logging.getLogger(__name__)
-_PATIENCE = {"read_timeout": CONNECT_TIMEOUT_S, "write_timeout": CONNECT_TIMEOUT_S}
+_TIMEOUTS = {"read_timeout": CONNECT_TIMEOUT_S, "write_timeout": CONNECT_TIMEOUT_S}
 
 
 class Hints:
-    """Wakes rollout workers. Not safe for threads: each has its own."""
+    """Sends hints to rollout workers. Not safe for threads: each thread needs one of its own."""
 
     def __init__(self, settings: Settings) -> None:
         self._application = create(settings)
@@ -24,10 +24,10 @@ class Hints:
         self._producer: Producer | None = None
 
     def send(self, count: int) -> int:
-        """Send `count` empty wake-up messages and return how many the broker took; in a trace they carry its place.
+        """Send `count` hints and return how many the broker took: fewer if it is away or its queue is full.
 
-        Fewer than `count` when it is away or its queue is full; takes about a second at most, and the caller sends
-        again for rows that stay unclaimed.
+        It takes about a second at most. The caller sends again for rows that stay unclaimed. In a trace, a hint carries
+        the traceparent.
         """
         sent = 0
         try:
@@ -42,7 +42,7 @@ class Hints:
         return sent
 
     def close(self) -> None:
-        """Drop the connection; the next `send` opens another."""
+        """Close the connection. The next `send` opens another one."""
         connection, self._connection, self._producer = self._connection, None, None
         if connection is not None:
             connection.collect()
@@ -57,7 +57,7 @@ class Hints:
 
     def _ready(self) -> Producer:
         if self._producer is None:
-            self._connection = self._application.connection(transport_options=_PATIENCE)
+            self._connection = self._application.connection(transport_options=_TIMEOUTS)
             self._connection.ensure_connection(max_retries=0)
             declare(self._connection)
             self._producer = Producer(self._connection.default_channel)
