@@ -28,7 +28,7 @@ _OF_THE_TRAINER = {
     "logp_old": "the policy's log-probs before the update", "logp_ref": "the reference's log-probs",
     "logp_teacher": "the teacher's log-probs", "support": "the teacher's likeliest ids",
     "values": "the critic's values"}
-"""What estimators may need that neither plan nor parts hold."""
+"""Inputs of estimators that neither plan nor parts hold, and their words for people."""
 
 _reader = ThreadPoolExecutor(1, "advantages")  # batches are large: one at a time, beside all other reading
 
@@ -66,10 +66,10 @@ def of_sample(objects: Objects, plan: StepPlan, group_id: int, index: int) -> Sa
     if group.rewards[index] is None:
         return SampleAdvantages(None, "the sample was masked")
     try:
-        reason = _unknowable(plan, name)
+        reason = _reason_unknown(plan, name)
         if reason:
             return SampleAdvantages(None, reason)
-        needed = _within(plan, group) if ADVANTAGES[name].within_group else plan
+        needed = _own_group(plan, group) if ADVANTAGES[name].within_group else plan
         return _computed(objects, needed, name, (group.request_no, index))
     except ObjectMissing as gone:
         return SampleAdvantages(None, f"{name} compares with samples that are not stored any more: {gone.args[0]}")
@@ -77,7 +77,7 @@ def of_sample(objects: Objects, plan: StepPlan, group_id: int, index: int) -> Sa
         return SampleAdvantages(None, f"{name} could not be computed again: {problem}")
 
 
-def _unknowable(plan: StepPlan, name: str) -> str:
+def _reason_unknown(plan: StepPlan, name: str) -> str:
     """Return the reason why the advantages of a step cannot be computed again; empty if they can."""
     if name not in ADVANTAGES:
         return f"this release has no estimator {name}"
@@ -90,7 +90,7 @@ def _unknowable(plan: StepPlan, name: str) -> str:
     return ""
 
 
-def _within(plan: StepPlan, group: GroupPlan) -> StepPlan:
+def _own_group(plan: StepPlan, group: GroupPlan) -> StepPlan:
     """Return the plan reduced to one group."""
     return plan.model_copy(update={"groups": [group], "parts": group.parts})
 

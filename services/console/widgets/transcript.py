@@ -31,6 +31,7 @@ class Stretch:
 
     @property
     def tokens(self) -> int:
+        """The number of its tokens."""
         return self.end - self.start
 
 
@@ -56,7 +57,7 @@ class ShownCall:
 
     def answer(self, scheme: Scheme, search: str) -> Markup:
         """Return the call up to its last token: heading, context, coloured tokens."""
-        return join([_head(self.call), self._context(search), tag("h4", "Sampled"),
+        return join([_heading(self.call), self._context(search), tag("h4", "Sampled"),
                      tokens.painted(self.tokens, scheme, search), _named(self.call)])
 
     def outcome(self) -> Markup:
@@ -103,12 +104,12 @@ def _ids(call: dict[str, Any]) -> CallTokens:
 def _tokens(call: dict[str, Any], texts: CallTokens) -> list[Token]:
     unknown = [None] * len(call["completion_ids"])
     logps: Sequence[float | None] = call["logp_sample"] or unknown
-    taught: Sequence[float | None] = teachers(call) or unknown
-    weighed: Sequence[float | None] = texts.advantages or unknown
-    return [Token(id, text, logp, trained, advantage, word, _around(call, place), version)
-            for place, (id, text, logp, trained, advantage, word, version) in enumerate(zip(
-                call["completion_ids"], texts.completion, logps, call["train_mask"], weighed, taught, _versions(call),
-                strict=True))]
+    teacher_logps: Sequence[float | None] = teachers(call) or unknown
+    advantages: Sequence[float | None] = texts.advantages or unknown
+    return [Token(id, text, logp, trained, advantage, teacher, _around(call, place), version)
+            for place, (id, text, logp, trained, advantage, teacher, version) in enumerate(zip(
+                call["completion_ids"], texts.completion, logps, call["train_mask"], advantages, teacher_logps,
+                _versions(call), strict=True))]
 
 
 def _versions(call: dict[str, Any]) -> list[str]:
@@ -125,10 +126,10 @@ def _around(call: dict[str, Any], place: int) -> tuple[str, ...]:
 
 def teachers(call: dict[str, Any]) -> list[float]:
     """Return the teacher's log-probs of a call's tokens; an empty list if the teacher did not score the call."""
-    return next((word["logp"] for word in call.get("scored", []) if word["name"] == "teacher"), [])
+    return next((one["logp"] for one in call.get("scored", []) if one["name"] == "teacher"), [])
 
 
-def _head(call: dict[str, Any]) -> Markup:
+def _heading(call: dict[str, Any]) -> Markup:
     versions = ", ".join(f"{formats.short(span['version_id'])} ({span['tokens']})" for span in call["versions"])
     sizes = f"{len(call['prompt_ids'])} + {len(call['completion_ids'])} tokens · {call['finish_reason']}"
     return tag("header", tag("h3", f"Call {call['index']}"), parts.chip(f"{call['role']}: {call['kind']}", "off"),
@@ -180,6 +181,7 @@ def difference(before: Sequence[int], after: Sequence[int]) -> list[Stretch]:
 
 
 def _equal(one: Sequence[int], other: Sequence[int]) -> int:
+    """Return the number of equal tokens at the beginning of both."""
     pairs = zip(one, other, strict=False)
     return next((place for place, (left, right) in enumerate(pairs) if left != right), min(len(one), len(other)))
 
