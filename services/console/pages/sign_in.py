@@ -51,7 +51,7 @@ def show(request: Request, sessions: BrowserSessions) -> None:
 
         field.on("keydown.enter", enter)
         ui.button("Sign in", on_click=enter, color=None).props("unelevated no-caps").classes("wide primary")
-        html(tag("p", tag("code", "hone keys create"), " creates a key; ", tag("code", "hone up"),
+        html(tag("p", tag("code", "hone keys create"), " makes a key; ", tag("code", "hone up"),
                  " writes the first one to stack.json.", class_="note"))
 
 

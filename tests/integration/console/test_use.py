@@ -35,7 +35,7 @@ def test_sign_in_leads_back_with_what_the_address_asked_for(browser: Browser, wo
 
 
 def test_a_wrong_key_is_refused_in_words(browser: Browser) -> None:
-    for key, expected in (("", "Enter a key"), ("tml-wrong", "This key is not in use"), ("nö", "This is no key")):
+    for key, expected in (("", "Enter a key"), ("tml-wrong", "This key is not in use"), ("nö", "This is not a key")):
         field = browser.find("input[type=password]")
         field.send_keys(Keys.CONTROL + "a", Keys.BACKSPACE)
         field.send_keys(key)
@@ -154,7 +154,7 @@ def test_samples_are_filtered(signed_in: Browser, world: World) -> None:
 
 
 def test_tokens_are_coloured_by_log_prob_and_by_advantage(signed_in: Browser, world: World) -> None:
-    signed_in.open(f"/runs/{world.running.id}/samples/{world.group}/0", "the less likely")
+    signed_in.open(f"/runs/{world.running.id}/samples/{world.group}/0", "a warmer colour is less likely")
     token = signed_in.find(".call .tokens:not(.context) > span")
     assert "log-prob -" in str(token.get_attribute("title"))
     assert "advantage +0.866" in str(token.get_attribute("title"))
