@@ -14,6 +14,7 @@ _CHILD = """
 import resource, sys
 from pathlib import Path
 from hone.store import objects
+from hone.store.objects import contract
 from hone.store.manifests import put_file
 
 def peak_mb():
@@ -27,7 +28,7 @@ before = peak_mb()
 if how == "get":
     assert sum(map(len, store.read("large"))) == path.stat().st_size
 elif how == "pieces":
-    store.put("pieces", objects.pieces(path))
+    store.put("pieces", contract.pieces(path))
 else:
     assert put_file(store, "large", path)["bytes"] == path.stat().st_size
 print(peak_mb() - before)
