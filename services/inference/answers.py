@@ -74,6 +74,6 @@ def window(stop: str) -> int:
     return 4 * len(stop) + 4
 
 
-def held_back(stops: Sequence[str]) -> int:
+def undecided_tokens(stops: Sequence[str]) -> int:
     """Return how many last tokens may still turn out to belong to a stop text."""
     return max(map(window, stops), default=0)

@@ -65,10 +65,9 @@ class Engine(Protocol):
         """Queue a request, and return True; return False when it insists on another version than the served one."""
 
     def offer(self, version: Any, settle: Callable[[Verdict], None]) -> None:
-        """Take over a version that this engine's kind prepared, at the first step at which nobody insists on the
-        present one. Then call `settle` with the verdict.
+        """Take over a prepared version at the first step at which no request insists on the present one.
 
-        An offer that was not settled yet is superseded.
+        Then call `settle` with the verdict. An earlier offer that was not settled yet is superseded.
         """
 
     def abort(self, request: Request) -> int:
@@ -91,7 +90,7 @@ class Engine(Protocol):
 
 
 class EngineKind(Protocol):
-    """Makes engines of one kind. `prepared` and `explored` run in other threads, `engine` on the engines' thread."""
+    """Makes engines of one kind. `prepare` and `measure` run in other threads, `make_engine` on the engines' thread."""
 
     name: str
     least_temperature: float  # lowest temperature that it draws at, except for 0
@@ -99,13 +98,13 @@ class EngineKind(Protocol):
     def build(self) -> dict[str, str]:
         """Return the versions of its libraries and its arithmetic, for the engine's row."""
 
-    def prepared(self, version: Version) -> Any:
+    def prepare(self, version: Version) -> Any:
         """Return a version in the form that `Engine.offer` takes. Raises ValueError if it is unusable."""
 
-    def explored(self, architecture: Architecture) -> None:
+    def measure(self, architecture: Architecture) -> None:
         """Measure what an engine of this architecture has to know. Later calls do nothing."""
 
-    def engine(self, version: Any, architecture: Architecture) -> Engine:
+    def make_engine(self, version: Any, architecture: Architecture) -> Engine:
         """Return an engine that serves no version yet, and that can take over this one and later ones of its model."""
 
 

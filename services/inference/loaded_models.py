@@ -172,14 +172,14 @@ class LoadedModels:
         """Read a version and return it as an engine takes it, with its architecture."""
         started = time.monotonic()
         read = await self._versions.load(row)
-        version = await asyncio.to_thread(self._kind.prepared, read)
+        version = await asyncio.to_thread(self._kind.prepare, read)
         _log.info("version %s of %s read in %.0f ms", row, row.model_id, 1000 * (time.monotonic() - started))
         return read.checkpoint.architecture, version
 
     async def _new_engine(self, architecture: Architecture, version: Any) -> Engine:
         """Return an engine that can take over a model's first version."""
-        await asyncio.to_thread(self._kind.explored, architecture)
-        return await self.thread.call(lambda: self._kind.engine(version, architecture))
+        await asyncio.to_thread(self._kind.measure, architecture)
+        return await self.thread.call(lambda: self._kind.make_engine(version, architecture))
 
     async def _take_over(self, model: LoadedModel, row: VersionRow, engine: Engine, version: Any) -> None:
         verdict = await self.thread.take_over(engine, version)
@@ -190,10 +190,7 @@ class LoadedModels:
         if verdict.served:
             model.engine = engine
             model.serve(row)
-            gap = verdict.gap
-            self._registration.note(
-                "set_loaded", model_id=row.model_id, version_id=row.id, gap_mean=None if gap is None else gap.mean,
-                gap_max=None if gap is None else gap.largest)
+            self._registration.loaded(row, verdict.gap)
         else:
             self._refuse(model, row, ProbeRefused(verdict.reason))
             if model.engine is None:
@@ -202,7 +199,7 @@ class LoadedModels:
     def _refuse(self, model: LoadedModel, row: VersionRow, error: Exception) -> None:
         model.refuse(row, Refusal.of(row.id, error, self._settings.sweep_s))
         _log.error("version %s of %s refused: %s", row, row.model_id, model.refused_reason)
-        self._registration.note("set_refused", model_id=row.model_id, version_id=row.id, reason=model.refused_reason)
+        self._registration.refused(row, model.refused_reason)
 
     def _let_rest(self, model: LoadedModel, engine: Engine) -> None:
         idle_s, after_s = time.monotonic() - model.used, self._settings.vllm.sleep_s
@@ -222,9 +219,7 @@ class LoadedModels:
             if engine is not None and model.is_unused and not self.thread.has_requests(engine):
                 del self._models[model.model_id]
                 self.thread.remove(engine)
-                self._registration.count(model.model_id, engine)
-                self._registration.forget(engine)
-                self._registration.note("set_evicted", model_id=model.model_id)
+                self._registration.evicted(model.model_id, engine)
 
 
 def _publish(row: VersionRow, verdict: Verdict) -> None:

@@ -9,9 +9,11 @@ from typing import Any
 from psycopg import OperationalError
 from psycopg.types.json import Jsonb
 
+from hone.models.probe import Gap
 from hone.process.heartbeat import engine_fresh_s
 from hone.store.database import AsyncDatabase, AsyncTransaction
 from services.inference.engines import Engine, EngineKind
+from services.inference.versions import VersionRow
 
 Note = tuple[str, dict[str, Any]]
 _log = logging.getLogger(__name__)
@@ -48,10 +50,20 @@ class Registration:
         self._counted: dict[Engine, tuple[int, int, float]] = {}
         self._noted, self._load = asyncio.Event(), Load()
 
-    def note(self, statement: str, **params: Any) -> None:
-        """Have `engines.<statement>` run for this engine soon."""
-        self._notes.append((statement, params))
-        self._noted.set()
+    def loaded(self, row: VersionRow, gap: Gap | None) -> None:
+        """Have a version written as the served one of its model, with its gap on the probe."""
+        self._note("set_loaded", model_id=row.model_id, version_id=row.id, gap_mean=gap.mean if gap else None,
+                   gap_max=gap.largest if gap else None)
+
+    def refused(self, row: VersionRow, reason: str) -> None:
+        """Have a version written as refused."""
+        self._note("set_refused", model_id=row.model_id, version_id=row.id, reason=reason)
+
+    def evicted(self, model_id: str, engine: Engine) -> None:
+        """Have the last counts of a model written, and that it is not served any more."""
+        self.count(model_id, engine)
+        self._counted.pop(engine, None)
+        self._note("set_evicted", model_id=model_id)
 
     def count(self, model_id: str, engine: Engine) -> None:
         """Have the engine's new tokens, samples and seconds since the last count added to its row."""
@@ -62,10 +74,6 @@ class Registration:
             self._load.add(made[2] - computed_s)
             self._notes.append(("add_counts", {"model_id": model_id, "tokens": made[0] - tokens,
                                             "samples": made[1] - samples, "computed_s": made[2] - computed_s}))
-
-    def forget(self, engine: Engine) -> None:
-        """Forget an engine that was closed."""
-        self._counted.pop(engine, None)
 
     async def write_forever(self, sweep_s: float) -> None:
         """Write notes as they come, and a heartbeat every `sweep_s`, until cancelled."""
@@ -94,6 +102,10 @@ class Registration:
     async def leave(self) -> None:
         """Delete this engine's rows. Raises psycopg.OperationalError."""
         await self._database.run("engines.leave", id=self.engine_id)
+
+    def _note(self, statement: str, **params: Any) -> None:
+        self._notes.append((statement, params))
+        self._noted.set()
 
     async def _write(self, transaction: AsyncTransaction, notes: list[Note]) -> None:
         for statement, params in notes:

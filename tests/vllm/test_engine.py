@@ -197,9 +197,9 @@ def test_outputs_of_a_sequence_after_its_end_are_dropped(engine: VllmEngine) -> 
 def test_an_adapter_of_a_larger_rank_than_the_engine_takes_is_refused_by_name() -> None:
     form = adapted("a0", "a", 0)
     source = Version("a0", "a", form.checkpoint, form.adapter, form.base, form.tokenizer, form.probe)
-    assert VllmKind(SETTINGS).prepared(source).id == "a0"
+    assert VllmKind(SETTINGS).prepare(source).id == "a0"
     with pytest.raises(BadCheckpoint, match=r"rank.*8.*at most 4, this engine's HONE_VLLM_ADAPTER_RANK"):
-        VllmKind(changed(adapter_rank=4)).prepared(source)
+        VllmKind(changed(adapter_rank=4)).prepare(source)
 
 
 def test_entropies_of_a_large_vocabulary_are_refused_by_name(
@@ -289,7 +289,7 @@ def test_the_other_adapter_of_a_core_built_anew_passes_its_probe_before_it_serve
 def test_the_first_core_of_a_process_sleeps_and_no_other() -> None:
     kind = VllmKind(changed(sleep_s=1.0))
     versions = [version("v0", 0), replace(version("w0", 1), model_id="n")]
-    engines = [kind.engine(of, of.checkpoint.architecture) for of in versions]
+    engines = [kind.make_engine(of, of.checkpoint.architecture) for of in versions]
     assert [engine._core.sleeps for engine in engines] == [True, False]
     for engine in engines:
         engine.close()

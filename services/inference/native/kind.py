@@ -29,18 +29,18 @@ class NativeKind:
     def build(self) -> dict[str, str]:
         return {"torch": torch.__version__, "dtype": self._settings.engine.dtype}
 
-    def prepared(self, version: Version) -> FusedVersion:
+    def prepare(self, version: Version) -> FusedVersion:
         """Return a version fused for decoding, with its adapter merged. Raises BadCheckpoint, NotFinite."""
         checkpoint = version.merged()
         return FusedVersion(version.id, fuse(checkpoint, self._dtype), version.tokenizer, version.probe, checkpoint)
 
-    def explored(self, architecture: Architecture) -> None:
+    def measure(self, architecture: Architecture) -> None:
         """Measure the safe shapes of an architecture, once."""
         if architecture not in self._shapes:
             self._shapes[architecture] = safe_shapes.measure(
                 architecture, self._settings.engine.slots, self._settings.engine.max_tokens, self._dtype)
 
-    def engine(self, _version: FusedVersion, architecture: Architecture) -> NativeEngine:
+    def make_engine(self, _version: FusedVersion, architecture: Architecture) -> NativeEngine:
         return NativeEngine(architecture, self._shapes[architecture], self._settings.engine.slots,
                             tolerance=Tolerance.of_arithmetic(self._settings))
 

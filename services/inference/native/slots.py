@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from services.inference import noise
-from services.inference.answers import EndedSample, held_back
+from services.inference.answers import EndedSample, undecided_tokens
 from services.inference.native.sampler import DrawSettings
 from services.inference.requests import Answer, Completion, FinishReason, KvOnUpdate, Request
 
@@ -153,7 +153,7 @@ class SlotTable:
         answers = []
         for slot in self.running[self.watched[self.running]].tolist():
             sequence = self.sequence(slot)
-            sure = int(self.length[slot] - self.prompt[slot]) - held_back(sequence.request.sampling.stop)
+            sure = int(self.length[slot] - self.prompt[slot]) - undecided_tokens(sequence.request.sampling.stop)
             if sequence.request.streamed and sure > sequence.reported:
                 delta = self.completion(slot, None, sequence.reported, sure)
                 sequence.reported = sure

@@ -15,7 +15,7 @@ from hone.models.architecture import Architecture
 from hone.models.probe import Gap, Probe
 from hone.rpc.errors import Refused
 from services.inference import noise
-from services.inference.answers import AnswerCollector, EndedSample, TextStops, held_back
+from services.inference.answers import AnswerCollector, EndedSample, TextStops, undecided_tokens
 from services.inference.engines import Version
 from services.inference.requests import Answer, Completion, FinishReason, KvOnUpdate, Request
 from services.inference.scoring import Scored, ScoreItem
@@ -300,7 +300,7 @@ class VllmEngine:
         self.generated_samples += 1
 
     def _report(self, sequence: VllmSequence) -> None:
-        sure = len(sequence.ids) - held_back(sequence.request.sampling.stop)
+        sure = len(sequence.ids) - undecided_tokens(sequence.request.sampling.stop)
         if sure > sequence.reported:
             delta = sequence.completion(None, sure)
             sequence.reported = sure

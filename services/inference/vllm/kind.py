@@ -39,7 +39,7 @@ class VllmKind:
     def build(self) -> dict[str, str]:
         return {"vllm": vllm.__version__, "torch": torch.__version__, "dtype": self._settings.engine.dtype}
 
-    def prepared(self, version: Version) -> Version:
+    def prepare(self, version: Version) -> Version:
         """Return the version, whose weights are checked. Raises NotFinite, BadCheckpoint."""
         if version.adapter is None:
             check_finite(version.checkpoint.tensors)
@@ -52,10 +52,10 @@ class VllmKind:
             check_finite(tensors)
         return version
 
-    def explored(self, architecture: Architecture) -> None:
+    def measure(self, architecture: Architecture) -> None:
         """Do nothing: vLLM needs no measurements."""
 
-    def engine(self, version: Version, architecture: Architecture) -> VllmEngine:
+    def make_engine(self, version: Version, architecture: Architecture) -> VllmEngine:
         core = self._core(version)
         return VllmEngine(architecture, core, version.model_id, self._settings.engine.max_tokens, self._tolerance)
 

@@ -59,13 +59,13 @@ class CountingKind:
     def build(self) -> dict[str, str]:
         return {}
 
-    def prepared(self, source: Any) -> str:
+    def prepare(self, source: Any) -> str:
         return str(source.id)
 
-    def explored(self, architecture: object) -> None:
+    def measure(self, architecture: object) -> None:
         """Do nothing."""
 
-    def engine(self, _version: str, _architecture: object) -> IdleEngine:
+    def make_engine(self, _version: str, _architecture: object) -> IdleEngine:
         made = IdleEngine()
         self.made.append(weakref.ref(made))
         return made
