@@ -5,7 +5,7 @@ import torch
 from hone.models.architecture import Architecture
 from hone.spec.settings import Settings
 from services.inference import requests
-from services.inference.engines import Version
+from services.inference.engines import Engine, Version
 from services.inference.native import safe_shapes
 from services.inference.native.engine import FusedVersion, NativeEngine
 from services.inference.native.matrix import takes_bfloat16
@@ -40,7 +40,7 @@ class NativeKind:
             self._shapes[architecture] = safe_shapes.measure(
                 architecture, self._settings.engine.slots, self._settings.engine.max_tokens, self._dtype)
 
-    def make_engine(self, _version: FusedVersion, architecture: Architecture) -> NativeEngine:
+    def make_engine(self, _version: FusedVersion, architecture: Architecture) -> Engine:
         return NativeEngine(architecture, self._shapes[architecture], self._settings.engine.slots,
                             tolerance=Tolerance.of_arithmetic(self._settings))
 
