@@ -38,17 +38,6 @@ class Chunk:
     members: list[int]  # indices in the list of contexts
 
 
-def fill(decoder: Decoder, cache: Cache, shapes: SafeShapes, contexts: list[Context]) -> Iterator[tuple[Chunk, Tensor]]:
-    """Cache every context, and yield each chunk with its hidden states [members, width, hidden].
-
-    A context's states do not depend on the other contexts.
-    """
-    _begin(cache, contexts)
-    for part in _chunks(contexts, shapes.rows[-1]):
-        hidden = _run(decoder, cache, shapes, contexts, part)
-        yield part, hidden.view(-1, part.width, hidden.shape[1])[:len(part.members)]
-
-
 def last_logits(decoder: Decoder, cache: Cache, shapes: SafeShapes, contexts: list[Context]) -> Tensor:
     """Cache every context, and return the logits [contexts, padded vocabulary] after its last id."""
     last = torch.zeros(shapes.rows_for(len(contexts)), decoder.architecture.hidden)
@@ -73,7 +62,7 @@ def score(
     contexts = [Context(slot, np.array(item.context_ids + item.ids)) for slot, item in enumerate(items)]
     cache.reserve(max(len(context.ids) for context in contexts))
     scored = [Scored() for _ in items]
-    for part, hidden in fill(decoder, cache, shapes, contexts):  # the chunks of each context come in order
+    for part, hidden in _fill(decoder, cache, shapes, contexts):  # the chunks of each context come in order
         for place, member in enumerate(part.members):
             item, first = items[member], len(items[member].context_ids)
             # The state at position p scores the id at p + 1.
@@ -84,9 +73,22 @@ def score(
     return scored
 
 
+def _fill(
+    decoder: Decoder, cache: Cache, shapes: SafeShapes, contexts: list[Context]
+) -> Iterator[tuple[Chunk, Tensor]]:
+    """Cache every context, and yield each chunk with its hidden states [members, width, hidden].
+
+    A context's states do not depend on the other contexts.
+    """
+    _begin(cache, contexts)
+    for part in _chunks(contexts, shapes.rows[-1]):
+        hidden = _run(decoder, cache, shapes, contexts, part)
+        yield part, hidden.view(-1, part.width, hidden.shape[1])[:len(part.members)]
+
+
 def _begin(cache: Cache, contexts: list[Context]) -> None:
     """Give the contexts' slots blocks for all their chunks, padding included."""
-    ends = [sum(_shape(len(context.ids))[-1]) for context in contexts]
+    ends = [sum(_spans(len(context.ids))[-1]) for context in contexts]
     cache.begin(np.array([context.slot for context in contexts]), np.array(ends))
 
 
@@ -107,7 +109,7 @@ def _run(
 def _chunks(contexts: list[Context], most_rows: int) -> Iterator[Chunk]:
     alike: dict[tuple[int, int], list[int]] = defaultdict(list)
     for place, context in enumerate(contexts):
-        for shape in _shape(len(context.ids)):
+        for shape in _spans(len(context.ids)):
             alike[shape].append(place)
     for start, width in sorted(alike):
         members, most = alike[start, width], max(1, most_rows // width)
@@ -115,7 +117,7 @@ def _chunks(contexts: list[Context], most_rows: int) -> Iterator[Chunk]:
             yield Chunk(start, width, members[first:first + most])
 
 
-def _shape(length: int) -> list[tuple[int, int]]:
+def _spans(length: int) -> list[tuple[int, int]]:
     """Return (start, width) of each chunk of a context: whole chunks, then the narrowest width that holds the rest."""
     whole = [(start, CHUNK) for start in range(0, length - CHUNK + 1, CHUNK)]
     rest = length % CHUNK
