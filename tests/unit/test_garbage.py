@@ -1,4 +1,4 @@
-"""The collector keeps away from what is loaded, and still finds cycles that come later."""
+"""The collector leaves loaded objects alone, and still finds cycles that come later."""
 
 import gc
 import subprocess
@@ -10,13 +10,13 @@ from hone import garbage
 PROGRAM = "import gc; from hone import garbage; garbage.spare(); print(gc.get_freeze_count(), len(gc.get_objects()))"
 
 
-def test_what_is_loaded_is_not_looked_at_again() -> None:
+def test_loaded_objects_are_not_looked_at_again() -> None:
     told = subprocess.run([sys.executable, "-c", PROGRAM], check=True, capture_output=True, text=True)
     frozen, watched = map(int, told.stdout.split())
     assert frozen > 100 * watched
 
 
-def test_a_cycle_that_comes_later_still_goes() -> None:
+def test_a_later_cycle_is_still_collected() -> None:
     class Node:
         other: object
 

@@ -38,7 +38,7 @@ class Addresses(_Group):
 
 
 class EngineSettings(_Group):
-    """What generates and scores."""
+    """The engine, which generates and scores."""
 
     kind: Literal["native", "vllm"] = Field(
         "native", description="The engine: this project's own, or vLLM (docs/engines.md).")

@@ -57,8 +57,8 @@ def services(
 
     An address in `environment` (HONE_GATEWAY_ADDRESS) is for the first process of a kind; the others get free ports.
     With HONE_METRICS_ADDRESS each process serves its metrics on that host, at a free port of its own.
-    Raises ValueError for a kind that does not exist or cannot be there several times, Invalid where HONE_ENGINE asks
-    for an environment that is not there.
+    Raises ValueError for an unknown kind or an impossible number of processes, and Invalid if HONE_ENGINE needs an
+    environment that does not exist.
     """
     _check(counts, commands)
     return [

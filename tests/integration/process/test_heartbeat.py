@@ -1,4 +1,4 @@
-"""Engines and workers that were killed are forgotten in the end; who was heard of lately stays."""
+"""The rows of killed engines and workers are deleted after an hour; rows with a newer heartbeat stay."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ HEARD = "now() - make_interval(secs => %s)"
 
 
 @pytest.fixture
-def told(postgres_url: str, postgres_owner_url: str) -> Iterator[Database]:
+def reported(postgres_url: str, postgres_owner_url: str) -> Iterator[Database]:
     with psycopg.connect(postgres_owner_url) as connection:
         for name, age_s in (("killed", FORGET_S + 60), ("frozen", FORGET_S - 60), ("well", 0)):
             connection.execute(
@@ -25,11 +25,11 @@ def told(postgres_url: str, postgres_owner_url: str) -> Iterator[Database]:
     database.close()
 
 
-def test_who_is_silent_for_an_hour_is_forgotten(told: Database, caplog: pytest.LogCaptureFixture) -> None:
-    assert forget_silent(told) == 2
+def test_a_row_without_a_heartbeat_for_an_hour_is_deleted(reported: Database, caplog: pytest.LogCaptureFixture) -> None:
+    assert forget_silent(reported) == 2
     for statement in ("engines.all", "workers.all"):
-        left = [row["id"] for row in told.all(statement) if row["id"].startswith("silent-")]
+        left = [row["id"] for row in reported.all(statement) if row["id"].startswith("silent-")]
         assert left == ["silent-frozen", "silent-well"]
     assert "engine silent-killed has been silent for more than 60 minutes" in caplog.text
-    assert forget_silent(told) == 0
+    assert forget_silent(reported) == 0
 

@@ -1,4 +1,4 @@
-"""Hints wake a real worker on each broker and carry its trace; what is no hint harms nothing, no message is needed."""
+"""Hints wake a real worker on each broker and carry a trace. Other messages do no harm, and no message is needed."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -84,7 +84,7 @@ async def worker(broker_settings: Settings, connection: Any, run: Run, collector
 
 
 async def taken(connection: Any) -> None:
-    """Wait until the hint has been used up: what is looked for afterwards is not found by it."""
+    """Wait until the worker has handled the hint, so that it cannot find rows that are added later."""
     async with asyncio.timeout(60):
         while waiting(connection, ROLLOUTS):
             await asyncio.sleep(0.05)
@@ -130,14 +130,14 @@ async def test_purging_every_message_costs_only_time(
         broker_settings: Settings, connection: Any, run: Run) -> None:  # noqa: F811
     run.request(2, first=1)
     await asyncio.sleep(0.5)
-    assert run.states().count("ready") == 1  # nobody told the worker
+    assert run.states().count("ready") == 1  # the worker got no message
     Hints(broker_settings).send(5)
     ROLLOUTS(connection.default_channel).purge()
     Hints(broker_settings).send(1)
     await ready(run, 3)
 
 
-async def test_what_is_no_hint_is_a_dead_letter(
+async def test_a_message_that_is_no_hint_is_a_dead_letter(
         broker_settings: Settings, connection: Any, worker: WorkerProcess, run: Run) -> None:  # noqa: F811
     producer = Producer(connection.default_channel)
     for message in MALFORMED.values():

@@ -1,4 +1,4 @@
-"""Stacks whose services are stand-ins that only listen: what is tested is the supervision."""
+"""Stacks whose services are stand-ins that only listen, for tests of the supervision."""
 
 import sys
 from collections.abc import Callable, Iterator

@@ -56,7 +56,7 @@ def test_up_detached_then_status_then_down(state: Path) -> None:
 
 
 @pytest.mark.parametrize("verb", ["down", "status"])
-def test_without_a_stack_it_says_so(tmp_path: Path, verb: str) -> None:
+def test_a_missing_stack_is_reported(tmp_path: Path, verb: str) -> None:
     done = hone(verb, tmp_path)
     assert (done.returncode, done.stderr) == (1, f"error: there is no stack in {tmp_path} (hone up makes one)\n")
 
@@ -72,7 +72,7 @@ def test_a_signal_stops_everything(state: Path, number: signal.Signals) -> None:
     assert not leftovers.working_in(state / "postgres" / "data")
 
 
-def test_a_second_up_says_who_runs_the_stack(state: Path) -> None:
+def test_a_second_up_names_the_process_that_runs_the_stack(state: Path) -> None:
     process = up(state)
     for options in ([], ["--detach"]):
         second = hone("up", state, *options)
@@ -82,7 +82,7 @@ def test_a_second_up_says_who_runs_the_stack(state: Path) -> None:
     process.communicate(timeout=30)
 
 
-def test_after_a_hard_kill_the_next_up_ends_what_was_left_and_goes_on(state: Path) -> None:
+def test_after_a_hard_kill_the_next_up_ends_leftover_processes_and_starts(state: Path) -> None:
     process = up(state)
     process.kill()
     process.communicate(timeout=30)
@@ -95,7 +95,7 @@ def test_after_a_hard_kill_the_next_up_ends_what_was_left_and_goes_on(state: Pat
     process.communicate(timeout=30)
 
 
-def test_after_a_hard_kill_down_ends_what_was_left(state: Path) -> None:
+def test_after_a_hard_kill_down_ends_leftover_processes(state: Path) -> None:
     process = up(state)
     process.kill()
     process.communicate(timeout=30)
@@ -103,7 +103,7 @@ def test_after_a_hard_kill_down_ends_what_was_left(state: Path) -> None:
     assert not leftovers.marked(state)
 
 
-def test_up_says_what_it_started_again_and_survives_the_supervisors_death(state: Path) -> None:
+def test_up_reports_restarted_processes_and_survives_the_supervisors_death(state: Path) -> None:
     process = up(state)
     assert process.stdout is not None
     [supervisor] = [one for one in leftovers.marked(state) if leftovers.runs(one, "supervisor.supervisord")]

@@ -38,7 +38,7 @@ def settings(empty: str, tmp_path: Path, password: str = "p@ss/word", sinks: str
         sinks=sinks)
 
 
-def test_done_twice_it_changes_nothing_and_both_roles_can_log_in(empty: str, tmp_path: Path) -> None:
+def test_a_second_time_changes_nothing_and_both_roles_can_log_in(empty: str, tmp_path: Path) -> None:
     wanted = settings(empty, tmp_path)
     assert deployment.prepare(wanted, empty, timeout_s=5)
     assert not deployment.prepare(wanted, empty, timeout_s=5)
@@ -50,7 +50,7 @@ def test_done_twice_it_changes_nothing_and_both_roles_can_log_in(empty: str, tmp
         gateway.execute("SELECT * FROM journal")
 
 
-def test_a_changed_password_is_taken_over(empty: str, tmp_path: Path) -> None:
+def test_a_changed_password_is_used(empty: str, tmp_path: Path) -> None:
     deployment.prepare(settings(empty, tmp_path), empty, timeout_s=5)
     changed = settings(empty, tmp_path, password="another")
     with pytest.raises(psycopg.OperationalError):
@@ -59,7 +59,7 @@ def test_a_changed_password_is_taken_over(empty: str, tmp_path: Path) -> None:
     psycopg.connect(changed.database_url).close()
 
 
-def test_points_are_owed_to_no_sink_that_is_not_named(empty: str, tmp_path: Path) -> None:
+def test_sinks_that_are_not_named_are_deleted(empty: str, tmp_path: Path) -> None:
     deployment.prepare(settings(empty, tmp_path), empty, timeout_s=5)
     with psycopg.connect(empty) as connection:
         connection.execute("INSERT INTO sinks (name) VALUES ('tensorboard:/a'), ('tensorboard:/b')")
@@ -68,12 +68,12 @@ def test_points_are_owed_to_no_sink_that_is_not_named(empty: str, tmp_path: Path
         assert connection.execute("SELECT name FROM sinks").fetchall() == [("tensorboard:/b",)]
 
 
-def test_what_is_not_given_is_named(empty: str) -> None:
+def test_a_missing_setting_is_named(empty: str) -> None:
     with pytest.raises(ValueError, match="HONE_OBJECTS_URL"):
         deployment.prepare(Settings(database_url=empty, gateway_database_url=empty), empty, 1)
 
 
-def test_a_database_that_is_away_is_waited_for_as_long_as_said(empty: str, tmp_path: Path) -> None:
+def test_a_database_that_is_away_has_timeout_s_to_answer(empty: str, tmp_path: Path) -> None:
     nowhere = "postgresql://a:b@127.0.0.1:1/none"
     with pytest.raises(psycopg.OperationalError):
         deployment.prepare(settings(empty, tmp_path), nowhere, timeout_s=1)

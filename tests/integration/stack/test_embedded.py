@@ -56,12 +56,12 @@ def answering(url: str) -> bool:
     return True
 
 
-def test_every_process_runs_in_its_slot(stack: Stack) -> None:
+def test_every_process_runs_under_its_name(stack: Stack) -> None:
     usual = {f"{kind}-0" for kind in KINDS if KINDS[kind].only_with is None}
     assert set(stack.pids()) == {*usual, "trainer-1", "postgres", "supervisord"}
 
 
-def test_a_child_knows_its_slot_the_servers_and_the_others(stack: Stack) -> None:
+def test_a_child_has_its_name_the_servers_and_the_addresses(stack: Stack) -> None:
     environment = psutil.Process(stack.pids()["trainer-1"]).environ()
     record = stack.record()
     assert environment["HONE_PROCESS_NAME"] == "trainer-1"
@@ -143,7 +143,7 @@ def test_a_second_stack_beside_it_shares_nothing(
     stack.wait_ready()
 
 
-def test_what_a_killed_supervisor_left_behind_is_ended_and_its_data_goes_on(
+def test_processes_of_a_killed_supervisor_are_ended_and_the_data_stays(
     shared_directory: Path, make_stack: Callable[..., Stack],
 ) -> None:
     stack = make_stack(shared_directory / "killed")
@@ -182,7 +182,7 @@ def test_stopping_leaves_no_process_and_no_socket(shared_directory: Path, make_s
     assert "database system is shut down" in (stack.state / "logs" / "postgres.log").read_text()
 
 
-def test_a_service_that_fails_is_named_with_its_last_words(
+def test_a_service_that_fails_is_named_with_its_last_log_line(
     shared_directory: Path, make_stack: Callable[..., Stack],
 ) -> None:
     failing = ["python3", "-c", "raise SystemExit('no model here')"]

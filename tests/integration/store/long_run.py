@@ -1,4 +1,4 @@
-"""A run in its thousandth step, what is asked with every step, and what a plan looked at to answer it."""
+"""A run in its thousandth step, the statements of every step, and the rows that a plan reads for them."""
 
 from typing import Any
 
@@ -49,7 +49,7 @@ ASKED: dict[str, dict[str, Any]] = {
 
 
 def looked_at(node: dict[str, Any]) -> float:
-    """Return the rows that a plan's scans and joins took in their hands, and the entries of bitmaps' indexes.
+    """Return the rows that a plan's scans and joins read, and the entries of bitmaps' indexes.
 
     Those that they let fall again count too.
     """

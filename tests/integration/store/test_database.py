@@ -1,4 +1,4 @@
-"""What stands alone is sent alone; what belongs together becomes true together, on connections that are used again."""
+"""A single statement is sent alone; the statements of a transaction are committed together; connections are reused."""
 
 from collections.abc import AsyncIterator, Iterable, Iterator
 
@@ -42,7 +42,7 @@ def _last(looking: psycopg.Connection) -> list[tuple[str, str]]:
         "WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'").fetchall()
 
 
-def test_what_stands_alone_opens_no_transaction(database: Database, looking: psycopg.Connection) -> None:
+def test_a_single_statement_opens_no_transaction(database: Database, looking: psycopg.Connection) -> None:
     assert database.run("workers.beat", id="a", kind="rollout") == 1
     assert _names(looking) == {"a"}
     assert _last(looking) == [("idle", "INSERT")]
@@ -51,7 +51,7 @@ def test_what_stands_alone_opens_no_transaction(database: Database, looking: psy
     assert _last(looking) == [("idle", "SELECT")]
 
 
-async def test_what_stands_alone_opens_no_transaction_in_a_loop_either(
+async def test_a_single_asynchronous_statement_opens_no_transaction(
         async_database: AsyncDatabase, looking: psycopg.Connection) -> None:
     assert await async_database.run("workers.beat", id="a", kind="rollout") == 1
     assert _names(looking) == {"a"}
@@ -73,7 +73,7 @@ async def _together_in_a_loop(database: AsyncDatabase, names: Iterable[str | Non
             await transaction.run("workers.beat", id=name, kind="rollout")
 
 
-def test_what_belongs_together_is_seen_together(database: Database, looking: psycopg.Connection) -> None:
+def test_a_transaction_is_seen_as_a_whole(database: Database, looking: psycopg.Connection) -> None:
     def names() -> Iterator[str]:
         yield from "ab"
         assert _names(looking) == set()
@@ -85,7 +85,7 @@ def test_what_belongs_together_is_seen_together(database: Database, looking: psy
     assert _names(looking) == {"a", "b"}
 
 
-async def test_what_belongs_together_is_seen_together_in_a_loop(
+async def test_an_asynchronous_transaction_is_seen_as_a_whole(
         async_database: AsyncDatabase, looking: psycopg.Connection) -> None:
     def names() -> Iterator[str]:
         yield from "ab"
@@ -98,7 +98,7 @@ async def test_what_belongs_together_is_seen_together_in_a_loop(
     assert _names(looking) == {"a", "b"}
 
 
-def test_a_refused_statement_leaves_a_connection_that_serves(database: Database, looking: psycopg.Connection) -> None:
+def test_a_refused_statement_leaves_a_usable_connection(database: Database, looking: psycopg.Connection) -> None:
     for _ in range(2):
         with pytest.raises(NotNullViolation):
             database.run("workers.beat", id=None, kind="rollout")
@@ -108,7 +108,7 @@ def test_a_refused_statement_leaves_a_connection_that_serves(database: Database,
     assert _names(looking) == {"b"}
 
 
-def test_a_lost_connection_is_told_once_and_replaced(database: Database, looking: psycopg.Connection) -> None:
+def test_a_lost_connection_raises_once_and_is_replaced(database: Database, looking: psycopg.Connection) -> None:
     def lose() -> None:
         looking.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() "
                         "AND pid <> pg_backend_pid() AND backend_type = 'client backend'")

@@ -1,4 +1,4 @@
-"""A plan that a connection made when its tables held little, and keeps, walks through none of them again and again.
+"""A plan that a connection made while tables were small, and keeps, does not read them again and again when they grow.
 
 Postgres plans a prepared statement for what it knows of the tables; until it has counted their rows again, a minute
 later at the earliest, a busy connection goes on with the plan of its first moments.

@@ -1,4 +1,4 @@
-"""What is asked with every step looks at a few rows, however many steps a run has had."""
+"""The statements of every step read few rows, however many steps a run has had."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -21,13 +21,13 @@ def connection(postgres_owner_url: str) -> Iterator[psycopg.Connection[Any]]:
 
 
 @pytest.mark.parametrize("name", ASKED)
-def test_a_statement_of_every_step_looks_at_few_rows(connection: psycopg.Connection[Any], name: str) -> None:
+def test_a_statement_of_every_step_reads_few_rows(connection: psycopg.Connection[Any], name: str) -> None:
     row = connection.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement(name)}", ASKED[name]).fetchone()
     assert row is not None
     assert looked_at(row[0][0]["Plan"]) < FEW, name
 
 
-def test_the_newest_values_of_a_long_run_are_told(connection: psycopg.Connection[Any]) -> None:
+def test_the_newest_values_of_a_long_run_are_found(connection: psycopg.Connection[Any]) -> None:
     with connection.cursor(row_factory=psycopg.rows.dict_row) as cursor:
         row = cursor.execute(statement("runs.detail"), {"run_id": "r"}).fetchone()
     assert row is not None

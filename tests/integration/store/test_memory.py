@@ -1,4 +1,4 @@
-"""Large files pass through a process without being held in it: its peak memory grows by less than they are long."""
+"""Large files are never in memory as a whole: a process's peak memory grows by less than a file's length."""
 
 import os
 import secrets

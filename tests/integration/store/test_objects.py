@@ -26,12 +26,12 @@ def objects(request: pytest.FixtureRequest, tmp_path: Path) -> Objects:
     return connect(request.getfixturevalue("s3").url(f"contract-{secrets.token_hex(6)}"))
 
 
-def test_connect_returns_what_the_url_names(objects: Objects) -> None:
+def test_connect_returns_the_store_of_the_url(objects: Objects) -> None:
     assert isinstance(objects, Directory | Bucket)
 
 
 @pytest.mark.parametrize("data", [b"", b"\x00\xff", b"x" * (6 * 2**20 + 1)], ids=["empty", "bytes", "6 MiB"])
-def test_gets_what_was_put(objects: Objects, data: bytes) -> None:
+def test_gets_the_stored_bytes(objects: Objects, data: bytes) -> None:
     objects.put("models/m/versions/v/model.safetensors", data)
     assert objects.get("models/m/versions/v/model.safetensors") == data
 
@@ -43,7 +43,7 @@ def test_a_key_may_hold_any_text(objects: Objects) -> None:
 
 
 @pytest.mark.parametrize("key", ["absent", "runs/absent", "runs"])
-def test_says_which_object_is_missing(objects: Objects, key: str) -> None:
+def test_a_missing_object_is_named(objects: Objects, key: str) -> None:
     objects.put("runs/r/part", b"1")
     with pytest.raises(ObjectMissing, match=key):
         objects.get(key)
@@ -70,7 +70,7 @@ def test_lists_more_keys_than_one_page_of_the_server_holds(s3: Server) -> None:
     assert list(objects.list("many/")) == [f"many/{number:04}" for number in range(1001)]
 
 
-def test_deletes_these_keys_and_minds_no_absent_one(objects: Objects) -> None:
+def test_deletes_keys_and_ignores_absent_ones(objects: Objects) -> None:
     for key in ("a", "b", "c"):
         objects.put(key, b"1")
     objects.delete(["a", "never", "b"])
@@ -105,17 +105,17 @@ def test_pieces_that_break_off_leave_nothing(objects: Objects, tmp_path: Path) -
     assert objects.discard_unfinished(0) == 0
 
 
-def test_what_a_killed_writer_left_goes_once_it_is_old(objects: Objects) -> None:
+def test_leftovers_of_a_killed_writer_are_deleted_when_old(objects: Objects) -> None:
     _leave_unfinished(objects)
     assert list(objects.list("")) == []
     assert objects.discard_unfinished(60) == 0
-    time.sleep(1.1)  # servers tell whole seconds
+    time.sleep(1.1)  # servers report whole seconds
     assert objects.discard_unfinished(1) == 1
     assert objects.discard_unfinished(0) == 0
 
 
 def _leave_unfinished(objects: Objects) -> None:
-    """Leave what remains of a large object whose writer is killed."""
+    """Leave the unfinished part of a large object, as a killed writer does."""
     if isinstance(objects, Bucket):
         objects._client._create_multipart_upload(objects._name, "models/m/large", {})
     else:
@@ -156,7 +156,7 @@ def test_an_unknown_key_is_refused_by_name(s3: Server) -> None:
         Bucket.connect(replace(s3, access_key="nobody").url("hone-refused"))
 
 
-def test_changed_bytes_are_found_out(s3: Server) -> None:
+def test_changed_bytes_are_detected(s3: Server) -> None:
     bucket = Bucket.connect(s3.url("hone-corrupt"))
     client = Minio(s3.endpoint, s3.access_key, s3.secret_key, secure=False)
     client.put_object("hone-corrupt", "key", BytesIO(b"bad"), 3, metadata={"sha256": "0" * 64})

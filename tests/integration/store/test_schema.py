@@ -1,4 +1,4 @@
-"""The schema: made once, by one process at a time; roles see what they may."""
+"""The schema: made once, by one process at a time; each role sees only its rows."""
 
 from concurrent.futures import ThreadPoolExecutor
 

@@ -1,4 +1,4 @@
-"""The alert rules do what they say, by Prometheus' own tool, and ask for metrics that exist."""
+"""The alert rules work, as Prometheus' own tool finds, and use metrics that exist."""
 
 import re
 import shutil
@@ -27,7 +27,7 @@ ENDS = {"histogram": ("_bucket", "_count", "_sum"), "counter": ("_total",), "gau
 
 
 def exported() -> set[str]:
-    """Return the name of every series that is told."""
+    """Return the name of every series that is exported."""
     named = {family.name + ("_total" if family.counts else "") for family in gauges.FAMILIES}
     for metric in metrics.PROCESS_METRICS:
         for family in metric.describe():
@@ -58,7 +58,7 @@ def test_every_rule_is_tested_firing() -> None:
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule["alert"])
-def test_a_rule_asks_for_what_is_exported(rule: dict[str, str]) -> None:
+def test_a_rule_uses_exported_series(rule: dict[str, str]) -> None:
     assert asked(rule)
     assert asked(rule) <= exported()
 

@@ -1,4 +1,4 @@
-"""The Compose file: it names every kind of process, and keeps to what docs/compose.md promises of each."""
+"""The Compose file: it has every kind of process and keeps the promises of docs/compose.md."""
 
 import re
 from pathlib import Path
@@ -33,7 +33,7 @@ def test_every_kind_of_process_is_a_service_that_runs_it(compose: dict[str, Any]
         assert service["healthcheck"]["test"] == ["CMD", "python", "-m", "hone.stack.container", "probe", kind]
 
 
-def test_torch_is_only_in_the_images_of_those_that_hold_it(compose: dict[str, Any]) -> None:
+def test_torch_is_only_in_the_images_that_need_it(compose: dict[str, Any]) -> None:
     files = {kind: compose["services"][kind]["build"]["dockerfile"] for kind in KINDS}
     assert {kind for kind, file in files.items() if file != "deploy/Dockerfile.services"} == HOLD_TORCH
     assert files["trainer"] == "deploy/Dockerfile.native"
@@ -61,7 +61,7 @@ def test_torch_comes_first_in_the_version_that_is_pinned(name: str) -> None:
     assert f"requirements.py {'train' if name == 'native' else name} >" in rest
 
 
-def test_vllm_goes_without_what_its_environment_goes_without() -> None:
+def test_vllms_image_removes_the_packages_that_its_environment_removes() -> None:
     removed = r"uninstall --yes ([a-z ]+)"
     script = re.search(removed, (DEPLOY.parent / "scripts" / "environment.sh").read_text())
     dockerfile = re.search(removed, (DEPLOY / "Dockerfile.vllm").read_text())
@@ -83,7 +83,7 @@ def test_nobody_is_root_can_write_or_gain_anything_and_all_have_limits(compose: 
         assert ("healthcheck" in service) == (name not in {*ONCE, "collector"}), name
 
 
-def test_several_of_a_kind_are_possible_where_they_make_sense(compose: dict[str, Any]) -> None:
+def test_a_kind_that_may_have_several_processes_can_have_them(compose: dict[str, Any]) -> None:
     for kind in (kind for kind, one in KINDS.items() if one.several):
         assert not {"container_name", "hostname", "ports"} & compose["services"][kind].keys()
 
@@ -113,7 +113,7 @@ def test_a_sinks_login_is_given_to_sinks_alone(compose: dict[str, Any]) -> None:
         assert given == {"sinks"}
 
 
-def test_only_the_door_is_open_and_the_gateway_has_no_workers_password(compose: dict[str, Any]) -> None:
+def test_only_public_ports_are_open_and_the_gateway_has_no_workers_password(compose: dict[str, Any]) -> None:
     assert {name for name, service in compose["services"].items() if "ports" in service} == {
         "gateway", "console", "prometheus"}
     gateway = compose["services"]["gateway"]
@@ -137,7 +137,7 @@ def named_volumes(service: dict[str, Any]) -> list[str]:
     return [source for source in sources if source.isidentifier()]
 
 
-def test_the_collector_takes_what_the_services_send(compose: dict[str, Any]) -> None:
+def test_the_collector_takes_the_services_spans(compose: dict[str, Any]) -> None:
     collector = yaml.safe_load((DEPLOY / "otel-collector.yaml").read_text())
     port = compose["x-settings"]["HONE_OTLP_ENDPOINT"].removesuffix("}").rpartition(":")[2]
     assert collector["receivers"]["otlp"]["protocols"]["http"]["endpoint"].endswith(f":{port}")
@@ -145,7 +145,7 @@ def test_the_collector_takes_what_the_services_send(compose: dict[str, Any]) -> 
         "traces": ["otlp"]}
 
 
-def test_prometheus_asks_every_kind_of_process_where_it_tells_and_has_the_rules(compose: dict[str, Any]) -> None:
+def test_prometheus_scrapes_every_kind_of_process_and_has_the_rules(compose: dict[str, Any]) -> None:
     (scraped,) = yaml.safe_load((DEPLOY / "prometheus.yml").read_text())["scrape_configs"]
     (found,) = scraped["dns_sd_configs"]
     assert sorted(found["names"]) == sorted(KINDS)

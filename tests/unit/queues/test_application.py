@@ -1,4 +1,4 @@
-"""What the queues promise is in their declarations; the broker's kind is in the URL alone."""
+"""The queues have their guarantees in their declarations; only the URL chooses the kind of broker."""
 
 from pathlib import Path
 

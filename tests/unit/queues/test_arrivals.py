@@ -1,4 +1,4 @@
-"""Hearing of messages: at once, however long one is ready to wait."""
+"""A new file is noticed at once, however long the timeout is."""
 
 import threading
 import time
@@ -18,7 +18,7 @@ def moved(folder: Path) -> None:
     (folder / ".new").rename(folder / "new")
 
 
-def test_what_came_since_the_last_call_is_not_waited_for(tmp_path: Path) -> None:
+def test_a_file_that_came_since_the_last_call_is_noticed_at_once(tmp_path: Path) -> None:
     arrivals = Arrivals(tmp_path, poll_s=60)
     moved(tmp_path)
     began = time.monotonic()
@@ -27,13 +27,13 @@ def test_what_came_since_the_last_call_is_not_waited_for(tmp_path: Path) -> None
     arrivals.close()
 
 
-def test_nothing_is_waited_for_no_longer_than_asked(tmp_path: Path) -> None:
+def test_without_a_file_it_waits_for_the_timeout(tmp_path: Path) -> None:
     arrivals = Arrivals(tmp_path, poll_s=60)
     arrivals.wait(0.01)
     arrivals.close()
 
 
-def test_where_the_system_has_no_watch_left_it_is_looked_for_files(
+def test_without_a_watch_it_looks_at_the_folder_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def used_up() -> None:

@@ -63,7 +63,7 @@ def test_a_rejected_message_is_a_dead_letter_and_a_requeued_one_comes_again(chan
 @pytest.mark.parametrize("data", [
     b"", b"{", b"[]", b'{"properties": 1}', b'{"properties": {"body_encoding": "rot13"}, "body": "x"}',
     b'{"properties": {"body_encoding": "base64"}, "body": "abc"}', b"\xff\xfe\x00"])
-def test_a_file_that_is_no_message_is_set_aside(data: bytes, settings: Settings, channel: Any) -> None:
+def test_a_file_that_is_no_message_is_moved_aside(data: bytes, settings: Settings, channel: Any) -> None:
     folder = Path(channel.data_folder_in)
     (folder / "000_bad.rollouts.msg").write_bytes(data)
     Hints(settings).send(1)

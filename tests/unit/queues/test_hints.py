@@ -13,7 +13,7 @@ def hints(port: int) -> Hints:
     return Hints(Settings.model_validate({"broker_url": f"amqp://guest:guest@127.0.0.1:{port}//"}))
 
 
-def test_a_broker_that_refuses_is_told_and_survived(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_broker_that_refuses_is_logged_and_does_no_harm(caplog: pytest.LogCaptureFixture) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         sender = hints(taken.getsockname()[1])

@@ -1,4 +1,4 @@
-"""What a failed call says to a tenant."""
+"""The message of a failed call, as a tenant sees it."""
 
 from typing import Any
 

@@ -61,7 +61,7 @@ async def address(spans: InMemorySpanExporter) -> AsyncIterator[str]:  # noqa: A
 
 @pytest.fixture
 def said() -> Iterator[io.StringIO]:
-    """What is logged about calls, as lines."""
+    """The log lines of calls."""
     logger, kept = logging.getLogger("hone.rpc.observation"), io.StringIO()
     handler = logging.StreamHandler(kept)
     handler.setFormatter(logs.JsonLines())
@@ -135,7 +135,7 @@ async def test_a_call_of_a_synchronous_caller(address: str, spans: InMemorySpanE
     check_chain(await finished(spans, 3), "InferenceService/LoadVersion", seen)
 
 
-async def test_a_synchronous_caller_hears_a_refusal_as_before(address: str, spans: InMemorySpanExporter) -> None:
+async def test_a_synchronous_caller_gets_a_refusal(address: str, spans: InMemorySpanExporter) -> None:
     def ask() -> grpc.RpcError:
         with blocking_channel(address) as opened, pytest.raises(grpc.RpcError) as raised:
             inference_pb2_grpc.InferenceServiceStub(opened).LoadVersion(load("missing"), timeout=10)
@@ -176,7 +176,7 @@ async def test_a_stream_that_its_caller_leaves(stub: Any, spans: InMemorySpanExp
     assert counted("GenerateBatch", "CANCELLED") == before + 1
 
 
-async def test_the_batch_is_linked_to_those_who_asked(stub: Any, spans: InMemorySpanExporter) -> None:
+async def test_the_batch_is_linked_to_its_callers(stub: Any, spans: InMemorySpanExporter) -> None:
     places = []
     for name in ("a", "b"):
         with tracing.span(name, root=True):
@@ -190,7 +190,7 @@ async def test_the_batch_is_linked_to_those_who_asked(stub: Any, spans: InMemory
 
 
 def lines(said: io.StringIO) -> list[dict[str, Any]]:
-    """Return what was logged but for when and how long."""
+    """Return the log lines without time and duration."""
     return [{name: value for name, value in json.loads(line).items() if name not in ("time", "seconds")}
             for line in said.getvalue().splitlines()]
 

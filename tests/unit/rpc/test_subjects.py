@@ -1,4 +1,4 @@
-"""What a call is about goes over the wire within bounds, and nothing else is taken from there."""
+"""The subject of a call is sent within bounds, and nothing else is read from the metadata."""
 
 import json
 from typing import Any
@@ -28,12 +28,12 @@ def test_a_large_batch_sends_some() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "no JSON", "[1]", json.dumps({"message": "mine", "level": "none"})])
-def test_what_is_none_of_ours_changes_no_line(text: str) -> None:
+def test_other_metadata_changes_no_line(text: str) -> None:
     assert subjects.read({subjects.HEADER: text}) == {}
 
 
 class Asked:
-    """A method that keeps what it was asked, in whichever way."""
+    """A method that keeps the metadata of its calls."""
 
     def __init__(self, calls: list[tuple[Any, dict[str, Any]]]) -> None:
         self._calls = calls
@@ -45,7 +45,7 @@ class Asked:
 
 
 class Untraced:
-    """A channel that keeps what its calls were given."""
+    """A channel that keeps the metadata of its calls."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[Any, dict[str, Any]]] = []
@@ -59,7 +59,7 @@ class Untraced:
 
 @pytest.mark.parametrize("kind", ["unary_unary", "unary_stream"])
 @pytest.mark.parametrize("way", ["__call__", "future", "with_call"])
-def test_a_channel_says_what_each_call_is_about_beside_what_its_caller_says(kind: str, way: str) -> None:
+def test_a_channel_adds_the_subject_to_the_callers_metadata(kind: str, way: str) -> None:
     kept = Untraced()
     call = getattr(getattr(subjects.Channel(kept), kind)("/hone/Method", request_serializer=None), way)
     call("first", timeout=3)

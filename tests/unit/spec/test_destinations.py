@@ -17,7 +17,7 @@ def test_a_list_of_destinations_is_read() -> None:
 @pytest.mark.parametrize("uri", [
     "http://localhost:5000", "https://me:secret@host/path", "sqlite:///runs.db", "sqlite:////var/runs.db",
     "mysql+pymysql://me@host/runs", "postgresql://host/runs", "databricks", "databricks://profile"])
-def test_what_mlflow_tracks_at_is_taken(uri: str) -> None:
+def test_a_tracking_address_of_mlflow_is_accepted(uri: str) -> None:
     assert destinations.parse(f"mlflow:{uri}") == [Destination("mlflow", uri)]
 
 
@@ -38,7 +38,7 @@ def test_names_hold_no_password() -> None:
     ("mlflow:ftp://me:secret@host", "found 'mlflow:ftp://host'"),
     ("wandb:x,wandb:x", "found 'wandb:x' twice"),
 ])
-def test_what_cannot_be_a_destination_is_refused_by_its_setting(text: str, expected: str) -> None:
+def test_a_wrong_destination_is_refused_by_its_variable(text: str, expected: str) -> None:
     with pytest.raises(ValueError, match=expected):
         destinations.parse(text)
     with pytest.raises(Invalid, match="HONE_SINKS: ") as refused:

@@ -1,4 +1,4 @@
-"""One shape for everything a user got wrong."""
+"""Problems of user input have one form."""
 
 import pytest
 from pydantic import BaseModel, ConfigDict
@@ -27,7 +27,7 @@ def test_the_nearest_name_is_suggested() -> None:
 @pytest.mark.parametrize(("value", "fields"), [
     ({"a": ["\0", {"b": float("nan")}]}, ["a[0]", "a[1].b"]), ({"\0": 1}, ["\\x00"]), ({"a": "é\n"}, []),
     ({"a": "\ud800"}, ["a"]), ([float("inf"), 1.0], ["[0]"])])
-def test_what_cannot_be_stored_is_found_anywhere(value: object, fields: list[str]) -> None:
+def test_values_that_cannot_be_stored_are_found_anywhere(value: object, fields: list[str]) -> None:
     assert [problem.field for problem in unstorable(value)] == fields
 
 
@@ -51,6 +51,6 @@ def test_unknown_keys_name_the_known_ones_of_their_place() -> None:
         assert problem == Problem(field, "unknown key with value 1", "one of first (did you mean first?)")
 
 
-def test_an_error_tells_every_problem() -> None:
+def test_an_error_names_every_problem() -> None:
     error = Invalid([Problem("a", "1", "2"), Problem("b", "3", "4")])
     assert str(error) == "a: found 1, expected 2; b: found 3, expected 4"

@@ -1,4 +1,4 @@
-"""What a process in a container is called, and where it listens."""
+"""The name and the address of a process in a container."""
 
 import pytest
 
@@ -15,7 +15,7 @@ def test_a_process_is_named_and_reached_by_its_container() -> None:
         "HONE_PROCESS_NAME": "driver-c3", "HONE_LEARNER_ADDRESS": "c3:8475"}
 
 
-def test_what_listens_everywhere_and_what_was_named_stays_so() -> None:
+def test_an_address_of_every_interface_and_a_given_name_stay() -> None:
     given = {"HONE_GATEWAY_ADDRESS": "0.0.0.0:80", "HONE_PROCESS_NAME": "door"}
     assert container.environment("gateway", "a1b2", given) == {
         "HONE_PROCESS_NAME": "door", "HONE_GATEWAY_ADDRESS": "0.0.0.0:80"}

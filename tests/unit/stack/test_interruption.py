@@ -1,4 +1,4 @@
-"""Asked to stop while an object is finalized, where Python drops what a signal's handler raises."""
+"""A stop signal while an object is finalized, where Python drops the exception of a signal's handler."""
 
 import subprocess
 import sys

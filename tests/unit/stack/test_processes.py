@@ -1,4 +1,4 @@
-"""Which processes a stack consists of."""
+"""The processes of a stack."""
 
 import sys
 from pathlib import Path
@@ -34,7 +34,7 @@ def test_inference_on_vllm_runs_in_its_own_environment(record: Record, tmp_path:
     assert set(commands.values()) == {sys.executable}
 
 
-def test_metrics_are_copied_by_a_process_that_is_there_when_sinks_are_named(record: Record) -> None:
+def test_a_stack_with_sinks_has_a_process_for_them(record: Record) -> None:
     found = processes.services({}, {}, record, {"HONE_SINKS": "tensorboard:///runs"})
     assert [one.name for one in found] == [f"{kind}-0" for kind in KINDS]
     assert "sinks-0" in [one.name for one in processes.services({"sinks": 1}, {}, record, {})]
@@ -50,7 +50,7 @@ def test_each_of_several_listens_on_a_port_of_its_own(record: Record) -> None:
     assert "HONE_REWARD_ADDRESS" in shared
 
 
-def test_each_process_tells_its_metrics_at_a_port_of_its_own_and_keeps_it(record: Record) -> None:
+def test_each_process_serves_its_metrics_at_a_port_of_its_own_and_keeps_it(record: Record) -> None:
     assert not any("HONE_METRICS_ADDRESS" in one.environment for one in processes.services({}, {}, record, {}))
     given = {"HONE_METRICS_ADDRESS": "0.0.0.0:0"}
     first, again = (processes.services({"rollout": 2}, {}, record, given) for _ in range(2))
@@ -62,7 +62,7 @@ def test_each_process_tells_its_metrics_at_a_port_of_its_own_and_keeps_it(record
     assert "HONE_METRICS_ADDRESS" not in processes.addresses(first)
 
 
-def test_a_trainer_asks_for_large_pages_unless_told_otherwise(record: Record) -> None:
+def test_a_trainer_asks_for_large_pages_unless_the_environment_says_otherwise(record: Record) -> None:
     def asking(environment: dict[str, str]) -> dict[str, str]:
         return {one.name: one.environment["GLIBC_TUNABLES"] for one in processes.services({}, {}, record, environment)
                 if "GLIBC_TUNABLES" in one.environment}
@@ -104,7 +104,7 @@ def test_configuration_keeps_every_word_of_a_command(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("word", ["two\nlines", "a ;comment"])
-def test_configuration_refuses_what_supervisord_would_read_otherwise(tmp_path: Path, word: str) -> None:
+def test_configuration_refuses_text_that_supervisord_would_misread(tmp_path: Path, word: str) -> None:
     with pytest.raises(ValueError, match="expected one line"):
         supervision.configuration(tmp_path, [Process("reward-0", ("python", word), {})], None)
 

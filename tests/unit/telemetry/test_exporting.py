@@ -1,4 +1,4 @@
-"""What is sent, and that a collector that is away holds nobody up."""
+"""A process sends its last spans, and a collector that is away delays no end."""
 
 import os
 import socket
@@ -23,7 +23,7 @@ SUPERVISORS_PATIENCE_S = 5.0
 
 
 def run(url: str) -> float:
-    """Let a process span its work and end; return how long its end took."""
+    """Let a process make a span and end; return how long its end took."""
     process = subprocess.Popen([sys.executable, "-c", WORK, url], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))})
     assert process.stdout is not None
@@ -34,7 +34,7 @@ def run(url: str) -> float:
     return time.monotonic() - ended
 
 
-def test_a_process_that_ends_sends_what_is_left() -> None:
+def test_a_process_that_ends_sends_its_last_spans() -> None:
     with collector.running() as found:
         run(f"{found.url}/")
         spans = found.everything()
@@ -43,7 +43,7 @@ def test_a_process_that_ends_sends_what_is_left() -> None:
 
 
 @pytest.mark.parametrize("listens", [False, True], ids=["refuses", "is silent"])
-def test_a_collector_that_is_away_holds_no_end_up(listens: bool) -> None:
+def test_a_collector_that_is_away_delays_no_end(listens: bool) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         if listens:

@@ -1,4 +1,4 @@
-"""Rows become metrics: one sample a row, none where a column says nothing."""
+"""Rows become metrics: a sample for each row, except where the column is null."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ def test_every_statement_exists() -> None:
     assert all(statement(name) for name in gauges.STATEMENTS)
 
 
-def test_names_are_told_without_a_row() -> None:
+def test_names_are_exported_without_a_row() -> None:
     told = {family.name for family in text_string_to_metric_families(gauges.text(EMPTY))}
     assert told == {family.name for family in gauges.FAMILIES}
 
@@ -34,7 +34,7 @@ def test_a_row_is_a_sample_with_its_labels() -> None:
         ("hone_engine_computed_seconds_total", ('e"1', "m")): 0.5}
 
 
-def test_what_a_run_does_not_know_yet_is_left_out() -> None:
+def test_a_null_is_left_out() -> None:
     row = dict.fromkeys((family.column for family in gauges.FAMILIES if family.statement == "open_runs"), None)
     found = {**EMPTY, "gauges.open_runs": [{**row, "run": "run_1", "step": 0, "gap": "0.25"}]}
     assert samples(found) == {("hone_run_step", ("run_1",)): 0, ("hone_run_gap_nats", ("run_1",)): 0.25}

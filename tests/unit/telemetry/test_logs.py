@@ -1,4 +1,4 @@
-"""A log line says what the work is about and where in a trace it stands."""
+"""A log line has the subject of the work and its place in a trace."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Spans are made where there is a trace, nowhere else, and go on from a text."""
+"""Spans are made in traces only, and a trace goes on from a traceparent."""
 
 from datetime import UTC, datetime
 from typing import Any, cast
@@ -45,13 +45,13 @@ def test_a_trace_goes_on_from_a_text(spans: InMemorySpanExporter) -> None:
 
 
 @pytest.mark.parametrize("text", [None, 7, "", "nonsense", f"00-{'0' * 32}-{SPAN}-01", f"00-{TRACE}-{SPAN}-00"])
-def test_what_is_no_place_in_a_sampled_trace_ends_the_present_one(text: object, spans: InMemorySpanExporter) -> None:
+def test_a_text_that_is_no_traceparent_ends_the_present_trace(text: object, spans: InMemorySpanExporter) -> None:
     with tracing.span("request", root=True), tracing.under(text), tracing.span("work"):
         assert tracing.current() is None
     assert sorted(found(spans)) == ["request"]
 
 
-def test_what_goes_together_belongs_to_the_first_and_is_linked_to_the_others(spans: InMemorySpanExporter) -> None:
+def test_together_the_first_place_is_the_parent_and_the_others_are_links(spans: InMemorySpanExporter) -> None:
     places: list[tracing.Place | None] = [None]
     for name in ("a", "b", "c"):
         with tracing.under(PARENT), tracing.span(name):
@@ -65,7 +65,7 @@ def test_what_goes_together_belongs_to_the_first_and_is_linked_to_the_others(spa
     assert by_name["part"].links == ()
 
 
-def test_together_with_nobody_traced_leaves_the_present_trace(spans: InMemorySpanExporter) -> None:
+def test_together_without_a_traced_place_leaves_the_present_trace(spans: InMemorySpanExporter) -> None:
     with tracing.span("request", root=True), tracing.together([None, None]), tracing.span("work") as span:
         assert span is None
     assert sorted(found(spans)) == ["request"]
@@ -85,7 +85,7 @@ def test_a_span_that_is_reported_later_is_the_one_its_children_named(spans: InMe
     assert dict(reported.attributes) == {"step": 3}
 
 
-def test_a_failure_is_told_and_rises(spans: InMemorySpanExporter) -> None:
+def test_a_failure_is_recorded_and_raised(spans: InMemorySpanExporter) -> None:
     with pytest.raises(ValueError, match="no"), tracing.span("work", root=True):
         raise ValueError("no")
     (span,) = spans.get_finished_spans()
