@@ -1,7 +1,7 @@
-"""S8: averaged how? A mean over the whole step, written as one weight for each token of a trajectory.
+"""Aggregations (S8): means over the whole step, as one weight w_i for each token of a trajectory i.
 
-The step's loss is sum_i w_i sum_t loss_it. The weights come from counts of the whole step before any micro-batch
-runs, so the loss does not depend on how the step is cut. "Sequence" is a trajectory, however many rows it packs into.
+The step's loss is sum_i w_i sum_t loss_it. The weights are computed from the whole step before the first micro-batch,
+so the loss does not depend on the cut into micro-batches. A "sequence" is a trajectory, in one or several packed rows.
 """
 
 from collections.abc import Mapping
@@ -16,27 +16,28 @@ from hone.algorithms.method import Method, Metrics, Params, State
 
 @dataclass(frozen=True)
 class AggregationInputs:
-    """Tokens of each counted trajectory that are averaged [B], and the run's longest completion in tokens.
+    """Aggregation (S8): the counted tokens of B trajectories.
 
-    A trajectory that counts and has none of them, as in a track of its own, weighs nothing and stays in B.
+    A trajectory without counted tokens, as in a track that has none of its tokens, stays in B.
     """
 
-    tokens: Ints
-    max_tokens: int
+    tokens: Ints  # [B], counted tokens of each trajectory
+    max_tokens: int  # the run's longest completion, in tokens
 
 
 class PerTurn(Params):
-    """Parameters of a method that averages over turns: its inputs' tokens and its weights are those of turns."""
+    """Parameters of a method that averages over turns instead of trajectories, in inputs and weights."""
 
     def needs(self) -> frozenset[str]:
-        """Where the turns begin and end."""
+        """The turns of each trajectory."""
         return frozenset({"turns"})
 
 
 class Horizon(Params):
     """The constant divisor of Dr. GRPO, arXiv 2503.20783."""
 
-    horizon: int | None = Field(None, ge=1, description="Tokens; null: the run's longest completion.")
+    horizon: int | None = Field(
+        None, ge=1, description="Divisor of each trajectory's sum, in tokens; null: the run's longest completion.")
 
 
 def token_mean(inputs: AggregationInputs, params: Params, state: State) -> tuple[Floats, State, Metrics]:
@@ -61,9 +62,9 @@ def seq_mean_token_sum_norm(inputs: AggregationInputs, params: Horizon, state: S
 
 
 def turn_mean(inputs: AggregationInputs, params: PerTurn, state: State) -> tuple[Floats, State, Metrics]:
-    """w_t = 1 / (T tokens_t), T the turns of the step that have tokens; 0 for the others. DuCA, arXiv 2603.01481.
+    """w_t = 1 / (T tokens_t), with T the turns that have tokens; 0 for other turns. DuCA, arXiv 2603.01481.
 
-    A reconstruction; `inputs.tokens` are those of each turn.
+    A reconstruction. `inputs.tokens` holds the tokens of each turn.
     """
     counted = inputs.tokens > 0
     return np.where(counted, 1 / (max(1, counted.sum()) * np.maximum(inputs.tokens, 1)), 0.0), state, {}

@@ -1,4 +1,4 @@
-"""S1: how many rollouts does each prompt get?"""
+"""Allocations (S1): the number of rollouts of each prompt."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,15 +11,15 @@ from hone.algorithms.success_variance import SuccessHistory, SuccessVariancePara
 
 @dataclass(frozen=True)
 class AllocationInputs:
-    """Prompts of a coming step, by task hash, and the rollouts to be given out in all."""
+    """Allocation (S1): the prompts of a coming step, and the rollouts to distribute."""
 
     task_hashes: list[str]
-    budget: int
-    outcomes: Mapping[str, tuple[float, int]] = field(default_factory=dict)  # by hash: their sum and number so far
+    budget: int  # rollouts of the whole step
+    outcomes: Mapping[str, tuple[float, int]] = field(default_factory=dict)  # by hash: sum and number of rewards so far
 
 
 def uniform(inputs: AllocationInputs, params: Params, state: State) -> tuple[list[int], State, Metrics]:
-    """n_i = floor(budget / prompts), one more for the first (budget mod prompts)."""
+    """n_i = floor(budget / prompts), and one more for each of the first (budget mod prompts) prompts."""
     share, rest = divmod(inputs.budget, len(inputs.task_hashes))
     return [share + (place < rest) for place in range(len(inputs.task_hashes))], state, {}
 
@@ -27,7 +27,7 @@ def uniform(inputs: AllocationInputs, params: Params, state: State) -> tuple[lis
 def by_variance(
     inputs: AllocationInputs, params: SuccessVarianceParams, state: State
 ) -> tuple[list[int], State, Metrics]:
-    """More for prompts whose outcomes vary, n_min <= n_i <= n_max: `hone.algorithms.success_variance.dynamo`."""
+    """More rollouts for prompts whose outcomes vary, n_min <= n_i <= n_max: see `hone.algorithms.success_variance`."""
     known = np.array([inputs.outcomes.get(task, (0.0, 0)) for task in inputs.task_hashes], np.float64)
     return dynamo(SuccessHistory(known[:, 0], known[:, 1], inputs.budget), params, state)
 

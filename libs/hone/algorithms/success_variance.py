@@ -1,7 +1,7 @@
-"""S1 of DynaMO, arXiv 2602.19208, part 1: more rollouts for prompts whose outcome varies. numpy, float64.
+"""DynaMO's allocation, arXiv 2602.19208, part 1: more rollouts for prompts whose outcomes vary. numpy, float64.
 
-The variance of a sum of means, sum_i sigma_i^2 / n_i, is smallest at n_i proportional to sigma_i; the variance of the
-outcomes so far stands in for sigma_i^2. Estimated from few samples, wide bounds do worse than equal shares.
+The variance of a sum of means, sum_i sigma_i^2 / n_i, is smallest for n_i proportional to sigma_i. The variance of the
+outcomes so far replaces sigma_i^2. With few samples, wide bounds are worse than equal shares.
 """
 
 from dataclasses import dataclass
@@ -14,32 +14,36 @@ from hone.algorithms.inputs import Floats, Ints
 from hone.algorithms.method import Metrics, Params, State
 
 _IMPOSSIBLE = 1e-8
-"""A weight that is not above it gets nothing of what is left."""
+"""A prompt with at most this weight gets none of the remaining rollouts."""
 
 
 @dataclass(frozen=True)
 class SuccessHistory:
-    """N prompts of a coming step: what they showed so far, and the rollouts to be given out in all."""
+    """N prompts of a coming step, their outcomes so far, and the rollouts to distribute."""
 
-    successes: Floats  # [N], k; fractions where earlier epochs count less
+    successes: Floats  # [N], k; fractional where earlier epochs have less weight
     samples: Floats  # [N], M
     budget: int
 
 
 class SuccessVarianceParams(Params):
-    """Bounds of a prompt's rollouts, and how prompts are weighed."""
+    """Bounds of a prompt's rollouts, and the weights of prompts."""
 
-    n_min: int = Field(8, ge=1, description="Fewest rollouts of a prompt; half of the mean or more keeps it safe.")
+    n_min: int = Field(8, ge=1, description="Fewest rollouts of a prompt; at least half of the mean is safe.")
     n_max: int = Field(24, ge=1, description="Most rollouts of a prompt.")
-    n_init: int = Field(4, ge=0, description="Samples that a prompt is brought to before variances count.")
+    n_init: int = Field(4, ge=0, description="Samples that each prompt gets before variances decide.")
     priority: Literal["variance", "code"] = Field(
-        "variance", description="The outcomes' variance to a power, or 4 a (1 - a) as in the released code.")
-    power: float = Field(0.5, gt=0, le=2, description="0.5: by deviation, the optimum; 1: by variance, as published.")
-    min_priority: float = Field(0.01, ge=0, le=1, description="Least weight of a prompt.")
-    mastered: float = Field(0.85, ge=0, le=1, description="Success rate from which `code` gives the weight 0.01.")
+        "variance", description="Weight of a prompt: its variance to a power, or (code) 4 a (1 - a), a the success "
+        "rate.")
+    power: float = Field(
+        0.5, gt=0, le=2, description="Power of the variance; 0.5: the deviation, optimal; 1: the variance, as "
+        "published.")
+    min_priority: float = Field(0.01, ge=0, le=1, description="Smallest weight of a prompt.")
+    mastered: float = Field(
+        0.85, ge=0, le=1, description="With priority code: success rate from which the weight is 0.01.")
 
     def needs(self) -> frozenset[str]:
-        """What prompts showed so far."""
+        """The prompts' earlier outcomes."""
         return frozenset({"outcomes"})
 
     @model_validator(mode="after")
@@ -50,11 +54,11 @@ class SuccessVarianceParams(Params):
 
 
 def dynamo(inputs: SuccessHistory, params: SuccessVarianceParams, state: State) -> tuple[list[int], State, Metrics]:
-    """Return n_i, n_min <= n_i <= n_max, that add up to the budget clipped to [N n_min, N n_max].
+    """Return n_i with n_min <= n_i <= n_max, whose sum is the budget clipped to [N n_min, N n_max].
 
-    First n_min each, then what prompts lack to n_init samples, then the rest by weight, floored, remainders to the
-    largest fractions, again and again while n_max caps some. Metric `loose_bounds` is 1 where n_min is below half of
-    the mean.
+    Each prompt gets n_min, then the samples that it lacks to n_init. The rest is distributed by weight, rounded down,
+    with remainders to the largest fractions, and repeated while n_max limits some prompt. The metric `loose_bounds` is
+    1 where n_min is below half of the mean.
     """
     weights = priorities(inputs.successes, inputs.samples, params)
     given = allocated(weights, inputs.samples, inputs.budget, params)
@@ -81,7 +85,7 @@ def priorities(successes: Floats, samples: Floats, params: SuccessVarianceParams
 
 
 def allocated(weights: Floats, samples: Floats, budget: int, params: SuccessVarianceParams) -> Ints:
-    """Return the rollouts of prompts with these weights [N], of which `samples` [N] are known."""
+    """Return the rollouts of prompts with these weights [N] and numbers of known samples [N]."""
     n = len(weights)
     total = int(np.clip(budget, n * params.n_min, n * params.n_max))
     given = params.n_min + _explored(samples, total - n * params.n_min, params)
@@ -97,14 +101,14 @@ def allocated(weights: Floats, samples: Floats, budget: int, params: SuccessVari
 
 
 def _explored(samples: Floats, rest: int, params: SuccessVarianceParams) -> Ints:
-    """Return what prompts get above n_min because they were seen too little, at most `rest` in all."""
+    """Return the rollouts above n_min of prompts with too few samples; their sum is at most `rest`."""
     lacking = np.ceil(max(params.n_init, params.n_min) - samples).astype(np.int64)
     extra = np.maximum(0, np.clip(lacking, 0, params.n_max) - params.n_min)
     return extra if extra.sum() <= rest else _shares(extra.astype(np.float64), rest)
 
 
 def _shares(weights: Floats, total: int) -> Ints:
-    """Return whole shares that add up to `total`; remainders go to the largest fractions, ties to the lower place."""
+    """Return integer shares with the sum `total`. Remainders go to the largest fractions, ties to the lower index."""
     exact = total * weights / weights.sum()
     shares: Ints = np.floor(exact + 1e-9).astype(np.int64)
     fractions = np.where(weights > 0, np.round(exact - shares, 9), -1.0)
@@ -113,7 +117,7 @@ def _shares(weights: Floats, total: int) -> Ints:
 
 
 def _in_turn(room: Ints, rest: int) -> Ints:
-    """Return `rest` handed out one by one in the prompts' order, to those with room."""
+    """Return `rest` rollouts distributed one by one, in the prompts' order, to prompts below their limit."""
     rounds = np.arange(room.max(initial=0))
     takers = np.nonzero(rounds[:, None] < room)[1][:rest]
     counts: Ints = np.bincount(takers, minlength=len(room))

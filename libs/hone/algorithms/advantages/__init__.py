@@ -1,4 +1,4 @@
-"""S4: better than what? Estimators over the trajectories of a step, one value for each trained token."""
+"""Advantages (S4): estimators over the trajectories of a step, one value for each trained token."""
 
 from collections.abc import Mapping
 
@@ -28,7 +28,7 @@ from hone.algorithms.method import Method, Metrics, Params, State
 
 
 def none(inputs: AdvantageInputs, params: Params, state: State) -> tuple[Floats, State, Metrics]:
-    """A = 1: every trained token counts alike, as in supervised training."""
+    """A = 1: all trained tokens have the same weight, as in supervised training."""
     return np.ones(int(inputs.tokens.sum())), state, {}
 
 

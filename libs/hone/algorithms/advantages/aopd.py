@@ -1,6 +1,6 @@
-"""Asymmetric on-policy distillation, AOPD, arXiv 2605.06387 (reconstruction): the tokens that are reinforced.
+"""Asymmetric on-policy distillation (AOPD), arXiv 2605.06387 (reconstruction): the reinforced tokens.
 
-The other tokens, region N, get no advantage: there the regularizer `local_divergence` imitates the teacher.
+All other tokens have the advantage 0. On them the regularizer `local_divergence` imitates the teacher.
 """
 
 import numpy as np
@@ -13,18 +13,19 @@ from hone.algorithms.method import Metrics, State
 
 
 class AopdParams(TeacherParams):
-    """Where reinforcement ends and imitation begins."""
+    """The border between reinforced and imitated tokens."""
 
-    kappa: float = Field(0.0, ge=-1000, le=1000, description="Nats; tokens of a larger advantage are reinforced.")
-    cap: float | None = Field(5.0, gt=0, description="A_max, nats, of a reinforced token; null: none.")
-    mix_outcome: bool = Field(False, description="Add GRPO's advantage of the reward before the split.")
+    kappa: float = Field(0.0, ge=-1000, le=1000, description="Tokens with a larger log-ratio are reinforced, in nats.")
+    cap: float | None = Field(
+        5.0, gt=0, description="A_max, largest advantage of a reinforced token, in nats; null: no limit.")
+    mix_outcome: bool = Field(False, description="Add GRPO's advantage before the split.")
     outcome_weight: float = Field(1.0, ge=0, description="a, factor of that advantage.")
 
 
 def aopd(inputs: AdvantageInputs, params: AopdParams, state: State) -> tuple[Floats, State, Metrics]:
     """A_t = min(D_t, cap) where D_t > kappa, else 0; D_t = logp_teacher_t - logp_old_t [+ outcome_weight GRPO_t].
 
-    A token that the teacher cannot say has D = -inf and gets 0. Raises ValueError without either log-probability.
+    A token with teacher probability 0 has D = -inf and A = 0. Raises ValueError without either log-probability.
     """
     teacher, old = logprobs(inputs)
     gap = teacher - old

@@ -1,4 +1,4 @@
-"""DPO, arXiv 2305.18290, as an estimator: what each side of a pair weighs at the weights before the update."""
+"""DPO, arXiv 2305.18290, as an estimator: the weight of each side of a pair, before the update."""
 
 import numpy as np
 from pydantic import Field
@@ -9,7 +9,7 @@ from hone.algorithms.method import Metrics, Params, State
 
 
 class DpoParams(Params):
-    """How sharply pairs are told apart."""
+    """The sharpness of the preference."""
 
     beta: float = Field(0.1, gt=0, le=100, description="Factor of the difference of log-ratios, per nat.")
     length_norm: bool = Field(False, description="Divide each side's sum by its number of tokens.")
@@ -20,11 +20,11 @@ class DpoParams(Params):
 
 
 def dpo(inputs: AdvantageInputs, params: DpoParams, state: State) -> tuple[Floats, State, Metrics]:
-    """A_t = +-2 beta sigmoid(-h), + on the preferred side; h = beta (sum of logp_old - logp_ref, there - elsewhere).
+    """A_t = +-2 beta sigmoid(-h), with + on the preferred side; h = beta (s+ - s-), s = sum of logp_old - logp_ref.
 
     With loss `reinforce` and aggregation `seq-mean-token-sum` the gradient is that of the mean over pairs of
-    -log sigmoid(h), exactly for the first update of a step. A pair is a group of two with different rewards; what is
-    no such pair gets 0. With `length_norm` both sums and A are divided by the side's tokens. Raises ValueError without
+    -log sigmoid(h), exactly for the first update of a step. A pair is a group of two with different rewards; other
+    groups get 0. With `length_norm` both sums and A are divided by the side's tokens. Raises ValueError without
     log-ratios.
     """
     if inputs.kl is None:
@@ -40,15 +40,15 @@ def dpo(inputs: AdvantageInputs, params: DpoParams, state: State) -> tuple[Float
 
 
 def _pairs(inputs: AdvantageInputs) -> Ints:
-    """Return the places of the preferred and of the other side of each pair, [P, 2]."""
+    """Return the indices of the preferred and of the other side of each pair, [P, 2]."""
     found = [rows[np.argsort(-inputs.reward[rows])] for rows in members(inputs.group)
              if len(rows) == 2 and inputs.reward[rows[0]] != inputs.reward[rows[1]]]
     return np.array(found, np.int64).reshape(-1, 2)
 
 
 def _metrics(margins: Floats, sides: int) -> Metrics:
-    told = {"pairs": float(len(margins)), "unpaired": float(sides - 2 * len(margins))}
+    counts = {"pairs": float(len(margins)), "unpaired": float(sides - 2 * len(margins))}
     if not len(margins):
-        return told
-    return {**told, "pair_loss": float(np.logaddexp(0.0, -margins).mean()), "pair_margin": float(margins.mean()),
+        return counts
+    return {**counts, "pair_loss": float(np.logaddexp(0.0, -margins).mean()), "pair_margin": float(margins.mean()),
             "pair_accuracy": float((margins > 0).mean())}

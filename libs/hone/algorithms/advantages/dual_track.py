@@ -9,26 +9,27 @@ from hone.algorithms.method import Metrics, Params, State
 
 
 class DualTrackParams(Params):
-    """How much the schema counts, when it is paid, and what tells where it ends."""
+    """The weight of the schema's track, and the spans that mark a proposed schema."""
 
     schema_weight: float = Field(0.25, ge=0, description="lambda, the weight of the schema track's loss.")
-    gated: bool = Field(True, description="Pay the schema's reward only where the query's result is right (exec = 1).")
+    gated: bool = Field(
+        True, description="Count the schema's reward only where the query's result is right (exec = 1).")
     bound: float = Field(10.0, gt=0, description="Advantages are clamped to +- this.")
     eps: float = Field(1e-6, gt=0, description="Added to the standard deviation.")
-    span: str = Field("schema", description="Name of the spans that propose a schema; the last one counts.")
+    span: str = Field("schema", description="Name of the spans that propose a schema; the last such span counts.")
 
     def needs(self) -> frozenset[str]:
-        """The rewards exec, fmt and schema, and the spans that propose a schema."""
+        """The reward parts exec, fmt and schema, and the spans that propose a schema."""
         return frozenset({"components", "spans"})
 
 
 def dual_track(inputs: AdvantageInputs, params: DualTrackParams, state: State) -> tuple[list[Track], State, Metrics]:
     """full: z(exec + fmt) on all tokens; schema: z(1[exec = 1] schema) before the propose boundary, weight lambda.
 
-    The boundary stands behind the last token of a trajectory that is inside a span of that name; without one no token
-    is before it. The paper's stands behind that token's turn, and without proposal behind the last exploring one.
-    z(x) = clamp((x - mean) / (population std + eps), -10, 10) over the group's rows whose rewards are numbers; 0 for
-    the other rows, where fewer than two are left and where nothing differs. Raises KeyError without components.
+    The boundary is behind the last token inside a span of that name. Without such a span no token is before it. The
+    paper puts it behind that token's turn, or without a proposal behind the last exploring turn.
+    z(x) = clamp((x - mean) / (population std + eps), -bound, bound) over the group's rows that have a reward. z is 0
+    for other rows, with fewer than two rows, and where all rewards are equal. Raises KeyError without components.
     """
     full = inputs.components["exec"] + inputs.components["fmt"]
     schema = _paid(inputs.components["exec"], inputs.components["schema"], params.gated)

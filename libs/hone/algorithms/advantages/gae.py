@@ -12,11 +12,11 @@ _EPS = 1e-8
 
 
 class GaeParams(WhitenParams):
-    """How far ahead a token's credit reaches, and whether advantages are normalised."""
+    """The discount, the trust in the critic, and the normalisation."""
 
-    gamma: float = Field(1.0, ge=0, le=1, description="Discount of a token's reward for each token before it.")
-    lam: float = Field(1.0, ge=0, le=1, description="0: trust the critic's next value; 1: only the rewards.")
-    whiten: bool = Field(True, description="Whether advantages get mean 0 and variance 1 over the batch's tokens.")
+    gamma: float = Field(1.0, ge=0, le=1, description="Discount of a reward for each token between it and the token.")
+    lam: float = Field(1.0, ge=0, le=1, description="0: rely on the critic's next value; 1: rely on the rewards alone.")
+    whiten: bool = Field(True, description="Scale advantages to mean 0 and variance 1 over the batch's tokens.")
 
     def needs(self) -> frozenset[str]:
         """The critic's values."""
@@ -26,23 +26,23 @@ class GaeParams(WhitenParams):
 def gae(inputs: AdvantageInputs, params: GaeParams, state: State) -> tuple[Floats, State, Metrics]:
     """A_t = delta_t + gamma lam A_{t+1}, delta_t = r_t + gamma V_{t+1} - V_t, V = A = 0 after the last token.
 
-    r_t: the outcome at the trajectory's last trained token, and where there are turns, a turn's reward at the turn's
-    last one; the reward of a turn without trained tokens counts for nothing. Then (A - m) / sqrt(v + 1e-8) over all
-    tokens if `whiten`, exactly 0 where no A_t differs. Raises ValueError without values.
+    r_t is the outcome at the trajectory's last trained token, plus a turn's reward at the turn's last trained token. A
+    turn without trained tokens has no reward. With `whiten`: (A - m) / sqrt(v + 1e-8) over all tokens, exactly 0 where
+    all A_t are equal. Raises ValueError without values.
     """
     advantage = _recursion(inputs, params)
     return whitened(advantage, params.ddof) if params.whiten else advantage, state, {}
 
 
 def returns(inputs: AdvantageInputs, params: GaeParams) -> Floats:
-    """Return A + V before whitening, [M]: what the critic learns. Raises ValueError without values."""
+    """Return A + V before whitening, [M], the targets of the critic. Raises ValueError without values."""
     return _recursion(inputs, params) + _values(inputs)
 
 
 def explained(targets: Floats, residual: Floats) -> float:
-    """Return the share of the returns' variance [M] that the critic knew, of which `residual` [M] is what it missed.
+    """Return 1 - var(residual) / var(targets), the explained variance of the critic; both arguments are [M].
 
-    0 where the returns do not vary.
+    0 where the targets do not vary.
     """
     return float(1 - residual.var() / targets.var()) if varies(targets) else 0.0
 

@@ -1,4 +1,4 @@
-"""GiGPO, arXiv 2505.10978: a trajectory against its group, and a turn against the turns that saw the same."""
+"""GiGPO, arXiv 2505.10978: compares a trajectory with its group, and a turn with turns of the same observation."""
 
 from dataclasses import replace
 from typing import Literal
@@ -13,17 +13,19 @@ from hone.trajectory.turns import Turns
 
 
 class GigpoParams(Params):
-    """How a turn's return is made, and how it is compared."""
+    """A turn's return, and its comparison with other turns."""
 
-    gamma: float = Field(0.95, ge=0, le=1, description="Discount of a step's reward for each step before it.")
-    omega: float = Field(1.0, ge=0, description="Weight of the turn's part beside the trajectory's.")
-    norm: Literal["mean_norm", "mean_std_norm"] = Field("mean_norm", description="F: x - mean, or z-score (ddof 1).")
+    gamma: float = Field(0.95, ge=0, le=1, description="Discount of a turn's reward for each turn before it.")
+    omega: float = Field(1.0, ge=0, description="Weight of the turn's part; the trajectory's part has weight 1.")
+    norm: Literal["mean_norm", "mean_std_norm"] = Field(
+        "mean_norm", description="F: x - mean, or the z-score with ddof 1.")
     eps: float = Field(1e-6, gt=0, description="Added to the standard deviation of mean_std_norm.")
     cross_step_stats: bool = Field(
-        False, description="Whether a trajectory votes in its group once for each of its steps, as in the public code.")
+        False, description="Count a trajectory once for each of its turns in the group's statistics, as in the public "
+        "code.")
 
     def needs(self) -> frozenset[str]:
-        """What each turn was paid and what it saw."""
+        """The reward and the observation of each turn."""
         return frozenset({"turns"})
 
 
@@ -31,7 +33,7 @@ def gigpo(inputs: AdvantageInputs, params: GigpoParams, state: State) -> tuple[F
     """A_{i,t} = F(R_i) over the group + omega F(G_{i,t}) over the anchor group, for every trained token of turn t.
 
     r_{i,t}: the turn's reward, plus the outcome on the last turn; R_i = sum_t r_{i,t}; G_{i,t} = sum_{u>=t}
-    gamma^(u-t) r_{i,u}. Anchor group: the turns of the prompt group that saw the same text, also those without trained
+    gamma^(u-t) r_{i,u}. Anchor group: the turns of the prompt group with the same observation, also without trained
     tokens. F is exactly 0 where nothing varies. Raises ValueError without turns.
     """
     if inputs.turns is None:
@@ -54,7 +56,7 @@ def _step_rewards(outcome: Floats, turns: Turns, counts: Ints) -> Floats:
 
 
 def _anchors(group: Ints, turns: Turns) -> Ints:
-    """Return a number for each turn, equal where prompt group and observation are."""
+    """Return a number for each turn. Turns of equal prompt group and observation have equal numbers."""
     pairs = np.stack([group[turns.trajectory], turns.observation])
     return np.unique(pairs, axis=1, return_inverse=True)[1].reshape(-1)
 

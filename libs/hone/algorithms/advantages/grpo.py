@@ -11,11 +11,12 @@ from hone.algorithms.method import Metrics, Params, State
 
 
 class GrpoParams(Params):
-    """Both conventions of the standard deviation exist in the wild."""
+    """The convention of the standard deviation, and the advantage of a single sample."""
 
     std_ddof: Literal[0, 1] = Field(1, description="0: population standard deviation; 1: Bessel's correction.")
     eps: float = Field(1e-6, gt=0, description="Added to the standard deviation.")
-    single_sample: Literal["zero", "reward"] = Field("zero", description="A of a group of one: 0, or R as in verl.")
+    single_sample: Literal["zero", "reward"] = Field(
+        "zero", description="Advantage of a group of one sample: 0, or R as in verl.")
 
 
 def grpo(inputs: AdvantageInputs, params: GrpoParams, state: State) -> tuple[Floats, State, Metrics]:

@@ -1,4 +1,4 @@
-"""RL of HeavySkill, arXiv 2605.02396; a reconstruction: only the outline of its training is known."""
+"""HeavySkill's reinforcement learning, arXiv 2605.02396. A reconstruction: only an outline is published."""
 
 from typing import Literal
 
@@ -14,12 +14,13 @@ _KINDS = ("attempt", "deliberate")
 
 
 class HeavyskillParams(Params):
-    """Which stages are trained, and who is compared with whom."""
+    """The trained stages, and the sequences that are compared."""
 
-    mode: Literal["deliberate", "joint"] = Field("deliberate", description="joint: attempts are trained as well.")
-    attempt_weight: float = Field(1.0, ge=0, description="c_par, the weight of the attempts' loss in mode joint.")
+    mode: Literal["deliberate", "joint"] = Field(
+        "deliberate", description="deliberate: train deliberations only; joint: train attempts, too.")
+    attempt_weight: float = Field(1.0, ge=0, description="c_par, weight of the attempts' loss in mode joint.")
     group_key: Literal["group", "observation"] = Field(
-        "group", description="Sequences compared with each other: those of one prompt, or those that saw one text.")
+        "group", description="Compare sequences of one prompt, or sequences with one observation.")
     eps: float = Field(1e-6, gt=0, description="Added to the standard deviation.")
 
     def needs(self) -> frozenset[str]:
@@ -30,9 +31,9 @@ class HeavyskillParams(Params):
 def heavyskill(inputs: AdvantageInputs, params: HeavyskillParams, state: State) -> tuple[list[Track], State, Metrics]:
     """A = (r - mean) / (population std + eps) among the deliberations of a key; in mode joint also among its attempts.
 
-    A turn is one sequence with r = its own reward, plus the outcome where it is its trajectory's last: attempts may
-    stand before their deliberation or be trajectories of their own. A turn whose r is NaN or that has no trained token
-    counts nowhere. Exactly 0 where no r differs. Raises ValueError without turns or for another kind.
+    A turn is one sequence. Its r is its own reward, plus the outcome for the last turn of a trajectory. Attempts may
+    come before their deliberation or be trajectories of their own. A turn without r or without trained tokens is
+    ignored. A is exactly 0 where all r are equal. Raises ValueError without turns or for another kind of turn.
     """
     turns = _checked(inputs.turns)
     reward, key = _rewards(inputs, turns), _keys(inputs, turns, params)

@@ -1,4 +1,4 @@
-"""HIAN of DuCA, arXiv 2603.01481; a reconstruction: the paper gives the structure, most constants are ours."""
+"""HIAN of DuCA, arXiv 2603.01481. A reconstruction: the paper gives the structure, most constants are Hone's."""
 
 from dataclasses import replace
 from typing import Annotated, Literal
@@ -16,7 +16,7 @@ _ALARMING_SHARE = 0.8
 
 
 class HianParams(Params):
-    """Weights of the two horizons, and what a turn is compared with."""
+    """Weights of session and turn, and the turns that a turn is compared with."""
 
     w_sess: float = Field(1.0, ge=0, description="Weight of the session's advantage.")
     w_turn: float = Field(1.0, ge=0, description="Weight of the turn's advantage, at the end of its schedule.")
@@ -26,25 +26,25 @@ class HianParams(Params):
     ramp_fraction: float = Field(0.5, gt=0, le=1, description="Share of the run's steps over which w_turn rises.")
     gamma_turn: float = Field(0.0, ge=0, le=1, description="Discount of a turn's reward for each turn before it.")
     turn_statistics: Literal["group", "per_position", "batch"] = Field(
-        "group", description="Turns that a turn is compared with: its group's, those at its place in it, or all.")
+        "group", description="Turns that a turn is compared with: of its group, of its group and position, or all.")
     per_rule: bool = Field(
-        False, description="Whether each turn rule is normalised by itself; for rules that fire at different rates.")
+        False, description="Normalise each turn rule by itself, for rules that fire at different rates.")
     rule_weights: dict[str, Annotated[float, Field(ge=0, le=1e6)]] = Field(
-        default_factory=dict, description="With per_rule: the weight of each rule by name; 1 where not named.")
+        default_factory=dict, description="With per_rule: weight of each rule by its name; default 1.")
     eps: float = Field(1e-6, gt=0, description="Added to the standard deviations.")
 
     def needs(self) -> frozenset[str]:
-        """Turns that rules grade: their sum is a turn's reward, also where rules are not normalised apart."""
+        """Turns, and the scores of their rules."""
         return frozenset({"turns", "rules"})
 
 
 def hian(inputs: AdvantageInputs, params: HianParams, state: State) -> tuple[Floats, State, Metrics]:
     """A_it = w_sess z_group(R_i) + w_turn z(u_it), u_it = sum_{s >= t} gamma_turn^(s-t) r_is, for all tokens of turn t.
 
-    z has the population's deviation and is exactly 0 where nothing differs. R is the outcome alone. With `per_rule`,
-    sum_j c_j z(u^j_it) / sum_j c_j over the rules j stands for z(u_it); 0 where no rule weighs anything.
-    Turns without trained tokens are in no statistic, but are part of earlier returns. State: {outcome, turn_reward},
-    means of the first step. Raises ValueError without turns, or without their rules where they are needed.
+    z has the population's deviation and is exactly 0 where all values are equal. R is the outcome alone. With
+    `per_rule`, sum_j c_j z(u^j_it) / sum_j c_j over the rules j replaces z(u_it); 0 where all weights are 0.
+    Turns without trained tokens are in no statistic, but count in the returns of earlier turns. State: {outcome,
+    turn_reward}, means of the first step. Raises ValueError without turns, or with `per_rule` without rules.
     """
     turns = inputs.turns
     if turns is None:
@@ -116,7 +116,7 @@ def _by_position(values: Floats, group: Ints, position: Ints, within: Floats, ep
 
 
 def _alarm(first: State, now: Metrics) -> float:
-    """Return 1 when the outcome fell by more than a fifth since the first step while the turns' reward improved."""
+    """Return 1 when the outcome fell by more than a fifth since the first step and the turns' reward rose."""
     fell = now["outcome"] < _ALARMING_SHARE * first["outcome"]
     return float(fell and now["turn_reward"] > first["turn_reward"])
 

@@ -1,4 +1,4 @@
-"""MemOCR, arXiv 2601.21468: one memory, several readings of it, and an advantage for each."""
+"""MemOCR, arXiv 2601.21468: several readings of one memory, and an advantage for each reading."""
 
 import numpy as np
 from pydantic import Field
@@ -21,19 +21,19 @@ class MemocrParams(Params):
     weighted_reads: bool = Field(True, description="Multiply a reading's advantage by its task's weight.")
 
     def needs(self) -> frozenset[str]:
-        """Turns of the kinds draft, read_std, read_augM, read_augQ; the rewards std, augM, augQ, NaN where dropped."""
+        """Turns of the kinds draft, read_std, read_augM, read_augQ; reward parts std, augM, augQ, NaN where dropped."""
         return frozenset({"turns", "components", "kinds"})
 
     def weights(self) -> Floats:
-        """Weights in the order std, augM, augQ."""
+        """Return the weights in the order std, augM, augQ."""
         return np.array([self.w_std, self.w_augm, self.w_augq])
 
 
 def memocr(inputs: AdvantageInputs, params: MemocrParams, state: State) -> tuple[Floats, State, Metrics]:
     """A_gk = r_gk - mean_g r_gk; drafts: sum_k w_k A_gk / sum_k w_k; reading k: w_k A_gk.
 
-    Means and sums are over what is not dropped; A_gk is exactly 0 where a task's rewards do not differ in the group, or
-    only one rollout has it. Raises ValueError without turns or for another kind, KeyError without a component.
+    Means and sums leave out dropped readings. A_gk is exactly 0 where a task's rewards are equal in the group or only
+    one rollout has it. Raises ValueError without turns or for another kind of turn, KeyError without a component.
     """
     turns = _checked(inputs.turns)
     rewards = np.stack([inputs.components[task] for task in _TASKS], axis=1)

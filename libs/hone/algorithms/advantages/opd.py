@@ -1,4 +1,4 @@
-"""On-policy distillation: the teacher's word on the student's own tokens. The baseline of AOPD, arXiv 2605.06387."""
+"""On-policy distillation: the teacher scores the student's own tokens. The baseline of AOPD, arXiv 2605.06387."""
 
 import numpy as np
 from pydantic import Field
@@ -8,7 +8,7 @@ from hone.algorithms.method import Metrics, Params, State
 
 
 class TeacherParams(Params):
-    """What every estimator reads that compares student and teacher."""
+    """Base of estimators that compare student and teacher."""
 
     def needs(self) -> frozenset[str]:
         """Both policies' log-probabilities of the sampled tokens."""
@@ -16,9 +16,9 @@ class TeacherParams(Params):
 
 
 class OpdParams(TeacherParams):
-    """Plain distillation has no parameter but the bound that keeps it finite."""
+    """The bound that keeps advantages finite."""
 
-    floor: float = Field(-60.0, ge=-1000, lt=0, description="Lowest logp_teacher that is read, nats.")
+    floor: float = Field(-60.0, ge=-1000, lt=0, description="A lower logp_teacher is read as this, in nats.")
 
 
 def opd(inputs: AdvantageInputs, params: OpdParams, state: State) -> tuple[Floats, State, Metrics]:

@@ -1,6 +1,6 @@
-"""RDPO, reward-decorrelated policy optimization, arXiv 2605.13641; a reconstruction: the formulas are ours.
+"""RDPO, reward-decorrelated policy optimization, arXiv 2605.13641. A reconstruction.
 
-The paper names the two stages, their order and their properties.
+The paper names the two stages, their order and their properties. The formulas are Hone's.
 """
 
 import json
@@ -25,37 +25,39 @@ from hone.algorithms.inputs import AdvantageInputs, Floats, Ints
 from hone.algorithms.method import Metrics, Params, State
 
 _DEAD = 1e-10
-"""Mean square of a dimension's scores below which it has no direction to whiten."""
+"""A dimension whose scores have a smaller mean square is left out of whitening."""
 
 _SMALLEST = 1e-8
-"""Nothing is divided by less: a reference range, the batch's RMS."""
+"""Smallest divisor, for reference ranges and the batch's RMS."""
 
 
 class RdpoParams(Params):
     """How each reward dimension is scored inside its group, and how dimensions are decorrelated over the batch."""
 
     weights: dict[str, Annotated[float, Field(ge=0, le=1e6)]] = Field(
-        default_factory=dict, description="Factor of each component by name; 1 where not named.")
-    omega: float = Field(0.5, ge=0, le=1, description="Share of the magnitude score; the rest is the rank's.")
+        default_factory=dict, description="Factor of each component by its name; default 1.")
+    omega: float = Field(0.5, ge=0, le=1, description="Share of the magnitude score; the rank score has the rest.")
     rank: Literal["uniform", "gauss"] = Field("uniform", description="Rank score: 2u - 1, or the normal quantile of u.")
     reference: dict[str, Annotated[float, Field(gt=0, le=LARGEST)]] = Field(
         default_factory=dict, description="Fixed reference range by component, in its unit; others use a running one.")
-    decay: float = Field(0.99, ge=0, le=1, description="What is left of a running reference range after one step.")
-    shrinkage: float = Field(0.05, ge=0, le=1, description="Share taken off the covariance's off-diagonal (lambda).")
-    few_shrinkage: float = Field(0.3, ge=0, le=1, description="Least shrinkage of a bucket with few rows.")
-    few_rows: int = Field(10, ge=0, description="Rows for each dimension below which a bucket has few.")
+    decay: float = Field(0.99, ge=0, le=1, description="Factor of a running reference range for each step.")
+    shrinkage: float = Field(
+        0.05, ge=0, le=1, description="lambda, the share taken off the covariance's other elements than the diagonal.")
+    few_shrinkage: float = Field(0.3, ge=0, le=1, description="Smallest shrinkage of a bucket with few rows.")
+    few_rows: int = Field(10, ge=0, description="A bucket with fewer rows for each dimension has few rows.")
     eps: float = Field(1e-3, ge=1e-12, le=1, description="Share of the mean variance added to the diagonal.")
     rho: float = Field(0.0, ge=0, lt=1, description="Weight of earlier steps' covariance; 0.9 for small batches.")
-    min_rows: int = Field(4, ge=0, description="Rows for each dimension below which a bucket is not whitened.")
-    min_groups: int = Field(2, ge=1, description="Groups below which a bucket is not whitened.")
-    rescale: Literal["none", "batch_rms"] = Field("batch_rms", description="batch_rms: RMS of A over the batch is 1.")
+    min_rows: int = Field(4, ge=0, description="A bucket with fewer rows for each dimension is not whitened.")
+    min_groups: int = Field(2, ge=1, description="A bucket with fewer groups is not whitened.")
+    rescale: Literal["none", "batch_rms"] = Field(
+        "batch_rms", description="batch_rms: scale A so that its RMS over the batch is 1.")
 
     def needs(self) -> frozenset[str]:
-        """Every component's raw reward."""
+        """The parts of the reward."""
         return frozenset({"components"})
 
     def remembers(self) -> bool:
-        """References and covariances are averages over steps."""
+        """Return True: reference ranges and covariances are means over steps."""
         return True
 
 
@@ -64,8 +66,8 @@ def rdpo(inputs: AdvantageInputs, params: RdpoParams, state: State) -> tuple[Flo
 
     z: `quantile_scores` of each component inside its group, D_ref,k = max(median range, decay * previous D_ref,k).
     W: `whitening` of C_bar = rho C_bar_prev + (1 - rho) Z'Z / n over the rows of one active set, or diag(1 / RMS)
-    where rows, groups or dimensions are few. A component that is NaN in some rows of a group scores 0 there. A row
-    with an infinite one has A = 0 and counts nowhere. RMS(A) is over the groups in which some dimension varies.
+    with few rows, groups or dimensions. A component that is NaN in some rows of a group scores 0 in them. A row with an
+    infinite component has A = 0 and is in no statistic. RMS(A) is over the groups in which some dimension varies.
     State: {d_ref: by component, c_bar: by active set}. Raises ValueError without components.
     """
     table = read(inputs)
@@ -163,7 +165,7 @@ def _bucket(
 
 
 def _unit(weights: list[float]) -> Floats:
-    # Divided by the largest first: the square of a tiny weight would be 0.
+    # Divide by the largest weight first: the square of a tiny weight would be 0.
     largest = max(weights, default=0.0)
     scaled = np.array(weights) / largest if largest else np.zeros(len(weights))
     unit: Floats = scaled / np.sqrt((scaled ** 2).sum() or 1.0)

@@ -1,4 +1,4 @@
-"""Reward dimensions of a batch as RDPO (arXiv 2605.13641, reconstruction) reads them, and what it reports of them."""
+"""The reward dimensions of a batch for RDPO (arXiv 2605.13641, reconstruction), and their metrics."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,16 +11,16 @@ from hone.algorithms.inputs import AdvantageInputs, Flags, Floats, Ints
 from hone.algorithms.method import Metrics
 
 LARGEST = 1e100
-"""A reward beyond it counts as infinite: squares of what is left are finite."""
+"""A larger reward counts as infinite, so that squares of all others are finite."""
 
 
 @dataclass(frozen=True)
 class Dimensions:
-    """Raw rewards [B, K]; NaN: not active, missing, or of a rejected row, which is in no group."""
+    """Raw rewards of B rows in K dimensions."""
 
     names: list[str]
-    rewards: Floats
-    groups: list[Ints]
+    rewards: Floats  # [B, K]; NaN: not active, missing, or of a refused row
+    groups: list[Ints]  # indices of the rows of each group; refused rows are in none
     ranges: Floats  # [groups, K]: max - min, 0 where a dimension does not vary, NaN where it is not active
 
     def varied(self) -> list[Ints]:
@@ -30,12 +30,12 @@ class Dimensions:
 
 @dataclass(frozen=True)
 class RewardBucket:
-    """The rows of one active set, what of it lives, its matrix W, and the effective weights W w / |w|."""
+    """The rows with the same active dimensions, and their whitening matrix."""
 
     rows: Ints
-    live: Ints
-    matrix: Floats
-    weights: Floats
+    live: Ints  # indices of the active dimensions that vary
+    matrix: Floats  # W
+    weights: Floats  # effective weights, W w / |w|
     covariance: dict[str, list[list[float]]] = field(default_factory=dict)  # C_bar by key; {} where not whitened
 
 
@@ -53,7 +53,7 @@ def read(inputs: AdvantageInputs) -> Dimensions:
 
 
 def dimension_metrics(table: Dimensions, scores: Floats, references: Mapping[str, float]) -> Metrics:
-    """By component: RMS of z, share of degenerate groups, reference range; and rows and rewards left out."""
+    """Return for each component the RMS of z, share of degenerate groups and reference range; and counts of gaps."""
     metrics = {
         "rejected_rows": float(len(table.rewards) - sum(map(len, table.groups))),
         "missing_rewards": float((np.isnan(table.rewards) & ~np.isnan(scores)).sum()),
@@ -67,7 +67,7 @@ def dimension_metrics(table: Dimensions, scores: Floats, references: Mapping[str
 
 
 def bucket_metrics(names: list[str], buckets: Sequence[RewardBucket]) -> Metrics:
-    """Smallest eigenvalue of what a W inverts; effective weights, the smallest over active sets; negative ones."""
+    """Return the smallest eigenvalue that a W inverts, the smallest effective weights, and how many are negative."""
     smallest = [1 / np.linalg.norm(bucket.matrix, 2) ** 2 for bucket in buckets if len(bucket.live)]
     weights: dict[str, float] = {}
     for bucket in buckets:
@@ -81,7 +81,7 @@ def bucket_metrics(names: list[str], buckets: Sequence[RewardBucket]) -> Metrics
 
 
 def correlation_metrics(table: Dimensions, scores: Floats, whitened: Floats, advantage: Floats) -> Metrics:
-    """Correlation of every two components before and after whitening, and of A with each raw reward."""
+    """Return correlations of each two components before and after whitening, and of A with each raw reward."""
     metrics: Metrics = {}
     for a, b in combinations(range(len(table.names)), 2):
         pair = f"{table.names[a]}_{table.names[b]}"

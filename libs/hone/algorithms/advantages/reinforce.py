@@ -10,19 +10,20 @@ from hone.algorithms.method import Metrics, Params, State
 
 
 class ReinforceParams(Params):
-    """What a reward is compared with."""
+    """The baseline."""
 
-    baseline: Literal["zero", "running_mean"] = Field("zero", description="b: 0, or the mean over earlier batches.")
+    baseline: Literal["zero", "running_mean"] = Field(
+        "zero", description="b, taken off each reward: 0, or the mean over earlier batches.")
 
     def remembers(self) -> bool:
-        """A running mean is that of earlier steps."""
+        """Return whether the baseline is a mean over earlier steps."""
         return self.baseline == "running_mean"
 
 
 def reinforce(inputs: AdvantageInputs, params: ReinforceParams, state: State) -> tuple[Floats, State, Metrics]:
     """A_i = R_i - b; b = 0, or the mean of all R of earlier batches (0 before the first).
 
-    State: {count, sum} of the rewards seen.
+    State: {count, sum} of the rewards so far.
     """
     count, total = state.get("count", 0), state.get("sum", 0.0)
     baseline = total / count if params.baseline == "running_mean" and count else 0.0

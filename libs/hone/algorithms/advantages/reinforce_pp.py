@@ -11,26 +11,26 @@ from hone.algorithms.method import Metrics, Params, State
 
 
 class WhitenParams(Params):
-    """How advantages are normalised over the tokens of the batch."""
+    """The normalisation of advantages over the tokens of the batch."""
 
     ddof: Literal[0, 1] = Field(0, description="0: population variance; 1: Bessel's correction, as in verl.")
 
 
 class ReinforcePpParams(WhitenParams):
-    """Token reward and return."""
+    """The reward of a token, and its return."""
 
-    beta: float = Field(0.0, ge=0, description="Weight of logp_old - logp_ref, taken off every token's reward.")
-    gamma: float = Field(1.0, ge=0, le=1, description="Discount of a token's reward for each token before it.")
+    beta: float = Field(0.0, ge=0, description="Weight of logp_old - logp_ref, which is taken off each token's reward.")
+    gamma: float = Field(1.0, ge=0, le=1, description="Discount of a reward for each token between it and the token.")
 
     def needs(self) -> frozenset[str]:
-        """The reference, when the reward has a KL part."""
+        """The reference's log-probabilities, with beta above 0."""
         return frozenset({"logp_ref"}) if self.beta else frozenset()
 
 
 def reinforce_pp(inputs: AdvantageInputs, params: ReinforcePpParams, state: State) -> tuple[Floats, State, Metrics]:
     """A = (G_t - m) / sqrt(v + 1e-8), G_t = r_t + gamma G_{t+1}, r_t = 1[t last] R - beta (logp_old_t - logp_ref_t).
 
-    m and v over all trained tokens of the batch; exactly 0 where no G_t differs.
+    m and v are over all trained tokens of the batch. A is exactly 0 where all G_t are equal.
     """
     rewards = np.zeros(int(inputs.tokens.sum())) if inputs.kl is None else -params.beta * inputs.kl
     ends = np.cumsum(inputs.tokens)
@@ -42,7 +42,7 @@ def reinforce_pp(inputs: AdvantageInputs, params: ReinforcePpParams, state: Stat
 def reinforce_pp_baseline(inputs: AdvantageInputs, params: WhitenParams, state: State) -> tuple[Floats, State, Metrics]:
     """A = (C_t - m) / sqrt(v + 1e-8), C_t = R_i - mean over the group, for every trained token t of i.
 
-    m and v over all trained tokens of the batch. A group that does not vary gets exactly 0, also after whitening.
+    m and v are over all trained tokens of the batch. A group that does not vary has A = 0, also after whitening.
     """
     centred = np.zeros_like(inputs.reward)
     flat = np.ones(len(inputs.reward), dtype=bool)

@@ -10,7 +10,7 @@ from hone.algorithms.method import Metrics, Params, State
 def rloo(inputs: AdvantageInputs, params: Params, state: State) -> tuple[Floats, State, Metrics]:
     """A_i = R_i - mean_{j != i} R_j = G / (G - 1) (R_i - mean over the group of G).
 
-    A group of one has nobody left out: A = R - b with the prompt's running mean b, or 0 before there is one.
+    A group of one has A = R - b with the prompt's running mean b, or A = 0 before there is such a mean.
     """
     advantage = np.zeros_like(inputs.reward)
     for rows in members(inputs.group):

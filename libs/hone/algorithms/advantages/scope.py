@@ -16,16 +16,20 @@ _IN_LOSS: Mapping[str, Literal["teacher_k3", "teacher_kl"]] = {"in_loss": "teach
 
 
 class ScopeParams(OpdParams):
-    """How trajectories of a group share the weight of their path."""
+    """Weights of the trajectories of each path, and the form of the teacher path."""
 
-    tau: float = Field(1.0, ge=1e-3, le=1e6, description="Temperature of both paths' weights; large: all weigh 1.")
-    threshold: float = Field(0.0, ge=-1e6, le=1e6, description="Rewards above it are correct.")
-    student_sign: Literal[1, -1] = Field(1, description="1: the less confident correct trajectory weighs more.")
-    teacher_sign: Literal[1, -1] = Field(1, description="1: what surprises the teacher less weighs more.")
+    tau: float = Field(
+        1.0, ge=1e-3, le=1e6, description="Temperature of both paths' weights; with a large one all weights are 1.")
+    threshold: float = Field(0.0, ge=-1e6, le=1e6, description="Trajectories with a larger reward are correct.")
+    student_sign: Literal[1, -1] = Field(1, description="1: less confident correct trajectories have more weight.")
+    teacher_sign: Literal[1, -1] = Field(
+        1, description="1: wrong trajectories that surprise the teacher less have more weight.")
     teacher_path: Literal["in_advantage", "in_loss", "in_loss_top_k"] = Field(
-        "in_advantage", description="Log-ratio as advantage; or as loss k3, or the KL on the teacher's likeliest ids.")
+        "in_advantage", description="The log-ratio as advantage; or as loss: k3, or the KL on the teacher's likeliest "
+        "ids.")
     legacy_denominator: bool = Field(
-        False, description="Average the teacher path over all tokens, not the wrong ones; in_advantage only.")
+        False, description="Average the teacher path over all tokens instead of wrong trajectories' tokens; with "
+        "in_advantage only.")
 
     @field_validator("legacy_denominator")
     @classmethod
@@ -47,7 +51,7 @@ def scope(inputs: AdvantageInputs, params: ScopeParams, state: State) -> tuple[l
 
     W_i = |set| softmax(-student_sign mean logp_old_i / tau) over the group's correct trajectories; Q_i = |set|
     softmax(teacher_sign mean logp_teacher_i / tau) over its wrong ones; means of at least -8 nats. The advantage reads
-    logp_teacher of at least `floor`. A path without a token counts none. Raises ValueError without a log-probability.
+    logp_teacher of at least `floor`. Raises ValueError without a log-probability.
     """
     teacher, old = logprobs(inputs)
     correct = inputs.reward > params.threshold

@@ -1,4 +1,4 @@
-"""Skill1, arXiv 2605.06130: three credits of one outcome, each on the tokens of its own stage."""
+"""Skill1, arXiv 2605.06130: three credits of one outcome, each for the tokens of its own stage."""
 
 from typing import Literal
 
@@ -16,26 +16,26 @@ _STAGES = {"query": "utilisation", "play": "utilisation", "rerank": "selection",
 class Skill1Params(Params):
     """Weights of the stages."""
 
-    selection_weight: float = Field(0.3, ge=0, description="lambda1, the weight of the rerank turns' loss.")
-    distillation_weight: float = Field(0.3, ge=0, description="lambda2, the weight of the distill turns' loss.")
-    baseline: Literal["none", "ema"] = Field("none", description="ema: r_rank less a running mean of the batches.")
-    decay: float = Field(0.95, ge=0, lt=1, description="Share of the running mean that stays after a batch.")
+    selection_weight: float = Field(0.3, ge=0, description="lambda1, weight of the rerank turns' loss.")
+    distillation_weight: float = Field(0.3, ge=0, description="lambda2, weight of the distill turns' loss.")
+    baseline: Literal["none", "ema"] = Field("none", description="ema: take a running mean over batches off r_rank.")
+    decay: float = Field(0.95, ge=0, lt=1, description="Weight of the running mean against a batch's mean.")
     eps: float = Field(1e-6, gt=0, description="Added to the standard deviations.")
 
     def needs(self) -> frozenset[str]:
-        """Turns of the kinds query, play, rerank and distill; the rewards r_rank and r_dist."""
+        """Turns of the kinds query, play, rerank and distill, and the reward parts r_rank and r_dist."""
         return frozenset({"turns", "components", "kinds"})
 
     def remembers(self) -> bool:
-        """A baseline is an average over steps."""
+        """Return whether the baseline is a mean over steps."""
         return self.baseline != "none"
 
 
 def skill1(inputs: AdvantageInputs, params: Skill1Params, state: State) -> tuple[list[Track], State, Metrics]:
     """utilisation: z_group(R) on query and play; selection: r_rank - b, as REINFORCE; distillation: z_group(r_dist).
 
-    z has the population's deviation and is exactly 0 where nothing differs; a reward that is NaN counts for nothing.
-    b = 0, or with `ema` the first batch's mean r_rank, moved towards each batch's mean after its use.
+    z has the population's deviation and is exactly 0 where all values are equal. NaN rewards are ignored.
+    b = 0, or with `ema` the first batch's mean r_rank, updated with each batch's mean after use.
     State: {rank_baseline}. Raises ValueError without turns or for another kind, KeyError without a component.
     """
     turns = _checked(inputs.turns)
@@ -87,5 +87,5 @@ def _baseline(rank: Floats, params: Skill1Params, state: State) -> tuple[float, 
 
 
 def _rank_metrics(rank: Floats) -> Metrics:
-    """Mean NDCG, and how often it is 1: where all utilities are equal there is nothing to learn."""
+    """Return the mean NDCG, and the number of ranks with NDCG 1, from which nothing is learned."""
     return {"ndcg": float(rank.sum() / max(1, len(rank))), "perfect_ranks": float((rank == 1).sum())}

@@ -1,4 +1,4 @@
-"""The statistics that estimators share. numpy, float64; exactly 0 wherever nothing differs."""
+"""Statistics that estimators share. numpy, float64. Scores are exactly 0 where all values are equal."""
 
 import numpy as np
 
@@ -6,13 +6,13 @@ from hone.algorithms.inputs import AdvantageInputs, Floats, Ints
 from hone.algorithms.method import Metrics
 
 TOLERANCE = 1e-8
-"""Rewards whose max - min is at most this carry no signal: their advantage is exactly 0."""
+"""Values whose max - min is at most this count as equal: their advantage is exactly 0."""
 
 _EPS = 1e-8
 
 
 def members(group: Ints) -> list[Ints]:
-    """Return the places of each group's trajectories, groups in order of first appearance."""
+    """Return the indices of each group's trajectories, with groups in order of first appearance."""
     if not len(group):
         return []
     order = np.argsort(group, kind="stable")
@@ -30,7 +30,7 @@ def broadcast(values: Floats, tokens: Ints) -> Floats:
 
 
 def z_score(values: Floats, ddof: int, eps: float) -> Floats:
-    """Return (x - mean) / (std + eps) among the values that are numbers; 0 elsewhere and where they do not vary."""
+    """Return (x - mean) / (std + eps) over the values that are not NaN; 0 for NaN and where values do not vary."""
     scores, known = np.zeros(len(values)), ~np.isnan(values)
     among = values[known]
     if len(among) > 1 and varies(among):
@@ -39,7 +39,7 @@ def z_score(values: Floats, ddof: int, eps: float) -> Floats:
 
 
 def group_z_score(values: Floats, group: Ints, ddof: int, eps: float) -> Floats:
-    """Return the z-score of each value among those with its group number."""
+    """Return the z-score of each value within its group."""
     scores = np.zeros(len(values))
     for places in members(group):
         scores[places] = z_score(values[places], ddof, eps)
@@ -55,9 +55,9 @@ def whitened(values: Floats, ddof: int) -> Floats:
 
 
 def discounted_sums(values: Floats, lengths: Ints, factor: float) -> Floats:
-    """Return y_t = x_t + factor y_{t+1} for x = `values`, [M], within runs of these `lengths`, which sum to M.
+    """Return y_t = x_t + factor y_{t+1} for x = `values`, [M], within runs of these `lengths`, whose sum is M.
 
-    Each pass doubles how many terms a sum has, so passes grow with the logarithm of the longest run.
+    Each pass doubles the number of terms in a sum, so the number of passes is logarithmic in the longest run.
     """
     sums = np.array(values, np.float64)
     left = np.repeat(np.cumsum(lengths), lengths) - np.arange(len(sums))
@@ -69,7 +69,7 @@ def discounted_sums(values: Floats, lengths: Ints, factor: float) -> Floats:
 
 
 def group_metrics(inputs: AdvantageInputs) -> Metrics:
-    """Count groups, those without variance and those with a single valid sample."""
+    """Return the number of groups, of groups without variance, and of groups with a single valid sample."""
     groups = members(inputs.group)
     flat = sum(len(rows) > 1 and not varies(inputs.reward[rows]) for rows in groups)
     return {

@@ -1,4 +1,4 @@
-"""Step scores pooled over a group, HIPIF, arXiv 2606.10507. The pool and eps are a reconstruction."""
+"""Scores of turns, pooled over a group: HIPIF, arXiv 2606.10507. The pool and eps are a reconstruction."""
 
 import numpy as np
 from pydantic import Field
@@ -10,21 +10,21 @@ from hone.trajectory.turns import Turns
 
 
 class StepPooledParams(Params):
-    """What is normalised together."""
+    """The values that are normalised together."""
 
     eps: float = Field(1e-6, gt=0, description="Added to the standard deviation; a smaller deviation gives 0.")
     traj_then_step: bool = Field(
-        False, description="Whether outcomes and the turns' own rewards are normalised apart, then added.")
+        False, description="Normalise outcomes and turn rewards separately, then add them.")
 
     def needs(self) -> frozenset[str]:
-        """What each turn was paid."""
+        """The reward of each turn."""
         return frozenset({"turns"})
 
 
 def step_pooled(inputs: AdvantageInputs, params: StepPooledParams, state: State) -> tuple[Floats, State, Metrics]:
     """A_{i,t} = z(S_{i,t}), S_{i,t} = R_i + r^proc_{i,t}, z(x) = (x - mu) / (sigma + eps), for every token of turn t.
 
-    mu and the population sigma over all turns of the group, also those without trained tokens. With `traj_then_step`:
+    mu and the population sigma are over all turns of the group, also without trained tokens. With `traj_then_step`:
     z(R_i) over the trajectories + z(r^proc_{i,t}) over the turns. z is exactly 0 where x does not vary or sigma < eps;
     A is 0 in a group of one trajectory. Raises ValueError without turns.
     """

@@ -1,6 +1,6 @@
-"""Self-verify as a builder, arXiv 2602.07594: a run's own answers become a second task, which shares its steps.
+"""Self-verify, arXiv 2602.07594: judging the run's own answers becomes a second task, with steps of its own.
 
-Reconstructed: how often a batch without balanced items is followed by another, where nothing else is trained.
+A reconstruction: the number of batches that are sampled until items are balanced, where only verdicts are trained.
 """
 
 from typing import Any, Literal
@@ -13,17 +13,17 @@ from hone.graders.verdict import Wording
 
 
 class SelfVerify(PhaseParams, ItemParams, Wording):
-    """When which task is trained, what a judge is shown, how its verdict is read.
+    """The order of the two tasks, the judge's prompt, and the form of a verdict.
 
-    Every update is a step: `interval` and `init_steps` count batches of answers, a run's `steps` both kinds of updates.
+    Every update is a step. `interval` and `init_steps` count batches of answers; a run's `steps` count all updates.
     """
 
     mode: Literal["verify_alter", "self_verify", "verify_init"] = Field(
-        "verify_alter", description="Verification updates between the others; only such; or first such, then none.")
+        "verify_alter", description="Verification updates between the others; only those; or first those, then none.")
     max_batches: int = Field(
-        8, ge=1, le=1000, description="Batches of answers that are sampled for a step of self_verify at most, until "
-        "some are right and some wrong.")
+        8, ge=1, le=1000, description="Most batches of answers that are sampled for a step of mode self_verify, until "
+        "some answers are right and some wrong.")
 
     def grader(self) -> dict[str, Any]:
-        """Return the grader of verdicts, as a group stores it."""
+        """Return the JSON of the grader of verdicts."""
         return {"type": "verdict", **{name: getattr(self, name) for name in Wording.model_fields}}

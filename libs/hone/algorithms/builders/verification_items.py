@@ -1,4 +1,4 @@
-r"""Self-verify's items, arXiv 2602.07594: the answers of a generation batch become a balanced batch of judgements."""
+r"""Self-verify's items, arXiv 2602.07594: turns the answers of a generation batch into a balanced set of judgements."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -26,53 +26,54 @@ _PLACES = re.compile(r"\{(question|judged)\}")
 
 @dataclass(frozen=True)
 class GenerationGroup:
-    """A prompt and its n rollouts, [n] each. The caller leaves out rollouts that failed through our own fault."""
+    """A prompt and its n rollouts, [n] each. The caller leaves out masked rollouts."""
 
     group_id: int
     prompt: str
-    answers: Sequence[str]  # final answers, read only where valid
-    outcomes: Sequence[float]  # correct from 0.5
-    valid: Sequence[bool]  # an answer could be parsed
-    responses: Sequence[str] = ()  # whole texts, read only where `judged` is `response`
+    answers: Sequence[str]  # final answers, used only where valid
+    outcomes: Sequence[float]  # an outcome of at least 0.5 is correct
+    valid: Sequence[bool]  # whether an answer could be parsed
+    responses: Sequence[str] = ()  # whole texts, used only where `judged` is `response`
 
     def rho(self) -> float:
-        """Pass rate: correct rollouts / n, where n counts invalid ones too."""
+        """Return the pass rate: correct rollouts / n, invalid ones included."""
         return sum(outcome >= 0.5 for outcome in self.outcomes) / len(self.outcomes)
 
     def places(self, correct: bool) -> list[int]:
-        """Return the places of valid rollouts that are correct, or wrong. Raises ValueError when lengths differ."""
+        """Return the indices of valid rollouts that are correct, or wrong. Raises ValueError when lengths differ."""
         rows = enumerate(zip(self.outcomes, self.valid, strict=True))
         return [place for place, (outcome, valid) in rows if valid and (outcome >= 0.5) == correct]
 
 
 @dataclass(frozen=True)
 class VerificationItem:
-    """One prompt of the verification task; its rollouts are a group of their own."""
+    """One prompt of the verification task. Its rollouts are a group of their own."""
 
     prompt: str  # the user message
     label: Label
     rho: float  # pass rate of the source's prompt, in [0, 1]
-    source: tuple[int, int]  # group id and place of the rollout that is judged
+    source: tuple[int, int]  # group id and index of the judged rollout
 
 
 @dataclass(frozen=True)
 class ItemInputs:
-    """A generation batch, and the randomness of the items: of its own, so that generation's stays what it was."""
+    """A generation batch, and the items' own randomness, so that the generation's does not change."""
 
     groups: Sequence[GenerationGroup]
     random: Random
 
 
 class ItemParams(Params):
-    """What a judge is shown."""
+    """The prompt of a judge."""
 
-    judged: Literal["answer", "response"] = Field("answer", description="The final answer only, or the whole text.")
+    judged: Literal["answer", "response"] = Field(
+        "answer", description="Part that is judged: the final answer or the whole text.")
     template: str = Field(
-        _PROMPT, max_length=20_000, description="What a judge is asked: {question} and {judged} stand for both texts.")
+        _PROMPT, max_length=20_000, description="The prompt; {question} and {judged} are replaced by both texts.")
     suffixes: list[str] = Field([
         r"Please reason step by step, and put your final answer within \boxed{}.",
         r"Let's think step by step and output the final answer within \boxed{}.",
-    ], description="Texts at the end of a question that tell how to answer it: taken off.")
+    ], description="Instructions at the end of a question, which are removed.")
 
     @field_validator("template")
     @classmethod
@@ -91,9 +92,10 @@ def build_verification_items(
 ) -> tuple[list[VerificationItem], State, Metrics]:
     """half = floor(|P| / 2) items Yes and as many No, shuffled; P: prompts with a valid response.
 
-    A prompt with mixed outcomes gives one item of each label, and one more of each to the pools that fill up to half;
-    an all-correct one gives one to the pool of Yes, an all-wrong one nothing. Where a label cannot reach half, both
-    are cut to the shorter. Raises ValueError when a group's lists differ in length.
+    A prompt with right and wrong answers gives one item of each label, and adds one more of each to the pools, which
+    fill the batch up to half. A prompt with right answers only adds one to the pool of Yes. A prompt with wrong answers
+    only gives nothing. Where a label cannot reach half, both labels are cut to the shorter one. Raises ValueError when
+    a group's lists differ in length.
     """
     asked = [group for group in inputs.groups if any(group.valid)]
     first, pool = _drawn(asked, inputs.random)
@@ -105,7 +107,7 @@ def build_verification_items(
 
 
 def _drawn(groups: Sequence[GenerationGroup], random: Random) -> tuple[Sides, Sides]:
-    """Draw the first candidates of each label, and the pools that fill up."""
+    """Draw the first candidates of each label, and the pools of further ones."""
     first: Sides = {"Yes": [], "No": []}
     pool: Sides = {"Yes": [], "No": []}
     for group in groups:
@@ -121,7 +123,7 @@ def _drawn(groups: Sequence[GenerationGroup], random: Random) -> tuple[Sides, Si
 
 
 def _filled(first: list[Candidate], pool: list[Candidate], half: int, random: Random) -> list[Candidate]:
-    """Fill up to `half` without replacement, then with replacement from the whole pool; shuffle, then cut."""
+    """Fill up to `half` without replacement, then with replacement from the whole pool. Then shuffle and cut."""
     missing = max(0, half - len(first))
     fresh = random.sample(pool, min(missing, len(pool)))
     again = random.choices(pool, k=missing - len(fresh)) if pool else []
@@ -137,7 +139,7 @@ def _item(group: GenerationGroup, place: int, label: Label, params: ItemParams) 
 
 
 def verification_prompt(question: str, judged: str, params: ItemParams) -> str:
-    """Return the user message that asks for a verdict on `judged`; the question loses its instruction's suffix."""
+    """Return the user message that asks for a verdict on `judged`, without suffixes of the question."""
     question = question.rstrip()
     for suffix in params.suffixes:
         question = question.removesuffix(suffix).rstrip()
@@ -146,6 +148,6 @@ def verification_prompt(question: str, judged: str, params: ItemParams) -> str:
 
 
 def _metrics(items: list[VerificationItem]) -> Metrics:
-    """Count items, the share that repeats another one's source, and 1 where that is more than half of them."""
+    """Return the number of items, the share of duplicates, and 1 where duplicates are more than half."""
     repeated = 1 - len({item.source for item in items}) / len(items) if items else 0.0
     return {"items": float(len(items)), "duplicate_share": repeated, "mostly_duplicates": float(repeated > _MANY)}

@@ -1,4 +1,4 @@
-"""S6: who sampled this? Weights of the per-token loss for what sampler and trainer see differently."""
+"""Corrections (S6): weights of the per-token loss, because sampler and trainer score tokens differently."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def none(inputs: CorrectionInputs, params: Params, state: State) -> "tuple[Tensor, State, Metrics]":
-    """1: the sampler is taken to be the trainer."""
+    """1: sampler and trainer are treated as equal."""
     return inputs.logp_old.new_ones(len(inputs.logp_old)), state, {}
 
 

@@ -10,5 +10,5 @@ if TYPE_CHECKING:
 
 
 def bypass(inputs: CorrectionInputs, params: Params, state: State) -> "tuple[Tensor, State, Metrics]":
-    """1: the ratio pi / pi_old of the loss compares with the sampler already."""
+    """1: the loss's own ratio already compares with the sampler."""
     return inputs.logp_old.new_ones(len(inputs.logp_old)), state, {}

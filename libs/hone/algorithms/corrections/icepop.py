@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Band(Weights):
-    """Ratios that are trusted."""
+    """The band of trusted ratios."""
 
     low: float = Field(0.5, ge=0, description="Smallest ratio kept.")
     high: float = Field(5.0, gt=0, description="Largest ratio kept.")
@@ -28,7 +28,7 @@ class Band(Weights):
 def icepop(inputs: CorrectionInputs, params: Band, state: State) -> "tuple[Tensor, State, Metrics]":
     """w_t if low <= w_t <= high, else 0.
 
-    With `normalize` divided by their mean over the step.
+    With `normalize` weights are divided by their mean over the step.
     """
     ratio = exp(inputs.log_ratio())
     kept = (ratio >= params.low) & (ratio <= params.high)

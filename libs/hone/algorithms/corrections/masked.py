@@ -1,4 +1,4 @@
-"""Masked importance sampling: a trajectory that drifted too far is left out."""
+"""Masked importance sampling: trajectories with a ratio outside the band are left out."""
 
 from typing import TYPE_CHECKING, Literal
 
@@ -14,15 +14,16 @@ if TYPE_CHECKING:
 
 
 class MaskedParams(Band):
-    """Ratios that are trusted, and of what."""
+    """The band of trusted ratios, and the ratio of a trajectory."""
 
-    ratio: Literal["mean", "product"] = Field("mean", description="Geometric mean or product of the tokens' ratios.")
+    ratio: Literal["mean", "product"] = Field(
+        "mean", description="Ratio of a trajectory: geometric mean or product of its tokens' ratios.")
 
 
 def masked(inputs: CorrectionInputs, params: MaskedParams, state: State) -> "tuple[Tensor, State, Metrics]":
     """1 if low <= s <= high, else 0; s the geometric mean (or product) of the trajectory's w_t.
 
-    With `normalize` divided by their mean over the step.
+    With `normalize` weights are divided by their mean over the step.
     """
     ratio = exp(inputs.means() if params.ratio == "mean" else inputs.sums())
     kept = ((ratio >= params.low) & (ratio <= params.high)).float()

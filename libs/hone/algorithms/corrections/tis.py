@@ -12,27 +12,28 @@ if TYPE_CHECKING:
 
 
 class Weights(Params):
-    """What is done to all weights of a step alike."""
+    """The normalisation of a step's weights."""
 
-    normalize: bool = Field(False, description="Divide by the mean weight over the step's trained tokens, so that it "
-                            "is 1; costs a forward over the step before the update.")
+    normalize: bool = Field(False, description="Divide weights by their mean over the step's trained tokens; costs a "
+                            "forward pass over the step before the update.")
 
     def needs(self) -> frozenset[str]:
-        """The trainer's log-probabilities of the whole step, to normalize."""
+        """The trainer's log-probabilities of the whole step, with `normalize`."""
         return frozenset({"logp_old"}) if self.normalize else frozenset()
 
 
 class TisParams(Weights):
-    """Where the weight is cut."""
+    """The largest weight."""
 
-    level: Literal["token", "sequence"] = Field("token", description="sequence: product over the trajectory.")
-    cap: float = Field(2.0, gt=0, description="C, the largest weight.")
+    level: Literal["token", "sequence"] = Field(
+        "token", description="token: weight of each token; sequence: product over the trajectory.")
+    cap: float = Field(2.0, gt=0, description="C, the largest weight, a ratio.")
 
 
 def tis(inputs: CorrectionInputs, params: TisParams, state: State) -> "tuple[Tensor, State, Metrics]":
     """token: min(w_t, C); sequence: min(prod_t w_t, C); w_t = exp(logp_old_t - logp_sample_t).
 
-    With `normalize` divided by their mean over the step.
+    With `normalize` weights are divided by their mean over the step.
     """
     ratio = exp(inputs.sums() if params.level == "sequence" else inputs.log_ratio())
     weight = ratio.clamp(max=params.cap) / inputs.mean

@@ -1,4 +1,4 @@
-"""S2: which groups count? Decided on the raw task reward, before S3."""
+"""Filters (S2): decide which groups a step trains on, from the raw task rewards."""
 
 from collections.abc import Mapping
 
@@ -10,7 +10,7 @@ from hone.algorithms.method import Method, Metrics, Params, State
 
 
 def none(inputs: FilterInputs, params: Params, state: State) -> tuple[list[bool], State, Metrics]:
-    """Every group counts."""
+    """All groups are kept."""
     return [True] * len(inputs.rewards), state, {"filtered_groups": 0.0}
 
 

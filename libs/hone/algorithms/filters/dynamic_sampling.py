@@ -1,4 +1,4 @@
-"""Dynamic sampling of DAPO, arXiv 2503.14476: groups without signal do not count."""
+"""Dynamic sampling of DAPO, arXiv 2503.14476: groups without signal are dropped, and others sampled instead."""
 
 from collections.abc import Sequence
 
@@ -9,14 +9,16 @@ from hone.algorithms.method import Metrics, Params, State
 
 
 class DynamicSampling(Params):
-    """What counts as signal, and how long to look for it."""
+    """The smallest signal, and the number of sampling rounds."""
 
-    tolerance: float = Field(1e-8, ge=0, description="Largest max - min of a group without signal.")
-    max_rounds: int = Field(10, ge=0, description="Extra rounds of generation before a step trains on what is there.")
+    tolerance: float = Field(
+        1e-8, ge=0, description="A group whose largest and smallest reward differ by at most this has no signal.")
+    max_rounds: int = Field(
+        10, ge=0, description="Most extra sampling rounds; then the step trains on the groups that it has.")
 
 
 def dynamic_sampling(inputs: FilterInputs, params: DynamicSampling, state: State) -> tuple[list[bool], State, Metrics]:
-    """keep = (max_i R_i - min_i R_i > tolerance), over the group's valid samples; fewer than two never vary."""
+    """keep = (max_i R_i - min_i R_i > tolerance), over the group's valid samples; fewer than two have none."""
     kept = [_spread(rewards) > params.tolerance for rewards in inputs.rewards]
     return kept, state, {"filtered_groups": float(len(kept) - sum(kept))}
 

@@ -1,7 +1,7 @@
-"""Length-aware sampling of V-tableR1, arXiv 2604.20755, after LSPO, arXiv 2510.01459: short and long groups count.
+"""Length-aware sampling of V-tableR1, arXiv 2604.20755, after LSPO, arXiv 2510.01459: keep short and long groups.
 
-The caller generates more until the step is full, at most `max_rounds` extra rounds, and cuts what is left over in
-order of arrival.
+The caller samples until the step is full, at most `max_rounds` extra rounds. It drops surplus groups in order of
+arrival.
 """
 
 import math
@@ -18,14 +18,16 @@ _SLACK = 1e-9
 
 
 class LengthBand(DynamicSampling):
-    """Which quantiles of the mean lengths bound what counts; both filters of the method."""
+    """The quantiles of mean lengths between which groups are dropped, besides dynamic sampling's parameters."""
 
-    low: float = Field(0.30, ge=0, le=1, description="Quantile up to which a group is short enough.")
-    high: float = Field(0.65, ge=0, le=1, description="Quantile from which a group is long enough.")
-    longest: float = Field(0.95, ge=0, le=1, description="Quantile beyond which a group is too long.")
-    min_pool: int = Field(20, ge=0, description="Groups with signal below which lengths do not matter.")
-    memory: float = Field(0.9, ge=0, lt=1, description="Weight of the keep-rate so far against this step's.")
-    floor: float = Field(0.1, gt=0, le=1, description="Smallest keep-rate: bounds how many groups a step takes.")
+    low: float = Field(0.30, ge=0, le=1, description="Quantile of lengths up to which groups are kept as short.")
+    high: float = Field(0.65, ge=0, le=1, description="Quantile of lengths from which groups are kept as long.")
+    longest: float = Field(
+        0.95, ge=0, le=1, description="Quantile of lengths beyond which groups are dropped as too long.")
+    min_pool: int = Field(20, ge=0, description="With fewer groups with signal, lengths are ignored.")
+    memory: float = Field(0.9, ge=0, lt=1, description="Weight of the earlier keep-rate against this step's.")
+    floor: float = Field(
+        0.1, gt=0, le=1, description="Smallest keep-rate, which limits the groups that a step samples.")
 
     @model_validator(mode="after")
     def _ascend(self) -> "LengthBand":
@@ -37,9 +39,10 @@ class LengthBand(DynamicSampling):
 def length_band(inputs: FilterInputs, params: LengthBand, state: State) -> tuple[list[bool], State, Metrics]:
     """keep = (max R - min R > tolerance) and (L <= Q_low or Q_high <= L <= Q_longest), relative tolerance 1e-9.
 
-    Q: quantiles, by linear interpolation, of the mean lengths L of the groups that pass the first test; fewer of them
+    Q: quantiles, by linear interpolation, of the mean lengths L of the groups that pass the first test. Fewer of them
     than `min_pool` are all kept. keep_rate = max(floor, memory keep_rate + (1 - memory) kept / taken).
-    State: {keep_rate}, 0.5 at first. Every round of a step starts from the state before the step; its last one counts.
+    State: {keep_rate}, 0.5 at first. Each round of a step starts from the state before the step. The state after the
+    last round is kept.
     """
     informative, _, _ = dynamic_sampling(inputs, params, {})
     lengths = np.array(inputs.lengths, np.float64)
@@ -57,7 +60,7 @@ def length_band(inputs: FilterInputs, params: LengthBand, state: State) -> tuple
 
 
 def groups_to_take(wanted: int, state: State) -> int:
-    """Return how many groups to generate so that about `wanted` are kept: wanted / keep_rate, rounded up."""
+    """Return the number of groups to sample so that about `wanted` are kept: wanted / keep_rate, rounded up."""
     rate: float = state.get("keep_rate", _FIRST_KEEP_RATE)
     return math.ceil(wanted / rate - _SLACK)
 

@@ -1,4 +1,4 @@
-"""S7: how far? Policy losses, one value for each trained token, to be minimised."""
+"""Losses (S7): policy losses to be minimised, one value for each trained token."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""CISPO, arXiv 2506.13585 (MiniMax-M1); its bound is not published there: 5 comes from ScaleRL, arXiv 2510.13786."""
+"""CISPO, arXiv 2506.13585 (MiniMax-M1); its bound is not published: 5 is from ScaleRL, arXiv 2510.13786."""
 
 from typing import TYPE_CHECKING
 
@@ -12,10 +12,11 @@ if TYPE_CHECKING:
 
 
 class CispoParams(Params):
-    """The bounds of the weight; no token loses its gradient to them."""
+    """The bounds of a token's weight. They stop no token's gradient."""
 
     cap: float = Field(5.0, ge=1, description="1 + eh, the largest weight of a token; a ratio.")
-    floor: float = Field(0.0, ge=0, le=1, description="1 - el, the smallest weight of a token; 0 switches it off.")
+    floor: float = Field(
+        0.0, ge=0, le=1, description="1 - el, the smallest weight of a token, a ratio; 0 switches it off.")
 
 
 def cispo(inputs: LossInputs, params: CispoParams, state: State) -> "tuple[Tensor, State, Metrics]":

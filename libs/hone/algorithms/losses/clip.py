@@ -12,18 +12,18 @@ if TYPE_CHECKING:
 
 
 class ClipParams(Params):
-    """The band in which the ratio may move the loss."""
+    """The band of ratios with a gradient."""
 
     low: float = Field(0.2, ge=0, lt=1, description="Ratios below 1 - low stop the gradient of negative advantages.")
     high: float = Field(0.2, ge=0, description="Ratios above 1 + high stop the gradient of positive advantages.")
 
     def token_band(self) -> tuple[float, float]:
-        """Return how far below and above 1 a token's own ratio may move."""
+        """Return `low` and `high`."""
         return self.low, self.high
 
 
 class ClipHigherParams(ClipParams):
-    """More room upwards, so that unlikely tokens can grow."""
+    """A wider band above 1, so that unlikely tokens can grow."""
 
     high: float = Field(0.28, ge=0, description="Ratios above 1 + high stop the gradient of positive advantages.")
 
@@ -35,10 +35,10 @@ def clip(inputs: LossInputs, params: ClipParams, state: State) -> "tuple[Tensor,
 
 
 def clipped(inputs: LossInputs, ratio: "Tensor", bounded: "Tensor", params: ClipParams) -> "tuple[Tensor, Metrics]":
-    """Return -min(r A, clip(r, 1 - low, 1 + high) A), and its figures.
+    """Return -min(r A, clip(r, 1 - low, 1 + high) A), [M], and its metrics.
 
-    r is `ratio` [M] in value, and in gradient by logp too, or 0 where `bounded` ([M], or [1] for all) is 1; both have
-    no gradient.
+    r has the value `ratio` [M]. Its gradient by logp is `ratio`, or 0 where `bounded` ([M], or [1] for all) is 1. Both
+    arguments are detached.
     """
     free = ratio * inputs.advantage
     least = free.minimum(ratio.clamp(1 - params.low, 1 + params.high).mul_(inputs.advantage))
@@ -47,7 +47,7 @@ def clipped(inputs: LossInputs, ratio: "Tensor", bounded: "Tensor", params: Clip
 
 
 def ratio_metrics(ratio: "Tensor", stopped: "Tensor") -> Metrics:
-    """Mean and largest ratio, and the fraction of tokens whose gradient is stopped."""
+    """Return the mean and largest ratio, and the fraction of tokens whose gradient is stopped."""
     detached = ratio.detach()
     return {
         "ratio_mean": float(detached.mean()),

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 class DualClipParams(ClipParams):
-    """The clipped objective with a floor."""
+    """The band, and a floor of the objective for negative advantages."""
 
-    floor: float = Field(3.0, gt=1, description="c: the objective of a negative advantage never falls below c A.")
+    floor: float = Field(3.0, gt=1, description="c: the objective of a negative advantage A is at least c A.")
 
 
 def dual_clip(inputs: LossInputs, params: DualClipParams, state: State) -> "tuple[Tensor, State, Metrics]":

@@ -1,4 +1,4 @@
-"""MASPO, arXiv 2602.17550: a one-sided Gaussian trust region, wider for unlikely tokens."""
+"""MASPO, arXiv 2602.17550: a one-sided Gaussian trust region that is wider for unlikely tokens."""
 
 import math
 from typing import TYPE_CHECKING, Literal
@@ -17,19 +17,20 @@ _DAMPED = 0.5
 
 
 class MaspoParams(Params):
-    """The width of the region, in units of the ratio, and what bounds it."""
+    """The width of the region, in units of the ratio, and its bounds."""
 
-    sigma_base: float = Field(1.0, ge=1e-3, description="Width at p_old = 1, and the smallest before the advantage.")
+    sigma_base: float = Field(
+        1.0, ge=1e-3, description="Width at p_old = 1, the smallest before the advantage's factor.")
     alpha: float = Field(0.3, ge=0, le=1, description="Exponent of 1 / p_old; 0.5 for small models, 0.8 is unstable.")
-    beta_pos: float = Field(0.03, ge=0, description="How much |A| widens the region where A > 0, per unit of |A|.")
-    beta_neg: float = Field(0.03, ge=0, description="How much |A| narrows the region where A < 0, per unit of |A|.")
-    sigma_high: float = Field(10.0, ge=1e-3, description="Largest width before the advantage.")
-    a_low: float = Field(0.1, ge=1e-3, le=1, description="Smallest factor that the advantage puts on the width.")
-    a_high: float = Field(10.0, ge=1, description="Largest factor that the advantage puts on the width.")
+    beta_pos: float = Field(0.03, ge=0, description="Widening of the region where A > 0, per unit of |A|.")
+    beta_neg: float = Field(0.03, ge=0, description="Narrowing of the region where A < 0, per unit of |A|.")
+    sigma_high: float = Field(10.0, ge=1e-3, description="Largest width before the advantage's factor.")
+    a_low: float = Field(0.1, ge=1e-3, le=1, description="Smallest factor of the width by the advantage.")
+    a_high: float = Field(10.0, ge=1, description="Largest factor of the width by the advantage.")
     width_advantage: Literal["unmodulated", "loss"] = Field(
-        "unmodulated", description="Whose |A| sets the width: before or after the modulation of S5.")
+        "unmodulated", description="|A| that sets the width: before (unmodulated) or after (loss) modulation.")
     dual_clip_c: float | None = Field(
-        None, gt=1, description="c: where A < 0 the loss is at most -c A; null: off; 10 for stale data.")
+        None, gt=1, description="c: where A < 0 the loss is at most -c A; null: no limit; 10 suits stale data.")
 
     @model_validator(mode="after")
     def _ordered(self) -> "MaspoParams":
@@ -70,7 +71,7 @@ def _risk(inputs: LossInputs, params: MaspoParams) -> "Tensor":
 
 
 def _gate_metrics(gate: "Tensor", rising: "Tensor", falling: "Tensor") -> Metrics:
-    """A quadrant without tokens has no mean."""
+    """Return the mean gate of each quadrant that has tokens, and the fraction of damped tokens."""
     means = {name: float(gate[where].mean()) for name, where in (
         ("gate_positive", rising), ("gate_negative", falling)) if where.any()}
     return {**means, "damped_fraction": float((gate < _DAMPED).float().mean())}

@@ -15,5 +15,5 @@ def reinforce(inputs: LossInputs, params: Params, state: State) -> "tuple[Tensor
 
 
 def mle(inputs: LossInputs, params: Params, state: State) -> "tuple[Tensor, State, Metrics]":
-    """-logp: the negative log-likelihood, whatever the advantage."""
+    """-logp: the negative log-likelihood. The advantage is ignored."""
     return -inputs.logp, state, {}

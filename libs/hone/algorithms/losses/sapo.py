@@ -1,4 +1,4 @@
-"""SAPO, arXiv 2511.20347: a sigmoid in place of the clip. Meant for the aggregation `seq-mean-token-mean`."""
+"""SAPO, arXiv 2511.20347: a sigmoid instead of the clip. Meant for the aggregation `seq-mean-token-mean`."""
 
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class SapoParams(Params):
-    """How fast the gradient fades as the ratio leaves 1."""
+    """The speed at which the gradient fades with the ratio's distance from 1."""
 
     tau_pos: float = Field(1.0, ge=1e-3, description="Temperature where A > 0, per unit of the ratio.")
     tau_neg: float = Field(1.05, ge=1e-3, description="Temperature elsewhere, per unit of the ratio.")

@@ -1,4 +1,4 @@
-"""Distance to a teacher as a policy loss: SCOPE's teacher path "in-loss", arXiv 2604.10688."""
+"""Distance to a teacher as a policy loss: SCOPE's teacher path "in loss", arXiv 2604.10688."""
 
 from typing import TYPE_CHECKING
 
@@ -13,15 +13,15 @@ _MAX_K3 = 10.0
 
 
 class TeacherK3Params(Params):
-    """The distance on the sampled token has no parameter."""
+    """No parameters."""
 
     def needs(self) -> frozenset[str]:
-        """The teacher's word on the sampled token."""
+        """The teacher's log-probability of the sampled token."""
         return frozenset({"logp_teacher"})
 
 
 class TeacherKlParams(Params):
-    """The distance on the teacher's likeliest ids has no parameter."""
+    """No parameters."""
 
     def needs(self) -> frozenset[str]:
         """Both distributions on the teacher's likeliest ids."""
@@ -31,14 +31,15 @@ class TeacherKlParams(Params):
 def teacher_k3(inputs: LossInputs, params: TeacherK3Params, state: State) -> "tuple[Tensor, State, Metrics]":
     """A k3, k3 = clamp(e^d - 1 - d, -10, 10), d = clamp(logp_teacher - logp, -20, 20).
 
-    A is a token's weight: below 0 it drives away from the teacher. The gradient is A (1 - e^d) on that of logp, and 0
-    where a clamp is active. 0 where the teacher has no word. Raises ValueError without logp_teacher.
+    A is a token's weight; a negative one moves the policy away from the teacher. The gradient by logp is A (1 - e^d),
+    and 0 where a clamp is active. The loss is 0 where the teacher scored nothing. Raises ValueError without
+    logp_teacher.
     """
     if inputs.logp_teacher is None:
         raise ValueError("logp_teacher: found none, expected the teacher's log-probabilities")
     gap = (inputs.logp_teacher - inputs.logp).clamp(-MAX_LOG_RATIO, MAX_LOG_RATIO)
     k3 = gap.expm1() - gap
-    stopped = _known(inputs, k3.detach() > _MAX_K3)  # so is all that the gap's clamp stops: there k3 is at least 19
+    stopped = _known(inputs, k3.detach() > _MAX_K3)  # a clamped gap has k3 >= 19, so it is stopped as well
     loss, metrics = _weighted(inputs, k3.clamp(-_MAX_K3, _MAX_K3))
     return loss, state, {**metrics, "stopped_fraction": float(stopped.float().mean())}
 
@@ -46,8 +47,8 @@ def teacher_k3(inputs: LossInputs, params: TeacherK3Params, state: State) -> "tu
 def teacher_kl(inputs: LossInputs, params: TeacherKlParams, state: State) -> "tuple[Tensor, State, Metrics]":
     """A sum_{v in S} q ln(q / q_T): the exact reverse KL over the teacher's likeliest ids S, both renormalised on them.
 
-    A is a token's weight: below 0 it drives away from the teacher. 0 where the teacher has no word. Raises ValueError
-    without support.
+    A is a token's weight; a negative one moves the policy away from the teacher. The loss is 0 where the teacher scored
+    nothing. Raises ValueError without support.
     """
     if inputs.support is None:
         raise ValueError("support: found none, expected both distributions on the teacher's likeliest ids")
@@ -61,5 +62,5 @@ def _weighted(inputs: LossInputs, distance: "Tensor") -> "tuple[Tensor, Metrics]
 
 
 def _known(inputs: LossInputs, values: "Tensor") -> "Tensor":
-    """Return `values` [M], 0 where the teacher has no word."""
+    """Return `values` [M], 0 where the teacher scored nothing."""
     return values if inputs.known is None else values.masked_fill(~inputs.known, 0)

@@ -1,4 +1,4 @@
-"""S5: which tokens? Factors on the advantages of a whole step, all of them constants for the gradient."""
+"""Modulations (S5): change advantages token by token, over a whole step. Their factors have no gradient."""
 
 from collections.abc import Mapping
 
@@ -10,7 +10,7 @@ from hone.algorithms.modulations.step_credit import StepCreditParams, step_credi
 
 
 def none(inputs: ModulationInputs, params: Params, state: State) -> tuple[Floats, State, Metrics]:
-    """The advantage of S4 as it is."""
+    """The advantage, unchanged."""
     return inputs.advantage, state, {}
 
 

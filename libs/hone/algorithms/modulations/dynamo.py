@@ -1,4 +1,4 @@
-"""DynaMO, arXiv 2602.19208, part 2: more for confident right tokens, less for tokens that would swing the entropy."""
+"""DynaMO, arXiv 2602.19208, part 2: raises confident right tokens, damps tokens that would change the entropy."""
 
 from typing import Literal
 
@@ -11,19 +11,20 @@ from hone.algorithms.method import Metrics, Params, State
 
 
 class DynamoParams(Params):
-    """Two factors; alpha_c = 0 switches the first off, floor = 1 the second."""
+    """Two factors of the advantage. alpha_c = 0 switches off the first one, floor = 1 the second one."""
 
     alpha_c: float = Field(0.2, ge=0, description="Largest gain of a positive advantage, at the smallest entropy.")
-    floor: float = Field(0.6, ge=0, le=1, description="l: the factor that ever larger swings approach.")
-    kappa: float = Field(50.0, ge=0, le=500, description="How sharply the factor falls, per unit of x.")
-    tau: float = Field(0.99, ge=0, le=1, description="x, a share of the step's largest swing, at half of the fall.")
+    floor: float = Field(0.6, ge=0, le=1, description="l, the factor for the largest entropy changes.")
+    kappa: float = Field(50.0, ge=0, le=500, description="Steepness of the fall of the factor, per unit of x.")
+    tau: float = Field(
+        0.99, ge=0, le=1, description="x at half of the fall; x is a token's share of the largest entropy change.")
     mode: Literal["exact", "row_mean"] = Field(
         "exact", description="E[p Lam]: over the vocabulary, or the trajectory's mean as in the released code.")
     xi_norm: Literal["max", "p99"] = Field(
-        "max", description="What swings are measured by: the step's largest or its 99th percentile.")
+        "max", description="Unit of entropy changes: the step's largest or its 99th percentile.")
 
     def needs(self) -> frozenset[str]:
-        """Entropies and the old policy; the sum over the vocabulary only where it is exact."""
+        """Entropies and old log-probabilities; with mode exact also the sum over the vocabulary."""
         return frozenset({"entropy", "logp_old"} | ({"expected"} if self.mode == "exact" else set()))
 
 
@@ -32,7 +33,7 @@ def dynamo(inputs: ModulationInputs, params: DynamoParams, state: State) -> tupl
 
     b_comp = 1 + alpha_c (H_max - H) / (H_max - H_min) where A > 0, else 1, over the tokens of the step.
     b_stab = l + (1 - l) / (1 + exp(kappa (x - tau))), x = |dH| / max |dH| (or its 99th percentile, at most 1).
-    Raises ValueError when what `needs` names is missing.
+    Raises ValueError without an input of `needs`.
     """
     entropy = _given(inputs.entropy, "entropy")
     swing = np.abs(_entropy_change(inputs, params.mode, entropy))

@@ -1,4 +1,4 @@
-"""SDAR as a modulation, exact on-policy, arXiv 2605.15155; and its relative RLSD (both from SDAR's released code)."""
+"""SDAR as a modulation, which is exact on-policy, arXiv 2605.15155; and RLSD. Both are in SDAR's released code."""
 
 import numpy as np
 from pydantic import Field
@@ -13,17 +13,17 @@ _MAX_LOG_RATIO = 20.0
 
 
 class SdarModulationParams(SdarParams):
-    """As in the regularizer; coefficient is the advantage of a token whose gate is open."""
+    """Parameters as in the regularizer. The coefficient is added to the advantage of a token with an open gate."""
 
     def needs(self) -> frozenset[str]:
-        """The sampling weights' word besides, unless switched off."""
+        """The regularizer's inputs and the old log-probabilities, unless switched off."""
         return super().needs() | {"logp_old"} if self.coefficient else frozenset()
 
 
 class RlsdParams(Params):
-    """How far and how long the teacher scales the advantage."""
+    """The strength and the duration of the teacher's factor."""
 
-    share: float = Field(0.5, ge=0, le=1, description="l of the first step, the multiplier's part in the advantage.")
+    share: float = Field(0.5, ge=0, le=1, description="l of the first step, the share of the multiplier in the factor.")
     steps: int = Field(50, ge=1, description="Steps over which l falls to 0, linearly.")
     clip: float = Field(0.2, ge=0, lt=1, description="e: the multiplier stays within 1 - e and 1 + e.")
 

@@ -8,21 +8,21 @@ from hone.algorithms.method import Metrics, Params, State
 
 
 class StepCreditParams(Params):
-    """How much a step's own score moves its tokens' advantage."""
+    """The influence of a step's score on the advantages of its tokens."""
 
     c: float = Field(0.0, ge=0, le=1, description="Factor of the score's distance from its mean; 0 switches it off.")
 
     def needs(self) -> frozenset[str]:
-        """Which tokens belong to which turn, and what rules gave it, unless switched off."""
+        """The turns and the scores of their rules, unless switched off."""
         return frozenset({"turns", "rules"}) if self.c else frozenset()
 
 
 def step_credit(inputs: ModulationInputs, params: StepCreditParams, state: State) -> tuple[Floats, State, Metrics]:
     """A_t (1 + c (s_j - mean s)) for the tokens t of step j, mean over the trajectory's steps; A_t outside every step.
 
-    Steps without a trained token are not in the mean. In a run the steps are turns, and s_j is 1 + the mean of what
-    rules, at -1 to 0 each, gave turn j, within [0, 1] (reconstruction: no critic scores steps there). Raises ValueError
-    without segment and score, unless c = 0.
+    Steps without a trained token are not in the mean. In a run, steps are turns, and s_j is 1 + the mean score of turn
+    j's rules, each from -1 to 0 (a reconstruction: no critic scores steps in a run). Raises ValueError without segment
+    or score, unless c = 0.
     """
     factor = np.ones_like(inputs.advantage)
     if params.c:

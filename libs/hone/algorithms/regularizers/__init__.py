@@ -1,4 +1,4 @@
-"""S9: what else? Terms added to the per-token loss, with their coefficient, aggregated as the loss is."""
+"""Regularizers (S9): terms with a coefficient, added to the per-token loss and aggregated like the loss."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING

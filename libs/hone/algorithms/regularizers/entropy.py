@@ -1,4 +1,4 @@
-"""Entropy bonus: keeps the policy from narrowing."""
+"""The entropy bonus, which keeps the policy from becoming too certain."""
 
 from typing import TYPE_CHECKING
 
@@ -12,12 +12,13 @@ if TYPE_CHECKING:
 
 
 class EntropyParams(Params):
-    """Keeps the policy from narrowing."""
+    """The entropy bonus."""
 
-    coefficient: float = Field(0.0, description="Factor of the entropy, taken off the loss; 0 switches it off.")
+    coefficient: float = Field(
+        0.0, description="Factor of the entropy, which is taken off the loss; 0 switches it off.")
 
     def needs(self) -> frozenset[str]:
-        """The entropy's gradient, unless switched off."""
+        """The entropy with its gradient, unless switched off."""
         return frozenset({"entropy"}) if self.coefficient else frozenset()
 
 

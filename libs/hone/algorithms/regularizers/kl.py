@@ -1,4 +1,4 @@
-"""Distance to the frozen reference, by one of four estimators."""
+"""The KL divergence from the frozen reference, by one of four estimators."""
 
 from typing import TYPE_CHECKING, Literal
 
@@ -15,10 +15,11 @@ _MAX_K3 = 10.0
 
 
 class KlParams(Params):
-    """Distance to the frozen reference."""
+    """The KL term and its estimator."""
 
     coefficient: float = Field(0.0, ge=0, description="Factor of the term; 0 switches it off.")
-    estimator: Literal["k1", "k2", "k3", "k3+"] = Field("k3", description="k3+: value of k3, gradient of k2.")
+    estimator: Literal["k1", "k2", "k3", "k3+"] = Field(
+        "k3", description="Estimator of the divergence; k3+ has the value of k3 and the gradient of k2.")
 
     def needs(self) -> frozenset[str]:
         """The reference's log-probabilities, unless switched off."""

@@ -1,6 +1,6 @@
-"""Distance to the teacher on the K ids that it finds likeliest: AOPD's imitation, arXiv 2605.06387 (reconstruction).
+"""Distance to the teacher on its K likeliest ids: AOPD's imitation, arXiv 2605.06387 (reconstruction).
 
-The same distance, on every token, is the soft form of context distillation, arXiv 2606.04703 (reconstruction).
+On all tokens the same distance is the soft form of context distillation, arXiv 2606.04703 (reconstruction).
 """
 
 from typing import TYPE_CHECKING, Literal
@@ -19,7 +19,7 @@ _NO_REST = 1e-6
 
 
 class ContextDistillationParams(Params):
-    """How much the distance counts."""
+    """The weight of the distance."""
 
     coefficient: float = Field(1.0, ge=0, description="Factor of the term; 0 switches it off.")
 
@@ -29,15 +29,18 @@ class ContextDistillationParams(Params):
 
 
 class LocalDivergenceParams(ContextDistillationParams):
-    """Where the teacher is imitated, and how far from it the student is said to be."""
+    """The imitated tokens, and the measure of the distance."""
 
-    kappa: float = Field(0.0, ge=-1000, le=1000, description="Nats; tokens of at most this log-ratio are imitated.")
+    kappa: float = Field(
+        0.0, ge=-1000, le=1000, description="Tokens with at most this log-ratio are imitated, in nats.")
     mode: Literal["tail_bucket", "truncated", "renorm"] = Field(
-        "tail_bucket", description="Other ids: merged into one, left out, or left out with both sides renormalised.")
-    direction: Literal["forward", "reverse"] = Field("forward", description="forward: weighted by the teacher.")
+        "tail_bucket", description="All other ids: merged into one, left out, or left out with both sides "
+        "renormalised.")
+    direction: Literal["forward", "reverse"] = Field(
+        "forward", description="forward: KL weighted by the teacher; reverse: by the student.")
 
     def needs(self) -> frozenset[str]:
-        """The two policies' words on the sampled token besides, unless switched off."""
+        """Also both policies' log-probabilities of the sampled token, unless switched off."""
         return super().needs() | {"logp_old", "logp_teacher"} if self.coefficient else frozenset()
 
 
@@ -90,7 +93,7 @@ def _weighted(teacher: "Tensor", student: "Tensor", direction: str) -> "Tensor":
 
 
 def _floored(logp: "Tensor") -> "Tensor":
-    # The difference is 0 with gradient 1: the floor bounds the value and leaves the slope as it is.
+    # The difference is 0 and has gradient 1: the floor limits the value and keeps the slope.
     return logp.detach().clamp(min=_FLOOR) + (logp - logp.detach())
 
 

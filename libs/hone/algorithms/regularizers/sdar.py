@@ -1,4 +1,4 @@
-"""SDAR, arXiv 2605.15155: where the policy with privileged text endorses a sampled token, the token is raised."""
+"""SDAR, arXiv 2605.15155: raises sampled tokens that the policy with privileged text finds likelier."""
 
 from typing import TYPE_CHECKING, Literal
 
@@ -14,15 +14,16 @@ _FLOOR = -60.0
 
 
 class SdarParams(Params):
-    """How much an endorsement counts, and what is one."""
+    """The weight of the term, and the gate."""
 
     coefficient: float = Field(0.01, ge=0, description="lambda, factor of the term; 0 switches it off.")
     beta: float = Field(5.0, ge=0, le=1e4, description="Steepness of the gate, per nat; 0: 1/2 everywhere.")
-    gate: Literal["gap", "entropy", "soft_or"] = Field("gap", description="What opens the gate.")
-    neg_coef: float = Field(0.0, ge=0, description="Factor with which a closed gate pushes the token down.")
+    gate: Literal["gap", "entropy", "soft_or"] = Field(
+        "gap", description="Opens the gate: the log-ratio, the entropy, or either.")
+    neg_coef: float = Field(0.0, ge=0, description="Factor of the push downwards where the gate is closed.")
 
     def needs(self) -> frozenset[str]:
-        """The teacher's word and, for two of the gates, the entropy, unless switched off."""
+        """The teacher's log-probabilities and, for two of the gates, the entropy, unless switched off."""
         if not self.coefficient:
             return frozenset()
         return frozenset({"logp_teacher"}) if self.gate == "gap" else frozenset({"logp_teacher", "entropy"})
@@ -32,10 +33,10 @@ def sdar(inputs: RegularizerInputs, params: SdarParams, state: State) -> "tuple[
     """coefficient * sg(g_t - neg_coef (1 - g_t)) (logp_teacher_t - logp_t) where known, else 0.
 
     gap: g = sigmoid(beta D), D = logp_teacher - sg(logp); entropy: g = sigmoid(beta h); soft_or: g = sigmoid(beta (1 -
-    (1 - h)(1 - D))). A teacher's word below -60 nats is read as -60. Raises ValueError without logp_teacher or entropy.
+    (1 - h)(1 - D))). A logp_teacher below -60 nats is read as -60. Raises ValueError without logp_teacher or entropy.
     """
     if inputs.logp_teacher is None:
-        raise ValueError("logp_teacher: found none, expected the word of the policy with privileged text")
+        raise ValueError("logp_teacher: found none, expected the log-probabilities of the policy with privileged text")
     gap = inputs.logp_teacher.detach().clamp(min=_FLOOR) - inputs.logp
     gate = (params.beta * _score(gap.detach(), inputs.entropy, params.gate)).sigmoid()
     term = params.coefficient * (gate - params.neg_coef * (1 - gate)) * gap

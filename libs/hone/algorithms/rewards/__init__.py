@@ -1,4 +1,4 @@
-"""S3: what is the reward? Rows whose raw reward is no finite number are rejected here, and counted."""
+"""Rewards (S3): shape the task rewards. Samples whose raw reward is not finite are masked and counted."""
 
 from collections.abc import Mapping
 
@@ -8,7 +8,7 @@ from hone.algorithms.rewards.overlong import Overlong, overlong
 
 
 def none(inputs: RewardInputs, params: Params, state: State) -> tuple[Rewards, State, Metrics]:
-    """The task reward as it is."""
+    """The task reward, unchanged."""
     rewards, rejected = inputs.finite()
     return rewards, state, {"rejected_rewards": float(rejected)}
 

@@ -1,4 +1,4 @@
-"""Soft overlong penalty of DAPO, arXiv 2503.14476."""
+"""The soft overlong penalty of DAPO, arXiv 2503.14476."""
 
 from pydantic import Field, model_validator
 
@@ -7,10 +7,10 @@ from hone.algorithms.method import Metrics, Params, State
 
 
 class Overlong(Params):
-    """Where the penalty begins and how much it counts."""
+    """The lengths at which the penalty begins and ends, and its weight."""
 
-    max_length: int = Field(20480, ge=1, description="Tokens beyond which the whole penalty applies (Lmax).")
-    buffer: int = Field(4096, ge=1, description="Tokens before max_length over which the penalty grows (Lc).")
+    max_length: int = Field(20480, ge=1, description="Lmax, tokens beyond which the whole penalty applies.")
+    buffer: int = Field(4096, ge=1, description="Lc, tokens before max_length over which the penalty grows.")
     weight: float = Field(1.0, ge=0, description="Factor of the penalty.")
 
     @model_validator(mode="after")

@@ -1,4 +1,4 @@
-"""S10: when? Factors of the peak learning rate by step."""
+"""Schedules (S10): factors of the peak learning rate by step."""
 
 from collections.abc import Mapping
 

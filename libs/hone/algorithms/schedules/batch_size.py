@@ -1,8 +1,8 @@
-"""Batch-size schedules by the functional scaling law, arXiv 2602.14208: rows of an optimizer step by rows consumed.
+"""Batch-size schedules by the functional scaling law, arXiv 2602.14208: the rows of a step, by the rows consumed.
 
-A schedule is a function of the rows consumed, never of a step count, so a run resumes anywhere. The size of a batch is
-that of the stage that holds the rows consumed at its start; only the end of the budget cuts a batch. The rows are
-prompt groups; with dynamic sampling the kept ones. At a switch the learning rate and the optimizer's state stay.
+A schedule depends on the rows consumed and not on the step number, so a run can resume anywhere. The stage that holds
+the rows consumed so far sets the size of the next batch. Only the end of the budget cuts a batch. Rows are groups; with
+dynamic sampling only kept groups. At a switch the learning rate and the optimizer's state stay.
 """
 
 import math
@@ -23,7 +23,7 @@ _NO_RATE = 0.01
 
 @dataclass(frozen=True)
 class Consumption:
-    """Where a run stands in its budget."""
+    """Batch size: the rows that a run has consumed of its budget."""
 
     consumed: int  # rows so far
     budget: int  # rows of the whole run; may differ from call to call
@@ -32,18 +32,18 @@ class Consumption:
 
 
 class SizeStage(Params):
-    """A size and where it ends."""
+    """A batch size and the rows consumed at which it ends."""
 
-    until: int = Field(ge=0, description="Rows consumed at which the stage ends.")
-    rows: int = Field(ge=1, description="Rows of a batch that starts before that.")
+    until: int = Field(ge=0, description="Rows consumed at which this size ends.")
+    rows: int = Field(ge=1, description="Rows of each batch that starts before.")
 
 
 class BatchSizeParams(Params):
-    """What every schedule can say of itself."""
+    """Base of all schedules' parameters."""
 
     @abstractmethod
     def sizes(self) -> list[int]:
-        """Return the rows of its batches, ascending."""
+        """Return the batch sizes of the schedule in rows, ascending."""
 
 
 class ConstantParams(BatchSizeParams):
@@ -52,14 +52,15 @@ class ConstantParams(BatchSizeParams):
     rows: int = Field(512, ge=1, description="Rows of every batch.")
 
     def sizes(self) -> list[int]:
-        """B."""
+        """Return B alone."""
         return [self.rows]
 
 
 class StagesParams(BatchSizeParams):
     """Sizes one after another."""
 
-    stages: list[SizeStage] = Field(min_length=1, description="In order; the last one holds to the end of the budget.")
+    stages: list[SizeStage] = Field(
+        min_length=1, description="Stages in order; the last one lasts to the end of the budget.")
 
     @field_validator("stages")
     @classmethod
@@ -69,15 +70,15 @@ class StagesParams(BatchSizeParams):
         return stages
 
     def sizes(self) -> list[int]:
-        """B_j of every stage."""
+        """Return B_j of every stage."""
         return [stage.rows for stage in self.stages]
 
 
 class GrowthParams(BatchSizeParams):
     """Two sizes, the second larger."""
 
-    small: int = Field(512, ge=1, description="B_1, rows of a batch at the beginning.")
-    large: int | None = Field(None, ge=2, description="B_2, rows of a batch at most; null: twice `small`.")
+    small: int = Field(512, ge=1, description="B_1, rows of the first batches.")
+    large: int | None = Field(None, ge=2, description="B_2, rows of the largest batches; null: twice `small`.")
 
     @model_validator(mode="after")
     def _ordered(self) -> "GrowthParams":
@@ -86,29 +87,30 @@ class GrowthParams(BatchSizeParams):
         return self
 
     def largest(self) -> int:
-        """B_2, rows."""
+        """Return B_2, in rows."""
         return self.large or 2 * self.small
 
     def sizes(self) -> list[int]:
-        """B_1 and B_2."""
+        """Return B_1 and B_2."""
         return [self.small, self.largest()]
 
 
 class LateSwitchParams(GrowthParams):
-    """When the one switch comes."""
+    """The time of the switch."""
 
     fraction: float = Field(0.8, ge=0, le=1, description="Share of the budget consumed at the switch.")
 
 
 class FslParams(GrowthParams):
-    """Growth by powers of two along the law's kernel."""
+    """Growth by powers of two, after the kernel of the scaling law."""
 
-    beta: float = Field(2.0, gt=1, description="Capacity: the task's eigenvalues fall as j^-beta.")
+    beta: float = Field(2.0, gt=1, description="Capacity of the task: its eigenvalues fall as j^-beta.")
     eta: float = Field(0.05, gt=0, description="Intrinsic time of one optimizer step.")
-    growth: float = Field(0.2, ge=0, le=1, description="Share of the budget, at its end, in batches above `small`.")
+    growth: float = Field(
+        0.2, ge=0, le=1, description="Share of the budget, at its end, that is used by batches above `small`.")
 
     def sizes(self) -> list[int]:
-        """B_j = B_1 2^j <= B_2."""
+        """Return B_j = B_1 2^j <= B_2."""
         levels = (self.largest() // self.small).bit_length()
         return [self.small * 2**level for level in range(levels)]
 
@@ -140,8 +142,8 @@ def fsl(inputs: Consumption, params: FslParams, state: State) -> tuple[int, Stat
 def fsl_stages(budget: int, params: FslParams) -> list[SizeStage]:
     """Return the stages of `fsl`: level j >= 1 has B_j (u_j - u_{j+1}) / eta rows, level 0 the rest.
 
-    U is the smallest of the solutions for the first 1, 2, ... levels alone: what such a part of the levels has is
-    linear in U, and what all have is the largest of those. Computed for U - 1, which may be tiny.
+    U is the smallest of the solutions for the first 1, 2, ... levels alone: the rows of the first levels are linear in
+    U, and the rows of all levels are their maximum. U - 1 is computed, because it may be tiny.
     """
     sizes = params.sizes()
     grown = np.array(sizes[1:], np.float64)
@@ -163,7 +165,7 @@ def two_stages(switch: int, budget: int, small: int, large: int) -> list[SizeSta
 
 
 def half_up(value: float) -> int:
-    """Round, halves upwards."""
+    """Return the nearest integer; halves are rounded up."""
     return math.floor(value + 0.5)
 
 
@@ -183,8 +185,8 @@ def _nonempty(planned: Sequence[SizeStage]) -> list[SizeStage]:
 def _next(inputs: Consumption, planned: Sequence[SizeStage], state: State) -> tuple[int, State, Metrics]:
     """Return the rows of the next batch, 0 after the budget.
 
-    Metrics: `rows` before the cut, the stage's place, and two warnings: the data is seen more than once, so the law
-    does not hold; the learning rate is nearly 0, so a switch has no effect.
+    Metrics: `rows` before the cut, the stage's index, and two warnings: the data is used more than once, so the law
+    does not hold; or the learning rate is nearly 0, so a switch has no effect.
     """
     place = next((place for place, stage in enumerate(planned) if inputs.consumed < stage.until), len(planned) - 1)
     rows = planned[place].rows

@@ -1,4 +1,4 @@
-"""The peak rate throughout, after a warm-up."""
+"""The peak rate for the whole run, after a warm-up."""
 
 from pydantic import Field
 
@@ -7,12 +7,12 @@ from hone.algorithms.method import Metrics, Params, State
 
 
 class Warmup(Params):
-    """A slow start."""
+    """The warm-up."""
 
     warmup_steps: int = Field(0, ge=0, description="Steps over which the factor rises from 0 to 1, linearly.")
 
     def rise(self, n: int) -> float:
-        """min(1, n / warmup_steps)."""
+        """Return min(1, n / warmup_steps)."""
         return min(1.0, n / self.warmup_steps) if self.warmup_steps else 1.0
 
 

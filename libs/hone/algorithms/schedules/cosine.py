@@ -10,7 +10,7 @@ from hone.algorithms.schedules.constant import Warmup
 
 
 class CosineParams(Warmup):
-    """Where the curve ends."""
+    """The warm-up and the end of the curve."""
 
     floor: float = Field(0.0, ge=0, le=1, description="Factor that the curve approaches after the last step.")
 

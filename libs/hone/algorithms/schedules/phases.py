@@ -1,4 +1,4 @@
-"""Self-verify's schedule, arXiv 2602.07594: which updates a step makes, of which kind of samples."""
+"""Self-verify's schedule, arXiv 2602.07594: the updates of each step, and the samples of each update."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,44 +14,44 @@ Mode: TypeAlias = Literal["generate", "self_verify", "verify_init", "verify_alte
 
 @dataclass(frozen=True)
 class PhaseInputs:
-    """A step whose generation rollouts are there."""
+    """A step whose generation rollouts are complete."""
 
     step: int  # counted from 1
-    prompts: int  # of a generation batch
+    prompts: int  # prompts of a generation batch
     items: Sequence[Any]  # built from this step's generation rollouts; plain JSON, such as their ids
-    random: Random  # of its own, so that generation's stays what it was
+    random: Random  # separate from the generation's randomness, which therefore does not change
 
 
 @dataclass(frozen=True)
 class Update:
-    """One update: of the step's generation groups or not, and of rollouts of these items."""
+    """One update: whether it trains the step's generation groups, and the items whose rollouts it trains."""
 
     generation: bool
     items: list[Any]
 
 
 class PhaseParams(Params):
-    """How two independent objectives share the steps; the ratio of their updates is their only weight."""
+    """The order of updates of two independent objectives. Only the ratio of their updates weighs them."""
 
-    mode: Mode = Field("verify_alter", description="Which of the two tasks is trained, and when.")
-    interval: int = Field(5, ge=1, description="Steps from one verification phase to the next, in verify_alter.")
-    looplen: int = Field(1, ge=1, description="Most item batches of one phase, in verify_alter.")
-    init_steps: int = Field(1000, ge=0, description="Steps of self_verify before generate, in verify_init.")
+    mode: Mode = Field("verify_alter", description="Order of generation and verification updates.")
+    interval: int = Field(5, ge=1, description="Steps between verification phases, in mode verify_alter.")
+    looplen: int = Field(1, ge=1, description="Most batches of items in one phase, in mode verify_alter.")
+    init_steps: int = Field(1000, ge=0, description="Steps of verification before generation, in mode verify_init.")
 
     def at(self, step: int) -> Mode:
-        """Return the mode of a step: verify_init is one mode after another."""
+        """Return the mode of a step. verify_init is self_verify for `init_steps` steps, then generate."""
         if self.mode != "verify_init":
             return self.mode
         return "self_verify" if step <= self.init_steps else "generate"
 
 
 def phases(inputs: PhaseInputs, params: PhaseParams, state: State) -> tuple[list[Update], State, Metrics]:
-    """Return the step's updates in order; items of an update are rolled out when its turn comes.
+    """Return the step's updates in order. The items of an update are sampled just before the update.
 
     generate: [generation]. self_verify: [items]. mixed: [generation and items].
-    verify_alter: [generation], and when step mod interval = 0 up to looplen of 2 floor(prompts / 2) items each, out of
-    the shuffled buffer, which is then emptied; after that the step's items enter it.
-    State: {buffer}, the items of steps since the last phase.
+    verify_alter: [generation]. When step mod interval = 0, also up to looplen updates of 2 floor(prompts / 2) items
+    each from the shuffled buffer. The buffer is then emptied, and the step's own items enter it.
+    State: {buffer}, the items of the steps since the last phase.
     """
     mode, items = params.at(inputs.step), list(inputs.items)
     if mode == "verify_alter":

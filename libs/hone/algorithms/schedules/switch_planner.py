@@ -1,4 +1,4 @@
-"""When to switch to large batches, from pilot runs: D - P* = e^c D^gamma, arXiv 2602.14208."""
+"""Plans the switch to large batches from pilot runs: D - P* = e^c D^gamma, arXiv 2602.14208."""
 
 import math
 from collections.abc import Sequence
@@ -13,28 +13,28 @@ from hone.algorithms.schedules.batch_size import SizeStage, half_up, two_stages
 from hone.spec.problems import Invalid, Problem
 
 MAX_EXTRAPOLATION = 30
-"""How many times the largest pilot's budget, or the smallest one's inverse, may be planned for."""
+"""Largest ratio of a planned budget to the largest pilot's, or of the smallest pilot's to a planned budget."""
 
 _BUDGETS, _FRACTIONS = 3, 3
 
 
 class Pilot(Params):
-    """A short run with one switch, and what came of it."""
+    """A short run with one switch, and its loss."""
 
     budget: int = Field(ge=1, description="D, rows of the run.")
     fraction: float = Field(ge=0, lt=1, description="P / D, share of the rows consumed at the switch.")
-    loss: float = Field(allow_inf_nan=False, description="At the end of the run; lower is better.")
+    loss: float = Field(allow_inf_nan=False, description="Loss at the end of the run; lower is better.")
 
 
 @dataclass(frozen=True)
 class SwitchPlan:
-    """P* of a budget, in rows consumed, and where it may lie."""
+    """The switch P* for a budget, in rows consumed, and its uncertainty."""
 
     budget: int
     switch: float
     low: float  # band of +- 2 standard errors of a new prediction, clipped to [0, budget]
     high: float
-    flags: tuple[str, ...]  # what weakens the plan
+    flags: tuple[str, ...]  # warnings about the plan
 
     def stages(self, small: int, large: int) -> list[SizeStage]:
         """Return B_1 until P*, rounded half up, then B_2."""
@@ -53,7 +53,7 @@ class SwitchPlanner:
 
     @classmethod
     def fit(cls, pilots: Sequence[Pilot]) -> "SwitchPlanner":
-        """Fit log(D - P*) = gamma log D + c by least squares; several runs of one setting count as their mean.
+        """Fit log(D - P*) = gamma log D + c by least squares. Runs of one setting are averaged.
 
         Raises hone.spec.problems.Invalid with fewer than 3 budgets, or fewer than 3 fractions of a budget.
         """
@@ -115,7 +115,7 @@ def _best_tail(budget: int, grid: dict[float, float]) -> tuple[float, str]:
 
 
 def _vertex(x: Floats, loss: Floats) -> float:
-    """Where the parabola through three points has its minimum: the middle one is lowest, and below the first."""
+    """Return the minimum of the parabola through three points, of which the middle one is lowest."""
     left, right = x[1] - x[0], x[1] - x[2]
     from_left, from_right = left * (loss[1] - loss[2]), right * (loss[1] - loss[0])
     return float(x[1] - (left * from_left - right * from_right) / (2 * (from_left - from_right)))
