@@ -60,7 +60,7 @@ class Registration:
         self._note("set_refused", model_id=row.model_id, version_id=row.id, reason=reason)
 
     def evicted(self, model_id: str, engine: Engine) -> None:
-        """Have the last counts of a model written, and that it is not served any more."""
+        """Have the last counts of a model written, and its version removed: it is no longer served."""
         self.count(model_id, engine)
         self._counted.pop(engine, None)
         self._note("set_evicted", model_id=model_id)

@@ -59,7 +59,7 @@ class SlotTable:
 
     @property
     def leading(self) -> Slots:
-        """Running slots that are their own leaders. Their contexts are all that differ."""
+        """Running slots that are their own leaders. The other running slots have the same ids as one of them."""
         found: Slots = np.flatnonzero(self.active & (self.leader == np.arange(len(self.leader))))
         return found
 

@@ -52,6 +52,18 @@ def test_a_step_that_waits_for_a_gpu_counts_as_computing() -> None:
     assert asyncio.run(stepped()) >= 0.2
 
 
+def test_building_an_engine_for_its_first_version_does_not_count_as_computing() -> None:
+    async def built() -> float:
+        working, engine = thread(), Waiting()
+        engine.version_id = ""
+        await working.take_over(cast(Any, engine), "v0")
+        assert await asyncio.to_thread(engine.stepped.wait, 30)
+        working.stop()
+        return engine.computed_s
+
+    assert asyncio.run(built()) == 0.0
+
+
 def leave(code: int) -> None:
     raise EndedSample(code)
 
