@@ -1,4 +1,4 @@
-"""Where run metrics are copied to: the entries of HONE_SINKS."""
+"""Destinations of run metrics: the entries of HONE_SINKS."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,20 +10,20 @@ KINDS = {
     "mlflow": "mlflow:http://host:port (or https://, sqlite:///file, postgresql://, mysql://, mssql://, databricks)",
     "wandb": "wandb:project or wandb:entity/project",
 }
-"""Every kind of destination, and how an entry of it is written."""
+"""The format of an entry for each kind of destination."""
 _MLFLOW_SERVERS = {"http", "https", "postgresql", "mysql", "mssql"}
 
 
 @dataclass(frozen=True)
 class Destination:
-    """One entry: its kind, and what that kind needs to know."""
+    """One entry: its kind and its target."""
 
     kind: str
     target: str
 
     @property
     def name(self) -> str:
-        """The entry without user and password, fit for rows and logs."""
+        """The entry without user and password, for rows and logs."""
         user, at, _ = urlsplit(self.target).netloc.rpartition("@")
         return f"{self.kind}:{self.target.replace(user + at, '', 1)}"
 
@@ -31,12 +31,12 @@ class Destination:
 def parse(text: str) -> list[Destination]:
     """Return the destinations of a list like `tensorboard:///runs,mlflow:http://localhost:5000`; "" has none.
 
-    Raises ValueError, naming what was found and what was expected.
+    Raises ValueError with the entry found and the format expected.
     """
     found = [_entry(entry.strip()) for entry in text.split(",") if entry.strip()]
-    said = [one.name for one in found]
-    for name in said:
-        if said.count(name) > 1:
+    names_found = [one.name for one in found]
+    for name in names_found:
+        if names_found.count(name) > 1:
             raise ValueError(f"found {name!r} twice, expected every destination once")
     return found
 
@@ -58,7 +58,7 @@ def _entry(entry: str) -> Destination:
 
 
 def _can_track(uri: str) -> bool:
-    """Whether MLflow knows where it is: a server with a host, SQLite with a file, Databricks."""
+    """Return whether MLflow can use a URI: a server with a host, SQLite with a file, or Databricks."""
     parts = urlsplit(uri)
     kind = parts.scheme.partition("+")[0]  # mysql+pymysql
     return (uri == "databricks" or kind == "databricks" or (kind in _MLFLOW_SERVERS and bool(parts.hostname))

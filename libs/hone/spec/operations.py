@@ -1,4 +1,4 @@
-"""What each kind of operation of a model's lane is told: its payload, typed."""
+"""The typed payload of each kind of operation in a model's operation log."""
 
 import json
 from typing import Annotated, ClassVar
@@ -11,14 +11,14 @@ Id = Annotated[str, Field(pattern=r"^\w+$", max_length=100)]
 
 
 class Payload(Strict):
-    """A JSON object whose values are of exactly their type; `kind` is the operation's."""
+    """The payload of one kind of operation: a JSON object whose values have exactly the declared types."""
 
     model_config = ConfigDict(strict=True, allow_inf_nan=False)
 
     kind: ClassVar[str]
 
     def text(self) -> str:
-        """Return it as JSON; equal payloads have equal texts."""
+        """Return the payload as JSON. Equal payloads have equal texts."""
         return json.dumps(self.model_dump(exclude_none=True), sort_keys=True)
 
 
@@ -33,7 +33,7 @@ class ForwardBackward(Payload):
 
 
 class OptimStep(Payload):
-    """Apply the gradient that was accumulated."""
+    """Apply the accumulated gradient."""
 
     kind = "optim_step"
 
@@ -42,7 +42,7 @@ class OptimStep(Payload):
 
 
 class Save(Payload):
-    """Publish the weights as version `number`, and commit the step that it ends, which has the same number."""
+    """Publish the weights as version `number`, and commit the step with the same number."""
 
     kind = "save"
 
@@ -60,7 +60,7 @@ class Save(Payload):
 
 
 class Export(Payload):
-    """Write a version as files that load anywhere."""
+    """Write a version as files for stock engines."""
 
     kind = "export"
 

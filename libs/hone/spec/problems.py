@@ -1,4 +1,4 @@
-"""What is wrong with something a user sent: where, what was found, what was expected. One shape at every border."""
+"""Problems in user input: the field, the value found and the value expected. All services report this shape."""
 
 import json
 import math
@@ -15,7 +15,7 @@ _LONGEST, _DEEPEST = 200, 50
 
 @dataclass(frozen=True)
 class Problem:
-    """One field: its path with dots and [indices], a short rendering of its value, and what belongs there."""
+    """A wrong field: its path with dots and [indices], its value in short, and the expectation."""
 
     field: str
     found: str
@@ -29,7 +29,7 @@ class Problem:
 
 
 class Invalid(ValueError):
-    """Input that was refused, with every problem at once."""
+    """The input was refused. Holds every problem."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = list(problems)
@@ -37,7 +37,7 @@ class Invalid(ValueError):
 
 
 def found(value: object) -> str:
-    """Return a value as JSON, cut short, for a person to recognize it; absent ones are "nothing"."""
+    """Return a value as JSON, shortened for people; None gives "nothing"."""
     if value is None:
         return _NOTHING
     try:
@@ -50,7 +50,7 @@ def found(value: object) -> str:
 
 
 def path(parts: Iterable[str | int]) -> str:
-    """Return for instance `algorithm.regularizers[0].name`."""
+    """Return the path of a field, for instance `algorithm.regularizers[0].name`."""
     text = ""
     for part in parts:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
@@ -58,7 +58,7 @@ def path(parts: Iterable[str | int]) -> str:
 
 
 def one_of(name: str, known: Iterable[str]) -> str:
-    """Say which names exist, the nearest to `name` first where one is near."""
+    """Return the expectation "one of" the known names, with a hint to the name nearest to `name`."""
     names = sorted(known)
     near = get_close_matches(name, names, n=1)
     hint = f" (did you mean {near[0]}?)" if near else ""
@@ -66,12 +66,12 @@ def one_of(name: str, known: Iterable[str]) -> str:
 
 
 def from_validation(error: ValidationError, model: type[BaseModel] | None = None, root: str = "") -> list[Problem]:
-    """Translate pydantic's findings; `model` lets unknown keys name the known ones, `root` precedes every path."""
+    """Return pydantic's findings as problems. With `model` unknown keys get the known ones; `root` precedes paths."""
     return [from_finding(finding, model, root) for finding in error.errors(include_url=False)]
 
 
 def from_finding(finding: Mapping[str, Any], model: type[BaseModel] | None = None, root: str = "") -> Problem:
-    """Translate one of pydantic's error dictionaries."""
+    """Return one of pydantic's findings as a problem."""
     location = tuple(finding["loc"])
     field = path([root, *location] if root else location) or "body"
     if finding["type"] == "missing":
@@ -112,7 +112,10 @@ def _inner_model(annotation: Any) -> type[BaseModel] | None:
 
 
 def unstorable(value: object, at: str = "", depth: int = 0) -> list[Problem]:
-    """Find what rows cannot hold: NUL and lone surrogates in text, numbers that are not finite, endless nesting."""
+    """Return problems with values that the database cannot hold.
+
+    These are NUL and lone surrogates in text, numbers that are not finite, and nesting that is too deep.
+    """
     if depth > _DEEPEST:
         return [Problem(ascii(at)[1:-1][:_LONGEST], f"values nested more than {_DEEPEST} deep", "fewer levels")]
     if isinstance(value, Mapping):

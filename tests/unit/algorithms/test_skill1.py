@@ -191,8 +191,8 @@ def test_invalid_actions_are_taken_off_the_utilisation_reward():
 
 
 def test_the_worst_skills_retire_and_the_older_of_equals_stays():
-    skills = [credit.Standing(4, 0.9, 1), credit.Standing(3, 0.5, 9), credit.Standing(2, 0.9, 1),
-              credit.Standing(1, 0.3, 30)]
+    skills = [credit.SkillRecord(4, 0.9, 1), credit.SkillRecord(3, 0.5, 9), credit.SkillRecord(2, 0.9, 1),
+              credit.SkillRecord(1, 0.3, 30)]
     assert credit.retained(skills, 3) == [3, 1, 2]
     assert credit.retained(skills) == [3, 1, 2, 4]
 

@@ -1,7 +1,7 @@
-"""Thinking in parallel, then over all attempts: HeavySkill, arXiv 2605.02396.
+"""Parallel attempts, then a deliberation over them: HeavySkill, arXiv 2605.02396.
 
-Which attempts a deliberation reads and how much of each, which queries are worth training on, and what is measured.
-What the paper leaves open (pruning, ties, the filter) is our reconstruction.
+Selects the attempts that a deliberation reads, cuts them, selects queries for training, and computes metrics. Pruning,
+ties and the filter are a reconstruction: the paper does not define them.
 """
 
 import math
@@ -20,7 +20,7 @@ Strategy: TypeAlias = Literal["random", "max_answer_num", "max_diversity", "max_
 
 @dataclass(frozen=True)
 class Attempt:
-    """What selection knows of an attempt."""
+    """One attempt, as the selection reads it."""
 
     id: int
     answer: Answer
@@ -28,10 +28,10 @@ class Attempt:
 
 
 def select(attempts: Sequence[Attempt], k: int, strategy: Strategy = "max_answer_num", seed: int = 0) -> list[Attempt]:
-    """Return the k attempts that a deliberation reads, all of them as they stand where there are no more.
+    """Return the k attempts that a deliberation reads; all of them, in order, where there are at most k.
 
-    max_answer_num: larger cluster of answers, then shorter, then smaller id. max_diversity: one of each cluster in
-    turn, larger first. max_length: longest first. Attempts without an answer are one cluster.
+    max_answer_num: larger cluster of equal answers, then shorter, then smaller id. max_diversity: one attempt of each
+    cluster in turn, larger clusters first. max_length: longest first. Attempts without an answer are one cluster.
     """
     if k >= len(attempts):
         return list(attempts)
@@ -46,7 +46,7 @@ def select(attempts: Sequence[Attempt], k: int, strategy: Strategy = "max_answer
 
 
 def kept_lengths(lengths: Sequence[int], budget: int) -> list[int]:
-    """Return min(len_i, l) with the largest integer l for which they add up to at most the budget, in tokens."""
+    """Return min(len_i, l) with the largest integer l for which their sum is at most the budget, in tokens."""
     left = budget
     for place, length in enumerate(sorted(lengths)):
         level = left // (len(lengths) - place)
@@ -57,9 +57,9 @@ def kept_lengths(lengths: Sequence[int], budget: int) -> list[int]:
 
 
 def prune(attempts: Sequence[Sequence[Token]], budget: int, mark: Sequence[Token] = ()) -> list[list[Token]]:
-    """Keep the last tokens of each attempt, where the answer is, after a mark where it was cut.
+    """Return the last tokens of each attempt, which hold the answer. A cut attempt starts with `mark`.
 
-    The marks are not part of the budget.
+    Marks do not count in the budget.
     """
     kept = kept_lengths([len(attempt) for attempt in attempts], budget)
     return [list(attempt) if length == len(attempt) else [*mark, *attempt[len(attempt) - length:]]
@@ -67,9 +67,9 @@ def prune(attempts: Sequence[Sequence[Token]], budget: int, mark: Sequence[Token
 
 
 def chosen_queries(correct: Sequence[Sequence[bool]], size: int, wrong_share: float = 0.2) -> list[int]:
-    """Return the places of at most `size` queries: 80 % whose attempts differ, 20 % (half up) that all attempts fail.
+    """Return the indices of at most `size` queries: 80 % with mixed attempts, 20 % (half up) with wrong attempts only.
 
-    Queries that all attempts solve are dropped, those without attempts too; a short pool is filled from the other.
+    Queries with right attempts only, or without attempts, are dropped. If one pool is short the other one fills it.
     """
     mixed = [place for place, flags in enumerate(correct) if any(flags) and not all(flags)]
     wrong = [place for place, flags in enumerate(correct) if len(flags) and not any(flags)]
@@ -79,17 +79,17 @@ def chosen_queries(correct: Sequence[Sequence[bool]], size: int, wrong_share: fl
 
 
 def mean_correct(correct: Sequence[bool]) -> float:
-    """M@K of attempts, HM@k of deliberations: the share that is correct; 0 of none."""
+    """Return the share of correct ones: M@K of attempts, HM@k of deliberations; 0 for none."""
     return sum(correct) / max(1, len(correct))
 
 
 def any_correct(correct: Sequence[bool]) -> float:
-    """P@K of attempts, HP@k of deliberations: 1 if any is correct."""
+    """Return 1 if any is correct, else 0: P@K of attempts, HP@k of deliberations."""
     return float(any(correct))
 
 
 def vote(answers: Sequence[Answer], correct: Sequence[bool]) -> float:
-    """V@K: correctness of the commonest answer, the expectation over ties; 0 where nobody has an answer."""
+    """Return V@K: whether the most frequent answer is correct, averaged over ties; 0 without an answer."""
     votes = Counter(answer for answer in answers if answer is not None)
     if not votes:
         return 0.0
@@ -99,12 +99,12 @@ def vote(answers: Sequence[Answer], correct: Sequence[bool]) -> float:
 
 
 def pass_at(n: int, c: int, k: int) -> float:
-    """P@k = 1 - C(n - c, k) / C(n, k), without bias, from n attempts of which c are correct; n >= k."""
+    """Return the unbiased P@k = 1 - C(n - c, k) / C(n, k) of n attempts with c correct ones; n >= k."""
     return 1 - math.comb(n - c, k) / math.comb(n, k)
 
 
 def width_reward(reward: float, cache_mean: float, running_mean: float, bonus: float = 0.0) -> float:
-    """r(y) + b (HM of the cache that holds y - running mean), for attempts in mode joint."""
+    """Return r(y) + b (HM of the cache with y - running mean), for attempts in mode joint."""
     return reward + bonus * (cache_mean - running_mean)
 
 

@@ -1,4 +1,4 @@
-"""Continual experience internalization, arXiv 2606.04703: a pool of lessons, one sentence each, from round to round."""
+"""Experience internalization, arXiv 2606.04703: a pool of lessons, one sentence each, that grows over rounds."""
 
 import math
 import re
@@ -12,40 +12,40 @@ from pydantic import Field
 from hone.algorithms.method import Metrics, Params, State
 
 Pool: TypeAlias = Mapping[str, str]
-"""Id -> text; the ids are G0 .. Gn, in order."""
+"""Lessons: id -> text. The ids are G0 ... Gn, in order."""
 
 _WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True)
 class Operation:
-    """What a writer proposes for the pool; nothing that it wrote is trusted."""
+    """A change of the pool that a writing model proposes. Its fields may hold anything."""
 
     kind: Literal["ADD", "UPDATE", "DELETE", "NONE"]
-    id: str | None = None  # of the item that is updated or deleted
-    text: object = None  # of the item that is added, or its new one
+    id: str | None = None  # id of the item to update or delete
+    text: object = None  # text of the new or updated item
 
 
 @dataclass(frozen=True)
 class PoolInputs:
-    """A pool and the reconciled operations on it, in order."""
+    """A pool, and the reconciled operations on it in order."""
 
     pool: Pool
     operations: Sequence[Operation]
-    consolidations: Iterable[object] = ()  # a consolidator's answers, lists of texts; read one by one, if at all
+    consolidations: Iterable[object] = ()  # a consolidating model's answers: lists of texts, read one by one
 
 
 class PoolParams(Params):
-    """How large a pool may be."""
+    """The size of a pool."""
 
     pool_max: int = Field(50, ge=1, description="Most items.")
-    tries: int = Field(3, ge=0, description="Answers of the consolidator that are looked at.")
+    tries: int = Field(3, ge=0, description="Most answers of the consolidating model that are read.")
 
 
 def update_pool(inputs: PoolInputs, params: PoolParams, state: State) -> tuple[dict[str, str], State, Metrics]:
-    """Survivors in pool order, updated in place, then additions in the order of the operations; numbered anew.
+    """Return the pool after the operations: kept items in pool order, then additions, with new numbers.
 
-    Of more than pool_max items: the first usable answer of the consolidator, else the first pool_max.
+    More than pool_max items are replaced by the first usable answer of the consolidator, else cut to pool_max items.
     """
     texts = applied(inputs.pool, inputs.operations)
     final = _consolidated(texts, inputs.consolidations, params) if len(texts) > params.pool_max else texts
@@ -56,8 +56,8 @@ def update_pool(inputs: PoolInputs, params: PoolParams, state: State) -> tuple[d
 def applied(pool: Pool, operations: Sequence[Operation]) -> list[str]:
     """Return the pool's texts after the operations.
 
-    An UPDATE of an unknown id is an ADD, a DELETE of one nothing; the last UPDATE of an id wins, and a DELETE of it
-    beats them all. ADD and UPDATE with an empty text, or none, are dropped.
+    An UPDATE of an unknown id is an ADD; a DELETE of an unknown id does nothing. The last UPDATE of an id counts, and a
+    DELETE of the id overrides it. ADD and UPDATE without text are dropped.
     """
     deleted = {operation.id for operation in operations if operation.kind == "DELETE"}
     written = [(operation.id if operation.kind == "UPDATE" else None, operation.text) for operation in operations
@@ -79,25 +79,26 @@ def _is_text(value: object) -> TypeGuard[str]:
 
 
 class SelectionParams(Params):
-    """How much of the pool a turn sees."""
+    """The items of a turn."""
 
-    most: int = Field(8, ge=1, description="Items of a turn; more are cut off.")
-    tries: int = Field(5, ge=0, description="Answers of the selector that are looked at.")
-    fallback_share: float = Field(0.2, ge=0, le=1, description="Largest share of fallback turns in a trajectory.")
+    most: int = Field(8, ge=1, description="Most items of a turn.")
+    tries: int = Field(5, ge=0, description="Most answers of the selecting model that are read.")
+    fallback_share: float = Field(
+        0.2, ge=0, le=1, description="Largest share of a trajectory's turns with fallback items.")
 
 
 @dataclass(frozen=True)
 class Selection:
-    """Items given to one turn."""
+    """The items of one turn."""
 
     items: Pool  # id -> text
-    fallback: bool = False  # the selector named none, so these are the fixed general ones
+    fallback: bool = False  # whether these are the general items, because the selector named none
 
 
 def select(pool: Pool, answers: Iterable[object], fallback: Pool, params: SelectionParams) -> Selection:
-    """Return the items of the first answer, a list of ids, that names one of the pool; the fallback if none does.
+    """Return the items of the first answer (a list of ids) with an id of the pool; without such an answer the fallback.
 
-    Unknown and repeated ids are discarded, and the first `most` kept. Answers are read one by one, up to `tries`.
+    Unknown and repeated ids are dropped, and the first `most` ids kept. At most `tries` answers are read, one by one.
     """
     for answer in islice(answers, params.tries):
         named = dict.fromkeys(id_ for id_ in answer if isinstance(id_, str)) if isinstance(answer, list) else {}
@@ -108,14 +109,14 @@ def select(pool: Pool, answers: Iterable[object], fallback: Pool, params: Select
 
 
 def usable(selections: Sequence[Selection], params: SelectionParams) -> bool:
-    """Return whether at most `fallback_share` of a trajectory's turns fell back."""
+    """Return whether at most `fallback_share` of a trajectory's turns have fallback items."""
     return sum(selection.fallback for selection in selections) <= params.fallback_share * len(selections)
 
 
 def injected(messages: Sequence[Mapping[str, Any]], items: Pool) -> list[dict[str, Any]]:
     """Return a copy of a dialogue whose last user or tool message ends with the items, for one call.
 
-    Raises ValueError when no such message is there.
+    Raises ValueError for a dialogue without such a message.
     """
     copy = [dict(message) for message in messages]
     last = next((message for message in reversed(copy) if message["role"] in {"user", "tool"}), None)
@@ -128,7 +129,7 @@ def injected(messages: Sequence[Mapping[str, Any]], items: Pool) -> list[dict[st
 
 @dataclass(frozen=True)
 class Reply:
-    """A sampled reply, and what stands before it in the dialogue that is trained on."""
+    """A sampled reply, and the tokens before it in the dialogue for training."""
 
     context: Sequence[int]  # token ids added since the reply before, of context B
     completion: Sequence[int]  # token ids, sampled under context A
@@ -136,29 +137,29 @@ class Reply:
 
 @dataclass(frozen=True)
 class TrainingRow:
-    """What the loss reads."""
+    """A row of tokens for the loss."""
 
     tokens: list[int]
-    mask: list[bool]  # trained
+    mask: list[bool]  # whether the token is trained
 
 
 def build_row(replies: Iterable[Reply]) -> TrainingRow:
-    """Sampled under context A, trained under B: B's context with the replies of A; mask = the replies' tokens."""
+    """Return the row that trains replies, sampled under context A, under context B. Only replies are trained."""
     parts = [(token, trained) for reply in replies
              for ids, trained in ((reply.context, False), (reply.completion, True)) for token in ids]
     return TrainingRow([token for token, _ in parts], [trained for _, trained in parts])
 
 
 class LeakParams(Params):
-    """How much of an item a row may repeat."""
+    """The part of an item that a row may repeat."""
 
     overlap: int = Field(8, ge=1, description="Longest run of an item's words that a row may share.")
 
 
 def leaks(text: str, pool: Pool, params: LeakParams) -> bool:
-    """Return whether a row's text names an item as injection does, says one whole, or more than `overlap` of its words.
+    """Return whether a row's text names an item like an injection, or repeats it (whole, or more than `overlap` words).
 
-    Words are compared in lower case, without punctuation.
+    Words are compared in lower case without punctuation.
     """
     words = _spaced(_WORD.findall(text.lower()))
     return any(f"[{id_}]" in text or _quoted(item, words, params.overlap) for id_, item in pool.items())
@@ -176,7 +177,7 @@ def _spaced(words: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class RoundScores:
-    """Plain scores, without experience, over the same n tasks; shares in [0, 1]."""
+    """Scores without experience over the same n tasks, in [0, 1]."""
 
     previous: float
     score: float
@@ -184,7 +185,7 @@ class RoundScores:
 
 
 class RoundParams(Params):
-    """How much a round may lose."""
+    """The drop that a round may have."""
 
     standard_errors: float = Field(1.0, ge=0, description="Largest drop, in standard errors of the previous score.")
 

@@ -1,4 +1,4 @@
-"""SIRI, arXiv 2606.02355 (reconstruction): is a self-written skill useful, and which actions under it are absorbed?"""
+"""SIRI, arXiv 2606.02355 (reconstruction): tests self-written skills, and selects the actions to internalize."""
 
 import math
 from collections.abc import Mapping
@@ -18,28 +18,30 @@ _SUCCESS = 1.0
 
 
 class SkillTestParams(Params):
-    """Which skills stay."""
+    """The test of a skill."""
 
     delta: float = Field(0.05, gt=0, le=1, description="Smallest utility, in units of the reward.")
-    c_se: float | None = Field(None, ge=0, description="Standard errors taken off U; null: 1 from 32 tasks on, else 0.")
-    most: int = Field(2, ge=1, description="B_k, skills kept for each cluster.")
+    c_se: float | None = Field(
+        None, ge=0, description="Standard errors that are taken off U; null: 1 for at least 32 tasks, else 0.")
+    most: int = Field(2, ge=1, description="B_k, most skills of a cluster.")
 
 
 class InternalizationParams(Params):
-    """What is absorbed, and how much it counts."""
+    """The absorbed actions and their weights."""
 
-    u_min: float = Field(0.0, ge=0, le=1, description="Utilities above it count, in units of the reward.")
-    action_weight: Literal["mask", "adv"] = Field("mask", description="An absorbed action counts 1, or its advantage.")
+    u_min: float = Field(0.0, ge=0, le=1, description="Only larger utilities count, in units of the reward.")
+    action_weight: Literal["mask", "adv"] = Field(
+        "mask", description="Weight of an absorbed action: 1 (mask), or its advantage (adv).")
     start: float = Field(0.5, ge=0, description="lambda_int during the first two thirds of the phase.")
-    end: float = Field(0.1, ge=0, description="lambda_int at its end.")
+    end: float = Field(0.1, ge=0, description="lambda_int at the end of the phase.")
 
 
 @dataclass(frozen=True)
 class Utility:
-    """Of a skill, over n tasks run with and without it."""
+    """The utility of a skill, over n tasks run with it and without it."""
 
     mean: float  # U, in units of the reward
-    se: float  # standard error of U; 0 where no difference differs
+    se: float  # standard error of U; 0 where all differences are equal
     n: int
 
 
@@ -56,14 +58,14 @@ def utility(with_skill: Floats, without: Floats) -> Utility:
 
 
 def accepted(found: Utility, params: SkillTestParams) -> bool:
-    """U >= delta and U - c_se se > 0, over at least 4 tasks."""
+    """Return whether U >= delta and U - c_se se > 0, over at least 4 tasks."""
     usual = 1.0 if found.n >= _MANY_TASKS else 0.0
     errors = usual if params.c_se is None else params.c_se
     return found.n >= _FEWEST_TASKS and found.mean >= params.delta and found.mean - errors * found.se > 0
 
 
 def best(skills: Mapping[int, Utility], params: SkillTestParams) -> list[int]:
-    """Return the ids that a cluster keeps of its accepted ones: larger U, then smaller se, then older (smaller) id."""
+    """Return the ids of the skills that a cluster keeps: larger U first, then smaller se, then smaller (older) id."""
     passed = [skill for skill, found in skills.items() if accepted(found, params)]
     return sorted(passed, key=lambda skill: (-skills[skill].mean, skills[skill].se, skill))[:params.most]
 
@@ -71,8 +73,8 @@ def best(skills: Mapping[int, Utility], params: SkillTestParams) -> list[int]:
 def omega(reward: Floats, task: Ints, guided: Flags, params: InternalizationParams) -> Floats:
     """Return the weight of each trajectory, [B]: min(1, u) in E+, else 0.
 
-    u = R - mean R of the task's plain trajectories; E+: guided ones with R = 1 and u > u_min. Raw outcomes in [0, 1];
-    a task without a plain trajectory has no u.
+    u = R - mean R of the task's plain trajectories; E+: guided trajectories with R = 1 and u > u_min. Outcomes are
+    in [0, 1]. A task without a plain trajectory has no u.
     """
     weight = np.zeros_like(reward)
     for rows in members(task):
@@ -97,10 +99,10 @@ def internalization(
 
 
 def coefficient(finished: int, planned: int, params: InternalizationParams) -> float:
-    """lambda_int = start - (start - end) max(0, 3 f - 2), f = finished / planned updates of the phase."""
+    """Return lambda_int = start - (start - end) max(0, 3 f - 2), f = finished / planned updates of the phase."""
     return params.start - (params.start - params.end) * max(0.0, 3 * finished / planned - 2)
 
 
 def guided_episodes(share: float, size: int) -> int:
-    """Return how many of a group's episodes get a skill: share * size, halves up."""
+    """Return the number of a group's episodes that get a skill: share * size, halves rounded up."""
     return math.floor(share * size + 0.5)

@@ -1,6 +1,6 @@
-"""Calls of skills in episodes, SelSkill, arXiv 2606.00510: whether they were carried out, and how many there are.
+"""Calls of skills in episodes, SelSkill, arXiv 2606.00510: their number, and the share that succeeded.
 
-Precision tells of validity, not of need: fewer calls are no goal by themselves.
+Precision measures whether calls are valid, and not whether they are needed.
 """
 
 from collections.abc import Sequence
@@ -14,14 +14,14 @@ Status = Literal["completed", "invalid_call", "unmet_precondition", "malformed_a
 class Invocation:
     """An attempt to call a skill."""
 
-    turn: int  # of its episode, from 0
+    turn: int  # turn of its episode, from 0
     skill: str
     status: Status
 
 
 @dataclass(frozen=True)
 class SkillEpisode:
-    """What SelSkill reports of an episode."""
+    """An episode, as SelSkill's metrics read it."""
 
     success: bool
     steps: int  # environment steps
@@ -29,7 +29,7 @@ class SkillEpisode:
 
 
 def execution_precision(invocations: Sequence[Invocation]) -> float | None:
-    """Return the share of attempted calls that completed; None where none was attempted."""
+    """Return the share of attempted calls that completed; None without attempts."""
     if not invocations:
         return None
     return sum(each.status == "completed" for each in invocations) / len(invocations)
@@ -41,7 +41,7 @@ def late_call(invocations: Sequence[Invocation], skill: str, branch: int) -> boo
 
 
 def figures(episodes: Sequence[SkillEpisode]) -> dict[str, float | None]:
-    """Return success, execution_precision, calls and steps, means over episodes; precision is over all their calls.
+    """Return success, execution_precision, calls and steps, means over episodes. Precision is over all calls.
 
     Raises ValueError without an episode.
     """

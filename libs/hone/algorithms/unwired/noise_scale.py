@@ -1,4 +1,4 @@
-"""The gradient noise scale as a monitor, and a fallback trigger of the late switch, arXiv 2602.14208."""
+"""The gradient noise scale: a metric, and a fallback trigger of the late switch, arXiv 2602.14208."""
 
 import math
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from hone.algorithms.method import Metrics, Params, State
 
 @dataclass(frozen=True)
 class GradientNorms:
-    """Squared norms of the mean gradient over b and over B > b rows, and where the run stands."""
+    """Squared norms of the mean gradient over b and over B > b rows, and the run's progress."""
 
     small: int  # b, rows
     large: int  # B, rows
@@ -22,7 +22,7 @@ class GradientNorms:
 
 
 class NoiseScaleParams(Params):
-    """When the noise is large enough."""
+    """The noise at which the switch is proposed."""
 
     factor: float = Field(4.0, gt=0, description="B_simple is large above this many times B_1.")
 
@@ -31,7 +31,7 @@ def noise_scale(inputs: GradientNorms, params: NoiseScaleParams, state: State) -
     """Propose the switch when B_simple > factor B_1 and the remaining budget is below D - P*.
 
     B_simple = tr / |g|^2, |g|^2 = (B |g_B|^2 - b |g_b|^2) / (B - b), tr = (|g_b|^2 - |g_B|^2) / (1/b - 1/B).
-    Where |g|^2 <= 0 it is undefined: no proposal, and no metric `rows`. Raises ValueError unless 1 <= b < B.
+    Where |g|^2 <= 0 it is undefined: there is no proposal and no metric `rows`. Raises ValueError unless 1 <= b < B.
     """
     b, big = inputs.small, inputs.large
     if not 1 <= b < big:

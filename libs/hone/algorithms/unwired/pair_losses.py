@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PairInputs:
-    """M trained tokens of P pairs, float32; a pair without a token on one of its sides is left out by the caller."""
+    """M trained tokens of P pairs, float32. The caller leaves out pairs with a side without tokens."""
 
     logp: "Tensor"  # [M], current weights, with gradient, nats
     logp_ref: "Tensor"  # [M], weights at the start of the round, nats
-    pair: "Tensor"  # int64 [M], place of the token's pair, below P
-    winner: "Tensor"  # bool [M], whether the token is of the preferred side
-    local: "Tensor"  # bool [P], whether the pair compares continuations of a step; else whole episodes
+    pair: "Tensor"  # int64 [M], index of the token's pair, below P
+    winner: "Tensor"  # bool [M], whether the token is on the preferred side
+    local: "Tensor"  # bool [P], whether the pair compares continuations of a step, or else whole episodes
     pairs: "Tensor | None" = None  # [2], episode and step pairs of the whole update; None: these are all
     winner_tokens: "Tensor | None" = None  # [2], trained tokens of their winners; None: these are all
 
@@ -34,18 +34,18 @@ class PairInputs:
 
 
 class PairLossParams(Params):
-    """How sharply pairs are told apart."""
+    """The sharpness of the preference."""
 
     beta: float = Field(0.1, gt=0, le=100, description="Factor of the difference of log-ratios, per nat.")
     length_norm: bool = Field(False, description="Divide each side's sum by its number of tokens.")
 
     def needs(self) -> frozenset[str]:
-        """The reference."""
+        """The reference's log-probabilities."""
         return frozenset({"logp_ref"})
 
 
 class SelskillParams(PairLossParams):
-    """What step pairs and the winners' likelihood count."""
+    """Weights of step pairs and of the winners' likelihood."""
 
     alpha: float = Field(1.0, ge=0, description="Weight of step pairs; 0: episode pairs only.")
     c_nll: float = Field(0.05, ge=0, description="Weight of the winners' negative log-likelihood, per nat.")

@@ -1,6 +1,6 @@
-"""SelSkill's preference pairs, arXiv 2606.00510 (reconstruction): which are made, which side wins, how many are kept.
+"""SelSkill's preference pairs, arXiv 2606.00510 (reconstruction): makes pairs, decides the winner and balances them.
 
-Turns are counted from 0. Nothing here has parameters of a slot: the caller passes the numbers of its spec.
+Turns are counted from 0. The caller passes all numbers of its spec.
 """
 
 import math
@@ -15,39 +15,39 @@ from hone.algorithms.inputs import Flags, Floats, Ints
 Verdict = Literal["invoke", "skip", "discard"]
 
 SPACING = 3
-"""Turns between two branches of an episode, at least."""
+"""Fewest turns between two branches of an episode."""
 
 WINDOW = 3
-"""Assistant turns after a branch, its own included, whose tokens are trained."""
+"""Assistant turns from a branch on whose tokens are trained."""
 
 
 @dataclass(frozen=True)
 class Continuation:
-    """How an episode ended, or what came of a branch."""
+    """The end of an episode or of a branch."""
 
     success: bool
-    steps: int  # environment steps; of a branch: those after it
+    steps: int  # environment steps; for a branch: steps after the branch
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A turn where one may branch."""
+    """A turn that may become a branch."""
 
     episode: int
     turn: int
     entropy: float  # mean over the turn's tokens, nats
-    invoked: bool  # a skill was called there
+    invoked: bool  # whether a skill was called in the turn
 
 
 def episode_pairs(episodes: Sequence[Continuation], limit: int = 2) -> list[tuple[int, int]]:
-    """Return (success, failure) places of a task's rollouts, at most `limit`: shortest successes first."""
+    """Return at most `limit` index pairs (success, failure) of a task's rollouts, shortest successes first."""
     won = sorted((place for place, each in enumerate(episodes) if each.success), key=lambda w: episodes[w].steps)
     lost = [place for place, each in enumerate(episodes) if not each.success]
     return list(zip(won, lost, strict=False))[:limit]
 
 
 def verdict(invoke: Continuation, skip: Continuation) -> Verdict:
-    """Return which continuation wins: the only success; of two successes the shorter; else neither."""
+    """Return the winner: the only success, or the shorter of two successes, else neither."""
     if invoke.success != skip.success:
         return "invoke" if invoke.success else "skip"
     if not invoke.success or invoke.steps == skip.steps:
@@ -56,14 +56,14 @@ def verdict(invoke: Continuation, skip: Continuation) -> Verdict:
 
 
 def agreed(verdicts: Sequence[Verdict]) -> Verdict:
-    """Return the verdict of a branch's repeats, or discard where they differ or there is none."""
+    """Return the common verdict of a branch's repeats; discard where they differ or are missing."""
     return verdicts[0] if len(set(verdicts)) == 1 else "discard"
 
 
 def turn_entropy(logp: Floats) -> float:
-    """H = mean over tokens of -sum p ln p, nats; `logp` [tokens, K], the K likeliest ids, all others merged into one.
+    """Return H = mean over tokens of -sum p ln p, nats; `logp` [tokens, K] has the K likeliest ids, others are merged.
 
-    A turn without a token has 0.
+    A turn without a token has H = 0.
     """
     if not len(logp):
         return 0.0
@@ -73,10 +73,10 @@ def turn_entropy(logp: Floats) -> float:
 
 
 def branches(candidates: Iterable[Candidate], most: int = 4) -> list[Candidate]:
-    """Return the candidates of a task to branch at, at most `most`, in the order in which they are chosen.
+    """Return at most `most` branches among the candidates of a task, in the order of choice.
 
-    By falling entropy (ties: lower episode, lower turn), none fewer than SPACING turns from a chosen one of its
-    episode. The first pass takes at most most // 2 with a call and as many without, the second fills up with any.
+    Candidates are tried by falling entropy (ties: lower episode, lower turn). Each needs SPACING turns to chosen ones
+    of its episode. The first pass takes at most most // 2 with a call and as many without; the second pass takes any.
     """
     ranked = sorted(candidates, key=lambda each: (-each.entropy, each.episode, each.turn))
     chosen: list[Candidate] = []
@@ -94,19 +94,19 @@ def _apart(candidate: Candidate, chosen: Sequence[Candidate]) -> bool:
 
 
 def window(turn: Ints, branch: int) -> Flags:
-    """Return which tokens are trained, [M]: those of the WINDOW turns from `branch` on; `turn` [M] is each token's."""
+    """Return whether each token is in the WINDOW turns from `branch` on, [M]; `turn` [M] is the token's turn."""
     return (turn >= branch) & (turn < branch + WINDOW)
 
 
 def degenerate(winner: Sequence[int], loser: Sequence[int]) -> bool:
-    """Return whether a pair teaches nothing: the same tokens on both sides, or none on one."""
+    """Return whether a pair is useless: its sides have equal tokens, or one side has none."""
     return not winner or not loser or list(winner) == list(loser)
 
 
 def balanced(verdicts: Sequence[Verdict], seed: int) -> list[int]:
-    """Return the places of the pairs kept, ascending, so that neither verdict has more than 70 %.
+    """Return the indices of the kept pairs, ascending, with at most 70 % of either verdict.
 
-    The larger class keeps floor(7/3 of the smaller), drawn by `seed`; with one class only none is kept.
+    The larger class keeps floor(7/3 of the smaller one), drawn with `seed`. With one class alone no pair is kept.
     """
     invoke, skip = ([place for place, each in enumerate(verdicts) if each == kind] for kind in ("invoke", "skip"))
     smaller, larger = sorted((invoke, skip), key=len)
@@ -116,5 +116,5 @@ def balanced(verdicts: Sequence[Verdict], seed: int) -> list[int]:
 
 
 def repeats(episode: int, step: int) -> int:
-    """Return how often each of `step` step pairs is used, so that they are a tenth of all beside `episode` pairs."""
+    """Return the number of uses of each of `step` step pairs that makes them a tenth of all pairs."""
     return max(1, math.ceil(episode / (9 * step))) if step else 1

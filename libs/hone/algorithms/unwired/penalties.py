@@ -1,6 +1,6 @@
-"""HIPIF's rule penalties, arXiv 2606.10507: the process reward of a step from what was recorded of it.
+"""HIPIF's rule penalties, arXiv 2606.10507: the process reward of a step, from its record.
 
-The sizes and how names are matched are a reconstruction.
+The sizes and the matching of names are a reconstruction.
 """
 
 import re
@@ -14,19 +14,19 @@ from hone.algorithms.inputs import Floats
 from hone.algorithms.method import Params
 
 _COUNTER = re.compile(r"\bstep\s*:?\s*\d+(\s*(/|of)\s*\d+)?")
-_CONSUMED = "\0"  # stands where a name was: neither a letter nor a space, so no other name can reach across it
+_CONSUMED = "\0"  # replaces a matched name; neither a letter nor a space, so no other name matches across it
 
 
 @dataclass(frozen=True)
 class SubgoalStep:
-    """One step of an episode. Raises ValueError when an output that could not be parsed names or folds a subgoal."""
+    """One step of an episode. Raises ValueError for a subgoal in an output that could not be parsed."""
 
     action: str | None  # as written; None: the output could not be parsed
     observation: str  # after the action
     executable: bool = True
-    effect: bool = True  # False: the environment's answer is an error, or that nothing changed
-    subgoal: str | None = None  # the one that this step named; None: it kept the one it had
-    folded: bool = False  # it judged the subgoal before its own finished
+    effect: bool = True  # False: the environment answered with an error, or nothing changed
+    subgoal: str | None = None  # subgoal that this step named; None: it kept its subgoal
+    folded: bool = False  # whether it declared the previous subgoal finished
 
     def __post_init__(self) -> None:
         if self.action is None and (self.subgoal is not None or self.folded):
@@ -34,17 +34,17 @@ class SubgoalStep:
 
 
 class PenaltyParams(Params):
-    """What a penalty costs."""
+    """The size of a penalty."""
 
-    size: float = Field(0.1, ge=0, lt=0.25, description="Taken off for each rule that fires; 1 is success's reward.")
+    size: float = Field(0.1, ge=0, lt=0.25, description="Penalty for each rule that fires; the reward of success is 1.")
 
 
 def process_rewards(
     steps: Sequence[SubgoalStep], lexicon: Iterable[str], present: Iterable[str], succeeded: bool, params: PenaltyParams
 ) -> dict[str, Floats]:
-    """Return each rule's part of r^proc by its name, -size where it fires and else 0, [T] each, for the T steps.
+    """Return each rule's part of r^proc by the rule's name, [T] each: -size where it fires, else 0.
 
-    `lexicon`: every name that the environment can use; `present`: those of this instance.
+    `lexicon`: all names that the environment can use; `present`: the names of this instance.
     """
     pairs = [None if step.action is None else (step.action, step.observation) for step in steps]
     known, there = frozenset(lexicon), frozenset(present)
@@ -58,9 +58,9 @@ def process_rewards(
 
 
 def ungrounded(subgoal: str, lexicon: Iterable[str], present: Iterable[str]) -> bool:
-    """Return whether a subgoal names something of the lexicon that is not present.
+    """Return whether a subgoal contains a name of the lexicon that is not present.
 
-    Whole words, whatever their case and trailing number; the longest names first, and what they matched is gone.
+    Whole words match, without regard to case and trailing numbers. Longer names match first and consume their words.
     """
     there = {_bare(name) for name in present}
     names = {_bare(name) for name in lexicon} - {""}
@@ -84,15 +84,15 @@ def _named(text: str, names: Iterable[str]) -> list[str]:
 def loops(pairs: Sequence[tuple[str, str] | None], starts: Sequence[bool]) -> list[bool]:
     """Return for each step whether its (action, observation after it) already occurred inside the same subgoal.
 
-    None: an output that could not be parsed, never a loop; `starts`: the step named a new subgoal, which is its own.
+    None: an output that could not be parsed, which is never a loop. `starts`: the step named a new subgoal.
     """
     fired, seen = [], set[tuple[str, str]]()
     for pair, start in zip(pairs, starts, strict=True):
         if start:
             seen = set()
-        told = set() if pair is None else {(pair[0], normal_form(pair[1]))}
-        fired.append(bool(told & seen))
-        seen |= told
+        now = set() if pair is None else {(pair[0], normal_form(pair[1]))}
+        fired.append(bool(now & seen))
+        seen |= now
     return fired
 
 
@@ -102,14 +102,14 @@ def normal_form(observation: str) -> str:
 
 
 def false_finishes(effects: Sequence[bool], folded: Sequence[bool], succeeded: bool) -> list[bool]:
-    """Return for each step whether it folded a subgoal on an answer without effect, in an episode that succeeded.
+    """Return for each step whether it declared a subgoal finished after an action without effect, in a success.
 
-    `effects`: of each step's own action; a step judges the answer to the step before it.
+    `effects` are the effects of each step's own action. A step judges the action before it.
     """
     answers = [True, *effects][:len(effects)]
     return [succeeded and fold and not effect for fold, effect in zip(folded, answers, strict=True)]
 
 
 def malformed(action: str | None, executable: bool) -> bool:
-    """Return whether an output could not be parsed (no action), or its action cannot be executed."""
+    """Return whether an output could not be parsed (no action), or its action could not be executed."""
     return action is None or not executable

@@ -1,6 +1,6 @@
-"""Process gate of V-tableR1, arXiv 2604.20755: rule rewards times a critic's process score. The gate's form is ours.
+"""Process gate of V-tableR1, arXiv 2604.20755: rule rewards times a critic's process score. The form is Hone's.
 
-Pure functions on recorded scores: no critic is called here.
+Pure functions of recorded scores: they call no critic.
 """
 
 import math
@@ -22,24 +22,26 @@ class GateInputs:
 
     accuracy: Rewards  # None masks the sample
     format: Rewards  # None masks the sample
-    steps: list[Sequence[float] | None]  # None: the critic did not answer, or was not asked
+    steps: list[Sequence[float] | None]  # None: the critic did not answer or was not called
 
 
 class GateParams(Params):
-    """Reconstruction: the paper says that the score gates, not how."""
+    """The form of the gate: a reconstruction, because the paper does not define it."""
 
-    mode: Literal["gate", "threshold", "additive"] = Field("gate", description="How T enters the reward.")
-    reduction: Reduction = Field("mean", description="T from the scores of a chain's steps.")
+    mode: Literal["gate", "threshold", "additive"] = Field(
+        "gate", description="Use of T: as factor (gate), as threshold, or as summand (additive).")
+    reduction: Reduction = Field("mean", description="T as mean, minimum or geometric mean of the steps' scores.")
     accuracy_weight: float = Field(0.9, ge=0, le=1e6, description="Factor of the accuracy reward.")
     format_weight: float = Field(0.1, ge=0, le=1e6, description="Factor of the format reward.")
-    threshold: float = Field(0.5, ge=0, le=1, description="tau of `threshold`: T from which the gate is open.")
+    threshold: float = Field(
+        0.5, ge=0, le=1, description="tau of mode threshold: the gate is open for T of at least tau.")
     process_weight: float = Field(1.0, ge=0, le=1e6, description="Factor of T in `additive`.")
 
 
 def process_gate(inputs: GateInputs, params: GateParams, state: State) -> tuple[Rewards, State, Metrics]:
     """R = T (w_acc R_acc + w_fmt R_fmt); T = 1 from tau on (threshold), or added with w_p instead (additive).
 
-    None, never T = 0, where the critic was needed and has no score in [0, 1] for every step: a timeout.
+    None where a needed critic lacks a score in [0, 1] for some step, for instance after a timeout.
     """
     rewards = [_gated(*sample, params) for sample in zip(inputs.accuracy, inputs.format, inputs.steps, strict=True)]
     scores = [score for steps in inputs.steps if (score := _score(steps, params.reduction)) is not None]
@@ -50,7 +52,7 @@ def process_gate(inputs: GateInputs, params: GateParams, state: State) -> tuple[
 
 
 def process_score(steps: Sequence[float], reduction: Reduction) -> float:
-    """T = mean, min or geometric mean of s_1 ... s_m; 0 for a chain with no parsable step."""
+    """Return T: mean, min or geometric mean of s_1 ... s_m; 0 for a chain without parsable steps."""
     if not steps:
         return 0.0
     if reduction == "geometric_mean":
@@ -59,7 +61,7 @@ def process_score(steps: Sequence[float], reduction: Reduction) -> float:
 
 
 def needs_critic(accuracy: float, form: float, params: GateParams) -> bool:
-    """Return whether the reward depends on T: with both rule rewards 0 it is 0 anyway, unless T is added."""
+    """Return whether the reward depends on T. Unless T is added, it does not where both rule rewards are 0."""
     return params.mode == "additive" or bool(_rules(accuracy, form, params))
 
 

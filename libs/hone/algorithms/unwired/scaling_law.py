@@ -1,7 +1,7 @@
 """The functional scaling law of SGD with a batch schedule, arXiv 2509.19189 and 2602.14208; constant learning rate.
 
 Intrinsic time is the learning rate times the number of steps. Risks are excess risks over the noiseless optimum. The
-law is one of power-law kernel regression in one pass; the term of the model's size is left out.
+law holds for power-law kernel regression in one pass, without the term of the model's size.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ _SEARCHES, _GRID = 4, 2001
 class ScalingLaw(Params):
     """A task and a learning rate."""
 
-    s: float = Field(gt=0, description="The noiseless risk falls as t^-s; small: a hard task.")
+    s: float = Field(gt=0, description="Exponent of the noiseless risk t^-s; hard tasks have a small one.")
     beta: float = Field(gt=1, description="Capacity: the eigenvalues fall as j^-beta.")
     eta: float = Field(0.05, gt=0, description="Learning rate: intrinsic time of one step.")
     sigma: float = Field(1.0, ge=0, description="Standard deviation of the label noise.")
@@ -35,7 +35,7 @@ class ScalingLaw(Params):
         return (self.s + 1) / (2 - 1 / self.beta)
 
     def kernel(self, u: Values) -> Values:
-        """K(u) = (1 + u)^-(2 - 1/beta), u the intrinsic time since the noise came in."""
+        """K(u) = (1 + u)^-(2 - 1/beta), with u the intrinsic time since the noise was added."""
         return (1 + u) ** -(2 - 1 / self.beta)
 
     def kappa(self, a: Values, b: Values) -> Values:
@@ -58,7 +58,7 @@ class ScalingLaw(Params):
     def _signal_noise(self, begin: float, end: float, total: float) -> float:
         """Integrate K(T - t) (1 + t)^-s from begin to end.
 
-        Halves apart, the first over log(1 + t) and the second over log(1 + T - t), where the integrand is smooth.
+        The first half is integrated over log(1 + t), the second over log(1 + T - t), where the integrand is smooth.
         """
         middle = min(max(total / 2, begin), end)
         early, early_weights = _logarithmic(begin, middle)
@@ -89,7 +89,7 @@ class ScalingLaw(Params):
 
 
 def _logarithmic(low: float, high: float) -> tuple[Floats, Floats]:
-    """Nodes and weights that integrate over [low, high] in log(1 + u)."""
+    """Return nodes and weights of the integral over [low, high] in log(1 + u)."""
     start, length = np.log1p(low), np.log1p(high) - np.log1p(low)
     nodes: Floats = np.expm1(start + length * (_NODES + 1) / 2)
     return nodes, _WEIGHTS * length / 2 * (1 + nodes)

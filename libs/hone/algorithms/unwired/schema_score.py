@@ -1,4 +1,4 @@
-"""How well a proposed schema fits the gold one: TRUST-SQL, arXiv 2603.16448."""
+"""The score of a proposed schema against the gold schema: TRUST-SQL, arXiv 2603.16448."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -14,14 +14,14 @@ _STRICT = ((1.0, 1.0), (0.9, 0.8), (0.8, 0.6), (0.7, 0.4), (0.6, 0.2), (float("-
 
 @dataclass(frozen=True)
 class Schema:
-    """Names in lower case; columns as table.column."""
+    """Names of tables and columns in lower case; columns as table.column."""
 
     tables: frozenset[str]
     columns: frozenset[str]
 
     @classmethod
     def of(cls, tables: Iterable[str], columns: Mapping[str, Iterable[str]]) -> "Schema":
-        """Read what a proposal says: names of tables, and of columns by table."""
+        """Return the schema of a proposal: names of tables, and of columns by table."""
         named = (f"{table}.{column}".lower() for table, names in columns.items() for column in names)
         return cls(frozenset(table.lower() for table in tables), frozenset(named))
 
@@ -38,11 +38,11 @@ class _Match:
 
 
 def schema_score(proposed: Schema, gold: Schema, mode: Mode = "exact") -> float:
-    """Return a score in [0, 1]; the caller pays it where exec = 1.
+    """Return a score in [0, 1]. The caller counts it where exec = 1.
 
-    exact: 1 if both sets match. f1, precision, recall: 0.4 of tables + 0.6 of columns. recall_then_precision: 0 unless
-    both recalls are 1, then the precision; its strict form pays that in steps. An empty proposal has precision 1 only
-    beside an empty gold; recall of an empty gold is 1.
+    exact: 1 if both sets match. f1, precision, recall: 0.4 of tables + 0.6 of columns. recall_then_precision: the
+    precision if both recalls are 1, else 0; its strict form rounds the precision down to steps. An empty proposal has
+    precision 1 only for an empty gold schema. The recall of an empty gold schema is 1.
     """
     if mode == "exact":
         return float(proposed == gold)

@@ -1,6 +1,6 @@
-"""Texts of self-written skills, SIRI, arXiv 2606.02355 (reconstruction): which may be tested, what repeats them.
+"""Texts of self-written skills, SIRI, arXiv 2606.02355 (reconstruction): filters skills, and finds repetitions.
 
-Which words give away an instance or a skill is ours: the paper names the filters without their patterns.
+The patterns are Hone's: the paper names the filters without their patterns.
 """
 
 import re
@@ -18,10 +18,10 @@ OBJECT_NUMBERS = (
     r"\b(?!(?:step|than|to|of|or|and|in|at|least|most|first|last|next|about|every|only|exactly|by|for)\b)"
     r"[a-z]{2,} \d+\b"
     r"|[a-z]_\d+\b|#\d+\b")
-"""`mug 3`, `shelf_12`, `#4`; not `at least 2` nor `step 1`."""
+"""Pattern of numbered objects: `mug 3`, `shelf_12`, `#4`; not `at least 2` or `step 1`."""
 
 PRODUCT_CODES = r"\b(?=[a-z]*\d[a-z0-9]*[a-z])(?=(?:[a-z]*\d){2})[a-z0-9]{8,}\b"
-"""Eight letters and digits or more in one word, as shops name their goods."""
+"""Pattern of product codes: one word of at least eight letters and digits."""
 
 MENTIONS = (
     r"\b(?:the|this|that|my|given|provided|retrieved) skill\b",
@@ -35,17 +35,18 @@ _WORD = re.compile(r"\w+")
 
 
 class SkillTextParams(Params):
-    """Bounds of a skill's text and of what repeats it. Patterns are read without regard to case."""
+    """Limits of a skill's text, and of texts that repeat it. Patterns ignore case."""
 
     z_max: int = Field(160, ge=1, description="Most tokens of a skill.")
     instance_ids: tuple[str, ...] = Field(
-        (OBJECT_NUMBERS, PRODUCT_CODES, URLS), description="Patterns that no skill may hold: it is of one instance.")
+        (OBJECT_NUMBERS, PRODUCT_CODES, URLS), description="Patterns of one instance, which no skill may contain.")
     mentions: tuple[str, ...] = Field(MENTIONS, description="Patterns of a sentence that refers to a skill.")
-    overlap: int = Field(8, ge=1, description="Words in a row that make a sentence a copy of the skill.")
+    overlap: int = Field(
+        8, ge=1, description="A sentence that shares this many consecutive words with the skill repeats it.")
 
 
 def refusal(text: str, tokens: int, params: SkillTextParams) -> str:
-    """Return why a candidate is not worth a test, or "" where it is."""
+    """Return the reason to reject a candidate without a test; "" for none."""
     if not text.strip():
         return "empty"
     if tokens > params.z_max:
@@ -57,7 +58,7 @@ def refusal(text: str, tokens: int, params: SkillTextParams) -> str:
 def referring(text: str, skill: str, params: SkillTextParams) -> list[tuple[int, int]]:
     """Return the characters [start, end) of each sentence that refers to a skill, or repeats `overlap` words of it.
 
-    A shorter skill is repeated where a sentence holds all of its words in a row.
+    A sentence repeats a shorter skill if it contains all its words in a row.
     """
     said = _WORD.findall(skill.lower())
     length = min(params.overlap, len(said))
@@ -66,9 +67,9 @@ def referring(text: str, skill: str, params: SkillTextParams) -> list[tuple[int,
 
 
 def unmarked(offsets: Ints, spans: Sequence[tuple[int, int]]) -> Flags:
-    """Return which tokens lie outside of all spans, [M]; `offsets` [M, 2] are the characters [start, end) of each.
+    """Return whether each token is outside all spans, [M]; `offsets` [M, 2] are its characters [start, end).
 
-    A token that a span cuts is inside.
+    A token that is partly in a span is inside.
     """
     outside = np.ones(len(offsets), np.bool_)
     for start, end in spans:

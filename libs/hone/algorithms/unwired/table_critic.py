@@ -1,6 +1,6 @@
-"""Rule critic of the text variant of V-tableR1, arXiv 2604.20755: every step of a chain checked against its table.
+"""The rule critic of V-tableR1's text variant, arXiv 2604.20755: checks each step of a chain against its table.
 
-The step schema and the checks are ours. The scores are inputs of `process_gate`.
+The step schema and the checks are Hone's. The scores are inputs of `process_gate`.
 """
 
 import re
@@ -10,7 +10,7 @@ from fractions import Fraction
 from functools import partial
 
 Table = Sequence[Sequence[str]]
-"""Rows of cells as displayed; anchors count both from 0."""
+"""Rows of cells as displayed. Anchors count rows and columns from 0."""
 
 _NUMBER = re.compile(
     r"[$€£¥]?\s*([+-]?)\s*[$€£¥]?\s*([0-9]{1,3}(?:,[0-9]{3}){1,30}|[0-9]{1,100})?(\.[0-9]{1,100})?\s*[%$€£¥]?")
@@ -19,7 +19,7 @@ _TOLERANCE = Fraction(1, 10_000)
 
 @dataclass(frozen=True)
 class Cell:
-    """An anchor and what the step says stands there."""
+    """An anchor, and the value that the step quotes there."""
 
     row: int
     column: int
@@ -28,7 +28,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class TableStep:
-    """One step of a chain; values and results as displayed."""
+    """One step of a chain, with values and results as displayed."""
 
     op: str
     cells: Sequence[Cell]
@@ -38,9 +38,10 @@ class TableStep:
 def step_scores(table: Table, chain: Sequence[TableStep], answer: str) -> list[float]:
     """s_j = share of passed checks of each step; [] for a chain without steps.
 
-    1 every anchor exists; 2 every quoted value equals its cell; 3 `op` on the quoted values gives the result; 4 a
-    later step quotes or concludes the result, or it is the answer. 0 without an anchor or with one that does not
-    exist. `conclude` needs no anchor: 0 unless an earlier step has its result, else the mean of that and check 4.
+    Checks: 1 all anchors exist; 2 each quoted value equals its cell; 3 `op` on the quoted values gives the result; 4 a
+    later step quotes or concludes the result, or the result is the answer. A step without anchors, or with an anchor
+    that does not exist, scores 0. `conclude` needs no anchor: its checks are an earlier step with its result, without
+    which it scores 0, and check 4.
     """
     return [_score(table, chain, place, answer) for place in range(len(chain))]
 

@@ -1,6 +1,6 @@
-r"""Self-verify's verdicts, arXiv 2602.07594: a judge ends with a boxed Yes or No about an answer of its own.
+r"""Self-verify's verdicts, arXiv 2602.07594: the reward of a boxed Yes or No, and the vote of several verdicts.
 
-The vote at test time is a reconstruction: the paper names it, its formula is ours.
+The vote at test time is a reconstruction: the paper names it without a formula.
 """
 
 from collections import Counter
@@ -21,16 +21,16 @@ _BOXED = Wording()
 class VerdictInputs:
     """Verification rollouts of a step in order."""
 
-    texts: Sequence[str | None]  # None: lost through our own fault; masks the sample
-    labels: Sequence[Label]  # what the verdict should be
+    texts: Sequence[str | None]  # None: the system failed, and the sample is masked
+    labels: Sequence[Label]  # the right verdict
     rhos: Sequence[float]  # pass rate of the source prompt, in [0, 1]
     lengths: Sequence[int]  # completion tokens
 
 
 class VerdictRewardParams(Overlong):
-    """The overlong term belongs to the run that only verifies (weight 1); it is off elsewhere."""
+    """The largest reward, and the overlong penalty, which only runs that only verify use (weight 1)."""
 
-    cap: float = Field(0.5, ge=0, le=1, description="Largest reward of a right verdict; below it, the pass rate is.")
+    cap: float = Field(0.5, ge=0, le=1, description="Largest reward of a right verdict, which is min(pass rate, cap).")
     max_length: int = Field(10240, ge=1, description="Tokens at which the whole overlong penalty applies.")
     buffer: int = Field(512, ge=1, description="Tokens before max_length over which the penalty grows.")
     weight: float = Field(0.0, ge=0, description="Factor of the penalty; 0 switches it off.")
@@ -39,13 +39,13 @@ class VerdictRewardParams(Overlong):
 def verdict_reward(inputs: VerdictInputs, params: VerdictRewardParams, state: State) -> tuple[Rewards, State, Metrics]:
     """R = 1[verdict = label] min(rho, cap) + weight min(0, -(length - (max_length - buffer)) / buffer).
 
-    rho is constant inside a group, so an advantage divided by the group's standard deviation does not see it.
+    rho is constant in a group, so it cancels in an advantage divided by the group's standard deviation.
     Raises ValueError when the lists differ in length.
     """
     rows = list(zip(inputs.texts, inputs.labels, inputs.rhos, strict=True))
     raw = [None if text is None else worth(_BOXED.read(text) == label, rho, params.cap) for text, label, rho in rows]
-    told = RewardInputs(raw, list(inputs.lengths), [False] * len(raw))
-    shaped, state, metrics = overlong(told, params, state)
+    given = RewardInputs(raw, list(inputs.lengths), [False] * len(raw))
+    shaped, state, metrics = overlong(given, params, state)
     return shaped, state, {**metrics, **_verdict_metrics(inputs)}
 
 
@@ -62,9 +62,9 @@ def _verdict_metrics(inputs: VerdictInputs) -> Metrics:
 def vote_scores(
     answers: Sequence[str | None], verdicts: Mapping[str, Sequence[Label | None]]
 ) -> dict[str, float]:
-    """score(a) = count(a) * mean over its M verdicts of 1[Yes], distinct answers in the order seen.
+    """score(a) = count(a) * mean over its M verdicts of 1[Yes], for distinct answers in order of appearance.
 
-    An answer of None is no answer. An unparsable verdict is a No, and so is having none.
+    None is no answer. An unparsable verdict counts as No. An answer without verdicts scores 0.
     """
     counts = Counter(answer for answer in answers if answer is not None)
     judged = {answer: verdicts.get(answer, ()) for answer in counts}
@@ -73,6 +73,6 @@ def vote_scores(
 
 
 def vote(answers: Sequence[str | None], verdicts: Mapping[str, Sequence[Label | None]]) -> str | None:
-    """argmax_a score(a); a tie goes to the higher count, then to the answer seen first. None without an answer."""
+    """argmax_a score(a); ties: the higher count, then the earlier answer. None without an answer."""
     scores = vote_scores(answers, verdicts)
     return max(scores, key=lambda answer: (scores[answer], answers.count(answer)), default=None)
