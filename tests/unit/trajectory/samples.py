@@ -5,6 +5,7 @@ import random
 from dataclasses import replace
 
 from hone.algorithms.presets import resolve
+from hone.algorithms.slots import BUILDERS
 from hone.spec.run import AlgorithmSpec
 from hone.trajectory.plan import GroupPlan, StepPlan
 from hone.trajectory.records import Call, Context, Scored, Span, Step, Trajectory, VersionSpan
@@ -28,7 +29,9 @@ def plan(rewards, algorithm=None, **changes):
     groups = [GroupPlan(group_id=group, request_no=group, task_hash="", grade_ids=[1] * len(values), rewards=values)
               for group, values in rewards.items()]
     slots = resolve(AlgorithmSpec.model_validate(algorithm or {}))
-    fields = {"n": 1, "builder": slots["builder"]["name"], "parts": [], "lr": 1e-3, "clip_norm": 1.0,
+    name = slots["builder"]["name"]
+    builder = name if BUILDERS[name].from_rows else "rollouts"  # as the driver plans a step of samples
+    fields = {"n": 1, "builder": builder, "parts": [], "lr": 1e-3, "clip_norm": 1.0,
               "temperature": 1.0, "max_tokens": 16, **changes}
     return StepPlan(groups=groups, slots=slots, **fields)
 
