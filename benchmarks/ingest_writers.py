@@ -14,11 +14,10 @@ from hone.store.database import AsyncDatabase
 from hone.store.sql import named
 from hone.trajectory import journal, parts
 from hone.trajectory.records import Call, Step, Trajectory, Turn, VersionSpan
+from services.rollout.calls import Journal
 from services.rollout.claims import Claim, Claims
-from services.rollout.group import Graded
-from services.rollout.journaling import Journal
-from services.rollout.patience import Patience
-from services.rollout.storing import Store
+from services.rollout.groups import GradedGroup, Store
+from services.rollout.retry import Retry
 
 SAMPLES, TOKENS, WAVE = 8, 64, 32
 """Of a group; of a completion; groups that are stored together."""
@@ -57,7 +56,7 @@ class Storing:
 
     def __init__(self, target: Target) -> None:
         self._loop = asyncio.Runner()
-        self._waiting: list[Graded] = []
+        self._waiting: list[GradedGroup] = []
         self._loop.run(self._open(target))
 
     async def _open(self, target: Target) -> None:
@@ -67,7 +66,7 @@ class Storing:
         self._claims = Claims(self._database, settings)
         self._journal = Journal(self._database)
         self._store = Store(self._database, objects.connect(target.objects_url),
-                            Patience(self._database, settings, self._claims))
+                            Retry(self._database, settings, self._claims))
 
     def __call__(self, job: Job) -> None:
         self._loop.run(self._prepare(job) if isinstance(job, Prepare) else self._write())
@@ -146,9 +145,9 @@ class Raw:
                 copy.write_row(row)
 
 
-def _graded(claim: Claim) -> Graded:
+def _graded(claim: Claim) -> GradedGroup:
     chance = random.Random(claim.id)
-    return Graded(claim, [_trajectory(claim, index, chance) for index in range(claim.order.n)], [])
+    return GradedGroup(claim, [_trajectory(claim, index, chance) for index in range(claim.order.n)], [])
 
 
 def _trajectory(claim: Claim, index: int, chance: random.Random) -> Trajectory:
@@ -174,5 +173,5 @@ def _journal_rows(stored: list[Trajectory]) -> Rows:
     return [(group_id, min(turns), 0, 1, journal.encode(turns)) for group_id, turns in groups.items()]
 
 
-def _turns(graded: Graded) -> dict[int, Turn]:
+def _turns(graded: GradedGroup) -> dict[int, Turn]:
     return {one.index: Turn(one.calls[0], one.steps) for one in graded.trajectories}

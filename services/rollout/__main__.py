@@ -1,9 +1,14 @@
 """`python -m services.rollout`: a Celery worker that hints wake, until SIGTERM."""
 
+import asyncio
 import logging
 import socket
-from typing import Any
+import threading
+from collections.abc import Coroutine
+from concurrent.futures import Future
+from typing import Any, TypeVar
 
+import uvloop
 from celery import Celery, signals
 
 from hone.process import startup
@@ -11,11 +16,27 @@ from hone.queues import application
 from hone.queues.topology import CLAIM_ROLLOUTS
 from hone.spec import settings
 from hone.telemetry import metrics, tracing
-from services.rollout.loop import LoopThread
 from services.rollout.worker import Worker
 
+Result = TypeVar("Result")
 THREADS = 2
 """Hints that a process works on at the same time."""
+
+
+class LoopThread:
+    """An asyncio loop in a thread of its own. It runs coroutines for Celery's threads."""
+
+    def __init__(self, name: str) -> None:
+        self._loop = uvloop.new_event_loop()
+        threading.Thread(target=self._loop.run_forever, name=name, daemon=True).start()
+
+    def submit(self, work: Coroutine[Any, Any, Result]) -> "Future[Result]":
+        """Start a coroutine and return its future."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def run(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """Run a coroutine to its end and return its result."""
+        return self.submit(work).result()
 
 
 def main() -> None:
@@ -33,7 +54,7 @@ def main() -> None:
 
 
 def _listen(celery: Celery, loop: LoopThread, worker: Worker) -> None:
-    """Let hints wake the worker, and the signal to stop give its claims back."""
+    """Have each hint wake the worker, and the stop signal release its claims."""
     def claim(task: Any) -> None:
         metrics.HINTS_RECEIVED.inc()
         loop.run(worker.work(task.request.get(tracing.HEADER)))
@@ -43,11 +64,11 @@ def _listen(celery: Celery, loop: LoopThread, worker: Worker) -> None:
 
     celery.task(claim, name=CLAIM_ROLLOUTS, bind=True)
     signals.worker_shutting_down.connect(stop, weak=False)
-    signals.setup_logging.connect(_keep_ours, weak=False)
+    signals.setup_logging.connect(_keep_our_logging, weak=False)
 
 
-def _keep_ours(**_: Any) -> None:
-    """With a receiver for this signal Celery leaves logging as it is; that a hint came is not worth a line."""
+def _keep_our_logging(**_: Any) -> None:
+    """Leave logging as it is: Celery sets it up itself unless this signal has a receiver. Hints are not logged."""
     logging.captureWarnings(True)
     for chatty in ("celery.app.trace", "celery.worker.strategy"):
         logging.getLogger(chatty).setLevel(logging.WARNING)

@@ -1,4 +1,4 @@
-"""Groups this worker holds: claimed by SQL, renewed while they run, given up when the claim is somebody else's."""
+"""The groups that this worker has claimed: it renews its claims while it works, and stops work when one is lost."""
 
 import asyncio
 import logging
@@ -23,8 +23,8 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Answering:
-    """A model that answers calls; where no version is given, by its newest, whose number is `min_version` at least."""
+class AnsweringModel:
+    """The model that answers a role's calls. Without `version_id` its newest version does, from `min_version` on."""
 
     model_id: str
     version_id: str | None
@@ -48,26 +48,24 @@ class Claim:
 
     @property
     def left_s(self) -> float:
-        """Seconds to its deadline; 0 once that has passed."""
+        """Seconds to the group's deadline; 0 after it."""
         return max(0.0, self.claimed + self.remaining_s - time.monotonic())
 
-    def answering(self, role: str) -> "Answering":
+    def answering(self, role: str) -> AnsweringModel:
         """Return the model that answers for a role: the one that the run names for it, or else the policy."""
         order = self.order
         if role in order.asked:
-            return Answering(order.asked[role].model_id, self.role_versions.get(role))
-        return Answering(order.model_id, order.version_id, 0 if order.version_id else self.begun or 0)
+            return AnsweringModel(order.asked[role].model_id, self.role_versions.get(role))
+        return AnsweringModel(order.model_id, order.version_id, 0 if order.version_id else self.begun or 0)
 
     def room(self, role: str, most: int) -> int:
-        """Return how many tokens a prompt and its answer may have: `most`, or fewer if the role's own model has fewer
-        positions.
-        """
+        """Return how many tokens a role's prompt and answer may have: `most`, or its own model's positions if fewer."""
         named = self.order.asked.get(role)
         return min(most, named.max_positions or most) if named else most
 
     @property
     def subject(self) -> logs.Subject:
-        """Fields of every log line about work on it."""
+        """Fields of every log line about the group."""
         return {"run_id": self.run_id, "group_id": self.id, "step": self.order.step}
 
 
@@ -76,7 +74,7 @@ class ClaimLost(Exception):
 
 
 class Claims:
-    """Takes, renews and releases. A worker restarted under the same name takes what its predecessor held."""
+    """All claims of this process."""
 
     def __init__(self, database: AsyncDatabase, settings: Settings) -> None:
         self._database, self._settings = database, settings
@@ -86,13 +84,13 @@ class Claims:
         self._working: dict[int, asyncio.Task[Any]] = {}
 
     async def release_predecessor(self) -> None:
-        """Let any worker take the claims of an earlier process of this name."""
+        """Let any worker claim the groups of an earlier process of this name."""
         await self._database.run("groups.release_claims_of", owner=self._owner)
 
     async def take(self, count: int) -> list[Claim]:
-        """Claim up to `count` groups, with what earlier attempts journaled; empty when none is claimable.
+        """Claim up to `count` groups and return them with the calls that earlier attempts journaled.
 
-        Where the database goes away between the two, the claims expire.
+        If the journal cannot be read any more, this raises psycopg.OperationalError, and the new claims expire.
         """
         rows = await self._database.all("groups.claim", owner=self._owner, count=count,
                                         lease_s=self._settings.lease_s)
@@ -100,7 +98,7 @@ class Claims:
         calls = await self._database.all("journal.calls", group_ids=again) if again else []
         claims = _claims(rows, calls)
         for claim in claims:
-            self._lose(self._held.get(claim.id))  # ours had expired unrenewed
+            self._lose(self._held.get(claim.id))  # our own claim that expired
             self._held[claim.id] = claim
         metrics.GROUPS_CLAIMED.inc(len(claims))
         if claims:
@@ -108,30 +106,29 @@ class Claims:
         return claims
 
     def holds(self, claim: Claim) -> bool:
-        """Whether the claim is still ours as far as we know; the statements that write are sure."""
+        """Return whether the claim is still ours as far as this process knows. Each write checks it in the database."""
         return self._held.get(claim.id) is claim
 
     def work(self, claim: Claim, task: "asyncio.Task[Any]") -> None:
-        """End `task` if the claim is lost."""
+        """Cancel `task` if the claim is lost."""
         self._working[claim.id] = task
 
     def let_go(self, claims: Iterable[Claim]) -> None:
-        """Renew these no longer."""
+        """Stop renewing these claims."""
         for claim in claims:
             if self.holds(claim):
                 del self._held[claim.id]
                 self._working.pop(claim.id, None)
 
     async def release(self, claims: Iterable[Claim], delay_s: float = 0.0) -> None:
-        """Let anybody claim these after `delay_s`."""
-        given = [claim for claim in claims if self.holds(claim)]
-        self.let_go(given)
-        if not given:
-            return
-        await self._database.run("groups.release_claims", delay_s=delay_s, **_named(given))
+        """Let any worker claim these groups after `delay_s` seconds."""
+        ours = [claim for claim in claims if self.holds(claim)]
+        self.let_go(ours)
+        if ours:
+            await self._database.run("groups.release_claims", delay_s=delay_s, **_keys(ours))
 
     async def renew_forever(self) -> None:
-        """Say that this worker lives and renew every held claim, three times a lease, until cancelled."""
+        """Report that this worker is alive and renew every claim, three times in each lease, until cancelled."""
         while True:
             try:
                 await self._heartbeat.beat()
@@ -147,7 +144,7 @@ class Claims:
     async def _renew(self, claims: list[Claim]) -> None:
         if not claims:
             return
-        rows = await self._database.all("groups.renew_claims", lease_s=self._settings.lease_s, **_named(claims))
+        rows = await self._database.all("groups.renew_claims", lease_s=self._settings.lease_s, **_keys(claims))
         kept = {row["id"] for row in rows}
         for claim in claims:
             if claim.id not in kept and self.holds(claim):
@@ -164,7 +161,7 @@ class Claims:
             task.cancel()
 
 
-def _named(claims: Iterable[Claim]) -> dict[str, list[int]]:
+def _keys(claims: Iterable[Claim]) -> dict[str, list[int]]:
     held = list(claims)
     return {"group_ids": [claim.id for claim in held], "attempts": [claim.attempt for claim in held]}
 
@@ -176,6 +173,7 @@ def _claims(rows: list[Row], calls: list[Row]) -> list[Claim]:
             turns = journal.decode(row["body"])
             journaled.setdefault(row["group_id"], {}).update({(index, row["call"]): turns[index] for index in turns})
         except journal.JournalError as error:
-            _log.warning("made again: %s", error, extra={"fields": {"group_id": row["group_id"]}})
+            _log.warning("a journaled call cannot be read and is made again: %s", error,
+                         extra={"fields": {"group_id": row["group_id"]}})
     return [Claim(**{**row, "order": Order.model_validate(row["order"])}, journaled=journaled.get(row["id"], {}))
             for row in sorted(rows, key=lambda row: row["id"])]

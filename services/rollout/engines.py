@@ -1,4 +1,4 @@
-"""Inference engines: found by their rows, chosen by how little each has to do for us."""
+"""Inference engines: found by their rows; each request goes to the engine that has the least work of ours."""
 
 import asyncio
 import json
@@ -16,28 +16,28 @@ from hone.spec.settings import Settings
 from hone.store.database import AsyncDatabase, Row
 from hone.telemetry import tracing
 from services.rollout.batcher import Batcher, Unanswered
-from services.rollout.patience import Unavailable, invalid
+from services.rollout.retry import Unavailable, invalid
 
 _log = logging.getLogger(__name__)
 ROOM = 4
-"""Models of running runs that an engine is asked to hold at a time; others go when it needs the room."""
+"""An engine with so many models of running runs is not asked to load another one."""
 LOAD_S = 60.0
-"""Seconds that an engine may take to load a model, and between two tries."""
+"""Seconds that an engine may take to load a model, and the pause after a failure."""
 DEADLINE_S = 3600.0
-"""A call to an engine lasts as long as its answers do; one to an engine that falls silent is ended before."""
+"""Longest call to an engine. A call to an engine that stops reporting ends earlier."""
 
 
 class Engine:
-    """One engine process. The requests that come together share one stream, each answered when it is done."""
+    """One engine process. Requests that are made together share one stream; each is answered when it is done."""
 
     def __init__(self, row: Row) -> None:
         self.id, self.address = row["id"], row["address"]
         self.models: frozenset[str] = frozenset()
         self.refusing: frozenset[str] = frozenset()  # models whose newest version it refuses
-        self.busy = 0  # models of running runs among those it holds
+        self.busy = 0  # how many of its models belong to running runs
         self.build = f"{row['kind']} {json.dumps(row['build'], sort_keys=True)}"
-        self.sequences = 0  # ours, running there
-        self.failures = 0  # of ours, since the last look
+        self.sequences = 0  # of ours that run there now
+        self.failures = 0  # of our calls, since the engines' rows were read
         self._invited: dict[str, asyncio.Task[None]] = {}
         self._channel = channel(self.address)
         self._stub = inference_pb2_grpc.InferenceServiceStub(self._channel)
@@ -51,9 +51,11 @@ class Engine:
             return await self._requests.ask(request)
 
     async def score(self, request: inference_pb2.ScoreRequest) -> inference_pb2.ScoreResponse:
-        """Return what a model says of texts. Raises grpc.aio.AioRpcError, Unanswered when the engine goes away."""
+        """Return a model's log-probabilities of given ids. Raises grpc.aio.AioRpcError, Unanswered when the engine goes
+        away.
+        """
         with self._busy(len(request.items)), tracing.span("score", engine=self.id, texts=len(request.items)):
-            alone = Batcher(self._score)  # whoever asks has texts enough for a call
+            alone = Batcher(self._score)  # one request fills a call
             self._scores.add(alone)
             try:
                 return await alone.ask(request)
@@ -72,7 +74,7 @@ class Engine:
             self.sequences -= sequences
 
     def invite(self, model_id: str) -> None:
-        """Have an engine that has room load a model that others hold, so that it can take part; one ask at a time."""
+        """Have the engine load a model that other engines hold, if it has room; one request at a time."""
         if model_id not in self.models | self.refusing | self._invited.keys() and self.busy < ROOM:
             self._invited[model_id] = asyncio.create_task(self._load(model_id))
 
@@ -80,15 +82,15 @@ class Engine:
         try:
             wanted = inference_pb2.LoadVersionRequest(model_id=model_id)
             await self._stub.LoadVersion(wanted, timeout=LOAD_S)
-            self.models |= {model_id}  # until its row, read next, says what it holds
+            self.models |= {model_id}  # until its row is read again
         except grpc.aio.AioRpcError as error:
-            _log.warning("engine %s does not load %s: %s", self.id, model_id, error.details())
+            _log.warning("engine %s cannot load model %s: %s", self.id, model_id, error.details())
             await asyncio.sleep(LOAD_S)
         finally:
             del self._invited[model_id]
 
     async def close(self, reason: str) -> None:
-        """End what runs there with `reason`."""
+        """End our calls to the engine with `reason`."""
         for task in self._invited.values():
             task.cancel()
         self._requests.abandon(reason)
@@ -113,7 +115,7 @@ class Engine:
 
 
 class Engines:
-    """Every engine that has reported lately."""
+    """All engines that have reported lately."""
 
     def __init__(self, database: AsyncDatabase, settings: Settings) -> None:
         self._database, self._sweep_s = database, settings.sweep_s
@@ -122,11 +124,11 @@ class Engines:
         self._looking: asyncio.Task[None] | None = None
 
     async def choose(self, model_id: str) -> Engine:
-        """Return the engine with the fewest of our failures and sequences, among those with the model if any has it.
+        """Return the engine with the fewest of our failures and sequences.
 
-        One that refuses the model's newest version is passed over while there is another. The others are invited to
-        load it: an engine that comes later, or again, takes part as soon as it has. Raises Unavailable when no
-        engine has reported lately.
+        An engine that holds the model goes before one that does not. An engine that refuses the model's newest version
+        is the last resort. Engines without the model are asked to load it, so that an engine that starts later shares
+        the work. Raises Unavailable when no engine has reported lately.
         """
         if not self._known:
             await self.look()
@@ -140,26 +142,26 @@ class Engines:
         return min(able or willing, key=lambda engine: (engine.failures, engine.sequences, engine.id))
 
     async def look(self) -> None:
-        """Read the engines' rows now; who asks meanwhile waits for the same look."""
+        """Read the engines' rows now. Callers that come meanwhile wait for the same read."""
         if self._looking is None or self._looking.done():
             self._looking = asyncio.create_task(self._look())
         await asyncio.shield(self._looking)
 
     async def watch_forever(self) -> None:
-        """Look each sweep, and end what runs on engines that fell silent, until cancelled."""
+        """Read the engines' rows every sweep and end the calls to silent engines, until cancelled."""
         while True:
             await asyncio.sleep(self._sweep_s)
             try:
                 await self.look()
             except OperationalError as error:
-                _log.warning("engines not read: %s", error)
+                _log.warning("the engines' rows cannot be read: %s", error)
 
     async def close(self) -> None:
         if self._looking is not None:
             self._looking.cancel()
             await asyncio.wait([self._looking])
         for engine in list(self._known.values()):
-            await engine.close("the worker ends")
+            await engine.close("the rollout worker ends")
 
     async def _look(self) -> None:
         rows = await self._database.all("engines.fresh", fresh_s=self._fresh_s)
@@ -168,11 +170,11 @@ class Engines:
         for engine in gone:
             del self._known[engine.id]
         for row in rows:
-            self._meet(row)
+            self._update(row)
         for engine in gone:
             await engine.close(f"engine {engine.id} at {engine.address} has fallen silent")
 
-    def _meet(self, row: Row) -> None:
+    def _update(self, row: Row) -> None:
         engine = self._known[row["id"]] = self._known.get(row["id"]) or Engine(row)
         engine.models, engine.refusing = frozenset(row["models"]), frozenset(row["refusing"])
         engine.busy, engine.failures = row["busy"], 0

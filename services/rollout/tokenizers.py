@@ -1,4 +1,4 @@
-"""Tokenizers by version: read once, shared by every version that names the same files."""
+"""The tokenizers of the models that answer a group's calls. Versions with the same files share one tokenizer."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
@@ -11,23 +11,25 @@ from hone.store.manifests import get_file
 from hone.store.objects import Objects
 from hone.trajectory.tokens import FILES, Message, Tokenizer, TokenizerError
 from services.rollout.batcher import Batcher
-from services.rollout.claims import Answering, Claim
-from services.rollout.patience import Unavailable
+from services.rollout.claims import AnsweringModel, Claim
+from services.rollout.retry import Unavailable
 
 KEPT = 256
-"""Versions whose tokenizer is remembered."""
+"""How many versions' tokenizers are kept in memory."""
 
-Wanted = tuple[str, str | None]
-Found = tuple[str, dict[str, Any]]
+VersionKey = tuple[str, str | None]
+"""Id of a model and of its version; without a version its newest live one."""
+Manifest = tuple[str, dict[str, Any]]
+"""Id of a version, and its manifest."""
 
 
 class Unreadable(Exception):
-    """A role's tokenizer or model refuses what the role is told, and would again; the message says whose."""
+    """A role's tokenizer or model cannot read the role's prompt, and never will. The message names the role."""
 
 
 @contextmanager
 def reading(role: str) -> Iterator[None]:
-    """Raise Unreadable, which names the role, where its tokenizer refuses."""
+    """Raise Unreadable, with the role's name, instead of TokenizerError."""
     try:
         yield
     except TokenizerError as error:
@@ -35,54 +37,52 @@ def reading(role: str) -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class Speakers:
-    """The tokenizers of those who answer a group's calls: the policy's, and those of other models by their role."""
+class RoleTokenizers:
+    """The tokenizers of a group's roles: the policy's, and those of other models by their role."""
 
     policy: Tokenizer
     others: Mapping[str, Tokenizer] = field(default_factory=dict)
 
     def of(self, role: str) -> Tokenizer:
-        """Return the tokenizer of whoever answers for a role."""
+        """Return the tokenizer of the model that answers for a role."""
         return self.others.get(role, self.policy)
 
     def prompt_ids(self, role: str, messages: Sequence[Message]) -> list[int]:
-        """Return what whoever answers for a role is asked. Raises Unreadable."""
+        """Return the ids of a role's prompt. Raises Unreadable."""
         with reading(role):
             return self.of(role).prompt_ids(messages)
 
 
 class Tokenizers:
-    """Finds the tokenizers of the versions that a group samples from."""
+    """Reads tokenizers from the object store and keeps them."""
 
     def __init__(self, database: AsyncDatabase, objects: Objects) -> None:
         self._database, self._objects = database, objects
-        self._manifests: Batcher[Wanted, Found | None] = Batcher(self._look_up)
+        self._manifests: Batcher[VersionKey, Manifest | None] = Batcher(self._look_up)
         self._by_files: dict[tuple[str, ...], Tokenizer] = {}
         self._by_version: dict[str, Tokenizer] = {}
         self._reading = asyncio.Lock()
 
-    async def of(self, claim: Claim) -> Speakers:
-        """Return the tokenizers of whoever answers a group's calls.
+    async def of(self, claim: Claim) -> RoleTokenizers:
+        """Return the tokenizers of a group's roles.
 
-        Raises Unavailable when there is no such version, TokenizerError when its files are no tokenizer.
+        Raises Unavailable when a version does not exist yet, TokenizerError when its files are no tokenizer.
         """
-        roles = ["policy", *claim.order.asked]
-        policy, *others = await asyncio.gather(*(self._of(claim.answering(role)) for role in roles))
-        return Speakers(policy, dict(zip(claim.order.asked, others, strict=True)))
+        asked = list(claim.order.asked)
+        policy, *others = await asyncio.gather(*(self._of(claim.answering(role)) for role in ["policy", *asked]))
+        return RoleTokenizers(policy, dict(zip(asked, others, strict=True)))
 
-    async def _of(self, answering: Answering) -> Tokenizer:
-        """Return the tokenizer of a model's version, or of its newest live one."""
-        model_id, version_id = answering.model_id, answering.version_id
-        if version_id is not None and version_id in self._by_version:
-            return self._by_version[version_id]
-        found = await self._manifests.ask((model_id, version_id))
+    async def _of(self, model: AnsweringModel) -> Tokenizer:
+        if model.version_id is not None and model.version_id in self._by_version:
+            return self._by_version[model.version_id]
+        found = await self._manifests.ask((model.model_id, model.version_id))
         if found is None:
-            raise Unavailable(f"model {model_id} has no version {version_id or 'that is live'}")
-        found_id, manifest = found
+            raise Unavailable(f"model {model.model_id} has no version {model.version_id or 'that is live'}")
+        version_id, manifest = found
         tokenizer = await self._shared(manifest)
         if len(self._by_version) >= KEPT:
             self._by_version.clear()
-        self._by_version[found_id] = tokenizer
+        self._by_version[version_id] = tokenizer
         return tokenizer
 
     async def _shared(self, manifest: dict[str, Any]) -> Tokenizer:
@@ -96,10 +96,10 @@ class Tokenizers:
     def _read(self, entries: dict[str, Any]) -> Tokenizer:
         return Tokenizer({name: get_file(self._objects, entry) for name, entry in entries.items()})
 
-    async def _look_up(self, wanted: list[Wanted]) -> AsyncIterator[tuple[int, Found | None]]:
-        asked = sorted(set(wanted), key=str)
-        rows = await self._database.all("versions.manifests", model_ids=[model for model, _ in asked],
-                                        version_ids=[version for _, version in asked])
+    async def _look_up(self, keys: list[VersionKey]) -> AsyncIterator[tuple[int, Manifest | None]]:
+        unique = sorted(set(keys), key=str)
+        rows = await self._database.all("versions.manifests", model_ids=[model for model, _ in unique],
+                                        version_ids=[version for _, version in unique])
         found = {(row["model_id"], row["wanted_id"]): (row["id"], row["manifest"]) for row in rows}
-        for place, pair in enumerate(wanted):
-            yield place, found.get(pair)
+        for place, key in enumerate(keys):
+            yield place, found.get(key)

@@ -1,4 +1,4 @@
-"""The rollout worker: claims groups, runs each as a coroutine, stores what is finished."""
+"""The rollout worker: it claims groups, runs each one as a coroutine, and stores the groups that have finished."""
 
 import asyncio
 import logging
@@ -16,34 +16,33 @@ from hone.store import objects
 from hone.store.database import AsyncDatabase
 from hone.telemetry import logs, metrics, tracing
 from services.rollout.claims import Claim, ClaimLost, Claims
-from services.rollout.group import Graded, Groups
-from services.rollout.patience import Patience, describe
-from services.rollout.storing import Store
+from services.rollout.groups import GradedGroup, Groups, Store
+from services.rollout.retry import Retry, describe
 
-Running = asyncio.Task[Graded | None]
+RunningGroup = asyncio.Task[GradedGroup | None]
 
 SOON_S = 0.2
-"""What is finished is stored after so long where training may go on with it."""
+"""Longest wait before finished groups are stored, where training may go on with them before their step is complete."""
 
 _log = logging.getLogger(__name__)
 
 
 class Worker:
-    """One process's claims, channels and connections; lives on one running loop. Make it with `open`."""
+    """The claims, channels and connections of one process. It lives on one running loop; make it with `open`."""
 
     def __init__(self, settings: Settings, database: AsyncDatabase, store: objects.Objects) -> None:
         self._settings, self._database = settings, database
         self._claims = Claims(database, settings)
-        patience = Patience(database, settings, self._claims)
-        self._groups = Groups(database, store, settings, patience)
-        self._store = Store(database, store, patience)
+        retry = Retry(database, settings, self._claims)
+        self._groups = Groups(database, store, settings, retry)
+        self._store = Store(database, store, retry)
         self._closing = False
         self._working: set[asyncio.Task[None]] = set()
         self._background: set[asyncio.Task[None]] = set()
 
     @classmethod
     async def open(cls, settings: Settings) -> "Worker":
-        """Connect to what the settings name; a database that is away is waited for when it is needed."""
+        """Connect as the settings say. If the database is away, the worker waits for it when it needs it."""
         database = AsyncDatabase(settings.database_url)
         await database.open()
         worker = cls(settings, database, await asyncio.to_thread(objects.connect, settings.objects_url))
@@ -52,35 +51,32 @@ class Worker:
         return worker
 
     async def resume(self) -> None:
-        """Take over what an earlier process of this name held, and work without waiting for a hint."""
+        """Release the claims of an earlier process of this name, then work without waiting for a hint."""
         await asyncio.wait([self._start(self._working, self._resume())])
 
     async def work(self, hint: object = None) -> None:
         """Claim groups and finish them until none is claimable, or the worker closes. Never raises.
 
-        `hint` is the traceparent of the hint that woke it, where there is one.
+        `hint` is the trace context of the hint that woke the worker, if there is one.
         """
         await asyncio.wait([self._start(self._working, self._work(hint))])
 
     async def close(self) -> None:
-        """Stop working, give every claim back, and close all connections."""
+        """Stop working, release every claim, and close all connections."""
         self._closing = True
         ending = [*self._working, *self._background]
         for task in ending:
             task.cancel()
         await asyncio.gather(*ending, return_exceptions=True)
-        await self._leave()
-        await self._groups.close()
-        await self._database.close()
-
-    async def _leave(self) -> None:
         try:
             await self._claims.leave()
         except OperationalError as error:
-            _log.warning("worker row not taken away: %s", error)
+            _log.warning("the worker's row cannot be deleted: %s", error)
+        await self._groups.close()
+        await self._database.close()
 
     def _start(self, tasks: set[asyncio.Task[None]], work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        task = asyncio.create_task(_told(work))
+        task = asyncio.create_task(_logged(work))
         tasks.add(task)
         task.add_done_callback(tasks.discard)
         return task
@@ -96,8 +92,8 @@ class Worker:
         await self._work()
 
     async def _work(self, hint: object = None) -> None:
-        """Run groups side by side, store every while what is finished, and claim more once half are."""
-        most, running = self._settings.claim_groups, dict[Running, Claim]()
+        """Run groups beside each other. Store finished groups every while, and claim more when half have finished."""
+        most, running = self._settings.claim_groups, dict[RunningGroup, Claim]()
         try:
             while not self._closing:
                 if len(running) <= most // 2:
@@ -105,7 +101,7 @@ class Worker:
                     hint = None
                 if not running:
                     break
-                done, _ = await asyncio.wait(running, timeout=self._patience_s(running.values()))
+                done, _ = await asyncio.wait(running, timeout=self._wave_s(running.values()))
                 await self._keep([graded for task in done if (graded := task.result()) is not None])
                 await self._release([running.pop(task) for task in done], 0)
         finally:
@@ -114,8 +110,8 @@ class Worker:
             await asyncio.gather(*running, return_exceptions=True)
             await self._release(running.values(), 0)
 
-    def _patience_s(self, claims: Iterable[Claim]) -> float:
-        """Nothing can be trained before a step's last group is there, unless groups may be of any version."""
+    def _wave_s(self, claims: Iterable[Claim]) -> float:
+        """Return how long to collect finished groups. Groups of one version all wait for the last group of a step."""
         return self._settings.sweep_s if all(claim.order.version_id for claim in claims) else SOON_S
 
     async def _take(self, count: int, hint: object) -> list[Claim]:
@@ -124,47 +120,37 @@ class Worker:
                 with tracing.under(hint), tracing.span("claim", SpanKind.CONSUMER):
                     return await self._claims.take(count)
             except OperationalError as error:
-                _log.warning("nothing claimed: %s", error)
+                _log.warning("no group can be claimed: %s", error)
                 await asyncio.sleep(self._settings.sweep_s)
 
-    def _run(self, claim: Claim) -> Running:
-        task = asyncio.create_task(self._guarded(claim))
+    def _run(self, claim: Claim) -> RunningGroup:
+        task = asyncio.create_task(self._attempt(claim))
         self._claims.work(claim, task)
         return task
 
-    async def _guarded(self, claim: Claim) -> Graded | None:
-        """Run one group, with its ids and trace in every line that is logged about it."""
+    async def _attempt(self, claim: Claim) -> GradedGroup | None:
+        """Run one group. Return None if the claim was lost or the attempt failed; other groups are not affected."""
         with logs.about(**claim.subject), tracing.under(claim.order.traceparent):
-            return await self._attempt(claim)
-
-    async def _attempt(self, claim: Claim) -> Graded | None:
-        """Run one group. What goes wrong with it is told and stays its own affair."""
-        try:
-            return await self._run_in_time(claim)
-        except (ClaimLost, TimeoutError):
-            return None  # another claimant's by now, or the driver's since its deadline
-        except asyncio.CancelledError:
-            if self._claims.holds(claim):
-                raise
-            return None
-        except Exception as error:
-            await self._fail([claim], error)
-            return None
-
-    async def _run_in_time(self, claim: Claim) -> Graded:
-        with tracing.span("group", run_id=claim.run_id, group_id=claim.id, attempt=claim.attempt,
-                          samples=claim.order.n):
-            async with asyncio.timeout(claim.remaining_s):
+            try:
                 return await self._groups.run(claim)
+            except (ClaimLost, TimeoutError):
+                return None  # another worker has the group now, or the driver has it, because its deadline passed
+            except asyncio.CancelledError:
+                if self._claims.holds(claim):
+                    raise
+                return None
+            except Exception as error:
+                await self._fail([claim], error)
+                return None
 
-    async def _keep(self, wave: list[Graded]) -> None:
+    async def _keep(self, wave: list[GradedGroup]) -> None:
         if not wave:
             return
         claims = [graded.claim for graded in wave]
         try:
             await self._store.keep(wave)
         except ClaimLost:
-            _log.info("a wave came too late", extra={"fields": {"group_ids": [claim.id for claim in claims]}})
+            _log.info("groups were finished too late", extra={"fields": {"group_ids": [claim.id for claim in claims]}})
         except Exception as error:
             await self._fail(claims, error)
         self._claims.let_go(claims)
@@ -178,33 +164,36 @@ class Worker:
             _log.info("sessions end by their time to live: %s", describe(error))
 
     async def _fail(self, claims: list[Claim], error: Exception) -> None:
-        """Tell what happened, and let another attempt come, later each time."""
+        """Record why an attempt failed and release its claims; each further attempt comes later than the one before."""
         metrics.GROUPS_FAILED.inc(len(claims))
         _log.error("groups failed", exc_info=error, extra={"fields": {
             "group_ids": [claim.id for claim in claims], "run_ids": sorted({claim.run_id for claim in claims})}})
         try:
-            async with self._database.transaction() as transaction:
-                await transaction.run(
-                    "groups.set_reason", group_ids=[claim.id for claim in claims],
-                    attempts=[claim.attempt for claim in claims], reasons=[describe(error)] * len(claims))
-                for claim in claims:
-                    await transaction.run(
-                        "events.add", tenant_id=claim.tenant_id, run_id=claim.run_id, kind="rollout.failed",
-                        message=f"{claim.order.request}, attempt {claim.attempt}: {describe(error)}",
-                        data=Jsonb({"group_id": claim.id, "attempt": claim.attempt}))
+            await self._record_failure(claims, describe(error))
         except OperationalError as away:
             _log.warning("cannot record the failure: %s", away)
         await self._release(claims, self._settings.sweep_s * min(2 ** max(claim.attempt for claim in claims), 60))
+
+    async def _record_failure(self, claims: list[Claim], reason: str) -> None:
+        async with self._database.transaction() as transaction:
+            await transaction.run(
+                "groups.set_reason", group_ids=[claim.id for claim in claims],
+                attempts=[claim.attempt for claim in claims], reasons=[reason] * len(claims))
+            for claim in claims:
+                await transaction.run(
+                    "events.add", tenant_id=claim.tenant_id, run_id=claim.run_id, kind="rollout.failed",
+                    message=f"{claim.order.request}, attempt {claim.attempt}: {reason}",
+                    data=Jsonb({"group_id": claim.id, "attempt": claim.attempt}))
 
     async def _release(self, claims: Iterable[Claim], delay_s: float) -> None:
         try:
             await self._claims.release(claims, delay_s)
         except OperationalError as error:
-            _log.warning("claims not released, they expire: %s", error)
+            _log.warning("claims cannot be released and will expire: %s", error)
 
 
-async def _told(work: Coroutine[Any, Any, None]) -> None:
-    """Let no exception end in silence."""
+async def _logged(work: Coroutine[Any, Any, None]) -> None:
+    """Log an exception that ends background work."""
     try:
         await work
     except Exception:

@@ -12,8 +12,8 @@ from hone.spec.settings import Addresses, Settings
 from hone.store import objects
 from hone.store.database import AsyncDatabase
 from hone.trajectory.records import Call, Turn, VersionSpan
+from services.rollout.calls import Journal
 from services.rollout.claims import ClaimLost, Claims
-from services.rollout.journaling import Journal
 from tests.integration.rollout.conftest import Open
 from tests.integration.rollout.peers import Peers
 from tests.integration.rollout.rows import Run, add_run, every, one

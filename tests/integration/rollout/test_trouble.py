@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from hone.telemetry import logs
-from services.rollout.group import Groups
+from services.rollout.groups import Groups
 from tests.integration.rollout.conftest import Open
 from tests.integration.rollout.peers import AWAY, Peers
 from tests.integration.rollout.rows import Run, every, register_engine

@@ -10,12 +10,11 @@ from hone.models import toy
 from hone.trajectory.order import PrivilegedText
 from hone.trajectory.records import Call, Context, Turn
 from hone.trajectory.tokens import Tokenizer
-from services.rollout.contexts import Contexts, told
-from services.rollout.episodes import Episode, Episodes
-from services.rollout.group import Start
-from services.rollout.tokenizers import Speakers
+from services.rollout.episodes import Episode, Episodes, PrivilegedContexts, with_text
+from services.rollout.groups import GroupStart
+from services.rollout.tokenizers import RoleTokenizers
 from tests.unit.rollout.test_episodes import COUNT, GROUP, ORDER, TOKENIZER, Local, Patient, Script, answer
-from tests.unit.rollout.test_group import claim
+from tests.unit.rollout.test_groups import claim
 
 CHAT = Tokenizer({
     **{name: data for name, data in toy.files(vocab_size=128, symbols=toy.TEXT).items() if name.endswith(".json")},
@@ -37,8 +36,8 @@ def call(prompt_ids: list[int], words: str = "12") -> Call:
 def first(texts: list[PrivilegedText], asked: list[dict[str, str]], tokenizer: Tokenizer = CHAT, positions: int = 512,
           item: dict[str, Any] | None = None) -> list[Context]:
     """Return the contexts of a first call that answers `asked`."""
-    contexts, made = Contexts(texts, item or {}, tokenizer, positions), call(tokenizer.prompt_ids(asked))
-    return contexts.contexts(contexts.opening(asked, made), asked, made)
+    contexts, made = PrivilegedContexts(texts, item or {}, tokenizer, positions), call(tokenizer.prompt_ids(asked))
+    return contexts.of(contexts.opening(asked, made), asked, made)
 
 
 def read(contexts: list[Context], tokenizer: Tokenizer = CHAT) -> str:
@@ -57,7 +56,7 @@ def test_the_text_stands_in_the_system_message_which_is_made_where_there_is_none
 
 def test_messages_are_told_without_being_changed() -> None:
     asked = [dict(SYSTEM), *ASKED]
-    told(asked, "more", templated=True)
+    with_text(asked, "more", templated=True)
     assert asked == [SYSTEM, *ASKED]
 
 
@@ -91,10 +90,10 @@ async def played(texts: list[PrivilegedText], local: Local, **changes: Any) -> E
     """Return an episode of three calls of the policy in an environment with a query tool."""
     group = claim(**ORDER, privileged=texts, **changes)
     session = await local.reset(group)
-    start = Start(group, Speakers(TOKENIZER), session, 512)
+    start = GroupStart(group, RoleTokenizers(TOKENIZER), session, 512)
     script = Script([COUNT, "12"])
     return await Episodes(local, script, Patient()).play(  # type: ignore[arg-type]
-        start.episode(0, session), answer(start.question(), "query: SELEC"))
+        start.episode(0, session), answer(start.first_request(), "query: SELEC"))
 
 
 async def test_later_prompts_go_on_with_the_same_ids_after_the_privileged_opening() -> None:
@@ -128,6 +127,6 @@ async def test_a_group_that_is_told_nothing_has_no_contexts() -> None:
 
 async def test_samples_of_a_group_share_the_opening() -> None:
     session = await Local().reset(GROUP)
-    start = Start(claim(**ORDER, privileged=[text("Look.")]), Speakers(TOKENIZER), session, 512)
-    episodes = [start.over(index, answer(start.question(), "12")) for index in range(2)]
+    start = GroupStart(claim(**ORDER, privileged=[text("Look.")]), RoleTokenizers(TOKENIZER), session, 512)
+    episodes = [start.finished(index, answer(start.first_request(), "12")) for index in range(2)]
     assert episodes[0].opening is episodes[1].opening is not None

@@ -15,18 +15,18 @@ from hone.models import toy
 from hone.trajectory import journal
 from hone.trajectory.records import Call, Span, Step, Turn, VersionSpan
 from hone.trajectory.tokens import Tokenizer
-from services.rollout.episodes import Acting, Episode, Episodes
-from services.rollout.group import Start
-from services.rollout.sampling import Question
-from services.rollout.simulation import SessionLost
-from services.rollout.tokenizers import Speakers, Unreadable
+from services.rollout.calls import CallRequest
+from services.rollout.clients import SessionLost
+from services.rollout.episodes import Episode, Episodes, HarnessSetup
+from services.rollout.groups import GroupStart
+from services.rollout.tokenizers import RoleTokenizers, Unreadable
 from services.simulation.service import Simulation as Servicer
 from services.simulation.sessions import Sessions
-from tests.unit.rollout.test_group import claim
+from tests.unit.rollout.test_groups import claim
 
 TOKENIZER = Tokenizer({name: data for name, data in toy.files(vocab_size=128, symbols=toy.TEXT).items()
                        if name.endswith(".json")})
-SPEAKERS = Speakers(TOKENIZER)
+TOKENIZERS = RoleTokenizers(TOKENIZER)
 OTHERS = [*toy.SPECIALS, *reversed(toy.TEXT[len(toy.SPECIALS):])]
 OTHER = Tokenizer({name: data for name, data in toy.files(vocab_size=128, symbols=OTHERS).items()
                    if name.endswith(".json")})
@@ -67,20 +67,20 @@ class Script:
 
     texts: list[str]
     before: Callable[[], None] = lambda: None
-    asked: list[tuple[Question, list[Step]]] = field(default_factory=list)
+    asked: list[tuple[CallRequest, list[Step]]] = field(default_factory=list)
 
-    async def later(self, question: Question, _: int, steps: list[Step]) -> Call:
+    async def next_call(self, question: CallRequest, _: int, steps: list[Step]) -> Call:
         self.asked.append((question, steps))
         self.before()
         return answer(question, self.texts[len(self.asked) - 1])
 
 
 class Patient:
-    async def keep(self, asked: Any, source: str, ask: Callable[[], Awaitable[Any]]) -> Any:  # noqa: ARG002
+    async def until_answered(self, asked: Any, source: str, ask: Callable[[], Awaitable[Any]]) -> Any:  # noqa: ARG002
         return await ask()
 
 
-def answer(question: Question, text: str) -> Call:
+def answer(question: CallRequest, text: str) -> Call:
     ids = TOKENIZER.completion_ids(text)
     return Call(index=question.number, turn=question.turn, role=question.role, prompt_ids=question.prompt_ids,
                 completion_ids=ids, logp_sample=[-0.5] * len(ids), finish_reason="stop",
@@ -88,13 +88,13 @@ def answer(question: Question, text: str) -> Call:
 
 
 async def played(
-    local: Local, script: Script, first: str, group: Any = GROUP, speakers: Speakers = SPEAKERS,
+    local: Local, script: Script, first: str, group: Any = GROUP, tokenizers: RoleTokenizers = TOKENIZERS,
 ) -> Episode:
     session = await local.reset(group)
-    acting = Acting.of(group, session.observation, 512)
+    acting = HarnessSetup.of(group, session.observation, 512)
     asked = acting.opening(session.observation)
-    episode = Episode(group, 0, speakers, acting, session, asked, session.observation.item_json)
-    question = Question(group, TOKENIZER, 0, TOKENIZER.prompt_ids(asked))
+    episode = Episode(group, 0, tokenizers, acting, session, asked, session.observation.item_json)
+    question = CallRequest(group, TOKENIZER, 0, TOKENIZER.prompt_ids(asked))
     if session.observation.HasField("ask"):
         question = replace(question, role=session.observation.ask.role)
     return await Episodes(local, script, Patient()).play(episode, answer(question, first))  # type: ignore[arg-type]
@@ -252,10 +252,11 @@ async def test_whom_the_environment_asks_answers_in_calls_of_their_own_and_train
 
 async def test_another_model_for_a_role_reads_with_a_tokenizer_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(ENVIRONMENTS, "shop", Shop())  # type: ignore[arg-type]
-    local, group, speakers = Local("shop"), claim(sampling={"max_tokens": 64}), Speakers(TOKENIZER, {"user": OTHER})
+    local, group = Local("shop"), claim(sampling={"max_tokens": 64})
+    tokenizers = RoleTokenizers(TOKENIZER, {"user": OTHER})
     script = Script(["tea?", "no, milk", "sold"])
-    await played(local, script, "good day", group, speakers)
-    first = Start(group, speakers, await local.reset(group), 512).question()
+    await played(local, script, "good day", group, tokenizers)
+    first = GroupStart(group, tokenizers, await local.reset(group), 512).first_request()
     asked = [first, *(question for question, _ in script.asked)]
     assert [(one.role, one.tokenizer is OTHER) for one in asked] == [
         ("user", True), ("policy", False), ("user", True), ("policy", False)]
@@ -277,20 +278,20 @@ async def test_whose_tokenizer_refuses_what_the_environment_says_is_named(
         monkeypatch: pytest.MonkeyPatch, role: str, template: bytes) -> None:
     monkeypatch.setitem(ENVIRONMENTS, "shop", Shop())  # type: ignore[arg-type]
     policy = refusing(template) if role == "policy" else TOKENIZER
-    speakers, script = Speakers(policy, {"user": refusing(template)}), Script(["tea?", "no, milk", "sold"])
+    tokenizers, script = RoleTokenizers(policy, {"user": refusing(template)}), Script(["tea?", "no, milk", "sold"])
     with pytest.raises(Unreadable, match=f"^{role}'s tokenizer refuses: chat_template: no customers$"):
-        await played(Local("shop"), script, "good day", claim(sampling={"max_tokens": 64}), speakers)
+        await played(Local("shop"), script, "good day", claim(sampling={"max_tokens": 64}), tokenizers)
 
 
 @pytest.mark.parametrize(("role", "environment"), [("user", "shop"), ("policy", "sqlite")])
 async def test_whose_tokenizer_refuses_what_an_episode_begins_with_is_named(
         monkeypatch: pytest.MonkeyPatch, role: str, environment: str) -> None:
     monkeypatch.setitem(ENVIRONMENTS, "shop", Shop())  # type: ignore[arg-type]
-    speaker = refusing(b"{{ raise_exception('nothing') }}")
-    speakers = Speakers(speaker) if role == "policy" else Speakers(TOKENIZER, {role: speaker})
-    start = Start(GROUP, speakers, await Local(environment).reset(GROUP), 512)
+    tokenizer = refusing(b"{{ raise_exception('nothing') }}")
+    tokenizers = RoleTokenizers(tokenizer) if role == "policy" else RoleTokenizers(TOKENIZER, {role: tokenizer})
+    start = GroupStart(GROUP, tokenizers, await Local(environment).reset(GROUP), 512)
     with pytest.raises(Unreadable, match=f"^{role}'s tokenizer refuses: chat_template: nothing$"):
-        start.question()
+        start.first_request()
 
 
 @pytest.mark.parametrize(("positions", "roles"), [
@@ -312,10 +313,10 @@ async def test_a_first_prompt_that_another_model_cannot_read_is_refused(
     monkeypatch.setitem(ENVIRONMENTS, "shop", Shop())  # type: ignore[arg-type]
     others = {"user": {"model_id": "mod_user", "max_positions": positions}}
     group = claim(sampling={"max_tokens": 64}, roles=others)
-    start = Start(group, SPEAKERS, await Local("shop").reset(group), 512)
+    start = GroupStart(group, TOKENIZERS, await Local("shop").reset(group), 512)
     words = "^user's model refuses: found 86 tokens of the first prompt with its answer, expected at most 85, its posi"
     with pytest.raises(Unreadable, match=words) if positions == 85 else nullcontext():
-        start.question()
+        start.first_request()
 
 
 @pytest.mark.parametrize(("max_context", "roles"), [

@@ -6,7 +6,7 @@ from tokenizers import decoders, models, pre_tokenizers
 from hone.harnesses.spans import Marks
 from hone.trajectory.records import Span
 from hone.trajectory.tokens import Tokenizer
-from services.rollout.spans import spans
+from services.rollout.episodes import token_spans
 
 MARKS = [Marks(name="inner", start="(", end=")", weight=2.0), Marks(name="sum", start="=", end="\n")]
 
@@ -24,28 +24,28 @@ def test_a_token_belongs_to_a_span_if_any_of_its_text_does() -> None:
     tokenizer = byte_level(("a", "("), (")", "c"))
     ids = tokenizer.encode("xa(b)cd")
     assert len(ids) == 5
-    assert spans(ids, MARKS, tokenizer) == [Span("inner", 1, 4, 2.0)]
+    assert token_spans(ids, MARKS, tokenizer) == [Span("inner", 1, 4, 2.0)]
 
 
 def test_a_character_of_several_tokens_is_inside_with_all_of_them() -> None:
     tokenizer = byte_level()
     ids = tokenizer.encode("é(é€)é")
     assert len(ids) == 11
-    assert spans(ids, MARKS, tokenizer) == [Span("inner", 2, 9, 2.0)]
+    assert token_spans(ids, MARKS, tokenizer) == [Span("inner", 2, 9, 2.0)]
     euro = [Marks(name="euro", start="€", end="€")]
-    assert spans(tokenizer.encode("é€é€é"), euro, tokenizer) == [Span("euro", 2, 10)]
+    assert token_spans(tokenizer.encode("é€é€é"), euro, tokenizer) == [Span("euro", 2, 10)]
 
 
 def test_bytes_that_are_no_text_break_nothing() -> None:
     tokenizer = byte_level()
     broken = [*tokenizer.encode("(é")[:2], *tokenizer.encode("b)c"), *tokenizer.encode("€")[:1]]
-    assert spans(broken, MARKS, tokenizer) == [Span("inner", 0, 4, 2.0)]
+    assert token_spans(broken, MARKS, tokenizer) == [Span("inner", 0, 4, 2.0)]
 
 
 def test_spans_come_kind_after_kind_and_one_without_end_goes_through_the_stop() -> None:
     tokenizer = byte_level()
     ids = tokenizer.completion_ids("=(1)(2)")
-    assert spans(ids, MARKS, tokenizer) == [
+    assert token_spans(ids, MARKS, tokenizer) == [
         Span("inner", 1, 4, 2.0), Span("inner", 4, 7, 2.0), Span("sum", 0, len(ids))]
     assert ids[-1] == tokenizer.eos_id
-    assert spans([], MARKS, tokenizer) == spans(ids, [], tokenizer) == []
+    assert token_spans([], MARKS, tokenizer) == token_spans(ids, [], tokenizer) == []

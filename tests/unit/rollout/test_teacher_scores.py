@@ -7,10 +7,10 @@ import pytest
 
 from hone.api import inference_pb2
 from hone.trajectory.records import Call, Scored
+from services.rollout.calls import TeacherScorer
 from services.rollout.claims import Claim
-from services.rollout.patience import Unavailable
-from services.rollout.scoring import Scorer
-from tests.unit.rollout.test_group import claim
+from services.rollout.retry import Unavailable
+from tests.unit.rollout.test_groups import claim
 
 TOP_K = 2
 TEACHER = {"teacher": {"model_id": "mod_t", "top_k": TOP_K}}
@@ -49,7 +49,7 @@ class Engine:
 class Patient:
     """Asks once, and remembers of whom."""
 
-    async def keep(self, asked: Claim, source: str, ask: Callable[[], Awaitable[Any]]) -> Any:
+    async def until_answered(self, asked: Claim, source: str, ask: Callable[[], Awaitable[Any]]) -> Any:
         assert (asked.id, source) == (1, "the teacher")
         return await ask()
 
@@ -68,7 +68,7 @@ def word(first: int, count: int) -> list[Scored]:
 async def scored(engine: Engine, *samples: list[Call], roles: dict[str, Any] = TEACHER,
                  versions: dict[str, str] = VERSIONS) -> list[list[Call]]:
     group = claim(roles=roles, role_versions=versions)
-    return await Scorer(engine, Patient()).scored(group, samples)  # type: ignore[arg-type]
+    return await TeacherScorer(engine, Patient()).scored(group, samples)  # type: ignore[arg-type]
 
 
 async def test_calls_that_go_on_are_asked_about_as_one_text_and_each_gets_its_own_tokens() -> None:

@@ -4,7 +4,7 @@ import grpc
 import pytest
 from grpc.aio import AioRpcError, Metadata
 
-from services.rollout.patience import invalid
+from services.rollout.retry import invalid
 
 
 @pytest.mark.parametrize(("code", "one_items"), [

@@ -9,9 +9,9 @@ from hone.api import inference_pb2, trajectory_pb2
 from hone.models import toy
 from hone.trajectory.records import Call, VersionSpan
 from hone.trajectory.tokens import Tokenizer
-from services.rollout.claims import Answering, Claim
-from services.rollout.sampling import Question, Sampler
-from tests.unit.rollout.test_group import claim
+from services.rollout.calls import CallRequest, Sampler
+from services.rollout.claims import AnsweringModel, Claim
+from tests.unit.rollout.test_groups import claim
 
 TOKENIZER = Tokenizer({name: data for name, data in toy.files().items() if name.endswith(".json")})
 OTHERS = {"roles": {"user": {"model_id": "mod_user", "max_positions": 512}}, "role_versions": {"user": "ver_user"}}
@@ -39,16 +39,19 @@ class Engine:
 
 
 class Kept:
-    """A journal and patience that keep all they are given."""
+    """A journal that keeps every call, and a retry that needs one attempt."""
 
-    async def keep(self, _: Any, what: Any, ask: Callable[[], Awaitable[Any]] | None = None) -> Any:
-        return what if ask is None else await ask()
+    async def keep(self, _: Any, turns: Any) -> Any:
+        return turns
+
+    async def until_answered(self, _: Any, source: str, ask: Callable[[], Awaitable[Any]]) -> Any:  # noqa: ARG002
+        return await ask()
 
 
 async def asked(group: Claim, role: str) -> tuple[Engine, Call]:
     engine = Engine()
-    question = Question(group, TOKENIZER, 1, TOKENIZER.encode("s1="), role=role)
-    call = await Sampler(engine, Kept(), Kept()).later(question, 0, [])  # type: ignore[arg-type]
+    request = CallRequest(group, TOKENIZER, 1, TOKENIZER.encode("s1="), role=role)
+    call = await Sampler(engine, Kept(), Kept()).next_call(request, 0, [])  # type: ignore[arg-type]
     return engine, call
 
 
@@ -71,4 +74,4 @@ async def test_the_policy_answers_for_itself_and_for_a_role_without_one(role: st
 
 
 def test_a_version_that_is_named_needs_no_oldest_one() -> None:
-    assert claim(version_id="ver", begun=3).answering("policy") == Answering("mod", "ver", 0)
+    assert claim(version_id="ver", begun=3).answering("policy") == AnsweringModel("mod", "ver", 0)

@@ -7,12 +7,11 @@ import pytest
 from hone.api import reward_pb2, simulation_pb2, trajectory_pb2
 from hone.trajectory.order import Order
 from hone.trajectory.records import Call, VersionSpan
+from services.rollout.calls import FINISH_REASONS, cut, sampling
 from services.rollout.claims import Claim
+from services.rollout.clients import STATUSES, grader_json, score
 from services.rollout.episodes import Episode
-from services.rollout.group import Start, _answer, _trajectory
-from services.rollout.reward import STATUSES, grader_json, score
-from services.rollout.sampling import FINISH_REASONS, cut, sampling
-from services.rollout.storing import _of_policy
+from services.rollout.groups import GroupStart, final_answer, policy_calls, trajectory
 
 
 def claim(**fields: Any) -> Claim:
@@ -81,15 +80,15 @@ def test_an_environment_that_scores_itself_sees_the_answer_even_if_it_is_the_onl
     observation: dict[str, Any], single: bool
 ) -> None:
     session = simulation_pb2.Session(observation=simulation_pb2.Observation(**observation))
-    assert Start(claim(), None, session, 0).single_turn is single  # type: ignore[arg-type]
+    assert GroupStart(claim(), None, session, 0).single_turn is single  # type: ignore[arg-type]
 
 
 def test_the_policys_last_answer_is_graded_and_listed_though_somebody_else_spoke_last() -> None:
     calls = [made_call("policy", "a"), made_call("user", "sold")]
     episode = Episode(claim(), 0, None, None, simulation_pb2.Session(), [], "{}",  # type: ignore[arg-type]
                       calls=calls, ended="done")
-    assert _answer(episode).text == "a"
-    assert [call.text for call in _of_policy(_trajectory(episode, {}, calls, None))] == ["a"]
+    assert final_answer(episode).text == "a"
+    assert [call.text for call in policy_calls(trajectory(episode, {}, calls, None))] == ["a"]
 
 
 def made_call(role: str, text: str) -> Call:

@@ -1,0 +1,247 @@
+"""Calls of models: an engine makes them, the journal keeps them, and a teacher scores the policy's.
+
+A call is journaled before anything else sees it. A later claim of the same group does not make it again.
+"""
+
+import itertools
+import math
+from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from hone.api import inference_pb2, trajectory_pb2
+from hone.crashpoints import reach
+from hone.store.database import AsyncDatabase
+from hone.trajectory import journal
+from hone.trajectory.order import Role
+from hone.trajectory.records import Call, Scored, Step, Turn, VersionSpan
+from hone.trajectory.tokens import Tokenizer
+from services.rollout.batcher import Batcher
+from services.rollout.claims import Claim, ClaimLost
+from services.rollout.engines import Engine, Engines
+from services.rollout.retry import Retry, Unavailable
+
+FINISH_REASONS = {number: name.removeprefix("FINISH_REASON_").lower()
+                  for name, number in trajectory_pb2.FinishReason.items() if number}
+TEACHER = "teacher"
+
+
+@dataclass(frozen=True)
+class CallRequest:
+    """A call to be made: its number among the sample's calls, its prompt, and the role that answers it."""
+
+    claim: Claim
+    tokenizer: Tokenizer  # of the model that answers
+    number: int
+    prompt_ids: list[int]
+    turn: int = 0
+    role: str = "policy"
+
+
+class Sampler:
+    """Has engines make a group's calls."""
+
+    def __init__(self, engines: Engines, journal: "Journal", retry: Retry) -> None:
+        self._engines, self._journal, self._retry = engines, journal, retry
+        self._request_ids = itertools.count()
+
+    async def first_calls(self, request: CallRequest) -> list[Call]:
+        """Return the first call of each sample in order. Calls that the journal lacks are made together now.
+
+        Each sample has its own sampling noise, so journaled samples would come out equal if they were made again.
+        """
+        claim, n = request.claim, request.claim.order.n
+        calls = {index: turn.call for (index, number), turn in claim.journaled.items() if number == 0}
+        missing = [index for index in range(n) if index not in calls]
+        if missing:
+            made = await self._make(request, claim.order.request, missing[-1] + 1)
+            fresh = {index: made[index] for index in missing}
+            await self._keep(claim, {index: Turn(call) for index, call in fresh.items()})
+            calls.update(fresh)
+        return [calls[index] for index in range(n)]
+
+    async def next_call(self, request: CallRequest, index: int, steps: list[Step]) -> Call:
+        """Make and return a later call of one sample. `steps` are its transitions since the call before."""
+        claim = request.claim
+        call = (await self._make(request, f"{claim.order.request}/{index}", 1))[0]
+        await self._keep(claim, {index: Turn(call, steps)})
+        return call
+
+    async def _keep(self, claim: Claim, turns: dict[int, Turn]) -> None:
+        await self._retry.until_answered(claim, "the database", lambda: self._journal.keep(claim, turns))
+
+    async def _make(self, request: CallRequest, noise: str, n: int) -> dict[int, Call]:
+        response, engine = await self._retry.until_answered(
+            request.claim, "inference", lambda: self._generate(request, noise, n))
+        return {made.index: _call(request, made, engine) for made in response.completions}
+
+    async def _generate(
+        self, request: CallRequest, noise: str, n: int
+    ) -> tuple[inference_pb2.GenerateResponse, Engine]:
+        claim, model = request.claim, request.claim.answering(request.role)
+        engine = await self._engines.choose(model.model_id)
+        response = await engine.generate(inference_pb2.GenerateRequest(
+            request_id=f"{claim.id}.{claim.attempt}.{request.number}.{next(self._request_ids)}",
+            model_id=model.model_id, version_id=model.version_id or "", prompt_ids=request.prompt_ids, n=n,
+            sampling=sampling(claim, request.tokenizer),
+            noise=trajectory_pb2.NoiseKey(seed=claim.order.seed, request=noise, call=request.number),
+            kv_on_update=inference_pb2.KV_ON_UPDATE_KEEP, min_version=model.min_version))
+        if any(made.finish_reason == trajectory_pb2.FINISH_REASON_ABORT for made in response.completions):
+            raise Unavailable(f"engine {engine.id} broke off")
+        return response, engine
+
+
+def sampling(claim: Claim, tokenizer: Tokenizer) -> trajectory_pb2.Sampling:
+    """Return the sampling parameters of a claim's calls for an engine."""
+    asked = claim.order.sampling
+    return trajectory_pb2.Sampling(
+        max_tokens=asked["max_tokens"], temperature=asked.get("temperature", 1.0), top_p=asked.get("top_p", 1.0),
+        top_k=asked.get("top_k", 0), stop=asked.get("stop", []), stop_ids=tokenizer.stop_ids)
+
+
+def _call(request: CallRequest, made: trajectory_pb2.Completion, engine: Engine) -> Call:
+    asked, ids = request.claim.order.sampling, list(made.ids)
+    return Call(
+        index=request.number, turn=request.turn, role=request.role, prompt_ids=request.prompt_ids,
+        completion_ids=ids, logp_sample=list(made.logp_sample), finish_reason=FINISH_REASONS[made.finish_reason],
+        train_mask=[request.role == "policy"] * len(ids),
+        versions=[VersionSpan(span.version_id, span.tokens) for span in made.versions],
+        text=cut(request.tokenizer.decode(ids), asked.get("stop", [])), sampling=asked, engine=engine.build)
+
+
+def cut(text: str, stops: list[str]) -> str:
+    """Return `text` up to the first stop text in it."""
+    return text[:min((text.find(stop) for stop in stops if stop in text), default=len(text))]
+
+
+@dataclass(frozen=True)
+class FinishedTurns:
+    """Turns of a group by the index of their sample, all with the same call number."""
+
+    claim: Claim
+    turns: dict[int, Turn]
+
+
+class Journal:
+    """Stores calls for a later claim of their group. Calls that finish together are written by one statement."""
+
+    def __init__(self, database: AsyncDatabase) -> None:
+        self._database = database
+        self._writes: Batcher[FinishedTurns, bool] = Batcher(self._write, calls=1)
+
+    async def keep(self, claim: Claim, turns: dict[int, Turn]) -> None:
+        """Store turns durably; a turn that is stored already stays as it is. Raises ClaimLost."""
+        reach("call-journal")
+        if not await self._writes.ask(FinishedTurns(claim, turns)):
+            raise ClaimLost
+        reach("journal.after")
+
+    async def _write(self, finished: list[FinishedTurns]) -> AsyncIterator[tuple[int, bool]]:
+        """Write one row for each item, under the lowest index of its samples."""
+        first = [min(one.turns) for one in finished]
+        held = await self._database.all(
+            "journal.add", group_ids=[one.claim.id for one in finished],
+            attempts=[one.claim.attempt for one in finished], indices=first,
+            calls=[one.turns[index].call.index for one, index in zip(finished, first, strict=True)],
+            bodies=[journal.encode(one.turns) for one in finished])
+        ours = {row["id"] for row in held}
+        for place, one in enumerate(finished):
+            yield place, one.claim.id in ours
+
+
+CallKey = tuple[int, int]
+"""A call's sample and its number in it."""
+
+
+@dataclass(frozen=True)
+class TeacherText:
+    """A sequence that a teacher scores: calls whose prompts each begin with everything before. `ids` follow the prompt.
+    """
+
+    prompt_ids: list[int]  # of the first call
+    ids: list[int]
+    completions: list[tuple[CallKey, int, int]]  # of each call: where in `ids` its completion starts and ends
+
+    def continues(self, call: Call) -> bool:
+        """Return whether a call's prompt begins with the whole text."""
+        text = [*self.prompt_ids, *self.ids]
+        return call.prompt_ids[:len(text)] == text
+
+    def extended(self, call: Call, key: CallKey) -> "TeacherText":
+        """Return the text with a call whose prompt begins with it."""
+        start = len(call.prompt_ids) - len(self.prompt_ids)
+        ids = [*call.prompt_ids[len(self.prompt_ids):], *call.completion_ids]
+        return TeacherText(self.prompt_ids, ids, [*self.completions, (key, start, len(ids))])
+
+
+class TeacherScorer:
+    """Has engines score the policy's tokens under a group's teacher."""
+
+    def __init__(self, engines: Engines, retry: Retry) -> None:
+        self._engines, self._retry = engines, retry
+
+    async def scored(self, claim: Claim, samples: Sequence[list[Call]]) -> list[list[Call]]:
+        """Return each sample's calls; if the order names a teacher, the policy's calls have its scores.
+
+        Scores depend on weights and ids alone: they are not journaled, and another attempt gets the same ones.
+        Raises ClaimLost when the group is no longer ours.
+        """
+        texts = [text for index, calls in enumerate(samples) for text in _teacher_texts(index, calls)]
+        teacher = claim.order.teacher
+        if teacher is None or not texts:
+            return list(samples)
+        scores = await self._retry.until_answered(claim, "the teacher", lambda: self._score(claim, teacher, texts))
+        return [[replace(call, scored=[scores[index, number]]) if (index, number) in scores else call
+                 for number, call in enumerate(calls)] for index, calls in enumerate(samples)]
+
+    async def _score(self, claim: Claim, teacher: Role, texts: list[TeacherText]) -> dict[CallKey, Scored]:
+        version_id = claim.role_versions.get(TEACHER)
+        if version_id is None:
+            raise Unavailable(f"model {teacher.model_id} has no version that is live")
+        engine = await self._engines.choose(teacher.model_id)
+        response = await engine.score(inference_pb2.ScoreRequest(
+            model_id=teacher.model_id, version_id=version_id, temperature=1.0, top_k=teacher.top_k,
+            items=[inference_pb2.ScoreItem(context_ids=text.prompt_ids, ids=text.ids) for text in texts]))
+        problem = problem_of(response, texts, version_id, teacher.top_k)
+        if problem:
+            engine.failures += 1
+            raise Unavailable(f"engine {engine.id} answers {problem}")
+        return {key: scored for text, item in zip(texts, response.items, strict=True)
+                for key, scored in _scores(text, item, version_id, teacher.top_k)}
+
+
+def problem_of(response: inference_pb2.ScoreResponse, texts: list[TeacherText], version_id: str, top_k: int) -> str:
+    """Return how a response differs from its request: found and expected; "" if it fits."""
+    if response.version_id != version_id:
+        return f"for version {response.version_id}, expected {version_id}"
+    if len(response.items) != len(texts):
+        return f"{len(response.items)} items, expected {len(texts)}"
+    for text, item in zip(texts, response.items, strict=True):
+        found, expected = (len(item.logp), len(item.top_ids), len(item.top_logp)), len(text.ids)
+        if found != (expected, expected * top_k, expected * top_k):
+            return f"{found} scores and likeliest ids, expected {expected} and {top_k} at each"
+        if any(map(math.isnan, item.logp)):
+            return "scores that are no numbers"
+    return ""
+
+
+def _teacher_texts(index: int, calls: Sequence[Call]) -> Iterator[TeacherText]:
+    """Yield the sequences of a sample's policy calls: as few as possible, because calls that continue share one."""
+    text: TeacherText | None = None
+    for number, call in enumerate(calls):
+        if call.role != "policy":
+            continue
+        if text is not None and not text.continues(call):
+            yield text
+            text = None
+        text = (text or TeacherText(call.prompt_ids, [], [])).extended(call, (index, number))
+    if text is not None:
+        yield text
+
+
+def _scores(
+    text: TeacherText, item: inference_pb2.ScoredItem, version_id: str, top_k: int
+) -> Iterator[tuple[CallKey, Scored]]:
+    for key, start, end in text.completions:
+        top = slice(start * top_k, end * top_k)
+        yield key, Scored(
+            TEACHER, version_id, list(item.logp[start:end]), list(item.top_ids[top]), list(item.top_logp[top]))

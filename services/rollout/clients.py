@@ -1,0 +1,198 @@
+"""Clients of the simulation and the reward service. Requests that are made together go as one call."""
+
+import json
+from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import dataclass
+
+from hone.api import reward_pb2, reward_pb2_grpc, simulation_pb2, simulation_pb2_grpc, trajectory_pb2
+from hone.rpc.client import TIMEOUT_S, channel
+from hone.spec.settings import Settings
+from hone.telemetry import tracing
+from services.rollout.batcher import Batcher
+from services.rollout.claims import Claim
+from services.rollout.retry import invalid
+
+STATUSES = {number: name.removeprefix("GRADE_STATUS_").lower()
+            for name, number in reward_pb2.GradeStatus.items() if number}
+"""The words of `grades.status` for the protocol's numbers."""
+ANSWERS_PER_TIMEOUT = 256
+"""The time limit of a call to the reward service grows by TIMEOUT_S for each so many answers."""
+GRADING_CALLS = 16
+"""Calls to one grader that run at a time. Answers that come meanwhile go together in the next one."""
+
+
+class SessionLost(Exception):
+    """The simulation service does not know the session: it was restarted, or the session expired."""
+
+
+class StepRefused(RuntimeError):
+    """A known session refuses this step, and always will. The sample is masked."""
+
+
+class SimulationHost:
+    """One simulation process. A session is stepped by the process that holds it."""
+
+    def __init__(self, address: str) -> None:
+        self._channel = channel(address)
+        self.stub = simulation_pb2_grpc.SimulationServiceStub(self._channel)
+        self._steps: Batcher[simulation_pb2.StepRequest, simulation_pb2.StepOutcome] = Batcher(self._step)
+
+    async def step(self, request: simulation_pb2.StepRequest) -> simulation_pb2.StepOutcome:
+        """Take a step. Raises grpc.aio.AioRpcError."""
+        return await self._steps.ask(request)
+
+    async def close(self) -> None:
+        await self._channel.close(None)
+
+    async def _step(
+        self, requests: list[simulation_pb2.StepRequest]
+    ) -> AsyncIterator[tuple[int, simulation_pb2.StepOutcome]]:
+        batch = simulation_pb2.StepBatchRequest(steps=requests)
+        response = await self.stub.StepBatch(batch, timeout=TIMEOUT_S)
+        for place, outcome in enumerate(response.outcomes):
+            yield place, outcome
+
+
+class SimulationClient:
+    """Starts, steps and ends the sessions of episodes. Make it inside the running loop."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._address = settings.addresses.simulation
+        self._hosts: dict[str, SimulationHost] = {}
+        self._resets: Batcher[trajectory_pb2.Task, simulation_pb2.Session] = Batcher(self._reset, split=invalid)
+
+    async def reset(self, claim: Claim) -> simulation_pb2.Session:
+        """Return a session at the start of the group's task. Raises grpc.aio.AioRpcError."""
+        with tracing.span("reset", environment=claim.order.task["environment"]):
+            return await self._resets.ask(_task(claim))
+
+    async def step(self, session: simulation_pb2.Session, index: int, action: str) -> simulation_pb2.StepResponse:
+        """Take step `index` and return its result. Repeating a step that was taken returns the same result.
+
+        Raises SessionLost, StepRefused and grpc.aio.AioRpcError.
+        """
+        request = simulation_pb2.StepRequest(session_id=session.session_id, index=index, action=action)
+        with tracing.span("step", index=index):
+            outcome = await self._host(session.address).step(request)
+        if outcome.HasField("lost"):
+            raise SessionLost(outcome.lost)
+        if outcome.HasField("refused"):
+            raise StepRefused(f"step {index} of {session.session_id}: {outcome.refused}")
+        return outcome.taken
+
+    async def forget(self, sessions: list[simulation_pb2.Session]) -> None:
+        """End sessions that need no more steps. Raises grpc.aio.AioRpcError."""
+        for address in {session.address for session in sessions}:
+            ids = [session.session_id for session in sessions if session.address == address]
+            await self._host(address).stub.Close(simulation_pb2.CloseRequest(session_ids=ids), timeout=TIMEOUT_S)
+
+    async def close(self) -> None:
+        for host in self._hosts.values():
+            await host.close()
+
+    def _host(self, address: str) -> SimulationHost:
+        wanted = address or self._address
+        if wanted not in self._hosts:
+            self._hosts[wanted] = SimulationHost(wanted)
+        return self._hosts[wanted]
+
+    async def _reset(self, tasks: list[trajectory_pb2.Task]) -> AsyncIterator[tuple[int, simulation_pb2.Session]]:
+        request = simulation_pb2.ResetRequest(tasks=tasks)
+        response = await self._host(self._address).stub.Reset(request, timeout=TIMEOUT_S)
+        for place, session in enumerate(response.sessions):
+            yield place, session
+
+
+def _task(claim: Claim) -> trajectory_pb2.Task:
+    task, item = claim.order.task, claim.order.task.get("item")
+    return trajectory_pb2.Task(
+        environment=task["environment"], params_json=json.dumps(task.get("params") or {}), seed=task["seed"],
+        item_json="" if item is None else json.dumps(item), content_hash=claim.order.task_hash)
+
+
+@dataclass(frozen=True)
+class FinalAnswer:
+    """The end of one sample: the text to grade, and the task's item as the environment left it."""
+
+    index: int
+    item_json: str
+    text: str
+    truncated: bool
+
+
+@dataclass(frozen=True)
+class GroupAnswers:
+    """The answers of one group."""
+
+    claim: Claim
+    answers: list[FinalAnswer]
+
+
+class GradingClient:
+    """Has the reward service grade answers. Make it inside the running loop."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._channel = channel(settings.addresses.reward)
+        self._stub = reward_pb2_grpc.RewardServiceStub(self._channel)
+        self._graders: dict[tuple[str, str, str], Batcher[GroupAnswers, list[reward_pb2.Grade]]] = {}
+
+    async def grade(self, group: GroupAnswers, grader_json: str) -> list[reward_pb2.Grade]:
+        """Return the grade of each answer, in order; the service stores them. Raises grpc.aio.AioRpcError."""
+        if not group.answers:
+            return []
+        key = (group.claim.tenant_id, group.claim.run_id, grader_json)
+        if key not in self._graders:
+            self._graders = {known: grader for known, grader in self._graders.items() if not grader.idle}
+            self._graders[key] = Batcher(
+                lambda batch: self._grade(key, batch), calls=GRADING_CALLS, split=invalid)
+        with tracing.span("grade", samples=len(group.answers)):
+            return await self._graders[key].ask(group)
+
+    async def close(self) -> None:
+        await self._channel.close(None)
+
+    async def _grade(
+        self, key: tuple[str, str, str], batch: list[GroupAnswers]
+    ) -> AsyncIterator[tuple[int, list[reward_pb2.Grade]]]:
+        tenant_id, run_id, grader_json = key
+        items = [item for group in batch for item in _items(group)]
+        request = reward_pb2.GradeRequest(tenant_id=tenant_id, run_id=run_id, grader_json=grader_json, items=items)
+        grades = _BatchGrades(batch)
+        timeout_s = TIMEOUT_S * (1 + len(items) / ANSWERS_PER_TIMEOUT)
+        async for response in self._stub.GradeStream(reward_pb2.GradeStreamRequest(request=request), timeout=timeout_s):
+            for place, complete in grades.add(response):
+                yield place, complete
+
+
+class _BatchGrades:
+    """Grades of a batch of groups that arrive one by one. A group is complete when all its answers have a grade."""
+
+    def __init__(self, batch: Sequence[GroupAnswers]) -> None:
+        self._owners = [(place, index) for place, group in enumerate(batch) for index in range(len(group.answers))]
+        self._grades: list[dict[int, reward_pb2.Grade]] = [{} for _ in batch]
+        self._sizes = [len(group.answers) for group in batch]
+
+    def add(self, response: reward_pb2.GradeStreamResponse) -> Iterator[tuple[int, list[reward_pb2.Grade]]]:
+        """Yield each group that is complete now: its place in the batch, and its grades in order."""
+        for item, grade in zip(response.places, response.grades, strict=True):
+            place, index = self._owners[item]
+            grades = self._grades[place]
+            grades[index] = grade
+            if len(grades) == self._sizes[place]:
+                yield place, [grades[each] for each in range(self._sizes[place])]
+
+
+def grader_json(claim: Claim, environments_own: str) -> str:
+    """Return the grader of a group as JSON: the run's, or else the environment's own."""
+    grader = claim.order.grader
+    return environments_own if grader is None else json.dumps(grader, sort_keys=True)
+
+
+def score(grade: reward_pb2.Grade) -> float | None:
+    """Return the score of a grade; None when its status masks the sample."""
+    return grade.score if grade.HasField("score") else None
+
+
+def _items(group: GroupAnswers) -> list[reward_pb2.GradeItem]:
+    return [reward_pb2.GradeItem(group_id=group.claim.id, index=answer.index, item_json=answer.item_json,
+                                 output_text=answer.text, truncated=answer.truncated) for answer in group.answers]
