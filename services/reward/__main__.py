@@ -1,4 +1,4 @@
-"""`python -m services.reward`: grade until SIGTERM."""
+"""`python -m services.reward`: grade samples until SIGTERM."""
 
 import uvloop
 
@@ -8,7 +8,7 @@ from hone.rpc.server import serve
 from hone.spec import settings
 from hone.spec.settings import Settings
 from hone.store.database import AsyncDatabase
-from services.reward.bench import Bench
+from services.reward.grading import Grading
 from services.reward.ledger import Ledger
 from services.reward.pool import Pool
 from services.reward.service import Reward
@@ -17,10 +17,10 @@ SERVICE = reward_pb2.DESCRIPTOR.services_by_name["RewardService"].full_name
 
 
 async def run(chosen: Settings) -> None:
-    """Serve until told to stop, then end the pool's processes."""
+    """Serve until a stop signal, then end the pool's processes."""
     pool, database = Pool(chosen.grader_processes), AsyncDatabase(chosen.database_url)
     await database.open()
-    reward = Reward(Bench(pool), Ledger(database))
+    reward = Reward(Grading(pool), Ledger(database))
     try:
         await serve(chosen.addresses.reward, SERVICE,
                     lambda server: reward_pb2_grpc.add_RewardServiceServicer_to_server(reward, server))

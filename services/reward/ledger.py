@@ -1,4 +1,4 @@
-"""The stored grades: the first result of a sample under a grader stays, whoever comes later."""
+"""The stored grades. The first result of a sample under a grader stays; later results are ignored."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
@@ -11,11 +11,11 @@ from hone.graders.results import Result, Status
 from hone.rpc import outage
 from hone.rpc.errors import NotFound
 from hone.store.database import AsyncDatabase, Row
-from services.reward.bench import Key
+from services.reward.grading import Key
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoredGrade:
     """A grade with the id of its row."""
 
     grade_id: int
@@ -24,25 +24,25 @@ class Stored:
 
 @dataclass(frozen=True)
 class Account:
-    """Whose grades, by which grader."""
+    """The run and the grader that grades belong to."""
 
     tenant_id: str
     run_id: str
     grader_hash: str
 
     def names(self) -> dict[str, str]:
-        """Return the account as parameters of a statement."""
+        """Return the account as the parameters of a statement."""
         return {"tenant_id": self.tenant_id, "run_id": self.run_id, "grader_hash": self.grader_hash}
 
 
 class Ledger:
-    """Raises NotReady with the reason while the database is away."""
+    """Reads and writes grades. Each method raises NotReady, with the reason, while the database is away."""
 
     def __init__(self, database: AsyncDatabase) -> None:
         self._database = database
 
-    async def stored(self, account: Account, keys: Collection[Key]) -> dict[Key, Stored]:
-        """Return the grades that samples have already. Raises NotFound for a group that is not the run's."""
+    async def stored(self, account: Account, keys: Collection[Key]) -> dict[Key, StoredGrade]:
+        """Return the stored grades of samples. Raises NotFound for a group of another run."""
         group_ids = sorted({group_id for group_id, _ in keys})
         with outage.reported():
             rows = await self._database.all("grades.stored", **account.names(), group_ids=group_ids)
@@ -53,8 +53,8 @@ class Ledger:
         graded = [row for row in rows if row["id"] is not None]
         return {key: grade for key, grade in _grades(graded).items() if key in keys}
 
-    async def add(self, account: Account, results: Mapping[Key, Result]) -> dict[Key, Stored]:
-        """Store results and return the grades that stand: these, or those that were there before."""
+    async def add(self, account: Account, results: Mapping[Key, Result]) -> dict[Key, StoredGrade]:
+        """Store results and return each sample's stored grade: the new one, or an earlier one."""
         lines = [line for key, result in results.items() for line in _lines(key, result)]
         group_ids = sorted({group_id for group_id, _ in results})
         with outage.reported():
@@ -63,19 +63,19 @@ class Ledger:
                                         grades=to_json(lines).decode())
                 added = {(row["group_id"], row["index"]): row["id"] for row in rows if not row["component"]}
                 await opened.run("usage.add", run_id=account.run_id, kinds=["grades"], amounts=[float(len(added))])
-        grades = {key: Stored(grade_id, results[key]) for key, grade_id in added.items()}
+        grades = {key: StoredGrade(grade_id, results[key]) for key, grade_id in added.items()}
         if earlier := results.keys() - grades.keys():
             grades |= await self.stored(account, earlier)
         return grades
 
 
-def _grades(rows: Collection[Row]) -> dict[Key, Stored]:
+def _grades(rows: Collection[Row]) -> dict[Key, StoredGrade]:
     components: dict[Key, dict[str, float]] = defaultdict(dict)
     for row in rows:
         if row["component"]:
             components[row["group_id"], row["index"]][row["component"]] = row["value"]
     totals = {(row["group_id"], row["index"]): row for row in rows if not row["component"]}
-    return {key: Stored(row["id"], _result(row, components.get(key, {}))) for key, row in totals.items()}
+    return {key: StoredGrade(row["id"], _result(row, components.get(key, {}))) for key, row in totals.items()}
 
 
 def _result(row: Row, components: Mapping[str, float]) -> Result:
@@ -84,7 +84,7 @@ def _result(row: Row, components: Mapping[str, float]) -> Result:
 
 
 def _lines(key: Key, result: Result) -> Iterator[dict[str, Any]]:
-    """Yield the row of a result, and one for each of its components."""
+    """Yield one row for a result and one for each of its components."""
     line = {"group_id": key[0], "index": key[1], "decided_by": result.decided_by}
     yield {**line, "component": "", "status": result.status, "value": result.score, "cost_ms": result.cost_ms,
            "reasons": [_storable(reason) for reason in result.reasons],
@@ -94,5 +94,5 @@ def _lines(key: Key, result: Result) -> Iterator[dict[str, Any]]:
 
 
 def _storable(text: str) -> str:
-    """Return a text as Postgres can hold it: no NUL, no half of a surrogate pair."""
+    """Return a text that Postgres can store: without NUL and without half a surrogate pair."""
     return text.encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")

@@ -1,4 +1,4 @@
-"""Long-lived processes for graders that can hang: one that overruns is killed and replaced."""
+"""Long-lived processes for graders that can hang: a process that takes too long is killed and replaced."""
 
 import asyncio
 import json
@@ -10,31 +10,34 @@ from hone.graders.results import Result, Status, failure
 from hone.telemetry import logs
 
 LIMIT_S = 5.0
+"""Seconds after which a grade is interrupted."""
 KILL_S = 10.0
+"""Seconds after which the process of a grade is killed."""
 PREPARE_S = 120.0
+"""Seconds that a grader may take to get ready, before its first grade."""
 _MAX_LINE = 2**22
 _PASSED_ON = ("PATH", "PYTHONPATH", "LANG", "LC_ALL", "VIRTUAL_ENV")
 
 
 @dataclass(frozen=True)
 class Job:
-    """A grade to be made in the pool: three texts, the first two of them JSON."""
+    """A grade to be made in the pool."""
 
-    spec: str
-    item: str
+    spec: str  # the grader as JSON
+    item: str  # the task row as JSON
     output_text: str
 
     def line(self) -> bytes:
-        """Return the job as its line on a worker's standard input, with what log lines say here of whose it is."""
+        """Return the job as a line for a worker's standard input, with the log fields of the caller."""
         job = {"spec": self.spec, "item": self.item, "output_text": self.output_text, "about": logs.present()}
         return json.dumps(job).encode() + b"\n"
 
 
 class Pool:
-    """`size` workers, each started when first needed.
+    """`size` worker processes; each one starts when it is needed first.
 
-    A grade has `limit_s` seconds, after which its worker interrupts it, and `kill_s`, after which the worker is
-    killed, because code below Python cannot be interrupted. Both give timeout_grader.
+    A worker interrupts a grade after `limit_s` seconds. Code below Python cannot be interrupted, so the worker is
+    killed after `kill_s`. Both end as timeout_grader.
     """
 
     def __init__(self, size: int, limit_s: float = LIMIT_S, kill_s: float = KILL_S) -> None:
@@ -44,7 +47,7 @@ class Pool:
             self._free.put_nowait(worker)
 
     async def grade(self, job: Job) -> Result:
-        """Return the grade of a job, or the reason why there is none."""
+        """Return the result of a job; it says why if there is no score."""
         worker = await self._free.get()
         try:
             return await worker.grade(job)
@@ -52,7 +55,7 @@ class Pool:
             self._free.put_nowait(worker)
 
     def pids(self) -> list[int]:
-        """Return the process ids of the workers that run."""
+        """Return the ids of the running processes."""
         return [worker.pid for worker in self._workers if worker.pid is not None]
 
     async def close(self) -> None:
@@ -63,7 +66,7 @@ class Pool:
 
 @dataclass(frozen=True)
 class _Process:
-    """A process and its two pipes."""
+    """A running process and its two pipes."""
 
     process: asyncio.subprocess.Process
     jobs: asyncio.StreamWriter
@@ -71,20 +74,20 @@ class _Process:
 
     @property
     def ended(self) -> bool:
-        """Say whether it is known to take no more jobs."""
+        """Whether the process is known to take no more jobs."""
         return self.process.returncode is not None or self.jobs.is_closing()
 
     async def answer(self, job: Job, kill_s: float) -> Result:
-        """Return the job's result. Raises TimeoutError after `kill_s`, ConnectionError and EOFError when it died."""
-        if self.jobs.is_closing():  # what uvloop refuses to write to with a RuntimeError
+        """Return the job's result. Raises TimeoutError after `kill_s`, ConnectionError or EOFError if it has ended."""
+        if self.jobs.is_closing():  # uvloop would raise a RuntimeError at the write
             raise ConnectionResetError("its input is closed")
         self.jobs.write(job.line())
         await self.jobs.drain()
-        await self._prepared()
+        await self._wait_until_prepared()
         async with asyncio.timeout(kill_s):
             return _result(await self.answers.readuntil(b"\n"))
 
-    async def _prepared(self) -> None:
+    async def _wait_until_prepared(self) -> None:
         try:
             async with asyncio.timeout(PREPARE_S):
                 await self.answers.readuntil(b"\n")
@@ -93,7 +96,7 @@ class _Process:
 
 
 class _Worker:
-    """One process at a time, started when needed."""
+    """A place for one process, which starts when it is needed."""
 
     def __init__(self, limit_s: float, kill_s: float) -> None:
         self._limit_s, self._kill_s = limit_s, kill_s
@@ -115,11 +118,11 @@ class _Worker:
         except TimeoutError:
             return failure(Status.TIMEOUT_GRADER, f"the grader's process was killed after {self._kill_s:g} s")
         finally:
-            if not finished:  # for cancelled callers too: the next job must not read this one's answer
+            if not finished:  # also if the caller was cancelled: the next job must not read this job's answer
                 await self.kill()
 
     async def kill(self) -> None:
-        """End the process; the next grade starts another."""
+        """Kill the process; the next grade starts another one."""
         running, self._running = self._running, None
         if running is None:
             return
@@ -130,11 +133,12 @@ class _Worker:
     async def _ready(self) -> _Process:
         if self._running is not None and self._running.ended:
             await self.kill()
-        self._running = self._running or await self._started()
+        self._running = self._running or await self._start()
         return self._running
 
-    async def _started(self) -> _Process:
-        # No secrets inside: graders parse what a policy wrote. Hash order is fixed because some verifiers walk sets.
+    async def _start(self) -> _Process:
+        # The environment holds no secrets, because graders parse text that a policy wrote. The hash order is fixed,
+        # because some verifiers iterate over sets.
         environ = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "services.reward.worker", str(self._limit_s), limit=_MAX_LINE,

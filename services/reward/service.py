@@ -1,4 +1,4 @@
-"""The Reward service: samples come in, grades are computed where they are missing, and the stored ones go out."""
+"""The Reward service: it grades samples that have no grade yet, stores the grades, and returns the stored ones."""
 
 import json
 from collections.abc import AsyncIterator, Sequence
@@ -10,55 +10,55 @@ from hone.graders.results import Result
 from hone.graders.specs import Spec, spec
 from hone.rpc.errors import InvalidField
 from hone.spec.problems import Invalid
-from services.reward.bench import Bench, Key, Sample
-from services.reward.ledger import Account, Ledger, Stored
+from services.reward.grading import Grading, Key, Sample
+from services.reward.ledger import Account, Ledger, StoredGrade
 
 
 class Reward(reward_pb2_grpc.RewardServiceServicer):
-    """Grades on its bench and keeps the grades in its ledger."""
+    """Grades samples and keeps the grades in its ledger."""
 
-    def __init__(self, bench: Bench, ledger: Ledger) -> None:
-        self._bench, self._ledger = bench, ledger
+    def __init__(self, grading: Grading, ledger: Ledger) -> None:
+        self._grading, self._ledger = grading, ledger
 
     async def Grade(self, request: reward_pb2.GradeRequest, context: Any) -> reward_pb2.GradeResponse:
-        """Grade what has no grade yet, store it, and return the stored grades."""
+        """Grade the samples that have no grade yet, store the grades, and return the grades of all samples."""
         grader, samples = _spec(request.grader_json), _samples(request.items)
-        grades: dict[Key, Stored] = {}
+        grades: dict[Key, StoredGrade] = {}
         async for more in self._graded(request, grader, samples):
             grades |= more
-        return reward_pb2.GradeResponse(grades=[_stored(grades[key]) for key in samples])
+        return reward_pb2.GradeResponse(grades=[_stored_message(grades[key]) for key in samples])
 
     async def GradeStream(
         self, request: reward_pb2.GradeStreamRequest, context: Any
     ) -> AsyncIterator[reward_pb2.GradeStreamResponse]:
-        """Grade what has no grade yet, store it, and give the stored grades as they come."""
+        """The same as Grade, but send each grade as soon as it is stored."""
         asked = request.request
         grader, samples = _spec(asked.grader_json), _samples(asked.items)
         places = {key: place for place, key in enumerate(samples)}
         async for grades in self._graded(asked, grader, samples):
             yield reward_pb2.GradeStreamResponse(
-                places=[places[key] for key in grades], grades=[_stored(grade) for grade in grades.values()])
+                places=[places[key] for key in grades], grades=[_stored_message(grade) for grade in grades.values()])
 
     async def _graded(
         self, request: reward_pb2.GradeRequest, grader: Spec, samples: dict[Key, Sample]
-    ) -> AsyncIterator[dict[Key, Stored]]:
-        """Give what is stored already, then what is graded now, in batches."""
+    ) -> AsyncIterator[dict[Key, StoredGrade]]:
+        """Yield the grades that are stored already, then the new ones in batches."""
         account = Account(request.tenant_id, request.run_id, grader.hash)
         known = await self._ledger.stored(account, samples.keys())
         if known:
             yield known
         missing = [sample for key, sample in samples.items() if key not in known]
-        async for results in self._bench.batches(grader, missing):
+        async for results in self._grading.batches(grader, missing):
             if results:
-                yield await self._kept(account, results)
+                yield await self._store(account, results)
 
     async def RunGrader(self, request: reward_pb2.RunGraderRequest, context: Any) -> reward_pb2.RunGraderResponse:
-        """Grade once, store nothing."""
+        """Grade one output and store nothing."""
         item = _item(request.item_json, "item_json")
-        result = await self._bench.grade(_spec(request.grader_json), item, request.output_text)
-        return reward_pb2.RunGraderResponse(grade=_grade(result))
+        result = await self._grading.grade(_spec(request.grader_json), item, request.output_text)
+        return reward_pb2.RunGraderResponse(grade=_message(result))
 
-    async def _kept(self, account: Account, results: dict[Key, Result]) -> dict[Key, Stored]:
+    async def _store(self, account: Account, results: dict[Key, Result]) -> dict[Key, StoredGrade]:
         reach("grade.before-row")
         grades = await self._ledger.add(account, results)
         reach("grade.after-row")
@@ -79,7 +79,7 @@ def _samples(items: Sequence[reward_pb2.GradeItem]) -> dict[Key, Sample]:
     for place, item in enumerate(items):
         key, text = (item.group_id, item.index), item.item_json
         if key in samples:
-            raise InvalidField(f"items[{place}]", key, "a sample that did not come before")
+            raise InvalidField(f"items[{place}]", key, "a sample that is not in the request already")
         if text not in rows:
             rows[text] = _item(text, f"items[{place}].item_json")
         samples[key] = Sample(key, rows[text], item.output_text, item.truncated)
@@ -87,7 +87,7 @@ def _samples(items: Sequence[reward_pb2.GradeItem]) -> dict[Key, Sample]:
 
 
 def _item(text: str, field: str) -> str:
-    """Return the JSON object's text; empty means an empty row."""
+    """Return the text of a JSON object; an empty text is an empty row. Raises InvalidField."""
     try:
         row = json.loads(text or "{}")
     except ValueError as error:
@@ -97,13 +97,13 @@ def _item(text: str, field: str) -> str:
     return text or "{}"
 
 
-def _stored(grade: Stored) -> reward_pb2.Grade:
-    message = _grade(grade.result)
+def _stored_message(grade: StoredGrade) -> reward_pb2.Grade:
+    message = _message(grade.result)
     message.grade_id = grade.grade_id
     return message
 
 
-def _grade(result: Result) -> reward_pb2.Grade:
+def _message(result: Result) -> reward_pb2.Grade:
     return reward_pb2.Grade(
         status=f"GRADE_STATUS_{result.status.name}", score=result.score, components=result.components,
         reasons=result.reasons, extracted=result.extracted, decided_by=result.decided_by, cost_ms=result.cost_ms)

@@ -1,7 +1,7 @@
-"""`python -m services.reward.worker`: grades what comes in on standard input, one JSON line after another.
+"""`python -m services.reward.worker`: a process of the pool. It grades jobs from standard input, one JSON line each.
 
-It is started by the pool with an environment that holds no secrets, writes no files, and goes with its parent. For
-each job it answers two lines: one when the grader is prepared and the clock starts, one with the result.
+The pool starts it with an environment without secrets. It writes no files and ends with its parent. It answers a job
+with two lines: one when the grader is ready and the time limit starts, one with the result.
 """
 
 import json
@@ -26,23 +26,23 @@ MEMORY_BYTES = 4 * 2**30
 
 
 class TimeUp(BaseException):
-    """The grade takes too long. No Exception, so that no library swallows it."""
+    """The grade takes too long. It is no Exception, so that no library catches it."""
 
 
 def main() -> None:
     limit_s = float(sys.argv[1])
     confine()
     logs.configure(logging.WARNING)
-    logging.getLogger("math_verify").setLevel(logging.ERROR)  # warns that its time limits are off: the pool has its own
+    logging.getLogger("math_verify").setLevel(logging.ERROR)  # it warns that it has no time limits
     answers = os.fdopen(os.dup(1), "wb", buffering=0)
-    os.dup2(2, 1)  # what a library prints must not look like an answer
+    os.dup2(2, 1)  # prints of a library must not look like an answer
     prepared: set[str] = set()
     for line in sys.stdin.buffer:
         work(json.loads(line), prepared, limit_s, answers)
 
 
 def confine() -> None:
-    """Limit memory, forbid files and core dumps, and die with the parent."""
+    """Limit memory, forbid files and core dumps, and end with the parent."""
     for limit, value in ((resource.RLIMIT_AS, MEMORY_BYTES), (resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_CORE, 0)):
         resource.setrlimit(limit, (value, value))
     die_with_parent()
@@ -60,7 +60,7 @@ def work(job: dict[str, Any], prepared: set[str], limit_s: float, answers: Binar
 
 
 def limited(grader: Spec, item: dict[str, Any], output_text: str, limit_s: float) -> Result:
-    """Return the grade, or timeout_grader after `limit_s` seconds; must run in a main thread."""
+    """Return the result, or timeout_grader after `limit_s` seconds. Call it in the main thread only."""
     try:
         with _alarm(limit_s):
             return judged(grader, item, output_text)

@@ -4,7 +4,7 @@ import os
 import sys
 
 if sys.flags.hash_randomization:
-    # Some generated tasks walk over sets of text: the same seed must ask the same in every process, ever.
+    # Some task generators iterate over sets of text: the same seed must give the same task in every process.
     os.execve(sys.executable, [sys.executable, "-m", "services.simulation"], {**os.environ, "PYTHONHASHSEED": "0"})
 
 import uvloop

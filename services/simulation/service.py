@@ -1,56 +1,63 @@
-"""The Simulation service: tasks are drawn, episodes reset and stepped. It keeps nothing that cannot be recreated."""
+"""The Simulation service: it draws tasks, and starts and steps episodes. All that it keeps can be made again."""
 
+import asyncio
 import json
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
-from typing import Any
+from contextvars import copy_context
+from functools import partial
+from queue import SimpleQueue
+from threading import Thread
+from typing import Any, TypeVar
 
 from hone.api import simulation_pb2, simulation_pb2_grpc, trajectory_pb2
 from hone.crashpoints import reach
 from hone.environments import ENVIRONMENTS
-from hone.environments.contract import Observation, Task, WrongParams
+from hone.environments.contract import Message, Observation, Task, Transition, WrongParams
+from hone.environments.hashing import canonical
 from hone.environments.streams import draw
 from hone.environments.tasks import Split, episode_from_proto, json_object, to_proto
 from hone.rpc.errors import Diverged, InvalidField, Refused
-from services.simulation import messages
-from services.simulation.maker import Maker
 from services.simulation.sessions import Session, Sessions
 
+Result = TypeVar("Result")
 MAX_TASKS = 65_536
+"""Most tasks of one DrawTasks call."""
 _LONGEST_REFUSAL = 1000
 _log = logging.getLogger(__name__)
 SPLITS: dict[int, Split] = {simulation_pb2.SPLIT_TRAIN: "train", simulation_pb2.SPLIT_HELD_OUT: "held_out"}
 
 
 class Simulation(simulation_pb2_grpc.SimulationServiceServicer):
-    """Answers at `address`, which its sessions carry. Tasks are made in one thread, steps taken in another."""
+    """Serves at `address`; its sessions name that address. One thread makes tasks, another takes steps."""
 
     def __init__(self, address: str, sessions: Sessions) -> None:
         self._address, self._sessions = address, sessions
-        self._maker, self._stepper = Maker("tasks"), Maker("steps")
+        self._task_thread, self._step_thread = SerialThread("tasks"), SerialThread("steps")
 
     async def Reset(self, request: simulation_pb2.ResetRequest, context: Any) -> simulation_pb2.ResetResponse:
         """Start one session for each task."""
-        started = await self._maker.made(lambda: _started(request.tasks))
+        started = await self._task_thread.run(lambda: _started(request.tasks))
         sessions = []
         for place, (one, seen) in enumerate(started):
             if place == len(started) // 2:
                 reach("reset.mid")
-            sessions.append(self._opened(one, messages.observation(seen)))
+            sessions.append(self._opened(one, observation_message(seen)))
         return simulation_pb2.ResetResponse(sessions=sessions)
 
     async def Step(self, request: simulation_pb2.StepRequest, context: Any) -> simulation_pb2.StepResponse:
-        """Take one step; the same index returns the stored answer."""
+        """Take one step. A step that was taken already returns its stored result."""
         session = self._sessions.get(request.session_id)
-        return await self._stepper.made(lambda: messages.transition(session.step(request.index, request.action)))
+        return await self._step_thread.run(lambda: transition_message(session.step(request.index, request.action)))
 
     async def StepBatch(
             self, request: simulation_pb2.StepBatchRequest, context: Any) -> simulation_pb2.StepBatchResponse:
         """Take one step in each of many sessions."""
         reach("turn.before")
         asked = [(self._sessions.find(one.session_id), one) for one in request.steps]
-        outcomes = await self._stepper.made(lambda: [_outcome(session, one) for session, one in asked])
+        outcomes = await self._step_thread.run(lambda: [_outcome(session, one) for session, one in asked])
         reach("turn.after")
         return simulation_pb2.StepBatchResponse(outcomes=outcomes)
 
@@ -58,32 +65,32 @@ class Simulation(simulation_pb2_grpc.SimulationServiceServicer):
             self, request: simulation_pb2.SnapshotRequest, context: Any) -> simulation_pb2.SnapshotResponse:
         """Return a session's state as JSON."""
         session = self._sessions.get(request.session_id)
-        return await self._stepper.made(lambda: _snapshot(session))
+        return await self._step_thread.run(lambda: _snapshot(session))
 
     async def Restore(self, request: simulation_pb2.RestoreRequest, context: Any) -> simulation_pb2.RestoreResponse:
         """Start a session in the state of a snapshot."""
-        restored = await self._maker.made(lambda: _restored(request))
+        restored = await self._task_thread.run(lambda: _restored(request))
         return simulation_pb2.RestoreResponse(session=self._opened(restored))
 
     async def Fork(self, request: simulation_pb2.ForkRequest, context: Any) -> simulation_pb2.ForkResponse:
         """Start an independent session in the state of another."""
-        forked = await self._stepper.made(self._sessions.get(request.session_id).fork)
+        forked = await self._step_thread.run(self._sessions.get(request.session_id).fork)
         return simulation_pb2.ForkResponse(session=self._opened(forked))
 
     async def Verify(self, request: simulation_pb2.VerifyRequest, context: Any) -> simulation_pb2.VerifyResponse:
         """Return the environment's own score of a session's present state."""
-        score = await self._stepper.made(self._sessions.get(request.session_id).episode.verify)
+        score = await self._step_thread.run(self._sessions.get(request.session_id).episode.verify)
         return simulation_pb2.VerifyResponse(score=score)
 
     async def Close(self, request: simulation_pb2.CloseRequest, context: Any) -> simulation_pb2.CloseResponse:
-        """Forget sessions."""
+        """End sessions."""
         self._sessions.close(request.session_ids)
         return simulation_pb2.CloseResponse()
 
     async def DrawTasks(
             self, request: simulation_pb2.DrawTasksRequest, context: Any) -> simulation_pb2.DrawTasksResponse:
-        """Return tasks of a split by their places in its stream."""
-        tasks = await self._maker.made(lambda: _drawn(request))
+        """Return tasks `first … first + count - 1` of a split's stream."""
+        tasks = await self._task_thread.run(lambda: _drawn(request))
         return simulation_pb2.DrawTasksResponse(tasks=map(to_proto, tasks))
 
     async def ListEnvironments(
@@ -124,11 +131,11 @@ def _outcome(session: Session | None, one: simulation_pb2.StepRequest) -> simula
     if session is None:
         return simulation_pb2.StepOutcome(lost=f"session {one.session_id}: unknown here, or unused for too long")
     try:
-        return simulation_pb2.StepOutcome(taken=messages.transition(session.step(one.index, one.action)))
+        return simulation_pb2.StepOutcome(taken=transition_message(session.step(one.index, one.action)))
     except (InvalidField, Refused) as error:
         return simulation_pb2.StepOutcome(refused=str(error))
-    except Exception as error:  # one session's trouble is not its neighbours'
-        _log.exception("step %d of session %s", one.index, one.session_id)
+    except Exception as error:  # an error in one session must not end the others of the batch
+        _log.exception("step %d of session %s failed", one.index, one.session_id)
         return simulation_pb2.StepOutcome(refused=ascii(error)[:_LONGEST_REFUSAL])
 
 
@@ -161,3 +168,60 @@ def _drawn(request: simulation_pb2.DrawTasksRequest) -> list[Task]:
         params = json_object(request.params_json or "{}", "params_json")
         return draw(request.environment, params, SPLITS[request.split], request.seed,
                     request.first, request.count, request.distinct)
+
+
+def observation_message(seen: Observation) -> simulation_pb2.Observation:
+    """Return an observation as a protocol message."""
+    known = seen.entities
+    return simulation_pb2.Observation(
+        messages=_messages(seen.messages), item_json=canonical(seen.item), grader_json=canonical(seen.grader),
+        turns_left=seen.turns_left, state_hash=seen.state_hash, tools_json=canonical(seen.tools) if seen.tools else "",
+        admissible=_names(seen.admissible), entities=_names(known.present if known else None),
+        lexicon=_names(known.lexicon if known else None),
+        ask=simulation_pb2.Ask(role=seen.ask.role, messages=_messages(seen.ask.messages)) if seen.ask else None)
+
+
+def transition_message(taken: Transition) -> simulation_pb2.StepResponse:
+    """Return the result of a step as a protocol message."""
+    return simulation_pb2.StepResponse(
+        observation=observation_message(taken.observation), done=taken.done, valid=taken.valid, reward=taken.reward,
+        effect=taken.effect, rules=taken.rules)
+
+
+def _messages(said: Iterable[Message]) -> list[simulation_pb2.Message]:
+    return [simulation_pb2.Message(**message) for message in said]
+
+
+def _names(names: list[str] | None) -> simulation_pb2.Names | None:
+    return None if names is None else simulation_pb2.Names(names=names)
+
+
+class SerialThread:
+    """Runs functions in one thread, one after another, because some task generators use process-wide randomness.
+
+    A function that has started runs to its end even if its caller is cancelled, so that a repeated call finds its
+    result. The thread is a daemon: a slow generator does not delay the end of the process.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._jobs: SimpleQueue[tuple[Future[Any], Callable[[], Any]]] = SimpleQueue()
+        Thread(target=self._work, name=name, daemon=True).start()
+
+    async def run(self, work: Callable[[], Result]) -> Result:
+        """Return the function's result, or raise its error."""
+        future: Future[Result] = Future()
+        self._jobs.put((future, partial(copy_context().run, work)))  # with the caller's log fields
+        return await asyncio.wrap_future(future)
+
+    def _work(self) -> None:
+        while True:
+            future, work = self._jobs.get()
+            if future.set_running_or_notify_cancel():
+                _settle(future, work)
+
+
+def _settle(future: Future[Any], work: Callable[[], Any]) -> None:
+    try:
+        future.set_result(work())
+    except Exception as error:  # it is raised in the caller, which awaits the future
+        future.set_exception(error)

@@ -1,4 +1,4 @@
-"""Episodes under way, forgotten when nobody calls for a while."""
+"""Sessions: episodes in progress. A session that is not called for a while is forgotten."""
 
 import time
 from collections import OrderedDict
@@ -11,11 +11,12 @@ from hone.environments.contract import Episode, EpisodeOver, Transition
 from hone.rpc.errors import InvalidField, NotFound, Refused
 
 TTL_S = 600.0
+"""Seconds that a session is kept after its last call."""
 
 
 @dataclass
 class Session:
-    """An episode of a task, and the answer to each of its steps from `first` on."""
+    """An episode of a task, with the results of its steps from index `first` on."""
 
     task: trajectory_pb2.Task
     episode: Episode
@@ -28,14 +29,14 @@ class Session:
         return self.first + len(self.answers)
 
     def step(self, index: int, action: str) -> Transition:
-        """Take step `index`, or return its stored answer. Raises InvalidField and Refused."""
+        """Take step `index`, or return its stored result. Raises InvalidField and Refused."""
         if not self.first <= index <= self.next_index:
             raise InvalidField("index", index, f"{self.first} to {self.next_index}, the index of the next step")
         if index == self.next_index:
-            self.answers.append(self._taken(action))
+            self.answers.append(self._take(action))
         return self.answers[index - self.first]
 
-    def _taken(self, action: str) -> Transition:
+    def _take(self, action: str) -> Transition:
         try:
             return self.episode.step(action)
         except EpisodeOver as error:
@@ -47,7 +48,7 @@ class Session:
 
 
 class Sessions:
-    """Sessions by id, the longest unused first."""
+    """All sessions by id, the longest unused one first."""
 
     def __init__(self, ttl_s: float = TTL_S, clock: Callable[[], float] = time.monotonic) -> None:
         self.ttl_s, self._clock = ttl_s, clock
@@ -57,7 +58,7 @@ class Sessions:
         return len(self._sessions)
 
     def open(self, session: Session) -> str:
-        """Keep a session and return its id."""
+        """Add a session and return its id."""
         self._forget_expired()
         session_id = ids.new("ses")
         session.last_call = self._clock()
@@ -65,14 +66,14 @@ class Sessions:
         return session_id
 
     def get(self, session_id: str) -> Session:
-        """Return a session, which lives on. Raises NotFound."""
+        """Return a session and renew its time to live. Raises NotFound."""
         session = self.find(session_id)
         if session is None:
             raise NotFound(f"session {session_id}: unknown here, or unused for {self.ttl_s:g} s")
         return session
 
     def find(self, session_id: str) -> Session | None:
-        """Return a session, which lives on; None when it is not known."""
+        """Return a session and renew its time to live; None if it is unknown."""
         self._forget_expired()
         session = self._sessions.get(session_id)
         if session is not None:
@@ -81,7 +82,7 @@ class Sessions:
         return session
 
     def close(self, session_ids: Iterable[str]) -> None:
-        """Forget sessions; unknown ones are forgotten already."""
+        """Forget sessions. Unknown ids are ignored."""
         for session_id in session_ids:
             self._sessions.pop(session_id, None)
 

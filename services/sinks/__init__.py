@@ -1,1 +1,1 @@
-"""Copies run metrics to TensorBoard, MLflow or Weights & Biases, each point once, whatever dies meanwhile."""
+"""Copies run metrics to TensorBoard, MLflow or Weights & Biases. Each point arrives once, even if processes die."""

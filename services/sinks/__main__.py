@@ -12,9 +12,14 @@ from hone.process.outages import Outages
 from hone.spec import destinations, settings
 from hone.spec.settings import Settings
 from hone.store.database import Database
-from services.sinks.catalog import SINKS
-from services.sinks.contract import LibraryMissing, Sink
+from services.sinks.contract import LibraryMissing, Sink, SinkOpener
 from services.sinks.follower import Follower, register
+from services.sinks.mlflow import Mlflow
+from services.sinks.tensorboard import TensorBoard
+from services.sinks.wandb import Wandb
+
+SINKS: dict[str, SinkOpener] = {"tensorboard": TensorBoard, "mlflow": Mlflow, "wandb": Wandb}
+"""Every sink by the kind of its destination."""
 
 _log = logging.getLogger(__name__)
 

@@ -1,4 +1,4 @@
-"""What a sink is given, and what it must do."""
+"""The contract of a sink: the points that it gets, and its duties."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Protocol
 
 @dataclass(frozen=True)
 class Point:
-    """One metric of one step of a run; `at` is when it was recorded, seconds since 1970."""
+    """One metric of one step of a run. `at` is the time of its recording, in seconds since 1970."""
 
     run_id: str
     run_name: str
@@ -18,23 +18,23 @@ class Point:
 
 
 class SinkAway(ConnectionError):
-    """The destination does not take points now; the same points are offered again later."""
+    """The destination takes no points now. The same points are sent again later."""
 
 
 class Sink(Protocol):
-    """A destination. Points it was given before may come again after a crash: they must not count twice.
+    """A destination. After a crash it may get the same points again: they must not count twice.
 
     Every method may raise SinkAway.
     """
 
     def write(self, points: Sequence[Point]) -> None:
-        """Take points of any runs, ordered by run and step; once it returns they are the destination's to keep."""
+        """Store points of any runs, ordered by run and step. They must be safe when this returns."""
 
     def end(self, run_id: str, run_name: str, state: str) -> None:
-        """Learn that a run has ended as `state`, also one that another process wrote; a later point opens it again."""
+        """Mark a run as ended in `state`, even if another process wrote its points. A later point opens it again."""
 
     def close(self) -> None:
-        """Let go of everything that is open: of runs that go on, another process writes the rest."""
+        """Close everything that is open. Another process will write the rest of the runs that go on."""
 
 
 class LibraryMissing(Exception):
@@ -44,5 +44,5 @@ class LibraryMissing(Exception):
         super().__init__(f"{library} is not installed; pip install 'hone-rl[{extra}]'")
 
 
-Opener = Callable[[str], Sink]
-"""Opens the sink for a target; raises LibraryMissing."""
+SinkOpener = Callable[[str], Sink]
+"""Opens the sink of a target. Raises LibraryMissing."""

@@ -1,4 +1,4 @@
-"""Follows the metrics rows for one sink: what is unsent is written there, then forgotten."""
+"""Follows the metrics for one sink: it writes unsent points to the sink, then deletes their `unsent_points` rows."""
 
 import logging
 import threading
@@ -19,17 +19,17 @@ _LONGEST_PAUSE_S = 60.0
 
 
 class Follower:
-    """Offers a sink its unsent points until told to stop; of several followers of one sink only one sends."""
+    """Sends a sink its unsent points. If a sink has several followers, only one of them sends."""
 
     def __init__(self, database_url: str, name: str, sink: Sink, sweep_s: float) -> None:
-        self._database = Database(database_url, size=1)  # one: the session that holds the sink is the one that reads
+        self._database = Database(database_url, size=1)  # one session must both hold the sink's lock and read
         self._listener = Listener(database_url, "metrics")
         self._name, self._sink, self._sweep_s = name, sink, sweep_s
-        self._troubles: dict[str, SinkAway] = {}  # of runs that are left out for now
+        self._refused: dict[str, SinkAway] = {}  # by run: its points wait until the other runs' points are sent
         self._failures = 0
 
     def run(self, stop: threading.Event) -> None:
-        """Send, then wait for a hint, until `stop`."""
+        """Send all points, then wait for a hint, until `stop` is set."""
         while not stop.is_set():
             try:
                 while not stop.is_set() and self.advance():
@@ -41,29 +41,29 @@ class Follower:
         try:
             self._sink.close()
         except SinkAway as away:
-            _log.warning("%s is left: %s", self._name, str(away).strip())
+            _log.warning("%s could not be closed: %s", self._name, str(away).strip())
         self._database.close()
 
     def advance(self) -> bool:
-        """Send one batch of unsent points; False when there is none, or another process sends.
+        """Send one batch of unsent points. Return False if there are none, or if another process sends.
 
-        A run that the sink does not take is left out until the others are sent. Raises SinkAway then.
+        If the sink refuses a run's points, they wait until all other points are sent; then this raises SinkAway.
         """
         points = self._unsent()
         for run_id, of_run in groupby(points, key=lambda point: point.run_id):
-            if (trouble := self._send(list(of_run))) is not None:
-                self._troubles[run_id] = trouble
+            if (refusal := self._send(list(of_run))) is not None:
+                self._refused[run_id] = refusal
         if points:
             return True
         self._end_runs()
-        if self._troubles:
-            _, trouble = self._troubles.popitem()
-            self._troubles.clear()
-            raise trouble
+        if self._refused:
+            _, refusal = self._refused.popitem()
+            self._refused.clear()
+            raise refusal
         return False
 
     def _send(self, of_run: list[Point]) -> SinkAway | None:
-        """Write one run's points and forget them; return what kept them from being written."""
+        """Write one run's points and mark them as sent; return the error if the sink refuses them."""
         try:
             self._sink.write(of_run)
         except SinkAway as away:
@@ -73,10 +73,10 @@ class Follower:
         return None
 
     def _unsent(self) -> list[Point]:
-        return [Point(**row) for row in self._rows("sinks.unsent", without=list(self._troubles), limit=_BATCH)]
+        return [Point(**row) for row in self._rows("sinks.unsent", without=list(self._refused), limit=_BATCH)]
 
     def _rows(self, statement: str, **parameters: Any) -> list[Row]:
-        """Return a statement's rows for this sink; none where another process sends to it."""
+        """Return a statement's rows for this sink; none if another process sends to it."""
         with self._database.transaction() as transaction:
             held = transaction.one("sinks.hold", sink=self._name)
             if held is None or not held["held"]:
@@ -84,7 +84,7 @@ class Follower:
             return transaction.all(statement, sink=self._name, **parameters)
 
     def _forget(self, of_run: Sequence[Point]) -> None:
-        """Strike the points off, and keep that the sink has their run open."""
+        """Delete the rows of sent points, and record that the sink has their run open."""
         with self._database.transaction() as transaction:
             transaction.run("sinks.open_run", sink=self._name, run_id=of_run[0].run_id)
             transaction.run(
@@ -92,12 +92,12 @@ class Follower:
                 steps=[point.step for point in of_run], names=[point.name for point in of_run])
 
     def _end_runs(self) -> None:
-        """Tell the sink of the runs that have ended, whoever opened them; one it does not take keeps none from it."""
+        """End the runs in the sink that have ended here, whichever process opened them."""
         for row in self._rows("sinks.ended_runs"):
             try:
                 self._sink.end(row["id"], row["name"], row["state"])
             except SinkAway as away:
-                self._troubles[row["id"]] = away
+                self._refused[row["id"]] = away
             else:
                 self._database.run("sinks.close_run", sink=self._name, run_id=row["id"])
 
@@ -108,7 +108,7 @@ class Follower:
 
 
 def register(database: Database, names: list[str]) -> None:
-    """Let every point from now on, and those there are, be owed to these sinks, and none to others."""
+    """Make these the sinks: each gets all points that exist and all later ones; other sinks get none."""
     with database.transaction() as transaction:
         transaction.run("sinks.forget_others", names=names)
         known = {row["name"] for row in transaction.all("sinks.names")}

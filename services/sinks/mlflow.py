@@ -1,4 +1,4 @@
-"""MLflow: an experiment `hone` on a tracking server or in a local store, one MLflow run for each run."""
+"""MLflow: the experiment `hone` on a tracking server or in a local store, with one MLflow run for each run."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -14,7 +14,7 @@ _ENDS = {"succeeded": "FINISHED", "failed": "FAILED", "cancelled": "KILLED"}
 
 
 class Mlflow:
-    """Logs points with the time they were recorded at: MLflow keeps equal ones of that time only once."""
+    """Logs points with the time of their recording. MLflow keeps equal points of equal time only once."""
 
     def __init__(self, tracking_uri: str) -> None:
         try:
@@ -23,7 +23,7 @@ class Mlflow:
             from sqlalchemy.exc import SQLAlchemyError
         except ImportError as error:
             raise LibraryMissing("mlflow", "mlflow") from error
-        self._failures = (MlflowException, SQLAlchemyError, OSError, ImportError)  # the last: a database's driver
+        self._failures = (MlflowException, SQLAlchemyError, OSError, ImportError)  # ImportError: no driver
         self._opener, self._tracking_uri = MlflowClient, tracking_uri
         self._runs: dict[str, str] = {}
 
@@ -47,7 +47,7 @@ class Mlflow:
 
     @cached_property
     def _client(self) -> Any:
-        """Opened at its first use: a database's opens with a connection."""
+        """The client. It opens at its first use, because a database's client connects at once."""
         return self._opener(self._tracking_uri)
 
     def _log(self, run_id: str, points: list[Point]) -> None:
@@ -60,11 +60,11 @@ class Mlflow:
             for first in range(0, len(metrics), _BATCH):
                 self._client.log_batch(self._runs[run_id], metrics=metrics[first:first + _BATCH])
         except self._failures:
-            del self._runs[run_id]  # somebody may have deleted it there: look for it again
+            del self._runs[run_id]  # it may have been deleted there: search for it again
             raise
 
     def _opened(self, point: Point) -> str:
-        """Return the MLflow run of a run: the one that carries its id, else a new one."""
+        """Return the MLflow run that has the run's id as its tag, or else a new one."""
         experiment = self._experiment()
         if (found := self._found(experiment, point.run_id)) is not None:
             return found

@@ -1,4 +1,4 @@
-"""TensorBoard: event files below a directory, one folder a run."""
+"""TensorBoard: event files below a directory, one folder for each run."""
 
 import re
 from collections.abc import Sequence
@@ -8,15 +8,16 @@ from typing import Any
 
 from services.sinks.contract import LibraryMissing, Point, SinkAway
 
-Key = tuple[str, int]
+PointKey = tuple[str, int]
+"""Name and step of a point."""
 
 
 class TensorBoard:
-    """Appends to event files; what the files of a run have already is not written again."""
+    """Appends to event files. A point that a run's files hold already is not written again."""
 
     def __init__(self, directory: str) -> None:
         try:
-            import tensorboard.summary.writer.event_file_writer  # noqa: F401  # here, so that a lack is told at the start
+            import tensorboard.summary.writer.event_file_writer  # noqa: F401  # a missing library is reported at the start
         except ImportError as error:
             raise LibraryMissing("tensorboard", "tensorboard") from error
         self._directory = Path(directory)
@@ -46,12 +47,12 @@ class TensorBoard:
 
 
 def folder(point: Point) -> str:
-    """Return the name of a run's folder: readable, and its own."""
+    """Return the name of a run's folder: readable and unique."""
     return f"{re.sub(r'[^A-Za-z0-9._-]+', '_', point.run_name)}-{point.run_id}"
 
 
 class _EventFiles:
-    """The event files of one run: those there are, read once, and a new one."""
+    """The event files of one run: the existing ones, which are read once, and a new one."""
 
     def __init__(self, directory: Path) -> None:
         from tensorboard.summary.writer.event_file_writer import EventFileWriter
@@ -70,8 +71,8 @@ class _EventFiles:
         self._writer.close()
 
 
-def written(directory: Path) -> set[Key]:
-    """Return name and step of every point in a directory's event files; one that was cut off counts to there."""
+def written(directory: Path) -> set[PointKey]:
+    """Return the name and step of every point in a directory's event files. A file may end in the middle of a point."""
     from tensorboard.backend.event_processing.event_file_loader import LegacyEventFileLoader
 
     files = sorted(directory.glob("events.out.tfevents.*"))

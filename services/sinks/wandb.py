@@ -1,4 +1,4 @@
-"""Weights & Biases: a project, one W&B run for each run, under the run's own id."""
+"""Weights & Biases: a project with one W&B run for each run, under the run's own id."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -6,16 +6,16 @@ from typing import Any
 
 from services.sinks.contract import LibraryMissing, Point, SinkAway
 
-# The machine, code and packages of the process that copies have nothing to do with the run.
+# The machine, code and packages of the sinks process have nothing to do with the run.
 _QUIET = {"console": "off", "silent": True, "disable_git": True, "disable_code": True, "x_disable_stats": True,
           "x_disable_meta": True, "x_save_requirements": False}
 _ENDS = {"succeeded": 0, "failed": 1, "cancelled": 1}
 _LEFT = 1
-"""Exit code of a run that goes on elsewhere: W&B takes a preempted one of 0 for finished."""
+"""Exit code of a run that another process continues. With 0, W&B would show a preempted run as finished."""
 
 
 class Wandb:
-    """Logs one row a step, with the step as a column that charts are drawn over.
+    """Logs one row for each step; the step is a column, and charts use it as their x axis.
 
     Login, mode and directory come from W&B's own variables (WANDB_API_KEY, WANDB_MODE, WANDB_DIR).
     """
@@ -46,14 +46,14 @@ class Wandb:
             self._runs.pop(run_id, None)
 
     def close(self) -> None:
-        """Leave runs as preempted, which is W&B's word for what another process goes on with."""
-        troubles = [trouble for run in self._runs.values() if (trouble := self._left(run)) is not None]
+        """Leave the open runs as preempted: W&B's word for a run that another process continues."""
+        errors = [error for run in self._runs.values() if (error := self._leave(run)) is not None]
         self._runs.clear()
-        if troubles:
-            raise SinkAway(str(troubles[0])) from troubles[0]
+        if errors:
+            raise SinkAway(str(errors[0])) from errors[0]
 
-    def _left(self, run: Any) -> Exception | None:
-        """Return what kept a run from being left."""
+    def _leave(self, run: Any) -> Exception | None:
+        """Leave a run as preempted; return the error if that fails."""
         try:
             run.mark_preempting()
             run.finish(exit_code=_LEFT)
@@ -67,7 +67,7 @@ class Wandb:
             run.log({"step": step, **{point.name: point.value for point in of_step}})
 
     def _run(self, run_id: str, run_name: str) -> Any:
-        """Return the W&B run of a run, opened where it is not."""
+        """Return the W&B run of a run, and open it if it is not open."""
         if run_id not in self._runs:
             self._runs[run_id] = self._opened(run_id, run_name)
         return self._runs[run_id]

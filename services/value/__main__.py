@@ -14,7 +14,7 @@ SERVICE = value_pb2.DESCRIPTOR.services_by_name["ValueService"].full_name
 
 
 async def run(chosen: Settings) -> None:
-    """Serve until told to stop."""
+    """Serve until a stop signal."""
     database = AsyncDatabase(chosen.database_url)
     await database.open()
     value = Value(database)

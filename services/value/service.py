@@ -15,7 +15,7 @@ from hone.store.database import AsyncDatabase
 
 
 class Value(value_pb2_grpc.ValueServiceServicer):
-    """Reads outcomes and steps; writes nothing."""
+    """Reads outcomes and steps. It writes nothing."""
 
     def __init__(self, database: AsyncDatabase) -> None:
         self._database = database
@@ -32,17 +32,17 @@ class Value(value_pb2_grpc.ValueServiceServicer):
 
     async def Baseline(self, request: value_pb2.BaselineRequest, context: Any) -> value_pb2.BaselineResponse:
         """Return the mean outcome of each task over the steps before one."""
-        known = await self._known(request)
+        known = await self._baselines(request)
         return value_pb2.BaselineResponse(baselines=[
             value_pb2.TaskBaseline(task_hash=task_hash, **_fields(known.get(task_hash)))
             for task_hash in request.task_hashes])
 
     async def _outcomes(self, request: value_pb2.AllocateRolloutsRequest) -> dict[str, tuple[float, int]]:
-        """Return sum and number of each task's outcomes so far."""
-        known = await self._known(request)
+        """Return the sum and the number of each task's outcomes so far."""
+        known = await self._baselines(request)
         return {task_hash: (row["mean"] * row["count"], row["count"]) for task_hash, row in known.items()}
 
-    async def _known(
+    async def _baselines(
         self, request: value_pb2.AllocateRolloutsRequest | value_pb2.BaselineRequest,
     ) -> dict[str, dict[str, Any]]:
         with outage.reported():
@@ -59,7 +59,7 @@ def _fields(row: dict[str, Any] | None) -> dict[str, Any]:
 
 
 def _allocation(request: value_pb2.AllocateRolloutsRequest) -> tuple[Method[AllocationInputs, list[int]], Params]:
-    """Return the method that is asked for with its parameters. Raises InvalidField."""
+    """Return the requested method and its parameters. Raises InvalidField."""
     if request.method not in ALLOCATIONS:
         raise InvalidField("method", request.method, f"one of {', '.join(ALLOCATIONS)}")
     if not request.task_hashes:

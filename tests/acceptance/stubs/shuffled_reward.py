@@ -6,20 +6,20 @@ from collections.abc import AsyncIterator, Sequence
 from hone.graders.results import Result
 from hone.graders.specs import Spec
 from services.reward import __main__ as reward
-from services.reward.bench import Bench, Key, Sample
+from services.reward.grading import Grading, Key, Sample
 
-_batches = Bench.batches
+_batches = Grading.batches
 _chance = random.Random(0)
 
 
-async def _shuffled(bench: Bench, spec: Spec, samples: Sequence[Sample]) -> AsyncIterator[dict[Key, Result]]:
-    async for results in _batches(bench, spec, samples):
+async def _shuffled(grading: Grading, spec: Spec, samples: Sequence[Sample]) -> AsyncIterator[dict[Key, Result]]:
+    async for results in _batches(grading, spec, samples):
         dealt = list(results.values())
         _chance.shuffle(dealt)
         yield dict(zip(results, dealt, strict=True))
 
 
-Bench.batches = _shuffled  # type: ignore[method-assign, assignment]
+Grading.batches = _shuffled  # type: ignore[method-assign, assignment]
 
 if __name__ == "__main__":
     reward.main()

@@ -19,7 +19,7 @@ from hone.graders.results import Result, Status, failure
 from hone.graders.specs import spec
 from hone.telemetry import logs
 from services.reward import worker
-from services.reward.bench import Bench, Sample
+from services.reward.grading import Grading, Sample
 from services.reward.pool import Job, Pool
 
 MATH = spec('{"type": "math"}')
@@ -76,10 +76,10 @@ async def test_a_process_that_cannot_be_interrupted_is_killed_and_replaced() -> 
 
 
 async def test_a_process_that_died_is_replaced_and_the_grade_tried_again(pool: Pool) -> None:
-    bench = Bench(pool, backoff_s=(0.0, 0.0))
-    assert (await bench.grade(MATH, ROW, r"\boxed{0.5}")).score == 1.0
+    grading = Grading(pool, backoff_s=(0.0, 0.0))
+    assert (await grading.grade(MATH, ROW, r"\boxed{0.5}")).score == 1.0
     os.kill(pool.pids()[0], signal.SIGKILL)
-    assert (await bench.grade(MATH, ROW, r"\boxed{0.5}")).score == 1.0
+    assert (await grading.grade(MATH, ROW, r"\boxed{0.5}")).score == 1.0
 
 
 async def dying_between_jobs() -> list[float | None]:
@@ -122,7 +122,7 @@ async def test_an_infrastructure_error_is_tried_three_times_in_all() -> None:
             return await super().grade(Job("{}", job.item, job.output_text))  # the process ends on it
 
     pool = Dying(1)
-    result = await Bench(pool, backoff_s=(0.0, 0.0)).grade(MATH, ROW, r"\boxed{0.5}")
+    result = await Grading(pool, backoff_s=(0.0, 0.0)).grade(MATH, ROW, r"\boxed{0.5}")
     assert (result.status, result.score, pool.tries) == (Status.INFRA_ERROR, None, 3)
     await pool.close()
 
@@ -146,7 +146,7 @@ async def test_what_was_done_comes_before_what_hangs() -> None:
     pool = Pool(1, limit_s=2.5)
     outputs = (r"\boxed{0.5}", HANG, r"\boxed{0.5}")
     samples = [Sample((1, index), ROW, output, index == 2) for index, output in enumerate(outputs)]
-    batches = [batch async for batch in Bench(pool).batches(MATH, samples) if batch]
+    batches = [batch async for batch in Grading(pool).batches(MATH, samples) if batch]
     await pool.close()
     merged = {key: result for batch in batches for key, result in batch.items()}
     assert {key: result.status for key, result in merged.items()} == {
@@ -166,7 +166,7 @@ async def test_equal_samples_are_graded_once() -> None:
 
     pool = Counting(1)
     samples = [Sample((1, index), ROW, r"\boxed{0.5}") for index in range(8)] + [Sample((2, 0), ROW, r"\boxed{0.4}")]
-    batches = [batch async for batch in Bench(pool).batches(MATH, samples)]
+    batches = [batch async for batch in Grading(pool).batches(MATH, samples)]
     await pool.close()
     scores = [result.score for batch in batches for _, result in sorted(batch.items())]
     assert sorted(scores, key=str) == [0.0] + [1.0] * 8

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hone.environments.tasks import episode, make
 from hone.environments.tools import tool_call
 from hone.harnesses.tool_loop import ToolLoop, ToolLoopParams
-from services.simulation import messages
+from services.simulation.service import transition_message
 
 ROW = {"prompt": "?", "answer": "1", "database": "CREATE TABLE t (a);"}
 WITH_TOOLS = {"sqlite": make("sqlite", {"turns": 100}, 0, ROW)}
@@ -44,7 +44,7 @@ tagged = st.fixed_dictionaries({"name": st.just("query") | json_values, "argumen
 def test_any_answer_is_a_step(name: str, action: str) -> None:
     one = episode(ALL[name])
     one.reset()
-    taken = messages.transition(one.step(action))
+    taken = transition_message(one.step(action))
     assert taken.observation.state_hash == one.state_hash()
     assert taken.SerializeToString()
 

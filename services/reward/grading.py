@@ -1,4 +1,4 @@
-"""Where samples are graded: fast graders here, others in the pool, with what was done kept as it comes."""
+"""Grading of samples: fast graders run in this process, others in the pool. Grades come in batches as they are made."""
 
 import asyncio
 import json
@@ -12,34 +12,34 @@ from hone.graders.specs import Spec
 from services.reward.pool import Job, Pool
 
 BACKOFF_S = (1.0, 2.0)
+"""Pauses before the repetitions of a grade that ended as infra_error."""
 YIELD_S = 0.2
+"""Seconds between two batches of a slow grader."""
 
 Key = tuple[int, int]
-"""Group id and index: the name of a trajectory."""
-
-
+"""Group id and index of a trajectory."""
 Pair = tuple[str, str]
-"""Task row as JSON, and output."""
+"""A task row as JSON, and an output."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """One output to be graded, with its task row as JSON."""
+    """An output to be graded."""
 
     key: Key
-    item: str
+    item: str  # the task row as JSON
     output_text: str
-    truncated: bool = False
+    truncated: bool = False  # the output reached max_tokens
 
 
-class Bench:
-    """Grades samples. Equal outputs of equal rows are graded once: a grader is a pure function."""
+class Grading:
+    """Grades samples. Equal outputs of equal rows are graded once, because a grader is a pure function."""
 
     def __init__(self, pool: Pool, backoff_s: Sequence[float] = BACKOFF_S) -> None:
         self._pool, self._backoff_s = pool, backoff_s
 
     async def grade(self, spec: Spec, item: str, output_text: str) -> Result:
-        """Return one grade. infra_error is tried again after each pause of `backoff_s`, then returned."""
+        """Return one grade. A grade of infra_error is repeated after each pause of `backoff_s`, then returned."""
         if not spec.grader.pooled:
             row = json.loads(item)
             if spec.grader.wait_s is not None:
@@ -55,18 +55,19 @@ class Bench:
         return result
 
     async def batches(self, spec: Spec, samples: Sequence[Sample]) -> AsyncIterator[dict[Key, Result]]:
-        """Yield the grades in batches: at once where the grader is fast, else whatever each `YIELD_S` brought.
+        """Yield the grades in batches: a fast grader's at once, a slow grader's every `YIELD_S`.
 
-        So a caller that stores each batch keeps what was done even when its deadline ends the rest.
+        A caller that stores each batch keeps finished grades even if its deadline ends the rest.
         """
         same: dict[Pair, list[Sample]] = defaultdict(list)
         for sample in samples:
             same[sample.item, sample.output_text].append(sample)
         slow = spec.grader.pooled or spec.grader.wait_s is not None
-        async for results in self._one_by_one(spec, list(same)) if slow else _inline(spec, list(same)):
-            yield {sample.key: _flagged(result, sample) for pair, result in results.items() for sample in same[pair]}
+        async for results in self._slowly(spec, list(same)) if slow else _at_once(spec, list(same)):
+            yield {sample.key: _with_truncated(result, sample)
+                   for pair, result in results.items() for sample in same[pair]}
 
-    async def _one_by_one(self, spec: Spec, pairs: Sequence[Pair]) -> AsyncIterator[dict[Pair, Result]]:
+    async def _slowly(self, spec: Spec, pairs: Sequence[Pair]) -> AsyncIterator[dict[Pair, Result]]:
         running = {asyncio.ensure_future(self.grade(spec, *pair)): pair for pair in pairs}
         pending = set(running)
         try:
@@ -79,10 +80,10 @@ class Bench:
             await asyncio.gather(*pending, return_exceptions=True)
 
 
-async def _inline(spec: Spec, pairs: Sequence[Pair]) -> AsyncIterator[dict[Pair, Result]]:
+async def _at_once(spec: Spec, pairs: Sequence[Pair]) -> AsyncIterator[dict[Pair, Result]]:
     rows = {item: json.loads(item) for item, _ in pairs}
     yield {pair: judged(spec, rows[pair[0]], pair[1]) for pair in pairs}
 
 
-def _flagged(result: Result, sample: Sample) -> Result:
+def _with_truncated(result: Result, sample: Sample) -> Result:
     return replace(result, reasons=(*result.reasons, "truncated")) if sample.truncated else result
