@@ -22,6 +22,7 @@ WHERE run_id = %(run_id)s AND purpose IN ('train', 'probe') AND kind = 'generate
 
 -- name: claim
 -- A tenant's groups queue behind those it already has running, so the tenant with the fewest comes first.
+-- `role_versions` is looked up with each claim: a role's model may be published, or published anew, after the request.
 WITH running AS (
     SELECT tenant_id, count(*) AS groups FROM groups
     WHERE state = 'requested' AND claim_expires > now() GROUP BY tenant_id),
