@@ -1,4 +1,4 @@
-"""Rows that grades hang on."""
+"""Rows that grades refer to."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

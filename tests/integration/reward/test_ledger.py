@@ -1,4 +1,4 @@
-"""The first result of a sample stands, also when two come at the same moment."""
+"""The first result of a sample stays, even if two arrive at the same moment."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -96,7 +96,7 @@ def stream(reward: Any, asked: GradeRequest) -> Any:
 
 
 def straggler(grader: dict[str, Any]) -> str:
-    """Return an answer whose task is a straggler, while that of 5 is none."""
+    """Return an answer whose task is a straggler; the task of answer 5 is not."""
     params = SlowedParams.model_validate(grader)
     assert wait_s({"answer": "5"}, params) == 0.0
     return next(answer for answer in map(str, range(10, 99)) if wait_s({"answer": answer}, params))

@@ -1,4 +1,4 @@
-"""A worker in this process with stand-ins for the services it calls; every test leaves no group open."""
+"""A worker in this process, with stand-ins for the services that it calls. No test leaves a group open."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
@@ -46,7 +46,7 @@ def run(postgres_owner_url: str, settings: Settings, peers: Peers) -> Iterator[R
 
 @pytest_asyncio.fixture
 async def open_worker(settings: Settings) -> AsyncIterator[Open]:
-    """Opens workers, with settings changed by keyword, and closes them in the end."""
+    """Opens workers with changed settings, and closes them at the end."""
     opened: list[Worker] = []
 
     async def opens(**changes: Any) -> Worker:

@@ -1,4 +1,4 @@
-"""Stand-ins for the services a rollout worker calls: real gRPC servers, answers computed on the spot."""
+"""Stand-ins for the services that a rollout worker calls: real gRPC servers with computed answers."""
 
 import asyncio
 import json
@@ -31,16 +31,16 @@ class Inference(inference_pb2_grpc.InferenceServiceServicer):
     def __init__(self, tokens: int | None) -> None:
         self._tokens = tokens
         self.requests: list[inference_pb2.GenerateRequest] = []
-        self.loads: list[str] = []  # models it was asked to load
+        self.loads: list[str] = []  # requested models
         self.batches = 0
         self.error: RpcError | None = None
         self.open = asyncio.Event()
         self.open.set()
         self.started = asyncio.Event()
-        self.version_id = "newest"  # of what it answers with where any will do
+        self.version_id = "newest"  # that it answers with if the request names none
         self.scored: list[inference_pb2.ScoreRequest] = []
         self.scoring_error: RpcError | None = None
-        self.scoring = asyncio.Event()  # is open
+        self.scoring = asyncio.Event()  # set: scoring answers
         self.scoring.set()
 
     async def GenerateBatch(

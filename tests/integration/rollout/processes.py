@@ -20,7 +20,7 @@ def variables(settings: Settings) -> dict[str, str]:
 
 
 class WorkerProcess:
-    """`python -m services.rollout`; its log lines lie in `log`."""
+    """`python -m services.rollout`, which writes its log to `log`."""
 
     def __init__(self, process: Process, log: Path) -> None:
         self.process, self.log = process, log
@@ -35,7 +35,7 @@ class WorkerProcess:
         return cls(process, log)
 
     def kill(self) -> None:
-        """End it at once, if it still runs."""
+        """Kill the process if it still runs."""
         if self.process.returncode is None:
             self.process.kill()
 

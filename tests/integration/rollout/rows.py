@@ -1,4 +1,4 @@
-"""Rows that tests of the rollout worker start from, and what they find in the end."""
+"""Rows that tests of the rollout worker start from, and queries for the results."""
 
 import json
 from dataclasses import dataclass
@@ -64,8 +64,7 @@ class Run:
         return version_id
 
     def teach(self, top_k: int, *privileged: dict[str, Any]) -> tuple[str, str]:
-        """Give the run a teacher, and texts that its policy is told afterwards; return the teacher's model and version.
-        """
+        """Give the run a teacher and privileged texts; return the teacher's model and version."""
         model_id, version_id = ids.new("mod"), ids.new("ver")
         with psycopg.connect(self.url) as connection:
             connection.execute("INSERT INTO models (id, tenant_id, config) VALUES (%s, %s, '{}')",
@@ -85,7 +84,7 @@ class Run:
     ) -> tuple[str, str]:
         """Have another model answer for a role, with a tokenizer of its own; return the model and its version.
 
-        With `positions` it is what a run made of a registered model that has so many.
+        With `positions`, the model was trained by a run from a registered model with so many positions.
         """
         model_id, version_id = ids.new("mod"), ids.new("ver")
         manifest = {"files": put_files(store, f"models/{model_id}/versions/{version_id}", files)}
@@ -102,7 +101,7 @@ class Run:
         return model_id, version_id
 
     def _trained(self, positions: int) -> str:
-        """Insert a version of a model that goes back to a registered one and return its id."""
+        """Insert a version that was trained from a registered model and return its id."""
         names = {"artifact": ids.new("art"), "model": ids.new("mod"), "version": ids.new("ver"),
                  "tenant": self.tenant_id, "manifest": json.dumps({"max_positions": positions})}
         with psycopg.connect(self.url) as connection:
@@ -152,7 +151,7 @@ def register_engine(url: str, engine_id: str, address: str, age_s: float = 0) ->
 
 
 def engine_holds(url: str, engine_id: str, run: Run, refused_version_id: str | None = None) -> None:
-    """Note that an engine serves version 0 of a run's model, and which one it refuses."""
+    """Record that an engine serves version 0 of a run's model, and the version that it refuses."""
     with psycopg.connect(url) as connection:
         connection.execute(
             "INSERT INTO engine_models (engine_id, model_id, version_id, refused_version_id) VALUES (%s, %s, %s, %s) "

@@ -1,4 +1,4 @@
-"""Which engine a worker asks: one that has the model and does not refuse it, and others are invited to take part."""
+"""The choice of an engine: it holds the model and does not refuse it; other engines are asked to load the model."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -101,7 +101,7 @@ async def test_an_engine_that_let_a_model_go_is_invited_again(run: Run, other: P
         await engines.choose(run.model_id)
         await asyncio.sleep(0.05)
         assert len(other.inference.loads) == count, "what it has just loaded it is not asked for"
-        await engines.look()  # its row does not say that it holds it
+        await engines.look()  # its row does not list the model
 
 
 @pytest.mark.parametrize("holds", [True, False])

@@ -1,4 +1,4 @@
-"""Claims: who gets what, and that a claimant whose lease is gone writes nothing."""
+"""Claims: their distribution over workers and tenants, and the fence against a worker whose claim is lost."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -43,7 +43,7 @@ async def test_a_claimant_overtaken_at_any_stage_commits_nothing(
     gate = getattr(peers, stage)
     gate.open.clear()
     run.request(2, n=3)
-    first = asyncio.create_task((await open_worker(claim_groups=2, lease_s=600)).work())  # holds all that it may
+    first = asyncio.create_task((await open_worker(claim_groups=2, lease_s=600)).work())  # claims as many as it may
     await until(lambda: gate.requests)
     overtaking = await open_worker(process_name="rollout-1")
     expire_claims(run)
@@ -195,7 +195,7 @@ async def test_the_journal_takes_a_call_once_and_from_its_claimant_only(run: Run
     turn = Turn(Call(index=0, prompt_ids=[1], completion_ids=[2], logp_sample=[-0.5], finish_reason="stop",
                      versions=[VersionSpan(run.version_id, 1)], text="", train_mask=[True]))
     await journal.keep(claim, {0: turn})
-    await journal.keep(claim, {0: turn})  # as after an answer that was lost with the connection
+    await journal.keep(claim, {0: turn})  # as if the first answer was lost with the connection
     expire_claims(run)
     [later] = await claims.take(settings.claim_groups)
     assert later.journaled == {(0, 0): turn}

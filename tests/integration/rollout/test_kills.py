@@ -1,4 +1,4 @@
-"""A worker killed at any named point costs time, nothing else."""
+"""A worker that is killed at a crash point costs time and nothing else."""
 
 import asyncio
 from pathlib import Path
@@ -16,11 +16,11 @@ from tests.integration.rollout.processes import WorkerProcess
 from tests.integration.rollout.rows import Run, every, one
 
 GENERATED = {"claim.after": 1, "call-journal": 2, "journal.after": 1, "part.object-row": 1, "ready.after": 1}
-"""How often the policy answers a group whose first worker dies at each point."""
+"""By crash point: how often the policy answers a group whose first worker dies there."""
 
 
 async def killed_and_succeeded(point: str, run: Run, settings: Settings, folder: Path) -> None:
-    """Kill a worker at a point and let another make the group ready."""
+    """Kill a worker at a crash point, and let another worker make the group ready."""
     crash = folder / "crash"
     crash.mkdir()
     (crash / point).touch()

@@ -1,4 +1,4 @@
-"""A database that dies in mid-wave: the worker waits, and nothing is asked or stored twice."""
+"""A database that dies in the middle of a wave: the worker waits, and does nothing twice."""
 
 import asyncio
 import signal
@@ -17,7 +17,7 @@ from tests.servers import postgres as postgres_servers
 
 @pytest.fixture(scope="module")
 def own_server(shared_directory: Path) -> Iterator[postgres_servers.Server]:
-    """A server that nobody else uses, so that it can be killed."""
+    """A server of its own, so that it can be killed."""
     home = shared_directory / "outage"
     home.mkdir(mode=0o711)
     with postgres_servers.running(home) as server:
@@ -45,7 +45,7 @@ async def test_a_wave_outlives_its_database(
         await asyncio.sleep(0.02)
     own_server.children.stop("postgres", signal.SIGQUIT)
     gate.open.set()
-    await asyncio.sleep(1)  # answers come while there is nobody to keep them
+    await asyncio.sleep(1)  # answers arrive while no database can store them
     start(own_server)
     await asyncio.wait_for(work, 60)
     assert run.states() == ["ready", "ready"]

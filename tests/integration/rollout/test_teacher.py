@@ -1,4 +1,4 @@
-"""A run with a teacher, and with texts that its policy is told afterwards: both stand in the stored part."""
+"""A run with a teacher and privileged texts: the stored part holds scores and contexts."""
 
 import asyncio
 import hashlib

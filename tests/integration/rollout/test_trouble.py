@@ -1,4 +1,4 @@
-"""Services that are away, refuse, or fall silent: groups wait with a reason, and others go on."""
+"""Services that are away, refuse or fall silent: their groups wait with a reason, and other groups go on."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Groups of several turns: whom the environment asks is asked once, and a step that it refuses masks its sample."""
+"""Groups of several turns: a role is asked once for each question, and a refused step masks its sample."""
 
 import asyncio
 from collections.abc import Callable
@@ -33,8 +33,8 @@ class Market:
 
     summary, params, harness, foreign = "A market.", EnvironmentParams, "chat", False
     answered: list[str] = field(default_factory=list)  # what customers have said
-    then: Callable[[], None] = lambda: None  # whenever one has
-    defect: bool = False  # that shows when one speaks
+    then: Callable[[], None] = lambda: None  # called after each answer
+    defect: bool = False  # an error in the environment when a customer speaks
 
     def content(self, *_: Any) -> str:
         return "market"
@@ -43,7 +43,7 @@ class Market:
         return Visit(self)
 
 
-MARKET = Market()  # whose tasks' makers are kept for as long as the process lives
+MARKET = Market()  # one for the whole process, because task makers are cached
 
 
 class Visit:

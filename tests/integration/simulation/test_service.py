@@ -1,4 +1,4 @@
-"""The service as its own process, spoken to over gRPC."""
+"""The simulation service as its own process, called over gRPC."""
 
 import json
 import signal

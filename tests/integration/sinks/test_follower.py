@@ -1,4 +1,4 @@
-"""The sinks process on a real PostgreSQL: every point arrives once, whatever dies between."""
+"""The sinks process on a real PostgreSQL: every point arrives once, even if a process dies in between."""
 
 import os
 import signal
@@ -24,7 +24,7 @@ Follow = Callable[[Sink], Follower]
 
 
 class Memory:
-    """A sink that keeps what it is given, and is away as often as told, or for one run."""
+    """A sink in memory, which can be away for a number of calls, or for one run."""
 
     def __init__(self, failures: int = 0, never: str = "") -> None:
         self.points: list[Point] = []
@@ -76,7 +76,7 @@ def record(database: Database) -> Record:
 
 @pytest.fixture
 def follow(postgres_url: str) -> Iterator[Follow]:
-    """Followers of the sink `memory:a`, which nobody holds when a test has ended: the next test's would not send."""
+    """Followers of the sink `memory:a`. They release it after the test, so that the next test's can send."""
     with ExitStack() as opened:
         def make(sink: Sink) -> Follower:
             follower = Follower(postgres_url, "memory:a", sink, sweep_s=0.1)
@@ -89,7 +89,7 @@ def follow(postgres_url: str) -> Iterator[Follow]:
 
 @pytest.fixture
 def opened(database: Database, run: RunRows, record: Record, follow: Follow) -> Opened:
-    """A sink that has the run's first point, and who sends to it."""
+    """A sink that has the run's first point, and its follower."""
     register(database, ["memory:a"])
     record(run, 1)
     sink = Memory()
@@ -111,7 +111,7 @@ WHERE d.datname = current_database() AND locktype = 'advisory' AND classid = has
 
 
 def held(postgres_url: str) -> bool:
-    """Whether a session holds a sink; the server takes notice of a closed connection a moment later."""
+    """Return whether a session holds a sink. The server notices a closed connection a moment later."""
     with psycopg.connect(postgres_url) as connection:
         return bool(connection.execute(HELD).fetchall())
 

@@ -1,4 +1,4 @@
-"""`HONE_SINKS` in a stack: one more process, which may die like any other."""
+"""`HONE_SINKS` in a stack: one more process, which may be killed like any other."""
 
 from pathlib import Path
 

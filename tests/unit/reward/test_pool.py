@@ -1,4 +1,4 @@
-"""Graders that hang or die cost one process, and nobody's score."""
+"""A grader that hangs or dies costs one process, and no other sample's score."""
 
 import asyncio
 import io

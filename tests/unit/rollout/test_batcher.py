@@ -1,4 +1,4 @@
-"""Coalescing: who goes together, who waits, and what happens when a call fails or nobody wants it any more."""
+"""Batching: items that go together, items that wait, failed calls, and calls that nobody wants any more."""
 
 import asyncio
 from collections.abc import AsyncIterator

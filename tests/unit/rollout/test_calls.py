@@ -1,4 +1,4 @@
-"""Whom a call is asked of: the policy's model, or the one that the run names for the role."""
+"""The model that a call goes to: the policy, or the one that the run names for the role."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -18,7 +18,7 @@ OTHERS = {"roles": {"user": {"model_id": "mod_user", "max_positions": 512}}, "ro
 
 
 class Engine:
-    """An engine, and how it is found: it answers 7 by the version that is asked, or by its newest."""
+    """An engine and its own finder: it answers 7 with the requested version, or with its newest."""
 
     id, build = "engine", "fake"
 

@@ -1,4 +1,4 @@
-"""What the policy would have read: the text in its system message, and the ids that its own prompts go on with."""
+"""Privileged contexts: the text in the system message, and the ids that the policy's own prompts continue with."""
 
 import hashlib
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Episodes of several turns against the real simulation servicer, with answers that are written down beforehand."""
+"""Episodes of several turns against the real simulation servicer, with prepared answers."""
 
 from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
@@ -37,7 +37,7 @@ GROUP = claim(**ORDER)
 
 
 class Local:
-    """The simulation service in this process; it can be started again, and then knows no session."""
+    """The simulation service in this process. It can be restarted, and then knows no session."""
 
     def __init__(self, environment: str = "sqlite", seed: int = 3, params: dict[str, Any] | None = None) -> None:
         self.environment, self.seed, self.params = environment, seed, params or {}
@@ -63,7 +63,7 @@ class Local:
 
 @dataclass
 class Script:
-    """Answers calls in turn, and remembers what was asked."""
+    """Answers calls in turn, and records the requests."""
 
     texts: list[str]
     before: Callable[[], None] = lambda: None
@@ -202,7 +202,7 @@ async def test_a_harness_ends_what_its_limits_forbid(params: dict[str, int], end
 
 
 class Shop:
-    """An environment with a customer: it asks for the customer's words, and ends when the policy has sold."""
+    """An environment that asks for a customer's words, and ends when the policy has sold."""
 
     summary, params, harness = "A shop.", EnvironmentParams, "chat"
 

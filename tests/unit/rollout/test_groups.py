@@ -1,4 +1,4 @@
-"""What a group's request and its stored call are made of."""
+"""The parts of a group's requests, calls and trajectories."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Which errors of a batch may be one item's fault."""
+"""Errors after which the items of a batch are sent again alone, because one item may be at fault."""
 
 import grpc
 import pytest

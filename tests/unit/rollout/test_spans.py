@@ -1,4 +1,4 @@
-"""Named spans of a completion in tokens: whatever the tokenizer makes of their text."""
+"""Named spans of a completion as token ranges, for tokenizers that split the text differently."""
 
 from tokenizers import Tokenizer as Vocabulary
 from tokenizers import decoders, models, pre_tokenizers
@@ -12,7 +12,7 @@ MARKS = [Marks(name="inner", start="(", end=")", weight=2.0), Marks(name="sum", 
 
 
 def byte_level(*merges: tuple[str, str]) -> Tokenizer:
-    """A tokenizer over bytes, as GPT-2 writes them, with an end."""
+    """A tokenizer over bytes in GPT-2's notation, with an end token."""
     symbols = [*sorted(pre_tokenizers.ByteLevel.alphabet()), *("".join(pair) for pair in merges), "</s>"]
     made = Vocabulary(models.BPE({symbol: number for number, symbol in enumerate(symbols)}, list(merges)))
     made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)

@@ -1,4 +1,4 @@
-"""A teacher's word: which texts are asked about, whose tokens the answers are, and answers that do not fit."""
+"""A teacher's scores: the texts that are sent, the calls that get the scores, and responses that do not fit."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -18,8 +18,7 @@ VERSIONS = {"teacher": "ver_t"}
 
 
 class Engine:
-    """Says of each id that follows how it stands in the whole text: -place, with the likeliest ids place and place + 1.
-    """
+    """Scores each id with -place in the whole text, and names the ids place and place + 1 as the likeliest."""
 
     id = "engine-0"
 
@@ -47,7 +46,7 @@ class Engine:
 
 
 class Patient:
-    """Asks once, and remembers of whom."""
+    """Asks once, and checks who is asked."""
 
     async def until_answered(self, asked: Claim, source: str, ask: Callable[[], Awaitable[Any]]) -> Any:
         assert (asked.id, source) == (1, "the teacher")

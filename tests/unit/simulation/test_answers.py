@@ -1,4 +1,4 @@
-"""Whatever a policy writes, an environment takes it as a step whose answer goes over the wire; nothing else happens."""
+"""An environment takes any text of a policy as a step, and the result can be sent as a protocol message."""
 
 import json
 from typing import Any
@@ -19,7 +19,7 @@ ALL = {**WITH_TOOLS, "dataset": make("dataset", {}, 0, ROW), "sort_turns": make(
        "textworld": make("textworld", {}, 7)}
 
 texts = st.text() | st.text(st.characters(codec=None)) | st.sampled_from(["query", "sql", "\ud83d", "\0"])
-"""Half surrogate pairs among them, as JSON's escapes may say them."""
+"""Texts with half surrogate pairs too, because JSON escapes can contain them."""
 json_values: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | texts,
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(texts, inner, max_size=4), max_leaves=12)

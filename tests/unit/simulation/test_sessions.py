@@ -1,4 +1,4 @@
-"""Sessions answer a repeated step from memory and are forgotten after their time."""
+"""Sessions answer a repeated step from memory, and are forgotten after their time to live."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Weights & Biases offline: what lies in its own files."""
+"""Weights & Biases offline, read back from its own files."""
 
 import json
 import struct
@@ -22,7 +22,7 @@ def points(steps: range, run_id: str) -> list[Point]:
 
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """W&B looks at its variables once in a process."""
+    """W&B reads its variables once in a process."""
     made = tmp_path_factory.mktemp("wandb")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("WANDB_MODE", "offline")
@@ -76,7 +76,7 @@ def test_a_run_that_cannot_be_finished_is_the_sinks_trouble(sink: Wandb, monkeyp
 
 
 def said(file: Path) -> tuple[int, bool]:
-    """Return the exit code in a W&B file, and whether it says that the run was preempted. Its own process writes it."""
+    """Return the exit code in a W&B file, and whether the run was preempted. W&B's own process writes the file."""
     from wandb.proto import wandb_internal_pb2
 
     protocol: Any = wandb_internal_pb2
@@ -102,7 +102,7 @@ def rows(file: Path) -> list[dict[str, float]]:
 
 
 def records(content: bytes) -> Iterator[bytes]:
-    """Yield the records of a file that is smaller than a block: a head of 7 bytes, then each with its own of 7."""
+    """Yield the records of a file smaller than a block: a head of 7 bytes, then records with 7 bytes before each."""
     at = 7
     while at + 7 <= min(len(content), 32768):
         length, kind = struct.unpack_from("<HB", content, at + 4)

@@ -1,4 +1,4 @@
-"""Budgets are shared out whole, and a request that cannot be is named."""
+"""A budget is allocated completely; an invalid request is refused by its field."""
 
 from typing import Any, cast
 
