@@ -151,7 +151,7 @@ def test_run_grader_stores_nothing(reward: Any, run: Run) -> None:
     ({"grader_json": '{"type": "exakt"}'}, "grader_json.type", "expected one of character_share, environment"),
     ({"grader_json": "{"}, "grader_json.grader", "expected a JSON object"),
     ({"items": [GradeItem(item_json="[]")]}, "items[0].item_json", "found '[]', expected a JSON object"),
-    ({"items": [GradeItem(group_id=1), GradeItem(group_id=1)]}, "items[1]", "expected a sample that is not in the request"),
+    ({"items": [GradeItem(group_id=1), GradeItem(group_id=1)]}, "items[1]", "a sample that is not in the request"),
 ])
 def test_bad_input_is_named(reward: Any, run: Run, change: dict[str, Any], field: str, message: str) -> None:
     fields = {"tenant_id": run.tenant_id, "run_id": run.id, "grader_json": EXACT, **change}
