@@ -37,7 +37,7 @@ def _ms(cost: float) -> str:
 
 
 def _kind(one: Grader) -> Markup:
-    process = "in a process of its own" if one.pooled else "inside the reward service"
+    process = "in a process of its own" if one.pooled else "in the process that calls it"
     title = [tag("span", one.name, class_="strong mono"), " ", one.summary]
     span = f"{formats.number(one.low)} to {formats.number(one.high)}"
     note = tag("p", f"Values from {span}; runs {process}.", class_="note")

@@ -37,7 +37,7 @@ async def show(view: PageView, request: Request) -> None:
 
 
 def _add_keys(view: PageView, run: Run, sample: Trajectory) -> None:
-    for key, by, meaning in (("j", 1, "Next sample of the group"), ("k", -1, "Sample before")):
+    for key, by, meaning in (("j", 1, "Next sample of the group"), ("k", -1, "Previous sample of the group")):
         if 0 <= sample.index + by <= sample.last_index:
             to = path(run.id, sample.group_id, sample.index + by)
             view.shortcuts.add(key, meaning, partial(ui.navigate.to, to))

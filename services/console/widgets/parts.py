@@ -69,7 +69,7 @@ def unexpected(error: Exception) -> HoneError:
 
 def problem(error: HoneError) -> Markup:
     """Return an error as a panel: its title, its detail, the fields with problems, and a link to try again."""
-    title = "The gateway does not answer" if isinstance(error, Away) else error.title or "That did not work"
+    title = "The gateway does not answer" if isinstance(error, Away) else error.title or "The request failed"
     fields = table(
         [Column("Field"), Column("Found"), Column("Expected")],
         [[mono(one.field), one.found, one.expected] for one in error.problems]) if error.problems else ""

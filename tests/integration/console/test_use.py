@@ -214,7 +214,7 @@ def test_no_neighbour_is_offered_where_the_group_ends(signed_in: Browser, world:
         signed_in.press("?")
         signed_in.wait_for("These keys")
         listed = signed_in.find(".dialog").text
-        assert ("Next sample" in listed, "Sample before" in listed) == ("next →" in offered, "← previous" in offered)
+        assert ("Next sample" in listed, "Previous sample" in listed) == ("next →" in offered, "← previous" in offered)
 
 
 def test_a_sample_is_searched(signed_in: Browser, world: World) -> None:
