@@ -209,11 +209,12 @@ def _make_directories(state: Path) -> None:
 
 
 def _variables(settings: Mapping[str, object]) -> dict[str, str]:
-    given = {f"HONE_{name.upper()}": str(value) for name, value in settings.items()}
-    unknown = sorted(given.keys() - service_settings.VARIABLES.keys() - service_settings.OTHER_VARIABLES)
-    if unknown:
-        raise ValueError(f"settings: found {unknown[0]}, expected variables of hone.spec.settings")
-    return given
+    given = {name: f"HONE_{name.upper()}" for name in settings}
+    known = service_settings.VARIABLES.keys() | service_settings.OTHER_VARIABLES
+    if unknown := sorted(name for name, variable in given.items() if variable not in known):
+        raise ValueError(f"settings: found {unknown[0]!r}, expected names of docs/settings.md without HONE_, in small "
+                         "letters")
+    return {given[name]: str(value) for name, value in settings.items()}
 
 
 def _checked(environment: Mapping[str, str]) -> Mapping[str, str]:
