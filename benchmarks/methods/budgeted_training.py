@@ -16,8 +16,8 @@ import numpy as np
 
 from benchmarks.methods.experiment import Expectation, Experiment, Outcome
 from hone.algorithms.advantages import ADVANTAGES
+from hone.algorithms.allocation import SuccessHistory, SuccessVarianceParams, dynamo
 from hone.algorithms.inputs import AdvantageInputs, Floats, Ints
-from hone.algorithms.success_variance import SuccessHistory, SuccessVarianceParams, dynamo
 
 PROMPTS, MEAN, ACTIONS, STEPS, RATE, FADES = 64, 16, 20, 60, 5.0, 0.9
 POWERS = {"power 0.5": 0.5, "power 1": 1.0}

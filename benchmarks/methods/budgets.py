@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.methods.experiment import Expectation, Experiment, Outcome
+from hone.algorithms.allocation import SuccessHistory, SuccessVarianceParams, allocated, dynamo
 from hone.algorithms.inputs import Floats, Ints
-from hone.algorithms.success_variance import SuccessHistory, SuccessVarianceParams, allocated, dynamo
 
 PROMPTS, MEAN, ACTIONS, SEEN, DRAWS = 256, 16, 20, 8, 50
 BUDGET, MANY = PROMPTS * MEAN, 1e12

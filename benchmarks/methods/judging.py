@@ -15,16 +15,18 @@ from torch import Tensor
 
 from benchmarks.methods.experiment import Expectation, Experiment, Outcome
 from hone.algorithms.advantages import ADVANTAGES
-from hone.algorithms.builders.verification_items import (
-    GenerationGroup,
-    ItemInputs,
-    ItemParams,
-    build_verification_items,
-)
 from hone.algorithms.inputs import AdvantageInputs, LossInputs
 from hone.algorithms.losses import LOSSES
 from hone.algorithms.method import State
-from hone.algorithms.schedules.phases import PhaseInputs, PhaseParams, phases
+from hone.algorithms.self_verify import (
+    GenerationGroup,
+    ItemInputs,
+    ItemParams,
+    PhaseInputs,
+    PhaseParams,
+    build_verification_items,
+    phases,
+)
 from hone.algorithms.unwired.verdicts import VerdictInputs, VerdictRewardParams, verdict_reward
 from hone.graders.verdict import Label
 

@@ -8,7 +8,6 @@ from pydantic import ValidationError
 from hone.algorithms.advantages import ADVANTAGES
 from hone.algorithms.aggregations import AGGREGATIONS
 from hone.algorithms.allocation import ALLOCATIONS
-from hone.algorithms.builders.self_verify import SelfVerify
 from hone.algorithms.corrections import CORRECTIONS
 from hone.algorithms.filters import FILTERS
 from hone.algorithms.losses import LOSSES
@@ -18,6 +17,7 @@ from hone.algorithms.regularizers import REGULARIZERS
 from hone.algorithms.rewards import REWARDS
 from hone.algorithms.schedules import SCHEDULES
 from hone.algorithms.schedules.batch_size import BATCH_SIZES
+from hone.algorithms.self_verify import SelfVerify
 
 
 class SlotError(ValueError):

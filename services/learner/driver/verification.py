@@ -10,14 +10,15 @@ from itertools import groupby
 from random import Random
 from typing import Any, Literal
 
-from hone.algorithms.builders.self_verify import SelfVerify
-from hone.algorithms.builders.verification_items import (
+from hone.algorithms.self_verify import (
     GenerationGroup,
     ItemInputs,
+    PhaseInputs,
+    SelfVerify,
     VerificationItem,
     build_verification_items,
+    phases,
 )
-from hone.algorithms.schedules.phases import PhaseInputs, phases
 from hone.environments.tasks import make
 from hone.graders.verdict import boxed_answer
 from hone.store.database import Database, Row

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from hone.algorithms.builders.verification_items import GenerationGroup
 from hone.algorithms.method import State
+from hone.algorithms.self_verify import GenerationGroup
 from hone.store.database import Database, Row
 from hone.store.leases import LeaseLost
 from services.learner.driver.lease import RunLease

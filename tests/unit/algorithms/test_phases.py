@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hone.algorithms.method import Method
-from hone.algorithms.schedules.phases import PhaseInputs, PhaseParams, Update, phases
+from hone.algorithms.self_verify import PhaseInputs, PhaseParams, Update, phases
 
 PHASES: Method[Any, Any] = Method(phases, PhaseParams)
 

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hone.algorithms.builders.verification_items import (
+from hone.algorithms.method import Method
+from hone.algorithms.self_verify import (
     GenerationGroup,
     ItemInputs,
     ItemParams,
     build_verification_items,
 )
-from hone.algorithms.method import Method
 from tests.oracles import self_verify as oracle
 
 BUILD: Method[Any, Any] = Method(build_verification_items, ItemParams)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from hone.algorithms import presets
-from hone.algorithms.builders.verification_items import GenerationGroup
+from hone.algorithms.self_verify import GenerationGroup
 from hone.resolution.stages import stages
 from hone.spec.run import RunSpec
 from services.learner.driver.decisions import (

@@ -5,8 +5,7 @@ from random import Random
 import pytest
 
 from hone.algorithms import presets
-from hone.algorithms.builders.self_verify import SelfVerify
-from hone.algorithms.builders.verification_items import ItemInputs, build_verification_items
+from hone.algorithms.self_verify import ItemInputs, SelfVerify, build_verification_items
 from hone.algorithms.slots import needs
 from hone.client.metric_catalog import known
 from hone.trajectory.plan import Collected, by_kind

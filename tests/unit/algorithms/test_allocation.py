@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from hone.algorithms.success_variance import SuccessHistory, SuccessVarianceParams, allocated, dynamo, priorities
+from hone.algorithms.allocation import SuccessHistory, SuccessVarianceParams, allocated, dynamo, priorities
 
 
 def weighed(pairs, **params):

@@ -1,1 +1,0 @@
-"""S0: what becomes training data? Pure functions on recorded trajectories."""
