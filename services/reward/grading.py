@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
 
+from hone.graders.contract import Result, Status
 from hone.graders.judgement import judged
-from hone.graders.results import Result, Status
 from hone.graders.specs import Spec
 from services.reward.pool import Job, Pool
 

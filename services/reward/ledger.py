@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from hone.graders.results import Result, Status
+from hone.graders.contract import Result, Status
 from hone.rpc import outage
 from hone.rpc.errors import NotFound
 from hone.store.database import AsyncDatabase, Row

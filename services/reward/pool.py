@@ -6,7 +6,7 @@ import os
 import sys
 from dataclasses import dataclass, replace
 
-from hone.graders.results import Result, Status, failure
+from hone.graders.contract import Result, Status, failure
 from hone.telemetry import logs
 
 LIMIT_S = 5.0

@@ -6,7 +6,7 @@ from typing import Any
 
 from hone.api import reward_pb2, reward_pb2_grpc
 from hone.crashpoints import reach
-from hone.graders.results import Result
+from hone.graders.contract import Result
 from hone.graders.specs import Spec, spec
 from hone.rpc.errors import InvalidField
 from hone.spec.problems import Invalid

@@ -16,8 +16,8 @@ from dataclasses import asdict
 from types import FrameType
 from typing import Any, BinaryIO
 
+from hone.graders.contract import Result, Status, failure
 from hone.graders.judgement import judged
-from hone.graders.results import Result, Status, failure
 from hone.graders.specs import Spec, spec
 from hone.process.ending import die_with_parent
 from hone.telemetry import logs

@@ -12,7 +12,7 @@ from hone.api import simulation_pb2
 from hone.environments.contract import Message
 from hone.environments.hashing import digest
 from hone.graders import templates
-from hone.graders.results import InvalidSpec
+from hone.graders.contract import InvalidSpec
 from hone.harnesses import HARNESSES
 from hone.harnesses.contract import Harness, HarnessParams
 from hone.harnesses.spans import Marks

@@ -79,9 +79,9 @@ class SortTurnsEpisode:
         right = said == self._answer[state.told]
         scores = self._scores(said, right)
         self._state = _SortingState(state.told + right, state.turns + 1, self._wrong(said, right))
-        told = [] if self._done() else [{"role": "user", "content": f"{self._answer[:self._state.told]}="}]
+        messages = [] if self._done() else [{"role": "user", "content": f"{self._answer[:self._state.told]}="}]
         valid = len(said) == 1 and said in self._answer
-        return Transition(self._seen(told), self._done(), valid, self._paid(scores), effect=right, rules=scores)
+        return Transition(self._seen(messages), self._done(), valid, self._paid(scores), effect=right, rules=scores)
 
     def snapshot(self) -> dict[str, Any]:
         state = asdict(self._state)

@@ -85,8 +85,8 @@ class TextWorldEpisode:
         valid, effect = self._type(command)
         said = f"> {command}\n" if valid else "That is not possible here.\n"
         done = self._over()
-        told = said + ("You have won.\n" if self._progress.completed else self._scene())
-        return Transition(self._seen([{"role": "user", "content": told}]), done, valid, effect=effect)
+        answer = said + ("You have won.\n" if self._progress.completed else self._scene())
+        return Transition(self._seen([{"role": "user", "content": answer}]), done, valid, effect=effect)
 
     def snapshot(self) -> dict[str, Any]:
         return {"typed": [*self._typed]}

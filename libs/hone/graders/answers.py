@@ -2,7 +2,7 @@
 
 import re
 
-from hone.graders.results import NoAnswer
+from hone.graders.contract import NoAnswer
 
 _BRACES = re.compile(r"\\boxed\s*\{|\\.|\{|\}", re.DOTALL)
 

@@ -4,8 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from hone.graders.contract import Grader, GraderParams, Item
-from hone.graders.results import InvalidSpec, Result, Status
+from hone.graders.contract import Grader, GraderParams, InvalidSpec, Item, Result, Status
 
 
 class EnvironmentGraderParams(GraderParams):

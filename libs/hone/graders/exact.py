@@ -4,8 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from hone.graders.contract import Grader, GraderParams, Item
-from hone.graders.results import Result, verdict
+from hone.graders.contract import Grader, GraderParams, Item, Result, verdict
 from hone.graders.templates import Template, rendered
 
 

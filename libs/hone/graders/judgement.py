@@ -5,7 +5,7 @@ import math
 import time
 from typing import Any
 
-from hone.graders.results import InvalidSpec, NoAnswer, Result, Status, failure, no_answer
+from hone.graders.contract import InvalidSpec, NoAnswer, Result, Status, failure, no_answer
 from hone.graders.specs import Spec
 
 MAX_BYTES = 200_000

@@ -10,8 +10,7 @@ from pydantic import Field
 
 from hone.graders.answer_types import STRING_RULES, answer_type, braced, plain
 from hone.graders.answers import after_reasoning, last_boxed
-from hone.graders.contract import Grader, GraderParams, Item
-from hone.graders.results import InvalidSpec, NoAnswer, Result, verdict
+from hone.graders.contract import Grader, GraderParams, InvalidSpec, Item, NoAnswer, Result, verdict
 from hone.graders.templates import Template, rendered
 
 MAX_CHARACTERS = 50_000

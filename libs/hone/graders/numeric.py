@@ -7,8 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from hone.graders.answers import after_reasoning
-from hone.graders.contract import Grader, GraderParams, Item
-from hone.graders.results import InvalidSpec, NoAnswer, Result, verdict
+from hone.graders.contract import Grader, GraderParams, InvalidSpec, Item, NoAnswer, Result, verdict
 from hone.graders.templates import Template, rendered
 
 # A sign belongs to a number unless it follows a letter, a digit or a bracket: in 7-5 the last number is 5.

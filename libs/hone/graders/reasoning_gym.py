@@ -8,8 +8,7 @@ from hone.environments import reasoning_gym
 from hone.environments.contract import WrongParams
 from hone.environments.reasoning_gym import ReasoningGymParams
 from hone.graders.answers import after_reasoning, last_tagged
-from hone.graders.contract import Grader, GraderParams, Item
-from hone.graders.results import InvalidSpec, NoAnswer, Result, Status
+from hone.graders.contract import Grader, GraderParams, InvalidSpec, Item, NoAnswer, Result, Status
 
 KNOWN = {"params": {"task": "chain_sum"}, "seed": 1}
 

@@ -6,8 +6,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from hone.environments.hashing import digest
-from hone.graders.contract import Grader, GraderParams, Item
-from hone.graders.results import Result
+from hone.graders.contract import Grader, GraderParams, Item, Result
 
 
 class SlowedParams(GraderParams):

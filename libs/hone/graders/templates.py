@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator
 
-from hone.graders.results import InvalidSpec, NoAnswer
+from hone.graders.contract import InvalidSpec, NoAnswer
 
 _VARIABLE = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
 _KNOWN = re.compile(r"item(\.[^.\s]+)+|sample\.output_text|sample\.output_json(\.[^.\s]+)*")

@@ -6,8 +6,7 @@ from typing import Any, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from hone.graders.answers import last_boxed
-from hone.graders.contract import Grader, GraderParams, Item
-from hone.graders.results import InvalidSpec, NoAnswer, Result, Status
+from hone.graders.contract import Grader, GraderParams, InvalidSpec, Item, NoAnswer, Result, Status
 
 Label: TypeAlias = Literal["Yes", "No"]
 

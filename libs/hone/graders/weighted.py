@@ -5,8 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from hone.graders.contract import Grader, GraderParams
-from hone.graders.results import Result, Status
+from hone.graders.contract import Grader, GraderParams, Result, Status
 
 
 class Part(BaseModel):

@@ -3,7 +3,7 @@
 import random
 from collections.abc import AsyncIterator, Sequence
 
-from hone.graders.results import Result
+from hone.graders.contract import Result
 from hone.graders.specs import Spec
 from services.reward import __main__ as reward
 from services.reward.grading import Grading, Key, Sample

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from psycopg import AsyncConnection
 
-from hone.graders.results import Result, Status
+from hone.graders.contract import Result, Status
 from hone.rpc.errors import NotFound, NotReady
 from hone.store.database import AsyncDatabase
 from services.reward.ledger import Account, Ledger

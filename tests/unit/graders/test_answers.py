@@ -4,7 +4,7 @@ import pytest
 
 from hone.graders.answer_types import answer_type, braced
 from hone.graders.answers import after_reasoning, last_boxed, last_tagged
-from hone.graders.results import NoAnswer
+from hone.graders.contract import NoAnswer
 
 
 @pytest.mark.parametrize(("text", "content"), [

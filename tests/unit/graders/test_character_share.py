@@ -2,8 +2,8 @@ import json
 
 import pytest
 
+from hone.graders.contract import Status
 from hone.graders.judgement import judged
-from hone.graders.results import Status
 from hone.graders.specs import spec
 
 SHARE = spec(json.dumps({"type": "character_share", "wanted": "02468", "among": "0123456789"}))

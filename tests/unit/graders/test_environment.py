@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from hone.graders.contract import Status
 from hone.graders.judgement import judged
-from hone.graders.results import Status
 from hone.graders.specs import checked
 
 SPEC = checked({"type": "environment"})

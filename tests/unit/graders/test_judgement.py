@@ -5,10 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from hone.graders.contract import Grader, Item
+from hone.graders.contract import Grader, Item, Result, Status
 from hone.graders.exact import ExactParams
 from hone.graders.judgement import judged
-from hone.graders.results import Result, Status
 from hone.graders.specs import Spec, spec
 
 EXACT = spec('{"type": "exact"}')

@@ -2,8 +2,8 @@ r"""Every measured case of math-verify, through the grader: what algebra gets ri
 
 import pytest
 
+from hone.graders.contract import Result, Status
 from hone.graders.judgement import judged
-from hone.graders.results import Result, Status
 from hone.graders.specs import spec
 
 MATH = '{"type": "math"}'

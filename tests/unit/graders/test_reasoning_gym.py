@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from hone.environments.tasks import episode, make
+from hone.graders.contract import Result, Status
 from hone.graders.judgement import judged
-from hone.graders.results import Result, Status
 from hone.graders.specs import spec
 
 ITEM = episode(make("reasoning_gym", {"task": "countdown"}, 3)).reset().item

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from hone.graders.contract import Status
 from hone.graders.judgement import judged
-from hone.graders.results import Status
 from hone.graders.slowed import SlowedParams, wait_s
 from hone.graders.specs import spec
 from hone.spec.problems import Invalid

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hone.graders.results import InvalidSpec, NoAnswer
+from hone.graders.contract import InvalidSpec, NoAnswer
 from hone.graders.templates import rendered
 
 ITEM = {"x": "1", "deep": {"list": [{"y": "two"}], "number": 3, "none": None}, "answer": "{{ item.x }}"}

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from hone.graders.contract import Result, Status
 from hone.graders.judgement import judged
-from hone.graders.results import Result, Status
 from hone.graders.specs import spec
 from hone.graders.verdict import Wording, boxed_answer, last_word
 from hone.spec.problems import Invalid

@@ -15,7 +15,7 @@ import psutil
 import pytest
 import uvloop
 
-from hone.graders.results import Result, Status, failure
+from hone.graders.contract import Result, Status, failure
 from hone.graders.specs import spec
 from hone.telemetry import logs
 from services.reward import worker
