@@ -65,7 +65,7 @@ def test_grades_are_stored_and_returned_in_order(reward: Any, run: Run) -> None:
     assert (first["tenant_id"], first["group_id"], first["component"]) == (run.tenant_id, group, "")
 
 
-def test_what_was_graded_is_returned_from_the_store(reward: Any, run: Run) -> None:
+def test_earlier_grades_are_returned_from_the_store(reward: Any, run: Run) -> None:
     group = run.groups(0)[0]
     first = reward.Grade(request(run, group, ["5", "6"]))
     again = reward.Grade(request(run, group, ["another", "5", "5"]))

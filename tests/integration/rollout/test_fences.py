@@ -144,7 +144,7 @@ async def test_a_worker_that_ends_gives_its_claims_back(run: Run, peers: Peers, 
     assert run.states() == ["ready", "ready"]
 
 
-async def test_a_restarted_worker_takes_what_its_predecessor_held(run: Run, settings: Settings,
+async def test_a_restarted_worker_claims_its_predecessors_groups(run: Run, settings: Settings,
                                                                  database: AsyncDatabase) -> None:
     run.request(1)
     assert len(await Claims(database, settings).take(settings.claim_groups)) == 1
@@ -177,7 +177,7 @@ async def test_groups_past_their_deadline_are_not_claimed(run: Run, settings: Se
     assert [claim.order.request for claim in claims] == ["train/1"]
 
 
-async def test_what_a_group_may_be_sampled_from_stays_as_its_first_claimant_had_it(
+async def test_the_oldest_version_that_may_sample_a_group_is_fixed_by_its_first_claim(
         run: Run, settings: Settings, database: AsyncDatabase) -> None:
     run.request(1, version_id=None)
     await Claims(database, settings).take(1)

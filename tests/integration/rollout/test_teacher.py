@@ -30,7 +30,7 @@ def stored(run: Run, settings: Settings) -> dict[str, list[Call]]:
     return found
 
 
-async def test_training_groups_carry_the_teachers_word_and_the_privileged_prompt(
+async def test_training_groups_have_the_teachers_scores_and_the_privileged_prompt(
         run: Run, peers: Peers, open_worker: Open, settings: Settings) -> None:
     model_id, version_id = run.teach(
         2, {"text": "+{{ item.answer }}+", "match": "S0"}, {"text": "-", "match": None}, {"text": "*", "match": "s9"})
@@ -86,7 +86,7 @@ async def test_a_teacher_that_is_not_published_is_waited_for(run: Run, open_work
     await asyncio.wait([work])
 
 
-async def test_what_a_silent_engine_was_asked_another_says(run: Run, peers: Peers, open_worker: Open) -> None:
+async def test_scores_asked_of_a_silent_engine_come_from_another(run: Run, peers: Peers, open_worker: Open) -> None:
     run.teach(1)
     peers.inference.scoring.clear()
     run.request(2)

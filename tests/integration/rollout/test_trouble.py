@@ -56,7 +56,8 @@ async def test_a_service_that_hangs_is_named_after_a_lease(
     assert [(group["state"], group["reason"]) for group in run.groups()] == [("ready", None)]
 
 
-async def test_what_a_group_waits_for_is_told_before_its_deadline(run: Run, peers: Peers, open_worker: Open) -> None:
+async def test_the_reason_of_a_waiting_group_is_recorded_before_its_deadline(
+        run: Run, peers: Peers, open_worker: Open) -> None:
     peers.reward.open.clear()
     (group_id,) = run.request(1)
     with psycopg.connect(run.url) as connection:
@@ -67,7 +68,7 @@ async def test_what_a_group_waits_for_is_told_before_its_deadline(run: Run, peer
     peers.reward.open.set()
 
 
-async def test_what_ran_on_a_silent_engine_runs_on_another(run: Run, peers: Peers, open_worker: Open) -> None:
+async def test_calls_to_a_silent_engine_are_made_on_another(run: Run, peers: Peers, open_worker: Open) -> None:
     other = Peers()
     await other.start()
     peers.inference.open.clear()
@@ -102,7 +103,7 @@ async def test_a_group_that_is_refused_does_not_hold_up_its_neighbours(run: Run,
     assert refused.startswith("inference refuses: INVALID_ARGUMENT: requests.prompt_ids")
 
 
-async def test_a_group_that_breaks_the_code_is_told_and_tried_later(run: Run, open_worker: Open) -> None:
+async def test_a_group_that_raises_an_error_is_recorded_and_tried_later(run: Run, open_worker: Open) -> None:
     run.request(1, task={"seed": 1})
     run.request(2, first=1)
     await (await open_worker(sweep_s=5)).work()

@@ -137,7 +137,7 @@ async def test_words_that_the_environment_asked_for_are_not_asked_for_again(
         assert (sample.ended, sample.status) == ("done", "ok")
 
 
-async def test_a_step_that_an_environment_refuses_for_good_masks_its_sample_and_is_told(
+async def test_a_refused_step_masks_its_sample_and_records_an_event(
         run: Run, market: Market, settings: Settings, open_worker: Open) -> None:
     market.defect = True
     run.request(1, n=2, task=TASK, task_hash="")
@@ -153,7 +153,7 @@ async def test_a_step_that_an_environment_refuses_for_good_masks_its_sample_and_
 
 
 @pytest.mark.usefixtures("market")
-async def test_a_role_whose_tokenizer_refuses_what_it_is_asked_gives_the_group_up_with_the_reason(
+async def test_a_role_whose_tokenizer_refuses_its_prompt_refuses_the_group_with_the_reason(
         run: Run, settings: Settings, open_worker: Open) -> None:
     refusing = {**OTHER, "chat_template.jinja": b"{{ raise_exception('no system message, no answer') }}"}
     run.answer_for("user", objects.connect(settings.objects_url), refusing)
@@ -166,7 +166,7 @@ async def test_a_role_whose_tokenizer_refuses_what_it_is_asked_gives_the_group_u
 
 @pytest.mark.usefixtures("market")
 @pytest.mark.parametrize(("positions", "ended"), [(19, "max_context"), (20, "done"), (None, "done")])
-async def test_whom_the_environment_asks_reads_no_more_than_the_model_that_it_goes_back_to(
+async def test_an_asked_role_reads_no_more_tokens_than_its_base_model_has_positions(
         run: Run, settings: Settings, open_worker: Open, positions: int | None, ended: str) -> None:
     run.answer_for("user", objects.connect(settings.objects_url), OTHER, positions)
     run.request(1, n=1, task=TASK, task_hash="")

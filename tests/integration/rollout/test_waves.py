@@ -50,7 +50,7 @@ async def test_rows_of_the_index_point_into_the_part(run: Run, open_worker: Open
     assert [(row["kind"], row["amount"]) for row in usage] == [("completion_tokens", 42), ("prompt_tokens", 48)]
 
 
-async def test_requests_say_exactly_what_is_sampled(run: Run, peers: Peers, open_worker: Open) -> None:
+async def test_requests_hold_the_whole_sampling_of_the_order(run: Run, peers: Peers, open_worker: Open) -> None:
     run.request(1, n=4, first=17, sampling={"max_tokens": 9, "temperature": 0, "top_k": 3, "stop": ["\n"]})
     run.request(1, n=2, first=3, purpose="eval", version_id=None)
     await (await open_worker()).work()

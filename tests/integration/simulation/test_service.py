@@ -147,7 +147,7 @@ def test_a_fork_and_a_restored_snapshot_go_where_their_origin_goes(simulation: A
     assert scores == {json.loads(there[0].observation.item_json)["verified"]}
 
 
-def test_a_snapshot_that_leads_elsewhere_is_told(simulation: Any, world: Any) -> None:
+def test_a_snapshot_with_another_state_is_refused(simulation: Any, world: Any) -> None:
     _, session = world
     shot = simulation.Snapshot(SnapshotRequest(session_id=session.session_id))
     with pytest.raises(grpc.RpcError) as raised:
@@ -169,7 +169,7 @@ def test_steps_that_go_together_have_each_its_own_end(simulation: Any, world: An
     assert simulation.StepBatch(batch).outcomes[0] == taken, "the same index is the same step"
 
 
-def test_what_each_rule_gave_comes_beside_what_a_turn_is_paid(simulation: Any) -> None:
+def test_each_rules_score_comes_beside_the_turns_reward(simulation: Any) -> None:
     graded, plain = (Task(environment="sort_turns", params_json=json.dumps({"rules": rules}), seed=5)
                      for rules in ({"right": 0.1, "compliance": 2.5}, {}))
     one, other = simulation.Reset(ResetRequest(tasks=[graded, plain])).sessions
@@ -180,7 +180,7 @@ def test_what_each_rule_gave_comes_beside_what_a_turn_is_paid(simulation: Any) -
     assert (dict(ungraded.rules), ungraded.HasField("reward")) == ({}, False)
 
 
-def test_an_environment_says_what_it_knows(simulation: Any) -> None:
+def test_an_environments_facts_are_in_its_observation(simulation: Any) -> None:
     tasks = [Task(environment=name, seed=5) for name in WORLDS]
     database, world = (session.observation for session in simulation.Reset(ResetRequest(tasks=tasks)).sessions)
     assert json.loads(database.tools_json)[0]["function"]["name"] == "query"

@@ -130,7 +130,7 @@ def test_without_a_sink_nothing_is_owed(database: Database, run: RunRows, record
     assert unsent(database, "memory:a") == []
 
 
-def test_a_new_sink_gets_what_was_there_and_what_comes(
+def test_a_new_sink_gets_all_earlier_and_all_later_points(
     follow: Follow, database: Database, run: RunRows, record: Record
 ) -> None:
     record(run, 1)
@@ -203,7 +203,7 @@ def end(database: Database, run: RunRows, state: str) -> None:
     database.run("runs.set_state", run_id=run.run_id, epoch=0, state=state, reason=None)
 
 
-def test_the_end_of_a_run_that_another_process_opened_is_told_once(
+def test_the_end_of_a_run_that_another_process_opened_is_reported_once(
     follow: Follow, postgres_url: str, database: Database, run: RunRows, opened: Opened
 ) -> None:
     let_go(opened[1])
@@ -217,7 +217,7 @@ def test_the_end_of_a_run_that_another_process_opened_is_told_once(
 
 
 @pytest.mark.usefixtures("opened")
-def test_who_does_not_send_tells_of_no_end(follow: Follow, database: Database, run: RunRows) -> None:
+def test_a_follower_that_does_not_send_reports_no_end(follow: Follow, database: Database, run: RunRows) -> None:
     end(database, run, "succeeded")
     waiting = Memory()
     drained(follow(waiting))
@@ -247,7 +247,7 @@ def test_a_run_ends_after_its_last_point_and_an_end_that_is_not_taken_keeps_no_o
     assert (run.run_id, "succeeded") in sink.ended
 
 
-def test_an_end_that_is_not_taken_is_told_again(database: Database, run: RunRows, opened: Opened) -> None:
+def test_a_refused_end_is_reported_again(database: Database, run: RunRows, opened: Opened) -> None:
     sink, follower = opened
     end(database, run, "failed")
     sink.never = run.run_id

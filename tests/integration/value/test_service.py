@@ -59,7 +59,7 @@ def baselines(value: Any, run: Run, before_step: int, *task_hashes: str) -> list
     return [(one.task_hash, one.mean if one.HasField("mean") else None, one.count) for one in answer.baselines]
 
 
-def test_a_baseline_is_the_running_mean_of_what_was_trained_on(value: Any, run: Run) -> None:
+def test_a_baseline_is_the_running_mean_of_the_trained_samples(value: Any, run: Run) -> None:
     step(run, 1, [graded(run, 0, "a", [1.0, 0.0, 0.0, 0.0]), graded(run, 1, "b", [1.0, 1.0])])
     step(run, 2, [graded(run, 2, "a", [1.0, 1.0, None, 0.0])])
     assert baselines(value, run, 1, "a", "b") == [("a", None, 0), ("b", None, 0)]
@@ -108,7 +108,7 @@ def test_rollouts_are_shared_out(value: Any) -> None:
     assert list(value.AllocateRollouts(asked).rollouts) == [3, 3, 2]
 
 
-def test_prompts_whose_outcomes_vary_get_more_and_only_what_was_known_before_counts(value: Any, run: Run) -> None:
+def test_prompts_whose_outcomes_vary_get_more_and_only_earlier_outcomes_count(value: Any, run: Run) -> None:
     first = [graded(run, 0, "even", [1.0, 0.0, 1.0, 0.0]), graded(run, 1, "solved", [1.0] * 4)]
     step(run, 1, first)
     step(run, 2, [graded(run, 2, "even", [1.0] * 40)])

@@ -142,7 +142,7 @@ async def test_workers_see_no_secrets(pool: Pool, monkeypatch: pytest.MonkeyPatc
         assert b"HONE" not in environ.read()
 
 
-async def test_what_was_done_comes_before_what_hangs() -> None:
+async def test_finished_grades_come_before_those_that_hang() -> None:
     pool = Pool(1, limit_s=2.5)
     outputs = (r"\boxed{0.5}", HANG, r"\boxed{0.5}")
     samples = [Sample((1, index), ROW, output, index == 2) for index, output in enumerate(outputs)]
@@ -204,7 +204,7 @@ def test_the_pools_processes_go_with_their_parent() -> None:
     assert not worker.is_running() or worker.status() == psutil.STATUS_ZOMBIE
 
 
-def test_lines_of_a_grade_in_a_process_of_its_own_are_about_what_its_caller_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_log_lines_of_a_grade_in_another_process_have_its_callers_fields(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[logs.Subject] = []
 
     def judged(*_: Any) -> Result:

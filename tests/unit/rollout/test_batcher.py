@@ -36,7 +36,7 @@ async def test_items_of_one_moment_go_together_and_each_gets_its_own_answer() ->
     assert batcher.idle
 
 
-async def test_what_comes_while_all_calls_are_busy_goes_together_afterwards() -> None:
+async def test_items_that_come_while_all_calls_are_busy_go_together_afterwards() -> None:
     doubler = Doubler()
     doubler.gate.clear()
     batcher = Batcher(doubler.answer, calls=1)
@@ -50,7 +50,7 @@ async def test_what_comes_while_all_calls_are_busy_goes_together_afterwards() ->
     assert doubler.batches == [[1], [2, 3, 4]]
 
 
-async def test_a_call_is_about_all_who_asked() -> None:
+async def test_log_lines_of_a_call_name_all_its_items() -> None:
     told: list[logs.Subject] = []
 
     async def answer(items: list[int]) -> AsyncIterator[tuple[int, int]]:

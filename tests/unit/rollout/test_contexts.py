@@ -54,7 +54,7 @@ def test_the_text_stands_in_the_system_message_which_is_made_where_there_is_none
         "Count twice.\nHow many LAMPS are there?")
 
 
-def test_messages_are_told_without_being_changed() -> None:
+def test_a_text_is_added_without_changing_the_messages() -> None:
     asked = [dict(SYSTEM), *ASKED]
     with_text(asked, "more", templated=True)
     assert asked == [SYSTEM, *ASKED]
@@ -70,7 +70,7 @@ def test_its_source_is_the_texts_digest() -> None:
     ([text("a", "MANY lamps ARE")], "a"),
     ([text("{{ item.hint }}!"), text("{{ item.other }}"), text("{{ item.deep.x }}")], "odd!\n\n3"),
 ])
-def test_texts_that_match_the_question_are_told_in_order_with_the_items_fields(texts: Any, found: str) -> None:
+def test_matching_texts_are_joined_in_order_with_the_items_fields(texts: Any, found: str) -> None:
     read_text = read(first(texts, ASKED, item={"hint": "odd", "deep": {"x": 3}}))
     assert read_text.startswith(f"[system] {found}\n[user]")
 
@@ -80,7 +80,7 @@ def test_without_a_text_that_fits_there_is_no_context(texts: Any) -> None:
     assert first(texts, [SYSTEM, *ASKED]) == []
 
 
-def test_what_an_engine_cannot_hold_is_left_out_and_never_cut() -> None:
+def test_a_context_that_an_engine_cannot_hold_is_left_out_and_never_cut() -> None:
     whole = len(read(first([text("Count twice.")], ASKED))) + len(TOKENIZER.completion_ids("12"))
     assert first([text("Count twice.")], ASKED, positions=whole - 1) == []
     assert len(first([text("Count twice.")], ASKED, positions=whole)) == 1
@@ -105,7 +105,7 @@ async def test_later_prompts_go_on_with_the_same_ids_after_the_privileged_openin
     assert len({call.contexts[0].source for call in episode.calls}) == 1
 
 
-async def test_a_later_prompt_that_is_written_anew_is_told_anew() -> None:
+async def test_a_later_prompt_that_is_rendered_anew_gets_the_text_anew() -> None:
     episode = await played([text("Look.")], Local())
     episode.asked, episode.heard = [], [{"role": "user", "content": "summary"}]
     episode.add(call(TOKENIZER.encode("[...] summary")))
@@ -120,7 +120,7 @@ async def test_calls_that_an_earlier_attempt_journaled_have_the_same_contexts() 
     assert [call.contexts for call in again.calls[:2]] == [call.contexts for call in before.calls[:2]]
 
 
-async def test_a_group_that_is_told_nothing_has_no_contexts() -> None:
+async def test_a_group_without_texts_has_no_contexts() -> None:
     episode = await played([], Local())
     assert [call.contexts for call in episode.calls] == [[]] * 3
 

@@ -121,7 +121,7 @@ async def test_several_calls_in_one_answer_are_several_steps_of_one_call() -> No
     assert TOKENIZER.decode(episode.calls[1].prompt_ids).endswith("12\n12\n")
 
 
-async def test_a_lost_session_is_built_again_from_what_was_done() -> None:
+async def test_a_lost_session_is_rebuilt_from_its_actions() -> None:
     undisturbed = await played(Local(), Script([COUNT, "12"]), COUNT)
     local = Local()
     episode = await played(local, Script([COUNT, "12"], before=local.restart), COUNT)
@@ -141,7 +141,7 @@ async def test_a_session_that_comes_back_different_masks_its_sample() -> None:
     assert len(episode.calls) == 2
 
 
-async def test_what_an_earlier_attempt_journaled_is_not_asked_again() -> None:
+async def test_journaled_calls_of_an_earlier_attempt_are_not_made_again() -> None:
     before = await played(Local(), Script([COUNT, "12"]), COUNT)
     kept = {(0, number): Turn(call, [step for step in before.steps if step.call == number - 1])
             for number, call in enumerate(before.calls[:2])}
@@ -151,7 +151,7 @@ async def test_what_an_earlier_attempt_journaled_is_not_asked_again() -> None:
     assert [question.number for question, _ in script.asked] == [2]
 
 
-async def test_what_rules_gave_a_turn_is_part_of_its_step_also_when_its_session_or_worker_is_another() -> None:
+async def test_a_turns_rule_scores_are_part_of_its_step_also_after_a_change_of_session_or_worker() -> None:
     params = {"digits": 3, "slack": 2, "rules": {"right": 1.0, "repetition": 0.25, "length": 0.5}}
     group, local = claim(sampling={"max_tokens": 64}), Local("sort_turns", params=params)
     episode = await played(local, Script(["x", "abc", "x", "x"], before=local.restart), "x", group)
@@ -170,7 +170,7 @@ async def test_what_rules_gave_a_turn_is_part_of_its_step_also_when_its_session_
     assert fresh.ended == "diverged", "what rules gave is compared as well"
 
 
-async def test_what_a_harness_names_is_kept_with_the_policys_calls_also_by_another_worker() -> None:
+async def test_named_spans_are_stored_with_the_policys_calls_also_by_another_worker() -> None:
     marks = [{"name": "name", "start": "sel", "end": ":"},
              {"name": "query", "start": "SELECT", "end": "\n", "weight": 2.0}]
     group = claim(**{**ORDER, "harness_params": {**LINE, "spans": marks}})
@@ -195,7 +195,7 @@ async def test_a_journaled_turn_that_does_not_follow_masks_its_sample() -> None:
 @pytest.mark.parametrize(("params", "ended", "calls"), [
     ({"max_turns": 1}, "max_turns", 1), ({"max_turns": 2}, "max_turns", 2), ({"max_context": 110}, "max_context", 1),
     ({}, "done", 4)])
-async def test_a_harness_ends_what_its_limits_forbid(params: dict[str, int], ended: str, calls: int) -> None:
+async def test_a_harness_ends_an_episode_at_its_limits(params: dict[str, int], ended: str, calls: int) -> None:
     group = claim(**{**ORDER, "harness_params": {**LINE, **params}})
     episode = await played(Local(), Script([COUNT] * 3), COUNT, group)
     assert (episode.ended, len(episode.calls)) == (ended, calls)
@@ -235,7 +235,7 @@ class Visit:
         return Observation(said, {}, {"type": "exact"}, 9, str(self.heard), ask=ask)
 
 
-async def test_whom_the_environment_asks_answers_in_calls_of_their_own_and_trains_nothing(
+async def test_an_asked_role_answers_in_calls_of_its_own_that_train_nothing(
         monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(ENVIRONMENTS, "shop", Shop())  # type: ignore[arg-type]
     group = claim(sampling={"max_tokens": 64})
@@ -274,7 +274,7 @@ def refusing(template: bytes) -> Tokenizer:
 @pytest.mark.parametrize(("role", "template"), [
     ("user", b"{{ '2' in messages[0].content and raise_exception('no customers') }}"),
     ("policy", b"{{ messages | length > 1 and raise_exception('no customers') }}")])
-async def test_whose_tokenizer_refuses_what_the_environment_says_is_named(
+async def test_a_role_is_named_if_its_tokenizer_refuses_the_environments_messages(
         monkeypatch: pytest.MonkeyPatch, role: str, template: bytes) -> None:
     monkeypatch.setitem(ENVIRONMENTS, "shop", Shop())  # type: ignore[arg-type]
     policy = refusing(template) if role == "policy" else TOKENIZER
@@ -284,7 +284,7 @@ async def test_whose_tokenizer_refuses_what_the_environment_says_is_named(
 
 
 @pytest.mark.parametrize(("role", "environment"), [("user", "shop"), ("policy", "sqlite")])
-async def test_whose_tokenizer_refuses_what_an_episode_begins_with_is_named(
+async def test_a_role_is_named_if_its_tokenizer_refuses_the_first_prompt(
         monkeypatch: pytest.MonkeyPatch, role: str, environment: str) -> None:
     monkeypatch.setitem(ENVIRONMENTS, "shop", Shop())  # type: ignore[arg-type]
     tokenizer = refusing(b"{{ raise_exception('nothing') }}")
@@ -321,7 +321,7 @@ async def test_a_first_prompt_that_another_model_cannot_read_is_refused(
 
 @pytest.mark.parametrize(("max_context", "roles"), [
     (80, ["user", "policy"]), (512, ["user", "policy", "user", "policy"])])
-async def test_what_whom_the_environment_asks_would_read_is_within_the_limits_too(
+async def test_the_prompt_of_an_asked_role_is_within_the_limits_too(
         monkeypatch: pytest.MonkeyPatch, max_context: int, roles: list[str]) -> None:
     monkeypatch.setitem(ENVIRONMENTS, "shop", Shop())  # type: ignore[arg-type]
     limits = {"max_context": max_context, "max_turns": 2}

@@ -127,7 +127,7 @@ async def test_an_answer_that_does_not_fit_is_asked_for_again_and_counts_against
     assert engine.failures == 1
 
 
-async def test_a_token_that_the_teacher_cannot_say_is_a_word_like_any() -> None:
+async def test_a_token_of_probability_zero_is_scored_like_any_other() -> None:
     engine = Engine()
     engine.spoiled = lambda response: response.items[0].logp.__setitem__(0, float("-inf"))
     [[found]] = await scored(engine, [call([1], [2])])

@@ -25,7 +25,7 @@ async def test_one_thread_makes_all_and_ends_with_the_process() -> None:
     assert threads.pop().daemon
 
 
-async def test_what_was_started_is_finished_and_what_was_not_is_left_out() -> None:
+async def test_a_started_function_is_finished_and_a_cancelled_one_is_left_out() -> None:
     thread, made = SerialThread("tasks"), []
     started, go_on = threading.Event(), threading.Event()
 
@@ -44,7 +44,7 @@ async def test_what_was_started_is_finished_and_what_was_not_is_left_out() -> No
     assert made == ["slow", "last"]
 
 
-async def test_what_is_made_is_about_what_its_caller_is() -> None:
+async def test_log_lines_of_a_function_have_its_callers_fields() -> None:
     thread = SerialThread("tasks")
     with logs.about(run_id="run_1"):
         assert await thread.run(logs.subject) == {"run_id": "run_1"}

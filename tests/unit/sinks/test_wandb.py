@@ -54,7 +54,7 @@ def test_a_run_that_goes_on_is_left_as_preempted(sink: Wandb, directory: Path) -
     assert said(file_of(directory, "run_2")) == (1, True)
 
 
-def test_the_end_of_a_run_that_another_process_wrote_is_told(sink: Wandb, directory: Path) -> None:
+def test_a_run_is_ended_though_another_process_wrote_it(sink: Wandb, directory: Path) -> None:
     sink.end("run_3", "sort", "succeeded")
     assert said(file_of(directory, "run_3")) == (0, False)
 
