@@ -40,10 +40,10 @@ from hone.trajectory.plan import GroupPlan, StepPlan
 from hone.trajectory.records import Call, Trajectory, VersionSpan
 from services.learner.trainer import malloc
 from services.learner.trainer.forward import Forward
-from services.learner.trainer.loss import ForwardOutputs, share
+from services.learner.trainer.loss import ForwardOutputs, micro_batch_loss
 from services.learner.trainer.metric_sums import MetricSums
 from services.learner.trainer.reference_pass import ReferencePass
-from services.learner.trainer.step_weights import StepWeights, estimate
+from services.learner.trainer.step_weights import StepWeights, compute_step_weights
 
 PRESETS = ("grpo", "dapo", "maspo", "dynamo", "gigpo", "gspo", "sapo", "gdpo", "rdpo")
 PARTS = ("forwards", "signals", "loss", "model")
@@ -115,9 +115,9 @@ def step(policy: Policy, plan: StepPlan, trajectories: Sequence[Trajectory]) -> 
     """Add a step's gradient to the policy's and return the processor seconds of each part."""
     laps, batch = Laps(), pack(plan, trajectories)
     with laps("forwards"):
-        known = ReferencePass(Forward(_BUDGET, 1, ALONE), policy, _reference(policy)).known(plan, batch, trajectories)
+        before = ReferencePass(Forward(_BUDGET, 1, ALONE), policy, _reference(policy)).run(plan, batch, trajectories)
     with laps("signals"):
-        weights = estimate(batch, plan, known, {})
+        weights = compute_step_weights(batch, plan, before, {})
     sums = MetricSums()
     for micro in cut(batch, np.ones(len(batch.rows), np.bool_), _BUDGET):
         _trained(policy, micro, plan, weights, sums, laps)
@@ -134,7 +134,7 @@ def _trained(
         ref = _reference(policy)(micro, plan.temperature) if "logp_ref" in needs(plan.slots, "regularizers") else None
     with laps("loss"):
         leaf = logp.detach().requires_grad_()
-        part = share(micro, ForwardOutputs(leaf, entropy, ref), weights, plan, {}, sums)
+        part = micro_batch_loss(micro, ForwardOutputs(leaf, entropy, ref), weights, plan, {}, sums)
         gradient, = torch.autograd.grad(part, leaf)
     with laps("model"):
         logp.backward(gradient)

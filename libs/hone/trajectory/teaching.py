@@ -13,7 +13,7 @@ from hone.trajectory.records import Call, Scored, Trajectory
 
 
 @dataclass(frozen=True)
-class Taught:
+class TeacherLogprobs:
     """A teacher's word on each of M trained tokens; where it has none, `known` is False and the numbers mean nothing.
     """
 
@@ -23,7 +23,7 @@ class Taught:
     top_logp: Floats  # [M, K], theirs
 
 
-def taught(batch: Batch, trajectories: Sequence[Trajectory], name: str) -> Taught:
+def stored_teacher(batch: Batch, trajectories: Sequence[Trajectory], name: str) -> TeacherLogprobs:
     """Return what the model of this role said of the batch's trained tokens when they were stored.
 
     Raises Unpackable when a word is not as long as its completion, or there are not equally many ids at each token.
@@ -32,10 +32,10 @@ def taught(batch: Batch, trajectories: Sequence[Trajectory], name: str) -> Taugh
     spoken = [_spoken(call, name) for call in calls]
     most = max((_width(call, word) for call, word in zip(calls, spoken, strict=True) if word), default=0)
     words = [_word(call, word, most) for call, word in zip(calls, spoken, strict=True)]
-    return Taught(*(np.concatenate([word[place] for word in words]) for place in range(4)))
+    return TeacherLogprobs(*(np.concatenate([word[place] for word in words]) for place in range(4)))
 
 
-def elsewhere(batch: Batch, trajectories: Sequence[Trajectory], name: str) -> tuple[Batch, Flags]:
+def under_context(batch: Batch, trajectories: Sequence[Trajectory], name: str) -> tuple[Batch, Flags]:
     """Return the batch as it is under the context of this name, and which trained tokens [M] have one.
 
     Tokens without it stand behind their own prompt. Trained tokens and their order are the batch's.

@@ -2,7 +2,7 @@
 
 import os
 
-# Read by libraries as they load: no threads but those asked for, and sums in an order that no memory address decides.
+# Libraries read these as they load: one thread each, and sums whose order does not depend on memory addresses.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")
 
@@ -13,12 +13,12 @@ from services.learner.trainer import launch, malloc
 def main() -> None:
     """Run a trainer until SIGTERM or SIGINT."""
     configuration = settings.load()
-    if launch.must_divide(configuration, os.environ):
-        launch.divide(configuration)
+    if launch.needs_torchrun(configuration, os.environ):
+        launch.become_torchrun(configuration)
     malloc.keep_freed_memory()
-    from services.learner.trainer import roles  # loads torch, which torchrun's own process does by itself
+    from services.learner.trainer import process  # loads torch, which the process that becomes torchrun does without
 
-    roles.play(configuration)
+    process.run(configuration)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Snapshots, restoring, comparing replays, and which versions keep their weights."""
+"""The stored files of a model: snapshots and how a learner is restored from them, replays, retired weights."""
 
 import hashlib
 import json
@@ -19,17 +19,18 @@ from hone.store import manifests
 from hone.store.database import Database, Row, Transaction
 from hone.store.leases import fenced
 from hone.store.objects import Objects
+from services.learner.trainer.learner import Learner
 from services.learner.trainer.lease import ModelLease
-from services.learner.trainer.rank_group import LearnerProxy, RankGroup
+from services.learner.trainer.rank_group import RankGroup
 from services.learner.trainer.snapshot import Start
 
 log = logging.getLogger(__name__)
 
-REPLAY_TOLERANCE = 1e-5  # largest difference of a weight up to which a replay counts as the stored version
+REPLAY_TOLERANCE = 1e-5  # largest difference of a weight up to which a replay counts as equal to the stored version
 
 
 class Checkpoints:
-    """What is stored of one leased model besides its versions' rows."""
+    """The objects of one leased model."""
 
     def __init__(self, database: Database, objects: Objects, lease: ModelLease) -> None:
         self._database, self._objects, self._lease = database, objects, lease
@@ -42,11 +43,11 @@ class Checkpoints:
 
     @property
     def weights_file(self) -> str:
-        """Name of the file in a version that is its own."""
+        """Name of the one file in which a version differs from the others."""
         return WEIGHTS if self._lora is None else adapter.WEIGHTS
 
-    def restore(self, group: RankGroup, token_budget: int, threads: int) -> LearnerProxy:
-        """Return a learner that stands at the last snapshot, or at the base weights when there is none."""
+    def restore(self, group: RankGroup, token_budget: int, threads: int) -> Learner:
+        """Return a learner in the state of the last snapshot, or with the base weights if there is none."""
         config = self._lease.config
         return group.learner(self._start(), config["optimizer"], token_budget, threads, config.get("critic"))
 
@@ -60,7 +61,7 @@ class Checkpoints:
         return Start.again(files, base)
 
     def side_files(self) -> dict[str, dict[str, Any]]:
-        """Return the entries that every version shares: configuration and tokenizer, and under an adapter the base."""
+        """Return the manifest entries that all versions share: configuration, tokenizer, and an adapter's base."""
         if self._sides is None:
             entries: dict[str, dict[str, Any]] = self._base_manifest()["files"]
             self._sides = _beside_weights(entries) if self._lora is None else {
@@ -72,9 +73,9 @@ class Checkpoints:
         return manifests.put_file(self._objects, key, lora.config(self._lease.config["base"]))
 
     def retire(self, transaction: Transaction, newest: int) -> list[str]:
-        """Say of weights that nothing needs any more that they are gone; return the keys of their objects.
+        """Mark the weights of versions that nobody needs any more as deleted, and return the keys of their objects.
 
-        Of a model that is published and never trained its base is all that a trainer goes on from.
+        A frozen model, which is published and never trained, keeps its only version.
         """
         config = self._lease.config
         if config.get("frozen"):
@@ -83,14 +84,14 @@ class Checkpoints:
                                   keep=config["keep_versions"], checkpoint_every=config["checkpoint_every"])
         return [row["manifest"]["files"][self.weights_file]["key"] for row in retired]
 
-    def after_commit(self, learner: LearnerProxy, seq: int, number: int, retired: Sequence[str]) -> None:
-        """Take a snapshot when one is due, then let go of the objects of what was retired."""
+    def after_commit(self, learner: Learner, seq: int, number: int, retired: Sequence[str]) -> None:
+        """Take a snapshot when one is due, then delete the objects of retired weights."""
         if not self._lease.config.get("frozen") and number % self._lease.config["snapshot_every"] == 0:
             self._take_snapshot(learner, seq)
         self._objects.delete(retired)
 
-    def compare(self, learner: LearnerProxy, unit: list[Row]) -> None:
-        """Hold a replay against the stored version, if its weights are kept: replace the version when they differ."""
+    def compare(self, learner: Learner, unit: list[Row]) -> None:
+        """Compare a replay with the stored version, if its weights are kept; replace the version if they differ."""
         data = learner.weights()
         with fenced(self._database, self._lease) as transaction:
             transaction.run("operations.count_replays", ids=[operation["id"] for operation in unit])
@@ -100,20 +101,20 @@ class Checkpoints:
         if stored["manifest"]["weights_sha256"] != hashlib.sha256(data).hexdigest():
             self._settle_difference(stored, learner, data, unit[-1]["seq"])
 
-    def _settle_difference(self, stored: Row, learner: LearnerProxy, data: bytes, seq: int) -> None:
+    def _settle_difference(self, stored: Row, learner: Learner, data: bytes, seq: int) -> None:
         entry = stored["manifest"]["files"][self.weights_file]
         difference = largest_difference(manifests.get_file(self._objects, entry), data)
-        log.warning("replay of version %s by %d ranks differs by %.3g from what %s made", stored["id"],
-                    learner.ranks, difference, stored["manifest"].get("ranks", "an unknown number"))
+        log.warning("replay of version %s by %d ranks differs by %.3g from the version that %s made", stored["id"],
+                    learner.rank_count, difference, stored["manifest"].get("ranks", "an unknown number"))
         if difference > REPLAY_TOLERANCE:
             self._replace_version(stored, learner, data, seq)
 
-    def _replace_version(self, stored: Row, learner: LearnerProxy, data: bytes, seq: int) -> None:
+    def _replace_version(self, stored: Row, learner: Learner, data: bytes, seq: int) -> None:
         version_id = ids.new("ver")
         entry = manifests.put_file(
             self._objects, f"models/{self._lease.model_id}/versions/{version_id}/{self.weights_file}", data)
         manifest = {"files": {**self.side_files(), self.weights_file: entry}, "weights_sha256": entry["sha256"],
-                    "ranks": learner.ranks, "probe": learner.probe()}
+                    "ranks": learner.rank_count, "probe": learner.probe()}
         with fenced(self._database, self._lease) as transaction:
             transaction.run("versions.abandon", version_id=stored["id"])
             transaction.run("versions.add", id=version_id, tenant_id=self._lease.tenant_id,
@@ -122,7 +123,7 @@ class Checkpoints:
             transaction.run("steps.replace_version", version_id=version_id, old_version_id=stored["id"])
             transaction.run("server.notify", channel="versions", payload=self._lease.model_id)
 
-    def _take_snapshot(self, learner: LearnerProxy, seq: int) -> None:
+    def _take_snapshot(self, learner: Learner, seq: int) -> None:
         prefix = f"models/{self._lease.model_id}/snapshots/{seq}-{ids.new('snap')}"
         files = {}
         for name, data in sorted(learner.snapshot().items()):

@@ -1,4 +1,4 @@
-"""What becomes true together when a step is trained: one Postgres transaction, after its objects are stored."""
+"""The commit of a trained step: one Postgres transaction, after the step's objects are stored."""
 
 import json
 from dataclasses import dataclass, field
@@ -7,20 +7,20 @@ from typing import Any
 from hone.algorithms.method import Metrics
 from hone.store.database import Row, Transaction
 from hone.trajectory.plan import by_kind
-from services.learner.trainer.learner import RejectedPlan
 from services.learner.trainer.lease import ModelLease
+from services.learner.trainer.training_step import RejectedPlan
 
 _ADDED = ("_s", "_tokens")
-"""Endings of what adds up over a step's updates."""
+"""Endings of the names of metrics that are summed over a step's updates."""
 
 
 class StaleUnit(RuntimeError):
-    """Some operation of the unit was finished or cancelled meanwhile: nothing of it may be committed."""
+    """An operation of the unit was finished or cancelled meanwhile. No part of the unit may be committed."""
 
 
 @dataclass
 class Outcome:
-    """What executing a unit of operations produced."""
+    """The results of executing a unit of operations."""
 
     number: int
     version_id: str
@@ -31,12 +31,12 @@ class Outcome:
     metrics: dict[str, float] = field(default_factory=dict)
     usage: dict[str, float] = field(default_factory=dict)
     alarms: list[str] = field(default_factory=list)
-    _times: dict[str, int] = field(default_factory=dict)  # that each metric was told
+    _times: dict[str, int] = field(default_factory=dict)  # how often each metric was added
 
     def add(self, metrics: Metrics) -> None:
-        """Take in the metrics of one operation: over a unit's updates counts and seconds add up, others are means.
+        """Add the metrics of one operation. Over a unit's updates, seconds and token counts are summed.
 
-        Of what ends in `max` the largest counts.
+        Names that end in `max` keep the largest value. All other metrics are means.
         """
         for name, value in metrics.items():
             known, times = self.metrics.get(name, value), self._times.get(name, 0)
@@ -52,8 +52,8 @@ class Outcome:
 def commit(transaction: Transaction, lease: ModelLease, operations: list[Row], outcome: Outcome) -> None:
     """Finish the operations, publish the version, commit the step, use its groups, record metrics and usage.
 
-    The transaction must be fenced. Raises StaleUnit when an operation is no longer queued, and RejectedPlan when the
-    version's number is taken or the step is none of this model that is planned.
+    The transaction must be fenced. Raises StaleUnit if an operation is no longer queued, and RejectedPlan if the
+    version's number is taken or this model has no such planned step.
     """
     _finish(transaction, operations, outcome)
     _publish(transaction, lease, operations[-1]["seq"], outcome)

@@ -1,4 +1,4 @@
-"""One model's executor: its operations executed in order, each step committed whole, and replayed after a loss."""
+"""The execution of one model's operations, in order. Each step is committed as a whole and replayed after a loss."""
 
 import logging
 import time
@@ -16,26 +16,26 @@ from hone.store.database import Database, Row
 from hone.store.leases import LeaseLost, fenced
 from hone.store.objects import Objects
 from hone.telemetry import logs, metrics, tracing
-from hone.trajectory import parts
 from hone.trajectory.plan import StepPlan
 from services.learner.trainer.checkpoints import Checkpoints
 from services.learner.trainer.commit import Outcome, StaleUnit, commit
 from services.learner.trainer.export import export
-from services.learner.trainer.learner import RejectedPlan
+from services.learner.trainer.learner import Learner
 from services.learner.trainer.lease import ModelLease
-from services.learner.trainer.rank_group import LearnerProxy, RankGroup
+from services.learner.trainer.rank_group import RankGroup
+from services.learner.trainer.training_step import RejectedPlan
 
 log = logging.getLogger(__name__)
 
 _USERS = (RejectedPlan, BadCheckpoint, Unsupported)
-"""What the user can put right; other failures are ours. Either fails the operations with its reason."""
+"""Errors that the user can mend. They and all other errors fail the operations with their reason."""
 
 _NOT_OURS = (LeaseLost, StaleUnit, RanksLost)
-"""The work turned out to be somebody else's: another trainer's, or that of the ranks which come after these."""
+"""Errors after which the work belongs to another trainer, or to the ranks that come next."""
 
 
 class ModelExecutor:
-    """The holder's view of one leased model. Its learner stands where the last committed operation left it."""
+    """Executes one leased model's operations. Its learner is in the state after the last committed operation."""
 
     def __init__(
         self, database: Database, objects: Objects, lease: ModelLease, group: RankGroup, token_budget: int,
@@ -45,25 +45,24 @@ class ModelExecutor:
         self._database, self._objects, self._group = database, objects, group
         self._token_budget, self._threads = token_budget, threads
         self._checkpoints = Checkpoints(database, objects, lease)
-        self._learner: LearnerProxy | None = None
+        self._learner: Learner | None = None
         self.idle_since = time.monotonic()
 
     def advance(self) -> bool:
-        """Execute the next unit of queued operations, up to the save that publishes it; False when there is none.
+        """Execute the next unit of queued operations, up to the save that publishes it. Return False if there is none.
 
-        Raises LeaseLost, StaleUnit or RanksLost when the work turned out to be somebody else's, one of AWAY when it has
-        to be tried again; in each case the learner is rebuilt from rows first. Any other failure is the unit's result.
+        Raises LeaseLost, StaleUnit or RanksLost if the work belongs to another process now, and one of AWAY if it has
+        to be tried again. After any of them the learner is rebuilt from rows. Other errors fail the unit's operations.
         """
         unit = next_unit(self._queued())
         if not unit:
             return False
         with logs.about(model_id=self.lease.model_id, **_names(unit)), tracing.under(_traceparent(unit)):
-            self._settle(unit)
+            self._perform_or_fail(unit)
         self.idle_since = time.monotonic()
         return True
 
-    def _settle(self, unit: list[Row]) -> None:
-        """Perform a unit, or fail it with what went wrong; lines of the log are about it either way."""
+    def _perform_or_fail(self, unit: list[Row]) -> None:
         try:
             self._perform(unit)
         except (*_NOT_OURS, *AWAY):
@@ -92,12 +91,12 @@ class ModelExecutor:
         self._checkpoints.after_commit(learner, unit[-1]["seq"], outcome.number, retired)
 
     def _commit(self, unit: list[Row], outcome: Outcome) -> list[str]:
-        """Make the unit true; return the keys of weights that are needed no more, now that this is the newest."""
+        """Commit the unit, and return the object keys of weights that no one needs after this version."""
         with tracing.span("commit"), fenced(self._database, self.lease) as transaction:
             commit(transaction, self.lease, unit, outcome)
             return self._checkpoints.retire(transaction, outcome.number)
 
-    def _execute(self, learner: LearnerProxy, unit: list[Row]) -> Outcome:
+    def _execute(self, learner: Learner, unit: list[Row]) -> Outcome:
         outcome = Outcome(number=0, version_id=ids.new("ver"), manifest={})
         for operation in unit:
             began = time.perf_counter()
@@ -107,35 +106,34 @@ class ModelExecutor:
         outcome.usage["trainer_s"] = sum(v for k, v in outcome.metrics.items() if k.startswith("trainer/"))
         return outcome
 
-    def _forward_backward(self, learner: LearnerProxy, payload: dict[str, Any], outcome: Outcome) -> None:
+    def _forward_backward(self, learner: Learner, payload: dict[str, Any], outcome: Outcome) -> None:
         began, update = time.perf_counter(), payload.get("update", 0)
         plan, version_id = self._step(payload["run_id"], payload["step"])
         outcome.kind = plan.kind
         stored = [] if update else [self._objects.get(key) for key in plan.parts]
-        trajectories = [] if update else parts.planned(plan, stored)
-        outcome.add({"storage/read_s": time.perf_counter() - began})
-        metrics = learner.forward_backward(plan, trajectories, stored, version_id, update)
-        outcome.add(metrics)
+        read_s = time.perf_counter() - began
+        metrics = learner.forward_backward_stored(plan, stored, version_id, update)
+        outcome.add({**metrics, "storage/read_s": read_s + metrics["storage/read_s"]})
         outcome.usage["trained_tokens"] = outcome.metrics["trained_tokens"]
         gap = metrics.get("gap/mean")
         if gap is not None and gap > plan.gap_alarm_nats:
             outcome.alarms.append(f"trainer-sampler gap {gap:.4f} nats a token is above {plan.gap_alarm_nats}: the "
                                   "engine does not sample from the weights being trained")
 
-    def _optim_step(self, learner: LearnerProxy, payload: dict[str, Any], outcome: Outcome) -> None:
+    def _optim_step(self, learner: Learner, payload: dict[str, Any], outcome: Outcome) -> None:
         outcome.add({**learner.optim_step(payload["lr"], payload["clip_norm"]), "lr": payload["lr"]})
 
-    def _save(self, _: LearnerProxy, payload: dict[str, Any], outcome: Outcome) -> None:
+    def _save(self, _: Learner, payload: dict[str, Any], outcome: Outcome) -> None:
         outcome.number, outcome.step = payload["number"], payload.get("step")
         outcome.run_id = payload["run_id"]
 
-    def _store(self, learner: LearnerProxy, outcome: Outcome) -> None:
+    def _store(self, learner: Learner, outcome: Outcome) -> None:
         prefix = f"models/{self.lease.model_id}/versions/{outcome.version_id}"
         name = self._checkpoints.weights_file
         with tracing.span("store"):
             entry = manifests.put_file(self._objects, f"{prefix}/{name}", learner.weights())
         files = {**self._checkpoints.side_files(), name: entry}
-        outcome.manifest = {"files": files, "weights_sha256": entry["sha256"], "ranks": learner.ranks,
+        outcome.manifest = {"files": files, "weights_sha256": entry["sha256"], "ranks": learner.rank_count,
                             "probe": learner.probe()}
 
     def _step(self, run_id: str, step: int) -> tuple[StepPlan, str | None]:
@@ -145,7 +143,7 @@ class ModelExecutor:
             raise RejectedPlan(f"step {step} of {run_id}: found no plan of it that trains this model")
         return StepPlan.model_validate(row["plan"]), row["version_id"]
 
-    def _restored(self) -> LearnerProxy:
+    def _restored(self) -> Learner:
         if self._learner is None:
             with tracing.span("restore"):
                 learner = self._checkpoints.restore(self._group, self._token_budget, self._threads)
@@ -153,8 +151,8 @@ class ModelExecutor:
             self._learner = learner
         return self._learner
 
-    def _replay(self, learner: LearnerProxy) -> None:
-        """Execute again what was committed after the snapshot; the stored versions say whether it came out the same."""
+    def _replay(self, learner: Learner) -> None:
+        """Execute again the operations that were committed after the snapshot, and compare with the stored versions."""
         executed = self._database.all("operations.executed", model_id=self.lease.model_id,
                                       after_seq=self._checkpoints.covered_seq)
         while unit := next_unit(executed):
@@ -176,7 +174,7 @@ class ModelExecutor:
             transaction.run("server.notify", channel="steps", payload=self.lease.model_id)
 
 
-_OPERATIONS: dict[str, Callable[[ModelExecutor, LearnerProxy, dict[str, Any], Outcome], None]] = {
+_OPERATIONS: dict[str, Callable[[ModelExecutor, Learner, dict[str, Any], Outcome], None]] = {
     "forward_backward": ModelExecutor._forward_backward,
     "optim_step": ModelExecutor._optim_step,
     "save": ModelExecutor._save,
@@ -184,7 +182,7 @@ _OPERATIONS: dict[str, Callable[[ModelExecutor, LearnerProxy, dict[str, Any], Ou
 
 
 def _names(unit: list[Row]) -> dict[str, Any]:
-    """Return what a unit is about: its run and its step, where it has them."""
+    """Return the run and the step of a unit by name, if it has them."""
     payload = unit[-1]["payload"]
     return {name: payload[name] for name in ("run_id", "step") if payload.get(name) is not None}
 
@@ -194,7 +192,7 @@ def _traceparent(unit: list[Row]) -> str | None:
 
 
 def next_unit(operations: list[Row]) -> list[Row]:
-    """Return the operations up to and including the first save or export: what is committed together."""
+    """Return the operations up to and including the first save or export: they are committed together."""
     for place, operation in enumerate(operations):
         if operation["kind"] in ("save", "export"):
             return operations[: place + 1]

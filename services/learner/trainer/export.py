@@ -1,4 +1,4 @@
-"""An export: a version's files, loaded into stock transformers and compared before they are called ready."""
+"""Exports: a version's files for stock engines, loaded by stock transformers and compared before they are ready."""
 
 import json
 import logging
@@ -21,11 +21,10 @@ log = logging.getLogger(__name__)
 
 
 def export(database: Database, objects: Objects, lease: ModelLease, operation: Row) -> None:
-    """Write the version that the operation names as a directory that stock engines load, and say how equal it is.
+    """Write the operation's version as a directory that stock engines load, and store how far its log-probs differ.
 
-    Equal to what its manifest says that the trainer computed of it; a version that says nothing, to our own forward.
-
-    A version that cannot be exported fails the operation with its reason; nothing else stops.
+    They are compared with the probe in the version's manifest, or with our own forward if it has none. If the version
+    cannot be exported, the operation fails with the reason, and other operations go on.
     """
     try:
         result = _export(database, objects, lease, operation["payload"]["version_id"])
@@ -35,7 +34,7 @@ def export(database: Database, objects: Objects, lease: ModelLease, operation: R
             transaction.run("operations.fail", id=operation["id"], category="server", reason=str(problem))
         return
     with fenced(database, lease) as transaction:
-        transaction.run("operations.expire_exports", model_id=lease.model_id)  # what was said to have failed has
+        transaction.run("operations.expire_exports", model_id=lease.model_id)  # reported as failed: they stay so
         if not transaction.run("operations.finish", ids=[operation["id"]], result=json.dumps(result)):
             raise StaleUnit(f"export {operation['id']} is no longer queued")
 

@@ -1,6 +1,6 @@
-"""Forwards over a step: which micro-batches this rank computes, some side by side, and what they tell of every token.
+"""How a learner computes the micro-batches of a step: which of them on this rank, and how many at the same time.
 
-Whatever the number of threads or ranks, what a micro-batch tells stands at its tokens' places in the step.
+Results are the same for any number of threads, and the same up to rounding for any number of ranks.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -20,41 +20,47 @@ Result = TypeVar("Result")
 
 
 class Forward:
-    """How a learner goes through a step's micro-batches."""
+    """Computes micro-batches on this rank."""
 
     def __init__(self, token_budget: int, threads: int, ranks: Ranks) -> None:
-        """`token_budget` bounds a micro-batch's input tokens; each of several ranks computes one at a time."""
-        self.ranks, self.side_by_side = ranks, 1 if ranks.divided else threads
+        """`token_budget` bounds a micro-batch's input tokens. Each of several ranks computes one at a time."""
+        self.ranks, self.at_once = ranks, 1 if ranks.divided else threads
         self._token_budget = token_budget
         self._threads = ThreadPoolExecutor(threads, "micro-batch")
 
     def rounds(self, batch: Batch, kept: Flags) -> Iterator[list[MicroBatch]]:
-        """Yield what this rank computes side by side; where only others still have something, nothing to train."""
+        """Yield the micro-batches that this rank computes at the same time, cut from the kept trajectories [B].
+
+        All ranks take part in every round. A rank for which no micro-batch is left gets one that trains nothing.
+        """
         rank, size = self.ranks.rank, self.ranks.size
         waiting = cut(batch, kept, self._token_budget, size)
-        while together := list(islice(waiting, self.side_by_side * size)):
+        while together := list(islice(waiting, self.at_once * size)):
             yield together[rank::size] or [nothing()]
 
-    def each(self, work: Callable[[MicroBatch], Result], items: list[MicroBatch]) -> Iterable[Result]:
-        """Return what `work` makes of each item, in their order."""
-        return map(work, items) if self.side_by_side == 1 else self._threads.map(work, items)
+    def each(self, compute: Callable[[MicroBatch], Result], micros: list[MicroBatch]) -> Iterable[Result]:
+        """Return the result of `compute` for each micro-batch, in their order."""
+        return map(compute, micros) if self.at_once == 1 else self._threads.map(compute, micros)
 
-    def told(self, batch: Batch, look: Callable[[MicroBatch], Mapping[str, Tensor]]) -> dict[str, Floats]:
-        """Return what `look` says by name of each trained token, [M, ...] of a micro-batch, for the whole batch."""
+    def over_batch(self, batch: Batch, compute: Callable[[MicroBatch], Mapping[str, Tensor]]) -> dict[str, Floats]:
+        """Return values of every trained token of a batch by name, [M, ...], without gradient.
+
+        `compute` returns those of a micro-batch's tokens.
+        """
         found: dict[str, Floats] = {}
         with torch.no_grad():
             for micro in chain.from_iterable(self.rounds(batch, np.ones(len(batch.rows), np.bool_))):
-                for name, values in look(micro).items():
+                for name, values in compute(micro).items():
                     whole = found.setdefault(name, np.zeros((int(batch.tokens.sum()), *values.shape[1:])))
                     whole[micro.token] = values.cpu().numpy()
         return {name: self.ranks.sum(values) for name, values in found.items()}
 
-    def backward(self, parts: list[Tensor], parameters: Mapping[str, Tensor]) -> None:
-        """Add the gradients of parts of the loss to the parameters', in the order of the parts."""
-        if self.side_by_side == 1:
-            torch.autograd.backward(parts)  # which several ranks sum as it goes
+    def backward(self, losses: list[Tensor], parameters: Mapping[str, Tensor]) -> None:
+        """Add the gradients of micro-batches' losses to the parameters' gradients, in the order of the losses."""
+        if self.at_once == 1:
+            torch.autograd.backward(losses)  # several ranks sum their gradients in it
             return
         trained = list(parameters.values())
-        for gradient in self._threads.map(lambda part: torch.autograd.grad(part, trained), parts):
+        for gradient in self._threads.map(lambda loss: torch.autograd.grad(loss, trained), losses):
             for parameter, more in zip(trained, gradient, strict=True):
                 parameter.grad = more.contiguous() if parameter.grad is None else parameter.grad.add_(more)

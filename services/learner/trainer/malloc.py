@@ -1,18 +1,18 @@
-"""Memory of a trainer: what a step gave back is kept for the next one.
+"""The C library's malloc, set to keep the memory that a step frees for the next step.
 
-glibc maps each large tensor anew, and the system clears every page of it once more on first touch: about a tenth of a
-step. The process needs as much again in the next step, and so the pages stay with it.
+By default glibc maps each large tensor anew, and the system clears every page of it again: about a tenth of a step's
+time. A training process needs as much memory in the next step, so it keeps the pages.
 """
 
 import ctypes
 import sys
 
 _ARENA_MAX, _MMAP_THRESHOLD, _TRIM_THRESHOLD = -8, -3, -1  # malloc.h
-_LARGEST = 2**31 - 1  # bytes; an int is what mallopt takes
+_LARGEST = 2**31 - 1  # bytes; mallopt takes an int
 
 
 def keep_freed_memory() -> bool:
-    """Keep freed memory in one heap; call it before threads start. Return whether the C library can."""
+    """Keep freed memory in one heap, and return whether the C library can do so. Call it before threads start."""
     tune = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
     if tune is None:
         return False

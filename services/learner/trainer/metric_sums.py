@@ -1,4 +1,4 @@
-"""Figures of micro-batches brought together, over ranks too."""
+"""Metrics of an update, summed over its micro-batches and over ranks."""
 
 import json
 from collections.abc import Iterable
@@ -9,13 +9,12 @@ from torch import Tensor
 
 from hone.algorithms.method import Metrics
 
-_SHARES = (5, 50, 95)
-"""Percent of the values that lie below the quantiles that are told."""
+_PERCENTILES = (5, 50, 95)
 
 
 @dataclass
 class MetricSums:
-    """Figures of micro-batches brought together: sums, means weighted by tokens, and largest values."""
+    """Metrics of micro-batches, summed: sums, means weighted by tokens, maxima, and percentiles."""
 
     loss: float = 0.0
     forward_tokens: int = 0
@@ -26,16 +25,15 @@ class MetricSums:
     _shares: dict[str, float] = field(default_factory=dict)
 
     def as_bytes(self) -> bytes:
-        """Return it as JSON, for other ranks."""
-        told = [self.loss, self.forward_tokens, self._sums, self._weights, self._largest, self._spread,
-                self._shares]
-        return json.dumps(told).encode()
+        """Return the sums as JSON, for other ranks."""
+        fields = [self.loss, self.forward_tokens, self._sums, self._weights, self._largest, self._spread, self._shares]
+        return json.dumps(fields).encode()
 
     @classmethod
-    def joined(cls, told: Iterable[bytes]) -> "MetricSums":
-        """Return the sums of all micro-batches from those of every rank, as `as_bytes` wrote them."""
+    def joined(cls, of_ranks: Iterable[bytes]) -> "MetricSums":
+        """Return the sums over all ranks from each rank's `as_bytes`."""
         whole = cls()
-        for loss, tokens, sums, weights, largest, spread, shares in map(json.loads, told):
+        for loss, tokens, sums, weights, largest, spread, shares in map(json.loads, of_ranks):
             whole.loss, whole.forward_tokens = whole.loss + loss, whole.forward_tokens + tokens
             for name, weight in weights.items():
                 whole._sums[name] = whole._sums.get(name, 0.0) + sums[name]
@@ -49,7 +47,7 @@ class MetricSums:
         return whole
 
     def add(self, metrics: Metrics, tokens: int) -> None:
-        """Take in the figures of `tokens` tokens."""
+        """Add the metrics of `tokens` tokens: names that end in `max` are maxima, all others means over the tokens."""
         for name, value in metrics.items():
             if name.endswith("max"):
                 self._largest[name] = max(value, self._largest.get(name, value))
@@ -57,19 +55,19 @@ class MetricSums:
                 self._sums[name] = self._sums.get(name, 0.0) + value * tokens
                 self._weights[name] = self._weights.get(name, 0.0) + tokens
 
-    def share(self, name: str, part: Tensor) -> Tensor:
-        """Take in a micro-batch's share of a term of the loss, which is their sum; return it."""
-        self._shares[name] = self._shares.get(name, 0.0) + float(part.detach())
-        return part
+    def share(self, name: str, loss: Tensor) -> Tensor:
+        """Add a micro-batch's share of a term of the loss to the term's sum, and return the share."""
+        self._shares[name] = self._shares.get(name, 0.0) + float(loss.detach())
+        return loss
 
     def spread(self, name: str, values: Tensor) -> None:
-        """Take in each of a micro-batch's values [M], of which quantiles are told."""
+        """Add a micro-batch's values [M], whose percentiles become metrics."""
         self._spread.setdefault(name, []).extend(values.tolist())
 
-    def figures(self) -> Metrics:
-        """Return every sum, mean, largest value and quantile by name."""
+    def metrics(self) -> Metrics:
+        """Return every sum, mean, maximum and percentile by name."""
         means = {name: total / self._weights[name] for name, total in self._sums.items()}
-        quantiles = {f"{name}_p{share:02d}": float(np.percentile(values, share))
-                     for name, values in self._spread.items() for share in _SHARES}
-        return {"loss": self.loss, "forward_tokens": float(self.forward_tokens), **means, **self._largest, **quantiles,
-                **self._shares}
+        percentiles = {f"{name}_p{percent:02d}": float(np.percentile(values, percent))
+                       for name, values in self._spread.items() for percent in _PERCENTILES}
+        return {"loss": self.loss, "forward_tokens": float(self.forward_tokens), **means, **self._largest,
+                **percentiles, **self._shares}

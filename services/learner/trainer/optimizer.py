@@ -1,4 +1,4 @@
-"""AdamW over what is trained of a model, each rank's part of it; it goes on exactly from what a snapshot keeps."""
+"""AdamW over the trained parameters of a model, on each rank for its part. It resumes exactly from a snapshot."""
 
 from collections.abc import Mapping
 
@@ -11,12 +11,12 @@ from services.learner.trainer.snapshot import MOMENTS, Trained
 
 
 class Optimizer:
-    """Holds the moments of named parameters, and counts their updates; the gradients are the parameters' own."""
+    """The moments of named parameters and the number of their updates. Gradients are on the parameters themselves."""
 
     def __init__(
         self, parameters: Mapping[str, nn.Parameter], spec: OptimizerSpec, ranks: Ranks, trained: Trained,
     ) -> None:
-        """Stand where `trained` was taken, gradients in hand included; its weights lie in `parameters` already."""
+        """Resume from `trained`, with gradients that are not yet applied. `parameters` have its weights already."""
         self._parameters, self._ranks, self.updates = parameters, ranks, trained.updates
         self._adamw = _adamw(parameters, spec)
         for name, parameter in parameters.items():
@@ -28,9 +28,9 @@ class Optimizer:
                     **{kind: ranks.spread(trained.moments[kind][name], parameter) for kind in MOMENTS}}
 
     def clip(self, norm: float) -> float:
-        """Scale the gradient down to `norm` where it is larger and return the norm that it had.
+        """Clip the gradient to `norm` and return the norm that it had before.
 
-        A parameter without gradient gets a zero one.
+        A parameter without gradient gets a gradient of zeros.
         """
         parameters = list(self._parameters.values())
         for parameter in parameters:
@@ -50,12 +50,12 @@ class Optimizer:
         self.updates += 1
 
     def restart(self) -> None:
-        """Forget the moments and every update: the parameters stay as they are, with the gradient in hand."""
+        """Forget the moments and the number of updates. Parameters and their gradients stay."""
         self._adamw.state.clear()
         self.updates = 0
 
     def trained(self) -> Trained:
-        """Return whole weights, moments and gradients as they are now, on rank 0."""
+        """Return the current weights, moments and gradients, whole, on rank 0."""
         parameters, whole = self._parameters, self._ranks.whole
         moments = {kind: whole({name: self._adamw.state[each][kind] for name, each in parameters.items()})
                    for kind in MOMENTS} if self.updates else {}
@@ -64,7 +64,7 @@ class Optimizer:
 
 
 def _adamw(parameters: Mapping[str, nn.Parameter], spec: OptimizerSpec) -> torch.optim.AdamW:
-    """Weight decay acts on matrices; norms and biases have none."""
+    """Return AdamW with weight decay on matrices, and none on norms and biases."""
     matrices = [parameter for parameter in parameters.values() if parameter.dim() > 1]
     vectors = [parameter for parameter in parameters.values() if parameter.dim() == 1]
     groups = [{"params": matrices, "weight_decay": spec.weight_decay}, {"params": vectors, "weight_decay": 0.0}]

@@ -1,10 +1,19 @@
-"""The trainer process: leases models with queued operations and executes these."""
+"""The processes of a trainer: rank 0 leases models with queued operations and executes them; other ranks follow it."""
 
 import logging
+import os
+import signal
 import threading
 import time
+from collections.abc import Mapping
 from functools import partial
 
+import torch
+
+from hone import garbage
+from hone.models.ranks import ALONE, Ranks
+from hone.process import startup
+from hone.process.ending import STOP_SIGNALS, die_with_parent, on_stop_signal
 from hone.process.heartbeat import Heartbeat, interval_s
 from hone.process.outages import Outages
 from hone.spec.settings import Settings
@@ -13,6 +22,7 @@ from hone.store.database import Database
 from hone.store.leases import Holder, LeaseLost
 from hone.store.notifications import Listener
 from hone.store.objects import StoreAway
+from hone.telemetry import logs
 from services.learner.trainer import lease as model_leases
 from services.learner.trainer.commit import StaleUnit
 from services.learner.trainer.executor import ModelExecutor
@@ -20,11 +30,46 @@ from services.learner.trainer.rank_group import RankGroup
 
 log = logging.getLogger(__name__)
 
-IDLE_S = 60.0  # an executor that is idle for so long is given back: its memory is free and others may lease its model
+IDLE_S = 60.0
+"""A model without operations for so long is released: its memory is freed, and any trainer may lease it."""
+
+STALL_S = 300.0
+"""Seconds that one exchange between ranks may take. If it takes longer, all ranks end and are started again."""
+
+
+def run(settings: Settings) -> None:
+    """Train as rank 0, or follow rank 0, until the trainer is stopped. Raises RanksLost if a rank died or hung."""
+    torch.set_num_threads(1)  # for each of the trainer's threads
+    group = RankGroup(_ranks(settings, os.environ))
+    if group.ranks.rank:
+        _follow(group)
+        return
+    startup.begin("trainer", settings)
+    trainer = Trainer(settings, startup.name(settings), group)
+    on_stop_signal(trainer.stop)
+    trainer.run()
+
+
+def _follow(group: RankGroup) -> None:
+    """Make the calls of rank 0. Only rank 0 heeds stop signals: it ends this rank after the current unit."""
+    logs.configure()
+    garbage.spare()
+    for number in STOP_SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+    group.follow()
+
+
+def _ranks(settings: Settings, environment: Mapping[str, str]) -> Ranks:
+    if "RANK" not in environment:
+        return ALONE
+    die_with_parent()  # a rank that outlives torchrun would hold leases beside the ranks that come next
+    from hone.models.distributed_ranks import DistributedRanks  # takes a second to load
+
+    return DistributedRanks.join(settings.trainer.device, STALL_S)
 
 
 class Trainer:
-    """Works the executors it holds until told to stop; whatever it loses, another trainer finds in rows."""
+    """Executes the operations of its leased models until it is stopped. All its state can be rebuilt from rows."""
 
     def __init__(self, settings: Settings, owner: str, group: RankGroup) -> None:
         self._settings, self._owner, self._group = settings, owner, group
@@ -37,29 +82,29 @@ class Trainer:
         self._outages = Outages(self._stop, settings.sweep_s)
 
     def stop(self) -> None:
-        """Let the unit in hand end, then return from `run`."""
+        """Finish the current unit, then return from `run`."""
         self._stop.set()
 
     def run(self) -> None:
-        """Release the predecessor's leases, then work, lease and wait in turn until stopped.
+        """Release the leases of the process that had this name before, then execute, lease and wait until stopped.
 
-        Raises RanksLost when another rank died or hung: leases and rows stay as they are, for the ranks that come next.
+        Raises RanksLost if another rank died or hung. Leases and rows stay as they are, for the ranks that come next.
         """
         threading.Thread(target=self._keep_leases, daemon=True).start()
         self._outages.survive(self._executors.release_all)
         while not self._stop.is_set():
-            self._outages.survive(self._turn)
+            self._outages.survive(self._advance_all)
         self._outages.survive(self._executors.release_all)
         self._outages.survive(self._heartbeat.leave)
         self._group.end()
 
-    def _turn(self) -> None:
-        """Advance every executor by one unit; when none had work, lease another model or wait for a hint."""
+    def _advance_all(self) -> None:
+        """Execute one unit of each model. If none has one, lease another model, or wait for a hint."""
         self._group.beat()
         advanced = [self._advance(executor) for executor in self._executors.work()]
         if any(advanced):
             return
-        self._give_back_idle()
+        self._release_idle()
         if not self._lease_another():
             self._listener.wait(self._settings.sweep_s)
 
@@ -71,7 +116,7 @@ class Trainer:
             self._executors.drop(executor)
         except StaleUnit as stale:
             log.warning("%s", stale)
-        except StoreAway as away:  # it may be this model's objects alone: the others go on
+        except StoreAway as away:  # perhaps only for this model's objects: the other models go on
             log.warning("%s waits: %s", executor.lease.model_id, away)
             return False
         return True
@@ -85,7 +130,7 @@ class Trainer:
                 self._settings.trainer.threads))
         return lease is not None
 
-    def _give_back_idle(self) -> None:
+    def _release_idle(self) -> None:
         for executor in self._executors.work():
             if time.monotonic() - executor.idle_since > IDLE_S:
                 self._executors.release(executor)

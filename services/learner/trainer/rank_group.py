@@ -1,29 +1,24 @@
-"""The ranks of a trainer at work: rank 0 orders, every rank does it on its part, and all hear whether all could.
+"""The ranks of a trainer: rank 0 calls a learner's method, and every rank calls it on its part of the model.
 
     group = RankGroup(ranks)
-    learner = group.learner(start, optimizer, token_budget)    on rank 0; the others call group.follow()
+    learner = group.learner(start, optimizer, token_budget)    on rank 0; the other ranks call group.follow()
+    learner.optim_step(1e-3, 1.0)                              runs on all ranks and returns the result of rank 0
 
-Alone, an order is a plain call.
+Any method of Learner can be called so. Its arguments may be JSON, StepPlan and bytes. In a trainer of one process all
+this is a plain call.
 """
 
 import json
 import logging
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import accumulate, count, pairwise
-from typing import Any, TypeVar
+from itertools import count
+from typing import Any, TypeVar, cast
 
-from pydantic import BaseModel
-
-from hone.algorithms.method import Metrics
-from hone.models import probe
-from hone.models.probe import Probe
 from hone.models.ranks import Ranks, RanksLost
-from hone.trajectory import parts
 from hone.trajectory.plan import StepPlan
-from hone.trajectory.records import Trajectory
 from services.learner.trainer.learner import Learner
 from services.learner.trainer.snapshot import Start
 
@@ -32,76 +27,91 @@ log = logging.getLogger(__name__)
 Result = TypeVar("Result")
 
 _BEAT, _END, _MAKE = "beat", "end", "make"
+_PLAN, _BYTES = "$plan", "$bytes"
 
 
 @dataclass(frozen=True)
 class Order:
-    """One thing that every rank does now; `learner` is the number of the learner that it is about."""
+    """One call that every rank makes now: a method of the learner with this number. It is never pickled."""
 
     name: str
     learner: int = 0
-    arguments: dict[str, Any] = field(default_factory=dict)  # JSON, or pydantic models
-    blobs: list[bytes] = field(default_factory=list)
-    gone: list[int] = field(default_factory=list)  # learners that nobody needs any more
+    arguments: list[Any] = field(default_factory=list)
+    keywords: dict[str, Any] = field(default_factory=dict)
+    gone: list[int] = field(default_factory=list)  # learners that nobody uses any more
 
     def encode(self) -> bytes:
-        """Return a line of JSON that ends with the blobs' lengths, and the blobs."""
-        head = [self.name, self.learner, self.arguments, self.gone, [len(blob) for blob in self.blobs]]
-        return b"\n".join([json.dumps(head, default=_plain).encode(), b"".join(self.blobs)])
+        """Return a line of JSON, and behind it all bytes among the arguments."""
+        blobs: list[bytes] = []
+
+        def tagged(value: Any) -> dict[str, Any]:
+            if isinstance(value, bytes):
+                blobs.append(value)
+                return {_BYTES: len(value)}
+            return {_PLAN: cast(StepPlan, value).model_dump()}
+
+        head = [self.name, self.learner, self.arguments, self.keywords, self.gone]
+        return b"\n".join([json.dumps(head, default=tagged).encode(), b"".join(blobs)])
 
     @classmethod
     def decode(cls, data: bytes) -> "Order":
-        """Return what `encode` wrote."""
-        line, _, rest = data.partition(b"\n")
-        name, learner, arguments, gone, lengths = json.loads(line)
-        places = pairwise(accumulate(lengths, initial=0))
-        return cls(name, learner, arguments, [rest[start:end] for start, end in places], gone)
+        """Return the order that `encode` wrote."""
+        line, _, blobs = data.partition(b"\n")
+        start = 0
+
+        def untagged(value: dict[str, Any]) -> Any:
+            nonlocal start
+            if value.keys() == {_BYTES}:
+                start += value[_BYTES]
+                return blobs[start - value[_BYTES]:start]
+            return StepPlan.model_validate(value[_PLAN]) if value.keys() == {_PLAN} else value
+
+        return cls(*json.loads(line, object_hook=untagged))
 
 
 class RankGroup:
-    """This rank's place among all. Rank 0's calls come from one thread."""
+    """This rank's place in the group. Rank 0 calls from one thread."""
 
     def __init__(self, ranks: Ranks) -> None:
         self.ranks = ranks
         self._numbers, self._gone = count(1), list[int]()
-        self._learners: dict[int, Learner] = {}  # a follower's
+        self._learners: dict[int, Learner] = {}  # of a rank that follows
 
     def learner(
         self, start: Start, optimizer: Mapping[str, Any], token_budget: int, threads: int = 1,
         critic: Mapping[str, Any] | None = None,
-    ) -> "LearnerProxy":
-        """Return a learner that every rank carries its part of; `critic` is a CriticSpec as JSON.
+    ) -> Learner:
+        """Return a learner of which every rank holds its part; `critic` is a CriticSpec as JSON.
 
         Raises as Learner does.
         """
         number = next(self._numbers)
         settings: dict[str, Any] = {"optimizer": dict(optimizer), "token_budget": token_budget, "threads": threads,
                                     "critic": None if critic is None else dict(critic)}
-        order = Order(_MAKE, number, {"outline": start.snapshot.outline(), **settings})
-        made = self.do(order, partial(Learner, start, ranks=self.ranks, **settings))
-        led = LearnerProxy(self, number, made)
-        weakref.finalize(led, self._gone.append, number)
-        return led
+        order = Order(_MAKE, number, [start.snapshot.outline()], settings)
+        proxy = LearnerProxy(self, number, self.call(order, partial(Learner, start, ranks=self.ranks, **settings)))
+        weakref.finalize(proxy, self._gone.append, number)
+        return cast(Learner, proxy)
 
     def beat(self) -> None:
-        """Tell the others that rank 0 is there, and which learners are gone. Raises RanksLost."""
-        self._tell(Order(_BEAT))
+        """Let the other ranks know that rank 0 is alive, and which learners are gone. Raises RanksLost."""
+        self._send(Order(_BEAT))
 
     def end(self) -> None:
-        """Let the others go."""
-        self._tell(Order(_END))
+        """Let the other ranks end."""
+        self._send(Order(_END))
 
-    def do(self, order: Order, work: Callable[[], Result]) -> Result:
-        """Have the others do what is ordered, and do it here as `work`.
+    def call(self, order: Order, here: Callable[[], Result]) -> Result:
+        """Have the other ranks make a call, make it on this rank as `here`, and return its result.
 
-        What no rank could do raises here as it would alone. Raises RanksLost when some could.
+        An error that all ranks have is raised here. Raises RanksLost when only some ranks have an error.
         """
-        self._tell(order)
-        return self._together(work)
+        self._send(order)
+        return self._together(here)
 
     def follow(self) -> None:
-        """Do what rank 0 orders until it lets this rank go. Raises RanksLost."""
-        while (order := Order.decode(self.ranks.told(b""))).name != _END:
+        """Make the calls that rank 0 orders until it lets this rank end. Raises RanksLost."""
+        while (order := Order.decode(self.ranks.broadcast(b""))).name != _END:
             for number in order.gone:
                 self._learners.pop(number, None)
             if order.name != _BEAT:
@@ -112,101 +122,56 @@ class RankGroup:
             self._together(partial(self._make if order.name == _MAKE else self._call, order))
         except RanksLost:
             raise
-        except Exception as problem:  # rank 0 has the same and tells whom it concerns
+        except Exception as problem:  # rank 0 has the same error and reports it
             log.warning("%s: %s", order.name, problem)
 
     def _make(self, order: Order) -> None:
-        arguments = dict(order.arguments)
-        start = Start.elsewhere(arguments.pop("outline"))
-        self._learners[order.learner] = Learner(start, ranks=self.ranks, **arguments)
+        start = Start.elsewhere(*order.arguments)
+        self._learners[order.learner] = Learner(start, ranks=self.ranks, **order.keywords)
 
     def _call(self, order: Order) -> None:
-        learner = self._learners[order.learner]
-        if order.name == "forward_backward":
-            plan = StepPlan.model_validate(order.arguments["plan"])
-            update = order.arguments["update"]
-            trajectories = [] if update else parts.planned(plan, order.blobs)
-            learner.forward_backward(plan, trajectories, order.arguments["version_id"], update)
-        else:
-            _METHODS[order.name](learner, **order.arguments)
+        getattr(self._learners[order.learner], order.name)(*order.arguments, **order.keywords)
 
-    def _tell(self, order: Order) -> None:
+    def _send(self, order: Order) -> None:
         if self.ranks.size > 1:
-            while self._gone:  # filled by whichever thread lets a learner go
+            while self._gone:  # filled by whichever thread drops a learner
                 order.gone.append(self._gone.pop())
-            self.ranks.told(order.encode())
+            self.ranks.broadcast(order.encode())
 
     def _together(self, work: Callable[[], Result]) -> Result:
         try:
             result = work()
         except Exception as problem:
-            if self.ranks.broke(problem):
+            if self.ranks.is_lost(problem):
                 raise RanksLost(f"{type(problem).__name__}: {problem}") from problem
             self._compare(f"{type(problem).__name__}: {problem}")
             raise
         self._compare("")
         return result
 
-    def _compare(self, said: str) -> None:
-        """Hear how the others fared. Raises RanksLost where some could and some could not: they stand apart."""
-        heard = [words.decode() for words in self.ranks.exchanged(said.encode())]
-        told = "; ".join(f"rank {rank}: {words or 'done'}" for rank, words in enumerate(heard))
-        if len({bool(words) for words in heard}) > 1:
-            raise RanksLost(told)
-        if len(set(heard)) > 1:
-            log.warning("no rank could, each for a reason of its own: %s", told)
+    def _compare(self, error: str) -> None:
+        """Exchange errors with the other ranks; "" is none. Raises RanksLost when only some ranks have an error."""
+        errors = [each.decode() for each in self.ranks.all_gather(error.encode())]
+        message = "; ".join(f"rank {rank}: {each or 'done'}" for rank, each in enumerate(errors))
+        if len({bool(each) for each in errors}) > 1:
+            raise RanksLost(message)
+        if len(set(errors)) > 1:
+            log.warning("all ranks have failed, with different errors: %s", message)
 
 
 class LearnerProxy:
-    """A learner that every rank carries its part of, as rank 0 calls it."""
+    """A learner on rank 0 whose method calls run on all ranks. Attributes are those of rank 0's part."""
 
     def __init__(self, group: RankGroup, number: int, learner: Learner) -> None:
         self._group, self._number, self._learner = group, number, learner
-        self.ranks = group.ranks.size
 
-    def forward_backward(
-        self, plan: StepPlan, trajectories: Sequence[Trajectory], stored: Sequence[bytes],
-        version_id: str | None = None, update: int = 0,
-    ) -> Metrics:
-        """Do what Learner.forward_backward does; the others read the trajectories from the plan's parts, `stored`.
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._learner, name)
+        if not callable(found):
+            return found
 
-        Only update 0 takes trajectories.
-        """
-        arguments = {"plan": plan, "version_id": version_id, "update": update}
-        order = Order("forward_backward", self._number, arguments, list(stored))
-        return self._group.do(order, partial(self._learner.forward_backward, plan, trajectories, version_id, update))
+        def on_all_ranks(*arguments: Any, **keywords: Any) -> Any:
+            order = Order(name, self._number, list(arguments), keywords)
+            return self._group.call(order, partial(found, *arguments, **keywords))
 
-    def optim_step(self, lr: float, clip_norm: float) -> Metrics:
-        """Do what Learner.optim_step does."""
-        order = self._order("optim_step", lr=lr, clip_norm=clip_norm)
-        return self._group.do(order, partial(self._learner.optim_step, lr, clip_norm))
-
-    def weights(self) -> bytes:
-        """Return what Learner.weights returns."""
-        return self._group.do(self._order("weights"), self._learner.weights)
-
-    def snapshot(self) -> dict[str, bytes]:
-        """Return what Learner.snapshot returns."""
-        return self._group.do(self._order("snapshot"), self._learner.snapshot)
-
-    def logprobs(self, ids: Sequence[Sequence[int]]) -> list[list[float]]:
-        """Return what Learner.logprobs returns: nats of every token but the first."""
-        return self._group.do(self._order("logprobs", ids=ids), partial(self._learner.logprobs, ids))
-
-    def probe(self) -> dict[str, Any]:
-        """Return what an engine that serves these weights has to answer: a version's `probe`."""
-        asked = probe.ids(self._learner.architecture)
-        return Probe(asked, self.logprobs(asked)).to_json()
-
-    def _order(self, name: str, **arguments: Any) -> Order:
-        return Order(name, self._number, arguments)
-
-
-_METHODS: dict[str, Callable[..., Any]] = {
-    "optim_step": Learner.optim_step, "weights": Learner.weights, "snapshot": Learner.snapshot,
-    "logprobs": Learner.logprobs}
-"""What orders may name besides forward_backward."""
-
-
-def _plain(model: BaseModel) -> dict[str, Any]:
-    return model.model_dump()
+        return on_all_ranks

@@ -1,8 +1,8 @@
-"""What is found out about a step before its first update: how it looks to the present weights, and to a teacher."""
+"""Passes over a step's batch before its first update: log-probabilities, entropies, a teacher, the critic's values."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 from torch import Tensor
@@ -10,66 +10,93 @@ from torch import Tensor
 from hone.algorithms.slots import READERS, method, needs
 from hone.models.policy import Policy
 from hone.trajectory.microbatches import MicroBatch
-from hone.trajectory.packing import Batch, Unpackable
+from hone.trajectory.packing import Batch, Floats, Unpackable
 from hone.trajectory.plan import StepPlan
 from hone.trajectory.records import Trajectory
-from hone.trajectory.teaching import Taught, elsewhere, taught
+from hone.trajectory.teaching import TeacherLogprobs, stored_teacher, under_context
 from services.learner.trainer.forward import Forward
-from services.learner.trainer.step_weights import Known
 
 _FORWARD = frozenset({"logp_ref", "logp_old", "entropy", "expected"})
-"""What slots may need that a forward over the batch tells."""
+"""Needs of slots that a forward pass over the batch computes."""
+
+
+@dataclass(frozen=True)
+class BeforeUpdate:
+    """Values of a step's M trained tokens before its first update, float64 [M]; None: no slot reads them."""
+
+    logp_old: Floats | None = None
+    logp_ref: Floats | None = None
+    entropy: Floats | None = None
+    expected: Floats | None = None
+    values: Floats | None = None
+    teacher: TeacherLogprobs | None = None
+
+    @cached_property
+    def logp_teacher(self) -> Floats | None:
+        """The teacher's log-probabilities; the policy's own at tokens that the teacher has not judged: no difference.
+        """
+        if self.teacher is None or self.logp_old is None:
+            return None
+        return np.where(self.teacher.known, self.teacher.logp, self.logp_old)
 
 
 @dataclass(frozen=True)
 class ReferencePass:
-    """The weights before a step's first update."""
+    """The models before a step's first update."""
 
     forward: Forward
     policy: Policy
-    logp_ref: Callable[[MicroBatch, float], Tensor]
+    reference_logp: Callable[[MicroBatch, float], Tensor]
+    critic_values: Callable[[Batch], Floats] | None = None
 
-    def known(self, plan: StepPlan, batch: Batch, trajectories: Sequence[Trajectory]) -> Known:
-        """Return what the slots need of the whole batch. Raises Unpackable when its teacher does not fit."""
-        wanted = _of_batch(plan)
-        told = self.forward.told(batch, partial(self._told, plan, wanted)) if wanted else {}
-        return Known(**told, taught=self._taught(plan, batch, trajectories))
+    def run(self, plan: StepPlan, batch: Batch, trajectories: Sequence[Trajectory]) -> BeforeUpdate:
+        """Return the values that the step's slots need. Raises Unpackable when the batch's teacher does not fit."""
+        wanted = _over_the_batch(plan)
+        computed = self.forward.over_batch(batch, partial(self._outputs, plan, wanted)) if wanted else {}
+        teacher = self._teacher(plan, batch, trajectories)
+        critic_values = self.critic_values if "values" in needed(plan) else None
+        return BeforeUpdate(
+            **computed, values=None if critic_values is None else critic_values(batch), teacher=teacher)
 
-    def _told(self, plan: StepPlan, wanted: frozenset[str], micro: MicroBatch) -> dict[str, Tensor]:
-        seen = self.policy(micro, plan.temperature, expected="expected" in wanted)
-        told = dict(zip(("logp_old", "entropy", "expected"), seen, strict=False))
+    def _outputs(self, plan: StepPlan, wanted: frozenset[str], micro: MicroBatch) -> dict[str, Tensor]:
+        computed = self.policy(micro, plan.temperature, expected="expected" in wanted)
+        named = dict(zip(("logp_old", "entropy", "expected"), computed, strict=False))
         if "logp_ref" in wanted:
-            told["logp_ref"] = self.logp_ref(micro, plan.temperature)
-        return told
+            named["logp_ref"] = self.reference_logp(micro, plan.temperature)
+        return named
 
-    def _taught(self, plan: StepPlan, batch: Batch, trajectories: Sequence[Trajectory]) -> Taught | None:
+    def _teacher(self, plan: StepPlan, batch: Batch, trajectories: Sequence[Trajectory]) -> TeacherLogprobs | None:
         if not needed(plan) & {"logp_teacher", "support"}:
             return None
         if plan.teacher == "model":
-            return taught(batch, trajectories, "teacher")
+            return stored_teacher(batch, trajectories, "teacher")
         if plan.teacher == "context":
             return self._privileged(plan, batch, trajectories)
-        raise Unpackable("teacher: found none, expected the word of a model or of the policy in another context")
+        raise Unpackable("teacher: found none, expected a model or the policy in another context")
 
-    def _privileged(self, plan: StepPlan, batch: Batch, trajectories: Sequence[Trajectory]) -> Taught:
-        """Let the policy say what it would with its privileged context, at the temperature that it acts at."""
-        moved, known = elsewhere(batch, trajectories, "privileged")
-        told = self.forward.told(moved, partial(self._likely, plan))
+    def _privileged(self, plan: StepPlan, batch: Batch, trajectories: Sequence[Trajectory]) -> TeacherLogprobs:
+        """Return the policy's own log-probabilities under its privileged context, at the step's temperature."""
+        moved, known = under_context(batch, trajectories, "privileged")
+        computed = self.forward.over_batch(moved, partial(self._likeliest, plan))
         none = np.zeros((len(known), 0))
-        return Taught(told["logp"], known, told.get("top_ids", none).astype(np.int64), told.get("top_logp", none))
+        return TeacherLogprobs(
+            computed["logp"], known, computed.get("top_ids", none).astype(np.int64), computed.get("top_logp", none))
 
-    def _likely(self, plan: StepPlan, micro: MicroBatch) -> dict[str, Tensor]:
+    def _likeliest(self, plan: StepPlan, micro: MicroBatch) -> dict[str, Tensor]:
         logp, _, *top = self.policy(micro, plan.temperature, top_k=plan.top_k)
         return {"logp": logp, **dict(zip(("top_ids", "top_logp"), top, strict=False))}
 
 
 def needed(plan: StepPlan) -> frozenset[str]:
-    """Return the words that the fillings of a step's slots need, as `Params.needs` has them."""
+    """Return the inputs that the methods in a step's slots need, named as in `Params.needs`."""
     return needs(plan.slots, *READERS)
 
 
-def _of_batch(plan: StepPlan) -> frozenset[str]:
-    """Name what has to be known of the whole batch: what S4 to S6 read, and what later updates compare with."""
+def _over_the_batch(plan: StepPlan) -> frozenset[str]:
+    """Return the inputs that need a forward pass over the whole batch.
+
+    S4 to S6 read them before the first update; later updates compare their log-probabilities with those before it.
+    """
     before = needs(plan.slots, "advantage", "modulation", "correction")
     compared = {"logp_old"} if plan.updates > 1 and method(plan.slots, "loss").reads_advantage else set[str]()
     return (before | compared) & _FORWARD

@@ -1,4 +1,4 @@
-"""A learner as files, and back: safetensors and JSON, nothing is ever unpickled."""
+"""A learner's state as files: safetensors and JSON, never pickles."""
 
 import json
 from collections.abc import Mapping
@@ -23,12 +23,12 @@ _STATE = "learner.json"
 
 
 MOMENTS = ("exp_avg", "exp_avg_sq")
-"""What AdamW keeps of each parameter."""
+"""The moments that AdamW keeps for each parameter."""
 
 
 @dataclass(frozen=True)
 class Trained:
-    """Weights in training by name, and how far their optimizer came."""
+    """Weights in training by name, and the state of their optimizer."""
 
     weights: dict[str, Tensor]
     updates: int = 0  # optimizer steps taken
@@ -42,7 +42,7 @@ class Trained:
 
     @classmethod
     def read(cls, weights: dict[str, Tensor], updates: int, optimizer_file: bytes) -> "Trained":
-        """Return what `optimizer_file` was written of. Raises BadCheckpoint when that is no safetensors file."""
+        """Return the state that `optimizer_file` holds. Raises BadCheckpoint if it is not a safetensors file."""
         named = _by_kind(read_weights(optimizer_file))
         return cls(weights, updates, gradients=named.pop("gradient", {}), moments=named)
 
@@ -52,7 +52,7 @@ class Trained:
 
     @classmethod
     def from_outline(cls, outline: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]]) -> "Trained":
-        """Return what an outline is of, with tensors of these shapes that have no values."""
+        """Return the state with this outline, with tensors of these shapes that have no values."""
         weights = without_values(shapes)
         moments = dict.fromkeys(MOMENTS, weights) if outline["updates"] else {}
         return cls(weights, outline["updates"], moments, {name: weights[name] for name in outline["gradients"]})
@@ -60,14 +60,14 @@ class Trained:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Everything a learner needs to go on exactly where it stood."""
+    """Everything a learner needs to resume exactly."""
 
     config: dict[str, Any]
     policy: Trained  # all of the model, or an adapter
     lora: Lora | None = None  # the adapter's form
-    reference: dict[str, Tensor] | None = None  # weights before the first update, where a slot compares with them
+    reference: dict[str, Tensor] | None = None  # weights before the first update, if a slot compares with them
     states: dict[str, Any] = field(default_factory=dict)  # of the slots
-    critic: Trained | None = None  # trained beside the policy, where there is one
+    critic: Trained | None = None  # trained beside the policy; None: there is none
 
     def files(self) -> dict[str, bytes]:
         """Return the files by name; equal snapshots give equal bytes."""
@@ -88,7 +88,7 @@ class Snapshot:
 
     @classmethod
     def from_files(cls, files: Mapping[str, bytes]) -> "Snapshot":
-        """Read what `files` wrote. Raises BadCheckpoint naming a missing or broken file."""
+        """Return the snapshot that `files` wrote. Raises BadCheckpoint with the name of a missing or broken file."""
         adapted = adapter.WEIGHTS in files
         _require(files, _CONFIG, *((adapter.WEIGHTS, adapter.CONFIG) if adapted else (WEIGHTS,)), _OPTIMIZER, _STATE)
         lora = adapter.Lora.from_config(files[adapter.CONFIG]) if adapted else None
@@ -100,7 +100,7 @@ class Snapshot:
         return cls(config, policy, lora, reference, state["states"], critic)
 
     def outline(self) -> dict[str, Any]:
-        """Return everything but the tensors as JSON, for ranks that get their part of those from rank 0."""
+        """Return everything but the tensors as JSON, for ranks that get their part of the tensors from rank 0."""
         lora = None if self.lora is None else [self.lora.rank, self.lora.alpha, list(self.lora.targets)]
         return {"config": self.config, "lora": lora, "policy": self.policy.outline(),
                 "reference": self.reference is not None, "states": self.states,
@@ -108,7 +108,7 @@ class Snapshot:
 
     @classmethod
     def from_outline(cls, outline: Mapping[str, Any]) -> "Snapshot":
-        """Return the snapshot that an outline is of, with tensors that have a shape and no values."""
+        """Return the snapshot with this outline. Its tensors have shapes and no values."""
         shape, lora = architecture.parse(outline["config"]), outline["lora"]
         form = None if lora is None else Lora(lora[0], lora[1], tuple(lora[2]))
         policy = Trained.from_outline(outline["policy"], shape.shapes() if form is None else form.shapes(shape))
@@ -118,13 +118,13 @@ class Snapshot:
 
     @property
     def architecture(self) -> architecture.Architecture:
-        """What the config describes. Raises Unsupported."""
+        """The architecture that the config describes. Raises Unsupported."""
         return architecture.parse(self.config)
 
 
 @dataclass(frozen=True)
 class Start:
-    """Where a learner begins: a snapshot, and under an adapter the base's tensors."""
+    """The state in which a learner begins: a snapshot, and the base's tensors if an adapter is trained."""
 
     snapshot: Snapshot
     base: Mapping[str, Tensor] | None = None
@@ -133,10 +133,10 @@ class Start:
     def first(
         cls, files: Mapping[str, bytes], lora: Lora | None = None, seed: int = 0, *, critic: bool = False,
     ) -> "Start":
-        """Begin with a model directory's files; with `lora`, with an adapter whose first values `seed` draws.
+        """Begin with a model directory's files. With `lora` an adapter is trained, whose first values `seed` draws.
 
-        A critic begins with the model's own weights too. Raises BadCheckpoint or Unsupported when the files are no
-        usable model.
+        A critic begins with the model's weights too. Raises BadCheckpoint or Unsupported if the files are not a usable
+        model.
         """
         checkpoint = Checkpoint.from_files(files)
         config, tensors, shape = checkpoint.config, checkpoint.tensors, checkpoint.architecture
@@ -147,19 +147,19 @@ class Start:
 
     @classmethod
     def again(cls, files: Mapping[str, bytes], base: Mapping[str, bytes] | None = None) -> "Start":
-        """Go on from a snapshot's files; an adapter's needs the files of its `base`. Raises BadCheckpoint."""
+        """Resume from a snapshot's files; an adapter needs the files of its `base` too. Raises BadCheckpoint."""
         tensors = None if base is None else Checkpoint.from_files(base).tensors
         return cls(Snapshot.from_files(files), tensors)
 
     @classmethod
     def elsewhere(cls, outline: Mapping[str, Any]) -> "Start":
-        """Begin as rank 0 does, whose snapshot has this outline; the values come from there."""
+        """Begin as rank 0 does, whose snapshot has this outline. The values come from rank 0."""
         snapshot = Snapshot.from_outline(outline)
         return cls(snapshot, None if snapshot.lora is None else without_values(snapshot.architecture.shapes()))
 
 
 def without_values(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Tensor]:
-    """Return tensors of these shapes that hold nothing."""
+    """Return tensors of these shapes on the meta device."""
     return {name: torch.empty(shape, device="meta") for name, shape in shapes.items()}
 
 

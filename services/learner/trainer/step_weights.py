@@ -1,8 +1,11 @@
-"""Phase A: what a step's slots fix over the whole batch before any micro-batch runs. numpy in, tensors out."""
+"""The advantage of each token of a step and its weight in the loss (slots S4, S5 and S8), before the first update.
+
+They depend on the whole batch: statistics run over all trajectories of the step, denominators over the trajectories of
+each minibatch. Inputs are numpy arrays, outputs are tensors.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,99 +22,82 @@ from hone.algorithms.modulations import MODULATIONS
 from hone.algorithms.slots import method, needs
 from hone.trajectory.packing import Batch, Flags, Floats, Ints
 from hone.trajectory.plan import StepPlan
-from hone.trajectory.teaching import Taught
+from hone.trajectory.teaching import TeacherLogprobs
+from services.learner.trainer.reference_pass import BeforeUpdate
 
 
 @dataclass(frozen=True)
-class Known:
-    """What was found out of a step's M trained tokens before its first update, float64 [M]; None: no slot reads it."""
-
-    logp_old: Floats | None = None
-    logp_ref: Floats | None = None
-    entropy: Floats | None = None
-    expected: Floats | None = None
-    values: Floats | None = None
-    taught: Taught | None = None
-
-    @cached_property
-    def logp_teacher(self) -> Floats | None:
-        """The teacher's word; where it has none, the policy's own, so that there is no gap between them."""
-        if self.taught is None or self.logp_old is None:
-            return None
-        return np.where(self.taught.known, self.taught.logp, self.logp_old)
-
-
-@dataclass(frozen=True)
-class Term:
-    """One part of the policy loss: M trained tokens with the advantage and the weight that each has in it."""
+class LossTerm:
+    """One term of the policy loss: the advantage and the weight that each of the M trained tokens has in it."""
 
     name: str
     advantage: Tensor  # float32 [M]
-    unmodulated: Tensor  # float32 [M], before S5
-    scale: Tensor  # float32 [M], 0 where the token is not of this part
-    loss: str | None  # policy loss of this part alone; None: what S7 is filled with
+    unmodulated: Tensor  # float32 [M], the advantage before S5
+    scale: Tensor  # float32 [M], 0 for tokens that are not in this term
+    loss: str | None  # name of this term's own policy loss; None: the loss in S7
 
 
 @dataclass(frozen=True)
-class Teaching:
-    """A teacher's word as regularizers read it: [M] and [M, K]."""
+class TeacherSignal:
+    """A teacher's log-probabilities as losses and regularizers read them."""
 
     logp: Tensor  # float32 [M]
     known: Tensor  # bool [M]
     top_ids: Ints  # [M, K]
     top_logp: Tensor  # float32 [M, K]
-    scale: Tensor  # float32 [M], weight of a token in a mean over those that the teacher speaks of
+    scale: Tensor  # float32 [M], weight of a token in a mean over the known ones
 
 
 @dataclass(frozen=True)
 class StepWeights:
-    """What phase A fixes for a step of B trajectories and M trained tokens."""
+    """The weights of a step's B trajectories and M trained tokens."""
 
     trajectories: int  # B
-    part: Ints  # [B], which of the step's parts a trajectory belongs to
-    terms: list[Term]
+    minibatch: Ints  # [B], number of the minibatch that a trajectory belongs to
+    terms: list[LossTerm]
     scale: Tensor  # float32 [M], weight of each token in a mean over all of them
-    regularized: Tensor  # float32 [M], the same times the weight of its named spans: in what regularizes
-    kept: Flags  # [B], False where the gradient is provably zero
-    mean_weight: float  # of S6 over the step, where it is to be 1
+    regularized: Tensor  # float32 [M], the same times the weights of its named spans, for regularizers
+    kept: Flags  # [B], False if the trajectory provably has no gradient
+    mean_weight: float  # mean of S6 over the step if the method divides by it, else 1
     metrics: Metrics
-    logp_old: Tensor | None = None  # float32 [M], where the step has several updates
-    teaching: Teaching | None = None
+    logp_old: Tensor | None = None  # float32 [M], if the step has several updates
+    teacher: TeacherSignal | None = None
 
 
-def estimate(batch: Batch, plan: StepPlan, known: Known, states: dict[str, State]) -> StepWeights:
-    """Apply S4, S5 and S8 to a batch that is not empty; `known` has what the slots need.
+def compute_step_weights(
+    batch: Batch, plan: StepPlan, before: BeforeUpdate, states: dict[str, State]
+) -> StepWeights:
+    """Apply S4, S5 and S8 to a batch that is not empty, and replace the slots' states in `states` by their new ones.
 
-    Statistics are the whole step's, denominators those of each of its parts. The slots' new state replaces the old in
-    `states`.
+    Raises ValueError or KeyError when `before` lacks what a slot needs.
     """
-    estimated, metrics = _apply(ADVANTAGES, "advantage", plan, advantage_inputs(batch, plan, known), states)
-    tracks, part = _tracks(estimated, batch), _parts(batch.group, plan.minibatches)
-    modulated, told = _modulated(tracks, batch, plan, known, states)
-    terms = [_term(before, track, batch, part, plan) for before, track in zip(tracks, modulated, strict=True)]
+    estimated, metrics = _apply(ADVANTAGES, "advantage", plan, advantage_inputs(batch, plan, before), states)
+    tracks, minibatch = _tracks(estimated, batch), _minibatches(batch.group, plan.minibatches)
+    modulated, modulation_metrics = _modulated(tracks, batch, plan, before, states)
+    terms = [_term(plain, track, batch, minibatch, plan) for plain, track in zip(tracks, modulated, strict=True)]
     every, moving = np.ones(int(batch.tokens.sum()), np.bool_), _moving(terms, batch)
-    metrics = {**metrics, "zero_share": float((~moving).mean())}
-    told |= {f"span/{name}": float(inside.mean()) for name, inside in batch.spans.inside.items()}
+    advantage_metrics = _named("advantage", {**metrics, "zero_share": float((~moving).mean())})
+    span_metrics = {f"span/{name}": float(inside.mean()) for name, inside in batch.spans.inside.items()}
     return StepWeights(
-        len(batch.tokens), part, terms, _tensor(_mean(every, batch, part, plan)),
-        _tensor(_scale(every, batch, part, plan)), _kept(moving, plan.slots),
-        _mean_weight(batch, plan, known), _named("advantage", metrics) | told,
-        _tensor(known.logp_old) if plan.updates > 1 and known.logp_old is not None else None,
-        None if known.taught is None else _teaching(known.taught, batch, part, plan))
+        len(batch.tokens), minibatch, terms, _tensor(_mean(every, batch, minibatch, plan)),
+        _tensor(_scale(every, batch, minibatch, plan)), _kept(moving, plan.slots),
+        _mean_weight(batch, plan, before), advantage_metrics | modulation_metrics | span_metrics,
+        _tensor(before.logp_old) if plan.updates > 1 and before.logp_old is not None else None,
+        None if before.teacher is None else _teacher_signal(before.teacher, batch, minibatch, plan))
 
 
-def advantage_inputs(batch: Batch, plan: StepPlan, known: Known) -> AdvantageInputs:
-    """Return what S4 reads of a batch."""
-    old, ref = known.logp_old, known.logp_ref
+def advantage_inputs(batch: Batch, plan: StepPlan, before: BeforeUpdate) -> AdvantageInputs:
+    """Return the inputs of S4 for a batch."""
+    old, ref = before.logp_old, before.logp_ref
     return replace(
         AdvantageInputs.of(batch, plan), kl=None if old is None or ref is None else old - ref, logp_old=old,
-        logp_teacher=known.logp_teacher, values=known.values)
+        logp_teacher=before.logp_teacher, values=before.values)
 
 
-def _parts(group: Ints, parts: int) -> Ints:
-    """Deal groups out in order to `parts` parts of equally many, up to one; [B]."""
+def _minibatches(group: Ints, count: int) -> Ints:
+    """Deal groups out in order to `count` minibatches, whose numbers of groups differ by at most one; [B]."""
     groups, places = np.unique(group, return_inverse=True)
-    return places * parts // max(1, len(groups))
+    return places * count // max(1, len(groups))
 
 
 def _named(slot: str, metrics: Metrics) -> Metrics:
@@ -137,31 +123,31 @@ def _tracks(estimated: Estimate, batch: Batch) -> list[Track]:
 
 
 def _modulated(
-    tracks: Sequence[Track], batch: Batch, plan: StepPlan, known: Known, states: dict[str, State]
+    tracks: Sequence[Track], batch: Batch, plan: StepPlan, before: BeforeUpdate, states: dict[str, State]
 ) -> tuple[list[Track], Metrics]:
-    """Apply S5 to the tracks that the policy loss of S7 takes."""
-    told: Metrics = {}
+    """Apply S5 to the tracks whose loss is the policy loss in S7. The others stay as they are."""
+    all_metrics: Metrics = {}
     advantages = []
     for track in tracks:
         advantage, metrics = track.advantage, Metrics()
         if track.loss == "policy":
-            inputs = _modulation_inputs(track, batch, plan, known)
+            inputs = _modulation_inputs(track, batch, plan, before)
             advantage, metrics = _apply(MODULATIONS, "modulation", plan, inputs, states)
-        told |= _named("modulation", metrics)
+        all_metrics |= _named("modulation", metrics)
         advantages.append(advantage)
-    return [replace(track, advantage=new) for track, new in zip(tracks, advantages, strict=True)], told
+    return [replace(track, advantage=new) for track, new in zip(tracks, advantages, strict=True)], all_metrics
 
 
-def _modulation_inputs(track: Track, batch: Batch, plan: StepPlan, known: Known) -> ModulationInputs:
-    (low, high), (segment, score) = _band(plan), _scored_turns(batch, plan)
+def _modulation_inputs(track: Track, batch: Batch, plan: StepPlan, before: BeforeUpdate) -> ModulationInputs:
+    (low, high), (segment, score) = _ratio_bounds(plan), _scored_turns(batch, plan)
     return ModulationInputs(
-        track.advantage, batch.tokens, known.logp_old, known.logp_old, known.entropy, known.expected,
-        known.logp_teacher, None if known.taught is None else known.taught.known, step=plan.nth - 1, clip_low=low,
+        track.advantage, batch.tokens, before.logp_old, before.logp_old, before.entropy, before.expected,
+        before.logp_teacher, None if before.teacher is None else before.teacher.known, step=plan.nth - 1, clip_low=low,
         clip_high=high, segment=segment, score=score)
 
 
 def _scored_turns(batch: Batch, plan: StepPlan) -> tuple[Ints | None, Floats | None]:
-    """Return whose turn each token [M] is and what rules find each turn [T] worth, in [0, 1]; None: nobody reads it."""
+    """Return the turn of each token [M], and the score of each turn by its rules [T], in [0, 1]; None: not needed."""
     rules = list(batch.turns.rules.values())
     if not rules or "rules" not in needs(plan.slots, "modulation"):
         return None, None
@@ -169,72 +155,72 @@ def _scored_turns(batch: Batch, plan: StepPlan) -> tuple[Ints | None, Floats | N
     return np.repeat(np.arange(len(tokens)), tokens), np.clip(1 + np.mean(rules, axis=0), 0.0, 1.0)
 
 
-def _band(plan: StepPlan) -> tuple[float, float]:
-    """Return how far below and above 1 the loss lets a token's ratio move; no bounds where it has none."""
+def _ratio_bounds(plan: StepPlan) -> tuple[float, float]:
+    """Return how far below and above 1 the loss lets a token's ratio move; no bounds if it clips no ratio."""
     params = LOSSES[plan.slots["loss"]["name"]].params.model_validate(plan.slots["loss"]["params"])
     return params.token_band()
 
 
-def _term(before: Track, track: Track, batch: Batch, part: Ints, plan: StepPlan) -> Term:
-    scale = _scale(track.counts, batch, part, plan) * track.weight
-    return Term(track.name, _tensor(track.advantage), _tensor(before.advantage), _tensor(scale),
-                None if track.loss == "policy" else track.loss)
+def _term(plain: Track, track: Track, batch: Batch, minibatch: Ints, plan: StepPlan) -> LossTerm:
+    scale = _scale(track.counts, batch, minibatch, plan) * track.weight
+    return LossTerm(track.name, _tensor(track.advantage), _tensor(plain.advantage), _tensor(scale),
+                    None if track.loss == "policy" else track.loss)
 
 
-def _teaching(taught: Taught, batch: Batch, part: Ints, plan: StepPlan) -> Teaching:
-    return Teaching(
-        _tensor(taught.logp), torch.from_numpy(taught.known), taught.top_ids, _tensor(taught.top_logp),
-        _tensor(_scale(taught.known, batch, part, plan)))
+def _teacher_signal(teacher: TeacherLogprobs, batch: Batch, minibatch: Ints, plan: StepPlan) -> TeacherSignal:
+    return TeacherSignal(
+        _tensor(teacher.logp), torch.from_numpy(teacher.known), teacher.top_ids, _tensor(teacher.top_logp),
+        _tensor(_scale(teacher.known, batch, minibatch, plan)))
 
 
-def _scale(counts: Flags, batch: Batch, part: Ints, plan: StepPlan) -> Floats:
-    """Return the weight of each token [M] in the loss: w_t of its named spans times that in S8's mean.
+def _scale(counts: Flags, batch: Batch, minibatch: Ints, plan: StepPlan) -> Floats:
+    """Return the weight of each token [M] in the loss: its weight in S8's mean times the weights of its named spans.
 
-    No denominator knows of w_t (our choice): tokens outside pull as they did.
+    Span weights enter no denominator (our choice), so that the weight of a span does not change other tokens.
     """
     weight = 1.0 if batch.spans.weight is None else batch.spans.weight
-    return _mean(counts, batch, part, plan) * weight
+    return _mean(counts, batch, minibatch, plan) * weight
 
 
-def _mean(counts: Flags, batch: Batch, part: Ints, plan: StepPlan) -> Floats:
-    """Return the weight of each token [M] in S8's mean over those that count, taken over each part by itself."""
+def _mean(counts: Flags, batch: Batch, minibatch: Ints, plan: StepPlan) -> Floats:
+    """Return the weight of each token [M] in S8's mean over the tokens that count, separately for each minibatch."""
     filling = plan.slots["aggregation"]
     lengths, owner = _units(batch, plan)
     unit = np.repeat(np.arange(len(lengths)), lengths)
     tokens, weights = np.bincount(unit[counts], minlength=len(lengths)), np.zeros(len(lengths))
-    for mine in (part[owner] == number for number in np.unique(part)):
+    for mine in (minibatch[owner] == number for number in np.unique(minibatch)):
         inputs = AggregationInputs(tokens[mine], plan.max_tokens)
         weights[mine], _, _ = AGGREGATIONS[filling["name"]](inputs, filling["params"], {})
     return weights[unit] * counts
 
 
 def _units(batch: Batch, plan: StepPlan) -> tuple[Ints, Ints]:
-    """Return the trained tokens of each trajectory, or of each turn where S8 averages over turns, and whose it is."""
+    """Return the trained tokens of each unit that S8 averages over, a trajectory or a turn, and its trajectory."""
     if "turns" in needs(plan.slots, "aggregation"):
         return batch.turns.tokens, batch.turns.trajectory
     return batch.tokens, np.arange(len(batch.tokens))
 
 
-def _mean_weight(batch: Batch, plan: StepPlan, known: Known) -> float:
-    """Return the mean weight of S6 over the trained tokens where it is to be divided by; 1 where nothing is left."""
-    if known.logp_old is None or "logp_old" not in needs(plan.slots, "correction"):
+def _mean_weight(batch: Batch, plan: StepPlan, before: BeforeUpdate) -> float:
+    """Return the mean weight of S6 over the trained tokens if S6 needs it, else 1. A mean of 0 becomes 1."""
+    if before.logp_old is None or "logp_old" not in needs(plan.slots, "correction"):
         return 1.0
     filling = plan.slots["correction"]
     sampled = [logp for rows in batch.rows for row in rows for logp in row.logp_sample]
     trajectory = np.repeat(np.arange(len(batch.tokens)), batch.tokens)
-    inputs = CorrectionInputs(torch.from_numpy(known.logp_old), torch.tensor(sampled, dtype=torch.float64),
+    inputs = CorrectionInputs(torch.from_numpy(before.logp_old), torch.tensor(sampled, dtype=torch.float64),
                               torch.from_numpy(trajectory), len(batch.tokens))
     weight, _, _ = CORRECTIONS[filling["name"]](inputs, filling["params"], {})
     return float(weight.mean()) or 1.0
 
 
-def _moving(terms: Iterable[Term], batch: Batch) -> Flags:
+def _moving(terms: Iterable[LossTerm], batch: Batch) -> Flags:
     """Return which trajectories have an advantage that is not exactly 0, [B]."""
     moving = sum(np.asarray(term.advantage * term.scale != 0) for term in terms)
     return np.logical_or.reduceat(np.asarray(moving, np.bool_), batch.offsets)
 
 
 def _kept(moving: Flags, slots: Mapping[str, Any]) -> Flags:
-    """A trajectory whose advantages are all exactly 0 has no gradient unless a regularizer gives it one."""
+    """Return which trajectories [B] may have a gradient: all with a regularizer, else those with an advantage."""
     skips = slots.get("skip_zero_advantage", True) and method(slots, "loss").reads_advantage
     return moving if skips and not needs(slots, "regularizers") else np.ones(len(moving), np.bool_)

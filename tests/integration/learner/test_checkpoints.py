@@ -18,7 +18,7 @@ from tests.integration.learner.rows import RunRows, add_run
 class Weights:
     """A learner of which only its weights are asked."""
 
-    ranks = 1
+    rank_count = 1
 
     def weights(self) -> bytes:
         return b"replayed"

@@ -21,7 +21,7 @@ from tests.integration.learner.rows import RunRows, add_run, add_step, add_versi
 class Still:
     """A learner whose weights never change."""
 
-    ranks = 1
+    rank_count = 1
 
     def weights(self) -> bytes:
         return b"weights"

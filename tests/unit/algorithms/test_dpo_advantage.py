@@ -64,18 +64,18 @@ def test_the_trainer_takes_the_gradient_of_the_pairwise_loss(length_norm):
     cut_up = Learner.restore(trained.snapshot(), OPTIMIZER, token_budget=20)
     batch = pack(step, samples)
     [micro] = cut(batch, np.ones(10, np.bool_), 10_000)
-    logp = trained._policy(micro)[0]
+    logp = trained.models.policy(micro)[0]
     with torch.no_grad():
-        reference = trained._reference(micro)[0]
+        reference = trained.models.reference(micro)[0]
     place = torch.from_numpy(micro.trajectory)
     given = PairInputs(logp, reference, place // 2, place % 2 == 0, torch.zeros(5, dtype=torch.bool))
     loss = dpo(given, PairLossParams(beta=0.3, length_norm=length_norm), {})[0].mean()
-    expected = dict(zip(trained._policy.trained, torch.autograd.grad(loss, trained._policy.trained.values()),
-                        strict=True))
+    parameters = trained.models.policy.trained
+    expected = dict(zip(parameters, torch.autograd.grad(loss, parameters.values()), strict=True))
     for one in (trained, cut_up):
         figures = one.forward_backward(step, samples)
         assert figures["advantage/pair_loss"] == pytest.approx(loss.item(), rel=1e-5)
-        assert_equal_gradients({name: tensor.grad for name, tensor in one._policy.trained.items()}, expected)
+        assert_equal_gradients({name: tensor.grad for name, tensor in one.models.policy.trained.items()}, expected)
 
 
 def drifted(step, samples):

@@ -18,7 +18,7 @@ def test_the_parts_together_are_the_step_that_a_learner_takes(preset: str) -> No
     learner = Learner.create(files, {"lr": 1e-3}, token_budget=4096)
     learner.forward_backward(plan, workload.trajectories)
     for name, parameter in policy.trained.items():
-        torch.testing.assert_close(parameter.grad, learner._policy.trained[name].grad, rtol=1e-4, atol=1e-7)
+        torch.testing.assert_close(parameter.grad, learner.models.policy.trained[name].grad, rtol=1e-4, atol=1e-7)
     assert seconds.keys() == set(PARTS)
     assert all(seconds[part] > 0 for part in ("signals", "loss", "model"))
 

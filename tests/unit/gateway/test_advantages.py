@@ -16,7 +16,8 @@ from hone.trajectory.plan import StepPlan
 from hone.trajectory.records import Trajectory
 from services.gateway import advantages
 from services.gateway.advantages import SampleAdvantages, of_sample
-from services.learner.trainer.step_weights import Known, estimate
+from services.learner.trainer.reference_pass import BeforeUpdate
+from services.learner.trainer.step_weights import compute_step_weights
 from tests.unit.trajectory.samples import call, plan, random_episodes, trajectory, with_proposals
 
 PART = "runs/run_1/parts/{}.parquet"
@@ -53,7 +54,7 @@ def test_every_token_has_what_the_trainer_gave_it(tmp_path: Path, name: str) -> 
     made, samples = episodes(name)
     objects, made = stored(tmp_path, made, samples)
     batch = pack(made, samples)
-    terms = estimate(batch, made, Known(), {}).terms
+    terms = compute_step_weights(batch, made, BeforeUpdate(), {}).terms
     weight = {"schema": 0.25}
     trained = np.sum([weight.get(one.name, 1.0) * one.advantage.numpy() for one in terms], axis=0)
     assert made.groups[1].rewards[0] is None
@@ -121,12 +122,12 @@ def test_what_only_the_trainer_knew_is_named(tmp_path: Path, name: str, params: 
 def test_what_depends_on_earlier_steps_says_that_it_remembers(name: str) -> None:
     made, samples = episodes(name)
     states: dict[str, Any] = {}
-    first = estimate(pack(made, samples), made, Known(), states).terms
+    first = compute_step_weights(pack(made, samples), made, BeforeUpdate(), states).terms
     before = made.model_copy(update={"groups": [one.model_copy(update={"components": [
         {part: paid * (9 if part == "fmt" else 1) for part, paid in own.items()} for own in one.components]})
         for one in made.groups]})
-    estimate(pack(before, samples), before, Known(), states)
-    again = estimate(pack(made, samples), made, Known(), states).terms
+    compute_step_weights(pack(before, samples), before, BeforeUpdate(), states)
+    again = compute_step_weights(pack(made, samples), made, BeforeUpdate(), states).terms
     same = all(bool((one.advantage == two.advantage).all()) for one, two in zip(first, again, strict=True))
     params = SLOTS["advantage"][name].model_validate(made.slots["advantage"]["params"])
     assert same is not params.remembers()

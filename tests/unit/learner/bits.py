@@ -10,7 +10,7 @@ from hone.models import toy
 from hone.models.checkpoint import weights_bytes
 from hone.models.ranks import ALONE
 from hone.trajectory.packing import pack
-from services.learner.trainer.critic import Aims, TrainedCritic
+from services.learner.trainer.critic import CriticTargets, TrainedCritic
 from services.learner.trainer.forward import Forward
 from services.learner.trainer.learner import Learner
 from services.learner.trainer.metric_sums import MetricSums
@@ -35,8 +35,9 @@ def critic_digest(threads: int) -> str:
     critic = TrainedCritic(start.critic, start.architecture, {"optimizer": {"lr": 1e-3}}, Forward(40, threads, ALONE))
     for number in range(3):
         batch = pack(*random_step(seed=number))
-        aims = Aims(np.repeat(batch.reward, batch.tokens), critic.values(batch))
-        critic.learn(batch, np.ones(len(batch.rows), np.bool_), aims, torch.ones(int(batch.tokens.sum())), MetricSums())
+        targets = CriticTargets(np.repeat(batch.reward, batch.tokens), critic.values(batch))
+        scale = torch.ones(int(batch.tokens.sum()))
+        critic.learn(batch, np.ones(len(batch.rows), np.bool_), targets, scale, MetricSums())
         critic.clip()
         critic.step()
     return hashlib.sha256(weights_bytes(critic.trained().weights)).hexdigest()

@@ -18,11 +18,12 @@ from hone.models.checkpoint_header import BadCheckpoint
 from hone.models.critic import HEAD
 from hone.models.ranks import ALONE
 from hone.trajectory.packing import pack
-from services.learner.trainer.critic import Aims, TrainedCritic
+from services.learner.trainer.critic import CriticTargets, TrainedCritic
 from services.learner.trainer.forward import Forward
 from services.learner.trainer.metric_sums import MetricSums
+from services.learner.trainer.reference_pass import BeforeUpdate
 from services.learner.trainer.snapshot import Snapshot, Start
-from services.learner.trainer.step_weights import Known, estimate
+from services.learner.trainer.step_weights import compute_step_weights
 from tests.oracles import gae as oracle
 from tests.unit.trajectory.samples import random_episodes, random_step
 
@@ -45,10 +46,10 @@ def of(snapshot):
     return snapshot.critic
 
 
-def aims_of(batch, seed=1):
+def targets_of(batch, seed=1):
     """Returns and earlier values that are near each other, so that some values are held by the clip and some not."""
     draw = np.random.Generator(np.random.PCG64(seed))
-    return Aims(*(draw.normal(size=(2, int(batch.tokens.sum()))) * 0.5))
+    return CriticTargets(*(draw.normal(size=(2, int(batch.tokens.sum()))) * 0.5))
 
 
 def weights_of(batch, seed=2):
@@ -65,22 +66,22 @@ def gradients(trained):
     return {name: parameter.grad for name, parameter in trained._module.trained.items()}
 
 
-def learn(trained, batch, aims, scale=None, mine=None):
+def learn(trained, batch, targets, scale=None, mine=None):
     sums = MetricSums()
-    trained.learn(batch, every(batch) if mine is None else mine, aims, weights_of(batch) if scale is None else scale,
+    trained.learn(batch, every(batch) if mine is None else mine, targets, weights_of(batch) if scale is None else scale,
                   sums)
-    return sums.figures()
+    return sums.metrics()
 
 
-def loss(trained, batch, aims, scale):
+def loss(trained, batch, targets, scale):
     values = trained.values(batch)
-    return float((oracle.critic_loss(values, aims.returns, aims.values, 0.2) * scale.numpy()).sum())
+    return float((oracle.critic_loss(values, targets.returns, targets.values, 0.2) * scale.numpy()).sum())
 
 
 def test_the_gradient_is_that_of_finite_differences():
     batch = pack(*random_step(seed=2))
-    aims, scale, trained = aims_of(batch), weights_of(batch), critic(token_budget=60)
-    figures = learn(trained, batch, aims, scale)
+    targets, scale, trained = targets_of(batch), weights_of(batch), critic(token_budget=60)
+    figures = learn(trained, batch, targets, scale)
     assert 0.1 < figures["critic/clip_fraction"] < 0.9
     for name, parameter in trained._module.trained.items():
         along = parameter.grad / parameter.grad.norm()
@@ -88,34 +89,34 @@ def test_the_gradient_is_that_of_finite_differences():
         for sign in (1, -1):
             with torch.no_grad():
                 parameter.add_(along, alpha=sign * step)
-                losses.append(loss(trained, batch, aims, scale))
+                losses.append(loss(trained, batch, targets, scale))
                 parameter.sub_(along, alpha=sign * step)
         assert (losses[0] - losses[1]) / (2 * step) == pytest.approx(float(parameter.grad.norm()), rel=0.05), name
 
 
 def test_figures_are_those_of_the_formula():
     batch = pack(*random_step(seed=2))
-    aims, trained = aims_of(batch), critic()
+    targets, trained = targets_of(batch), critic()
     values = trained.values(batch)
-    figures = learn(trained, batch, aims)
+    figures = learn(trained, batch, targets)
     assert figures["critic/loss"] == pytest.approx(
-        oracle.critic_loss(values, aims.returns, aims.values, 0.2).mean(), rel=1e-5)
-    near = np.clip(values, aims.values - 0.2, aims.values + 0.2)
-    held = (near - aims.returns) ** 2 > (values - aims.returns) ** 2
+        oracle.critic_loss(values, targets.returns, targets.values, 0.2).mean(), rel=1e-5)
+    near = np.clip(values, targets.values - 0.2, targets.values + 0.2)
+    held = (near - targets.returns) ** 2 > (values - targets.returns) ** 2
     assert figures["critic/clip_fraction"] == pytest.approx(held.mean())
-    told = aims.figures()
-    assert told["critic/value_mean"] == pytest.approx(aims.values.mean())
-    assert told["critic/return_mean"] == pytest.approx(aims.returns.mean())
+    told = targets.metrics()
+    assert told["critic/value_mean"] == pytest.approx(targets.values.mean())
+    assert told["critic/return_mean"] == pytest.approx(targets.returns.mean())
     assert told["critic/explained_variance"] == pytest.approx(
-        1 - (aims.returns - aims.values).var() / aims.returns.var())
+        1 - (targets.returns - targets.values).var() / targets.returns.var())
 
 
 @pytest.mark.parametrize("made", [random_step(seed=3, algorithm=PPO), random_episodes(seed=3, algorithm=PPO)],
                          ids=["answers", "episodes"])
-def test_aims_are_the_returns_of_gae(made):
+def test_targets_are_the_returns_of_gae(made):
     batch = pack(*made)
     values = critic().values(batch)
-    aims = Aims.of(made[0], batch, Known(values=values))
+    targets = CriticTargets.of(made[0], batch, BeforeUpdate(values=values))
     longest = int(batch.tokens.max())
     mask = np.arange(longest) < batch.tokens[:, None]
     rows, rewards = np.zeros(mask.shape), np.zeros(mask.shape)
@@ -125,14 +126,14 @@ def test_aims_are_the_returns_of_gae(made):
     if len(batch.turns.tokens):
         np.add.at(flat, np.cumsum(batch.turns.tokens) - 1, batch.turns.reward)
     rewards[mask] += flat
-    np.testing.assert_allclose(aims.returns, oracle.raw(rewards, rows, mask, 0.9, 0.8)[1][mask], atol=1e-12)
-    np.testing.assert_array_equal(aims.values, values)
+    np.testing.assert_allclose(targets.returns, oracle.raw(rewards, rows, mask, 0.9, 0.8)[1][mask], atol=1e-12)
+    np.testing.assert_array_equal(targets.values, values)
 
 
-def test_without_values_there_are_no_aims():
+def test_without_values_there_are_no_targets():
     made, samples = random_step(algorithm=PPO)
     with pytest.raises(ValueError, match="values: found none"):
-        Aims.of(made, pack(made, samples), Known())
+        CriticTargets.of(made, pack(made, samples), BeforeUpdate())
 
 
 @pytest.mark.parametrize("budget", [25, 40, 77])
@@ -140,7 +141,7 @@ def test_the_cut_into_micro_batches_changes_no_value_and_no_gradient(budget):
     batch = pack(*random_episodes(seed=5))
     whole, parts = critic(), critic(token_budget=budget)
     np.testing.assert_allclose(parts.values(batch), whole.values(batch), atol=1e-5)
-    figures = [learn(each, batch, aims_of(batch)) for each in (whole, parts)]
+    figures = [learn(each, batch, targets_of(batch)) for each in (whole, parts)]
     assert figures[0] == pytest.approx(figures[1], rel=1e-4)
     for name, gradient in gradients(whole).items():
         torch.testing.assert_close(gradients(parts)[name], gradient, atol=2e-6, rtol=1e-4, msg=name)
@@ -158,10 +159,10 @@ def test_micro_batches_side_by_side_change_no_bit():
 
 def test_only_marked_trajectories_are_learnt_from():
     batch = pack(*random_step(seed=6))
-    aims, mine = aims_of(batch), batch.group < 2
+    targets, mine = targets_of(batch), batch.group < 2
     some, weighted = critic(), critic()
-    learn(some, batch, aims, mine=mine)
-    learn(weighted, batch, aims, weights_of(batch) * torch.from_numpy(np.repeat(mine, batch.tokens)))
+    learn(some, batch, targets, mine=mine)
+    learn(weighted, batch, targets, weights_of(batch) * torch.from_numpy(np.repeat(mine, batch.tokens)))
     for name, gradient in gradients(some).items():
         torch.testing.assert_close(gradients(weighted)[name], gradient, atol=2e-6, rtol=1e-4, msg=name)
 
@@ -170,7 +171,7 @@ def test_nothing_to_learn_is_an_update_without_gradient():
     batch = pack(*random_step(seed=6))
     trained = critic(optimizer={"lr": 1e-2})
     before = weights_bytes(trained.trained().weights)
-    learn(trained, batch, aims_of(batch), mine=~every(batch))
+    learn(trained, batch, targets_of(batch), mine=~every(batch))
     assert trained.clip() == 0
     trained.step()
     assert weights_bytes(trained.trained().weights) == before
@@ -182,8 +183,8 @@ def taught(returns_of, steps):
     trained, losses = critic(drawn=False, clip=10.0), []
     for number in range(steps):
         batch = pack(*random_step(seed=number, groups=8))
-        aims = Aims(returns_of(batch), trained.values(batch))
-        losses.append(learn(trained, batch, aims, torch.full((int(batch.tokens.sum()),), 1 / batch.tokens.sum())))
+        targets = CriticTargets(returns_of(batch), trained.values(batch))
+        losses.append(learn(trained, batch, targets, torch.full((int(batch.tokens.sum()),), 1 / batch.tokens.sum())))
         trained.clip()
         trained.step()
     return trained, [each["critic/loss"] for each in losses]
@@ -204,7 +205,7 @@ def test_it_learns_how_returns_depend_on_what_comes_before():
 
     trained, _ = taught(last_seen, 80)
     batch = pack(*random_step(seed=99, groups=8))
-    assert Aims(last_seen(batch), trained.values(batch)).figures()["critic/explained_variance"] > 0.8
+    assert CriticTargets(last_seen(batch), trained.values(batch)).metrics()["critic/explained_variance"] > 0.8
 
 
 def test_adamw_is_its_own_with_decay_on_matrices_only():
@@ -219,7 +220,7 @@ def test_adamw_is_its_own_with_decay_on_matrices_only():
 
 def test_the_gradient_is_clipped_to_the_critics_own_norm():
     batch, trained = pack(*random_step(seed=2)), critic()
-    learn(trained, batch, aims_of(batch), torch.full((int(batch.tokens.sum()),), 1.0))
+    learn(trained, batch, targets_of(batch), torch.full((int(batch.tokens.sum()),), 1.0))
     expected = np.sqrt(sum(float(gradient.norm()) ** 2 for gradient in gradients(trained).values()))
     assert trained.clip() == pytest.approx(expected, rel=1e-5)
     assert expected > 0.5
@@ -228,7 +229,7 @@ def test_the_gradient_is_clipped_to_the_critics_own_norm():
 
 def step(trained, number):
     batch = pack(*random_step(seed=number))
-    learn(trained, batch, aims_of(batch))
+    learn(trained, batch, targets_of(batch))
 
 
 def train(trained, numbers):
@@ -321,10 +322,10 @@ def test_a_critic_without_settings_or_settings_without_a_critic_are_refused():
 def test_the_loss_is_averaged_as_the_policys():
     made, samples = random_step(seed=4, algorithm={**PPO, "aggregation": {"name": "seq-mean-token-mean"}})
     batch, trained = pack(made, samples), critic()
-    known = Known(values=trained.values(batch))
-    learn(trained, batch, Aims.of(made, batch, known), estimate(batch, made, known, {}).scale)
+    before = BeforeUpdate(values=trained.values(batch))
+    learn(trained, batch, CriticTargets.of(made, batch, before), compute_step_weights(batch, made, before, {}).scale)
     by_hand = critic()
     weights = np.repeat(1 / (len(batch.tokens) * batch.tokens), batch.tokens)
-    learn(by_hand, batch, Aims.of(made, batch, known), torch.from_numpy(weights).float())
+    learn(by_hand, batch, CriticTargets.of(made, batch, before), torch.from_numpy(weights).float())
     for name, gradient in gradients(trained).items():
         torch.testing.assert_close(gradients(by_hand)[name], gradient, msg=name)

@@ -16,7 +16,8 @@ from hone.models.checkpoint import read_weights, weights_bytes
 from hone.models.checkpoint_header import BadCheckpoint
 from hone.trajectory.microbatches import cut
 from hone.trajectory.packing import pack, sequences
-from services.learner.trainer.learner import Learner, RejectedPlan
+from services.learner.trainer.learner import Learner
+from services.learner.trainer.training_step import RejectedPlan
 from tests.unit.trajectory.samples import call, plan, random_step, trajectory
 
 OPTIMIZER = {"lr": 1e-3, "weight_decay": 0.01}
@@ -32,7 +33,7 @@ def learner(token_budget=10_000, critic=None, threads=1, **changes):
 def gradient(step, token_budget=10_000, critic=None):
     trained = learner(token_budget, critic)
     metrics = trained.forward_backward(*step)
-    return metrics, {name: tensor.grad for name, tensor in trained._policy.trained.items()}
+    return metrics, {name: tensor.grad for name, tensor in trained.models.policy.trained.items()}
 
 
 def train(trained, steps, algorithm=None, first=0):
@@ -64,7 +65,7 @@ def test_micro_batches_side_by_side_give_the_same_gradient(name):
         files = toy.files(0, hidden=32, heads=2, head_dim=16, ffn=64)
         trained = Learner.create(files, OPTIMIZER, token_budget=40, threads=threads)
         trained.forward_backward(*step)
-        gradients.append({name: tensor.grad for name, tensor in trained._policy.trained.items()})
+        gradients.append({name: tensor.grad for name, tensor in trained.models.policy.trained.items()})
     assert_equal_gradients(*gradients)
 
 
@@ -105,10 +106,10 @@ def test_the_gradient_is_that_of_the_formula(completions):
     reference = learner()
     batch = sequences([[1, 2, *ids] for ids in completions])
     [micro] = cut(batch, np.ones(3, np.bool_), 1000)
-    logp, _ = reference._policy(micro)
+    logp, _ = reference.models.policy(micro)
     total = sum(-advantage[row] * logp[torch.from_numpy(micro.trajectory) == row][1:].mean() / 3 for row in range(3))
     total.backward()
-    assert_equal_gradients(found, {name: tensor.grad for name, tensor in reference._policy.trained.items()})
+    assert_equal_gradients(found, {name: tensor.grad for name, tensor in reference.models.policy.trained.items()})
 
 
 def half_without_variance(algorithm):
@@ -171,7 +172,7 @@ def test_the_gap_is_zero_where_the_sampler_is_the_trainer():
     logp: dict[Any, Any] = {}
     batch = pack(made, samples)
     for micro in cut(batch, np.ones(len(batch.rows), np.bool_), 10_000):
-        values, _ = trained._policy(micro)
+        values, _ = trained.models.policy(micro)
         for place, value in zip(micro.trajectory, values.tolist(), strict=True):
             logp.setdefault(int(place), []).append(value)
     exact = [trajectory(each.group_id, each.index, call(each.calls[0].prompt_ids, each.calls[0].completion_ids,
@@ -219,9 +220,9 @@ def test_supervised_steps_learn_a_demonstration():
 
 def test_adamw_is_the_one_of_torch_with_decay_on_matrices_only():
     trained = learner()
-    before = {name: tensor.detach().clone() for name, tensor in trained._policy.trained.items()}
+    before = {name: tensor.detach().clone() for name, tensor in trained.models.policy.trained.items()}
     trained.optim_step(0.1, 1.0)
-    after = trained._policy.trained
+    after = trained.models.policy.trained
     embedding = "model.embed_tokens.weight"
     torch.testing.assert_close(after[embedding], before[embedding] * (1 - 0.1 * 0.01))
     assert torch.equal(after["model.norm.weight"], before["model.norm.weight"])
@@ -248,7 +249,7 @@ def test_a_reference_cannot_be_had_after_the_first_update():
 
 def test_a_gradient_that_is_not_finite_is_rejected_before_it_reaches_the_weights():
     trained = learner()
-    trained._policy.trained["model.norm.weight"].grad = torch.full((32,), math.nan)
+    trained.models.policy.trained["model.norm.weight"].grad = torch.full((32,), math.nan)
     before = trained.weights()
     with pytest.raises(RejectedPlan, match="gradient norm"):
         trained.optim_step(1e-3, 1.0)
@@ -272,7 +273,7 @@ def adapted(threads=1, token_budget=10_000):
 
 
 def base_of(trained):
-    return {name: tensor for name, tensor in trained._policy.named_parameters() if ".lora_" not in name}
+    return {name: tensor for name, tensor in trained.models.policy.named_parameters() if ".lora_" not in name}
 
 
 def test_an_adapter_is_trained_and_its_base_stays():

@@ -10,12 +10,14 @@ from hone.models.checkpoint import read_weights
 from hone.models.critic import HEAD
 from hone.models.ranks import ALONE
 from hone.trajectory.packing import pack
-from services.learner.trainer.critic import Aims, TrainedCritic
+from services.learner.trainer.critic import CriticTargets, TrainedCritic
 from services.learner.trainer.forward import Forward
-from services.learner.trainer.learner import Learner, RejectedPlan
+from services.learner.trainer.learner import Learner
 from services.learner.trainer.metric_sums import MetricSums
+from services.learner.trainer.reference_pass import BeforeUpdate
 from services.learner.trainer.snapshot import Start
-from services.learner.trainer.step_weights import Known, estimate
+from services.learner.trainer.step_weights import compute_step_weights
+from services.learner.trainer.training_step import RejectedPlan
 from tests.unit.learner.test_learner import OPTIMIZER, assert_equal_gradients
 from tests.unit.trajectory.samples import random_episodes, random_step
 
@@ -38,7 +40,7 @@ def train(trained, seeds):
 
 
 def gradients(trained):
-    modules = trained._policy, trained._critic._module
+    modules = trained.models.policy, trained.models.critic._module
     return {f"{place} {name}": parameter.grad.clone()
             for place, module in enumerate(modules) for name, parameter in module.trained.items()}
 
@@ -56,9 +58,10 @@ def test_a_step_tells_of_the_critic_too():
 def test_the_policys_credit_is_reckoned_with_the_values_before_the_step():
     trained, step = learner(), random_step(seed=9, algorithm=PPO)
     train(trained, range(2))
-    values = trained._critic.values(pack(*step))
+    values = trained.models.critic.values(pack(*step))
     trained.forward_backward(step[0].model_copy(update={"epochs": 2}), step[1])  # so that it stays under way
-    [found], [expected] = trained._step.weights.terms, estimate(pack(*step), step[0], Known(values=values), {}).terms
+    weights = compute_step_weights(pack(*step), step[0], BeforeUpdate(values=values), {})
+    [found], [expected] = trained._step.weights.terms, weights.terms
     assert torch.equal(found.advantage, expected.advantage)
     assert np.ptp(values) > 0
 
@@ -100,20 +103,20 @@ def test_micro_batches_side_by_side_give_the_same_gradients():
     assert_equal_gradients(*found)
 
 
-def test_every_update_of_a_step_has_the_same_aims():
+def test_every_update_of_a_step_has_the_same_targets():
     made, trajectories = random_step(seed=5, algorithm=PPO)
     plan, trained = made.model_copy(update={"minibatches": 2, "epochs": 2}), learner()
     alone = TrainedCritic.of(Start.first(FILES, critic=True).snapshot, CRITIC, Forward(10_000, 1, ALONE))
     assert alone is not None
     batch = pack(made, trajectories)
-    known = Known(values=alone.values(batch), logp_old=np.zeros(int(batch.tokens.sum())))
-    aims, weights = Aims.of(plan, batch, known), estimate(batch, plan, known, {})
+    before = BeforeUpdate(values=alone.values(batch), logp_old=np.zeros(int(batch.tokens.sum())))
+    targets, weights = CriticTargets.of(plan, batch, before), compute_step_weights(batch, plan, before, {})
     for update in range(plan.updates):
         figures = trained.forward_backward(plan, [] if update else trajectories, update=update)
         assert ("critic/return_mean" in figures) == (update == 0)
         sums = MetricSums()
-        alone.learn(batch, weights.part == update % 2, aims, weights.scale, sums)
-        assert figures["critic/loss"] == pytest.approx(sums.figures()["critic/loss"], rel=1e-5)
+        alone.learn(batch, weights.minibatch == update % 2, targets, weights.scale, sums)
+        assert figures["critic/loss"] == pytest.approx(sums.metrics()["critic/loss"], rel=1e-5)
         assert trained.optim_step(1e-3, 1.0)["critic/grad_norm"] == pytest.approx(alone.clip(), rel=1e-4)
         alone.step()
 
@@ -136,7 +139,7 @@ def test_an_interrupt_is_no_interrupt(lora):
 def test_a_critics_gradient_that_is_not_finite_is_rejected_before_it_reaches_any_weights():
     trained = learner()
     trained.forward_backward(*random_step(algorithm=PPO))
-    trained._critic._module.trained[HEAD].grad.fill_(np.nan)
+    trained.models.critic._module.trained[HEAD].grad.fill_(np.nan)
     before = trained.weights()
     with pytest.raises(RejectedPlan, match="gradient norm: found critic/grad_norm nan"):
         trained.optim_step(1e-3, 1.0)

@@ -10,17 +10,18 @@ import torch
 
 from hone.models import toy
 from hone.models.adapter import Lora
-from hone.models.group import of_exchange
+from hone.models.distributed_ranks import is_exchange_error
 from hone.models.ranks import ALONE, Ranks, RanksLost
 from hone.spec.problems import Invalid
 from hone.spec.settings import Settings, TrainerSettings, read
 from hone.trajectory import parts
 from hone.trajectory.microbatches import nothing
 from services.learner.trainer import launch
-from services.learner.trainer.learner import Learner, RejectedPlan
+from services.learner.trainer.learner import Learner
 from services.learner.trainer.metric_sums import MetricSums
 from services.learner.trainer.rank_group import Order, RankGroup
 from services.learner.trainer.snapshot import Start
+from services.learner.trainer.training_step import RejectedPlan
 from tests.unit.trajectory.samples import plan, random_step
 
 FILES = toy.files(0, hidden=32, heads=2, head_dim=16, ffn=64)
@@ -28,39 +29,38 @@ OPTIMIZER = {"lr": 1e-3}
 
 
 class Two(Ranks):
-    """Rank 0 of two, of which the other says what it is told to."""
+    """Rank 0 of two ranks. The other reports the error that a test gives it."""
 
     size = 2
 
     def __init__(self, other=b""):
         self.other, self.orders = other, []
 
-    def exchanged(self, said):
-        return [said, self.other]
+    def all_gather(self, message):
+        return [message, self.other]
 
-    def told(self, message):
+    def broadcast(self, message):
         self.orders.append(Order.decode(message))
         return message
 
 
 def test_an_order_reads_as_it_was_written():
     made = plan({0: [1.0, 0.0]}, gap_alarm_nats=0.1 + 0.2)
-    order = Order("forward_backward", 7, {"plan": made, "version_id": None}, [b"one\n", b"", b"\x00\xff"], [3])
-    read = Order.decode(order.encode())
-    assert (read.name, read.learner, read.blobs, read.gone) == ("forward_backward", 7, order.blobs, [3])
-    assert type(made).model_validate(read.arguments["plan"]) == made
+    blobs = [b"one\n", b"", b"\x00\xff"]
+    order = Order("forward_backward_stored", 7, [made, blobs, None], {"update": 1, "more": [b"last"]}, [3])
+    assert Order.decode(order.encode()) == order
 
 
 def test_a_group_of_one_does_what_its_learner_does():
-    made, samples = random_step(seed=1)
-    groups = [group.model_copy(update={"parts": ["a"]}) for group in made.groups]
-    made = made.model_copy(update={"groups": groups, "parts": ["a"]})
+    made, samples = stored_step(seed=1)
     stored = [parts.encode(samples)]
     led = RankGroup(ALONE).learner(Start.first(FILES), OPTIMIZER, 100)
     alone = Learner.create(FILES, OPTIMIZER, token_budget=100)
     read = parts.planned(made, stored)
     assert len(read) == len(samples)
-    assert led.forward_backward(made, read, stored) == alone.forward_backward(made, read)
+    metrics = led.forward_backward_stored(made, stored)
+    assert metrics.pop("storage/read_s") > 0
+    assert metrics == alone.forward_backward(made, read)
     assert led.optim_step(1e-3, 1.0) == alone.optim_step(1e-3, 1.0)
     assert led.weights() == alone.weights()
     assert led.snapshot() == alone.snapshot()
@@ -87,29 +87,29 @@ def test_the_others_hear_of_learners_that_are_gone():
     group.beat()
     assert [(order.name, order.gone) for order in ranks.orders] == [
         ("make", []), ("make", []), ("beat", [1]), ("beat", [])]
-    assert second.ranks == 2
+    assert second.rank_count == 2
 
 
 def test_what_every_rank_refuses_alike_is_the_plans_fault():
-    made, samples = random_step()
+    made, samples = stored_step()
     ranks = Two()
     led = RankGroup(ranks).learner(Start.first(FILES), OPTIMIZER, 100)
     with pytest.raises(RanksLost, match=r"rank 0: RejectedPlan.*; rank 1: done"):
-        led.forward_backward(made, samples[1:], [])
+        led.forward_backward_stored(made, [parts.encode(samples[1:])])
     with pytest.raises(RejectedPlan) as told:
         Learner.create(FILES, OPTIMIZER, token_budget=100).forward_backward(made, samples[1:])
     ranks.other = f"RejectedPlan: {told.value}".encode()
     with pytest.raises(RejectedPlan):
-        led.forward_backward(made, samples[1:], [])
+        led.forward_backward_stored(made, [parts.encode(samples[1:])])
 
 
 def test_what_no_rank_could_do_fails_once_even_if_each_says_why_in_its_own_words():
-    made, samples = random_step()
+    made, samples = stored_step()
     ranks = Two()
     led = RankGroup(ranks).learner(Start.first(FILES), OPTIMIZER, 100)
     ranks.other = b"MemoryError: tried to allocate 3 bytes"
     with pytest.raises(RejectedPlan):
-        led.forward_backward(made, samples[1:], [])
+        led.forward_backward_stored(made, [parts.encode(samples[1:])])
 
 
 def test_a_rank_that_could_not_ends_all():
@@ -125,16 +125,23 @@ def test_an_exchange_that_broke_is_nobodys_plan_even_if_every_rank_says_the_same
     ranks = Two(other=b"")
     led = RankGroup(ranks).learner(Start.first(FILES), OPTIMIZER, 100)
     ranks.other = f"RuntimeError: {text}".encode()
-    monkeypatch.setattr(ranks, "broke", of_exchange)
+    monkeypatch.setattr(ranks, "is_lost", is_exchange_error)
     monkeypatch.setattr(led._learner, "weights", partial(fail, RuntimeError(text)))
     with pytest.raises(RanksLost, match="Timed out"):
         led.weights()
-    assert of_exchange(torch.distributed.DistBackendError("NCCL communicator was aborted"))
-    assert not of_exchange(RuntimeError("mat1 and mat2 shapes cannot be multiplied"))
+    assert is_exchange_error(torch.distributed.DistBackendError("NCCL communicator was aborted"))
+    assert not is_exchange_error(RuntimeError("mat1 and mat2 shapes cannot be multiplied"))
 
 
 def fail(problem):
     raise problem
+
+
+def stored_step(seed=0):
+    """A step whose samples are in one part."""
+    made, samples = random_step(seed=seed)
+    groups = [group.model_copy(update={"parts": ["a"]}) for group in made.groups]
+    return made.model_copy(update={"groups": groups, "parts": ["a"]}), samples
 
 
 @pytest.mark.parametrize("lora", [None, Lora(2, 4.0, ("q_proj",))])
@@ -168,7 +175,7 @@ def test_metric_sums_of_ranks_are_one_sum():
             each.forward_tokens += tokens
     second.add({"only here": 7.0}, 2)
     whole.add({"only here": 7.0}, 2)
-    assert MetricSums.joined([first.as_bytes(), second.as_bytes()]).figures() == whole.figures()
+    assert MetricSums.joined([first.as_bytes(), second.as_bytes()]).metrics() == whole.metrics()
 
 
 def trained_by(**given):
@@ -183,14 +190,14 @@ def test_ranks_and_threads_side_by_side_are_refused_by_name():
 
 
 def test_a_trainer_of_several_ranks_becomes_torchrun_once(monkeypatch):
-    assert not launch.must_divide(Settings(), {})
-    assert launch.must_divide(trained_by(ranks=2), {})
-    assert launch.must_divide(trained_by(device="cuda"), {})
-    assert not launch.must_divide(trained_by(ranks=2), {"RANK": "1"})
+    assert not launch.needs_torchrun(Settings(), {})
+    assert launch.needs_torchrun(trained_by(ranks=2), {})
+    assert launch.needs_torchrun(trained_by(device="cuda"), {})
+    assert not launch.needs_torchrun(trained_by(ranks=2), {"RANK": "1"})
     became = []
     monkeypatch.setattr(os, "execv", lambda program, command: became.append((program, command)))
     monkeypatch.setenv("GLOO_SOCKET_IFNAME", "lo")
-    launch.divide(trained_by(ranks=3))
+    launch.become_torchrun(trained_by(ranks=3))
     [(program, command)] = became
     assert program == sys.executable
     assert command[command.index("--nproc-per-node") + 1] == "3"
@@ -198,7 +205,7 @@ def test_a_trainer_of_several_ranks_becomes_torchrun_once(monkeypatch):
 
 
 def test_a_micro_batch_that_trains_nothing_reaches_every_parameter():
-    trained = Learner.create(FILES, OPTIMIZER, token_budget=100)._policy
+    trained = Learner.create(FILES, OPTIMIZER, token_budget=100).models.policy
     logp, entropy = trained(nothing())
     assert len(logp) == len(entropy) == 0
     logp.sum().backward()

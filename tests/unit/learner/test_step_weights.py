@@ -15,7 +15,8 @@ from hone.trajectory.packing import pack
 from hone.trajectory.records import Span
 from hone.trajectory.spans import Spans
 from services.learner.trainer.learner import Learner
-from services.learner.trainer.step_weights import Known, estimate
+from services.learner.trainer.reference_pass import BeforeUpdate
+from services.learner.trainer.step_weights import compute_step_weights
 from tests.unit.learner.test_learner import OPTIMIZER, assert_equal_gradients, gradient, learner
 from tests.unit.trajectory.samples import call, plan, random_episodes, random_step, step_of, trajectory
 
@@ -43,7 +44,7 @@ def tracks(monkeypatch):
 def test_a_track_is_averaged_over_its_own_tokens(aggregation, whole, first):
     step = plan({0: [1.0, 0.0]}, {"aggregation": {"name": aggregation}})
     batch = pack(step, [trajectory(0, 0, call([1], [2, 3])), trajectory(0, 1, call([1], [2, 3, 4, 5]))])
-    everywhere, alone = estimate(batch, step, Known(), {}).terms
+    everywhere, alone = compute_step_weights(batch, step, BeforeUpdate(), {}).terms
     np.testing.assert_allclose(everywhere.scale, whole)
     np.testing.assert_allclose(alone.scale, first)
     assert (everywhere.loss, alone.loss) == (None, "reinforce")
@@ -80,7 +81,7 @@ def test_losses_take_the_advantage_that_the_modulation_made(monkeypatch):
     monkeypatch.setitem(MODULATIONS, "none", Method(doubled, MODULATIONS["none"].params))
     step = plan({0: [1.0, 0.0]})
     batch = pack(step, [trajectory(0, 0, call([1], [2, 3])), trajectory(0, 1, call([1], [2]))])
-    [term] = estimate(batch, step, Known(), {}).terms
+    [term] = compute_step_weights(batch, step, BeforeUpdate(), {}).terms
     before = [1 / np.sqrt(2)] * 2 + [-1 / np.sqrt(2)]
     np.testing.assert_allclose(term.unmodulated, before, rtol=1e-5)
     np.testing.assert_allclose(term.advantage, 2 * np.array(before), rtol=1e-5)
@@ -127,7 +128,7 @@ def stored_dialogues():
 def credited(**params):
     step = plan({0: [outcome for outcome, _ in SESSIONS]}, {"preset": "hian", "advantage": {
         "name": "hian", "params": params}}, steps=10)
-    weights = estimate(pack(step, stored_dialogues()), step, Known(), {})
+    weights = compute_step_weights(pack(step, stored_dialogues()), step, BeforeUpdate(), {})
     [term] = weights.terms
     return term.advantage.numpy(), weights.metrics
 
@@ -156,14 +157,14 @@ def test_stored_turns_are_credited_by_the_sum_of_their_rules():
 def test_where_no_rule_graded_the_stored_turns_that_is_told():
     step, trajectories = random_step(algorithm={"advantage": {"name": "hian", "params": {"per_rule": True}}})
     with pytest.raises(ValueError, match=r"turns\.rules: found none"):
-        estimate(pack(step, trajectories), step, Known(), {})
+        compute_step_weights(pack(step, trajectories), step, BeforeUpdate(), {})
 
 
 def test_turns_are_steps_whose_scores_rules_make():
     """s = 1 + the mean of three rules; the advantage of turn j is multiplied by 1 + c (s_j - mean s)."""
     algorithm = {"modulation": {"name": "step_credit", "params": {"c": 0.6}}}
     step = plan({0: [outcome for outcome, _ in SESSIONS]}, algorithm, steps=10)
-    [term] = estimate(pack(step, stored_dialogues()), step, Known(), {}).terms
+    [term] = compute_step_weights(pack(step, stored_dialogues()), step, BeforeUpdate(), {}).terms
     scores = [[1 + each / 3 for each in scores] for _, scores in SESSIONS]
     scores[1][1] -= 1 / 3  # LONG_TURN
     factor = [1 + 0.6 * (score - sum(own) / len(own)) for own in scores for score in own]
@@ -171,7 +172,7 @@ def test_turns_are_steps_whose_scores_rules_make():
     assert factor[0] == pytest.approx(1 + 0.6 / 9)
     bare, trajectories = random_step(algorithm=algorithm)
     with pytest.raises(ValueError, match="segment, score: found none"):
-        estimate(pack(bare, trajectories), bare, Known(), {})
+        compute_step_weights(pack(bare, trajectories), bare, BeforeUpdate(), {})
 
 
 @pytest.mark.parametrize("advantage", ["rdpo", "hian"])
@@ -185,7 +186,7 @@ def test_what_estimators_carry_from_step_to_step_survives_an_interrupt(advantage
             trained.optim_step(1e-3, 1.0)
         stopped = Learner.restore(stopped.snapshot(), OPTIMIZER, token_budget=10_000)
         assert stopped.snapshot() == straight.snapshot(), place
-    assert straight._states["advantage"]
+    assert straight.models.states["advantage"]
 
 
 def named(trajectories, weight, name="query"):
@@ -211,7 +212,7 @@ def test_spans_of_weight_one_change_no_bit(name):
 @pytest.mark.parametrize("name", WEIGHED)
 def test_a_weight_multiplies_its_tokens_in_every_term_and_leaves_the_others(name):
     step, trajectories = random_episodes(seed=6, algorithm=WEIGHED[name])
-    plain, weighed = (estimate(pack(step, made), step, Known(), {})
+    plain, weighed = (compute_step_weights(pack(step, made), step, BeforeUpdate(), {})
                       for made in (trajectories, named(trajectories, 2.5)))
     inside = pack(step, named(trajectories, 2.5)).spans.inside["query"]
     assert inside.any()
@@ -238,7 +239,7 @@ def test_a_weight_reaches_the_gradient_and_no_cut_changes_it():
 def test_each_track_is_weighed_and_averaged_over_as_many_tokens_as_before():
     step = plan({0: [1.0, 0.0]}, {"aggregation": {"name": "token-mean"}})
     batch = pack(step, named([trajectory(0, 0, call([1], [2, 3])), trajectory(0, 1, call([1], [2, 3, 4, 5]))], 3.0))
-    everywhere, alone = estimate(batch, step, Known(), {}).terms
+    everywhere, alone = compute_step_weights(batch, step, BeforeUpdate(), {}).terms
     np.testing.assert_allclose(everywhere.scale, [3 / 6] * 4 + [1 / 6] * 2)
     np.testing.assert_allclose(alone.scale, [0.375, 0, 0.375, 0, 0, 0])
 
@@ -248,7 +249,7 @@ def test_a_trajectory_whose_every_token_weighs_nothing_has_no_gradient():
     silent = [*named(trajectories[:1], 0.0), *trajectories[1:]]
     silent[0] = replace(silent[0], calls=[replace(each, spans=[Span("all", 0, len(each.completion_ids), 0.0)])
                                           for each in silent[0].calls])
-    weights = estimate(pack(step, silent), step, Known(), {})
+    weights = compute_step_weights(pack(step, silent), step, BeforeUpdate(), {})
     assert not weights.kept[0]
     assert weights.kept.any()
 
@@ -258,7 +259,8 @@ def schema_track(trajectories, spans=None):
     parts_of = [{"exec": 1.0, "fmt": 0.1, "schema": 1.0}, {"exec": 0.0, "fmt": 0.1, "schema": 1.0}]
     step = step.model_copy(update={"groups": [step.groups[0].model_copy(update={"components": parts_of})]})
     batch = pack(step, trajectories)
-    return estimate(batch if spans is None else replace(batch, spans=spans), step, Known(), {}).terms[1]
+    batch = batch if spans is None else replace(batch, spans=spans)
+    return compute_step_weights(batch, step, BeforeUpdate(), {}).terms[1]
 
 
 def test_the_schema_track_ends_with_the_last_span_of_that_name_whatever_call_it_is_in():

@@ -5,8 +5,9 @@ import pytest
 import torch
 
 from hone.trajectory.packing import pack
-from services.learner.trainer.learner import RejectedPlan
-from services.learner.trainer.step_weights import Known, estimate
+from services.learner.trainer.reference_pass import BeforeUpdate
+from services.learner.trainer.step_weights import compute_step_weights
+from services.learner.trainer.training_step import RejectedPlan
 from tests.unit.learner.test_learner import KL, OPTIMIZER, assert_equal_gradients, gradient, learner, train
 from tests.unit.trajectory.samples import random_step
 
@@ -19,7 +20,7 @@ def several(seed=2, algorithm=None, **changes):
 
 
 def gradients(trained):
-    return {name: tensor.grad.clone() for name, tensor in trained._policy.trained.items()}
+    return {name: tensor.grad.clone() for name, tensor in trained.models.policy.trained.items()}
 
 
 def all_updates(trained, plan, trajectories):
@@ -34,11 +35,11 @@ def all_updates(trained, plan, trajectories):
 def test_parts_are_like_many_whole_groups_and_each_is_a_mean_of_its_own():
     plan, trajectories = several()
     batch = pack(plan, trajectories)
-    weights = estimate(batch, plan, Known(), {})
-    of_group = {int(group): set(weights.part[batch.group == group]) for group in np.unique(batch.group)}
+    weights = compute_step_weights(batch, plan, BeforeUpdate(), {})
+    of_group = {int(group): set(weights.minibatch[batch.group == group]) for group in np.unique(batch.group)}
     assert all(len(parts) == 1 for parts in of_group.values())
     assert [sum(parts == {number} for parts in of_group.values()) for number in range(3)] == [2, 2, 2]
-    part = np.repeat(weights.part, batch.tokens)
+    part = np.repeat(weights.minibatch, batch.tokens)
     scale = np.asarray(weights.terms[0].scale)
     assert [scale[part == number].sum() for number in range(3)] == pytest.approx([1, 1, 1])
 
@@ -89,8 +90,8 @@ def test_micro_batches_change_no_update():
     whole, cut = learner(), learner(token_budget=30)
     all_updates(whole, plan, trajectories)
     all_updates(cut, plan, trajectories)
-    for name, tensor in whole._policy.trained.items():
-        torch.testing.assert_close(cut._policy.trained[name], tensor, atol=2e-6, rtol=1e-4, msg=name)
+    for name, tensor in whole.models.policy.trained.items():
+        torch.testing.assert_close(cut.models.policy.trained[name], tensor, atol=2e-6, rtol=1e-4, msg=name)
 
 
 def test_a_step_is_ended_before_a_snapshot_and_begun_before_its_second_update():

@@ -7,7 +7,7 @@ import pytest
 
 from hone.trajectory.packing import Unpackable, pack
 from hone.trajectory.records import Scored
-from hone.trajectory.teaching import elsewhere, taught
+from hone.trajectory.teaching import stored_teacher, under_context
 from tests.unit.trajectory.samples import call, plan, random_episodes, trajectory, with_context, with_teacher
 
 WORD = Scored("teacher", "ver_t", [-1.0, -2.0], [4, 5, 6, 7], [-0.1, -3.0, -0.2, -4.0])
@@ -19,7 +19,7 @@ def packed(*trajectories):
 
 def word_of(step):
     batch, trajectories = step
-    return taught(batch, trajectories, "teacher")
+    return stored_teacher(batch, trajectories, "teacher")
 
 
 def test_words_stand_at_the_trained_tokens_in_their_order():
@@ -58,7 +58,7 @@ def test_under_another_context_the_same_tokens_are_trained():
     made, trajectories = random_episodes(seed=3)
     trajectories = with_context(trajectories, left_out={(0, 0), (2, 1)})
     batch = pack(made, trajectories)
-    moved, known = elsewhere(batch, trajectories, "privileged")
+    moved, known = under_context(batch, trajectories, "privileged")
     for before, after in zip(batch.rows, moved.rows, strict=True):
         assert [row.response[place] for row in before for place in row.trained] == [
             row.response[place] for row in after for place in row.trained]
@@ -72,6 +72,6 @@ def test_under_another_context_the_same_tokens_are_trained():
 def test_every_call_of_a_teacher_is_read_back():
     made, trajectories = random_episodes(seed=4)
     trajectories = with_teacher(trajectories)
-    word = taught(pack(made, trajectories), trajectories, "teacher")
+    word = stored_teacher(pack(made, trajectories), trajectories, "teacher")
     spoken = [logp for one in trajectories for each in one.calls for scored in each.scored for logp in scored.logp]
     assert word.logp[word.known].tolist() == spoken

@@ -9,9 +9,10 @@ import torch
 from hone.algorithms.advantages import ADVANTAGES
 from hone.trajectory.microbatches import cut
 from hone.trajectory.packing import pack
-from hone.trajectory.teaching import elsewhere, taught
-from services.learner.trainer.learner import RejectedPlan
-from services.learner.trainer.step_weights import Known, advantage_inputs
+from hone.trajectory.teaching import stored_teacher, under_context
+from services.learner.trainer.reference_pass import BeforeUpdate
+from services.learner.trainer.step_weights import advantage_inputs
+from services.learner.trainer.training_step import RejectedPlan
 from tests.unit.learner.test_learner import assert_equal_gradients, gradient, learner
 from tests.unit.trajectory.samples import random_episodes, with_context, with_teacher
 
@@ -33,7 +34,7 @@ def step(algorithm, teacher, seed=6, **changes):
 def logp(trained, batch):
     [micro] = cut(batch, np.ones(len(batch.rows), np.bool_), 10_000)
     order = torch.from_numpy(np.argsort(micro.token))
-    return trained._policy(micro)[0][order]
+    return trained.models.policy(micro)[0][order]
 
 
 @pytest.mark.parametrize(("algorithm", "teacher", "changes"), [
@@ -58,7 +59,7 @@ def test_the_privileged_self_endorses_tokens_as_a_forward_under_its_prompts_says
     plan, trajectories = step(SDAR, "context")
     found = gradient((plan, trajectories))[1]
     trained, batch = learner(), pack(plan, trajectories)
-    moved, known = elsewhere(batch, trajectories, "privileged")
+    moved, known = under_context(batch, trajectories, "privileged")
     with torch.no_grad():
         teacher = logp(trained, moved)
     student, spoken = logp(trained, batch), torch.from_numpy(known)
@@ -66,7 +67,7 @@ def test_the_privileged_self_endorses_tokens_as_a_forward_under_its_prompts_says
     loss = -student.mean() + 0.5 * (gate * (teacher - student))[spoken].sum() / spoken.sum()
     loss.backward()
     assert 0 < known.mean() < 1
-    assert_equal_gradients(found, {name: tensor.grad for name, tensor in trained._policy.trained.items()})
+    assert_equal_gradients(found, {name: tensor.grad for name, tensor in trained.models.policy.trained.items()})
 
 
 @pytest.mark.parametrize("algorithm", [IN_LOSS, LIKELIEST])
@@ -74,15 +75,15 @@ def test_in_the_loss_wrong_trajectories_follow_the_teacher_that_was_stored(algor
     plan, trajectories = step(algorithm, "model")
     figures, found = gradient((plan, trajectories))
     trained, batch = learner(), pack(plan, trajectories)
-    word = taught(batch, trajectories, "teacher")
+    word = stored_teacher(batch, trajectories, "teacher")
     [micro] = cut(batch, np.ones(len(batch.rows), np.bool_), 10_000)
-    logp, _, likely, _ = trained._policy(micro, support=word.top_ids[micro.token])
+    logp, _, likely, _ = trained.models.policy(micro, support=word.top_ids[micro.token])
     known, said, top = (torch.from_numpy(each[micro.token]) for each in (word.known, word.logp, word.top_logp))
     gap, q, p = said.float() - logp, likely.log_softmax(-1), top.float().log_softmax(-1)
     distance = (gap.exp() - gap - 1).clamp(max=10) if algorithm is IN_LOSS else (q.exp() * (q - p)).sum(-1)
     old = logp.detach().double().numpy()[np.argsort(micro.token)]
     tracks, _, _ = ADVANTAGES["scope"](
-        advantage_inputs(batch, plan, Known(old, taught=word)), {"teacher_path": "in_loss"}, {})
+        advantage_inputs(batch, plan, BeforeUpdate(old, teacher=word)), {"teacher_path": "in_loss"}, {})
     weight = torch.from_numpy(np.sum([track.advantage for track in tracks], axis=0)[micro.token]).float()
     own = torch.from_numpy(batch.reward > 0)[torch.from_numpy(micro.trajectory)]
     loss = -(weight * logp)[own].sum() / own.sum() + (weight * distance * known)[~own].sum() / (~own).sum()
@@ -90,7 +91,7 @@ def test_in_the_loss_wrong_trajectories_follow_the_teacher_that_was_stored(algor
     assert 0 < known.float().mean() < 1
     assert figures["loss"] == pytest.approx(loss.item(), rel=1e-4)
     assert figures["loss/teacher_path/teacher_distance"] > 0
-    assert_equal_gradients(found, {name: tensor.grad for name, tensor in trained._policy.trained.items()})
+    assert_equal_gradients(found, {name: tensor.grad for name, tensor in trained.models.policy.trained.items()})
 
 
 def test_a_context_that_tells_all_ids_is_the_whole_distribution():

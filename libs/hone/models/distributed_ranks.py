@@ -1,8 +1,8 @@
 """Several processes that train one model together: FSDP2 over torch.distributed, gloo on CPUs and NCCL on GPUs.
 
-    group = Group.join("cpu", stall_s=300)      under torchrun, which says who is who
+    ranks = DistributedRanks.join("cpu", stall_s=300)      under torchrun, which numbers the processes
 
-Nothing that is exchanged is unpickled: tensors, and bytes as tensors.
+Nothing that is exchanged is pickled: there are tensors, and bytes as tensors.
 """
 
 import os
@@ -22,27 +22,27 @@ from hone.models.ranks import Ranks, RanksLost
 from hone.trajectory.packing import Floats
 
 _ORDER_S = 1800.0
-"""Seconds for which a rank waits for an order; whoever gives them says at least once a second that it is there."""
+"""Seconds for which a rank waits for an order. Rank 0 reports at least once a second that it is alive."""
 
 
-class Group(Ranks):
-    """One of several ranks; rank 0 says what is done."""
+class DistributedRanks(Ranks):
+    """One of several ranks. Rank 0 gives the orders."""
 
     divided = True
 
     def __init__(self, mesh: DeviceMesh, device: torch.device, stall_s: float) -> None:
-        """Every rank makes it at once: `stall_s` is how long an exchange may take, seconds."""
+        """All ranks construct it at the same time. An exchange may take `stall_s` seconds."""
         self.rank, self.size, self.device = dist.get_rank(), dist.get_world_size(), device
         self._mesh = mesh
-        # Apart from the tensors' exchanges, so that a rank that failed amid those can still say so.
-        self._words = dist.new_group(backend="gloo", timeout=timedelta(seconds=stall_s))
-        # Rank 0 waits as well, until the others take an order: one that hangs before that is lost as any other is.
-        patience_s = stall_s if self.rank == 0 else _ORDER_S
-        self._orders = dist.new_group(backend="gloo", timeout=timedelta(seconds=patience_s))
+        # Separate from the exchanges of tensors: a rank that fails during one of them can still report it.
+        self._messages = dist.new_group(backend="gloo", timeout=timedelta(seconds=stall_s))
+        # Rank 0 also waits until the others have taken an order, so that a rank which hangs before that is found.
+        wait_s = stall_s if self.rank == 0 else _ORDER_S
+        self._orders = dist.new_group(backend="gloo", timeout=timedelta(seconds=wait_s))
 
     @classmethod
-    def join(cls, kind: str, stall_s: float) -> "Group":
-        """Meet the other ranks that torchrun started; `kind` is cpu, or cuda for a GPU each."""
+    def join(cls, kind: str, stall_s: float) -> "DistributedRanks":
+        """Meet the other ranks that torchrun started. `kind` is cpu, or cuda with one GPU for each rank."""
         device = torch.device(kind, int(os.environ["LOCAL_RANK"])) if kind == "cuda" else torch.device(kind)
         if kind == "cuda":
             torch.cuda.set_device(device)
@@ -50,9 +50,9 @@ class Group(Ranks):
         return cls(init_device_mesh(kind, (dist.get_world_size(),)), device, stall_s)
 
     def shard(self, model: nn.Module, layers: Iterable[nn.Module]) -> None:
-        """Divide the meta parameters of a model; they lie on this rank's device then, without values."""
+        """Divide the meta parameters of a model. After it they are on this rank's device, without values."""
         for part in (*layers, model):
-            # Let go of after each forward, the root's too: an update would leave what was gathered behind.
+            # The root is resharded after each forward too: an update would not reach gathered copies.
             fully_shard(part, mesh=self._mesh, reshard_after_forward=True)
             _add_gradients(cast(FSDPModule, part))
         model.to_empty(device=self.device)
@@ -83,28 +83,28 @@ class Group(Ranks):
     def sum(self, values: Floats) -> Floats:
         summed = torch.from_numpy(values.copy())
         with _lost():
-            dist.all_reduce(summed, group=self._words)
+            dist.all_reduce(summed, group=self._messages)
         return summed.numpy()
 
-    def exchanged(self, said: bytes) -> list[bytes]:
+    def all_gather(self, message: bytes) -> list[bytes]:
         with _lost():
             lengths = [torch.zeros(1, dtype=torch.int64) for _ in range(self.size)]
-            dist.all_gather(lengths, torch.tensor([len(said)]), group=self._words)
+            dist.all_gather(lengths, torch.tensor([len(message)]), group=self._messages)
             longest = max(1, *(int(length) for length in lengths))
-            heard = [torch.empty(longest, dtype=torch.uint8) for _ in range(self.size)]
-            dist.all_gather(heard, _as_tensor(said.ljust(longest)), group=self._words)
-        return [_as_bytes(words)[:int(length)] for words, length in zip(heard, lengths, strict=True)]
+            received = [torch.empty(longest, dtype=torch.uint8) for _ in range(self.size)]
+            dist.all_gather(received, _as_tensor(message.ljust(longest)), group=self._messages)
+        return [_as_bytes(data)[:int(length)] for data, length in zip(received, lengths, strict=True)]
 
-    def broke(self, problem: Exception) -> bool:
-        return super().broke(problem) or of_exchange(problem)
+    def is_lost(self, problem: Exception) -> bool:
+        return super().is_lost(problem) or is_exchange_error(problem)
 
-    def told(self, message: bytes) -> bytes:
+    def broadcast(self, message: bytes) -> bytes:
         with _lost():
             length = torch.tensor([len(message)])
             dist.broadcast(length, 0, group=self._orders)
-            words = _as_tensor(message) if self.rank == 0 else torch.empty(int(length), dtype=torch.uint8)
-            dist.broadcast(words, 0, group=self._orders)
-        return message if self.rank == 0 else _as_bytes(words)
+            data = _as_tensor(message) if self.rank == 0 else torch.empty(int(length), dtype=torch.uint8)
+            dist.broadcast(data, 0, group=self._orders)
+        return message if self.rank == 0 else _as_bytes(data)
 
 
 @contextmanager
@@ -115,13 +115,13 @@ def _lost() -> Iterator[None]:
         raise RanksLost(str(problem)) from problem
 
 
-def of_exchange(problem: Exception) -> bool:
-    """Tell whether torch says that a peer is gone or late. gloo's errors have no type, but name its source file."""
+def is_exchange_error(problem: Exception) -> bool:
+    """Return whether torch reports a peer that is gone or late. gloo's errors have no type, but name its source."""
     return isinstance(problem, dist.DistError) or (isinstance(problem, RuntimeError) and "/gloo/" in str(problem))
 
 
 def _add_gradients(part: FSDPModule) -> None:
-    """Sum the ranks' gradients, not average them: each rank's loss is a share of the step's."""
+    """Sum the ranks' gradients instead of averaging them: each rank's loss is a share of the step's loss."""
     part.set_gradient_divide_factor(1.0)
     part.set_force_sum_reduction_for_comms(True)  # gloo knows no sum that scales
 
