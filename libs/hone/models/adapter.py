@@ -1,9 +1,9 @@
-"""Low-rank adapters (LoRA): what is trained of a model whose own weights stay, in the files and names of PEFT.
+"""Low-rank adapters (LoRA), trained beside a base whose weights stay, in the files and names of PEFT.
 
     y = x·Wᵀ + scale·(x·Aᵀ)·Bᵀ, scale = alpha / rank       for each targeted projection W [out, in]
 
-A [rank, in] starts random, B [out, rank] zero: an adapter that was never trained changes nothing.
-Source: Hu et al., LoRA (2106.09685); names and initial values as PEFT has them.
+A [rank, in] starts random, B [out, rank] starts as zero: a new adapter changes nothing.
+Source: Hu et al., LoRA (2106.09685); names and initial values are PEFT's.
 """
 
 import json
@@ -28,7 +28,7 @@ PREFIX = "base_model.model."
 
 @dataclass(frozen=True)
 class Lora:
-    """An adapter's form."""
+    """The form of an adapter: rank, alpha, and the names of the adapted projections."""
 
     rank: int
     alpha: float
@@ -52,7 +52,7 @@ class Lora:
         return self.alpha / self.rank
 
     def config(self, base: str) -> bytes:
-        """Return adapter_config.json as PEFT writes it; `base` names the model that it belongs to."""
+        """Return adapter_config.json as PEFT writes it; `base` is the name of the base model."""
         fields: dict[str, Any] = {
             "peft_type": "LORA", "task_type": "CAUSAL_LM", "base_model_name_or_path": base, "r": self.rank,
             "lora_alpha": self.alpha, "target_modules": list(self.targets), "lora_dropout": 0.0, "bias": "none",
@@ -61,7 +61,7 @@ class Lora:
         return json.dumps(fields, indent=2, sort_keys=True).encode()
 
     def modules(self, architecture: Architecture) -> dict[str, tuple[int, int]]:
-        """Return (out, in) of every projection that is adapted, by its name in the checkpoint."""
+        """Return (out, in) of every adapted projection by its name in the checkpoint."""
         shapes = architecture.shapes()
         return {name.removesuffix(".weight"): (shape[0], shape[1]) for name, shape in shapes.items()
                 if name.split(".")[-2] in self.targets and len(shape) == 2}
@@ -85,9 +85,9 @@ def up_name(module: str) -> str:
 
 
 def initial(architecture: Architecture, lora: Lora, seed: int) -> dict[str, Tensor]:
-    """Return an adapter that changes nothing yet; equal seeds give equal bits.
+    """Return a new adapter, which changes nothing; equal seeds give equal bits.
 
-    A is uniform within ±1/√in, which is PEFT's kaiming_uniform with a = √5.
+    A is uniform within ±1/√in: PEFT's kaiming_uniform with a = √5.
     """
     random, tensors = np.random.Generator(np.random.PCG64(seed)), dict[str, Tensor]()
     for module, (out, into) in lora.modules(architecture).items():
@@ -98,13 +98,13 @@ def initial(architecture: Architecture, lora: Lora, seed: int) -> dict[str, Tens
 
 
 def check(architecture: Architecture, lora: Lora, tensors: Mapping[str, Tensor]) -> None:
-    """Raise BadCheckpoint unless `tensors` are those of this form for this model."""
+    """Raise BadCheckpoint unless `tensors` have the names and shapes of this adapter for this model."""
     checkpoint_header.compare(WEIGHTS, tensors, lora.shapes(architecture))
 
 
 def merged(tensors: Mapping[str, Tensor], lora: Lora, adapter: Mapping[str, Tensor],
            architecture: Architecture) -> dict[str, Tensor]:
-    """Return a model's tensors with the adapter added to its projections, those in float32; others are shared."""
+    """Return a model's tensors with the adapter added to the adapted ones, as float32; the others are shared."""
     check(architecture, lora, adapter)
     whole = dict(tensors)
     for module in lora.modules(architecture):

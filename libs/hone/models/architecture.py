@@ -1,6 +1,6 @@
-"""What a model is, as far as arithmetic goes: parsed from a Hugging Face config.json, anything else refused by name.
+"""The architecture of a model, parsed from a Hugging Face config.json. Unsupported fields are refused by name.
 
-Torch-free, so that borders can refuse a model before any weight is read.
+Torch-free: a service can refuse a model before it reads any weight.
 """
 
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from typing import Any
 
 
 class Unsupported(ValueError):
-    """A model that cannot be run: carries the config's field, what was found and what was expected."""
+    """A model that Hone cannot run: the config's field, its value, and the expected values."""
 
     def __init__(self, field: str, found: object, expected: str) -> None:
         super().__init__(f"{field}: found {found!r}, expected {expected}")
@@ -21,13 +21,13 @@ FAMILIES: dict[str, dict[str, bool]] = {
     "Qwen2ForCausalLM": {"qk_norm": False, "qkv_bias": True},
     "LlamaForCausalLM": {"qk_norm": False, "qkv_bias": False},
 }
-"""Supported values of `architectures`, with what tells the families apart."""
+"""Supported values of `architectures`, with the differences between the families."""
 
 _FIXED: dict[str, tuple[Any, ...]] = {
     "hidden_act": ("silu",), "attention_bias": (False,), "mlp_bias": (False,), "use_sliding_window": (False,),
     "partial_rotary_factor": (1, 1.0), "pretraining_tp": (1,), "quantization_config": (None,),
 }
-"""Fields that may be absent or have one of these values, and nothing else."""
+"""Fields that must be absent or have one of these values."""
 
 
 @dataclass(frozen=True)
@@ -91,9 +91,9 @@ class Architecture:
 
 
 def parse(config: Mapping[str, Any]) -> Architecture:
-    """Return what `config` (the object in config.json) describes.
+    """Return the architecture that `config`, the object in config.json, describes.
 
-    Raises Unsupported with the field's name when the model is of another family or needs what is not built:
+    Raises Unsupported with the field's name if the model is of another family or needs a feature that Hone lacks:
     sliding windows, scaled rotary positions, experts, quantized weights.
     """
     family = _family(config)

@@ -1,9 +1,9 @@
-"""Attention over spans of flat tokens and its gradient, compiled for this machine: nothing is gathered or padded.
+"""Attention over spans of flat tokens and its gradient, compiled for this machine, without gathering or padding.
 
-A span is (start, length, first, before): its tokens, from `start` on, see those at `before` of the places `behind`,
-from `first` on, and those of the span up to themselves. Four tokens are taken at a time, so that what they see is read
-once for all four, and a sum is in the same order whatever else stands in the arrays. float32 throughout; a head's width
-is compiled in.
+A span is (start, length, first, before). Each of its `length` tokens from `start` on attends to its context, the tokens
+`behind[first:first + before]`, and to the span's tokens up to itself. Four tokens are computed at a time, which read
+their context once. The order of a sum does not depend on other spans in the arrays. All numbers are float32. A head's
+width is a constant of the compiled code.
 """
 
 from collections.abc import Callable
@@ -20,16 +20,15 @@ Places = NDArray[np.int64]
 Attend = Callable[..., None]
 
 _ROWS = 4
-"""Tokens at a time, and dimensions that are added up at a time."""
+"""Number of tokens that are computed at a time, and of dimensions that are added at a time."""
 
 
 @cache
 def attention(width: int) -> Attend:
     """Return attention for heads of this width.
 
-    It is called with queries [N, H, width], keys and values [N, K, width], spans [P, 4], what is `behind` them [S], and
-    where it writes what each token and head mixes [N, H, width] and the log of the sum of what its scores are raised to
-    [N, H].
+    Its arguments are queries [N, H, width], keys and values [N, K, width], spans [P, 4], their contexts `behind` [S],
+    and two arrays for the results: the outputs [N, H, width], and the log of the sum of e^score [N, H].
     """
     whole, scale = width + -width % _ROWS, np.float32(width ** -0.5)
 
@@ -67,8 +66,8 @@ def attention(width: int) -> Attend:
 def attention_gradient(width: int) -> Attend:
     """Return the gradient of `attention` for heads of this width.
 
-    It is called with the gradient for what was mixed, with all that `attention` was called with, and where it writes
-    the gradient for queries and adds those for keys and values.
+    Its arguments are the gradient of the outputs, the arguments of `attention` with its results, and three arrays: it
+    writes the gradient of the queries, and adds the gradients of keys and values.
     """
     whole, scale = width + -width % _ROWS, np.float32(width ** -0.5)
 
@@ -119,7 +118,7 @@ def attention_gradient(width: int) -> Attend:
 
 @njit(**INLINED)
 def _stand(entries: Floats, head: int, span: Places, behind: Places, width: int, columns: Floats) -> None:
-    """Write what a span sees of a head to `columns` [width, seen]."""
+    """Write the entries of a head that a span sees to `columns` [width, seen]."""
     start, length, first, before = span
     for place in range(before):
         for part in range(width):
@@ -131,7 +130,7 @@ def _stand(entries: Floats, head: int, span: Places, behind: Places, width: int,
 
 @njit(**INLINED)
 def _lie(entries: Floats, head: int, span: Places, behind: Places, width: int, rows: Floats) -> None:
-    """Write what a span sees of a head to `rows` [seen, width]."""
+    """Write the entries of a head that a span sees to `rows` [seen, width]."""
     start, length, first, before = span
     for place in range(before):
         for part in range(width):
@@ -143,7 +142,7 @@ def _lie(entries: Floats, head: int, span: Places, behind: Places, width: int, r
 
 @njit(**INLINED)
 def _give(rows: Floats, head: int, span: Places, behind: Places, width: int, entries: Floats) -> None:
-    """Add `rows` [seen, width] to what a span sees of a head."""
+    """Add `rows` [seen, width] to the entries of a head that a span sees."""
     start, length, first, before = span
     for place in range(before):
         for part in range(width):
@@ -155,7 +154,7 @@ def _give(rows: Floats, head: int, span: Places, behind: Places, width: int, ent
 
 @njit(**INLINED)
 def _take(entries: Floats, head: int, first: int, count: int, width: int, scale: np.float32, rows: Floats) -> None:
-    """Write `count` tokens of a head, each number times `scale`, to `rows` [4, width]; 0 to what is left of these."""
+    """Write `count` tokens of a head, multiplied by `scale`, to `rows` [4, width], and 0 to the remaining rows."""
     for row in range(count):
         for part in range(width):
             rows[row, part] = entries[first + row, head, part] * scale
@@ -232,7 +231,7 @@ def _spread(shares: Floats, rows: Floats, width: int, seen: int, out: Floats) ->
 
 @njit(**INLINED)
 def _exponentials(scores: Floats, powers: NDArray[np.int32], seen: int, whole: int) -> np.float32:
-    """Turn the first `seen` scores into shares that sum to 1, those up to `whole` into 0; return the log of the sum."""
+    """Turn the first `seen` scores into their softmax, the others up to `whole` into 0; return log(sum(e^score))."""
     largest, mass = scores[0], ZERO
     for place in range(seen):
         largest = max(largest, scores[place])
@@ -253,7 +252,7 @@ def _exponentials(scores: Floats, powers: NDArray[np.int32], seen: int, whole: i
 @njit(**INLINED)
 def _slopes(scores: Floats, slopes: Floats, powers: NDArray[np.int32], log: np.float32, mean: np.float32, seen: int,
             whole: int) -> None:
-    """Turn scores into shares and the gradient for shares into that for scores; what is not seen has neither."""
+    """Turn scores into their softmax and its gradient into the gradient of scores; both are 0 from `seen` on."""
     for place in range(seen):
         scores[place], powers[place] = exponential(min(scores[place] - log, ZERO))
     factors = powers.view(np.float32)

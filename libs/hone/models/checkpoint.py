@@ -1,4 +1,4 @@
-"""A model as files: the directory layout of Hugging Face, safetensors weights, never pickles."""
+"""A model's files in the directory layout of Hugging Face: safetensors weights, never pickles."""
 
 import json
 from collections.abc import Mapping
@@ -18,9 +18,9 @@ _INDEX = "model.safetensors.index.json"
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A whole model. `tensors` are named as in the files; `files` holds every other file, config.json included.
+    """A whole model. `tensors` have the names in the files; `files` are all other files, with config.json.
 
-    Files with an adapter among them are the model with the adapter merged into it.
+    If an adapter is among the files, it is merged into the tensors.
     """
 
     config: dict[str, Any]
@@ -29,10 +29,10 @@ class Checkpoint:
 
     @classmethod
     def from_directory(cls, directory: Path | str) -> "Checkpoint":
-        """Read a model directory; folders inside are ignored.
+        """Read a model directory. Folders inside it are ignored.
 
-        Raises BadCheckpoint when config.json or weights are missing or do not fit together, Unsupported
-        (hone.models.architecture) when the config asks for what is not built.
+        Raises BadCheckpoint if config.json or weights are missing or do not fit together, and Unsupported
+        (hone.models.architecture) if Hone lacks a feature that the config needs.
         """
         paths = (path for path in sorted(Path(directory).iterdir()) if path.is_file())
         return cls.from_files({path.name: path.read_bytes() for path in paths})
@@ -61,7 +61,7 @@ class Checkpoint:
 
     @property
     def architecture(self) -> architecture.Architecture:
-        """What the config describes. Raises Unsupported."""
+        """The architecture that the config describes. Raises Unsupported."""
         return architecture.parse(self.config)
 
     def to_files(self) -> dict[str, bytes]:
@@ -70,7 +70,7 @@ class Checkpoint:
         return {"config.json": config, **self.files, WEIGHTS: weights_bytes(self.tensors)}
 
     def write(self, directory: Path | str) -> None:
-        """Write the files below `directory`, which is made where missing."""
+        """Write the files to `directory`, and make it if it is missing."""
         Path(directory).mkdir(parents=True, exist_ok=True)
         for name, data in self.to_files().items():
             Path(directory, name).write_bytes(data)
@@ -79,14 +79,14 @@ class Checkpoint:
 def weights_bytes(tensors: Mapping[str, torch.Tensor]) -> bytes:
     """Return a safetensors file that stock transformers loads; equal tensors give equal bytes.
 
-    Tensors that share memory are written once each; tied weights are the caller's to leave out.
+    Each tensor is written, even if several share memory. The caller leaves out tied weights.
     """
     plain = {name: tensors[name].detach().to("cpu").contiguous().clone() for name in sorted(tensors)}
     return safetensors.torch.save(plain, metadata={"format": "pt"})
 
 
 def read_weights(data: bytes) -> dict[str, torch.Tensor]:
-    """Return the tensors of a safetensors file by name. Raises BadCheckpoint when it is none."""
+    """Return the tensors of a safetensors file by name. Raises BadCheckpoint if it is not such a file."""
     try:
         return safetensors.torch.load(data)
     except (safetensors.SafetensorError, KeyError) as error:

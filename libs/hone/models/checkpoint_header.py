@@ -1,4 +1,4 @@
-"""The head of a safetensors file: names and shapes without the weights. Torch-free, for borders."""
+"""The header of a safetensors file: names and shapes of tensors. Torch-free: a service can check an upload with it."""
 
 import json
 from collections.abc import Mapping
@@ -8,14 +8,14 @@ from hone.models.architecture import Architecture
 
 
 class Shaped(Protocol):
-    """A tensor, of which only the shape is asked."""
+    """A tensor whose shape alone is read."""
 
     @property
     def shape(self) -> tuple[int, ...]: ...
 
 
 class BadCheckpoint(ValueError):
-    """Files that are not a usable model: carries the file or tensor, what was found and what was expected."""
+    """Files that are not a usable model: the file or tensor, what was found, and what was expected."""
 
     def __init__(self, subject: str, found: object, expected: str) -> None:
         super().__init__(f"{subject}: found {found}, expected {expected}")
@@ -25,7 +25,7 @@ class BadCheckpoint(ValueError):
 def shapes(data: bytes, name: str = "model.safetensors") -> dict[str, tuple[int, ...]]:
     """Return the shape of every tensor of a safetensors file by name.
 
-    Raises BadCheckpoint when `data` is no safetensors file or is cut short; `name` is the file's, for the message.
+    Raises BadCheckpoint if `data` is not a whole safetensors file. `name` is the file's name in the message.
     """
     size = int.from_bytes(data[:8], "little")
     if len(data) < 8 or size > len(data) - 8:
@@ -49,8 +49,8 @@ def _parse(header: bytes, name: str) -> dict[str, Any]:
 
 
 def check(architecture: Architecture, found: Mapping[str, tuple[int, ...]]) -> None:
-    """Compare tensor shapes with what the architecture needs. Raises BadCheckpoint naming the first difference."""
-    if architecture.layers > len(found):  # before the names of all are made
+    """Compare tensor shapes with the architecture's. Raises BadCheckpoint with the first difference."""
+    if architecture.layers > len(found):  # checked first: a false number would make too many names
         raise BadCheckpoint("config.json: num_hidden_layers", architecture.layers, f"at most the {len(found)} tensors")
     expected = architecture.shapes()
     for name, shape in expected.items():
@@ -64,7 +64,7 @@ def check(architecture: Architecture, found: Mapping[str, tuple[int, ...]]) -> N
 
 
 def compare(file: str, tensors: Mapping[str, Shaped], expected: Mapping[str, tuple[int, ...]]) -> None:
-    """Raise BadCheckpoint unless a file's tensors are exactly those that are expected, of their shapes."""
+    """Raise BadCheckpoint unless a file has exactly the expected tensors, with the expected shapes."""
     found = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
     for name in sorted(expected.keys() | found.keys()):
         if found.get(name) != expected.get(name):

@@ -19,7 +19,7 @@ from hone.models.policy import Policy
 from hone.models.probe import Probe
 
 TOLERANCE = 1e-3
-"""Largest difference of a log-probability, nats, between stock transformers and what the trainer computed."""
+"""Largest difference of a log-probability between stock transformers and the trainer, nats."""
 
 _PROBES, _PROBE_TOKENS = 4, 33
 _TIMEOUT_S = 600
@@ -29,14 +29,14 @@ _LEFT_OUT = ("torch_dtype", "_name_or_path", "transformers_version")
 
 
 class ExportRefused(RuntimeError):
-    """The version cannot be exported: its files are no model, or a stock engine computes something else from them."""
+    """The version cannot be exported: its files are not a model, or a stock engine computes other log-probabilities."""
 
 
 def export_files(files: Mapping[str, bytes]) -> dict[str, bytes]:
     """Return the files of a directory that stock engines load, from a version's files by name.
 
-    Of an adapter that is what PEFT loads: the adapter, its form and the tokenizer, without the base.
-    Raises ExportRefused when the files are no usable model.
+    An adapter is exported as PEFT loads it: adapter, adapter_config.json and tokenizer, without the base.
+    Raises ExportRefused if the files are not a usable model.
     """
     if adapter.WEIGHTS not in files:
         return hf_files(files)
@@ -45,7 +45,7 @@ def export_files(files: Mapping[str, bytes]) -> dict[str, bytes]:
 
 
 def base_files(files: Mapping[str, bytes]) -> dict[str, bytes] | None:
-    """Return the files of an adapter's base; None where a version is whole."""
+    """Return the files of an adapter's base; None if the version is a whole model."""
     if adapter.WEIGHTS not in files:
         return None
     return hf_files({name: data for name, data in files.items() if name not in (adapter.WEIGHTS, adapter.CONFIG)})
@@ -54,8 +54,7 @@ def base_files(files: Mapping[str, bytes]) -> dict[str, bytes] | None:
 def hf_files(files: Mapping[str, bytes]) -> dict[str, bytes]:
     """Return the files of a whole model's directory.
 
-    The weights' bytes stay as they are; the config says their dtype. Raises ExportRefused when the files are no
-    usable model.
+    The weights' bytes stay, and the config gets their dtype. Raises ExportRefused if the files are not a usable model.
     """
     checkpoint = _checkpoint(files)
     config = {name: value for name, value in checkpoint.config.items() if name not in _LEFT_OUT}
@@ -65,20 +64,20 @@ def hf_files(files: Mapping[str, bytes]) -> dict[str, bytes]:
 
 @dataclass(frozen=True)
 class Agreement:
-    """How far a stock library is from what it was compared with, nats."""
+    """The largest difference between a stock library's log-probabilities and ours, nats."""
 
     max_abs_diff: float
-    compared_with: Literal["probe", "forward"]  # what the trainer noted of the version besides, or our forward alone
+    compared_with: Literal["probe", "forward"]  # the version's stored probe too, or our forward alone
 
 
 def verify(directory: Path, base: Path | None = None, noted: Probe | None = None) -> Agreement:
-    """Load `directory` with stock libraries in a process of its own and say how well they agree with the trainer.
+    """Load `directory` with stock libraries in another process, and compare their log-probabilities with the trainer's.
 
-    An adapter is loaded by PEFT beside its `base`, a whole model by transformers. Compared are log-probabilities under
-    float32: of a fixed batch by our own forward of these files, and of `noted`, which the trainer computed of the
-    version when it made it: without that nothing says whether the files are the version's, and of a few weights that
-    no id of it meets it says nothing either. Raises ExportRefused when the directory does not load or the difference
-    is beyond the tolerance.
+    PEFT loads an adapter with its `base`, transformers loads a whole model, in float32. Two sets of log-probabilities
+    are compared: those of a fixed batch by our own forward over these files, and `noted`, which the trainer computed
+    when it made the version. Only `noted` shows that the files are those of the version; it cannot show a wrong
+    embedding of an id that is not in it. Raises ExportRefused if the directory does not load or the difference exceeds
+    the tolerance.
     """
     asked = [asdict(one) for one in (probe(_read(directory, base)), noted) if one is not None]
     command = [str(directory)] if base is None else [str(base), str(directory)]
@@ -106,7 +105,7 @@ def _stock_answer(directories: list[str], probes: str) -> str:
 
 
 def probe(checkpoint: Checkpoint) -> Probe:
-    """Return a fixed batch with the log-probabilities of our own forward, of the files themselves."""
+    """Return a fixed batch with the log-probabilities of our own forward over a checkpoint."""
     random = np.random.Generator(np.random.PCG64(0))
     shape = checkpoint.architecture
     length = min(_PROBE_TOKENS, shape.max_positions)

@@ -1,8 +1,8 @@
-"""Log-probabilities and entropies over a large vocabulary, tile by tile: no more logits are ever held than a tile's.
+"""Log-probabilities and entropies over a large vocabulary, tile by tile, with the logits of one tile in memory.
 
-Sums over the vocabulary run along as tiles come; the backward pass computes each tile once more and turns it into its
-gradient in place. A tile is all tokens by some of the vocabulary, so that its part of the output matrix' gradient is
-written once.
+A tile is all tokens by a part of the vocabulary. The forward pass adds each tile to running sums over the vocabulary.
+The backward pass computes each tile again and turns it into its gradient in place. It writes each part of the output
+matrix' gradient once.
 """
 
 from dataclasses import dataclass
@@ -19,8 +19,8 @@ def likelihood(
 ) -> tuple[Tensor, ...]:
     """Return log p(target) and entropy, nats, [M] each, of softmax(hidden · weight transposed / temperature).
 
-    hidden [M, H], weight [V, H] and targets [M] in tiles of `columns` of the vocabulary. With `expected` there is one
-    more, without gradient: the sum over the vocabulary of p^2 (log p + entropy).
+    hidden [M, H], weight [V, H] and targets [M], in tiles of `columns` ids. With `expected` there is a third output,
+    without gradient: the sum over the vocabulary of p^2 (log p + entropy).
     """
     logp, entropy, *more = _Likelihood.apply(  # type: ignore[no-untyped-call]
         hidden, weight, targets, temperature, columns, expected)
@@ -29,7 +29,7 @@ def likelihood(
 
 @dataclass
 class _Sums:
-    """Sums over the tiles so far, [M] each; e = exp(logit - top), where top is the largest logit of them."""
+    """Sums over the tiles so far, [M] each; e = exp(logit - top), and top is the largest logit so far."""
 
     top: Tensor
     mass: Tensor  # of e
@@ -45,7 +45,7 @@ class _Sums:
         return cls(torch.full_like(zero, -torch.inf), zero, zero, zero, zero, zero)
 
     def fold(self, logits: Tensor, targets: Tensor, expected: bool) -> None:
-        """Take in a tile [M, C]; `targets` [M] are places in it, or outside of it."""
+        """Add a tile [M, C]. `targets` [M] are columns of the tile, or outside of it."""
         top = self.top.maximum(logits.amax(dim=1))
         shrunk = (self.top - top).exp()
         scaled = (logits - top[:, None]).exp_()
@@ -58,14 +58,14 @@ class _Sums:
         rows = _inside(targets, logits.shape[1])
         self.target = self.target.index_put((rows,), logits[rows, targets[rows]])
 
-    def told(self, expected: bool) -> tuple[Tensor, ...]:
-        """Return the log of the whole mass, the target's log-probability, the entropy, and if asked for the third."""
+    def outputs(self, expected: bool) -> tuple[Tensor, ...]:
+        """Return the log of the total mass, the target's log-probability, the entropy, and the third output."""
         whole = self.top + self.mass.log()
         entropy = whole - self.moment / self.mass
-        told = whole, self.target - whole, entropy
+        outputs = whole, self.target - whole, entropy
         if not expected:
-            return told
-        return *told, (self.square_moment + (entropy - whole) * self.squares) / self.mass.square()
+            return outputs
+        return *outputs, (self.square_moment + (entropy - whole) * self.squares) / self.mass.square()
 
 
 class _Likelihood(torch.autograd.Function):
@@ -77,7 +77,7 @@ class _Likelihood(torch.autograd.Function):
         sums = _Sums.none(hidden)
         for start, part in _tiles(weight, columns):
             sums.fold(linear(hidden, part).div_(temperature), targets - start, expected)
-        whole, logp, entropy, *more = sums.told(expected)
+        whole, logp, entropy, *more = sums.outputs(expected)
         ctx.save_for_backward(hidden, weight, targets, whole, entropy)
         ctx.temperature, ctx.columns = temperature, columns
         ctx.mark_non_differentiable(*more)
@@ -103,7 +103,7 @@ class _Likelihood(torch.autograd.Function):
 def _gradient(
     logp: Tensor, targets: Tensor, for_logp: Tensor | None, for_entropy: Tensor | None, entropy: Tensor
 ) -> Tensor:
-    """Return the gradient of a tile's scaled logits [M, C] from its `logp`, which is written over."""
+    """Return the gradient of a tile's scaled logits [M, C] from its `logp`, which is overwritten."""
     if for_entropy is None:
         gradient = logp.exp_()
         gradient = gradient.zero_() if for_logp is None else gradient.mul_(-for_logp[:, None])
@@ -118,10 +118,10 @@ def _gradient(
 
 
 def _tiles(weight: Tensor, columns: int) -> list[tuple[int, Tensor]]:
-    """Return the first row of each part of `weight`, and the part."""
+    """Return each part of `weight` with the index of its first row."""
     return [(start, weight[start:start + columns]) for start in range(0, len(weight), columns)]
 
 
 def _inside(targets: Tensor, columns: int) -> Tensor:
-    """Return which targets are places in a tile."""
+    """Return the rows whose targets are in a tile."""
     return ((targets >= 0) & (targets < columns)).nonzero().squeeze(1)

@@ -1,8 +1,8 @@
-"""A linear product and its gradients by the faster of torch's two libraries on this processor.
+"""A linear product and its gradients, by the faster of torch's two libraries for this CPU.
 
-Plain torch multiplies float32 matrices by MKL. On Intel's processors that is as fast as anything, and faster than
-oneDNN at a weight's gradient and with few rows; on AMD's it reaches from half to nine tenths of oneDNN's speed.
-Elsewhere than on a processor, and where torch comes without oneDNN, this is plain torch.
+Plain torch multiplies float32 matrices with MKL. On Intel CPUs nothing is faster, and oneDNN is slower for a weight's
+gradient and for few rows. On AMD CPUs MKL reaches from half to nine tenths of oneDNN's speed. On a GPU, and if torch is
+built without oneDNN, this is plain torch.
 """
 
 from pathlib import Path
@@ -42,7 +42,7 @@ def _linear(rows: Tensor, weight: Tensor, summand: Tensor | None) -> Tensor:
 
 
 class _Linear(torch.autograd.Function):
-    """What is added is one row for all, [out], or one for each, [N, out]."""
+    """The summand is one row for all, [out], or one row each, [N, out]."""
 
     @staticmethod
     def forward(ctx: Any, rows: Tensor, weight: Tensor, summand: Tensor | None) -> Tensor:
@@ -65,7 +65,7 @@ class _Linear(torch.autograd.Function):
 
 
 def _weight_gradient(gradient: Tensor, rows: Tensor) -> Tensor:
-    """Return gradient [N, out] transposed · rows [N, in], [out, in]; the wider is turned where that costs less."""
+    """Return gradient [N, out] transposed · rows [N, in], as [out, in], by the cheaper of two transpositions."""
     if gradient.shape[1] > rows.shape[1]:
         return _product(rows.t(), gradient.t()).t()
     return _product(gradient.t(), rows.t())

@@ -3,10 +3,10 @@
     policy = Policy(architecture, tensors)              float32 parameters named as in the checkpoint
     policy = Policy(architecture, tensors, adapter)     the tensors stay; the adapter's are trained
     logp, entropy = policy(micro_batch, temperature)    [M] each, in the micro-batch's order
-    policy.trained                                      what is trained, by its name in the file
+    policy.trained                                      the trained parameters, by their names in the file
 
-Every projection runs on the flat, un-padded tokens; attention alone is padded, and only where much is seen. The
-arithmetic of a token equals a plain causal forward over its own prompt and completion, up to float rounding.
+Flat tokens are not padded, except in attention over long contexts. The result for a token equals a plain causal forward
+over its own prompt and completion, up to float rounding.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,21 +19,21 @@ from torch.utils.checkpoint import checkpoint
 
 from hone.models.adapter import PREFIX, Lora
 from hone.models.architecture import Architecture
-from hone.models.blocks import Weight
+from hone.models.decoder import PackedDecoder, Weight
 from hone.models.likelihood import likelihood
 from hone.models.linear import linear
-from hone.models.packed import PackedDecoder
 from hone.models.ranks import ALONE, Ranks
 from hone.trajectory.microbatches import MicroBatch
 from hone.trajectory.packing import Ints
 
 _LOGITS_AT_ONCE = 1 << 24
-"""Logits held at a time; beyond it they are computed in parts and once more in the backward pass."""
+"""Largest number of logits in memory. If there are more, they are computed in parts, and again in the backward pass.
+"""
 
 
 @dataclass(frozen=True)
 class Adapter:
-    """A low-rank adapter as a policy takes it."""
+    """A low-rank adapter: its form and its tensors."""
 
     lora: Lora
     tensors: Mapping[str, Tensor]
@@ -48,8 +48,8 @@ class Policy(PackedDecoder):
     ) -> None:
         """Copy `tensors`, named as `architecture.shapes()` names them, into float32 parameters.
 
-        With an adapter its tensors are trained, and `tensors` are shared with whoever holds them. Several ranks make
-        it at the same place and hold a part of each tensor; their `tensors` count on rank 0.
+        With an adapter only its tensors are trained, and `tensors` are shared, not copied. Several ranks construct it
+        at the same time, and each holds a part of each tensor. The values are those of rank 0.
         """
         super().__init__(architecture, None if adapter is None else adapter.lora, ranks)
         if not architecture.tied:
@@ -68,13 +68,13 @@ class Policy(PackedDecoder):
     ) -> tuple[Tensor, ...]:
         """Return log-probability and entropy (nats) at the batch's trained tokens, float32 [M] each.
 
-        All are of the distribution softmax(logits / temperature). The entropy carries a gradient only if asked for.
-        With `expected` there is one more without gradient, the sum over the vocabulary of p^2 (log p + entropy). With
-        `support`, K different ids at each token [M, K], there are their log-probabilities [M, K] and the log of what
-        all other ids have together [M], -inf where there is no other. With `top_k` there are the K likeliest ids
-        and their log-probabilities [M, K]. Without `adapted` they are the base's.
+        The distribution is softmax(logits / temperature). The entropy has a gradient only with `entropy_gradient`.
+        More outputs follow on request. `expected`: the sum over the vocabulary of p^2 (log p + entropy), [M], without
+        gradient. `support`, K different ids at each token [M, K]: their log-probabilities [M, K], and the log of the
+        total probability of all other ids [M], -inf if there are none. `top_k`: the K likeliest ids and their
+        log-probabilities, [M, K]. If `adapted` is False, the adapter is not used.
 
-        What equal completions predict is read off the vocabulary once, unless each comes with a support of its own.
+        Equal predictions are computed once, unless each token has its own support.
         """
         first, which = batch.distinct
         each = support is not None or len(first) == len(which)
@@ -125,20 +125,20 @@ def _head(
     logp = torch.log_softmax(linear(hidden, weight) / temperature, dim=-1)
     with torch.set_grad_enabled(entropy_gradient and torch.is_grad_enabled()):
         entropy = -(logp.exp() * logp).sum(dim=-1)
-    told = [logp.gather(1, targets[:, None]).squeeze(1).clone(), entropy]  # FSDP2 hooks onto no view
+    outputs = [logp.gather(1, targets[:, None]).squeeze(1).clone(), entropy]  # FSDP2 cannot hook onto a view
     if expected:
         plain = logp.detach()
-        told.append((plain.exp().square() * (plain + entropy.detach()[:, None])).sum(dim=-1))
+        outputs.append((plain.exp().square() * (plain + entropy.detach()[:, None])).sum(dim=-1))
     for ids in support:
-        told += [logp.gather(1, ids), _rest(logp, ids)]
+        outputs += [logp.gather(1, ids), _rest(logp, ids)]
     if top_k:
         top = logp.topk(top_k, dim=-1)
-        told += [top.indices, top.values]
-    return tuple(told)
+        outputs += [top.indices, top.values]
+    return tuple(outputs)
 
 
 def _rest(logp: Tensor, ids: Tensor) -> Tensor:
-    """Return the log of the mass on all ids but these; logp [M, V], ids [M, K]."""
+    """Return the log of the total probability of all ids but these; logp [M, V], ids [M, K]."""
     if ids.shape[1] == logp.shape[1]:
-        return logp.new_full((len(logp),), -torch.inf)  # a sum of nothing has no gradient that is a number
+        return logp.new_full((len(logp),), -torch.inf)  # the gradient of an empty sum would be NaN
     return logp.scatter(1, ids, -torch.inf).logsumexp(dim=-1)

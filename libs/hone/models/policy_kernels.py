@@ -1,4 +1,4 @@
-"""The compiled form of `policy_operators`: each formula and its gradient as one pass over float32 rows."""
+"""The compiled loops of `policy_operators`: each formula and its gradient is one pass over float32 rows."""
 
 import numpy as np
 from numba import njit
@@ -11,7 +11,7 @@ Floats = NDArray[np.float32]
 
 @njit(**OPTIONS)
 def rms_norm(x: Floats, weight: Floats, eps: np.float32, out: Floats, scale: Floats) -> None:
-    """Write `x` [N, size] over the roots of its rows' mean squares, times `weight` [size], to `out`; `scale` [N]."""
+    """Write scale · x · weight to `out` [N, size], and 1 / sqrt(mean(x^2) + eps) of each row of `x` to `scale` [N]."""
     size = x.shape[1]
     for row in range(len(x)):
         factor = scale[row] = norm_scale(x[row], size, eps)
@@ -22,8 +22,7 @@ def rms_norm(x: Floats, weight: Floats, eps: np.float32, out: Floats, scale: Flo
 @njit(**OPTIONS)
 def rms_norm_gradient(direct: Floats, gradient: Floats, x: Floats, weight: Floats, scale: Floats, for_x: Floats,
                       for_weight: Floats) -> None:
-    """Write the gradient for `x` and add that for `weight`, given those for `x` itself and for the output, [N, size].
-    """
+    """Write the gradient of `x` and add the gradient of `weight`, from those of x as output and of `out`, [N, size]."""
     for row in range(len(x)):
         _norm_gradient(gradient[row], x[row], weight, scale[row], for_x[row], for_weight)
         for place in range(x.shape[1]):
@@ -35,7 +34,8 @@ def heads(flat: Floats, norms: Floats, cos: Floats, sin: Floats, eps: np.float32
           value: Floats, scale: Floats) -> None:
     """Cut `flat` [N, (H + 2 K) · size] into queries [N, H, size], keys and values [N, K, size]; norm and rotate.
 
-    `norms` [H + K, size], or no rows; `cos` and `sin` [N, size / 2]; `scale` [N, H + K] is what the norms multiply by.
+    `norms` [H + K, size], or no rows; `cos` and `sin` [N, size / 2]. The norms' factors are written to `scale`
+    [N, H + K].
     """
     queries, size = query.shape[1], query.shape[2]
     turned = queries + key.shape[1]
@@ -62,7 +62,7 @@ def heads(flat: Floats, norms: Floats, cos: Floats, sin: Floats, eps: np.float32
 @njit(**OPTIONS)
 def heads_gradient(for_query: Floats, for_key: Floats, for_value: Floats, flat: Floats, norms: Floats, cos: Floats,
                    sin: Floats, scale: Floats, for_flat: Floats, for_norms: Floats) -> None:
-    """Write the gradient for `flat` and add that for `norms`, given those for what `heads` wrote."""
+    """Write the gradient of `flat` and add the gradient of `norms`, from the gradients of the outputs of `heads`."""
     queries, size = for_query.shape[1], for_query.shape[2]
     turned = queries + for_key.shape[1]
     back = np.empty(size, np.float32)
@@ -96,7 +96,7 @@ def gated(gate: Floats, up: Floats, out: Floats) -> None:
 
 @njit(**OPTIONS)
 def gated_gradient(gradient: Floats, gate: Floats, up: Floats, for_gate: Floats, for_up: Floats) -> None:
-    """Write the gradients for `gate` and `up`, given the one for the output, all [N, size]."""
+    """Write the gradients of `gate` and `up` from the gradient of the output, all [N, size]."""
     size = gate.shape[1]
     sigmoid, powers = np.empty(size, np.float32), np.empty(size, np.int32)
     for row in range(len(gate)):
@@ -110,7 +110,7 @@ def gated_gradient(gradient: Floats, gate: Floats, up: Floats, for_gate: Floats,
 
 @njit(**OPTIONS)
 def added(rows: Floats, places: NDArray[np.int64], out: Floats) -> None:
-    """Add each of `rows` [M, size] to that of `out` [N, size] at its place."""
+    """Add each of `rows` [M, size] to the row of `out` [N, size] at its index in `places`."""
     size = rows.shape[1]
     for row in range(len(rows)):
         target = out[places[row]]
@@ -141,7 +141,7 @@ def _rotate(x: Floats, cos: Floats, sin: Floats, direction: np.float32, out: Flo
 
 @njit(**INLINED)
 def _sigmoids(x: Floats, out: Floats, powers: NDArray[np.int32]) -> None:
-    """Write 1 / (1 + e^-x) of each number; e^-|x| is what is computed, so that nothing overflows."""
+    """Write 1 / (1 + e^-x) of each number. It is computed from e^-|x|, which does not overflow."""
     for place in range(len(x)):
         out[place], powers[place] = exponential(-abs(x[place]))
     factors = powers.view(np.float32)

@@ -1,7 +1,7 @@
-"""Pieces of a layer with hand-written gradients: one pass over memory where autograd's composition takes many.
+"""Parts of a layer with hand-written gradients, which take one pass over memory instead of autograd's many.
 
-On a processor, in float32, they are compiled loops (`policy_kernels`); elsewhere they are plain torch, whose kernels
-are fused there. The tests compare both.
+On a CPU in float32 they are compiled loops (`policy_kernels`). Elsewhere they are plain torch, which has fused kernels
+there. The tests compare both.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from hone.models.policy_kernels import Floats
 def rms_norm(x: Tensor, weight: Tensor, eps: float) -> tuple[Tensor, Tensor]:
     """Return x, and x / sqrt(mean(x^2) + eps) * weight over the last dimension; x [N, size], weight [size].
 
-    Where what is returned as x is used instead of x, both gradients of x are one pass.
+    If the caller uses the returned x instead of its own, both gradients of x are computed in one pass.
     """
     if not _compiled(x):
         return x, F.rms_norm(x, (x.shape[1],), weight, eps)
@@ -32,8 +32,8 @@ def heads(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return queries [N, H, size], keys and values [N, kv_heads, size] of `flat` [N, (H + 2 kv_heads) · size].
 
-    Queries and keys are normed by `norms` [H + kv_heads, size] (without rows: not) and rotated: the halves of a head
-    are real and imaginary parts, turned by the angles of `cos` and `sin` [N, size / 2].
+    Queries and keys are normed by `norms` [H + kv_heads, size] if it has rows, and rotated: the halves of a head are
+    real and imaginary parts, turned by the angles of `cos` and `sin` [N, size / 2].
     """
     if not _compiled(flat):
         return _heads(flat, norms, cos, sin, eps, kv_heads)
@@ -50,17 +50,17 @@ def gated(gate: Tensor, up: Tensor) -> Tensor:
 
 
 def taken(rows: Tensor, places: Tensor | None) -> Tensor:
-    """Return rows [N, size] at `places` [M], [M, size], or as they are without places."""
+    """Return rows [N, size] at the indices `places` [M], as [M, size]; without places return all rows."""
     if places is None:
         return rows
     if not _compiled(rows):
-        return F.embedding(places, rows)  # whose gradient is added up in the same order every time
+        return F.embedding(places, rows)  # its gradient is added in the same order every time
     found: Tensor = _Taken.apply(rows, places)  # type: ignore[no-untyped-call]
     return found
 
 
 def gather(states: Tensor, places: Sequence[Tensor]) -> tuple[Tensor, ...]:
-    """Return states [N, ...] at each of `places` [R, L], as [R, L, ...]; their gradients are added up in place."""
+    """Return states [N, ...] at each of the indices `places` [R, L], as [R, L, ...]; gradients are added in place."""
     gathered: tuple[Tensor, ...] = _Gather.apply(states, *places)  # type: ignore[no-untyped-call]
     return gathered
 
@@ -171,7 +171,7 @@ class _Gather(torch.autograd.Function):
 
 
 def _copy(parameter: Tensor) -> Floats:
-    """Return a parameter's numbers. Where ranks share it, its own memory must stay free to be given back."""
+    """Return a copy of a parameter's numbers: the memory of a gathered parameter has to stay free to be released."""
     return _array(parameter.detach().clone())
 
 

@@ -1,11 +1,11 @@
-"""The probe: a fixed sequence whose log-probabilities tell whether two forwards compute the same policy.
+"""The probe: a fixed sequence whose log-probabilities show whether two forwards compute the same policy.
 
-    probe = expected(policy)           by the trainer's own forward, stored in a version's manifest as `probe`
-    gap = probe.gap(answered)          how far an engine's answer is from it, nats
-    probe.cut(positions)               what an engine with fewer positions is asked
+    probe = expected(policy)           by the trainer's own forward; a version's manifest keeps it as `probe`
+    gap = probe.gap(answered)          distance of an engine's log-probs from it, nats
+    probe.cut(positions)               the probe for an engine with fewer positions
 
-The ids depend on the vocabulary alone, so that every version of a model is asked the same. They are more than fit a
-block of any engine's prefix cache, which would otherwise not be looked at, and no more: every step pays for them twice.
+The ids depend on the vocabulary alone, so that all versions of a model have the same. They are just longer than a block
+of any engine's prefix cache, so that the cache is checked too. More would cost time: every step computes them twice.
 """
 
 import math
@@ -23,7 +23,7 @@ from hone.trajectory.packing import sequences
 
 _LENGTH = 40
 _DIGITS = 6
-"""Decimals of a stored log-prob: a thousandth of the usual tolerance."""
+"""Decimals of a stored log-prob. The last is a thousandth of the usual tolerance."""
 
 
 @dataclass(frozen=True)
@@ -43,19 +43,19 @@ class Probe:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> "Probe":
-        """Read what `to_json` gave. Raises KeyError for another thing."""
+        """Return the probe that `to_json` wrote. Raises KeyError for any other value."""
         return cls(value["ids"], value["logp"])
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as plain data, log-probs rounded to a millionth."""
+        """Return the probe as plain data, with log-probs rounded to a millionth."""
         return {"ids": self.ids, "logp": [[round(value, _DIGITS) for value in row] for row in self.logp]}
 
     def cut(self, positions: int) -> "Probe":
-        """Return it with the first `positions` tokens of each sequence: what comes later changes no log-prob."""
+        """Return the probe with the first `positions` tokens of each sequence: later tokens change no log-prob."""
         return Probe([row[:positions] for row in self.ids], [row[:positions - 1] for row in self.logp])
 
     def gap(self, answered: Sequence[Sequence[float]]) -> Gap:
-        """Compare an answer, of as many log-probs as `logp`, with what is expected; infinite where one is no number.
+        """Return the distance of log-probs from those of the probe; infinite if one of them is not a finite number.
 
         Raises ValueError when the numbers of log-probs differ.
         """
@@ -74,7 +74,7 @@ def expected(policy: Policy) -> Probe:
 
 
 def ids(architecture: Architecture) -> list[list[int]]:
-    """Return the sequences that every version of such a model is asked."""
+    """Return the sequences that all versions of a model are asked."""
     random = np.random.Generator(np.random.PCG64(0))
     return [random.integers(0, architecture.vocab_size, min(_LENGTH, architecture.max_positions)).tolist()]
 

@@ -50,7 +50,7 @@ def files(
 
 
 def write(directory: Path | str, seed: int = 0, **sizes: Any) -> Path:
-    """Write `files(seed, **sizes)` below `directory`, made where missing, and return its path."""
+    """Write `files(seed, **sizes)` to `directory`, make it if it is missing, and return its path."""
     target = Path(directory)
     target.mkdir(parents=True, exist_ok=True)
     for name, data in files(seed, **sizes).items():

@@ -1,10 +1,10 @@
-"""`python -m hone.models.verify DIR [ADAPTER]`: does stock transformers compute from DIR what was said?
+"""`python -m hone.models.verify DIR [ADAPTER]`: compares log-probabilities with those of stock transformers.
 
-With ADAPTER, a directory that PEFT loads beside it.
+DIR is a model's directory. ADAPTER is an adapter's directory, which PEFT loads.
 
-Reads batches, [{"ids": [[int]], "logp": [[float]]}], from stdin, `logp` of every token but the first of each sequence
-in nats; prints {"max_abs_diff": float, "transformers": version}. Imports nothing else of hone. Ends with 1 and the
-reason on stderr when the directory does not load.
+Reads batches, [{"ids": [[int]], "logp": [[float]]}], from stdin; `logp` are nats of every token but the first of each
+sequence. Prints {"max_abs_diff": float, "transformers": version}. Imports nothing else of hone. Exits with 1 and the
+reason on stderr if a directory does not load.
 """
 
 import json
@@ -34,7 +34,7 @@ def largest_difference(model: Any, ids: Sequence[Sequence[int]], logp: Sequence[
 
 
 def main() -> None:
-    """Compare and print; a directory that does not load ends the process with its traceback."""
+    """Compare and print. If a directory does not load, the process ends with a traceback."""
     batches, model = json.load(sys.stdin), loaded(*sys.argv[1:])
     difference = max(largest_difference(model, batch["ids"], batch["logp"]) for batch in batches)
     print(json.dumps({"max_abs_diff": difference, "transformers": transformers.__version__}))

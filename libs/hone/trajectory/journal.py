@@ -1,4 +1,4 @@
-"""Finished calls, and the steps that led to them, as the journal keeps them: JSON bytes, exact to the bit."""
+"""The journal's form of finished calls and the steps before them: JSON that keeps every bit of a number."""
 
 import json
 import struct
@@ -14,7 +14,7 @@ _DIGITS = b"01" + bytes(254)
 
 
 class JournalError(ValueError):
-    """These bytes are no journaled calls; carries them as `raw`."""
+    """Bytes that are not journaled calls. They are in `raw`."""
 
     def __init__(self, reason: str, raw: bytes) -> None:
         super().__init__(f"journaled calls: {reason}")
@@ -22,15 +22,15 @@ class JournalError(ValueError):
 
 
 def encode(turns: Mapping[int, Turn]) -> bytes:
-    """Return turns that were finished together, by the index of their trajectory, as JSON.
+    """Return turns that were finished together as JSON, by the index of their trajectory.
 
-    Log-probs are base64 of little-endian float32, as exact as the wire and half the size.
+    Log-probs are base64 of little-endian float32: as exact as they arrived, and half the size of text.
     """
     return to_json([(index, _turn_fields(turn)) for index, turn in turns.items()], inf_nan_mode="constants")
 
 
 def decode(body: bytes) -> dict[int, Turn]:
-    """Return the turns that `encode` wrote, now or before its records had all their fields. Raises JournalError."""
+    """Return the turns that `encode` wrote. Fields that older journals lack are empty. Raises JournalError."""
     try:
         return {int(index): _turn(fields) for index, fields in json.loads(body)}
     except (ValueError, TypeError, KeyError, struct.error) as error:

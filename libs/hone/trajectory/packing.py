@@ -1,10 +1,10 @@
-"""Packing: the trajectories of a step become training rows. numpy only.
+"""Packing: the trajectories of a step become token rows for training. numpy only.
 
-    pack(plan, trajectories) -> Batch            rows in (request_no, index) order, with what estimators read
-    hone.trajectory.microbatches.cut(batch, ...) the rows as flat, un-padded token arrays under a token budget
+    pack(plan, trajectories) -> Batch            rows in (request_no, index) order, with the inputs of estimators
+    hone.trajectory.microbatches.cut(batch, ...) the rows as flat token arrays without padding, within a token budget
 
-Calls whose prompt extends the previous prompt + completion merge into one row with a mask; others are rows of their
-own. A trajectory stays one vote in every statistic, however many rows it packs into.
+A call whose prompt extends the previous prompt and completion is merged into the same row, with a mask. Any other call
+begins a new row. A trajectory counts once in every statistic, however many rows it has.
 """
 
 import math
@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from hone.trajectory.plan import GroupPlan, StepPlan
 from hone.trajectory.records import Call, Trajectory
-from hone.trajectory.spans import Spans, spans
 from hone.trajectory.turns import Turns, turns
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -27,14 +26,15 @@ Flags: TypeAlias = NDArray[np.bool_]
 
 
 class Unpackable(ValueError):
-    """Plan and trajectories do not fit together."""
+    """The plan and the trajectories do not fit together."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One causal sequence: a prompt and what followed, up to its last trained token.
+    """One causal sequence: a prompt and the tokens after it, up to the last trained token.
 
-    `trained[k]` is a place in `response`; `logp_sample[k]` belongs to it (nats; 0 for demonstrations).
+    `trained[k]` is an index into `response`. `logp_sample[k]` is that token's log-probability when it was sampled
+    (nats; 0 for demonstrations).
     """
 
     prompt: tuple[int, ...]
@@ -46,30 +46,38 @@ class Row:
 
     @cached_property
     def inputs(self) -> tuple[int, ...]:
-        """The ids from which its tokens are predicted."""
+        """The ids from which the row's tokens are predicted: all but the last."""
         return (*self.prompt, *self.response[:-1])
 
 
 @dataclass(frozen=True)
+class Spans:
+    """The named spans of M trained tokens: trajectory after trajectory, in the order of their calls."""
+
+    inside: Mapping[str, Flags] = field(default_factory=dict)  # [M] each, by name
+    weight: Floats | None = None  # [M], factor of a token's loss; None: 1 for all
+
+
+@dataclass(frozen=True)
 class Batch:
-    """The B counted trajectories of a step: none masked, rejected or without a trained token."""
+    """The B trajectories of a step that count. Masked, rejected and untrained trajectories are left out."""
 
     rows: list[list[Row]]  # of each trajectory, in call order
     keys: list[tuple[int, int]]  # (request_no, index) of each trajectory
-    reward: Floats  # [B], 0 for demonstrations; 1 for what is preferred in a pair, else 0
+    reward: Floats  # [B]; demonstrations have 0, the chosen side of a pair 1, the rejected side 0
     group: Ints  # [B], equal numbers share the prompt; ascending
-    baseline: Floats  # [B], NaN where there is none
-    tokens: Ints  # [B], trained tokens
+    baseline: Floats  # [B], NaN: there is none
+    tokens: Ints  # [B], number of trained tokens
     components: dict[str, Floats]  # [B] each, parts of the raw reward by name; NaN: the sample has no such part
     turns: Turns
-    version: list[str]  # of each trajectory, [B]: what sampled it; empty where several did
-    masked_samples: int  # left out: no reward, or cut off where the plan drops those
-    rejected_rows: int  # left out: a reward or log-probability that is no finite number
+    version: list[str]  # [B], the version that sampled each trajectory; empty if several did
+    masked_samples: int  # left out: without reward, or cut off if the plan drops those
+    rejected_rows: int  # left out: a reward or log-probability is not a finite number
     spans: Spans = field(default_factory=Spans)
 
     @property
     def offsets(self) -> Ints:
-        """First trained token of each trajectory in the step's flat order, [B]."""
+        """Index of each trajectory's first trained token in the step's flat order, [B]."""
         return np.cumsum(self.tokens) - self.tokens
 
 
@@ -83,10 +91,10 @@ class _Sample:
 
 
 def pack(plan: StepPlan, trajectories: Sequence[Trajectory]) -> Batch:
-    """Return the step's rows; the order of `trajectories` matters only where they are no rollouts.
+    """Return the step's rows. The order of `trajectories` matters only if they are not rollouts.
 
-    Raises Unpackable when a planned group's trajectories are missing, doubled or not as many as its rewards, or a row
-    has an empty prompt.
+    Raises Unpackable when a planned group's trajectories are missing, given twice or not as many as its rewards, or a
+    row has an empty prompt.
     """
     samples = list(_rollouts(plan.groups, trajectories) if plan.sampled else _GIVEN[plan.builder](trajectories))
     valid = [sample for sample in samples if not _masked(sample, plan)]
@@ -110,7 +118,7 @@ def pack(plan: StepPlan, trajectories: Sequence[Trajectory]) -> Batch:
 
 
 def sequences(ids: Sequence[Sequence[int]]) -> Batch:
-    """Return plain sequences as a batch in which every token but the first trains; at least 2 tokens each."""
+    """Return sequences of at least 2 tokens each as a batch in which every token but the first is trained."""
     found = [Row((first,), rest, list(range(len(rest))), [0.0] * len(rest), (0,), "answer") for first, *rest in ids]
     count = len(found)
     return Batch(
@@ -123,9 +131,9 @@ def sequences(ids: Sequence[Sequence[int]]) -> Batch:
 
 
 def rows(trajectory: Trajectory) -> list[Row]:
-    """Return the rows of a trajectory's policy calls; rows without a trained token are left out.
+    """Return the rows of a trajectory's policy calls that have a trained token.
 
-    Raises Unpackable when a prompt is empty: its first token would have nothing to be predicted from.
+    Raises Unpackable when a prompt is empty: the first token of the completion could not be predicted.
     """
     runs: list[list[Call]] = []
     text: list[int] = []
@@ -140,6 +148,24 @@ def rows(trajectory: Trajectory) -> list[Row]:
             runs.append([call])
         text = call.prompt_ids + call.completion_ids
     return [row for row in map(_row, runs) if row.trained]
+
+
+def spans(trajectories: Sequence[Trajectory]) -> Spans:
+    """Return the spans of the policy's calls. Overlapping weights multiply; outside of spans they are 1."""
+    calls = [call for trajectory in trajectories for call in trajectory.calls if call.role == "policy"]
+    names = sorted({span.name for call in calls for span in call.spans})
+    if not names:
+        return Spans()
+    tokens = sum(sum(call.train_mask) for call in calls)
+    inside, weight, first = {name: np.zeros(tokens, np.bool_) for name in names}, np.ones(tokens), 0
+    for call in calls:
+        trained = first + np.cumsum([0, *call.train_mask])  # before each token
+        for span in call.spans:
+            within = slice(trained[span.start], trained[span.end])
+            inside[span.name][within] = True
+            weight[within] *= span.weight
+        first = int(trained[-1])
+    return Spans(inside, None if (weight == 1).all() else weight)
 
 
 def _row(calls: list[Call]) -> Row:
@@ -163,14 +189,14 @@ def _demonstrations(trajectories: Sequence[Trajectory]) -> Iterable[_Sample]:
 
 
 def _pairs(trajectories: Sequence[Trajectory]) -> Iterable[_Sample]:
-    """A pair is a group of two: the chosen side has index 0."""
+    """Yield pairs as groups of two, in which the chosen side has index 0."""
     for trajectory in trajectories:
         yield _Sample(trajectory, trajectory.request_no, 1.0 - trajectory.index, math.nan)
 
 
 _GIVEN: Mapping[str, Callable[[Sequence[Trajectory]], Iterable[_Sample]]] = {
     "dataset": _demonstrations, "pairs": _pairs}
-"""How builders without rollouts read the rows of their parts."""
+"""Readers of parts for builders without rollouts."""
 
 
 def _rollouts(groups: Sequence[GroupPlan], trajectories: Sequence[Trajectory]) -> Iterable[_Sample]:

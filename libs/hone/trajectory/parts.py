@@ -1,12 +1,12 @@
-"""Parquet parts: finished trajectories of one wave in one object, readable by DuckDB and pandas as they are.
+"""Parquet parts: the finished trajectories of one wave in one object, which DuckDB and pandas can read.
 
-A part stays readable when records grow: what it lacks has the default that the record has for it.
+Old parts stay readable when a record gets new fields: a field that a part lacks has the record's default.
 """
 
 import io
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import MISSING, Field, fields
+from dataclasses import MISSING, Field, dataclass, fields
 from functools import cache
 from itertools import pairwise, repeat, starmap
 from operator import attrgetter
@@ -47,7 +47,7 @@ SCHEMA = pa.schema([
 ])
 
 _write = json.JSONEncoder().encode
-_JSON = {"task", "item", "sampling", "said", "rules"}  # free objects, kept as text
+_JSON = {"task", "item", "sampling", "said", "rules"}  # objects of any form, stored as text
 _RECORDS: dict[str, type[Any]] = {
     "calls": Call, "steps": Step, "versions": VersionSpan, "contexts": Context, "scored": Scored,
     "spans": Span}
@@ -58,15 +58,15 @@ def encode(trajectories: list[Trajectory]) -> bytes:
     calls, steps = [one.calls for one in trajectories], [one.steps for one in trajectories]
     sink = io.BytesIO()
     table = _table(trajectories, _nested(calls, _CALL), _nested(steps, _STEP))
-    # Tokens hardly repeat in a way that dictionaries or bounds of pages help with: without them parts are smaller.
+    # Dictionaries and page statistics hardly help with tokens: parts are smaller without them.
     pq.write_table(table, sink, compression=_codecs(), use_dictionary=False, write_statistics=False)
     return sink.getvalue()
 
 
 def decode(data: bytes) -> list[Trajectory]:
-    """Return the trajectories of a part, in order. Raises ValueError when `data` is no part.
+    """Return the trajectories of a part, in order. Raises ValueError when `data` is not a part.
 
-    Objects that were written equal come back as one object.
+    Equal JSON objects come back as one shared object.
     """
     table = pq.ParquetFile(pa.BufferReader(data)).read(use_threads=False)
     table = table.cast(pa.schema(_within(SCHEMA, table.schema)))
@@ -80,7 +80,7 @@ def planned(plan: StepPlan, stored: Sequence[bytes]) -> list[Trajectory]:
 
 
 def _taken(plan: StepPlan, part: str, trajectories: list[Trajectory]) -> list[Trajectory]:
-    """Return those of a part's trajectories that the plan takes: it may hold other groups, or stale copies."""
+    """Return the trajectories of a part that the plan takes. A part may also hold other groups, or stale copies."""
     if not plan.sampled:
         return trajectories
     groups = {group.group_id for group in plan.groups if part in group.parts}
@@ -88,17 +88,37 @@ def _taken(plan: StepPlan, part: str, trajectories: list[Trajectory]) -> list[Tr
 
 
 def unpacked_bytes(data: bytes) -> int:
-    """Return how many bytes a part's columns have once they are not compressed any more."""
-    told = pq.ParquetFile(pa.BufferReader(data)).metadata
-    return sum(told.row_group(place).total_byte_size for place in range(told.num_row_groups))
+    """Return the size of a part's columns without compression, bytes."""
+    metadata = pq.ParquetFile(pa.BufferReader(data)).metadata
+    return sum(metadata.row_group(place).total_byte_size for place in range(metadata.num_row_groups))
+
+
+@dataclass(frozen=True)
+class SampleText:
+    """The texts of a trajectory."""
+
+    item: dict[str, Any]  # the task row as graders see it
+    text: str  # of the last call
+
+
+def texts(part: bytes) -> dict[tuple[int, int], SampleText]:
+    """Return the texts of each trajectory of a part by (group id, index). Columns of tokens are not read.
+
+    Raises pyarrow.ArrowInvalid when `part` is not a Parquet file.
+    """
+    columns = ["group_id", "index", "item", "calls.list.element.text"]
+    rows = pq.ParquetFile(pa.BufferReader(part)).read(columns=columns, use_threads=False).to_pylist()
+    return {(row["group_id"], row["index"]): SampleText(json.loads(row["item"]), row["calls"][-1]["text"])
+            for row in rows}
 
 
 @cache
 def _codecs() -> dict[str, str]:
-    """Return how each column is compressed, by its path.
+    """Return the compression of each column by its path.
 
-    Of a small vocabulary's ids Zstandard makes a third of what LZ4 does, of other columns hardly less: they are equal
-    from row to row, or log-probs, and beginning it takes longer than writing most of them.
+    Ids of a small vocabulary take a third of the space with Zstandard than with LZ4. Other columns are hardly smaller
+    with it, because they are equal from row to row or hold log-probs, and starting Zstandard takes longer than writing
+    most of them.
     """
     sink = io.BytesIO()
     pq.write_table(SCHEMA.empty_table(), sink)
@@ -113,7 +133,7 @@ def _table(trajectories: list[Trajectory], calls: pa.Array, steps: pa.Array) -> 
 
 
 def _nested(lists: Sequence[Sequence[object]], struct: pa.StructType) -> pa.Array:
-    """Return lists of records as one column: offsets over an array of structs."""
+    """Return lists of records as one column: offsets into an array of structs."""
     flat = [record for records in lists for record in records]
     offsets = np.cumsum([0, *map(len, lists)], dtype=np.int32)
     fields = list(struct)
@@ -129,14 +149,14 @@ def _column(records: Sequence[object], field: pa.Field) -> pa.Array:
 
 
 def _texts(values: Sequence[object]) -> list[str]:
-    """Return each object as JSON, made once where records share it."""
+    """Return each object as JSON text. An object that several records share is encoded once."""
     shared = {id(value): value for value in values}
     texts = {key: _write(value) for key, value in shared.items()}
     return [texts[id(value)] for value in values]
 
 
 def _within(wanted: Iterable[pa.Field], found: Iterable[pa.Field]) -> list[pa.Field]:
-    """Return the fields that are wanted without those that are not found, at any depth: a cast would make them null."""
+    """Return the wanted fields that are found, at any depth. A cast would fill the other fields with null."""
     held = {field.name: field.type for field in found}
     return [field.with_type(_type_within(field.type, held[field.name])) for field in wanted if field.name in held]
 
@@ -152,14 +172,14 @@ def _type_within(wanted: pa.DataType, found: pa.DataType) -> pa.DataType:
 def _records(
     record: type[Any], columns: Mapping[str, pa.Array], rows: int, read: Callable[[str], Any]
 ) -> list[Any]:
-    """Return a record for each of so many rows of columns by name."""
+    """Return a record for each row of the columns, which are given by name."""
     values = [_values(one.name, columns[one.name], read) if one.name in columns else _defaults(record, one, rows)
               for one in fields(record)]
     return list(starmap(record, zip(*values, strict=True)))
 
 
 def _defaults(record: type[Any], lacking: Field[Any], rows: int) -> Iterable[Any]:
-    """Return what a record has by default for a field that the part lacks. Raises ValueError when it has nothing."""
+    """Return a record's default for a field that the part lacks, once a row. Raises ValueError if it has no default."""
     if lacking.default_factory is not MISSING:
         return [lacking.default_factory() for _ in range(rows)]
     if lacking.default is MISSING:
@@ -168,7 +188,7 @@ def _defaults(record: type[Any], lacking: Field[Any], rows: int) -> Iterable[Any
 
 
 def _values(name: str, column: pa.Array, read: Callable[[str], Any]) -> list[Any]:
-    """Return a column's values; lists are cut out of their flat values, which are read at once."""
+    """Return a column's values. Lists are slices of the column's flat values, which are read once."""
     if name in _JSON:
         return [read(text) for text in column.to_pylist()]
     if not pa.types.is_list(column.type) or column.null_count:

@@ -1,4 +1,4 @@
-"""What a training step is made of: written by the driver before training, read by the trainer, kept for replay."""
+"""The plan of a training step: the driver writes it before training, the trainer reads it, replays read it again."""
 
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict
 
 
 class GroupPlan(BaseModel):
-    """One group as the step uses it; lists run over the trajectories in index order."""
+    """One group of the step. Lists run over its trajectories in index order."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -17,18 +17,18 @@ class GroupPlan(BaseModel):
     parts: list[str] = []  # object keys of the parts that hold its trajectories; other parts may hold stale copies
     grade_ids: list[int | None]
     rewards: list[float | None]  # after S3; null masks the sample
-    components: list[dict[str, float]] = []  # parts of each raw reward by name, where the estimator wants them
-    baseline: float | None = None  # running mean of the task's earlier outcomes, where the estimator wants one
+    components: list[dict[str, float]] = []  # parts of each raw reward by name, if the estimator reads them
+    baseline: float | None = None  # running mean of the task's earlier outcomes, if the estimator reads it
 
 
 class Collected(BaseModel):
-    """Items of a collection that a step is made of, as its version has them."""
+    """Items of one version of a collection, from which a step is made."""
 
     model_config = ConfigDict(frozen=True)
 
     name: str
     version: int
-    items: list[tuple[int, int]]  # (the version that added it, its place there)
+    items: list[tuple[int, int]]  # (the version that added the item, its index there)
 
 
 class StepPlan(BaseModel):
@@ -38,9 +38,9 @@ class StepPlan(BaseModel):
 
     n: int
     first: int = 1  # step of the run at which its stage begins
-    steps: int = 1  # of its stage, the run's where it has one
-    kind: Literal["generate", "verify"] = "generate"  # which of the run's tasks its groups are for
-    collected: Collected | None = None  # what its tasks were made of, where they are not the run's own
+    steps: int = 1  # number of steps of its stage
+    kind: Literal["generate", "verify"] = "generate"  # the task of the run that its groups are for
+    collected: Collected | None = None  # the items from which its tasks were made; None: the run's own tasks
     builder: str  # rollouts: rows are the groups' trajectories; dataset: every row of the parts, in order
     parts: list[str]  # object keys of Parquet parts that hold the rows
     groups: list[GroupPlan]
@@ -49,10 +49,10 @@ class StepPlan(BaseModel):
     clip_norm: float
     temperature: float
     max_tokens: int
-    minibatches: int = 1  # parts of consecutive groups, each with an update of its own
-    epochs: int = 1  # times that each part is used
-    teacher: Literal["", "model", "context"] = ""  # whose word is read: a model's, or the policy's in another context
-    top_k: int = 0  # likeliest ids that the policy tells in its other context
+    minibatches: int = 1  # number of parts of consecutive groups, each with its own update
+    epochs: int = 1  # number of times that each minibatch is used
+    teacher: Literal["", "model", "context"] = ""  # a model, or the policy in another context
+    top_k: int = 0  # number of likeliest ids to compute in the policy's other context
     gap_alarm_nats: float = 0.01  # mean trainer-sampler gap a token above which an alarm is raised
     state: dict[str, Any] = {}  # outputs and state of S0-S3 and S10
 
@@ -63,20 +63,20 @@ class StepPlan(BaseModel):
 
     @property
     def nth(self) -> int:
-        """Which step of its stage it is, from 1."""
+        """Number of the step within its stage, from 1."""
         return self.n - self.first + 1
 
     @property
     def updates(self) -> int:
-        """Updates that the step makes."""
+        """Number of updates in the step."""
         return self.minibatches * self.epochs
 
 
 _OF_THE_RUN = ("lr", "trainer/", "storage/", "engine/", "groups/")
-"""Metrics, or beginnings of their names, that are told of every step alike."""
+"""Beginnings of the names of metrics that have one curve for steps of all kinds."""
 
 
 def by_kind(kind: str, metrics: Mapping[str, float]) -> dict[str, float]:
-    """Return a step's metrics by the names under which they are recorded: each kind of task has curves of its own."""
+    """Return a step's metrics by their recorded names. Each kind of step has its own curves."""
     prefix = "" if kind == "generate" else f"{kind}/"
     return {name if name.startswith(_OF_THE_RUN) else prefix + name: value for name, value in metrics.items()}

@@ -1,15 +1,15 @@
-"""Carriers of the data model: a trajectory, its calls, its steps. Frozen values; the words are the glossary's."""
+"""The records of the data model: a trajectory, its calls and its steps. Their names are the glossary's."""
 
 from dataclasses import dataclass, field
 from typing import Any
 
 PREVIEW = 120
-"""Characters of the last answer's beginning that a trajectory's row keeps, for lists and their search."""
+"""Number of characters of the last answer that a trajectory's row keeps, for lists and their search."""
 
 
 @dataclass(frozen=True)
 class VersionSpan:
-    """`tokens` consecutive tokens made by one version of the weights."""
+    """Consecutive tokens that one version of the weights sampled."""
 
     version_id: str
     tokens: int
@@ -21,18 +21,18 @@ class Context:
 
     name: str
     prompt_ids: list[int]
-    source: str  # sha256 of the text that was put in
+    source: str  # sha256 of the inserted text
 
 
 @dataclass(frozen=True)
 class Scored:
-    """What another model says of a call's completion, at temperature 1."""
+    """Another model's log-probabilities of a call's completion, at temperature 1."""
 
-    name: str  # its role
+    name: str  # the model's role
     version_id: str
-    logp: list[float]  # nats, one for each id
-    top_ids: list[int] = field(default_factory=list)  # the K likeliest ids at each place, place after place
-    top_logp: list[float] = field(default_factory=list)  # theirs, nats
+    logp: list[float]  # nats, one for each completion id
+    top_ids: list[int] = field(default_factory=list)  # the K likeliest ids at each token, token after token
+    top_logp: list[float] = field(default_factory=list)  # nats, of top_ids
 
 
 @dataclass(frozen=True)
@@ -70,25 +70,25 @@ class Call:
 
 @dataclass(frozen=True)
 class Step:
-    """One transition of the environment. A tool call's name and arguments stand in `action`, its result in `said`."""
+    """One transition of the environment. `action` holds a tool call's name and arguments, `said` its result."""
 
     index: int
-    call: int  # whose completion took it
+    call: int  # index of the call whose completion is the action
     action: str
-    said: list[dict[str, str]]  # messages that the environment answered
+    said: list[dict[str, str]]  # the environment's answer, as messages
     observation_hash: str  # of `said`
-    state_hash: str  # after it
+    state_hash: str  # after the step
     valid: bool
     effect: bool | None = None
     reward: float | None = None
-    admissible: list[str] | None = None  # actions possible after it
-    entities: list[str] | None = None  # things present after it
-    rules: dict[str, float] = field(default_factory=dict)  # what each turn rule gave it, by name; unweighted
+    admissible: list[str] | None = None  # actions that are possible after the step
+    entities: list[str] | None = None  # things that are present after the step
+    rules: dict[str, float] = field(default_factory=dict)  # the score of each turn rule by name, unweighted
 
 
 @dataclass(frozen=True)
 class Turn:
-    """A finished call and the steps that led to it since the call before: what the journal keeps."""
+    """A finished call and the steps between it and the call before. The journal keeps turns."""
 
     call: Call
     steps: list[Step] = field(default_factory=list)
@@ -96,17 +96,17 @@ class Turn:
 
 @dataclass(frozen=True)
 class Trajectory:
-    """One sample of one task: `(group_id, index)` names it."""
+    """One sample of one task, identified by `(group_id, index)`."""
 
     group_id: int
     index: int
     request_no: int
     task: dict[str, Any]
     task_hash: str
-    item: dict[str, Any]  # what graders see as the task row
+    item: dict[str, Any]  # the task row as graders see it
     calls: list[Call]
     steps: list[Step]
-    status: str  # of its grade
+    status: str  # of the trajectory's grade
     score: float | None
     grade_id: int | None
     harness: str = "chat"

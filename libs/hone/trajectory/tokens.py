@@ -1,4 +1,4 @@
-"""Text to ids and back, by the tokenizer files that a version of the weights names. The one place that tokenizes."""
+"""Text to token ids and back, with the tokenizer files of a version of the weights. Nothing else tokenizes."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -12,13 +12,13 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from tokenizers import Tokenizer as Vocabulary
 
 FILES = ("tokenizer.json", "tokenizer_config.json", "generation_config.json", "config.json", "chat_template.jinja")
-"""Names of the files that say how a model's text is tokenized; only the first has to be there."""
+"""Names of a model's tokenizer files. Only the first is required."""
 
 Message = Mapping[str, str]
 
 
 class TokenizerError(ValueError):
-    """The tokenizer files cannot be used, or the chat template refuses the messages."""
+    """The tokenizer files cannot be used, or the chat template rejects the messages."""
 
 
 class Tokenizer:
@@ -35,20 +35,20 @@ class Tokenizer:
 
     @property
     def templated(self) -> bool:
-        """Whether messages go through a chat template; otherwise their contents are joined."""
+        """Whether the model has a chat template. Without one the contents of messages are joined."""
         return self._template is not None
 
     @property
     def eos_id(self) -> int:
-        """The id that ends a completion in training data: the tokenizer's own end, else the model's first one."""
+        """The id that ends a completion in training data: the tokenizer's eos, else the model's first stop id."""
         own = self._vocabulary.token_to_id(_text(self._config.get("eos_token")))
         return self.stop_ids[0] if own is None else own
 
     def prompt_ids(self, messages: Sequence[Message]) -> list[int]:
         """Return the ids that ask for the next answer to `messages` (each with role and content).
 
-        Through the chat template where the model has one; otherwise the contents joined as plain text, with whatever
-        the tokenizer itself puts around a text. Raises TokenizerError when the template refuses them.
+        The chat template renders them if the model has one. Otherwise their contents are joined as plain text, with the
+        tokens that the tokenizer itself puts around a text. Raises TokenizerError if the template rejects them.
         """
         if self._template is None:
             return list(self._vocabulary.encode(self._rendered(messages)).ids)
@@ -59,8 +59,8 @@ class Tokenizer:
     ) -> list[int]:
         """Return the ids that ask for the answer to `said`, the sampled completion and the messages `added` after it.
 
-        The very ids that were sampled go on, so that their log-probs stay true; only what follows them is tokenized.
-        Where the chat template writes what came before in another way (it drops thoughts, say), all is tokenized anew.
+        The sampled ids are kept as they are, so that their log-probs stay true, and only the text after them is
+        tokenized. If the template renders the earlier text differently (it drops thoughts, say), all text is tokenized.
         """
         text = self.decode(completion_ids)
         whole = self._rendered([*said, {"role": "assistant", "content": text}, *added])
@@ -78,21 +78,20 @@ class Tokenizer:
         return self._template(messages=list(messages), add_generation_prompt=True)
 
     def encode(self, text: str) -> list[int]:
-        """Return the ids of `text` alone: nothing is put around it."""
+        """Return the ids of `text` alone, without special tokens around it."""
         return list(self._vocabulary.encode(text, add_special_tokens=False).ids)
 
     def completion_ids(self, text: str) -> list[int]:
-        """Return the ids of an answer as training data has it: `text`, then the end."""
+        """Return the ids of an answer in training data: `text`, then eos."""
         return [*self.encode(text), self.eos_id]
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Return the text of `ids` without a stop id at their end; special tokens inside stay visible."""
+        """Return the text of `ids` without a stop id at their end. Special tokens inside stay in the text."""
         body = ids[:-1] if ids and ids[-1] in self.stop_ids else ids
         return self._decoded(body)
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
-        """Return the text that each id adds to those before it; a character of several ids stands at the last of them.
-        """
+        """Return the text that each id adds to the text before it. The last id of a character gives the character."""
         found, known, shown = list[str](), 0, 0
         for end in range(1, len(ids) + 1):
             before, now = self._decoded(ids[known:shown]), self._decoded(ids[known:end])
@@ -106,7 +105,7 @@ class Tokenizer:
 
 
 class _Generation(Extension):
-    """`{% generation %}` marks what the model wrote, for training masks; for prompts it means nothing."""
+    """`{% generation %}` marks the model's own text for training masks. It has no effect on prompts."""
 
     tags = {"generation"}  # noqa: RUF012 — jinja2's own declaration
 
@@ -171,7 +170,7 @@ def _to_json(value: Any, indent: int | None = None, **options: Any) -> str:
 
 
 def _stop_ids(vocabulary: Vocabulary, config: Mapping[str, Any], files: Mapping[str, bytes]) -> list[int]:
-    """The first of the three files that names an end decides, as in transformers' generate."""
+    """Return the stop ids of the first of three files that names any, as transformers' generate does."""
     for name in ("generation_config.json", "config.json"):
         found = _json(files, name).get("eos_token_id")
         if found is not None:
@@ -183,5 +182,5 @@ def _stop_ids(vocabulary: Vocabulary, config: Mapping[str, Any], files: Mapping[
 
 
 def _text(token: Any) -> str:
-    """A special token is written as its text or as an object with the text as `content`."""
+    """Return the text of a special token, which is a string or an object with the string as `content`."""
     return str(token.get("content", "")) if isinstance(token, dict) else str(token or "")

@@ -1,4 +1,4 @@
-"""Turns: the policy calls of a step's trajectories, as estimators that credit each of them read them. numpy only."""
+"""Turns: the policy calls of a step's trajectories, for estimators that give each turn its own credit. numpy only."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,24 +13,23 @@ from hone.trajectory.records import Call, Step, Trajectory
 class Turns:
     """The T policy calls of a step's trajectories: trajectory after trajectory, in the order of their tokens."""
 
-    trajectory: NDArray[np.int64]  # [T], place among the B; ascending
-    tokens: NDArray[np.int64]  # [T], trained ones, 0 or more; those of a trajectory's turns add up to its own
-    reward: NDArray[np.float64]  # [T], the turn's own (rules, penalties), without the outcome
-    observation: NDArray[np.int64]  # [T], equal numbers: the policy saw the same text before it
-    kind: tuple[str, ...]  # [T], what the call was for
+    trajectory: NDArray[np.int64]  # [T], index of the trajectory in the batch; ascending
+    tokens: NDArray[np.int64]  # [T], number of trained tokens, 0 or more
+    reward: NDArray[np.float64]  # [T], of the turn itself (rules, penalties), without the outcome
+    observation: NDArray[np.int64]  # [T], equal numbers: the policy saw the same text before the turn
+    kind: tuple[str, ...]  # [T], purpose of the call
     rules: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)  # [T] each, unweighted parts of `reward`
 
 
 def turns(trajectories: Sequence[Trajectory]) -> Turns:
     """Return the policy calls of trajectories in their order.
 
-    A turn's reward is what the environment paid for the steps that its call took; what a rule gave a turn is what it
-    gave them, 0 where it graded none. What the policy saw is what the environment answered last before the call; before
-    the first answer it is the task.
+    A turn's reward is the sum of the environment's rewards for the steps of its call. A rule's score of a turn is the
+    sum of its scores of these steps, 0 if it scored none. The observation of a turn is the environment's last answer
+    before the call, or the task if there was none.
     """
     seen: dict[str, int] = {}
-    calls = [(place, call, *told) for place, trajectory in enumerate(trajectories)
-             for call, told in _told(trajectory)]
+    calls = [(place, *turn) for place, trajectory in enumerate(trajectories) for turn in _turns(trajectory)]
     return Turns(
         np.array([place for place, *_ in calls], np.int64),
         np.array([sum(call.train_mask) for _, call, _, _ in calls], np.int64),
@@ -42,17 +41,17 @@ def turns(trajectories: Sequence[Trajectory]) -> Turns:
 
 
 def _rules(turns: Sequence[Sequence[Step]]) -> dict[str, NDArray[np.float64]]:
-    """Return what each rule gave each turn's steps, [T] each."""
+    """Return each rule's score of each turn, [T] each."""
     names = sorted({name for taken in turns for step in taken for name in step.rules})
     return {name: np.array([sum(step.rules.get(name, 0.0) for step in taken) for taken in turns], np.float64)
             for name in names}
 
 
-def _told(trajectory: Trajectory) -> Iterator[tuple[Call, tuple[str, list[Step]]]]:
-    """Yield each policy call with the hash of what it saw and the steps that it took."""
+def _turns(trajectory: Trajectory) -> Iterator[tuple[Call, str, list[Step]]]:
+    """Yield each policy call with the hash of its observation and its steps."""
     seen = trajectory.task_hash
     for call in trajectory.calls:
         taken = [step for step in trajectory.steps if step.call == call.index]
         if call.role == "policy":
-            yield call, (seen, taken)
+            yield call, seen, taken
         seen = taken[-1].observation_hash if taken else seen

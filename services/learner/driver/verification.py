@@ -23,7 +23,7 @@ from hone.environments.tasks import make
 from hone.graders.verdict import boxed_answer
 from hone.store.database import Database, Row
 from hone.store.objects import Objects
-from hone.trajectory import texts
+from hone.trajectory import parts
 from hone.trajectory.plan import Collected, StepPlan, by_kind
 from services.learner.driver.decisions import (
     Collect,
@@ -191,7 +191,7 @@ class Verification(StepSource):
     def _answers(self, samples: Sequence[Row]) -> list[GenerationGroup]:
         """Return samples as texts, group by group. Masked samples are left out."""
         graded = [row for row in samples if row["score"] is not None]
-        said = {key: texts.said(self._objects.get(key)) for key in sorted({row["part"] for row in graded})}
+        said = {key: parts.texts(self._objects.get(key)) for key in sorted({row["part"] for row in graded})}
         found = self._database.all("grades.extracted", grade_ids=[row["grade_id"] for row in graded])
         extracted = {row["id"]: row["extracted"] for row in found}
         by_group = (list(rows) for _, rows in groupby(graded, key=lambda row: row["group_id"]))
@@ -221,7 +221,7 @@ def judged(
             {**metrics, **verdicts})
 
 
-def _group(rows: Sequence[Row], said: Sequence[texts.Said], extracted: Mapping[int, str]) -> GenerationGroup:
+def _group(rows: Sequence[Row], said: Sequence[parts.SampleText], extracted: Mapping[int, str]) -> GenerationGroup:
     answers = [extracted.get(row["grade_id"]) or boxed_answer(one.text) or one.text.strip()
                for row, one in zip(rows, said, strict=True)]
     return GenerationGroup(

@@ -31,8 +31,8 @@ _PLAN, _BYTES = "$plan", "$bytes"
 
 
 @dataclass(frozen=True)
-class Order:
-    """One call that every rank makes now: a method of the learner with this number. It is never pickled."""
+class RankCall:
+    """One call that every rank makes now: a method of the learner with this number. Nothing in it is pickled."""
 
     name: str
     learner: int = 0
@@ -54,8 +54,8 @@ class Order:
         return b"\n".join([json.dumps(head, default=tagged).encode(), b"".join(blobs)])
 
     @classmethod
-    def decode(cls, data: bytes) -> "Order":
-        """Return the order that `encode` wrote."""
+    def decode(cls, data: bytes) -> "RankCall":
+        """Return the call that `encode` wrote."""
         line, _, blobs = data.partition(b"\n")
         start = 0
 
@@ -88,55 +88,55 @@ class RankGroup:
         number = next(self._numbers)
         settings: dict[str, Any] = {"optimizer": dict(optimizer), "token_budget": token_budget, "threads": threads,
                                     "critic": None if critic is None else dict(critic)}
-        order = Order(_MAKE, number, [start.snapshot.outline()], settings)
-        proxy = LearnerProxy(self, number, self.call(order, partial(Learner, start, ranks=self.ranks, **settings)))
+        call = RankCall(_MAKE, number, [start.snapshot.outline()], settings)
+        proxy = LearnerProxy(self, number, self.do(call, partial(Learner, start, ranks=self.ranks, **settings)))
         weakref.finalize(proxy, self._gone.append, number)
         return cast(Learner, proxy)
 
     def beat(self) -> None:
         """Let the other ranks know that rank 0 is alive, and which learners are gone. Raises RanksLost."""
-        self._send(Order(_BEAT))
+        self._send(RankCall(_BEAT))
 
     def end(self) -> None:
         """Let the other ranks end."""
-        self._send(Order(_END))
+        self._send(RankCall(_END))
 
-    def call(self, order: Order, here: Callable[[], Result]) -> Result:
+    def do(self, call: RankCall, here: Callable[[], Result]) -> Result:
         """Have the other ranks make a call, make it on this rank as `here`, and return its result.
 
         An error that all ranks have is raised here. Raises RanksLost when only some ranks have an error.
         """
-        self._send(order)
+        self._send(call)
         return self._together(here)
 
     def follow(self) -> None:
-        """Make the calls that rank 0 orders until it lets this rank end. Raises RanksLost."""
-        while (order := Order.decode(self.ranks.broadcast(b""))).name != _END:
-            for number in order.gone:
+        """Make the calls of rank 0 until it lets this rank end. Raises RanksLost."""
+        while (call := RankCall.decode(self.ranks.broadcast(b""))).name != _END:
+            for number in call.gone:
                 self._learners.pop(number, None)
-            if order.name != _BEAT:
-                self._obey(order)
+            if call.name != _BEAT:
+                self._follow(call)
 
-    def _obey(self, order: Order) -> None:
+    def _follow(self, call: RankCall) -> None:
         try:
-            self._together(partial(self._make if order.name == _MAKE else self._call, order))
+            self._together(partial(self._make if call.name == _MAKE else self._call, call))
         except RanksLost:
             raise
         except Exception as problem:  # rank 0 has the same error and reports it
-            log.warning("%s: %s", order.name, problem)
+            log.warning("%s: %s", call.name, problem)
 
-    def _make(self, order: Order) -> None:
-        start = Start.elsewhere(*order.arguments)
-        self._learners[order.learner] = Learner(start, ranks=self.ranks, **order.keywords)
+    def _make(self, call: RankCall) -> None:
+        start = Start.elsewhere(*call.arguments)
+        self._learners[call.learner] = Learner(start, ranks=self.ranks, **call.keywords)
 
-    def _call(self, order: Order) -> None:
-        getattr(self._learners[order.learner], order.name)(*order.arguments, **order.keywords)
+    def _call(self, call: RankCall) -> None:
+        getattr(self._learners[call.learner], call.name)(*call.arguments, **call.keywords)
 
-    def _send(self, order: Order) -> None:
+    def _send(self, call: RankCall) -> None:
         if self.ranks.size > 1:
             while self._gone:  # filled by whichever thread drops a learner
-                order.gone.append(self._gone.pop())
-            self.ranks.broadcast(order.encode())
+                call.gone.append(self._gone.pop())
+            self.ranks.broadcast(call.encode())
 
     def _together(self, work: Callable[[], Result]) -> Result:
         try:
@@ -171,7 +171,7 @@ class LearnerProxy:
             return found
 
         def on_all_ranks(*arguments: Any, **keywords: Any) -> Any:
-            order = Order(name, self._number, list(arguments), keywords)
-            return self._group.call(order, partial(found, *arguments, **keywords))
+            call = RankCall(name, self._number, list(arguments), keywords)
+            return self._group.do(call, partial(found, *arguments, **keywords))
 
         return on_all_ranks

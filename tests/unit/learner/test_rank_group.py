@@ -1,4 +1,4 @@
-"""Ranks without processes: orders on the wire, outlines, launching, and what a group of one does."""
+"""Ranks without processes: calls on the wire, outlines, launching, and what a group of one does."""
 
 import json
 import os
@@ -19,7 +19,7 @@ from hone.trajectory.microbatches import nothing
 from services.learner.trainer import launch
 from services.learner.trainer.learner import Learner
 from services.learner.trainer.metric_sums import MetricSums
-from services.learner.trainer.rank_group import Order, RankGroup
+from services.learner.trainer.rank_group import RankCall, RankGroup
 from services.learner.trainer.snapshot import Start
 from services.learner.trainer.training_step import RejectedPlan
 from tests.unit.trajectory.samples import plan, random_step
@@ -34,21 +34,21 @@ class Two(Ranks):
     size = 2
 
     def __init__(self, other=b""):
-        self.other, self.orders = other, []
+        self.other, self.calls = other, []
 
     def all_gather(self, message):
         return [message, self.other]
 
     def broadcast(self, message):
-        self.orders.append(Order.decode(message))
+        self.calls.append(RankCall.decode(message))
         return message
 
 
-def test_an_order_reads_as_it_was_written():
+def test_a_call_reads_as_it_was_written():
     made = plan({0: [1.0, 0.0]}, gap_alarm_nats=0.1 + 0.2)
     blobs = [b"one\n", b"", b"\x00\xff"]
-    order = Order("forward_backward_stored", 7, [made, blobs, None], {"update": 1, "more": [b"last"]}, [3])
-    assert Order.decode(order.encode()) == order
+    call = RankCall("forward_backward_stored", 7, [made, blobs, None], {"update": 1, "more": [b"last"]}, [3])
+    assert RankCall.decode(call.encode()) == call
 
 
 def test_a_group_of_one_does_what_its_learner_does():
@@ -85,7 +85,7 @@ def test_the_others_hear_of_learners_that_are_gone():
     del first
     group.beat()
     group.beat()
-    assert [(order.name, order.gone) for order in ranks.orders] == [
+    assert [(call.name, call.gone) for call in ranks.calls] == [
         ("make", []), ("make", []), ("beat", [1]), ("beat", [])]
     assert second.rank_count == 2
 

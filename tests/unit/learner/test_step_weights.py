@@ -11,9 +11,8 @@ from hone.algorithms.inputs import Track
 from hone.algorithms.method import Method
 from hone.algorithms.modulations import MODULATIONS
 from hone.trajectory import parts
-from hone.trajectory.packing import pack
+from hone.trajectory.packing import Spans, pack
 from hone.trajectory.records import Span
-from hone.trajectory.spans import Spans
 from services.learner.trainer.learner import Learner
 from services.learner.trainer.reference_pass import BeforeUpdate
 from services.learner.trainer.step_weights import compute_step_weights

@@ -11,6 +11,7 @@ import pytest
 
 from hone.trajectory import parts
 from hone.trajectory.records import Call, Context, Scored, Span, Step, Trajectory, VersionSpan
+from tests.unit.trajectory.samples import call, trajectory
 
 CALL = Call(
     index=0, prompt_ids=[3, 1], completion_ids=[5, 2], logp_sample=[-0.5, -0.25], finish_reason="stop",
@@ -128,3 +129,17 @@ def test_bytes_that_are_no_part_are_refused() -> None:
     pq.write_table(pa.table({"strange": [1]}), sink)
     with pytest.raises(ValueError, match="strange"):
         parts.decode(sink.getvalue())
+
+
+def test_each_trajectory_says_its_item_and_its_last_answer() -> None:
+    first, last = (replace(call([1, 2], [3]), text=text) for text in ("one", "two"))
+    stored = [replace(trajectory(7, 0, first), item={"prompt": "a?"}),
+              replace(trajectory(7, 1, first, last), item={"prompt": "a?", "more": [1]})]
+    assert parts.texts(parts.encode(stored)) == {
+        (7, 0): parts.SampleText({"prompt": "a?"}, "one"),
+        (7, 1): parts.SampleText({"prompt": "a?", "more": [1]}, "two")}
+
+
+def test_what_is_no_part_says_nothing() -> None:
+    with pytest.raises(pa.ArrowInvalid):
+        parts.texts(b"no part")

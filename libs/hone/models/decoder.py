@@ -1,33 +1,43 @@
-"""A decoder's layers in training: modules whose parameters are named as checkpoints name them.
+"""A decoder in training, of which the policy and the critic are made. Parameters have the names of checkpoints.
 
-Parameters are made without values (on the meta device); whoever owns the modules fills them.
+Parameters are made without values, on the meta device, and filled by `PackedDecoder`. Every projection runs on flat
+tokens without padding.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from hone.models.adapter import Lora
 from hone.models.architecture import Architecture
-from hone.models.attention import Layout, attend
+from hone.models.attention import Layout, attend, laid_out
 from hone.models.linear import linear, linear_plus
 from hone.models.policy_operators import gated, heads, rms_norm, taken
+from hone.models.ranks import Ranks
+from hone.trajectory.microbatches import MicroBatch
+from hone.trajectory.packing import Ints
+
+_TILE = 64
+"""Arrays are padded to multiples of it: kernels are built for each shape at its first use, so few shapes are used."""
 
 
 @dataclass(frozen=True)
 class Shared:
-    """What every layer of a micro-batch's forward reads."""
+    """Inputs of every layer in the forward of a micro-batch."""
 
     cos: Tensor  # [N, head_dim / 2]
     sin: Tensor  # [N, head_dim / 2]
     layout: Layout
-    adapted: bool  # whether adapters add what they have learnt
+    adapted: bool  # whether adapters are used
 
 
 class Weight(nn.Module):
-    """One tensor called `weight`."""
+    """A module with one parameter, `weight`."""
 
     def __init__(self, *shape: int) -> None:
         super().__init__()
@@ -42,12 +52,12 @@ class Norm(Weight):
         self._eps = eps
 
     def forward(self, hidden: Tensor) -> tuple[Tensor, Tensor]:
-        """Return hidden [N, size], and normed: whoever goes on with both should take both from here."""
+        """Return hidden [N, size], and hidden normed. A caller that uses both takes both from here: see `rms_norm`."""
         return rms_norm(hidden, self.weight, self._eps)
 
 
 class Projection(Weight):
-    """W [out, in] with its bias and its adapter, where it has them."""
+    """W [out, in], with a bias and an adapter if it has them."""
 
     def __init__(self, name: str, out: int, into: int, lora: Lora | None, bias: bool = False) -> None:
         super().__init__(out, into)
@@ -58,17 +68,17 @@ class Projection(Weight):
             self.lora_A, self.lora_B = Weight(lora.rank, into), Weight(out, lora.rank)
 
     def forward(self, hidden: Tensor, adapted: bool) -> Tensor:
-        """Return hidden [N, in] through a projection without bias, [N, out]."""
+        """Return the projection of hidden [N, in], without bias, [N, out]."""
         plain, added = linear(hidden, self.weight), self.added(hidden, adapted)
         return plain if added is None else plain + added
 
     def plus(self, hidden: Tensor, summand: Tensor, adapted: bool) -> Tensor:
-        """Return summand [N, out] and, added to it, hidden [N, in] through a projection without bias."""
+        """Return summand [N, out] + the projection of hidden [N, in], without bias."""
         plain, added = linear_plus(hidden, self.weight, summand), self.added(hidden, adapted)
         return plain if added is None else plain + added
 
     def added(self, hidden: Tensor, adapted: bool) -> Tensor | None:
-        """Return what the adapter adds for hidden [N, in], [N, out]; None where there is none or it is not wanted."""
+        """Return the adapter's projection of hidden [N, in], [N, out]; None if there is none or it is not used."""
         if not adapted or not self._scale:
             return None
         return linear(linear(hidden, self.lora_A.weight), self.lora_B.weight) * self._scale
@@ -90,21 +100,21 @@ class Attention(nn.Module):
     def forward(
         self, hidden: Tensor, normed: Tensor, shared: Shared, which: Tensor | None, wanted: Tensor | None
     ) -> Tensor:
-        """Return the wanted tokens' states after attention, [M, hidden], as `Block.forward` has them."""
+        """Return the wanted tokens' states after attention, [M, hidden]. See `Block.forward` for the arguments."""
         flat = taken(self._stacked(normed, shared.adapted), which)
         states = heads(flat, self._norms(normed), shared.cos, shared.sin, self._shape.norm_eps, self._shape.kv_heads)
         mixed = taken(attend(*states, shared.layout), wanted)
         return self.o_proj.plus(mixed, taken(taken(hidden, which), wanted), shared.adapted)
 
     def _norms(self, hidden: Tensor) -> Tensor:
-        """Return the norms of queries and keys, [heads + kv_heads, head_dim]; no rows where there are none."""
+        """Return the norms of queries and keys, [heads + kv_heads, head_dim]; no rows if the model has none."""
         shape = self._shape
         if not shape.qk_norm:
             return hidden.new_empty(0, shape.head_dim)
         return torch.cat([self.q_norm.weight.expand(shape.heads, -1), self.k_norm.weight.expand(shape.kv_heads, -1)])
 
     def _stacked(self, hidden: Tensor, adapted: bool) -> Tensor:
-        """Return queries, keys and values of hidden [N, hidden] side by side, in one product, [N, queries + 2 keys]."""
+        """Return queries, keys and values of hidden [N, hidden] from one product, [N, queries + 2 keys]."""
         parts = (self.q_proj, self.k_proj, self.v_proj)
         biases = tuple(part.bias for part in parts if part.bias is not None)
         flat = linear(hidden, torch.cat([part.weight for part in parts]), torch.cat(biases) if biases else None)
@@ -126,13 +136,13 @@ class FeedForward(nn.Module):
         self.down_proj = Projection("down_proj", shape.hidden, shape.ffn, lora)
 
     def forward(self, hidden: Tensor, normed: Tensor, adapted: bool) -> Tensor:
-        """Return hidden [N, hidden] and what the layer makes of it normed, added."""
+        """Return hidden [N, hidden] + the layer's output for normed [N, hidden]."""
         gate, up = self.gate_proj(normed, adapted), self.up_proj(normed, adapted)
         return self.down_proj.plus(gated(gate, up), hidden, adapted)
 
 
 class Block(nn.Module):
-    """One layer: what is gathered at a time where several processes hold the model."""
+    """One layer. Several ranks gather one layer at a time."""
 
     def __init__(self, shape: Architecture, lora: Lora | None) -> None:
         super().__init__()
@@ -146,9 +156,9 @@ class Block(nn.Module):
     ) -> Tensor:
         """Return the states after this layer of the tokens `wanted` [M] (None: all N), [M, hidden].
 
-        `hidden` [U, hidden] are the states before it that differ; token n has that at `which[n]` (None: U is N, its
-        own). What depends on nothing but a token's state is computed once for each of them, and what only a token's own
-        output depends on for the wanted ones.
+        `hidden` [U, hidden] are the unique states before the layer, and `which[n]` is the index of token n's state
+        (None: each token has its own). Results that depend on a token's state alone are computed once for each unique
+        state, and results that only a token's own output needs are computed for the wanted tokens.
         """
         hidden = self.self_attn(*self.input_layernorm(hidden), shared, which, wanted)
         after: Tensor = self.mlp(*self.post_attention_layernorm(hidden), shared.adapted)
@@ -165,7 +175,7 @@ class Decoder(nn.Module):
         self.norm = Norm(shape.hidden, shape.norm_eps)
 
     def forward(self, ids: Tensor, which: Tensor, wanted: Tensor, shared: Shared) -> Tensor:
-        """Return the final normed states of the tokens `wanted` [M], [M, hidden]; token n is ids[which[n]], of U."""
+        """Return the final normed states of the tokens `wanted` [M], [M, hidden]; token n is ids[which[n]]."""
         hidden = F.embedding(ids, self.embed_tokens.weight)
         last = len(self.layers) - 1
         for number, layer in enumerate(self.layers):
@@ -173,6 +183,42 @@ class Decoder(nn.Module):
         _, normed = self.norm(hidden)
         made: Tensor = normed
         return made
+
+
+class PackedDecoder(nn.Module):
+    """A decoder that reads micro-batches."""
+
+    def __init__(self, architecture: Architecture, lora: Lora | None, ranks: Ranks) -> None:
+        super().__init__()
+        self.architecture, self._device = architecture, ranks.device
+        self.model = Decoder(architecture, lora)
+
+    def _fill(self, tensors: Mapping[str, Tensor], ranks: Ranks) -> None:
+        for name, tensor in tensors.items():
+            place, leaf = name.rsplit(".", 1)
+            ranks.fill(self.get_submodule(place), leaf, tensor)
+
+    def _predicting(self, batch: MicroBatch, adapted: bool, places: Ints | slice = slice(None)) -> Tensor:
+        """Return the state that predicts each trained token at `places`, [M, hidden], padded to whole tiles."""
+        ids, which = np.unique(np.pad(batch.ids, (0, -len(batch.ids) % _TILE)), return_inverse=True)
+        wanted, of_each = np.unique(batch.predicting[places], return_inverse=True)
+        states: Tensor = self.model(
+            self._tiled(ids), self._tensor(which), self._tiled(wanted), self._shared(batch, adapted))
+        return taken(states, self._tiled(of_each))
+
+    def _shared(self, batch: MicroBatch, adapted: bool) -> Shared:
+        size = self.architecture.head_dim
+        exponents = torch.arange(0, size, 2, dtype=torch.int64, device=self._device).float() / size
+        angles = self._tiled(batch.positions).float()[:, None] * (1.0 / self.architecture.rope_theta**exponents)
+        layout = laid_out(batch.spans, batch.behind, len(angles), self._device)
+        return Shared(angles.cos(), angles.sin(), layout, adapted)
+
+    def _tiled(self, array: Ints) -> Tensor:
+        """Return an array of a micro-batch padded with zeros. Zeros are valid tokens and indices that nothing reads."""
+        return self._tensor(np.pad(array, [(0, -len(array) % _TILE), *[(0, 0)] * (array.ndim - 1)]))
+
+    def _tensor(self, array: Any) -> Tensor:
+        return torch.from_numpy(array).to(self._device)
 
 
 def _parameter(*shape: int) -> nn.Parameter:
