@@ -126,7 +126,7 @@ def test_an_exchange_that_broke_is_nobodys_plan_even_if_every_rank_says_the_same
     led = RankGroup(ranks).learner(Start.first(FILES), OPTIMIZER, 100)
     ranks.other = f"RuntimeError: {text}".encode()
     monkeypatch.setattr(ranks, "is_lost", is_exchange_error)
-    monkeypatch.setattr(led._learner, "weights", partial(fail, RuntimeError(text)))
+    monkeypatch.setattr(Learner, "weights", partial(fail, RuntimeError(text)))
     with pytest.raises(RanksLost, match="Timed out"):
         led.weights()
     assert is_exchange_error(torch.distributed.DistBackendError("NCCL communicator was aborted"))

@@ -7,7 +7,7 @@ import pytest
 import torch
 import transformers
 
-from hone.models import adapter, architecture, linear, packed, policy, toy
+from hone.models import adapter, architecture, linear, policy, toy
 from hone.models.adapter import Lora
 from hone.models.checkpoint import Checkpoint
 from hone.models.policy import Adapter, Policy
@@ -194,7 +194,7 @@ def test_what_equal_completions_predict_is_read_off_the_vocabulary_once(monkeypa
     ids = [[4, 5, 6], [4, 5, 7], [4, 5, 6], [8], [4, 5, 6], [9]]
     samples = [trajectory(0, index, call([1, 2], each)) for index, each in enumerate(ids)]
     step, rows, head = (plan({0: [1.0, 0.0, 1.0, 0.0, 0.5, 0.0]}), samples), [], policy._head
-    monkeypatch.setattr(packed, "_TILE", 1)
+    monkeypatch.setattr("hone.models.decoder._TILE", 1)
 
     def counted(hidden, *rest):
         rows.append(len(hidden))
