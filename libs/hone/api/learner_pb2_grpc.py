@@ -55,7 +55,7 @@ class LearnerServiceServicer:
     """Missing associated documentation comment in .proto file."""
 
     def AppendOperations(self, request, context):
-        """Appends operations to a model's lane; a known dedupe key returns the stored operation.
+        """Appends operations to a model's operation log; a known dedupe key returns the stored operation.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

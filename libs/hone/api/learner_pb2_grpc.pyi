@@ -32,7 +32,7 @@ class LearnerServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> LearnerServiceAsyncStub: ...
     AppendOperations: _grpc.UnaryUnaryMultiCallable[_learner_pb2.AppendOperationsRequest, _learner_pb2.AppendOperationsResponse]
-    """Appends operations to a model's lane; a known dedupe key returns the stored operation."""
+    """Appends operations to a model's operation log; a known dedupe key returns the stored operation."""
     GetOperation: _grpc.UnaryUnaryMultiCallable[_learner_pb2.GetOperationRequest, _learner_pb2.GetOperationResponse]
     ListModelVersions: _grpc.UnaryUnaryMultiCallable[_learner_pb2.ListModelVersionsRequest, _learner_pb2.ListModelVersionsResponse]
     """Versions of a model, newest first."""
@@ -41,7 +41,7 @@ class LearnerServiceStub:
 class LearnerServiceAsyncStub(LearnerServiceStub):
     def __init__(self, channel: _aio.Channel) -> None: ...
     AppendOperations: _aio.UnaryUnaryMultiCallable[_learner_pb2.AppendOperationsRequest, _learner_pb2.AppendOperationsResponse]  # type: ignore[assignment]
-    """Appends operations to a model's lane; a known dedupe key returns the stored operation."""
+    """Appends operations to a model's operation log; a known dedupe key returns the stored operation."""
     GetOperation: _aio.UnaryUnaryMultiCallable[_learner_pb2.GetOperationRequest, _learner_pb2.GetOperationResponse]  # type: ignore[assignment]
     ListModelVersions: _aio.UnaryUnaryMultiCallable[_learner_pb2.ListModelVersionsRequest, _learner_pb2.ListModelVersionsResponse]  # type: ignore[assignment]
     """Versions of a model, newest first."""
@@ -53,7 +53,7 @@ class LearnerServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _learner_pb2.AppendOperationsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_learner_pb2.AppendOperationsResponse, _abc.Awaitable[_learner_pb2.AppendOperationsResponse]]:
-        """Appends operations to a model's lane; a known dedupe key returns the stored operation."""
+        """Appends operations to a model's operation log; a known dedupe key returns the stored operation."""
 
     @_abc_1.abstractmethod
     def GetOperation(

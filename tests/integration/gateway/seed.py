@@ -127,7 +127,7 @@ def fail_export(url: str, export_id: str, reason: str) -> None:
         connection.execute("UPDATE operations SET state = 'failed', reason = %s WHERE id = %s", [reason, export_id])
 
 
-def lane(url: str, model_id: str) -> list[int]:
+def operation_log(url: str, model_id: str) -> list[int]:
     """Return the sequence numbers of a model's operations."""
     with Connection.connect(url) as connection:
         return [seq for (seq,) in connection.execute(

@@ -77,8 +77,8 @@ class TestExports:
         second = hone.create_export(seeded.run.id, seeded.versions[0])
         assert second.id != first.id
         assert {first.id, second.id} <= {one.id for one in every(hone.exports, run_id=seeded.run.id, limit=1)}
-        assert seed.lane(postgres.owner_url, seeded.run.model_id) == list(
-            range(1, len(seed.lane(postgres.owner_url, seeded.run.model_id)) + 1))
+        assert seed.operation_log(postgres.owner_url, seeded.run.model_id) == list(
+            range(1, len(seed.operation_log(postgres.owner_url, seeded.run.model_id)) + 1))
 
     def test_only_versions_of_the_run_itself(self, hone: Client, seeded: Seeded, base: str) -> None:
         with pytest.raises(client_errors.Refused) as refused:
