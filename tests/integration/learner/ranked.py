@@ -1,9 +1,9 @@
-"""`python -m tests.integration.learner.ranked play|tiles|ask|rest DIRECTORY STALL_S`, under torchrun: what tests ask.
+"""`python -m tests.integration.learner.ranked play|tiles|ask|rest DIRECTORY STALL_S`, under torchrun, for tests.
 
 play    every case; its figures and files lie in a folder of its name below DIRECTORY, where rank 0 writes them
-tiles   those of TILES, as under a vocabulary so large that its logits never lie side by side
+tiles   the cases of TILES, computed in tiles, as with a vocabulary whose logits do not fit in memory together
 ask     log-probabilities, again and again until a rank is lost; DIRECTORY/begun says that it has begun
-rest    the same, and rank 1 stands still before it takes its fourth order
+rest    the same, and rank 1 stops before it takes its fourth call
 """
 
 import json
@@ -93,7 +93,7 @@ def step(case: Case, number: int) -> tuple[StepPlan, bytes]:
 
 
 def train(learner: Learner, case: Case, numbers: range) -> list[dict[str, float]]:
-    """Take steps and return what each says."""
+    """Take steps and return the metrics of each."""
     found = []
     for number in numbers:
         plan, stored = step(case, number)
@@ -109,7 +109,7 @@ def start(case: Case) -> Start:
 
 
 def base(case: Case) -> dict[str, bytes] | None:
-    """Return the files beside which a case's snapshot stands."""
+    """Return the files of the base of a case's snapshot."""
     return None if case.lora is None else toy.files(0, **{**SMALL, **case.model})
 
 
@@ -117,12 +117,13 @@ def play(group: RankGroup, name: str, directory: Path, handed: Path | None = Non
     """Play a case: three steps with a snapshot after the second, its gradient in hand, and one step from `handed`."""
     case = CASES[name]
     learner = group.learner(start(case), OPTIMIZER, case.token_budget, critic=case.critic)
-    told = train(learner, case, range(2))
+    metrics = train(learner, case, range(2))
     plan, stored = step(case, 2)
     learner.forward_backward_stored(plan, [stored], "ver_0")
     write(directory / "snapshot", learner.snapshot())
     learner.optim_step(1e-3, 0.5)
-    files = {"told.json": json.dumps(told).encode(), "logprobs.json": json.dumps(learner.logprobs(SEQUENCES)).encode()}
+    logprobs = learner.logprobs(SEQUENCES)
+    files = {"metrics.json": json.dumps(metrics).encode(), "logprobs.json": json.dumps(logprobs).encode()}
     write(directory, {**files, **weights(learner)})
     if handed is not None:
         write(directory / "resumed", resumed(group, case, handed))
@@ -135,7 +136,7 @@ def weights(learner: Learner) -> dict[str, bytes]:
 
 
 def resumed(group: RankGroup, case: Case, handed: Path) -> dict[str, bytes]:
-    """Return the weights after the update that a handed snapshot stands before."""
+    """Return the weights after the first update from a handed snapshot."""
     files = {path.name: path.read_bytes() for path in handed.iterdir()}
     learner = group.learner(Start.again(files, base(case)), OPTIMIZER, case.token_budget, critic=case.critic)
     learner.optim_step(1e-3, 0.5)
@@ -150,7 +151,7 @@ def write(directory: Path, files: Mapping[str, bytes]) -> None:
 
 
 def refused(group: RankGroup, directory: Path) -> None:
-    """Order what no rank can do; the next order has to find every rank where it was."""
+    """Make a call that fails on every rank; the next call must find every rank as it was."""
     case = CASES["ragged"]
     learner, (plan, stored) = group.learner(start(case), OPTIMIZER, 40), step(case, 0)
     try:
@@ -174,7 +175,7 @@ def play_each(group: RankGroup, directory: Path, names: Iterable[str] = TILES) -
 
 
 def play_all(group: RankGroup, directory: Path) -> None:
-    """Play every case, and what only ranks do."""
+    """Play every case, and the cases for several ranks alone."""
     play_each(group, directory, CASES)
     refused(group, directory)
     learner = group.learner(start(CASES["ragged"]), OPTIMIZER, 40)

@@ -1,4 +1,4 @@
-"""What the trainer does with what is stored of its model, on a real Postgres."""
+"""The trainer's checkpoints, on a real Postgres."""
 
 import json
 from pathlib import Path

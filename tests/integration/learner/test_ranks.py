@@ -62,8 +62,8 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
-def told(directory: Path) -> list[dict[str, float]]:
-    found: list[dict[str, float]] = json.loads((directory / "told.json").read_text())
+def step_metrics(directory: Path) -> list[dict[str, float]]:
+    found: list[dict[str, float]] = json.loads((directory / "metrics.json").read_text())
     return found
 
 
@@ -91,7 +91,7 @@ def assert_trained_alike(found: bytes, expected: bytes) -> None:
 
 @by_ranks
 def test_figures_are_those_of_one_process(played: Path, name: str, ranks: str) -> None:
-    both = zip(told(played / ranks / name), told(played / "alone" / name), strict=True)
+    both = zip(step_metrics(played / ranks / name), step_metrics(played / "alone" / name), strict=True)
     for steps, (ours, theirs) in enumerate(both):
         assert ours.keys() == theirs.keys()
         atol = 1e-5 if steps else 1e-6  # as weights may differ, below
@@ -100,7 +100,7 @@ def test_figures_are_those_of_one_process(played: Path, name: str, ranks: str) -
 
 
 def test_cases_are_what_they_are_called(played: Path) -> None:
-    first = {name: told(played / "two" / name)[0] for name in CASES}
+    first = {name: step_metrics(played / "two" / name)[0] for name in CASES}
     assert 4 <= first["some groups skipped"]["skipped_groups"] < 7
     assert first["every group skipped"]["forward_tokens"] == 0
     assert first["every group skipped"]["grad_norm"] == 0
@@ -163,11 +163,11 @@ def test_a_rank_that_dies_or_hangs_ends_the_other(tmp_path: Path, number: int) -
         wait_for("both ranks at work", (tmp_path / "two" / "begun").exists, 120)
         os.kill(int((tmp_path / "two" / "pid").read_text()), number)
         assert process.stdout is not None
-        assert any("RanksLost" in line for line in process.stdout), "rank 0 says what ended it"
+        assert any("RanksLost" in line for line in process.stdout), "rank 0 reports the reason"
 
 
 @pytest.mark.timeout(120)
 def test_a_rank_that_hangs_between_two_orders_ends_the_other(tmp_path: Path) -> None:
     with torchrun("rest", tmp_path / "two", 15) as process:
         assert process.stdout is not None
-        assert any("RanksLost" in line for line in process.stdout), "rank 0 says what ended it"
+        assert any("RanksLost" in line for line in process.stdout), "rank 0 reports the reason"

@@ -14,7 +14,7 @@ from tests.unit.trajectory.samples import random_episodes, with_proposals, with_
 
 
 def runs(slot, name):
-    """Tell whether a run can have what the method needs."""
+    """Return whether a run can have the inputs that the method needs."""
     try:
         resolve(AlgorithmSpec.model_validate({slot: [{"name": name}] if slot == "regularizers" else {"name": name}}))
     except SlotError as refused:
@@ -44,7 +44,7 @@ def test_a_composition_gives_the_same_gradient_however_the_step_is_cut(
         scale = max(1.0, float(tensor.abs().max()))
         torch.testing.assert_close(parts[name], tensor, atol=4e-6 * scale, rtol=1e-4, msg=name)
     assert all(map(math.isfinite, whole.values()))
-    # Terms of some nats cancel in the loss of a cispo: what is left of it has their rounding.
+    # Terms of some nats cancel in the loss of a cispo: the result has their rounding errors.
     assert cut["loss"] == pytest.approx(whole["loss"], rel=1e-4, abs=5e-6)
     assert whole["forward_tokens"] > 0
 

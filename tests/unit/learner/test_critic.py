@@ -1,4 +1,4 @@
-"""The critic in training by itself: its loss and gradient, what it learns, and that it goes on exactly."""
+"""The critic in training by itself: its loss and gradient, its learning, and its exact resumption."""
 
 import json
 import os
@@ -104,10 +104,10 @@ def test_figures_are_those_of_the_formula():
     near = np.clip(values, targets.values - 0.2, targets.values + 0.2)
     held = (near - targets.returns) ** 2 > (values - targets.returns) ** 2
     assert figures["critic/clip_fraction"] == pytest.approx(held.mean())
-    told = targets.metrics()
-    assert told["critic/value_mean"] == pytest.approx(targets.values.mean())
-    assert told["critic/return_mean"] == pytest.approx(targets.returns.mean())
-    assert told["critic/explained_variance"] == pytest.approx(
+    metrics = targets.metrics()
+    assert metrics["critic/value_mean"] == pytest.approx(targets.values.mean())
+    assert metrics["critic/return_mean"] == pytest.approx(targets.returns.mean())
+    assert metrics["critic/explained_variance"] == pytest.approx(
         1 - (targets.returns - targets.values).var() / targets.returns.var())
 
 

@@ -1,4 +1,4 @@
-"""A version's manifest says what its export is compared with, and files that are not what it notes are refused."""
+"""An export is compared with the probe in its version's manifest, and other files are refused."""
 
 from pathlib import Path
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""A step in numbers: gradients, what is skipped, cuts, snapshots that resume exactly."""
+"""A step in numbers: gradients, skipped trajectories, cuts, snapshots that resume exactly."""
 
 import math
 import os

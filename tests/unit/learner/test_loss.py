@@ -1,4 +1,4 @@
-"""What a micro-batch reads of the step: its own tokens, bit for bit."""
+"""A micro-batch reads its own tokens of the step, bit for bit."""
 
 from dataclasses import replace
 

@@ -22,8 +22,8 @@ with ThreadPoolExecutor(1) as threads:
 
 def faults(how):
     """Return how many pages a thread is given once more when it makes the same arrays again."""
-    told = subprocess.run([sys.executable, "-c", AGAIN, how], capture_output=True, text=True, check=True, timeout=60)
-    return int(told.stdout)
+    ended = subprocess.run([sys.executable, "-c", AGAIN, how], capture_output=True, text=True, check=True, timeout=60)
+    return int(ended.stdout)
 
 
 def test_memory_that_was_given_back_is_there_for_the_next_step():

@@ -32,11 +32,11 @@ def learner(token_budget=10_000, **changes):
 
 
 def train(trained, seeds):
-    told = []
+    reported = []
     for seed in seeds:
         metrics = trained.forward_backward(*random_step(seed=seed, algorithm=PPO))
-        told.append({**metrics, **trained.optim_step(1e-3, 1.0)})
-    return told
+        reported.append({**metrics, **trained.optim_step(1e-3, 1.0)})
+    return reported
 
 
 def gradients(trained):
@@ -52,7 +52,7 @@ def test_a_step_tells_of_the_critic_too():
     assert first["critic/value_mean"] == first["critic/clip_fraction"] == 0
     assert first["critic/grad_norm"] > 0
     assert last["critic/value_mean"] != 0
-    assert not {"advantage/mean_return", "advantage/explained_variance"} & first.keys(), "told once"
+    assert not {"advantage/mean_return", "advantage/explained_variance"} & first.keys(), "reported once"
 
 
 def test_the_policys_credit_is_reckoned_with_the_values_before_the_step():

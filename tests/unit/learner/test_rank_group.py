@@ -1,4 +1,4 @@
-"""Ranks without processes: calls on the wire, outlines, launching, and what a group of one does."""
+"""Ranks without processes: calls on the wire, outlines, launching, and a group of one rank."""
 
 import json
 import os
@@ -96,9 +96,9 @@ def test_what_every_rank_refuses_alike_is_the_plans_fault():
     led = RankGroup(ranks).learner(Start.first(FILES), OPTIMIZER, 100)
     with pytest.raises(RanksLost, match=r"rank 0: RejectedPlan.*; rank 1: done"):
         led.forward_backward_stored(made, [parts.encode(samples[1:])])
-    with pytest.raises(RejectedPlan) as told:
+    with pytest.raises(RejectedPlan) as refused:
         Learner.create(FILES, OPTIMIZER, token_budget=100).forward_backward(made, samples[1:])
-    ranks.other = f"RejectedPlan: {told.value}".encode()
+    ranks.other = f"RejectedPlan: {refused.value}".encode()
     with pytest.raises(RejectedPlan):
         led.forward_backward_stored(made, [parts.encode(samples[1:])])
 

@@ -23,8 +23,8 @@ def test_a_stage_goes_on_as_a_learner_that_starts_from_its_weights(algorithm):
     files = toy.files(0, hidden=32, heads=2, head_dim=16, ffn=64)
     fresh = Learner.create({**files, "model.safetensors": staged.weights()}, OPTIMIZER, token_budget=10_000)
     plan, trajectories = first_of_a_stage(algorithm)
-    told = staged.forward_backward(plan, trajectories)
-    assert told == fresh.forward_backward(plan.model_copy(update={"n": 1, "first": 1}), trajectories)
+    metrics = staged.forward_backward(plan, trajectories)
+    assert metrics == fresh.forward_backward(plan.model_copy(update={"n": 1, "first": 1}), trajectories)
     for one in (staged, fresh):
         one.optim_step(1e-3, 1.0)
         train(one, 1, algorithm, first=9)

@@ -98,15 +98,15 @@ def test_normalized_weights_have_mean_1_over_the_step():
 
 def test_in_bypass_mode_the_ratio_of_the_loss_compares_with_the_sampler():
     step, trajectories = random_step(seed=6, algorithm={"correction": {"name": "bypass"}})
-    told = learner().forward_backward(step, trajectories)
+    bypassed = learner().forward_backward(step, trajectories)
     decoupled = learner().forward_backward(*random_step(seed=6))
     assert decoupled["loss/ratio_mean"] == pytest.approx(1.0)
-    assert told["loss/ratio_mean"] == pytest.approx(decoupled["correction/weight_mean"], rel=0.5)
-    assert abs(told["loss/ratio_mean"] - 1) > 0.01
+    assert bypassed["loss/ratio_mean"] == pytest.approx(decoupled["correction/weight_mean"], rel=0.5)
+    assert abs(bypassed["loss/ratio_mean"] - 1) > 0.01
 
 
 SESSIONS = [(10.0, [0, -1, 0]), (0.0, [0, 0]), (10.0, [-1, -1, 0]), (0.0, [0, -1])]
-"""Example 1 of duca.md: outcomes, and what the rule `repetition` gave each turn."""
+"""Example 1 of duca.md: outcomes, and the score of each turn by the rule `repetition`."""
 LONG_TURN = 4  # of the ten, the one that breaks the rule `length`
 
 
@@ -201,11 +201,11 @@ WEIGHED = {"token-mean": {"aggregation": {"name": "token-mean"}}, "grpo": {"pres
 @pytest.mark.parametrize("name", WEIGHED)
 def test_spans_of_weight_one_change_no_bit(name):
     step, trajectories = random_step(seed=6, algorithm=WEIGHED[name])
-    (plain, before), (told, after) = gradient((step, trajectories)), gradient((step, named(trajectories, 1.0)))
+    (plain, before), (weighed, after) = gradient((step, trajectories)), gradient((step, named(trajectories, 1.0)))
     assert all(torch.equal(before[each], after[each]) for each in before)
     tokens = [len(one.calls[0].completion_ids) for one in trajectories]
-    assert told.pop("span/query") == pytest.approx(sum(min(2, each) for each in tokens) / sum(tokens))
-    assert told == plain
+    assert weighed.pop("span/query") == pytest.approx(sum(min(2, each) for each in tokens) / sum(tokens))
+    assert weighed == plain
 
 
 @pytest.mark.parametrize("name", WEIGHED)
@@ -218,7 +218,7 @@ def test_a_weight_multiplies_its_tokens_in_every_term_and_leaves_the_others(name
     assert not inside.all()
     factor = torch.from_numpy(np.where(inside, 2.5, 1.0)).float()
     torch.testing.assert_close(weighed.regularized, plain.scale * factor)
-    assert torch.equal(weighed.scale, plain.scale), "what a critic learns is not weighed"
+    assert torch.equal(weighed.scale, plain.scale), "span weights do not apply to a critic"
     torch.testing.assert_close(weighed.terms[0].scale, plain.terms[0].scale * factor)
     assert torch.equal(weighed.regularized[~inside], plain.regularized[~inside])
     assert torch.equal(plain.regularized, plain.scale)

@@ -1,4 +1,4 @@
-"""Several updates from one step: what they share, what each trains, and that nothing of it is lost or doubled."""
+"""Several updates of one step: their shared values, their own minibatches, and no part lost or used twice."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""`python -m tests.unit.models.kernel_bits`: the digest of what every compiled loop makes of the same numbers."""
+"""`python -m tests.unit.models.kernel_bits`: the digest of every compiled loop's outputs for the same numbers."""
 
 import hashlib
 
@@ -14,7 +14,7 @@ EPSILON = np.float32(1e-6)
 
 
 def training(numbers: np.random.Generator) -> list[Floats]:
-    """Return what the trainer's loops write."""
+    """Return the outputs of the trainer's loops."""
     x, gradient, weight = (numbers.standard_normal(shape, np.float32) for shape in ((ROWS, SIZE), (ROWS, SIZE), SIZE))
     out, for_x, gated, for_gate, for_up, added = (np.zeros_like(x) for _ in range(6))
     scale, for_weight = np.empty(ROWS, np.float32), np.zeros_like(weight)
@@ -50,7 +50,7 @@ def _attention(numbers: np.random.Generator) -> list[Floats]:
 
 
 def decoding(numbers: np.random.Generator) -> list[Floats]:
-    """Return what the engine's loops write."""
+    """Return the outputs of the engine's loops."""
     qkv = numbers.standard_normal((ROWS, (HEADS + 2 * KV_HEADS) * SIZE), np.float32)
     blocks = -(-POSITIONS // BLOCK)
     keys = numbers.standard_normal((ROWS * blocks, KV_HEADS, SIZE, BLOCK), np.float32)

@@ -122,7 +122,7 @@ def written(directory, files):
 
 
 def noted(lora):
-    """What the trainer computes of a version: the adapter beside its base."""
+    """Return the probe that the trainer computes: with the adapter beside its base."""
     base = Checkpoint.from_files(FILES)
     return probe.expected(Policy(base.architecture, base.tensors, Adapter(lora, drawn(base.architecture, lora))))
 

@@ -1,4 +1,4 @@
-"""Checkpoints round-trip bit for bit and bad ones are refused with what was found and expected."""
+"""Checkpoints round-trip bit for bit, and bad ones are refused with found and expected values."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Compiled loops give the same bits in the process that compiles them and in those that find them in the cache."""
+"""Compiled loops give the same bits in the process that compiles them and in processes that find them in the cache."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""The critic's packed forward against a plain transformers forward, and what a value may see."""
+"""The critic's packed forward against a plain transformers forward, and the tokens that a value may depend on."""
 
 import numpy as np
 import pytest

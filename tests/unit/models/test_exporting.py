@@ -1,4 +1,4 @@
-"""Exports load in stock transformers and are compared; what differs or does not load is refused."""
+"""Exports load in stock transformers and are compared. Exports that differ or do not load are refused."""
 
 import json
 
@@ -22,7 +22,7 @@ def written(directory, files):
 
 
 def noted(files):
-    """What the trainer computes of a version."""
+    """Return the probe that the trainer computes of a version."""
     whole = Checkpoint.from_files(files)
     return expected(Policy(whole.architecture, whole.tensors))
 

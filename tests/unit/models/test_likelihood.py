@@ -1,4 +1,4 @@
-"""Tiles of a large vocabulary against the plain softmax in float64: values, gradients, and what is never computed."""
+"""Tiles of a large vocabulary against the plain softmax in float64: values, gradients, and omitted gradients."""
 
 import pytest
 import torch
@@ -26,8 +26,8 @@ def plain(hidden, weight, targets, temperature):
 def gradients(function, hidden, weight, by):
     """Gradients by states and output matrix of the outputs `by`, each weighted otherwise at each token."""
     hidden, weight = hidden.clone().requires_grad_(), weight.clone().requires_grad_()
-    told = function(hidden, weight)
-    sum((told[place] * torch.linspace(-1, 2, M, dtype=F64)).sum() * (place + 1) for place in by).backward()
+    outputs = function(hidden, weight)
+    sum((outputs[place] * torch.linspace(-1, 2, M, dtype=F64)).sum() * (place + 1) for place in by).backward()
     return hidden.grad, weight.grad
 
 
@@ -59,10 +59,11 @@ def test_float32_stays_within_a_hundred_thousandth():
 @pytest.mark.parametrize("spread", [1e2, 1e4])
 def test_logits_of_any_size_have_finite_answers(spread):
     hidden, weight, targets = drawn(3, spread)
-    told = likelihood(hidden.float().requires_grad_(), weight.float().requires_grad_(), targets, 1.0, 4, expected=True)
-    (told[0].sum() + told[1].sum()).backward()
-    assert all(values.isfinite().all() for values in told)
-    assert float(told[0].detach().max()) <= 0
+    hidden, weight = hidden.float().requires_grad_(), weight.float().requires_grad_()
+    outputs = likelihood(hidden, weight, targets, 1.0, 4, expected=True)
+    (outputs[0].sum() + outputs[1].sum()).backward()
+    assert all(values.isfinite().all() for values in outputs)
+    assert float(outputs[0].detach().max()) <= 0
 
 
 def test_an_output_matrix_that_is_not_trained_gets_no_gradient():
@@ -75,5 +76,5 @@ def test_an_output_matrix_that_is_not_trained_gets_no_gradient():
 
 def test_the_third_figure_has_no_gradient():
     hidden, weight, targets = drawn(5)
-    told = likelihood(hidden.requires_grad_(), weight, targets, 1.0, 4, expected=True)
-    assert [one.requires_grad for one in told] == [True, True, False]
+    outputs = likelihood(hidden.requires_grad_(), weight, targets, 1.0, 4, expected=True)
+    assert [one.requires_grad for one in outputs] == [True, True, False]

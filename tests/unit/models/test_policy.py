@@ -174,10 +174,10 @@ def test_chosen_ids_and_the_rest_are_the_whole_distribution(monkeypatch, rows):
     [micro] = cut(step, np.ones(len(step.rows), np.bool_), 10_000)
     with torch.no_grad():
         _, _, ids, logp = trained(micro, top_k=5)
-        told, _, likeliest, rest = trained(micro, support=ids.numpy())
+        logp, _, likeliest, rest = trained(micro, support=ids.numpy())
     torch.testing.assert_close(likeliest, logp)
     assert (logp[:, :-1] >= logp[:, 1:]).all()
-    torch.testing.assert_close(likeliest.exp().sum(-1) + rest.exp(), torch.ones(len(told)))
+    torch.testing.assert_close(likeliest.exp().sum(-1) + rest.exp(), torch.ones(len(logp)))
 
 
 def test_all_ids_leave_no_rest_and_a_gradient_that_is_a_number():

@@ -12,7 +12,7 @@ Operator = Callable[..., Tensor | tuple[Tensor, ...]]
 
 
 def outcome(operator: Operator, inputs: Sequence[Tensor], dtype: torch.dtype) -> list[Tensor]:
-    """Return what an operator gives in this precision, and the gradients of a weighted sum of it for its inputs."""
+    """Return an operator's outputs in this precision, and the gradients of a weighted sum of it for its inputs."""
     leaves = [each.to(dtype).requires_grad_() for each in inputs]
     found = operator(*leaves)
     outputs = list(found) if isinstance(found, tuple) else [found]

@@ -87,10 +87,10 @@ def _random_episode(draw, group, index, opening, vocabulary):
 
 def with_proposals(step):
     """The same plan with rewards whose part `exec` is 0 or 1, and with a part `schema`."""
-    def told(parts):
+    def scored(parts):
         return {**parts, "exec": float(round(parts["exec"])), "schema": parts["fmt"] ** 2}
 
-    return step.model_copy(update={"groups": [one.model_copy(update={"components": list(map(told, one.components))})
+    return step.model_copy(update={"groups": [one.model_copy(update={"components": list(map(scored, one.components))})
                                               for one in step.groups]})
 
 

@@ -1,4 +1,4 @@
-"""Trajectories become rows: order, merging, masks, and what is left out and counted."""
+"""Trajectories become rows: order, merging, masks, and samples that are left out and counted."""
 
 import math
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Parts: what is stored comes back, and stock tools read it."""
+"""Parts: stored trajectories come back, and stock tools read parts."""
 
 import io
 import json

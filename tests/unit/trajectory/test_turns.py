@@ -1,4 +1,4 @@
-"""Turns of trajectories: their tokens, what they were paid, and what the policy saw before them."""
+"""Turns of trajectories: their tokens, their rewards, and the observations before them."""
 
 from dataclasses import replace
 
@@ -19,11 +19,11 @@ def episode(index, *said, rewards=None, masks=None):
 
 
 def test_a_turn_sees_what_was_said_before_it_and_is_paid_for_its_own_steps():
-    told = turns([episode(0, "kitchen", "garden", rewards={1: -0.5}), episode(1, "garden", "kitchen", "end")])
-    assert told.trajectory.tolist() == [0, 0, 1, 1, 1]
-    assert told.observation.tolist() == [0, 1, 0, 2, 1]  # task, kitchen; task, garden, kitchen
-    assert told.reward.tolist() == [0.0, -0.5, 0.0, 0.0, 0.0]
-    assert told.kind == ("kind0", "kind1", "kind0", "kind1", "kind2")
+    found = turns([episode(0, "kitchen", "garden", rewards={1: -0.5}), episode(1, "garden", "kitchen", "end")])
+    assert found.trajectory.tolist() == [0, 0, 1, 1, 1]
+    assert found.observation.tolist() == [0, 1, 0, 2, 1]  # task, kitchen; task, garden, kitchen
+    assert found.reward.tolist() == [0.0, -0.5, 0.0, 0.0, 0.0]
+    assert found.kind == ("kind0", "kind1", "kind0", "kind1", "kind2")
 
 
 def test_a_turn_has_what_each_rule_gave_its_own_steps():
@@ -32,15 +32,15 @@ def test_a_turn_has_what_each_rule_gave_its_own_steps():
     graded = replace(graded, steps=[
         replace(first, rules={"length": -1.0, "right": 0.0}), replace(second, rules={"right": -0.5}),
         replace(third, call=1, rules={"length": -2.0, "right": -1.0})])
-    told = turns([episode(1, "a"), graded])
-    assert {name: scores.tolist() for name, scores in told.rules.items()} == {
+    found = turns([episode(1, "a"), graded])
+    assert {name: scores.tolist() for name, scores in found.rules.items()} == {
         "length": [0.0, -1.0, -2.0, 0.0], "right": [0.0, 0.0, -1.5, 0.0]}
     assert turns([episode(0, "a")]).rules == {}
 
 
 def test_a_turn_counts_the_tokens_that_train():
-    told = turns([episode(0, "a", "b", "c", masks={1: [False, False], 2: [True, False]})])
-    assert told.tokens.tolist() == [2, 0, 1]
+    found = turns([episode(0, "a", "b", "c", masks={1: [False, False], 2: [True, False]})])
+    assert found.tokens.tolist() == [2, 0, 1]
 
 
 def test_other_roles_take_no_turn():
