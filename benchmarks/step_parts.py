@@ -1,4 +1,4 @@
-"""What a training step costs beside its model: phase A and the loss, against forward and backward.
+"""The cost of a training step beside its model: step weights and losses, against forward and backward.
 
     python -m benchmarks.step_parts [--groups N] [--repetitions N] [--out FILE]
 
@@ -46,7 +46,7 @@ from services.learner.trainer.reference_pass import ReferencePass
 from services.learner.trainer.step_weights import StepWeights, compute_step_weights
 
 PRESETS = ("grpo", "dapo", "maspo", "dynamo", "gigpo", "gspo", "sapo", "gdpo", "rdpo")
-PARTS = ("forwards", "signals", "loss", "model")
+PARTS = ("forwards", "step_weights", "loss", "model")
 GROUPS, SAMPLES = 1170, 8
 COMPONENTS = ("right", "format", "length")
 _BUDGET = Settings().trainer.tokens
@@ -116,7 +116,7 @@ def step(policy: Policy, plan: StepPlan, trajectories: Sequence[Trajectory]) -> 
     laps, batch = Laps(), pack(plan, trajectories)
     with laps("forwards"):
         before = ReferencePass(Forward(_BUDGET, 1, ALONE), policy, _reference(policy)).run(plan, batch, trajectories)
-    with laps("signals"):
+    with laps("step_weights"):
         weights = compute_step_weights(batch, plan, before, {})
     sums = MetricSums()
     for micro in cut(batch, np.ones(len(batch.rows), np.bool_), _BUDGET):
@@ -127,7 +127,7 @@ def step(policy: Policy, plan: StepPlan, trajectories: Sequence[Trajectory]) -> 
 def _trained(
     policy: Policy, micro: MicroBatch, plan: StepPlan, weights: StepWeights, sums: MetricSums, laps: Laps,
 ) -> None:
-    """Add a micro-batch's gradient; the loss has its own graph, from log-probabilities to its share."""
+    """Add a micro-batch's gradient. The loss has its own graph, which begins at the log-probabilities."""
     with laps("model"):
         logp, entropy = policy(micro, plan.temperature)
     with laps("forwards"):
@@ -162,9 +162,9 @@ def measured(policy: Policy, workload: Workload, repetitions: int) -> dict[str, 
 
 
 def summary(steps: Sequence[dict[str, float]]) -> dict[str, float]:
-    """Return the median of each part over steps, and what weights and loss are as a share of the model's."""
+    """Return the median of each part over steps, and the share of step weights and loss in the model's time."""
     medians = {f"{part}_s": statistics.median(step[part] for step in steps) for part in steps[0]}
-    return {**medians, "share": (medians["signals_s"] + medians["loss_s"]) / medians["model_s"]}
+    return {**medians, "share": (medians["step_weights_s"] + medians["loss_s"]) / medians["model_s"]}
 
 
 def main() -> None:

@@ -187,12 +187,13 @@ def _timed(figures: Result) -> tuple[str, str]:
 
 
 def step_parts(results: Sequence[Result]) -> str:
-    """A row for each preset: what phase A and the loss take, the model, and the former as a share of the latter."""
+    """Return a row for each preset: times of step weights, loss and model, and the share of the first two."""
     [figures] = results
     head = ("preset", "advantage, modulation, aggregation", "loss, forward and backward",
             "model, forward and backward", "share", "other forwards")
     return markdown(head, (
-        (preset, *(milliseconds(parts[f"{part}_s"]) for part in ("signals", "loss", "model")), percent(parts["share"]),
+        (preset, *(milliseconds(parts[f"{part}_s"]) for part in ("step_weights", "loss", "model")),
+         percent(parts["share"]),
          milliseconds(parts["forwards_s"]) if parts["forwards_s"] > _A_FORWARD * parts["model_s"] else "–")
         for preset, parts in figures["presets"].items()))
 

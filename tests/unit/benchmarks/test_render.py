@@ -51,8 +51,8 @@ RESULTS |= {
         "variable": {"kinds": {
             "gspo": {"hone_s": 0.00045, "times": 2.4, "value_gap": 3.1e-8, "gradient_gap": 0.0}}}}},
     "step_parts": {**SOURCE, "presets": {
-        "grpo": {"forwards_s": 0.0002, "signals_s": 0.03, "loss_s": 0.006, "model_s": 2.4, "share": 0.015},
-        "dynamo": {"forwards_s": 0.9, "signals_s": 0.03, "loss_s": 0.03, "model_s": 2.4, "share": 0.025}}},
+        "grpo": {"forwards_s": 0.0002, "step_weights_s": 0.03, "loss_s": 0.006, "model_s": 2.4, "share": 0.015},
+        "dynamo": {"forwards_s": 0.9, "step_weights_s": 0.03, "loss_s": 0.03, "model_s": 2.4, "share": 0.025}}},
     "chunked_logprobs": {**SOURCE, "tokens": {
         "2048": {"hone": HELD, "trl_whole": {**HELD, "says": "TRL, whole", "peak_mib": 4700.2, "value_gap": 3.2e-6}},
         "8192": {"hone": HELD, "trl_whole": {"says": "TRL, whole", "limit_gib": 17.5}}}},
