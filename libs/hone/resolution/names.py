@@ -7,11 +7,11 @@ from pydantic import BaseModel, ValidationError
 
 from hone.algorithms import presets
 from hone.algorithms.slots import SLOTS, SlotError
-from hone.environments import ENVIRONMENTS
+from hone.environments import ENVIRONMENTS, trial
 from hone.environments.contract import WrongParams
 from hone.graders import specs
 from hone.harnesses import HARNESSES
-from hone.resolution import batches, trial
+from hone.resolution import batches
 from hone.spec.problems import Invalid, Problem, found, from_validation, one_of
 from hone.spec.run import RunSpec, Slot, TaskSource
 

@@ -1,6 +1,6 @@
 """Tries parameters of a foreign environment: a process of its own, bounded in time and memory, makes a first question.
 
-`python -m hone.resolution.trial NAME` reads parameters as JSON and prints their problem as JSON, or null.
+`python -m hone.environments.trial NAME` reads parameters as JSON and prints their problem as JSON, or null.
 """
 
 import json
@@ -29,7 +29,7 @@ def tried(environment: str, params: dict[str, Any]) -> None:
 
 @lru_cache(maxsize=1024)
 def _tried(environment: str, params: str) -> None:
-    command = [sys.executable, "-m", "hone.resolution.trial", environment]
+    command = [sys.executable, "-m", "hone.environments.trial", environment]
     bounds = f"what makes a question within {LONGEST_S} s and {MOST_BYTES // 2**30} GiB"
     try:
         with _ROOM:
