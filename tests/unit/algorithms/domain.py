@@ -1,4 +1,4 @@
-"""Random inputs of every slot from the whole of their documented domain: extremes more often than what is usual."""
+"""Random inputs of every slot's methods, from their whole documented domain, with many extreme values."""
 
 from collections.abc import Iterator, Mapping
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""DynaMO's shares of a budget against the numbers of dynamo.md, and what every answer must keep."""
+"""Allocations: DynaMO's against the numbers of dynamo.md, and the properties of every allocation."""
 
 from math import comb
 

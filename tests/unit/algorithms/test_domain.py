@@ -1,4 +1,4 @@
-"""Whatever stands in a slot answers every input of its domain with finite numbers; a new method is in by its name."""
+"""Every method of every slot returns finite numbers for all inputs of its domain. New methods are tested by name."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""Edge cases of the specs as one table: each row names the spec and the case, and what must come out exactly."""
+"""Edge cases of the specs in one table. Each row names the spec, the case, and the exact result."""
 
 from dataclasses import replace
 

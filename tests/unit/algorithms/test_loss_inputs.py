@@ -1,4 +1,4 @@
-"""What policy losses share: means over trajectories, and a loss that carries its own slope."""
+"""Functions that policy losses share: means over trajectories, and losses with a known slope."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""Self-verify's schedule: which updates each mode makes, and when the buffer empties."""
+"""Self-verify's schedule: the updates of each mode, and the times when the buffer is emptied."""
 
 from collections.abc import Mapping
 from random import Random

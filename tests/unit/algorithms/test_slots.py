@@ -1,4 +1,4 @@
-"""Presets, parameters at the border, and the slots that the driver fills."""
+"""Presets, validation of parameters, and the slots that the driver uses."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""The switch planner against pilots that follow a power law, the oracle, and what it refuses."""
+"""The switch planner against pilots that follow a power law and the oracle, and the pilots that it refuses."""
 
 import math
 

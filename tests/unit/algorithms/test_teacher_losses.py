@@ -1,4 +1,4 @@
-"""SCOPE's teacher path in the loss: distances against the oracle and finite differences, and where they stop."""
+"""SCOPE's teacher losses: distances against the oracle and finite differences, and where the gradient stops."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The mean over turns of a turn's token mean, duca.md: S8 with turns in the place of trajectories."""
+"""The mean over turns of each turn's token mean: duca.md, aggregation over turns instead of trajectories."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Every environment keeps the contract: recreatable, hashable, forkable."""
+"""Every environment keeps the contract: episodes can be recreated, hashed and forked."""
 
 import json
 from dataclasses import asdict, replace

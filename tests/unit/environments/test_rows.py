@@ -1,4 +1,4 @@
-"""Which rows are tasks of an environment, and what is said of the others."""
+"""Rows of a dataset: which are tasks of an environment, and the message about bad rows."""
 
 from typing import Any
 

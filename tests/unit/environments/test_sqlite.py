@@ -1,4 +1,4 @@
-"""The SQLite environment: questions that can be answered, a tool that reads, and no way out of the episode's memory."""
+"""The SQLite environment: solvable questions, a tool that reads, and no access beyond the episode's memory."""
 
 import json
 import sqlite3

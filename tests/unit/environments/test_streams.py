@@ -1,4 +1,4 @@
-"""Streams of tasks are fixed by their names, and the two splits never share a task."""
+"""Streams of tasks: the key of a stream fixes its tasks, and the two splits share none."""
 
 from hashlib import sha256
 from typing import Any

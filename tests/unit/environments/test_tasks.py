@@ -1,4 +1,4 @@
-"""Tasks cross the wire whole, and a task that asks something else than its hash says is refused."""
+"""Tasks as messages: nothing is lost, and a task that does not match its hash is refused."""
 
 import pytest
 

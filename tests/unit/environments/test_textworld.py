@@ -1,4 +1,4 @@
-"""TextWorld: games from seeds that can be won by their own walkthrough, and whose state is what was typed."""
+"""TextWorld: games from seeds can be won by their walkthrough, and their state is the typed commands."""
 
 import pytest
 

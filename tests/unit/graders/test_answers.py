@@ -1,4 +1,4 @@
-"""Answers are found where they stand."""
+"""Answers are found in outputs, and references have a kind."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The environment's own score is passed on; what is none is our fault and masks the sample."""
+"""The environment grader returns the environment's own score; a wrong one masks the sample."""
 
 from typing import Any
 

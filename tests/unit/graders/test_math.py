@@ -1,4 +1,4 @@
-r"""Every measured case of math-verify, through the grader: what algebra gets right, and the traps it falls into."""
+r"""Every measured case of math-verify, through the grader: the cases that algebra gets right, and those it does not."""
 
 import pytest
 

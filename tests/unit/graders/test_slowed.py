@@ -1,4 +1,4 @@
-"""A verdict behind a wait: whose it is, and how long it takes."""
+"""A grader behind a wait: its verdict, and the length of the wait."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""A wrong grader is refused with every field's name, what was found and what was expected."""
+"""A wrong grader is refused with every wrong field, the value found and the value expected."""
 
 import hashlib
 from typing import Any

@@ -1,4 +1,4 @@
-"""Verdicts: how they are read, what they are worth, and rows that are no judgements."""
+"""Verdicts: their forms, their rewards, and rows that are no judgements."""
 
 import json
 from typing import Any

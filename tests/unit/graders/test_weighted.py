@@ -1,4 +1,4 @@
-"""Several graders as one: the weighted mean, each part by its name, and what masks the whole."""
+"""Several graders as one: the weighted mean, each part by its name, and parts that mask the whole."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Spans of what a policy wrote: where they begin and end, and which marks are refused."""
+"""Named spans: where they begin and end, and which kinds are refused."""
 
 import pytest
 from pydantic import ValidationError

@@ -1,4 +1,4 @@
-"""What a policy wrote becomes the actions it meant, in both syntaxes; what cannot be read is said to be so."""
+"""The tool loop: completions become actions in both syntaxes, and unreadable calls are reported."""
 
 import json
 from typing import Any

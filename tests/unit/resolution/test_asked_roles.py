@@ -1,4 +1,4 @@
-"""A model is named for a role that an environment of the run asks, and for no other."""
+"""A spec names a model for a role only where an environment of the run asks that role."""
 
 from typing import Any
 

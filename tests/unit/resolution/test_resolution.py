@@ -1,4 +1,4 @@
-"""A spec is resolved whole, or refused with every problem at once."""
+"""A spec is resolved with every default, or refused with every problem at once."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A run in stages: each has a spec of its own, and what cannot be one is refused with its place."""
+"""Stages of a run: each has its own spec, and a wrong stage is refused with its field."""
 
 from typing import Any
 

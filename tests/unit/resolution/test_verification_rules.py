@@ -1,4 +1,4 @@
-"""What a run that judges its own answers cannot do is refused before it begins."""
+"""A run that judges its own answers is refused before it begins where it could not work."""
 
 from typing import Any
 

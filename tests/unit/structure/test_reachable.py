@@ -1,4 +1,4 @@
-"""Modules that no process reaches are found, and each of the two wrong places is refused."""
+"""Modules that no process reaches are found. Each of the two wrong places for a module is refused."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""SelSkill's figures of calls: selskill.md, metrics and edge cases."""
+"""SelSkill's metrics of skill calls: selskill.md, metrics and edge cases."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""SelSkill's pairs: which are made, which side wins, how many are kept."""
+"""SelSkill's pairs: their construction, the winning side, and the number that is kept."""
 
 import itertools
 import math

@@ -1,4 +1,4 @@
-"""What a self-written skill may say, and what of a thought repeats it: siri.md, edge cases."""
+"""Texts of self-written skills: which are rejected, and which thoughts repeat them (siri.md, edge cases)."""
 
 import re
 
