@@ -15,7 +15,7 @@ from hone.environments import ENVIRONMENTS
 from hone.graders import GRADERS
 from hone.spec.run import AlgorithmSpec
 
-_QUESTION = re.compile(r"S\d+: ")
+_SLOT = re.compile(r"\w+ \(S\d+\): ")
 """Beginning of the docstring of a slot's own module. It describes the slot, not the source of a method."""
 
 
@@ -86,4 +86,4 @@ def _filling(slot: str, chosen: Mapping[str, Any]) -> SlotFilling:
 def _sources() -> dict[tuple[str, str], str]:
     """Return the source by slot and name, of the methods that have a module of their own."""
     return {(method.slot, method.name): method.source for method in methods()
-            if not _QUESTION.match(method.source)}
+            if not _SLOT.match(method.source)}

@@ -26,7 +26,8 @@ class SortTurnsParams(EnvironmentParams):
     digits: int = Field(5, ge=2, le=12, description="Number of digits to sort.")
     slack: int = Field(1, ge=0, le=100, description="Wrong answers after which the digits can still be sorted.")
     rules: dict[Rule, Annotated[float, Field(ge=0, le=1000)]] = Field(
-        default_factory=dict, description="Weights of the rules that grade each turn; its reward is the weighted sum.")
+        default_factory=dict, description="Rules that grade each turn, with their weights: its reward is the weighted "
+        "sum.")
 
 
 @dataclass(frozen=True)
