@@ -22,9 +22,10 @@ def reader(slots: Slots, *words: str) -> str:
 
 def _readings(slots: Slots) -> Iterator[tuple[str, frozenset[str]]]:
     for slot in READERS:
+        several = slot == "regularizers"
         for filling in fillings(slots, slot):
-            one = [filling] if slot == "regularizers" else filling
-            yield f"{slot.removesuffix('s')} {filling['name']}", needs({slot: one}, slot)
+            read = needs({slot: [filling] if several else filling}, slot)
+            yield f"{'regularizer' if several else slot} {filling['name']}", read
 
 
 def teacher(spec: RunSpec, slots: Slots) -> list[Problem]:

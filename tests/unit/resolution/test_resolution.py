@@ -163,6 +163,8 @@ BAD: list[tuple[dict[str, Any], list[tuple[str, str, str]]]] = [
      [("task.params.rules.rigth.[key]", '"rigth"', "'right'")]),
     ({**BASE, "algorithm": "gigpo", "batch": {"samples": 1}}, [("batch.samples", "1", "at least 2")]),
     ({**BASE, "algorithm": "aopd"}, [("roles.teacher", "nothing", "because advantage aopd reads")]),
+    ({**BASE, "algorithm": {"loss": {"name": "teacher_kl"}}},
+     [("roles.teacher", "nothing", "because loss teacher_kl reads")]),
     ({**BASE, "algorithm": "sdar"}, [("roles.teacher", "nothing", "or contexts.privileged, because regularizer sdar")]),
     ({**BASE, "algorithm": "rlsd", **TEACHER, **HINT},
      [("contexts.privileged", "texts: 2, beside roles.teacher", "one of the two, because modulation rlsd")]),
