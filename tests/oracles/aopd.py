@@ -30,7 +30,7 @@ def divergence(p_teacher: Array, p_student: Array, k: int, mode: str, direction:
 
 
 def gradient(p_teacher: Array, p_student: Array, k: int, mode: str) -> Array:
-    """With respect to the student's logits; forward."""
+    """Return the gradient of the forward divergence with respect to the student's logits."""
     inside = top(p_teacher, k)
     mass, reached = sum(p_teacher[v] for v in inside), sum(p_student[v] for v in inside)
     out = np.zeros(len(p_student))

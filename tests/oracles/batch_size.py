@@ -22,7 +22,7 @@ def batches(stages: list[tuple[int, int]], budget: int, start: int = 0) -> list[
 
 
 def fsl_lengths(small: int, large: int, beta: float, budget: int, eta: float, growth: float) -> list[float]:
-    """Samples of the levels j = 0, 1, ..., not rounded; U by bisection."""
+    """Return the samples of the levels j = 0, 1, ..., not rounded. U is found by bisection."""
     sizes = [small]
     while 2 * sizes[-1] <= large:
         sizes.append(2 * sizes[-1])
@@ -49,7 +49,7 @@ def kernel(u: Array, beta: float) -> Array:
 
 
 def kappa(a: float, b: float, beta: float) -> float:
-    """The integral of the kernel from a to b by the midpoint rule in log(1 + u)."""
+    """Return the integral of the kernel from a to b, by the midpoint rule in log(1 + u)."""
     edges = np.linspace(math.log(1 + a), math.log(1 + b), 20001)
     middles = (edges[1:] + edges[:-1]) / 2
     return float(np.sum(kernel(np.exp(middles) - 1, beta) * np.exp(middles) * np.diff(edges)))

@@ -14,7 +14,7 @@ from hone.trajectory.microbatches import MicroBatch
 def log_probabilities(
     shape: Architecture, tensors: Mapping[str, Tensor], batch: MicroBatch, lora: Lora | None = None
 ) -> Tensor:
-    """Log-probability of a batch's trained tokens, [M]; an adapter's tensors stand among the others."""
+    """Return the log-probabilities of a batch's trained tokens, [M]. `tensors` may hold those of an adapter."""
     cos, sin = rotary(shape, batch)
     hidden = F.embedding(torch.from_numpy(batch.ids), tensors["model.embed_tokens.weight"])
     for layer in range(shape.layers):

@@ -1,4 +1,4 @@
-"""TRUST-SQL: rows are (group, exec, fmt, schema, tokens, inside), inside[t] telling tokens before the boundary."""
+"""TRUST-SQL: rows are (group, exec, fmt, schema, tokens, inside), inside[t] is true for tokens before the boundary."""
 
 import math
 
@@ -21,7 +21,7 @@ def _paid(row, gated):
 
 
 def dual_track(rows, gated=True):
-    """A of the full and of the schema track for each row."""
+    """Return each row's A of the full and of the schema track."""
     full, schema = [], []
     for row in rows:
         same = [other for other in rows if other[0] == row[0]]

@@ -19,7 +19,7 @@ def rewards(outcome: Array, mask: Array, turns: list[list[tuple[int, int, float]
 
 
 def raw(reward: Array, values: Array, mask: Array, gamma: float, lam: float) -> tuple[Array, Array]:
-    """(A, returns) before whitening."""
+    """Return (A, returns) before whitening."""
     advantage, returns = np.zeros(mask.shape), np.zeros(mask.shape)
     for row in range(len(mask)):
         value_next = advantage_next = 0.0

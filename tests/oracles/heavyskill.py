@@ -1,11 +1,11 @@
-"""HeavySkill: sequences are (key, kind, reward, tokens); the rest is counted out by brute force."""
+"""HeavySkill over sequences (key, kind, reward, tokens), by brute force."""
 
 import itertools
 import math
 
 
 def advantages(sequences, kind, eps=1e-6):
-    """For each token of every sequence its A in the stage `kind`, None where it is not of that stage."""
+    """Return each token's A in the stage `kind`, None for a token of another stage."""
     out = []
     for key, own, reward, tokens in sequences:
         value = None
@@ -30,7 +30,7 @@ def kept(lengths, budget):
 
 
 def pass_at(correct, k):
-    """Share of the k-subsets of attempts with at least one that is correct."""
+    """Return the share of the k-subsets of attempts that hold at least one correct attempt."""
     subsets = list(itertools.combinations(correct, k))
     return sum(any(subset) for subset in subsets) / len(subsets)
 

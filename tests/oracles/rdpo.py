@@ -1,4 +1,4 @@
-"""RDPO (rdpo.md) over rows with R[i][k], None where the dimension is not active or the reward is missing; A[i]."""
+"""RDPO over rows with R[i][k], None where the dimension is not active or the reward is missing; A[i]."""
 
 from statistics import NormalDist
 from typing import Any
@@ -40,7 +40,7 @@ def rdpo(
     rewards: list[list[Any]], group: list[int], d_before: dict[int, float] | None = None,
     c_before: dict[Key, Array] | None = None, **settings,
 ) -> tuple[Array, dict[int, float], dict[Key, Array]]:
-    """Advantages, the reference ranges, and the covariances by (active set, dimensions of it that live)."""
+    """Return the advantages, the reference ranges, and the covariances by (active set, its live dimensions)."""
     p, n, dims = {**DEFAULTS, **settings}, len(rewards), len(rewards[0])
     rows_of = {g: [i for i in range(n) if group[i] == g] for g in group}
     there = {(g, k): [i for i in rows if rewards[i][k] is not None] for g, rows in rows_of.items() for k in range(dims)}

@@ -12,7 +12,7 @@ def weights(
     outcome: list[float], group: list[int], student: list[list[float]], teacher: list[list[float]],
     tau: float = 1.0, student_sign: int = 1, teacher_sign: int = 1, threshold: float = 0.0,
 ) -> list[float]:
-    """W of correct rows, Q of wrong ones."""
+    """Return W of the correct rows and Q of the wrong rows."""
     out = [0.0] * len(outcome)
     for number in set(group):
         for correct in (True, False):
@@ -27,7 +27,7 @@ def weights(
 def losses(
     outcome: list[float], weight: list[float], student: list[list[float]], teacher: list[list[float]], legacy: bool
 ) -> tuple[float, float]:
-    """L_c and L_w at ratio 1."""
+    """Return L_c and L_w at ratio 1."""
     correct = [b for b in range(len(outcome)) if outcome[b] > 0]
     wrong = [b for b in range(len(outcome)) if outcome[b] <= 0]
     right_tokens, wrong_tokens = (sum(len(student[b]) for b in rows) for rows in (correct, wrong))

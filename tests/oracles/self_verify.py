@@ -4,7 +4,7 @@ import math
 
 
 def batch_size(groups: list[tuple[list[int], list[bool]]]) -> int:
-    """Items of one label; a group is (outcomes, valid flags). The draws never change the count."""
+    """Return the number of items of one label. A group is (outcomes, valid flags). Draws never change the count."""
     asked = positives = negatives = more_positives = more_negatives = 0
     for outcomes, valid in groups:
         correct = wrong = 0

@@ -13,7 +13,7 @@ def _z(value, among, eps=1e-6):
 
 
 def skill1(rows, baseline=None):
-    """For each token of every row: (name of its track, advantage)."""
+    """Return (name of its track, advantage) for each token of every row."""
     out = []
     for group, util, rank, dist, turns in rows:
         same = [row for row in rows if row[0] == group]

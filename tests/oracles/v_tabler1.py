@@ -1,4 +1,4 @@
-"""V-tableR1 (v-tabler1.md) on one chain, one row or one pool at a time."""
+"""V-tableR1 on one chain, one row or one pool at a time."""
 
 from typing import Any
 

@@ -80,12 +80,11 @@ def signed_in(browser: Browser, tenant: str, world: World) -> Browser:  # noqa: 
     return browser
 
 
-def sign_in(browser: Browser, key: str, to: str = "/runs", expected: str = "Runs") -> None:
-    """Sign in with a key and open a page."""
-    browser.open(f"/sign-in?to={to}", "Sign in")
+def sign_in(browser: Browser, key: str, expected: str = "Runs") -> None:
+    """Enter a key in the sign-in page, which is open, and wait for a text of the list of runs."""
     browser.find("input[type=password]").send_keys(key)
     browser.button("Sign in").click()
-    browser.wait(lambda: browser.path() == to)
+    browser.wait(lambda: browser.path() == "/runs")
     browser.wait_for(expected)
 
 

@@ -132,7 +132,8 @@ def _refused_to_others(browser: Browser, export_id: str, other_tenant: str) -> N
     place = f"{browser.url}/exports/{export_id}/archive"
     assert httpx.get(place, cookies={}).headers["location"].startswith("/sign-in")
     browser.forget()
-    sign_in(browser, other_tenant, "/runs", "No runs yet")
+    browser.open("/sign-in", "Sign in")
+    sign_in(browser, other_tenant, "No runs yet")
     answer = httpx.get(place, cookies={one["name"]: one["value"] for one in browser.cookies()})
     assert (answer.status_code, answer.text) == (404, f"There is no export {export_id}.")
 
@@ -277,7 +278,8 @@ def test_what_models_write_is_text_and_nothing_else(signed_in: Browser, hone: Cl
 
 
 def test_signing_in_again_replaces_the_key(signed_in: Browser, other_tenant: str) -> None:
-    sign_in(signed_in, other_tenant, "/runs", "No runs yet")
+    signed_in.open("/sign-in", "Sign in")
+    sign_in(signed_in, other_tenant, "No runs yet")
 
 
 def _is_at(browser: Browser, path: str) -> bool:
