@@ -1,17 +1,17 @@
-"""Fixtures every test may use. Servers start once a session, when the first test asks; all are real.
+"""Fixtures for every test. Servers are real; each starts once a session, when the first test needs it.
 
-With --require-servers a server that is not installed fails the tests that need it; otherwise they are skipped.
+A test that needs a server that is not installed is skipped, or fails with --require-servers.
 
 postgres_server    the server (tests.servers.postgres.Server)
-postgres           owner, worker and gateway URL of a database with tables that only this test module uses
-postgres_url       that database as the workers' role, which sees every tenant
-postgres_owner_url … as its owner
-gateway_postgres_url … as the gateway's role, which sees the tenant that the transaction names
+postgres           owner, worker and gateway URL of a database with tables, for one test module
+postgres_url       that database for the workers' role, which sees every tenant
+postgres_owner_url that database for its owner
+gateway_postgres_url that database for the gateway's role, which sees the tenant that the transaction names
 rabbitmq           the broker: .url, .management_url, .look(path), .delete(path)
-rabbitmq_url       its AMQP URL; skips, saying so, where RabbitMQ is not installed
+rabbitmq_url       its AMQP URL
 s3                 the S3 server: .endpoint, .access_key, .secret_key, .durable, .url(bucket)
-s3_url             URL of a bucket that only this test module uses
-shared_directory   a short, empty directory that other users can pass and that goes with the session
+s3_url             URL of a bucket for one test module
+shared_directory   an empty directory with a short name that other users can enter; removed after the session
 """
 
 import os
@@ -31,11 +31,14 @@ from tests.servers import postgres as postgres_servers
 from tests.servers import rabbitmq as rabbitmq_servers
 from tests.servers import s3 as s3_servers
 
-# The same examples each time, however slow the machine is: a failure is the change's.
+# The same examples on each run, on slow machines too: a failure comes from the change.
 settings.register_profile("fixed", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("fixed")
 
-# Workers side by side draw their ports from different ones: some are taken only seconds after they were found free.
+# Models of tests lie in directories: nothing asks Hugging Face's hub.
+os.environ["HF_HUB_OFFLINE"] = "1"
+
+# Each worker draws its ports from a range of its own: a port may be used only seconds after it was found free.
 _WORKER, _WORKERS = os.environ.get("PYTEST_XDIST_WORKER", "gw0"), os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")
 ports.RANGE = ports.RANGE[int(_WORKER.removeprefix("gw"))::int(_WORKERS)]
 
@@ -45,8 +48,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--soak", action="store_true", help="run the long version of tests that have one (make soak)")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    distribution.longest_first(items)
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    distribution.in_order(items)
+    if not config.getoption("--soak"):
+        long = [item for item in items if item.get_closest_marker("soak")]
+        config.hook.pytest_deselected(items=long)
+        items[:] = [item for item in items if item not in long]
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> distribution.ByStack:
@@ -55,7 +63,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> distrib
 
 @pytest.fixture(scope="session")
 def need(request: pytest.FixtureRequest) -> Callable[[str | None], None]:
-    """Return a function that ends a test, when given a reason, in the way the command line asks for."""
+    """Return a function that skips or fails a test if it is given a reason, as the command line says."""
 
     def end(reason: str | None) -> None:
         if reason and request.config.getoption("--require-servers"):

@@ -1,4 +1,4 @@
-"""The two back ends as settings, and nothing but settings: embedded, or RabbitMQ, PostgreSQL and S3 servers."""
+"""The two back ends of a stack: embedded, or servers (RabbitMQ, PostgreSQL, S3). Only settings choose between them."""
 
 import secrets
 from collections.abc import Callable, Mapping
@@ -12,7 +12,7 @@ NAMES = ["embedded", "servers"]
 
 @dataclass(frozen=True)
 class Backend:
-    """Settings of a stack, and the servers behind them by name where they are not the stack's own."""
+    """Settings of a stack, and the servers that they name. An embedded stack has no servers here."""
 
     name: str
     settings: Mapping[str, object]
@@ -20,13 +20,16 @@ class Backend:
     bucket: str = ""
 
 
+EMBEDDED = Backend("embedded", {})
+
+
 def choose(name: str, fixture: Callable[[str], Any]) -> Backend:
-    """Return a back end; `fixture` gives a fixture's value by name and skips, with its reason, where it cannot."""
+    """Return a back end. `fixture` returns the value of a fixture by its name; it skips the test without the server."""
     if name == "embedded":
-        return Backend(name, {})
+        return EMBEDDED
     rabbitmq, s3 = fixture("rabbitmq"), fixture("s3")
     if not s3.durable:
-        pytest.skip("the S3 server at hand keeps nothing on disk and checks no signatures (make deps installs one)")
+        pytest.skip("moto keeps nothing on disk and checks no signatures (make deps installs Ceph)")
     database = fixture("postgres_server").database(f"hone_{secrets.token_hex(6)}")
     bucket = f"hone-{secrets.token_hex(6)}"
     host = f"v{secrets.token_hex(4)}"

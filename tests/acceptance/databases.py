@@ -1,4 +1,4 @@
-"""The toy run with tools: ask a SQLite database one query, then say its answer. Its base is taught in this process."""
+"""The toy run with tools: query a SQLite database once, then answer. Its base model is taught in this process."""
 
 import random
 from pathlib import Path
@@ -20,8 +20,8 @@ _FUNCTIONS = {"how": "count(*)", "total": "total(price)"}
 _BATCH = 32
 
 
-def write_base(directory: Path, steps: int = 300, careless: float = 0.5, seed: int = 0) -> Path:
-    """Write a model directory that queries in good form, and in a share of cases for the wrong thing."""
+def write_base(directory: Path, steps: int = 200, careless: float = 0.5, seed: int = 0) -> Path:
+    """Write a model directory. The model queries in good form; the share `careless` asks the wrong thing."""
     files = toy.files(seed, hidden=128, ffn=512, heads=4, head_dim=32, vocab_size=128, symbols=toy.TEXT)
     tokenizer = Tokenizer({name: data for name, data in files.items() if name.endswith(".json")})
     learner, chance = Learner.create(files, {"lr": 3e-3}, token_budget=65536, threads=2), random.Random(seed)
@@ -49,7 +49,7 @@ def spec(name: str, steps: int, **changes: Any) -> dict[str, Any]:
 
 
 def _demonstration(tokenizer: Tokenizer, task: Task, place: int, wrong: bool) -> Trajectory:
-    """Return an episode of two calls, its query for the wrong function if `wrong`."""
+    """Return an episode of two calls. Its query uses the wrong function if `wrong`."""
     one = episode(task)
     seen = one.reset()
     question = seen.messages[0]["content"]

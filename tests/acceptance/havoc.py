@@ -1,4 +1,4 @@
-"""Killing and freezing processes of a working stack, and proof that each blow hit and was recovered from."""
+"""Kills and freezes processes of a working stack, and checks that each blow hit and that the run recovered from it."""
 
 import os
 import random
@@ -21,7 +21,7 @@ _COUNTERS = {
     "trainer": "SELECT m.lease_epoch FROM models m JOIN runs r ON r.policy_model_id = m.id WHERE r.id = %s",
     "rollout": "SELECT coalesce(sum(attempt), 0) - count(*) FILTER (WHERE attempt > 0) FROM groups WHERE run_id = %s",
 }
-"""What rises when another holder takes over; the stateless kinds show it by a new process."""
+"""Counters that rise when another process takes over. Kinds without a lease show it by a new process."""
 
 _HOLDERS = {
     "driver": "SELECT lease_owner FROM runs WHERE id = %s",
@@ -36,15 +36,15 @@ _HELD = {
                "WHERE r.id = %s AND m.lease_owner = %s",
     "rollout": "SELECT count(*) FROM groups WHERE run_id = %s AND claim_owner = %s AND state = 'requested'",
 }
-"""What a stopped holder keeps, expired or not, until another takes it."""
+"""Number of leases that a stopped holder still has. An expired lease counts until another process takes it."""
 
 _NOTHING_LEFT = ("ready.after",)
-"""Points where the dead held nothing any more: its groups are ready, so nobody claims them again."""
+"""Points at which the process holds nothing any more: its groups are ready, so nobody claims them again."""
 
 
 @dataclass
 class Havoc:
-    """Blows at one run; `recoveries` holds the seconds from each blow to the next committed step, by kind."""
+    """Disturbs one run. `recoveries` holds, by kind of blow, the seconds from each blow to the next committed step."""
 
     scene: Scene
     run_id: str
@@ -53,25 +53,25 @@ class Havoc:
     recoveries: dict[str, list[float]] = field(default_factory=dict)
 
     def crash_at(self, kind: str, point: str) -> None:
-        """Arm a named crash point and see its process die there and the run go on."""
+        """Arm a crash point; check that a process dies there and that the run goes on."""
         before = self._room()
         pids = self.scene.stack.pids()
         counter = self._counter(kind)
+        self.scene.forget_hits(point)
         (self.scene.crash_dir / point).touch()
-        hit = self.scene.crash_dir / "hit"
-        died = wait_for(f"{kind} to reach {point}", lambda: self._victim(hit, point), RECOVERY_S)
+        died = wait_for(f"{kind} to reach {point}", lambda: self.scene.hit(point), RECOVERY_S)
         assert died in {pid for name, pid in pids.items() if name.startswith(kind)}, (kind, point, died, pids)
         self._recovered(kind, died, None if point in _NOTHING_LEFT else counter, before)
 
     def kill(self, name: str) -> None:
-        """Kill one process by its slot, whatever it is doing."""
+        """Kill one process by its name, whatever it is doing."""
         before = self._room()
         kind = name.rpartition("-")[0] or name
         died = self.scene.stack.kill(name)
         self._recovered(kind, died, None, before)
 
     def kill_process(self, name: str, kind: str, pid: int) -> None:
-        """Kill a process of which a service of this kind consists, and see the whole service started again."""
+        """Kill one of the processes of a service; check that the whole service is started again."""
         before = self._room()
         supervised = {one.pid for one in self.scene.stack.status() if one.name.startswith(kind)}
         os.kill(pid, signal.SIGKILL)
@@ -81,10 +81,10 @@ class Havoc:
         self._note(name, began)
 
     def freeze(self, kind: str) -> None:
-        """Stop the holder of a lease until another has it, then let it wake up late."""
+        """Stop the holder of a lease until another process has the lease, then let the holder go on."""
         before = self._room()
         began = time.monotonic()
-        pid = wait_for(f"a {kind} that stands still with its lease", lambda: self._frozen(kind), RECOVERY_S)
+        pid = wait_for(f"a {kind} that is stopped while it has its lease", lambda: self._frozen(kind), RECOVERY_S)
         try:
             wait_for("a step without the frozen holder", lambda: self.scene.committed(self.run_id) > before, RECOVERY_S)
             self._note(f"{kind} frozen", began)
@@ -93,7 +93,7 @@ class Havoc:
         wait_for("a step with the holder awake", lambda: self.scene.committed(self.run_id) > before + 1, RECOVERY_S)
 
     def _frozen(self, kind: str) -> int | None:
-        """Return the pid of a stopped process whose lease another took; None if it had let go before it stood."""
+        """Return the pid of a stopped process whose lease another took; None if it had given up its lease before."""
         counter = self._counter(kind)
         holder = wait_for(f"a holder of the {kind} lease", lambda: self._holder(kind), RECOVERY_S)
         pid = self.scene.stack.kill(holder, signal.SIGSTOP)
@@ -105,7 +105,7 @@ class Havoc:
         return None
 
     def random_kills(self, seed: int, count: int) -> list[str]:
-        """Kill `count` processes, drawn with their moments by `seed`; return their names."""
+        """Kill `count` processes at random moments; `seed` draws both. Return the names of the processes."""
         chance, victims = random.Random(seed), []
         for _ in range(count):
             names = sorted(set(self.scene.stack.pids()) - {"supervisord"})
@@ -115,7 +115,7 @@ class Havoc:
         return victims
 
     def strike(self, what: str, blow: Callable[[], Any]) -> None:
-        """Deal a blow to something outside the stack and see the run go on."""
+        """Strike something outside the stack; check that the run goes on."""
         before = self._room()
         began = time.monotonic()
         blow()
@@ -123,12 +123,12 @@ class Havoc:
         self._note(what, began)
 
     def summary(self) -> dict[str, dict[str, float]]:
-        """Return count, median and longest recovery of each kind, seconds."""
+        """Return count, median and longest recovery of each kind of blow, in seconds."""
         return {kind: {"count": len(found), "median_s": round(statistics.median(found), 2),
                        "longest_s": round(max(found), 2)} for kind, found in sorted(self.recoveries.items())}
 
     def _room(self) -> int:
-        """Return the committed step once it is past the first; a blow counts with at least two steps to come."""
+        """Return the committed step, once there is one. Raises AssertionError unless at least two steps are left."""
         step = int(wait_for("a committed step", self._progress, RECOVERY_S))
         assert step + 2 <= self.steps, f"the run is at step {step} of {self.steps}: no room for another blow"
         return step
@@ -144,10 +144,6 @@ class Havoc:
     def _replaced(self, kind: str, died: int) -> bool:
         mine = [one for one in self.scene.stack.status() if one.name.startswith(kind)]
         return all(one.state == "RUNNING" and one.pid != died for one in mine)
-
-    def _victim(self, hit: Any, point: str) -> int | None:
-        found = [path.name.rpartition(".")[2] for path in hit.glob(f"{point}.*")] if hit.exists() else []
-        return int(found[0]) if found else None
 
     def _holder(self, kind: str) -> str | None:
         found = self.scene.rows(_HOLDERS[kind], self.run_id)  # type: ignore[arg-type]
@@ -171,6 +167,6 @@ class Havoc:
 
 
 def points() -> list[tuple[str, str]]:
-    """Return every (kind, crash point) that a managed run passes in each step, where a sink gets metrics."""
+    """Return each (kind, crash point) that a managed run with a sink passes in every step."""
     walked = {**crashpoints.POINTS, **crashpoints.SINK_POINTS}
     return [(kind, point) for kind, found in walked.items() for point in found if kind != "gateway"]

@@ -1,4 +1,4 @@
-"""What is true of a finished run whatever happened to it: promise 1, read from rows."""
+"""Checks of a finished run that hold whatever happened to it. They read rows: promise 1."""
 
 from collections import Counter
 from pathlib import Path
@@ -12,7 +12,7 @@ WRITTEN = ("artifacts/", "models/", "runs/")
 
 
 def check(scene: Scene, run_id: str, steps: int, prompts: int) -> None:
-    """Raise AssertionError unless every group ended once and every step stands in the final version's ancestry."""
+    """Raise AssertionError unless each group ended once and each step is an ancestor of the last version."""
     assert scene.rows(
         "SELECT id, state FROM groups WHERE run_id = %s AND state NOT IN ('used', 'dropped')", run_id) == []
     states = {row["state"]: row["count"] for row in scene.rows(
@@ -54,9 +54,9 @@ def _check_samples(scene: Scene, run_id: str) -> None:
 
 
 def check_store(scene: Scene, timeout_s: float) -> None:
-    """Raise AssertionError unless the object store comes to hold exactly what rows name: no orphan, and nothing less.
+    """Raise AssertionError unless the object store comes to hold exactly the objects that rows name.
 
-    Of a version whose weights were let go, those are not counted.
+    Removed weights of old versions do not count.
     """
     store = objects.connect(scene.stack.record().objects_url)
 
@@ -68,11 +68,11 @@ def check_store(scene: Scene, timeout_s: float) -> None:
             "SELECT DISTINCT key FROM named_keys((SELECT array_agg(id) FROM (SELECT id FROM runs UNION "
             "SELECT id FROM models UNION SELECT id FROM artifacts) AS every)) AS key")}
 
-    wait_for("the store to hold what rows name, and no more", lambda: not stored() ^ named(), timeout_s)
+    wait_for("the store to hold the objects that rows name, and no others", lambda: not stored() ^ named(), timeout_s)
 
 
 def check_sink(scene: Scene, directory: Path, run_id: str) -> None:
-    """Raise AssertionError unless TensorBoard's files come to hold every metric of the run, each point once."""
+    """Raise AssertionError unless TensorBoard's files come to hold each point of the run's metrics once."""
     wait_for("every metric to be sent", lambda: not scene.rows(
         "SELECT FROM unsent_points WHERE run_id = %s LIMIT 1", run_id), 30)
     files = sorted(directory.glob(f"*-{run_id}/events.out.tfevents.*"))

@@ -1,13 +1,16 @@
-"""A managed run in one process: the same tasks, noise, plans and arithmetic, with no service, row or object between.
+"""A managed run in one process: the same tasks, noise, plans and arithmetic, without services, rows and objects.
 
-What the services make of a spec has to equal this, bit for bit; and its learning curve is what theirs is held to.
+A run through the services must have the same weights, bit for bit, and the same learning curve.
 """
 
 import hashlib
 import json
+import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -38,15 +41,16 @@ Files = dict[str, bytes]
 
 @dataclass
 class Curve:
-    """What a run showed: figures of every step, accuracy of every evaluation, and the final weights."""
+    """Results of a run: metrics of every step, accuracies of every evaluation, each version's digest, last weights."""
 
     metrics: list[dict[str, float]] = field(default_factory=list)
     accuracy: dict[int, dict[str, float]] = field(default_factory=dict)
+    digests: list[str] = field(default_factory=list)
     files: Files = field(default_factory=dict)
 
 
 def supervised(spec: RunSpec, files: Files, rows: bytes) -> Curve:
-    """Imitate the demonstrations in `rows` (JSONL) for the spec's steps, starting from a model's files."""
+    """Train on the demonstrations in `rows` (JSONL) for the spec's steps, starting from a model's files."""
     tokenizer, slots, curve = Tokenizer(files), resolve(spec.algorithm), Curve()
     learner = Learner.create(files, spec.optimizer.model_dump(), token_budget=_TOKEN_BUDGET)
     ordered = _epochs([json.loads(line) for line in rows.splitlines()], spec.seed)
@@ -150,7 +154,9 @@ class Reinforcement:
             [], "ok", float(text.strip() == item["answer"]), None)
 
     def _version(self, n: int) -> FusedVersion:
-        checkpoint = Checkpoint.from_files({**self.curve.files, "model.safetensors": self._learner.weights()})
+        weights = self._learner.weights()
+        self.curve.digests.append(hashlib.sha256(weights).hexdigest())
+        checkpoint = Checkpoint.from_files({**self.curve.files, "model.safetensors": weights})
         return FusedVersion(str(n), fuse(checkpoint), self._tokenizer)
 
 
@@ -162,12 +168,25 @@ def _row(trajectory: Trajectory, version: int) -> dict[str, Any]:
             "oldest": version}
 
 
+@cache
+def _digests(base: Path, spec: str) -> list[str]:
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "MKL_CBWR": "AUTO,STRICT"}
+    ended = subprocess.run([sys.executable, "-m", "tests.acceptance.oracle", str(base)], env=environment, text=True,
+                           input=spec, capture_output=True, timeout=300, check=True)
+    return ended.stdout.split()
+
+
+def digests(base: Path, spec: dict[str, Any]) -> list[str]:
+    """Return the digest of each version that one process makes of a spec without evaluations, version 0 first."""
+    return _digests(base, json.dumps({**spec, "name": "oracle", "eval": None}))
+
+
 def main() -> None:
-    """Run the spec of standard input from the model directory named as argument; print the weights' digest."""
+    """Run the spec of standard input from the model directory named as argument; print each version's digest."""
     torch.set_num_threads(1)
     files = {path.name: path.read_bytes() for path in Path(sys.argv[1]).iterdir()}
     curve = Reinforcement(RunSpec.model_validate(json.load(sys.stdin)), files).run()
-    print(hashlib.sha256(curve.files["model.safetensors"]).hexdigest())
+    print("\n".join(curve.digests))
 
 
 if __name__ == "__main__":

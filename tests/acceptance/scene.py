@@ -1,4 +1,4 @@
-"""A running stack seen from outside: its REST door, and its rows read straight from Postgres."""
+"""A running stack seen from outside: a client of its REST API, and its rows, read from PostgreSQL."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -12,16 +12,17 @@ from psycopg.rows import dict_row
 from hone.client import Client
 from hone.client.resources import Run
 from hone.stack.embedded import Stack
+from tests.acceptance.backends import EMBEDDED, Backend
 
 READY_S = 120.0
 
 
 class Late(AssertionError):
-    """Something that had to happen did not happen in time."""
+    """An expected event did not happen in time."""
 
 
 def wait_for(what: str, happened: Callable[[], Any], timeout_s: float) -> Any:
-    """Return the first true answer of `happened`. Raises Late naming `what`."""
+    """Call `happened` until it returns something true, and return that. Raises Late, which names `what`."""
     until = time.monotonic() + timeout_s
     while True:
         answer = happened()
@@ -40,10 +41,11 @@ class Scene:
     client: Client
     crash_dir: Path
     database_url: str
+    backend: Backend = EMBEDDED
     _connection: psycopg.Connection[dict[str, Any]] | None = None
 
     def rows(self, query: LiteralString, *parameters: Any) -> list[dict[str, Any]]:
-        """Return rows of a query, with every tenant's."""
+        """Return the rows of a query, those of all tenants."""
         try:
             return self._connected().execute(query, parameters).fetchall()
         except psycopg.OperationalError:
@@ -79,6 +81,16 @@ class Scene:
             "ORDER BY v.number", run_id)
         return [row["sha"] for row in found]
 
+    def forget_hits(self, point: str) -> None:
+        """Remove the notes of processes that reached a crash point: the same process may reach it again."""
+        for note in (self.crash_dir / "hit").glob(f"{point}.*"):
+            note.unlink()
+
+    def hit(self, point: str) -> int | None:
+        """Return the pid of a process that reached a crash point, or None."""
+        notes = list((self.crash_dir / "hit").glob(f"{point}.*"))
+        return int(notes[0].name.rpartition(".")[2]) if notes else None
+
     def ended(self, run_id: str) -> Run | None:
         """Return the run if it has ended."""
         run = self.client.run(run_id)
@@ -87,12 +99,12 @@ class Scene:
 
 def open_scene(
     state: Path, settings: Mapping[str, object], counts: Mapping[str, int],
-    commands: Mapping[str, list[str]] | None = None,
+    commands: Mapping[str, list[str]] | None = None, backend: Backend = EMBEDDED,
 ) -> Scene:
     """Start a stack and wait until it is ready."""
     crash_dir = state / "crash"
     crash_dir.mkdir(parents=True)
-    everyone = {"console": 0, **counts}  # nobody looks at it here
+    everyone = {"console": 0, **counts}  # acceptance tests do not use the console
     stack = Stack(state, settings={"crash_dir": crash_dir, **settings}, counts=everyone, commands=commands)
     stack.start()
     try:
@@ -101,4 +113,4 @@ def open_scene(
         stack.stop()
         raise
     record = stack.record()
-    return Scene(stack, Client(record.gateway_url, record.api_key), crash_dir, record.database_url)
+    return Scene(stack, Client(record.gateway_url, record.api_key), crash_dir, record.database_url, backend)

@@ -1,4 +1,4 @@
-"""Scores a model directory by stock transformers; run as a script with hone out of reach.
+"""Scores a model directory with stock transformers. It runs as a script that cannot import hone.
 
     python -I stock_score.py DIRECTORY < {"prompts": [...], "answers": [...], "max_tokens": N, "seed": N}
 
@@ -8,7 +8,7 @@ Prints {"greedy": share right, "sampled": share right}.
 import json
 import sys
 
-sys.modules["hone"] = None  # type: ignore[assignment]  # importing it is an error from here on
+sys.modules["hone"] = None  # type: ignore[assignment]  # from here on, importing hone is an error
 
 import torch  # noqa: E402
 from transformers import AutoModelForCausalLM, AutoTokenizer  # noqa: E402

@@ -1,7 +1,7 @@
-"""Two adapters of different form on one base, trained by one trainer and served by one engine at the same time."""
+"""Two adapters of different form on one base: one trainer trains both and one engine serves both at the same time."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from statistics import fmean
@@ -12,7 +12,7 @@ import safetensors.numpy
 
 from hone.client.errors import Refused
 from tests.acceptance import toy
-from tests.acceptance.scene import Scene, open_scene, wait_for
+from tests.acceptance.scene import Scene, wait_for
 
 STEPS = 70
 FORMS: dict[str, dict[str, Any]] = {
@@ -22,21 +22,19 @@ FORMS: dict[str, dict[str, Any]] = {
 
 
 @pytest.fixture(scope="module")
-def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return toy.write_base(tmp_path_factory.mktemp("base"), steps=90, careless=0.5)
+def base(bases: Callable[..., Path]) -> Path:
+    return bases(steps=90, careless=0.5)
 
 
 @pytest.fixture(scope="module")
-def scene(shared_directory: Path, base: Path) -> Iterator[Scene]:
-    opened = open_scene(shared_directory / "adapters", {"sweep_s": 0.5, "lease_s": 4.0}, {})
-    opened.client.upload_model("base", base)
-    yield opened
-    opened.stack.stop()
+def scene(plain: Scene, base: Path) -> Scene:
+    plain.client.upload_model("adapters-base", base)
+    return plain
 
 
 @pytest.fixture(scope="module")
 def runs(scene: Scene) -> dict[str, str]:
-    """Both runs, created together and ended."""
+    """Ids of two finished runs that trained at the same time, by form."""
     ids = {name: scene.client.create_run(spec(name, form)).id for name, form in FORMS.items()}
     wait_for("steps of both", lambda: min(scene.committed(run_id) for run_id in ids.values()) >= 5, 60)
     assert max(scene.committed(run_id) for run_id in ids.values()) < STEPS, "they are trained at the same time"
@@ -46,8 +44,8 @@ def runs(scene: Scene) -> dict[str, str]:
 
 
 def spec(name: str, form: dict[str, Any], **changes: Any) -> dict[str, Any]:
-    return toy.spec(name, "base", changes.pop("steps", STEPS), **{
-        "model": {"base": "base", "kind": "lora", "lora": form}, "batch": {"prompts": 32, "samples": 8},
+    return toy.spec(name, "adapters-base", changes.pop("steps", STEPS), **{
+        "model": {"base": "adapters-base", "kind": "lora", "lora": form}, "batch": {"prompts": 32, "samples": 8},
         "optimizer": {"lr": 4e-3}, "eval": {"prompts": 64, "every": STEPS}, **changes})
 
 
@@ -58,7 +56,8 @@ def test_both_learn_from_the_same_engine_and_trainer(scene: Scene, runs: dict[st
         print(f"{name}: {first:.3f} -> {last:.3f}")
         assert last >= first + 0.1, name
         assert max(series["gap/mean"]) < 1e-4, "the engine samples from the adapter in training"
-    rows = scene.rows("SELECT engine_id, loads FROM engine_models")
+    rows = scene.rows("SELECT engine_id, loads FROM engine_models WHERE model_id IN (SELECT policy_model_id FROM runs "
+                      "WHERE id = ANY (%s))", list(runs.values()))
     assert [row["engine_id"] for row in rows] == ["inference-0"] * 2
     assert min(row["loads"] for row in rows) > STEPS // 2
 
@@ -113,14 +112,17 @@ def test_a_killed_trainer_goes_on_with_the_same_adapter_bit_for_bit(scene: Scene
     scene.finished(undisturbed.id)
     disturbed = scene.client.create_run({**form, "name": "disturbed"})
     for step in (3, 9):
-        while scene.committed(disturbed.id) < step:
-            time.sleep(0.05)
+        wait_for(f"step {step}", partial(_has_committed, scene, disturbed.id, step), 60)
         scene.stack.kill("trainer-0")
         time.sleep(0.5)
         scene.stack.kill("inference-0")
     scene.finished(disturbed.id)
     assert scene.weights(disturbed.id) == scene.weights(undisturbed.id)
     assert len(set(scene.weights(disturbed.id))) == steps + 1
+
+
+def _has_committed(scene: Scene, run_id: str, step: int) -> bool:
+    return scene.committed(run_id) >= step
 
 
 def _ended(scene: Scene, export_id: str) -> Any:

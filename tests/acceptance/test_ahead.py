@@ -1,7 +1,7 @@
-"""Rollouts that run ahead of training: they keep to their bound, they learn, and one that never ends is given up."""
+"""Rollouts that run ahead of training: they keep to their bound and teach, and one that never ends is given up."""
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
@@ -18,20 +18,17 @@ SLOW = {"type": "slowed", "grader": {"type": "exact"}, "seconds": 0.2}
 
 
 on_both = pytest.mark.parametrize("scene", backends.NAMES, indirect=True)
-on_one = pytest.mark.parametrize("scene", ["embedded"], indirect=True)  # runs so long that once must do
+on_one = pytest.mark.parametrize("scene", ["embedded"], indirect=True)  # long tests, which run on one back end
 
 
 @pytest.fixture(scope="module")
-def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return toy.write_base(tmp_path_factory.mktemp("base"), steps=90, careless=0.5)
-
-
-@pytest.fixture(scope="module")
-def scene(request: pytest.FixtureRequest, shared_directory: Path, base: Path) -> Iterator[Scene]:
+def scene(
+    request: pytest.FixtureRequest, alone: None, shared_directory: Path, bases: Callable[..., Path],  # noqa: ARG001
+) -> Iterator[Scene]:
     backend = backends.choose(request.param, request.getfixturevalue)
     settings = {"sweep_s": 0.5, "lease_s": LEASE_S, **backend.settings}
     opened = open_scene(shared_directory / f"ahead-{backend.name}", settings, {"inference": 2, "rollout": 2})
-    opened.client.upload_model("base", base)
+    opened.client.upload_model("base", bases(steps=90, careless=0.5))
     yield opened
     opened.stack.stop()
 
@@ -65,8 +62,8 @@ def test_rollouts_run_ahead_within_their_bound_and_teach(scene: Scene) -> None:
 
 
 @on_both
-def test_what_is_trained_on_is_as_stale_as_the_metric_says(scene: Scene) -> None:
-    run = scene.client.create_run(toy.spec("expires", "base", 12, grader=SLOW, max_staleness=BOUND, eval=None))
+def test_trained_groups_are_as_stale_as_the_metric_says(scene: Scene) -> None:
+    run = scene.client.create_run(toy.spec("stale", "base", 12, grader=SLOW, max_staleness=BOUND, eval=None))
     scene.finished(run.id)
     rows = scene.rows(
         "SELECT s.n, max(s.n - 1 - g.oldest) AS stalest FROM steps s JOIN groups g ON g.id = ANY (s.group_ids) "
@@ -90,12 +87,12 @@ def test_a_group_that_never_ends_is_waited_for_then_expires_and_training_goes_on
 
 
 @on_one
-def test_kills_lose_and_double_nothing(scene: Scene) -> None:
-    steps = 160
+@pytest.mark.parametrize(("kills", "steps"), [(2, 80), pytest.param(8, 200, marks=pytest.mark.soak)])
+def test_kills_lose_and_double_nothing(scene: Scene, kills: int, steps: int) -> None:
     run = scene.client.create_run(toy.spec("killed", "base", steps, grader=SLOW, max_staleness=BOUND, eval=None))
     havoc = Havoc(scene, run.id, steps, LEASE_S)
     seed = secrets.randbelow(2**31)
-    print(f"\nseed {seed}: {havoc.random_kills(seed, 6)}, recovered in {havoc.summary()}")
+    print(f"\nseed {seed}: {havoc.random_kills(seed, kills)}, recovered in {havoc.summary()}")
     scene.finished(run.id)
     invariants.check(scene, run.id, steps, PROMPTS)
     assert max(values(scene, run.id, "staleness/max")) <= BOUND

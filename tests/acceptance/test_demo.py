@@ -1,4 +1,4 @@
-"""`hone demo` as a new user has it: an empty environment, an empty home, the servers' usual ports taken by others."""
+"""`hone demo` for a new user: an empty environment, an empty home, and the usual ports of servers already in use."""
 
 import re
 import signal
@@ -18,17 +18,19 @@ HONE = str(Path(sys.executable).with_name("hone"))
 USUAL_PORTS = (5432, 5672, 8470)
 STEPS = 12
 
+pytestmark = pytest.mark.usefixtures("alone")
 
-@pytest.fixture(autouse=True)
+
+@pytest.fixture(autouse=True, scope="module")
 def usual_ports_taken() -> Iterator[None]:
-    """Hold every usual port that nobody holds yet, so that using one of them fails."""
+    """Take every usual port that is free, so that using one of them fails."""
     with ExitStack() as held:
         for port in USUAL_PORTS:
             holder = held.enter_context(socket.socket())
             try:
                 holder.bind(("127.0.0.1", port))
             except OSError:
-                continue  # somebody's server: not ours either
+                continue  # a server of this machine has it, so it cannot be ours
         yield
 
 
@@ -48,22 +50,32 @@ def finished(home: Path, seed: int) -> str:
     return output
 
 
-def told(label: str, output: str) -> str:
-    """Return what the summary says under a label."""
+def summary(label: str, output: str) -> str:
+    """Return the summary's value under a label."""
     found = re.search(rf"^ *{label} +(\S+)$", output, re.MULTILINE)
     assert found, output
     return found[1]
 
 
-def test_a_seed_gives_its_weights_in_any_state_and_another_seed_gives_others(shared_directory: Path) -> None:
-    first, again, other = (finished(shared_directory / name, seed) for name, seed in
-                           (("demo-a", 1), ("demo-b", 1), ("demo-c", 2)))
-    assert told("sha256", first) == told("sha256", again) != told("sha256", other)
-    assert {"config.json", "model.safetensors"} <= {path.name for path in Path(told("checkpoint", first)).iterdir()}
-    assert Path(told("curve", first)).read_bytes().startswith(b"\x89PNG")
+@pytest.fixture(scope="module")
+def uninterrupted(shared_directory: Path) -> str:
+    """The output of a demo that ran from its start to its end, in a home of its own."""
+    return finished(shared_directory / "demo-whole", 1)
 
 
-def test_asked_to_end_it_leaves_nothing_behind_and_goes_on_the_next_time(shared_directory: Path) -> None:
+def test_it_leaves_a_checkpoint_and_a_curve_and_another_seed_gives_other_weights(
+    uninterrupted: str, shared_directory: Path
+) -> None:
+    checkpoint = Path(summary("checkpoint", uninterrupted))
+    assert {"config.json", "model.safetensors"} <= {path.name for path in checkpoint.iterdir()}
+    assert Path(summary("curve", uninterrupted)).read_bytes().startswith(b"\x89PNG")
+    other = finished(shared_directory / "demo-other", 2)
+    assert summary("sha256", other) != summary("sha256", uninterrupted)
+
+
+def test_asked_to_end_it_leaves_nothing_behind_and_goes_on_to_the_same_weights_the_next_time(
+    uninterrupted: str, shared_directory: Path
+) -> None:
     home = shared_directory / "demo-ended"
     process = start(home, 1)
     assert process.stdout is not None
@@ -76,6 +88,6 @@ def test_asked_to_end_it_leaves_nothing_behind_and_goes_on_the_next_time(shared_
     assert time.monotonic() - began < 30
     assert not leftovers.marked(home / ".hone")
     attempts = set((home / ".hone" / "demo").iterdir())
-    assert told("sha256", finished(home, 1))
+    assert summary("sha256", finished(home, 1)) == summary("sha256", uninterrupted)
     assert {path for path in (home / ".hone" / "demo").iterdir() if path.is_dir()} == {
         path for path in attempts if path.is_dir()}

@@ -1,29 +1,26 @@
-"""Engines come and go under load: one that nobody configured is used, and what it had in hand is answered by others."""
+"""Engines come and go under load: one that registers itself is used, and others answer its requests when it ends."""
 
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from hone.stack import ports
-from tests.acceptance import invariants, toy
-from tests.acceptance.scene import Scene, open_scene, wait_for
+from tests.acceptance import invariants, oracle, toy
+from tests.acceptance.scene import Scene, wait_for
 
 STEPS, PROMPTS = 300, 16
 NAME = "guest"
 
 
 @pytest.fixture
-def scene(shared_directory: Path, tmp_path: Path) -> Iterator[Scene]:
-    opened = open_scene(shared_directory / "engines", {"sweep_s": 0.5}, {"rollout": 2})
-    opened.client.upload_model("base", toy.write_base(tmp_path / "base"))
-    yield opened
-    opened.stack.stop()
+def scene(plain: Scene, bases: Callable[..., Path]) -> Scene:
+    plain.client.upload_model("engines-base", bases())
+    return plain
 
 
 def started(scene: Scene) -> subprocess.Popen[bytes]:
@@ -37,24 +34,22 @@ def started(scene: Scene) -> subprocess.Popen[bytes]:
 
 
 def answered(scene: Scene) -> int:
-    """Return how many samples the guest has made since it registered."""
+    """Return how many samples the guest has generated since it registered."""
     rows = scene.rows("SELECT m.generated_samples FROM engine_models m WHERE m.engine_id = %s", NAME)
     return sum(row["generated_samples"] for row in rows)
 
 
 def ended(scene: Scene, guest: subprocess.Popen[bytes], number: int) -> None:
-    """Let the guest do some of the work, then end it in the middle."""
+    """Wait until the guest has generated some samples, then end it while it generates others."""
     before = answered(scene)
     wait_for("the guest to be used", lambda: answered(scene) > before + 4 * PROMPTS, 60)
     guest.send_signal(number)
     guest.wait(20)
 
 
-def test_a_guest_takes_part_and_goes_without_losing_a_request(scene: Scene) -> None:
-    spec: dict[str, Any] = toy.spec("alone", "base", STEPS, eval=None)
-    alone = scene.client.create_run(spec)
-    scene.finished(alone.id)
-    run = scene.client.create_run({**spec, "name": "visited"})
+def test_a_guest_takes_part_and_goes_without_losing_a_request(scene: Scene, bases: Callable[..., Path]) -> None:
+    spec = toy.spec("visited", "engines-base", STEPS, eval=None)
+    run = scene.client.create_run(spec)
     for number in (signal.SIGTERM, signal.SIGKILL):
         guest = started(scene)
         try:
@@ -65,4 +60,4 @@ def test_a_guest_takes_part_and_goes_without_losing_a_request(scene: Scene) -> N
     scene.finished(run.id)
     invariants.check(scene, run.id, STEPS, PROMPTS)
     assert scene.one("SELECT max(attempt) FROM groups WHERE run_id = %s", run.id) == 1, "no group was given up"
-    assert scene.weights(run.id) == scene.weights(alone.id)
+    assert scene.weights(run.id) == oracle.digests(bases(), spec)

@@ -1,6 +1,5 @@
 """The examples that users start from: each trains through all services, with fewer steps than in its file."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +7,7 @@ import pytest
 import yaml
 
 from hone.models import toy
-from tests.acceptance.scene import Scene, open_scene, wait_for
+from tests.acceptance.scene import Scene, wait_for
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 STEPS = {"own-dataset": 60, "lora": 6, "several-turns": 54, "curriculum": 33, "distillation": 6}
@@ -16,13 +15,11 @@ STEPS = {"own-dataset": 60, "lora": 6, "several-turns": 54, "curriculum": 33, "d
 
 
 @pytest.fixture(scope="module")
-def scene(shared_directory: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
-    opened = open_scene(shared_directory / "examples", {}, {})
-    opened.client.upload_model("toy", toy.write(tmp_path_factory.mktemp("toy")))
+def scene(plain: Scene, tmp_path_factory: pytest.TempPathFactory) -> Scene:
+    plain.client.upload_model("toy", toy.write(tmp_path_factory.mktemp("toy")))
     for name in ("digits", "turns"):
-        opened.client.upload_dataset(name, EXAMPLES / f"{name}.jsonl")
-    yield opened
-    opened.stack.stop()
+        plain.client.upload_dataset(name, EXAMPLES / f"{name}.jsonl")
+    return plain
 
 
 def spec(name: str) -> dict[str, Any]:

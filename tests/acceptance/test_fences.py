@@ -1,9 +1,9 @@
-"""Late writers: a worker frozen past its claim, and one that repeats itself because an answer was lost."""
+"""Late writers: a process frozen until its lease is over, and a worker that sends a call again."""
 
 import json
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,41 +12,36 @@ import psycopg
 import pytest
 
 from hone.store.sql import statement
-from tests.acceptance import backends, invariants, toy
-from tests.acceptance.scene import Scene, open_scene, wait_for
+from tests.acceptance import invariants, toy
+from tests.acceptance.scene import Scene, wait_for
 
 STEPS, PROMPTS = 40, 8
 
 
-@pytest.fixture(scope="module", params=backends.NAMES)
-def scene(request: pytest.FixtureRequest, shared_directory: Path) -> Iterator[Scene]:
-    backend = backends.choose(request.param, request.getfixturevalue)
-    state = shared_directory / f"fences-{backend.name}"
-    opened = open_scene(state, {"lease_s": 2.0, "sweep_s": 0.5, **backend.settings}, {"rollout": 2, "driver": 2})
-    opened.client.upload_model("base", toy.write_base(state / "base", steps=20))
-    yield opened
-    opened.stack.stop()
+@pytest.fixture(scope="module")
+def scene(twins: Scene, bases: Callable[..., Path]) -> Scene:
+    twins.client.upload_model("fences-base", bases())
+    return twins
 
 
 def spec(name: str) -> dict[str, Any]:
-    return toy.spec(name, "base", STEPS, batch={"prompts": PROMPTS, "samples": 4}, eval=None)
+    return toy.spec(name, "fences-base", STEPS, batch={"prompts": PROMPTS, "samples": 4}, eval=None)
 
 
 def freeze_at(scene: Scene, point: str) -> int:
     """Have the next process that reaches `point` stop there; return its pid."""
-    before = set((scene.crash_dir / "hit").glob(f"{point}.*"))
+    scene.forget_hits(point)
     armed = scene.crash_dir / f".{point}"
     armed.write_text("SIGSTOP")
-    armed.rename(scene.crash_dir / point)  # there with what it says, or not at all
-    hits = wait_for(f"{point} to be reached", lambda: set((scene.crash_dir / "hit").glob(f"{point}.*")) - before, 60)
-    return int(next(iter(hits)).name.rpartition(".")[2])
+    armed.rename(scene.crash_dir / point)  # the file appears with its content
+    return int(wait_for(f"{point} to be reached", lambda: scene.hit(point), 60))
 
 
 @contextmanager
 def overtaken_at(scene: Scene, point: str) -> Iterator[int]:
-    """Freeze a process at `point` until another has come there; go on with the late one alone in the block.
+    """Freeze a process at `point` until another process reaches it too, and freeze that as well.
 
-    Gives the late one's pid. The block ends once it has done what it was about to do.
+    Yields the pid of the first, the late one. Both go on at the end of the block.
     """
     late = freeze_at(scene, point)
     try:
@@ -89,7 +84,7 @@ def test_a_driver_that_wakes_up_late_plans_nothing(scene: Scene) -> None:
 
 
 def times_given_up(scene: Scene, run_id: str) -> int:
-    """Return how often a driver has said that the run became somebody else's."""
+    """Return how often drivers logged that they lost the run."""
     logs = (scene.stack.state / "logs").glob("driver-*.log")
     return sum(log.read_text().count(f"no longer hold {run_id}") for log in logs)
 

@@ -1,4 +1,4 @@
-"""What is learned is learned from rewards: judged by stock transformers, on prompts drawn as the test runs."""
+"""A run learns from its rewards, as stock transformers measure it, on prompts that are drawn when the test runs."""
 
 import json
 import os
@@ -28,7 +28,7 @@ Opener = Callable[..., Scene]
 
 @dataclass(frozen=True)
 class Draw:
-    """Chance of this test run: the run's seed and the held-out prompts with their answers."""
+    """The random choices of a test: the run's seed, and held-out prompts with their answers."""
 
     seed: int
     eval_seed: int
@@ -36,8 +36,7 @@ class Draw:
     answers: list[str]
 
 
-@pytest.fixture(scope="module")
-def drawn() -> Draw:
+def draw() -> Draw:
     seed, eval_seed = secrets.randbelow(2**31), secrets.randbelow(2**31)
     print(f"\nseeds drawn: run {seed}, held-out {eval_seed}")
     tasks = streams.draw("sort_digits", {"digits": DIGITS}, "held_out", eval_seed, 0, HELD_OUT, distinct=True)
@@ -47,17 +46,30 @@ def drawn() -> Draw:
 
 
 @pytest.fixture(scope="module")
-def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return toy.write_base(tmp_path_factory.mktemp("base"), digits=DIGITS, steps=110, careless=0.5, hidden=128)
+def drawn() -> Draw:
+    return draw()
+
+
+@pytest.fixture(scope="module")
+def base(bases: Callable[..., Path]) -> Path:
+    return bases(digits=DIGITS, steps=110, careless=0.5, hidden=128)
+
+
+@pytest.fixture(scope="module")
+def scene(plain: Scene, base: Path) -> Scene:
+    plain.client.upload_model("learning-base", base)
+    return plain
 
 
 @pytest.fixture
-def opener(shared_directory: Path) -> Iterator[Opener]:
+def opener(alone: None, shared_directory: Path, base: Path) -> Iterator[Opener]:  # noqa: ARG001
+    """Opens a stack of the test's own, in which a stub takes the place of a service."""
     scenes: list[Scene] = []
 
     def opened(**commands: list[str]) -> Scene:
         state = shared_directory / f"learning-{secrets.token_hex(4)}"
         scenes.append(open_scene(state, {"sweep_s": 0.5}, {}, commands))
+        scenes[-1].client.upload_model("learning-base", base)
         return scenes[-1]
 
     yield opened
@@ -66,13 +78,13 @@ def opener(shared_directory: Path) -> Iterator[Opener]:
 
 
 def spec(drawn: Draw, **changes: Any) -> dict[str, Any]:
-    return toy.spec("learning", "base", changes.pop("steps", STEPS), task=SOURCE, seed=drawn.seed, **{
+    return toy.spec("learning", "learning-base", changes.pop("steps", STEPS), task=SOURCE, seed=drawn.seed, **{
         "batch": {"prompts": 32, "samples": 8}, "sampling": {"max_tokens": DIGITS + 2},
         "eval": {"prompts": HELD_OUT, "every": STEPS, "seed": drawn.eval_seed}, **changes})
 
 
 def stock_score(directory: Path, drawn: Draw) -> dict[str, float]:
-    """Return the accuracies of a model directory as stock transformers has them."""
+    """Return the accuracies of a model directory, measured with stock transformers."""
     script = Path(__file__).with_name("stock_score.py")
     work = {"prompts": drawn.prompts, "answers": drawn.answers, "max_tokens": DIGITS + 2, "seed": 1}
     ended = subprocess.run([sys.executable, "-I", str(script), str(directory)], input=json.dumps(work), text=True,
@@ -98,9 +110,18 @@ def _ended(scene: Scene, export_id: str) -> Any:
     return export if export.state != "queued" else None
 
 
-def test_rewards_teach_and_stock_transformers_agrees(opener: Opener, drawn: Draw, base: Path, tmp_path: Path) -> None:
-    scene = opener()
-    scene.client.upload_model("base", base)
+@pytest.mark.soak
+@pytest.mark.parametrize("repetition", range(3))
+def test_rewards_teach_with_every_seed(scene: Scene, base: Path, tmp_path: Path, repetition: int) -> None:
+    drawn = draw()
+    run = scene.client.create_run(spec(drawn, eval=None))
+    scene.finished(run.id)
+    before, after = stock_score(base, drawn), stock_score(exported(scene, run.id, tmp_path / "out"), drawn)
+    print(f"repetition {repetition}: {before} -> {after}")
+    assert after["sampled"] >= before["sampled"] + 0.15
+
+
+def test_rewards_teach_and_stock_transformers_agrees(scene: Scene, drawn: Draw, base: Path, tmp_path: Path) -> None:
     run = scene.client.create_run(spec(drawn))
     _assert_torch_is_where_it_belongs(scene)
     scene.finished(run.id)
@@ -152,9 +173,23 @@ def _assert_training_never_saw_a_held_out_prompt(scene: Scene, run_id: str) -> N
     assert not hashes["train"] & hashes["eval"]
 
 
+def test_with_reward_frozen_the_run_stalls_says_so_and_goes_on(scene: Scene, drawn: Draw) -> None:
+    run = scene.client.create_run(spec(drawn, eval=None, steps=30))
+    wait_for("a few steps", lambda: scene.committed(run.id) >= 3, 60)
+    pid = scene.stack.kill("reward-0", signal.SIGSTOP)
+    try:
+        explanation = wait_for("an explanation", lambda: scene.client.run(run.id).waiting_for, 60)
+        stalled = scene.committed(run.id)
+        wait_for("reward to be named", lambda: "reward" in (scene.client.run(run.id).waiting_for or ""), 120)
+        assert scene.committed(run.id) <= stalled + 1
+        assert "groups" in explanation or "step" in explanation
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    scene.finished(run.id)
+
+
 def test_shuffled_rewards_teach_nothing(opener: Opener, drawn: Draw, base: Path, tmp_path: Path) -> None:
     scene = opener(reward=[sys.executable, "-m", "tests.acceptance.stubs.shuffled_reward"])
-    scene.client.upload_model("base", base)
     run = scene.client.create_run(spec(drawn, eval=None))
     scene.finished(run.id)
     before, after = stock_score(base, drawn), stock_score(exported(scene, run.id, tmp_path / "out"), drawn)
@@ -162,27 +197,11 @@ def test_shuffled_rewards_teach_nothing(opener: Opener, drawn: Draw, base: Path,
     assert after["sampled"] <= before["sampled"] + 0.05 + NOISE
 
 
-def test_an_engine_that_keeps_old_weights_raises_the_gap_alarm(opener: Opener, drawn: Draw, base: Path) -> None:
+def test_an_engine_that_keeps_old_weights_raises_the_gap_alarm(opener: Opener, drawn: Draw) -> None:
     scene = opener(inference=[sys.executable, "-m", "tests.acceptance.stubs.stale_engine"])
-    scene.client.upload_model("base", base)
     run = scene.client.create_run(spec(drawn, eval=None, steps=25))
     scene.finished(run.id)
     alarms = [event for event in scene.client.events(run.id).data if event.kind == "alarm"]
     assert alarms
     assert "gap" in alarms[0].message
     assert scene.client.metrics(run.id).series["gap/mean"][0][1] < 1e-4, "the first step still samples its own weights"
-
-
-def test_with_reward_frozen_the_run_stalls_says_so_and_goes_on(opener: Opener, drawn: Draw, base: Path) -> None:
-    scene = opener()
-    scene.client.upload_model("base", base)
-    run = scene.client.create_run(spec(drawn, eval=None, steps=30))
-    wait_for("a few steps", lambda: scene.committed(run.id) >= 3, 60)
-    pid = scene.stack.kill("reward-0", signal.SIGSTOP)
-    told = wait_for("an explanation", lambda: scene.client.run(run.id).waiting_for, 60)
-    stalled = scene.committed(run.id)
-    wait_for("reward to be named", lambda: "reward" in (scene.client.run(run.id).waiting_for or ""), 120)
-    assert scene.committed(run.id) <= stalled + 1
-    assert "groups" in told or "step" in told
-    os.kill(pid, signal.SIGCONT)
-    scene.finished(run.id)

@@ -1,4 +1,4 @@
-"""The suite can fail: with a fence or a conflict clause taken out of one statement, `test_fences` turns red."""
+"""The suite can fail: without a fence or a conflict clause of one statement, `test_fences` is red."""
 
 import os
 import shutil
@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+pytestmark = pytest.mark.usefixtures("alone")
 
 ROOT = Path(__file__).parents[2]
 QUERIES = "libs/hone/store/queries"

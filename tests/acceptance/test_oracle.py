@@ -1,4 +1,4 @@
-"""Engine, packing and GRPO in one process learn to sort: the curve that the services are held to."""
+"""Engine, packing and GRPO learn to sort in one process. The services must have the same learning curve."""
 
 import json
 import random
@@ -15,7 +15,7 @@ SOURCE = {"environment": "sort_digits", "params": {"digits": 5}}
 
 
 def demonstrations(seed, count):
-    """Answers of a careless teacher: seven in ten have a random digit somewhere."""
+    """Return demonstrations as JSONL. Seven in ten have one random digit."""
     draw = random.Random(seed)
     seen = [episode(task).reset() for task in streams.draw("sort_digits", {"digits": 5}, "train", seed, 0, count)]
     rows = [{"prompt": each.messages[0]["content"], "completion": careless(each.item["answer"], draw)} for each in seen]

@@ -1,8 +1,8 @@
-"""Every preset that says it runs does, through all services; what a step read of its rewards is what was graded."""
+"""Every preset that Hone offers trains through all services, and its steps read the rewards as they were graded."""
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from hone.trajectory.microbatches import cut
 from hone.trajectory.packing import sequences
 from hone.trajectory.records import Call
 from tests.acceptance import toy
-from tests.acceptance.scene import Scene, open_scene
+from tests.acceptance.scene import Scene
 
 STEPS, DIGITS = 2, 3
 PARTS: dict[str, Any] = {"type": "weighted", "parts": {
@@ -31,35 +31,36 @@ HINT = {"contexts": {"privileged": [{"text": "{{ item.answer }}"}, {"text": "=",
 SPEAKERS: dict[str, dict[str, Any]] = {
     "opd": TEACHER, "aopd": {"roles": {"teacher": {"model": "teacher", "top_k": 4}}}, "scope": TEACHER,
     "sdar": HINT, "rlsd": HINT}
-"""Of presets that read another model's word: whose."""
+"""Fields of the presets that read log-probs of another model or context."""
 GRADED: dict[str, dict[str, Any]] = {"hian": {
     "grader": None, "task": {"environment": "sort_turns", "params": {
         "digits": DIGITS, "rules": {"length": 0.5, "compliance": 1.0, "repetition": 0.5, "right": 1.0}}}}}
-"""Of presets that read what rules gave turns: whose."""
+"""Fields of the presets that read the rewards of turn rules."""
 NAMED: dict[str, dict[str, Any]] = {"trust_sql": {
     "harness": {"name": "chat", "params": {"spans": [
         {"name": "schema", "start": str(digit), "end": "=", "weight": 0.5} for digit in range(0, 10, 2)]}},
     "grader": {"type": "weighted", "parts": {"exec": PARTS["parts"]["right"], "fmt": PARTS["parts"]["even"],
                                              "schema": PARTS["parts"]["even"]}}}}
-"""Of presets that read spans: which, with the parts of a reward that they read by name."""
+"""Fields of the presets that read named spans and parts of a reward."""
 FROM_DATASETS = {"sft", "dpo", "internalization"}  # the first is test_learning's
 RUNNABLE = sorted(name for name in PRESETS if unmet(name) is None and name not in FROM_DATASETS)
 
 
 @pytest.fixture(scope="module")
-def scene(shared_directory: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
-    opened = open_scene(shared_directory / "presets", {"sweep_s": 0.2}, {})
-    opened.client.upload_model("base", toy.write_base(
-        tmp_path_factory.mktemp("base"), digits=DIGITS, steps=40, careless=0.5, hidden=64))
-    opened.client.upload_model("teacher", toy.write_base(
-        tmp_path_factory.mktemp("teacher"), digits=DIGITS, steps=60, seed=1, hidden=96))
-    yield opened
-    opened.stack.stop()
+def teacher(bases: Callable[..., Path]) -> Path:
+    return bases(steps=60, seed=1, hidden=96)
+
+
+@pytest.fixture(scope="module")
+def scene(plain: Scene, bases: Callable[..., Path], teacher: Path) -> Scene:
+    plain.client.upload_model("presets-base", bases(steps=40, careless=0.5))
+    plain.client.upload_model("teacher", teacher)
+    return plain
 
 
 def spec(preset: str) -> dict[str, Any]:
     # The toy may have too few groups to choose among: nothing is filtered.
-    return toy.spec(preset, "base", STEPS, **{
+    return toy.spec(preset, "presets-base", STEPS, **{
         "task": {"environment": "sort_digits", "params": {"digits": DIGITS}}, "grader": PARTS, "eval": None,
         "algorithm": {"preset": preset, "filter": {"name": "none"}}, "batch": {"prompts": 4, "samples": 4},
         "sampling": {"max_tokens": DIGITS + 2}, **SPEAKERS.get(preset, {}),
@@ -98,11 +99,10 @@ def calls(scene: Scene, run_id: str) -> list[Call]:
     return [call for row in found for one in parts.decode(store.get(row["part"])) for call in one.calls]
 
 
-def test_a_stored_word_is_what_the_teachers_own_weights_say(scene: Scene, tmp_path: Path) -> None:
+def test_stored_logprobs_of_a_teacher_are_those_of_its_weights(scene: Scene, teacher: Path) -> None:
     run = scene.client.create_run(spec("aopd"))
     scene.finished(run.id, timeout_s=60)
-    files = toy.write_base(tmp_path / "teacher", digits=DIGITS, steps=60, seed=1, hidden=96)
-    checkpoint = Checkpoint.from_files({path.name: path.read_bytes() for path in files.iterdir()})
+    checkpoint = Checkpoint.from_files({path.name: path.read_bytes() for path in teacher.iterdir()})
     policy = Policy(checkpoint.architecture, checkpoint.tensors)
     stored = calls(scene, run.id)
     assert len(stored) == STEPS * 4 * 4
@@ -117,7 +117,7 @@ def test_a_stored_word_is_what_the_teachers_own_weights_say(scene: Scene, tmp_pa
 
 
 def judged(policy: Policy, ids: list[int], last: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Return the log-probs of the `last` ids, and the four likeliest ids at each of them with theirs."""
+    """Return the log-probs of the `last` ids, and the four likeliest ids at each of them with their log-probs."""
     [micro] = cut(sequences([ids]), np.ones(1, np.bool_), 4096)
     with torch.no_grad():
         logp, _, top_ids, top_logp = policy(micro, top_k=4)
@@ -144,15 +144,15 @@ def test_steps_grow_where_their_schedule_says(scene: Scene) -> None:
     scene.finished(run.id, timeout_s=60)
     sizes = scene.rows("SELECT cardinality(group_ids) AS groups FROM steps WHERE run_id = %s ORDER BY n", run.id)
     assert [row["groups"] for row in sizes] == [2, 2, 4]
-    [told] = scene.rows("SELECT step, message FROM events WHERE run_id = %s AND kind = 'batch_size'", run.id)
-    assert told == {"step": 3, "message": "4 groups a step from here on, 2 before"}
+    [event] = scene.rows("SELECT step, message FROM events WHERE run_id = %s AND kind = 'batch_size'", run.id)
+    assert event == {"step": 3, "message": "4 groups a step from here on, 2 before"}
 
 
-def test_pairs_of_a_dataset_are_told_apart_better_and_better(scene: Scene) -> None:
+def test_dpo_prefers_chosen_completions_more_and_more(scene: Scene) -> None:
     numbers = [f"{number * 37 % 1000:03}" for number in range(64)]
     rows = [{"prompt": f"s{number}=", "chosen": "".join(sorted(number)), "rejected": "910"} for number in numbers]
     scene.client.upload_dataset("preferences", "".join(json.dumps(row) + "\n" for row in rows).encode())
-    run = scene.client.create_run(toy.spec("dpo", "base", 6, **{
+    run = scene.client.create_run(toy.spec("dpo", "presets-base", 6, **{
         "task": {"dataset": "preferences"}, "algorithm": "dpo", "batch": {"prompts": 32}, "eval": None,
         "optimizer": {"lr": 1e-3}}))
     scene.finished(run.id, timeout_s=60)
@@ -162,11 +162,11 @@ def test_pairs_of_a_dataset_are_told_apart_better_and_better(scene: Scene) -> No
     assert loss[-1] < loss[0] - 0.05
 
 
-def test_what_was_done_with_advice_is_learned_without_it_and_without_drifting(scene: Scene) -> None:
+def test_internalization_learns_accepted_completions_and_measures_its_drift(scene: Scene) -> None:
     numbers = [f"{number * 37 % 1000:03}" for number in range(64)]
     rows = [{"prompt": f"s{number}=", "completion": "".join(sorted(number))} for number in numbers]
     scene.client.upload_dataset("accepted", "".join(json.dumps(row) + "\n" for row in rows).encode())
-    run = scene.client.create_run(toy.spec("internalization", "base", 6, **{
+    run = scene.client.create_run(toy.spec("internalization", "presets-base", 6, **{
         "task": {"dataset": "accepted"}, "algorithm": "internalization", "batch": {"prompts": 32}, "eval": None,
         "optimizer": {"lr": 1e-3}}))
     scene.finished(run.id, timeout_s=60)

@@ -1,7 +1,7 @@
-"""A trainer of two ranks on the embedded stack: it learns, a killed rank costs no bit, and one process goes on."""
+"""A trainer of two ranks: it learns, a killed rank changes no bit, and the run can go on with one rank."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from statistics import fmean
 
@@ -13,27 +13,27 @@ from tests.acceptance import invariants, toy
 from tests.acceptance.havoc import Havoc
 from tests.acceptance.scene import Scene, open_scene, wait_for
 
-STEPS, FEW_STEPS, PROMPTS, LEASE_S = 60, 40, 16, 2.0
+STEPS, FEW_STEPS, PROMPTS, LEASE_S = 60, 24, 16, 2.0
 SETTINGS = {"trainer_ranks": 2, "trainer_tokens": 128, "lease_s": LEASE_S, "sweep_s": 0.5}  # tokens for several rounds
 
 
 @pytest.fixture(scope="module")
-def scene(shared_directory: Path) -> Iterator[Scene]:
+def scene(alone: None, shared_directory: Path) -> Iterator[Scene]:  # noqa: ARG001
     opened = open_scene(shared_directory / "ranks", SETTINGS, {})
     yield opened
     opened.stack.stop()
 
 
 def ranks(scene: Scene) -> dict[int, int]:
-    """Return the pid of each rank of the trainer by its number, once all of them are there."""
+    """Return the pid of each rank of the trainer by its number; nothing unless both run."""
     torchrun = psutil.Process(scene.stack.pids()["trainer-0"])
     found = {int(one.environ()["RANK"]): one.pid for one in torchrun.children() if "RANK" in one.environ()}
     return found if len(found) == 2 else {}
 
 
 @pytest.mark.timeout(300)
-def test_two_ranks_learn_and_a_killed_one_changes_no_bit(scene: Scene, tmp_path: Path) -> None:
-    scene.client.upload_model("base", toy.write_base(tmp_path / "base", steps=90, careless=0.5))
+def test_two_ranks_learn_and_a_killed_one_changes_no_bit(scene: Scene, bases: Callable[..., Path]) -> None:
+    scene.client.upload_model("base", bases(steps=90, careless=0.5))
     spec = toy.spec("undisturbed", "base", STEPS, eval=None)
     undisturbed = scene.client.create_run(spec)
     scene.finished(undisturbed.id)
@@ -54,8 +54,8 @@ def test_two_ranks_learn_and_a_killed_one_changes_no_bit(scene: Scene, tmp_path:
 
 
 @pytest.mark.timeout(300)
-def test_a_run_goes_on_with_another_number_of_ranks(scene: Scene, tmp_path: Path) -> None:
-    scene.client.upload_model("another", toy.write_base(tmp_path / "base", steps=40))
+def test_a_run_goes_on_with_another_number_of_ranks(scene: Scene, bases: Callable[..., Path]) -> None:
+    scene.client.upload_model("another", bases(steps=40, careless=0.5))
     run = scene.client.create_run(toy.spec("changed", "another", FEW_STEPS, eval=None, snapshot_every=1))
     wait_for("a few steps", lambda: scene.committed(run.id) >= 3, 60)
     scene.client.pause(run.id)

@@ -1,8 +1,8 @@
-"""Self-verify through all services: answers and judgements of them are trained in turn, and kills change no bit."""
+"""Self-verify through all services: steps on answers and on judgements alternate, and kills change no bit."""
 
 import random
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,7 +12,7 @@ import pytest
 
 from hone.trajectory.records import Call, Trajectory
 from tests.acceptance import toy
-from tests.acceptance.scene import Scene, open_scene, wait_for
+from tests.acceptance.scene import Scene, wait_for
 
 DIGITS, PROMPTS, SAMPLES, INTERVAL, STEPS = 3, 8, 4, 2, 8
 WORDING = {"template": "{question}{judged}?", "verdict": "word", "yes_text": "+", "no_text": "-", "cap": 1.0}
@@ -20,7 +20,7 @@ KINDS = ["generate", "generate", "verify"] * 2 + ["generate", "generate"]
 
 
 class Examiner(toy.Teacher):
-    """Shows every other time how an answer is judged; one judgement in four is wrong."""
+    """Writes judgements of answers as every other demonstration; one judgement in four is wrong."""
 
     def demonstrations(self, first: int, count: int) -> list[Trajectory]:
         solved = super().demonstrations(first, count)
@@ -38,17 +38,14 @@ class Examiner(toy.Teacher):
 
 
 @pytest.fixture(scope="module")
-def scene(shared_directory: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
-    opened = open_scene(shared_directory / "judging", {"sweep_s": 0.2, "lease_s": 4.0}, {})
-    opened.client.upload_model("base", toy.write_base(
-        tmp_path_factory.mktemp("base"), digits=DIGITS, steps=40, careless=0.5, taught_by=Examiner))
-    yield opened
-    opened.stack.stop()
+def scene(plain: Scene, bases: Callable[..., Path]) -> Scene:
+    plain.client.upload_model("judging-base", bases(digits=DIGITS, steps=40, careless=0.5, taught_by=Examiner))
+    return plain
 
 
 def spec(name: str, steps: int = STEPS, **params: Any) -> dict[str, Any]:
     builder = {"name": "self_verify", "params": {**WORDING, "interval": INTERVAL, **params}}
-    return toy.spec(name, "base", steps, **{
+    return toy.spec(name, "judging-base", steps, **{
         "algorithm": {"preset": "self_verify", "builder": builder}, "batch": {"prompts": PROMPTS, "samples": SAMPLES},
         "eval": None})
 
@@ -66,9 +63,10 @@ def test_answers_and_verdicts_are_trained_in_turn_and_kills_change_no_bit(scene:
     check_judgements(scene, run.id)
     check_curves(scene.client.metrics(run.id).series)
     disturbed = scene.client.create_run(spec("disturbed"))
-    for step, process in ((1, "driver-0"), (2, "rollout-0"), (5, "driver-0")):
+    for step, processes in ((1, ["driver-0"]), (2, ["rollout-0", "rollout-1"]), (5, ["driver-0"])):
         wait_for(f"step {step}", partial(has_committed, scene, disturbed.id, step), 60)
-        scene.stack.kill(process)
+        for process in processes:
+            scene.stack.kill(process)
     scene.finished(disturbed.id, timeout_s=120)
     assert scene.weights(disturbed.id) == scene.weights(run.id)
 
@@ -78,7 +76,7 @@ def has_committed(scene: Scene, run_id: str, step: int) -> bool:
 
 
 def check_judgements(scene: Scene, run_id: str) -> None:
-    """Raise AssertionError unless verdicts were asked on the run's own graded answers, and graded by their labels."""
+    """Raise AssertionError unless verdicts are about the run's own graded answers and are graded by their labels."""
     items = scene.rows(
         "SELECT i.version, i.body, t.score, t.preview FROM collection_items i "
         "JOIN trajectories t ON t.group_id = (i.body -> 'source' ->> 0)::bigint "
@@ -100,7 +98,7 @@ def check_judgements(scene: Scene, run_id: str) -> None:
 
 
 def check_curves(series: dict[str, list[tuple[int, float]]]) -> None:
-    """Raise AssertionError unless each kind of step has its own curves, and all of them those of every step."""
+    """Raise AssertionError unless each kind of step has its own curves; only `lr` has a point in every step."""
     of_kind = {kind: [n for n, each in enumerate(KINDS, 1) if each == kind] for kind in set(KINDS)}
     for name in ("loss", "reward/mean", "gap/mean", "grad_norm", "completion/mean_tokens"):
         assert [step for step, _ in series[name]] == of_kind["generate"], name
@@ -110,7 +108,7 @@ def check_curves(series: dict[str, list[tuple[int, float]]]) -> None:
     assert all(0 <= value <= 1 for _, value in series["verify/verdict_accuracy"])
 
 
-def test_judging_alone_comes_first_where_it_is_asked_for(scene: Scene) -> None:
+def test_the_first_steps_may_only_judge(scene: Scene) -> None:
     run = scene.client.create_run(spec("first", 4, mode="verify_init", init_steps=2))
     scene.finished(run.id, timeout_s=60)
     assert kinds(scene, run.id) == ["verify", "verify", "generate", "generate"]

@@ -1,7 +1,7 @@
-"""A run in stages through all services: each goes on as a run from the weights before it, whoever is killed between."""
+"""A run in stages: each stage trains as a run of its own from the weights before it, also after kills in between."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ import pytest
 from hone.environments import streams
 from hone.environments.tasks import episode
 from tests.acceptance import toy
-from tests.acceptance.scene import Scene, open_scene, wait_for
+from tests.acceptance.scene import Scene, wait_for
 
 WARM_UP, STEPS = 5, 9
 SHOWN: dict[str, Any] = {
@@ -25,24 +25,22 @@ def easy(digits: int) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def scene(shared_directory: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
-    opened = open_scene(shared_directory / "stages", {"sweep_s": 0.2, "lease_s": 4.0}, {})
-    opened.client.upload_model("base", toy.write_base(tmp_path_factory.mktemp("base"), steps=30, careless=0.5))
+def scene(plain: Scene, bases: Callable[..., Path]) -> Scene:
+    plain.client.upload_model("stages-base", bases(steps=40, careless=0.5))
     tasks = (episode(task).reset() for task in streams.draw("sort_digits", {"digits": 3}, "train", 7, 0, 100))
     rows = [{"prompt": seen.messages[0]["content"], "completion": seen.item["answer"]} for seen in tasks]
-    opened.client.upload_dataset("shown", "".join(json.dumps(row) + "\n" for row in rows).encode())
-    yield opened
-    opened.stack.stop()
+    plain.client.upload_dataset("shown", "".join(json.dumps(row) + "\n" for row in rows).encode())
+    return plain
 
 
 def staged(name: str) -> dict[str, Any]:
     stage = {"until": WARM_UP, "name": "warm-up", "lr": 1e-3, **SHOWN}
-    return toy.spec(name, "base", STEPS, **LEARNED, stages=[stage])
+    return toy.spec(name, "stages-base", STEPS, **LEARNED, stages=[stage])
 
 
 def test_a_stage_goes_on_as_a_run_from_the_weights_before_it(scene: Scene) -> None:
     run = scene.client.create_run(staged("staged"))
-    shown = scene.client.create_run(toy.spec("shown", "base", WARM_UP, **{
+    shown = scene.client.create_run(toy.spec("shown", "stages-base", WARM_UP, **{
         **SHOWN, "eval": None, "optimizer": {"lr": 1e-3}}))
     scene.finished(shown.id, timeout_s=60)
     learned = scene.client.create_run(toy.spec("learned", shown.id, STEPS - WARM_UP, **LEARNED))
@@ -72,7 +70,7 @@ def has_committed(scene: Scene, run_id: str, step: int) -> bool:
 
 
 def test_nothing_runs_ahead_into_a_stage(scene: Scene) -> None:
-    run = scene.client.create_run(toy.spec("curriculum", "base", 8, **{
+    run = scene.client.create_run(toy.spec("curriculum", "stages-base", 8, **{
         "stages": [{"until": 3, "task": easy(2)}, {"until": 6, "batch": {"prompts": 8, "samples": 4}}],
         "max_staleness": 2, "eval": None}))
     scene.finished(run.id, timeout_s=120)

@@ -1,4 +1,4 @@
-"""One trace from the REST request to the gradient step, by what a collector receives from a stack; and its metrics."""
+"""One trace from the REST request to the gradient step, as a collector receives it from a stack; and its metrics."""
 
 import json
 from collections import Counter
@@ -29,11 +29,13 @@ def collector() -> Iterator[Collector]:
 
 
 @pytest.fixture(scope="module")
-def scene(collector: Collector, shared_directory: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+def scene(
+    alone: None, collector: Collector, shared_directory: Path, bases: Callable[..., Path],  # noqa: ARG001
+) -> Iterator[Scene]:
     settings = {"otlp_endpoint": collector.url, "trace_steps": 0, "metrics_address": "127.0.0.1:0",
                 "sweep_s": 0.5}
     opened = open_scene(shared_directory / "traces", settings, {})
-    opened.client.upload_model("digits-base", toy.write_base(tmp_path_factory.mktemp("base"), steps=20))
+    opened.client.upload_model("digits-base", bases())
     yield opened
     opened.stack.stop()
 
@@ -49,11 +51,11 @@ class Trace:
         return [span for span in self.spans if (span.service, span.name) == (service, name)]
 
     def below(self, top: str, service: str, name: str) -> list[Span]:
-        """Return those of a name that have `top` above them."""
+        """Return the spans of a name that have `top` above them."""
         return [span for span in self.named(service, name) if top in self.chain(span)]
 
     def chain(self, span: Span) -> list[str]:
-        """Return `service name` of a span and of all above it, up to the root."""
+        """Return `service name` of a span and of all spans above it, up to the root."""
         found = [f"{span.service} {span.name}"]
         while span.parent_id:
             span = self._by_id[span.parent_id]
@@ -61,7 +63,7 @@ class Trace:
         return found
 
     def check(self, *chain: str) -> None:
-        """Fail unless every span like the chain's first has exactly this chain above it."""
+        """Raise AssertionError unless each span with the chain's first name has exactly this chain above it."""
         service, _, name = chain[0].partition(" ")
         found = self.named(service, name)
         assert found, chain[0]
@@ -86,7 +88,7 @@ def _if(complete: Callable[[Trace], object], trace: Trace) -> Trace | None:
 
 
 def whole(trace: Trace) -> bool:
-    """Tell whether every span has come: parents, what each step has once, and both sides of each call."""
+    """Return whether every span arrived: parents, one span a step, and both sides of each call."""
     ids = {span.span_id for span in trace.spans} | {""}
     steps = [sorted(span.attributes["step"] for span in trace.named(service, name))
              for service, name in (("driver", "step"), ("driver", "plan"), ("trainer", "train"))]
@@ -139,7 +141,7 @@ def test_from_the_request_through_the_queue(trace: Trace) -> None:
     ("generate", "inference", "InferenceService/GenerateBatch"),
     ("grade", "reward", "RewardService/GradeStream"),
 ])
-def test_from_the_request_through_a_rollout_to_whom_it_asks(
+def test_from_the_request_through_a_rollout_to_the_services_it_calls(
     part: str, service: str, method: str, trace: Trace,
 ) -> None:
     for top, groups in ((STEP, PROMPTS * len(TRACED)), (EVALUATION, HELD_OUT)):
@@ -186,29 +188,29 @@ def test_a_caller_may_bring_its_own_trace(scene: Scene, collector: Collector) ->
 
 def test_log_lines_name_their_trace(scene: Scene, trace: Trace) -> None:
     lines = (scene.stack.state / "logs" / "gateway-0.log").read_text().splitlines()
-    told = [json.loads(line) for line in lines if f'"trace_id": "{trace.spans[0].trace_id}"' in line]
-    assert "POST /v1/runs 201" in [line["message"] for line in told]
+    found = [json.loads(line) for line in lines if f'"trace_id": "{trace.spans[0].trace_id}"' in line]
+    assert "POST /v1/runs 201" in [line["message"] for line in found]
 
 
 @pytest.mark.parametrize(("service", "method", "of_groups"), [
     ("inference", "InferenceService/GenerateBatch", True), ("reward", "RewardService/GradeStream", True),
     ("simulation", "SimulationService/Reset", True), ("simulation", "SimulationService/DrawTasks", False),
     ("value", "ValueService/AllocateRollouts", False)])
-def test_log_lines_of_whom_a_run_asks_name_it_and_its_trace(
+def test_log_lines_of_called_services_name_the_run_and_its_trace(
     service: str, method: str, of_groups: bool, scene: Scene, trace: Trace, run_id: str
 ) -> None:
     lines = (scene.stack.state / "logs" / f"{service}-0.log").read_text().splitlines()
-    told = [json.loads(line) for line in lines if f'"message": "{method} OK"' in line]
+    found = [json.loads(line) for line in lines if f'"message": "{method} OK"' in line]
     answered = {span.span_id for span in trace.named(service, method)}
-    assert {line["trace_id"] for line in told} == {trace.spans[0].trace_id}, "what went well untraced is no line"
-    assert {line["span_id"] for line in told} == answered
-    assert {line["run_id"] for line in told} == {run_id}
-    steps = {step for line in told for step in [line.get("step"), *line.get("steps", [])]}
+    assert {line["trace_id"] for line in found} == {trace.spans[0].trace_id}, "a good call is logged if it is traced"
+    assert {line["span_id"] for line in found} == answered
+    assert {line["run_id"] for line in found} == {run_id}
+    steps = {step for line in found for step in [line.get("step"), *line.get("steps", [])]}
     assert steps >= set(TRACED[1:]), "the first tasks are drawn before any step"
-    assert {"group_id" in line or "group_ids" in line for line in told} == {of_groups}
+    assert {"group_id" in line or "group_ids" in line for line in found} == {of_groups}
 
 
-def test_each_process_tells_its_metrics(scene: Scene, run_id: str) -> None:
+def test_each_process_reports_its_metrics(scene: Scene, run_id: str) -> None:
     assert run_id
     assert scraped(scene, "trainer-0")["hone_units_committed_total"] == STEPS + 1
     rollout = scraped(scene, "rollout-0")
@@ -221,21 +223,21 @@ def test_each_process_tells_its_metrics(scene: Scene, run_id: str) -> None:
     assert scraped(scene, "gateway-0")[created] == 1
 
 
-def test_what_rows_know_is_told_by_gateway_and_driver(scene: Scene, run_id: str) -> None:
+def test_gateway_and_driver_report_what_rows_hold(scene: Scene, run_id: str) -> None:
     assert run_id
     record = scene.stack.record()
     assert httpx.get(f"{record.gateway_url}/metrics").status_code == 401
     answer = httpx.get(f"{record.gateway_url}/metrics", headers={"Authorization": f"Bearer {record.api_key}"})
-    for told in (samples(answer.text), scraped(scene, "driver-0")):
-        assert told["hone_runs{state=succeeded}"] == 1
-        assert told["hone_operations_queued"] == 0
-        assert told["hone_engine_heartbeat_age_seconds{engine=inference-0}"] < 10
-        assert told["hone_engine_refused_versions{engine=inference-0}"] == 0
-        assert told["hone_worker_heartbeat_age_seconds{kind=trainer,worker=trainer-0}"] < 10
-        assert sum(value for name, value in told.items() if name.startswith("hone_engine_tokens_total")) > 0
+    for metrics in (samples(answer.text), scraped(scene, "driver-0")):
+        assert metrics["hone_runs{state=succeeded}"] == 1
+        assert metrics["hone_operations_queued"] == 0
+        assert metrics["hone_engine_heartbeat_age_seconds{engine=inference-0}"] < 10
+        assert metrics["hone_engine_refused_versions{engine=inference-0}"] == 0
+        assert metrics["hone_worker_heartbeat_age_seconds{kind=trainer,worker=trainer-0}"] < 10
+        assert sum(value for name, value in metrics.items() if name.startswith("hone_engine_tokens_total")) > 0
 
 
-def test_a_trace_survives_those_who_carried_it(scene: Scene, collector: Collector, run_id: str) -> None:
+def test_a_trace_survives_the_death_of_its_processes(scene: Scene, collector: Collector, run_id: str) -> None:
     assert run_id
     run = scene.client.create_run(toy.spec("killed", "digits-base", STEPS, eval=None, grader=SLOW))
     wait_for("the first step", lambda: scene.committed(run.id) >= 1, 60)
@@ -251,7 +253,7 @@ def test_a_trace_survives_those_who_carried_it(scene: Scene, collector: Collecto
 
 
 def _has_groups_of(trace: Trace, step: int) -> bool:
-    """Tell whether a step's training has come, the groups that it took, and all above them."""
+    """Return whether the spans of a step's training arrived, those of its groups, and all above them."""
     ids = {span.span_id for span in trace.spans}
     parents = {span.parent_id for span in trace.named("trainer", "train") if span.attributes["step"] == step}
     groups = {span.parent_id for span in trace.named("rollout", "group")}
@@ -264,7 +266,7 @@ def scraped(scene: Scene, name: str) -> dict[str, float]:
 
 
 def samples(text: str) -> dict[str, float]:
-    """Return every sample by its name and its labels in the order of theirs."""
+    """Return the value of each sample by its name and its sorted labels."""
     found = (sample for family in text_string_to_metric_families(text) for sample in family.samples)
     return {one.name + _shown(one.labels): one.value for one in found}
 

@@ -1,4 +1,4 @@
-"""The toy run: sort a few digits. Its base is taught here, in this process, so that every test starts from the same."""
+"""The toy run: sort a few digits. Its base model is taught in this process, so every test starts from the same one."""
 
 import random
 from dataclasses import dataclass
@@ -25,9 +25,9 @@ def write_base(
     directory: Path, steps: int = 60, seed: int = 0, digits: int = DIGITS, careless: float = 0.0, hidden: int = 64,
     taught_by: "type[Teacher] | None" = None,
 ) -> Path:
-    """Write a model directory that answers some of the tasks: a random one, taught for `steps` steps.
+    """Write a directory with a random model that was taught for `steps` steps. It answers some of the tasks.
 
-    A `careless` teacher gets one digit wrong in that share of the demonstrations. One of another class shows more.
+    The share `careless` of the demonstrations has one wrong digit. `taught_by` is the class of the teacher.
     """
     files = toy.files(seed, **{**_SIZES, "hidden": hidden, "ffn": 4 * hidden, "heads": hidden // 32})
     tokenizer = Tokenizer({name: data for name, data in files.items() if name.endswith(".json")})
@@ -53,7 +53,7 @@ def spec(name: str, base: str, steps: int, **changes: Any) -> dict[str, Any]:
 
 
 def supervised_plan(n: int) -> StepPlan:
-    """Return the plan of a step that imitates every trajectory it is given."""
+    """Return the plan of a supervised step."""
     slots = presets.resolve(AlgorithmSpec(preset="sft"))
     return StepPlan(n=n, builder="dataset", parts=[], groups=[], slots=slots, lr=3e-3, clip_norm=1.0, temperature=1.0,
                     max_tokens=16)
@@ -61,7 +61,7 @@ def supervised_plan(n: int) -> StepPlan:
 
 @dataclass(frozen=True)
 class Teacher:
-    """Shows how tasks are solved, with the mistakes of a careless one."""
+    """Writes demonstrations of solved tasks; a share of them is wrong."""
 
     tokenizer: Tokenizer
     seed: int
@@ -69,7 +69,7 @@ class Teacher:
     careless: float
 
     def demonstrations(self, first: int, count: int) -> list[Trajectory]:
-        """Return solved training tasks at places `first …` of the stream."""
+        """Return `count` demonstrations for the training tasks from index `first` of the stream."""
         tasks = streams.draw("sort_digits", {"digits": self.digits}, "train", self.seed, first, count)
         return [self._demonstration(first + place, episode(task).reset()) for place, task in enumerate(tasks)]
 
