@@ -15,20 +15,20 @@ HTTP_SECONDS = Histogram(
     "hone_http_duration_seconds", "REST requests that this gateway answered.", ("method", "route", "status"),
     buckets=_SECONDS)
 HINTS_SENT = Counter("hone_hints_sent", "Hints that the broker took.")
-HINTS_LOST = Counter("hone_hints_lost", "Hints that the broker did not take; they cost time and nothing else.")
+HINTS_LOST = Counter("hone_hints_lost", "Hints that the broker did not take. A lost hint only costs time.")
 HINTS_RECEIVED = Counter("hone_hints_received", "Hints that woke this rollout worker.")
 GROUPS_CLAIMED = Counter("hone_groups_claimed", "Groups that this rollout worker claimed.")
 GROUPS_READY = Counter("hone_groups_ready", "Groups that this rollout worker made ready.")
 GROUPS_FAILED = Counter("hone_groups_failed", "Attempts at a group that failed in this rollout worker.")
-CLAIMS_LOST = Counter("hone_claims_lost", "Claims that this rollout worker lost to their expiry.")
+CLAIMS_LOST = Counter("hone_claims_lost", "Claims of this rollout worker that expired.")
 UNITS_COMMITTED = Counter("hone_units_committed", "Units of operations that this trainer committed.")
-ORPHANS_COLLECTED = Counter("hone_orphans_collected", "Objects that no row named and this driver removed.")
+ORPHANS_COLLECTED = Counter("hone_orphans_collected", "Objects without a row that this driver removed.")
 VERSIONS_TAKEN_OVER = Counter(
-    "hone_versions_taken_over", "Versions that this engine was offered, by what it took until the probe agreed.",
+    "hone_versions_taken_over", "Versions that this engine was offered, by the action after which the probe agreed.",
     ("model", "action"))
 PROBE_GAP = Gauge(
-    "hone_probe_gap_nats", "Difference of this engine's log-probs of the probe from the trainer's, of the version it "
-    "was offered last.", ("model", "statistic"))
+    "hone_probe_gap_nats", "Difference between this engine's and the trainer's log-probs of the probe, for the "
+    "version that was offered last.", ("model", "statistic"))
 PROCESS_METRICS = (RPC_SECONDS, HTTP_SECONDS, HINTS_SENT, HINTS_LOST, HINTS_RECEIVED, GROUPS_CLAIMED, GROUPS_READY,
                    GROUPS_FAILED, CLAIMS_LOST, UNITS_COMMITTED, ORPHANS_COLLECTED, VERSIONS_TAKEN_OVER, PROBE_GAP)
 
