@@ -107,7 +107,7 @@ class Inference(inference_pb2_grpc.InferenceServiceServicer):
     async def ListVersions(self, request: pb.ListVersionsRequest, context: Any) -> pb.ListVersionsResponse:
         """List the models that are served, with their versions and counts."""
         models = [
-            pb.ResidentModel(
+            pb.LoadedModel(
                 model_id=held.model_id, version_id=engine.version_id, refused_reason=held.refused_reason,
                 running_sequences=engine.running, waiting_sequences=engine.waiting,
                 generated_tokens=engine.generated_tokens, generated_samples=engine.generated_samples,

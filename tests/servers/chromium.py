@@ -20,7 +20,7 @@ _FLAGS = (
     "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
     "--disable-default-apps", "--disable-extensions",
 )
-_PATIENCE_S = 20.0
+_WAIT_S = 20.0
 _ASKED = "Network.requestWillBeSent"
 
 
@@ -62,7 +62,7 @@ class Browser:
         self.wait(lambda: text in self.text(), lambda: f"{text!r} not in:\n{self.text()}")
 
     def wait(self, holds: Callable[[], Any], otherwise: Callable[[], str] = lambda: "it does not hold") -> None:
-        until = time.monotonic() + _PATIENCE_S
+        until = time.monotonic() + _WAIT_S
         while not _tried(holds):
             assert time.monotonic() < until, otherwise()
             time.sleep(0.05)

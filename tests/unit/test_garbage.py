@@ -11,8 +11,8 @@ PROGRAM = "import gc; from hone import garbage; garbage.spare(); print(gc.get_fr
 
 
 def test_loaded_objects_are_not_looked_at_again() -> None:
-    told = subprocess.run([sys.executable, "-c", PROGRAM], check=True, capture_output=True, text=True)
-    frozen, watched = map(int, told.stdout.split())
+    reported = subprocess.run([sys.executable, "-c", PROGRAM], check=True, capture_output=True, text=True)
+    frozen, watched = map(int, reported.stdout.split())
     assert frozen > 100 * watched
 
 

@@ -122,10 +122,10 @@ class ListVersionsResponse(_message.Message):
     ENGINE_ID_FIELD_NUMBER: _ClassVar[int]
     MODELS_FIELD_NUMBER: _ClassVar[int]
     engine_id: str
-    models: _containers.RepeatedCompositeFieldContainer[ResidentModel]
-    def __init__(self, engine_id: _Optional[str] = ..., models: _Optional[_Iterable[_Union[ResidentModel, _Mapping]]] = ...) -> None: ...
+    models: _containers.RepeatedCompositeFieldContainer[LoadedModel]
+    def __init__(self, engine_id: _Optional[str] = ..., models: _Optional[_Iterable[_Union[LoadedModel, _Mapping]]] = ...) -> None: ...
 
-class ResidentModel(_message.Message):
+class LoadedModel(_message.Message):
     __slots__ = ("model_id", "version_id", "refused_reason", "running_sequences", "waiting_sequences", "generated_tokens", "generated_samples", "computed_s")
     MODEL_ID_FIELD_NUMBER: _ClassVar[int]
     VERSION_ID_FIELD_NUMBER: _ClassVar[int]

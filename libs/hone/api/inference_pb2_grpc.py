@@ -113,7 +113,7 @@ class InferenceServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListVersions(self, request, context):
-        """Which models are resident, with which version, and what was refused.
+        """Lists the loaded models with their versions, and the refused versions.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

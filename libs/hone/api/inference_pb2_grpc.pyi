@@ -40,7 +40,7 @@ class InferenceServiceStub:
     Score: _grpc.UnaryUnaryMultiCallable[_inference_pb2.ScoreRequest, _inference_pb2.ScoreResponse]
     """Log-probs of given ids after given contexts."""
     ListVersions: _grpc.UnaryUnaryMultiCallable[_inference_pb2.ListVersionsRequest, _inference_pb2.ListVersionsResponse]
-    """Which models are resident, with which version, and what was refused."""
+    """Lists the loaded models with their versions, and the refused versions."""
     LoadVersion: _grpc.UnaryUnaryMultiCallable[_inference_pb2.LoadVersionRequest, _inference_pb2.LoadVersionResponse]
     """Loads a version now instead of at the next notification."""
     Pause: _grpc.UnaryUnaryMultiCallable[_inference_pb2.PauseRequest, _inference_pb2.PauseResponse]
@@ -61,7 +61,7 @@ class InferenceServiceAsyncStub(InferenceServiceStub):
     Score: _aio.UnaryUnaryMultiCallable[_inference_pb2.ScoreRequest, _inference_pb2.ScoreResponse]  # type: ignore[assignment]
     """Log-probs of given ids after given contexts."""
     ListVersions: _aio.UnaryUnaryMultiCallable[_inference_pb2.ListVersionsRequest, _inference_pb2.ListVersionsResponse]  # type: ignore[assignment]
-    """Which models are resident, with which version, and what was refused."""
+    """Lists the loaded models with their versions, and the refused versions."""
     LoadVersion: _aio.UnaryUnaryMultiCallable[_inference_pb2.LoadVersionRequest, _inference_pb2.LoadVersionResponse]  # type: ignore[assignment]
     """Loads a version now instead of at the next notification."""
     Pause: _aio.UnaryUnaryMultiCallable[_inference_pb2.PauseRequest, _inference_pb2.PauseResponse]  # type: ignore[assignment]
@@ -109,7 +109,7 @@ class InferenceServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _inference_pb2.ListVersionsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_inference_pb2.ListVersionsResponse, _abc.Awaitable[_inference_pb2.ListVersionsResponse]]:
-        """Which models are resident, with which version, and what was refused."""
+        """Lists the loaded models with their versions, and the refused versions."""
 
     @_abc_1.abstractmethod
     def LoadVersion(

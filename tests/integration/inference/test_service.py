@@ -151,19 +151,19 @@ def test_versions_insisted_on_are_served_in_order_and_each_exactly(engine: Any, 
         response for message in engine.GenerateBatch(pb.GenerateBatchRequest(requests=long), timeout=60)
         for response in message.responses))
     old.start()
-    eventually(lambda: _resident(engine, model).running_sequences)
+    eventually(lambda: _loaded_model(engine, model).running_sequences)
     second = model.publish(1)
     insisting = engine.Generate.future(asked(model, version_id=second), timeout=60)
-    _resident(engine, model)  # its answer shows that the requests before it have arrived
+    _loaded_model(engine, model)  # its answer shows that the requests before it have arrived
     third = model.publish(2)
     assert versions(insisting.result()) == {second}
     old.join()
     assert [versions(answer) for answer in answers] == [{first}] * 3
-    assert eventually(lambda: _resident(engine, model).version_id == third)
+    assert eventually(lambda: _loaded_model(engine, model).version_id == third)
 
 
-def _resident(engine: Any, model: Model) -> pb.ResidentModel:
-    listed: list[pb.ResidentModel] = engine.ListVersions(pb.ListVersionsRequest(), timeout=60).models
+def _loaded_model(engine: Any, model: Model) -> pb.LoadedModel:
+    listed: list[pb.LoadedModel] = engine.ListVersions(pb.ListVersionsRequest(), timeout=60).models
     return next(one for one in listed if one.model_id == model.id)
 
 
@@ -196,10 +196,10 @@ def test_bad_weights_are_refused_with_their_reason_and_never_served(engine: Any,
     assert eventually(lambda: model.do(
         "SELECT version_id FROM engine_models WHERE model_id = %s AND refused_version_id = %s"
         " AND refused_reason LIKE '%%NaN%%'", model.id, bad)) == [(good,)]
-    assert "NaN" in _resident(engine, model).refused_reason
+    assert "NaN" in _loaded_model(engine, model).refused_reason
     better = model.publish(2)
     assert versions(engine.Generate(asked(model, version_id=better), timeout=60)) == {better}
-    assert _resident(engine, model).refused_reason == ""
+    assert _loaded_model(engine, model).refused_reason == ""
 
 
 def _probed(seed: int) -> dict[str, Any]:
@@ -219,7 +219,7 @@ def test_a_version_that_fails_its_probe_is_refused(engine: Any, model: Model) ->
     assert versions(engine.Generate(asked(model), timeout=60)) == {good}
     better = model.publish(2, probe=_probed(2))
     assert versions(engine.Generate(asked(model, version_id=better), timeout=60)) == {better}
-    assert _resident(engine, model).refused_reason == ""
+    assert _loaded_model(engine, model).refused_reason == ""
 
 
 def test_a_first_version_that_fails_its_probe_is_refused_too(engine: Any, model: Model) -> None:
@@ -315,7 +315,7 @@ def test_pause_holds_and_abort_ends_what_runs(engine: Any, model: Model) -> None
     engine.LoadVersion(pb.LoadVersionRequest(model_id=model.id), timeout=60)
     engine.Pause(pb.PauseRequest(model_id=model.id), timeout=60)
     pending = engine.Generate.future(asked(model, "held", 40, max_tokens=900), timeout=60)
-    assert eventually(lambda: _resident(engine, model).waiting_sequences == 40)
+    assert eventually(lambda: _loaded_model(engine, model).waiting_sequences == 40)
     time.sleep(0.1)
     assert not pending.done()
     assert engine.Abort(pb.AbortRequest(request_id="held"), timeout=60).aborted == 40
@@ -329,10 +329,10 @@ def test_the_requests_of_a_caller_who_went_away_are_ended(engine: Any, model: Mo
     model.publish(0)
     pending = engine.Generate.future(asked(model, n=64, max_tokens=1000), timeout=60)
     assert eventually(lambda: model.id in {one.model_id for one in engine.ListVersions(
-        pb.ListVersionsRequest(), timeout=60).models} and _resident(engine, model).running_sequences)
+        pb.ListVersionsRequest(), timeout=60).models} and _loaded_model(engine, model).running_sequences)
     pending.cancel()
-    assert eventually(lambda: not _resident(engine, model).running_sequences)
-    assert _resident(engine, model).waiting_sequences == 0
+    assert eventually(lambda: not _loaded_model(engine, model).running_sequences)
+    assert _loaded_model(engine, model).waiting_sequences == 0
 
 
 def test_counts_reach_the_rows(engine: Any, model: Model) -> None:
@@ -370,7 +370,7 @@ def test_the_rows_of_an_engine_are_deleted_when_it_ends(variables: dict[str, str
         assert 0 <= rows[0][0] <= 1
         assert rows[0][1] == version_id
         pending = stub.Generate.future(asked(model, n=64, max_tokens=1000), timeout=60)
-        eventually(lambda: _resident(stub, model).running_sequences)
+        eventually(lambda: _loaded_model(stub, model).running_sequences)
         service.process.terminate()
         assert service.process.wait(60) == 0
         assert {made.finish_reason for made in pending.result().completions} == {tpb.FINISH_REASON_ABORT}

@@ -44,8 +44,8 @@ async def test_training_groups_have_the_teachers_scores_and_the_privileged_promp
         assert call.scored == [Scored("teacher", version_id, [-id / 8 for id in ids], [0, 1] * len(ids),
                                       [-1.0] * 2 * len(ids))]
         text = f"+{answer}+\n\n-"
-        told, digest = TOKENIZER.encode(f"{text}\n"), hashlib.sha256(text.encode()).hexdigest()
-        assert call.contexts == [Context("privileged", [*told, *call.prompt_ids], digest)]
+        prefix, digest = TOKENIZER.encode(f"{text}\n"), hashlib.sha256(text.encode()).hexdigest()
+        assert call.contexts == [Context("privileged", [*prefix, *call.prompt_ids], digest)]
     assert [(call.scored, call.contexts) for call in found["eval"]] == [([], [])] * 2
     [asked] = peers.inference.scored
     assert (asked.model_id, asked.version_id, asked.temperature, asked.top_k) == (model_id, version_id, 1.0, 2)

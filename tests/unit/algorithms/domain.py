@@ -183,8 +183,8 @@ def pieces(tokens: Ints) -> Iterator[slice]:
 
 
 def _broken(random: np.random.Generator, value: float) -> float | None:
-    told: list[float | None] = [float(value), float(value), None, float("nan"), float("-inf")]
-    return told[int(random.integers(len(told)))]
+    rewards: list[float | None] = [float(value), float(value), None, float("nan"), float("-inf")]
+    return rewards[int(random.integers(len(rewards)))]
 
 
 def _float(values: Floats) -> Tensor:

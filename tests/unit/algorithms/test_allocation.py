@@ -69,11 +69,11 @@ def test_where_nothing_weighs_anything_each_gets_one_in_turn():
     assert shared([(4, 8), (8, 8), (0, 8)], 33, n_max=12, min_priority=0) == [12, 11, 10]
 
 
-def test_bounds_too_wide_for_estimated_variances_are_told():
+def test_bounds_too_wide_for_estimated_variances_are_reported():
     history = SuccessHistory(np.array([1.0, 4.0]), np.array([8.0, 8.0]), 32)
-    for n_min, told in ((1, 1), (7, 1), (8, 0)):
+    for n_min, reported in ((1, 1), (7, 1), (8, 0)):
         _, _, metrics = dynamo(history, SuccessVarianceParams(n_min=n_min, n_max=64), {})
-        assert metrics["loose_bounds"] == told
+        assert metrics["loose_bounds"] == reported
 
 
 def test_bounds_the_wrong_way_round_are_refused():

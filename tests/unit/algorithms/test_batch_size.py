@@ -68,7 +68,7 @@ def test_the_defaults_switch_once_at_80_percent_to_twice_the_rows():
     assert sizes == [512] * 80 + [1024] * 10
 
 
-def test_rows_are_told_before_the_cut_with_the_stage():
+def test_rows_are_reported_before_the_cut_with_the_stage():
     rows, state, metrics = BATCH_SIZES["late_switch"](Consumption(18, 20), switched(0.6), {"kept": 1})
     assert (rows, state, metrics["rows"], metrics["stage"]) == (2, {"kept": 1}, 8.0, 1.0)
 

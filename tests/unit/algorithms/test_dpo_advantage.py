@@ -87,7 +87,7 @@ def drifted(step, samples):
     return trained
 
 
-def test_pairs_are_told_apart_better_with_every_update():
+def test_the_margin_of_pairs_grows_with_every_update():
     step, samples = plan({}, {"preset": "dpo"}), pairs(3)
     trained, losses = learner(), []
     for _ in range(8):

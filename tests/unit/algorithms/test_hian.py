@@ -216,9 +216,9 @@ def test_rules_agree_with_the_oracle(statistics):
             for name, scores in rules.items()}
     apart = {}
     for name in rules:
-        told = [(group, 0, [(score, 1) for score in row])
+        reported = [(group, 0, [(score, 1) for score in row])
                 for (group, _, _), row in zip(sessions, rows[name], strict=True)]
-        apart[name] = np.array(oracle.hian(told, 0, 1, 0.5, statistics))
+        apart[name] = np.array(oracle.hian(reported, 0, 1, 0.5, statistics))
     values = ruled(rules, sessions, w_sess=0, gamma_turn=0.5, turn_statistics=statistics, rule_weights={"b": 3})
     np.testing.assert_allclose(values, (apart["a"] + 3 * apart["b"]) / 4, atol=1e-9)
 

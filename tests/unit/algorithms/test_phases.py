@@ -14,7 +14,7 @@ PHASES: Method[Any, Any] = Method(phases, PhaseParams)
 
 def plan(steps, prompts=4, fresh=None, seed=0, **params):
     """Return each step's updates, and the buffer after it; step s gives items s.0, s.1, …."""
-    random, told = Random(seed), []
+    random, planned = Random(seed), []
     state: Mapping[str, Any] = {}
     for step in range(1, steps + 1):
         count = prompts if fresh is None else fresh
@@ -23,8 +23,8 @@ def plan(steps, prompts=4, fresh=None, seed=0, **params):
         assert metrics["verification_updates"] == sum(bool(update.items) for update in updates)
         assert metrics["generation_updates"] == sum(update.generation for update in updates)
         assert metrics["buffered_items"] == len(state.get("buffer", []))
-        told.append((updates, state.get("buffer", [])))
-    return told
+        planned.append((updates, state.get("buffer", [])))
+    return planned
 
 
 def of(steps, count=4):
@@ -56,9 +56,9 @@ def test_mixed_is_one_update_of_both(fresh):
 
 
 def test_verify_alter_is_the_default_every_fifth_step():
-    told = plan(10)
-    assert [len(updates) for updates, _ in told] == [1, 1, 1, 1, 2, 1, 1, 1, 1, 2]
-    assert all(updates[0] == GENERATION for updates, _ in told)
+    planned = plan(10)
+    assert [len(updates) for updates, _ in planned] == [1, 1, 1, 1, 2, 1, 1, 1, 1, 2]
+    assert all(updates[0] == GENERATION for updates, _ in planned)
 
 
 def test_a_phase_draws_from_the_items_of_earlier_steps_only():

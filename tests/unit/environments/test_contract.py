@@ -111,8 +111,8 @@ def test_digits_are_sorted_turn_by_turn_and_a_wrong_one_costs_a_turn() -> None:
     assert seen.messages == [{"role": "user", "content": seen.item["prompt"]}]
     wrong = one.step("x")
     assert (wrong.valid, wrong.effect, wrong.observation.messages[0]["content"]) == (False, False, "=")
-    told = [one.step(digit).observation.messages for digit in (low, f" {middle}\n")]
-    assert [said[0]["content"] for said in told] == [f"{low}=", f"{low}{middle}="]
+    answers = [one.step(digit).observation.messages for digit in (low, f" {middle}\n")]
+    assert [said[0]["content"] for said in answers] == [f"{low}=", f"{low}{middle}="]
     end = one.step(high)
     assert (end.done, end.observation.messages, end.observation.turns_left, one.verify()) == (True, [], 0, 1.0)
     with pytest.raises(EpisodeOver):

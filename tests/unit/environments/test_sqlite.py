@@ -74,7 +74,7 @@ def test_a_wrong_answer_scores_zero_and_an_episode_without_one_too() -> None:
     (query("CREATE TEMP VIEW u AS SELECT 1"), "not authorized"),
     (query(f"SELECT {', '.join(['1'] * 501)}"), "too many columns"),
 ])
-def test_what_a_query_may_not_do_is_told_and_ends_nothing(action: str, words: str) -> None:
+def test_a_forbidden_query_is_reported_and_ends_nothing(action: str, words: str) -> None:
     one = begun(ROW)
     taken = one.step(action)
     assert words in taken.observation.messages[0]["content"]

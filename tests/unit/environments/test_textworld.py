@@ -49,10 +49,10 @@ def test_an_episode_ends_with_its_turns() -> None:
     assert one.verify() == 0.0
 
 
-def test_what_is_told_names_doors_things_and_their_state() -> None:
-    told = "".join(begun(seed, TextWorldParams(rooms=6, objects=8))[1].messages[0]["content"] for seed in range(40))
+def test_observations_name_doors_things_and_their_state() -> None:
+    shown = "".join(begun(seed, TextWorldParams(rooms=6, objects=8))[1].messages[0]["content"] for seed in range(40))
     for words in ("(closed)", "(locked)", "door", "with ", "You carry: nothing", "go north"):
-        assert words in told, words
+        assert words in shown, words
 
 
 def test_a_bounded_number_of_games_repeats_and_a_number_is_a_game() -> None:
@@ -62,7 +62,7 @@ def test_a_bounded_number_of_games_repeats_and_a_number_is_a_game() -> None:
     assert len({str(opening) for opening in openings}) == 4
 
 
-def test_commands_can_be_left_out_of_what_is_told() -> None:
+def test_commands_can_be_left_out_of_observations() -> None:
     _, seen = begun(1, TextWorldParams(show_commands=False))
     assert "You can" not in seen.messages[0]["content"]
     assert seen.admissible

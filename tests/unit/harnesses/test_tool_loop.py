@@ -53,7 +53,7 @@ def test_an_answer_without_a_call_is_said_as_it_is(params: ToolLoopParams, text:
     assert actions(params, text) == [text]
 
 
-def test_the_policy_is_told_about_tools_unless_it_knows() -> None:
+def test_the_first_prompt_describes_tools_unless_the_template_does() -> None:
     asked = [{"role": "user", "content": "?"}]
     tagged, line = (ToolLoop().opening(params, asked, TOOLS) for params in (TAGGED, LINE))
     assert json.dumps(TOOLS[0]) in tagged[0]["content"]

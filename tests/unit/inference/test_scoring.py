@@ -23,11 +23,11 @@ def test_likeliest_ids_come_first_and_of_equal_ones_the_lower(top_k: int) -> Non
     logp = -random.integers(0, 30, (50, 200)).astype(np.float32)
     logp[random.random(logp.shape) < 0.1] = -np.inf
     logp[7, 11] = 0.0
-    ids, told = likeliest(logp, top_k)
+    ids, reported = likeliest(logp, top_k)
     wanted = np.argsort(-logp, axis=1, kind="stable")[:, :top_k]
     assert np.array_equal(ids, wanted)
-    assert told.dtype == np.float32
-    assert np.array_equal(told, np.take_along_axis(logp, wanted, axis=1))
+    assert reported.dtype == np.float32
+    assert np.array_equal(reported, np.take_along_axis(logp, wanted, axis=1))
 
 
 @pytest.mark.parametrize("top_k", [1, 5, VOCABULARY])
@@ -39,9 +39,9 @@ def test_likeliest_ids_of_scores_are_those_of_stock_transformers(top_k: int) -> 
         logp = torch.log_softmax(reference(stock("llama"), list(item.context_ids), list(item.ids)) / 0.7, -1)
         wanted, best = logp.sort(dim=-1, descending=True)
         ids = torch.tensor(scored.top_ids).view(-1, top_k)
-        told = torch.tensor(scored.top_logp).view(-1, top_k)
-        assert (told - logp.gather(1, ids)).abs().max() < 2e-5
-        assert (told - wanted[:, :top_k]).abs().max() < 2e-5
+        reported = torch.tensor(scored.top_logp).view(-1, top_k)
+        assert (reported - logp.gather(1, ids)).abs().max() < 2e-5
+        assert (reported - wanted[:, :top_k]).abs().max() < 2e-5
         gaps = -wanted.diff(dim=-1, append=torch.full((len(wanted), 1), -torch.inf))
         clear = torch.minimum(gaps, gaps.roll(1, -1)) > 1e-4
         assert clear[:, :top_k].float().mean() > 0.9
@@ -58,11 +58,11 @@ def test_log_probs_and_entropies_do_not_depend_on_top_k() -> None:
 def test_the_likeliest_of_all_ids_are_the_distribution() -> None:
     (scored,) = engine().score([ScoreItem((5, 9, 11), (7, 8))], 1.0, VOCABULARY)
     ids = np.array(scored.top_ids).reshape(2, VOCABULARY)
-    told = np.array(scored.top_logp).reshape(2, VOCABULARY)
+    reported = np.array(scored.top_logp).reshape(2, VOCABULARY)
     assert np.array_equal(np.sort(ids, axis=1), np.tile(np.arange(VOCABULARY), (2, 1)))
-    assert np.exp(told).sum(axis=1) == pytest.approx([1, 1], abs=1e-5)
-    assert -(np.exp(told) * told).sum(axis=1) == pytest.approx(scored.entropy, abs=1e-5)
-    assert told[ids == [[7], [8]]].tolist() == scored.logp
+    assert np.exp(reported).sum(axis=1) == pytest.approx([1, 1], abs=1e-5)
+    assert -(np.exp(reported) * reported).sum(axis=1) == pytest.approx(scored.entropy, abs=1e-5)
+    assert reported[ids == [[7], [8]]].tolist() == scored.logp
 
 
 @pytest.mark.parametrize("top_k", [-1, 65])

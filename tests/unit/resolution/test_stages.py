@@ -64,7 +64,7 @@ def test_a_stage_of_completions_has_one_row_a_prompt_unless_it_says_so() -> None
     assert [stage.spec.batch.samples for stage in stages(spec)] == [1, 8, 8]
 
 
-def test_a_speaker_is_heard_in_the_stages_that_read_it() -> None:
+def test_another_model_is_heard_in_the_stages_that_read_it() -> None:
     distilled, rest = (stage.spec for stage in stages(staged({"until": 2, "algorithm": "opd"}, **TEACHER)))
     assert distilled.roles.teacher
     assert not rest.roles.teacher

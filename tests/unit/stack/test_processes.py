@@ -54,10 +54,10 @@ def test_each_process_serves_its_metrics_at_a_port_of_its_own_and_keeps_it(recor
     assert not any("HONE_METRICS_ADDRESS" in one.environment for one in processes.services({}, {}, record, {}))
     given = {"HONE_METRICS_ADDRESS": "0.0.0.0:0"}
     first, again = (processes.services({"rollout": 2}, {}, record, given) for _ in range(2))
-    told = [one.environment["HONE_METRICS_ADDRESS"] for one in first]
-    assert len(set(told)) == sum(kind.only_with is None for kind in KINDS.values()) + 1
-    assert all(address.startswith("0.0.0.0:") and not address.endswith(":0") for address in told)
-    assert told == [one.environment["HONE_METRICS_ADDRESS"] for one in again]
+    reported = [one.environment["HONE_METRICS_ADDRESS"] for one in first]
+    assert len(set(reported)) == sum(kind.only_with is None for kind in KINDS.values()) + 1
+    assert all(address.startswith("0.0.0.0:") and not address.endswith(":0") for address in reported)
+    assert reported == [one.environment["HONE_METRICS_ADDRESS"] for one in again]
     assert record.ports["trainer-0 metrics"]
     assert "HONE_METRICS_ADDRESS" not in processes.addresses(first)
 

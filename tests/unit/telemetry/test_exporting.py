@@ -19,7 +19,7 @@ for number in range(5000):
         pass
 print("done", flush=True)
 """
-SUPERVISORS_PATIENCE_S = 5.0
+SUPERVISOR_WAITS_S = 5.0
 
 
 def run(url: str) -> float:
@@ -48,4 +48,4 @@ def test_a_collector_that_is_away_delays_no_end(listens: bool) -> None:
         taken.bind(("127.0.0.1", 0))
         if listens:
             taken.listen()
-        assert run(f"http://127.0.0.1:{taken.getsockname()[1]}") < SUPERVISORS_PATIENCE_S - 0.5
+        assert run(f"http://127.0.0.1:{taken.getsockname()[1]}") < SUPERVISOR_WAITS_S - 0.5

@@ -20,8 +20,8 @@ def test_every_statement_exists() -> None:
 
 
 def test_names_are_exported_without_a_row() -> None:
-    told = {family.name for family in text_string_to_metric_families(gauges.text(EMPTY))}
-    assert told == {family.name for family in gauges.FAMILIES}
+    names = {family.name for family in text_string_to_metric_families(gauges.text(EMPTY))}
+    assert names == {family.name for family in gauges.FAMILIES}
 
 
 def test_a_row_is_a_sample_with_its_labels() -> None:
