@@ -32,7 +32,7 @@ class SortTurnsParams(EnvironmentParams):
 
 @dataclass(frozen=True)
 class _SortingState:
-    told: int = 0  # digits that were answered correctly
+    placed: int = 0  # digits that were answered correctly
     turns: int = 0
     tries: tuple[str, ...] = ()  # wrong answers to the present digit, kept for the rule `repetition`
 
@@ -77,16 +77,16 @@ class SortTurnsEpisode:
         if self._done():
             raise EpisodeOver("the digits are sorted, or the turns used up")
         said = action.strip()
-        right = said == self._answer[state.told]
+        right = said == self._answer[state.placed]
         scores = self._scores(said, right)
-        self._state = _SortingState(state.told + right, state.turns + 1, self._wrong(said, right))
-        messages = [] if self._done() else [{"role": "user", "content": f"{self._answer[:self._state.told]}="}]
+        self._state = _SortingState(state.placed + right, state.turns + 1, self._wrong(said, right))
+        messages = [] if self._done() else [{"role": "user", "content": f"{self._answer[:self._state.placed]}="}]
         valid = len(said) == 1 and said in self._answer
         return Transition(self._seen(messages), self._done(), valid, self._paid(scores), effect=right, rules=scores)
 
     def snapshot(self) -> dict[str, Any]:
         state = asdict(self._state)
-        return state if state["tries"] else {"told": state["told"], "turns": state["turns"]}
+        return state if state["tries"] else {"placed": state["placed"], "turns": state["turns"]}
 
     def restore(self, snapshot: dict[str, Any]) -> None:
         self._state = _SortingState(**{**snapshot, "tries": tuple(snapshot.get("tries", ()))})
@@ -101,7 +101,7 @@ class SortTurnsEpisode:
 
     def verify(self) -> float | None:
         """Return 1 when all digits were answered, else 0."""
-        return float(self._state.told == len(self._answer))
+        return float(self._state.placed == len(self._answer))
 
     def _scores(self, said: str, right: bool) -> dict[str, float]:
         """Return the score, at most 0, of each rule that grades."""
@@ -124,7 +124,7 @@ class SortTurnsEpisode:
         return paid
 
     def _done(self) -> bool:
-        return self._state.told == len(self._answer) or self._state.turns >= self._turns
+        return self._state.placed == len(self._answer) or self._state.turns >= self._turns
 
     def _seen(self, said: list[Message]) -> Observation:
         item = {"prompt": self._opening[0]["content"], "answer": self._answer, "verified": self.verify()}

@@ -75,7 +75,7 @@ def save(run: RunRows, step: int) -> Payload:
     return Save(run_id=run.run_id, step=step, number=step)
 
 
-def test_a_lane_commits_its_own_step_once(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_executor_commits_its_own_step_once(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     add_step(bench.owner_url, bench.run, 1)
     bench.append(("a", save(bench.run, 1)), ("again", Save(run_id=bench.run.run_id, step=1, number=1)))
     executor = bench.executor(monkeypatch)
@@ -100,7 +100,7 @@ def test_a_step_that_is_over_fails_what_would_commit_it(bench: Bench, monkeypatc
     assert "planned" in reason
 
 
-def test_a_lane_touches_no_step_of_another_model(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_executor_touches_no_step_of_another_model(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     other = add_run(bench.owner_url)
     add_step(bench.owner_url, other, 1)
     ((group,),) = bench.rows(

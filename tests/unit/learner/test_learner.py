@@ -184,7 +184,7 @@ def test_the_gap_is_zero_where_the_sampler_is_the_trainer():
     assert metrics["loss/clip_fraction"] == 0
 
 
-def test_the_gap_is_told_of_samples_of_the_version_in_training_alone():
+def test_the_gap_counts_only_samples_of_the_version_in_training():
     step = random_step(seed=1)
     assert "gap/mean" in learner().forward_backward(*step, "ver_0")
     assert "gap/mean" not in learner().forward_backward(*step, "ver_1")

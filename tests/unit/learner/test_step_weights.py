@@ -153,7 +153,7 @@ def test_stored_turns_are_credited_by_the_sum_of_their_rules():
     assert metrics["advantage/turn_reward"] == pytest.approx(-0.9)
 
 
-def test_where_no_rule_graded_the_stored_turns_that_is_told():
+def test_turns_that_no_rule_graded_are_reported():
     step, trajectories = random_step(algorithm={"advantage": {"name": "hian", "params": {"per_rule": True}}})
     with pytest.raises(ValueError, match=r"turns\.rules: found none"):
         compute_step_weights(pack(step, trajectories), step, BeforeUpdate(), {})

@@ -205,15 +205,15 @@ def test_the_pools_processes_go_with_their_parent() -> None:
 
 
 def test_log_lines_of_a_grade_in_another_process_have_its_callers_fields(monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[logs.Subject] = []
+    subjects: list[logs.Subject] = []
 
     def judged(*_: Any) -> Result:
-        told.append(logs.subject())
+        subjects.append(logs.subject())
         return failure(Status.INFRA_ERROR, "")
 
     monkeypatch.setattr(worker, "judged", judged)
     with logs.about(run_id="run_1", group_ids=[7, 8]):
         line = job(r"\boxed{0.5}").line()
     worker.work(json.loads(line), set(), 60, io.BytesIO())
-    assert told == [{"run_id": "run_1", "group_ids": [7, 8]}]
+    assert subjects == [{"run_id": "run_1", "group_ids": [7, 8]}]
     assert logs.subject() == {}

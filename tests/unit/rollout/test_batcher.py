@@ -51,10 +51,10 @@ async def test_items_that_come_while_all_calls_are_busy_go_together_afterwards()
 
 
 async def test_log_lines_of_a_call_name_all_its_items() -> None:
-    told: list[logs.Subject] = []
+    subjects: list[logs.Subject] = []
 
     async def answer(items: list[int]) -> AsyncIterator[tuple[int, int]]:
-        told.append(logs.subject())
+        subjects.append(logs.subject())
         for place, item in enumerate(items):
             yield place, item
 
@@ -66,7 +66,7 @@ async def test_log_lines_of_a_call_name_all_its_items() -> None:
 
     await asyncio.gather(ask("run_1", 1), ask("run_2", 2))
     await ask("run_2", 3)
-    assert told == [{"run_ids": ["run_1", "run_2"], "group_ids": [1, 2]}, {"run_id": "run_2", "group_id": 3}]
+    assert subjects == [{"run_ids": ["run_1", "run_2"], "group_ids": [1, 2]}, {"run_id": "run_2", "group_id": 3}]
 
 
 async def test_an_error_reaches_those_without_an_answer_only() -> None:

@@ -62,7 +62,7 @@ def test_a_group_beyond_the_budget_is_cut_between_trajectories():
     assert np.concatenate([micro.token for micro in found]).tolist() == list(range(batch.tokens.sum()))
 
 
-def test_equal_predictions_are_told_apart_from_others():
+def test_equal_predictions_are_distinguished_from_others():
     completions = [[4, 5, 6], [4, 5, 7], [4, 5, 6], [8], [9]]
     samples = [trajectory(0, index, call([1, 2], ids)) for index, ids in enumerate(completions)]
     _, [micro] = cuts((plan({0: [1.0, 0.0, 1.0, 0.0, 0.0]}), samples))

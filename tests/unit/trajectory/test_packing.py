@@ -94,7 +94,7 @@ def test_truncated_rows_are_kept_or_dropped_as_the_plan_says(rule, kept):
     assert batch.masked_samples == 2 - kept
 
 
-def test_a_change_of_weights_in_mid_sequence_is_told():
+def test_a_change_of_weights_in_mid_sequence_is_reported():
     mixed = call([1], [2, 3], versions=[VersionSpan("a", 1), VersionSpan("b", 1)])
     batch = pack(plan({0: [1.0, 0.0]}), [trajectory(0, 0, mixed), trajectory(0, 1, call([1], [2]))])
     assert batch.version[0] == ""
