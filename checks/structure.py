@@ -2,7 +2,8 @@
 
 `python -m checks.structure` prints a table, in Markdown with `--markdown`, and every breach; it ends with 1 if there
 is one. The rules: functions have at most 60 lines, at least 90 % of them at most 40, half of them at most 10; files at
-most 400 lines; modules are nouns; no SQL text stands in Python.
+most 400 lines; modules are nouns; names use the glossary's words; a service, or a package of libs/hone, has one class
+of a name; no SQL text stands in Python.
 """
 
 import ast
@@ -18,10 +19,17 @@ SOURCES = ("libs/hone", "services", "checks", "benchmarks", "tests")
 GENERATED = "libs/hone/api"
 LONGEST_FUNCTION, USUAL_FUNCTION, MEDIAN_FUNCTION, LONGEST_FILE = 60, 40, 10, 400
 USUAL_SHARE = 0.9
+PRIVATE_WORDS = {
+    "told": "reported, logged, message, figures or found", "tally": "metric_sums", "crew": "rank_group",
+    "lane": "operation_log or executor", "roster": "registration", "resident": "loaded_model", "patience": "retry",
+    "speaker": "role_tokenizer", "prior": "reference_pass",
+}
+"""Words that only this project's first authors understood, with those that replace them; also in the plural."""
 NAMELESS = {"utils", "util", "helpers", "helper", "common", "manager", "managers", "misc"}
 _SQL = re.compile(
     r"^\s*(SELECT\s.+\sFROM\s|INSERT\s+INTO\s|UPDATE\s+\w+\s+SET\s|DELETE\s+FROM\s|CREATE\s+(TABLE|ROLE|DATABASE|INDEX)\s"
     r"|ALTER\s+(TABLE|ROLE)\s|TRUNCATE\s|LISTEN\s|NOTIFY\s)", re.DOTALL)
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _SERVED = ("libs/", "services/")  # tests and benchmarks look at the rows from outside
 _SQL_ALLOWED = {
     "libs/hone/store/notifications.py",  # LISTEN takes no parameters, so the channel is put in there
@@ -44,6 +52,8 @@ class Module:
     path: str
     lines: int
     functions: list[Function]
+    classes: list[tuple[str, int]]  # name and line
+    names: list[tuple[str, int]]  # of functions, classes, arguments and variables, with their lines
     sql: list[int]
 
 
@@ -53,7 +63,8 @@ def measure(path: Path, root: Path = ROOT) -> Module:
     tree = ast.parse(text, name)
     defined = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
     functions = [Function(f"{name}:{node.lineno} {node.name}", _length(node)) for node in defined]
-    return Module(name, len(text.splitlines()), functions, list(_sql_lines(tree)))
+    classes = [(node.name, node.lineno) for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    return Module(name, len(text.splitlines()), functions, classes, list(_defined(tree)), list(_sql_lines(tree)))
 
 
 def modules(root: Path = ROOT) -> list[Module]:
@@ -64,7 +75,8 @@ def modules(root: Path = ROOT) -> list[Module]:
 
 def breaches(found: list[Module]) -> list[str]:
     """Return one line for every rule that is broken, saying where, what was found and what was expected."""
-    return [*_long_functions(found), *_distribution(found), *_long_files(found), *_names(found), *_sql(found)]
+    return [*_long_functions(found), *_distribution(found), *_long_files(found), *_modules(found), *_words(found),
+            *_twins(found), *_sql(found)]
 
 
 def rows(found: list[Module]) -> list[tuple[str, ...]]:
@@ -85,6 +97,16 @@ def _row(name: str, members: list[Module]) -> tuple[str, ...]:
 def _length(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
     return (node.end_lineno or node.lineno) - first + 1
+
+
+def _defined(tree: ast.Module) -> Iterator[tuple[str, int]]:
+    """Yield every name that a module gives something, with its line."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                yield name, node.lineno
+            case ast.arg(arg=name) | ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
+                yield name, node.lineno
 
 
 def _sql_lines(tree: ast.Module) -> Iterator[int]:
@@ -120,11 +142,36 @@ def _long_files(found: list[Module]) -> Iterator[str]:
             yield f"{module.path}: found {module.lines} lines, expected at most {LONGEST_FILE}"
 
 
-def _names(found: list[Module]) -> Iterator[str]:
+def _modules(found: list[Module]) -> Iterator[str]:
     for module in found:
         bad = NAMELESS & set(Path(module.path).with_suffix("").parts)
         if bad:
             yield f"{module.path}: found a module called {min(bad)}, expected a noun that says what is in it"
+
+
+def _words(found: list[Module]) -> Iterator[str]:
+    for module in found:
+        for name, line in [(Path(module.path).stem, 1), *module.names]:
+            words = {word.lower().removesuffix("s") for word in _WORD.findall(name)}
+            for word in sorted(words & PRIVATE_WORDS.keys()):
+                yield f"{module.path}:{line}: found {name}, expected {PRIVATE_WORDS[word]} instead of {word}"
+
+
+def _twins(found: list[Module]) -> Iterator[str]:
+    places: dict[tuple[str, str], list[str]] = {}
+    for module in found:
+        if module.path.startswith(_SERVED):
+            for name, line in module.classes:
+                places.setdefault((_package(module.path), name), []).append(f"{module.path}:{line}")
+    for (package, name), found_at in sorted(places.items()):
+        if len(found_at) > 1:
+            yield f"{package}: found class {name} in {' and '.join(found_at)}, expected one class of a name"
+
+
+def _package(path: str) -> str:
+    """Return the service, or the package of libs/hone, that a file belongs to."""
+    parts = Path(path).parts
+    return "/".join(parts[:3] if parts[0] == "libs" else parts[:2])
 
 
 def _sql(found: list[Module]) -> Iterator[str]:

@@ -82,6 +82,29 @@ def test_a_module_has_a_name_that_says_something(tree: Path, name: str) -> None:
     assert breach.startswith(f"services/reward/{name}: found a module called")
 
 
+@pytest.mark.parametrize(("text", "name"), [
+    ("told = 1", "told"), ("def tally_of(): ...", "tally_of"), ("class CrewMember: ...", "CrewMember"),
+    ("def f(lanes): ...", "lanes"), ("self.roster = 1", "roster"),
+])
+def test_names_are_words_of_the_glossary(tree: Path, text: str, name: str) -> None:
+    [breach] = broken(tree, text)
+    assert breach.startswith(f"services/reward/grading.py:1: found {name}, expected ")
+
+
+@pytest.mark.parametrize("text", ["planet = 1", "retold = 1", "x.told()", '"""What it told."""'])
+def test_other_words_and_the_names_of_others_are_free(tree: Path, text: str) -> None:
+    assert broken(tree, text) == []
+
+
+def test_a_service_has_one_class_of_a_name(tree: Path) -> None:
+    (tree / "services" / "value").mkdir()
+    (tree / "services" / "value" / "service.py").write_text("class Answer: ...\n")
+    assert broken(tree, "class Answer: ...\n") == []
+    [breach] = broken(tree, "class Answer: ...\n", "service.py")
+    assert breach == ("services/reward: found class Answer in services/reward/grading.py:1 and "
+                      "services/reward/service.py:1, expected one class of a name")
+
+
 @pytest.mark.parametrize("text", [
     'Q = "SELECT id FROM runs"', 'Q = """\n    INSERT INTO runs VALUES (1)"""', 'Q = f"DELETE FROM {table}"',
     'Q = b"LISTEN x"', 'Q = "UPDATE runs SET state = 1"',
