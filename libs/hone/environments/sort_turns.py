@@ -8,7 +8,7 @@ Rules may grade turns: three rules of DuCA (arXiv 2603.01481), and one of Hone. 
     right       the turn is not the next digit (Hone's rule)
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -85,11 +85,12 @@ class SortTurnsEpisode:
         return Transition(self._seen(messages), self._done(), valid, self._paid(scores), effect=right, rules=scores)
 
     def snapshot(self) -> dict[str, Any]:
-        state = asdict(self._state)
-        return state if state["tries"] else {"placed": state["placed"], "turns": state["turns"]}
+        state = self._state
+        tries = {"tries": state.tries} if state.tries else {}
+        return {"told": state.placed, "turns": state.turns, **tries}  # keys of stored state hashes
 
     def restore(self, snapshot: dict[str, Any]) -> None:
-        self._state = _SortingState(**{**snapshot, "tries": tuple(snapshot.get("tries", ()))})
+        self._state = _SortingState(snapshot["told"], snapshot["turns"], tuple(snapshot.get("tries", ())))
 
     def fork(self) -> "SortTurnsEpisode":
         other = SortTurnsEpisode(self._opening, self._params)
