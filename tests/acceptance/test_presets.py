@@ -28,7 +28,7 @@ PARTS: dict[str, Any] = {"type": "weighted", "parts": {
     "even": {"grader": {"type": "character_share", "wanted": "02468", "among": "0123456789"}}}}
 TEACHER = {"roles": {"teacher": {"model": "teacher"}}}
 HINT = {"contexts": {"privileged": [{"text": "{{ item.answer }}"}, {"text": "=", "match": "s1"}]}}
-SPEAKERS: dict[str, dict[str, Any]] = {
+OTHER_MODELS: dict[str, dict[str, Any]] = {
     "opd": TEACHER, "aopd": {"roles": {"teacher": {"model": "teacher", "top_k": 4}}}, "scope": TEACHER,
     "sdar": HINT, "rlsd": HINT}
 """Fields of the presets that read log-probs of another model or context."""
@@ -63,7 +63,7 @@ def spec(preset: str) -> dict[str, Any]:
     return toy.spec(preset, "presets-base", STEPS, **{
         "task": {"environment": "sort_digits", "params": {"digits": DIGITS}}, "grader": PARTS, "eval": None,
         "algorithm": {"preset": preset, "filter": {"name": "none"}}, "batch": {"prompts": 4, "samples": 4},
-        "sampling": {"max_tokens": DIGITS + 2}, **SPEAKERS.get(preset, {}),
+        "sampling": {"max_tokens": DIGITS + 2}, **OTHER_MODELS.get(preset, {}),
         **GRADED.get(preset, {}), **NAMED.get(preset, {})})
 
 
