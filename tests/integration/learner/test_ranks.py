@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -43,7 +43,8 @@ def torchrun(work: str, directory: Path, stall_s: int) -> Iterator[subprocess.Po
         yield process
     finally:
         for child in psutil.Process(process.pid).children() if process.poll() is None else ():
-            child.kill()
+            with suppress(psutil.NoSuchProcess):  # torchrun may end it at the same time
+                child.kill()
         process.kill()
         process.communicate(timeout=60)
 
