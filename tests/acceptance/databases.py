@@ -20,7 +20,7 @@ _FUNCTIONS = {"how": "count(*)", "total": "total(price)"}
 _BATCH = 32
 
 
-def write_base(directory: Path, steps: int = 200, careless: float = 0.5, seed: int = 0) -> Path:
+def write_base(directory: Path, steps: int = 300, careless: float = 0.5, seed: int = 0) -> Path:
     """Write a model directory. The model queries in good form; the share `careless` asks the wrong thing."""
     files = toy.files(seed, hidden=128, ffn=512, heads=4, head_dim=32, vocab_size=128, symbols=toy.TEXT)
     tokenizer = Tokenizer({name: data for name, data in files.items() if name.endswith(".json")})
