@@ -21,7 +21,7 @@ VLLM   ?= .venv-vllm
 BIN    := $(VENV)/bin
 
 export OMP_NUM_THREADS ?= 1
-# Tests start hundreds of Python processes. They start in half the time when modules are compiled once.
+# Tests start hundreds of Python processes: modules are compiled once, not by each of them.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: $(shell sed -n 's/^## make \([a-z-]*\) .*/\1/p' Makefile) help integration acceptance loop
