@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from hone.client import Client
-from tests.acceptance import toy
+from tests.acceptance import oracle, toy
 from tests.acceptance.scene import wait_for
-from tests.acceptance.test_backends import oracle_digest
 
 STEPS = {"native": 24, "vllm": 4}
 
@@ -41,7 +40,7 @@ def main(url: str, key: str, engine: str) -> None:
         print(f"trained {STEPS[engine]} steps on {engine}; well: {', '.join(names)}")
         assert sum(name.startswith("rollout ") for name in names) == 2
         if engine == "native":
-            same = digest == oracle_digest(base, spec)
+            same = digest == oracle.digests(base, spec)[-1]
             print(f"weights {digest[:16]}…: {'equal to' if same else 'other than'} the oracle's")
             assert same
 
