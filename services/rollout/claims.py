@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from psycopg import OperationalError
+from pydantic import ValidationError
 
 from hone.crashpoints import reach
 from hone.ids import new
@@ -96,7 +97,7 @@ class Claims:
                                         lease_s=self._settings.lease_s)
         again = [row["id"] for row in rows if row["attempt"] > 1]
         calls = await self._database.all("journal.calls", group_ids=again) if again else []
-        claims = _claims(rows, calls)
+        claims = _claims(await self._readable(rows), calls)
         for claim in claims:
             self._lose(self._held.get(claim.id))  # our own claim that expired
             self._held[claim.id] = claim
@@ -141,6 +142,20 @@ class Claims:
         """Delete this worker's row. Raises psycopg.OperationalError."""
         await self._heartbeat.leave()
 
+    async def _readable(self, rows: list[Row]) -> list[Row]:
+        """Return the rows with their orders decoded. A group whose order cannot be read is refused with the reason."""
+        readable = []
+        for row in rows:
+            try:
+                readable.append({**row, "order": Order.model_validate(row["order"])})
+            except ValidationError as error:
+                problem = error.errors()[0]
+                reason = f"order: {problem['msg']} ({'.'.join(map(str, problem['loc']))})"
+                _log.error(reason, extra={"fields": {"group_id": row["id"]}})
+                await self._database.run(
+                    "groups.refuse", group_id=row["id"], attempt=row["attempt"], reason=reason)
+        return readable
+
     async def _renew(self, claims: list[Claim]) -> None:
         if not claims:
             return
@@ -175,5 +190,4 @@ def _claims(rows: list[Row], calls: list[Row]) -> list[Claim]:
         except journal.JournalError as error:
             _log.warning("a journaled call cannot be read and is made again: %s", error,
                          extra={"fields": {"group_id": row["group_id"]}})
-    return [Claim(**{**row, "order": Order.model_validate(row["order"])}, journaled=journaled.get(row["id"], {}))
-            for row in sorted(rows, key=lambda row: row["id"])]
+    return [Claim(**row, journaled=journaled.get(row["id"], {})) for row in sorted(rows, key=lambda row: row["id"])]

@@ -103,6 +103,15 @@ async def test_a_group_that_is_refused_does_not_hold_up_its_neighbours(run: Run,
     assert refused.startswith("inference refuses: INVALID_ARGUMENT: requests.prompt_ids")
 
 
+async def test_a_group_whose_order_cannot_be_read_is_refused_and_others_go_on(run: Run, open_worker: Open) -> None:
+    (broken, _) = run.request(2)
+    with psycopg.connect(run.url) as connection:
+        connection.execute("""UPDATE groups SET "order" = '{"n": "many"}' WHERE id = %s""", (broken,))
+    await (await open_worker()).work()
+    assert run.states() == ["requested", "ready"]
+    assert run.groups()[0]["refused"] == "order: Field required (purpose)"
+
+
 async def test_a_group_that_raises_an_error_is_recorded_and_tried_later(run: Run, open_worker: Open) -> None:
     run.request(1, task={"seed": 1})
     run.request(2, first=1)
