@@ -173,10 +173,10 @@ def test_chosen_ids_and_the_rest_are_the_whole_distribution(monkeypatch, rows):
     trained, step = toy_policy(), pack(*random_step())
     [micro] = cut(step, np.ones(len(step.rows), np.bool_), 10_000)
     with torch.no_grad():
-        _, _, ids, logp = trained(micro, top_k=5)
+        _, _, ids, top_logp = trained(micro, top_k=5)
         logp, _, likeliest, rest = trained(micro, support=ids.numpy())
-    torch.testing.assert_close(likeliest, logp)
-    assert (logp[:, :-1] >= logp[:, 1:]).all()
+    torch.testing.assert_close(likeliest, top_logp)
+    assert (top_logp[:, :-1] >= top_logp[:, 1:]).all()
     torch.testing.assert_close(likeliest.exp().sum(-1) + rest.exp(), torch.ones(len(logp)))
 
 

@@ -7,6 +7,8 @@ LOST = """
 import io, os, signal
 from hone.stack import interruption
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell ignores it for jobs in the background
+
 class Answer(io.RawIOBase):
     def close(self):
         if not self.closed:
