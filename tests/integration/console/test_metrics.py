@@ -29,7 +29,7 @@ def test_groups_are_in_the_order_of_a_step_with_what_fills_them(metrics: Browser
     assert headings(metrics) == HEADINGS
     links = [one.text for one in metrics.all("nav[aria-label='Groups of metrics'] a")]
     assert links == [heading.partition(" — ")[0] for heading in HEADINGS]
-    assert "Soft overlong penalty of DAPO, arXiv 2503.14476." in metrics.text()
+    assert "The soft overlong penalty of DAPO, arXiv 2503.14476." in metrics.text()
 
 
 def test_a_reconstruction_says_so(signed_in: Browser, world: World) -> None:

@@ -70,7 +70,8 @@ async def worker(broker_settings: Settings, connection: Any, run: Run, collector
                  tmp_path: Path) -> AsyncIterator[WorkerProcess]:
     """A worker that has looked at the rows once and now waits for hints."""
     assert waiting(connection, ROLLOUTS) == 0
-    traced = broker_settings.model_copy(update={"otlp_endpoint": collector.url})
+    telemetry = broker_settings.telemetry.model_copy(update={"otlp_endpoint": collector.url})
+    traced = broker_settings.model_copy(update={"telemetry": telemetry})
     found = await WorkerProcess.start(traced, tmp_path)
     try:
         run.request(1)
