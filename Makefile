@@ -40,7 +40,7 @@ lint: $(VENV)/.installed-test
 
 types: $(VENV)/.installed-test
 	$(BIN)/mypy
-	$(BIN)/mypy checks benchmarks tests
+	$(BIN)/mypy checks benchmarks scripts tests
 
 unit integration acceptance loop soak: $(VENV)/.installed-test
 	scripts/test.sh $(BIN)/python $@ $(PYTEST_OPTIONS)

@@ -34,6 +34,7 @@ def photograph(stack: Stack, home: Path, picture: Path) -> None:
         run = client.runs().data[0]
     with chromium.running(home, record.console_url) as browser:
         browser.look(1280, 720)
+        browser.open("/sign-in", "Sign in")
         sign_in(browser, record.api_key)
         browser.open(f"/runs/{run.id}", run.name)
         browser.wait(lambda: browser.all("canvas"))
