@@ -1,7 +1,7 @@
 ## make demo       train a small model with the whole system and watch it improve; options: DEMO="--seed 2"
 ## make test       run every check except those of vLLM and of containers: lint, types, unit, integration, acceptance
 ## make quick      lint, types, unit tests and one acceptance test that trains a model; for use while you work
-## make soak       run the long versions of acceptance tests: many random kills, three seeds (about 15 minutes)
+## make soak       run the long versions of acceptance tests: many random kills, several seeds (about 9 minutes)
 ## make lint       check style, import rules, lengths of files and functions, and generated code
 ## make types      check types with mypy
 ## make unit       run the unit tests; also: make integration, make acceptance; options: PYTEST_OPTIONS="-k word"
