@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel
 
+from checks import rendered
 from hone.spec.settings import VARIABLES, Settings
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "settings.md"
@@ -71,16 +72,5 @@ def _type(annotation: Any) -> str:
     return " or ".join(known)
 
 
-def main(arguments: list[str]) -> int:
-    """Write or check the page; return the exit status."""
-    text = page()
-    if "--write" in arguments:
-        PAGE.write_text(text)
-    if PAGE.exists() and PAGE.read_text() == text:
-        return 0
-    print("docs/settings.md is not what the models say: run python -m checks.settings_page --write", file=sys.stderr)
-    return 1
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(rendered.main(PAGE, page(), "python -m checks.settings_page --write"))

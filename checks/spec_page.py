@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from checks import rendered
 from hone.client import catalog
 from hone.harnesses import HARNESSES
 from hone.spec.run import RunSpec
@@ -143,16 +144,5 @@ def _models(field: Any) -> Iterator[str]:
             yield from _models(value)
 
 
-def main(arguments: list[str]) -> int:
-    """Write or check the page; return the exit status."""
-    text = page()
-    if "--write" in arguments:
-        PAGE.write_text(text)
-    if PAGE.exists() and PAGE.read_text() == text:
-        return 0
-    print("docs/run-spec.md is not what the models say: run python -m checks.spec_page --write", file=sys.stderr)
-    return 1
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(rendered.main(PAGE, page(), "python -m checks.spec_page --write"))
