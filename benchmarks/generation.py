@@ -31,7 +31,7 @@ from benchmarks.results import RESULTS, store
 from benchmarks.worker_pool import WorkerPool
 from hone.models.architecture import Architecture
 from hone.models.checkpoint import Checkpoint
-from hone.trajectory.tokens import Tokenizer
+from hone.text.tokenizer import Tokenizer
 from services.inference.native import safe_shapes
 from services.inference.native.engine import FusedVersion, NativeEngine
 from services.inference.native.matrix import Matrix

@@ -35,7 +35,7 @@ from hone.client import Client
 from hone.models.checkpoint import Checkpoint
 from hone.stack.embedded import Stack
 from hone.store.notifications import Listener
-from hone.trajectory.tokens import Tokenizer
+from hone.text.tokenizer import Tokenizer
 from services.inference.native import safe_shapes
 from services.inference.native.engine import FusedVersion, NativeEngine
 from services.inference.native.weights import fuse

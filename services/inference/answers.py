@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hone.trajectory.tokens import Tokenizer
+from hone.text.tokenizer import Tokenizer
 from services.inference.requests import Answer, Completion, Request
 
 

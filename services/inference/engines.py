@@ -9,7 +9,7 @@ from hone.models.architecture import Architecture
 from hone.models.checkpoint import Checkpoint
 from hone.models.probe import Probe
 from hone.spec.settings import Settings
-from hone.trajectory.tokens import Tokenizer
+from hone.text.tokenizer import Tokenizer
 from services.inference.requests import Answer, Request
 from services.inference.scoring import Scored, ScoreItem
 from services.inference.takeover import Verdict

@@ -16,7 +16,7 @@ from hone.models.probe import Probe
 from hone.store import manifests
 from hone.store.database import AsyncDatabase, Row
 from hone.store.objects import ObjectMissing, Objects
-from hone.trajectory.tokens import Tokenizer, TokenizerError
+from hone.text.tokenizer import Tokenizer, TokenizerError
 from services.inference.engines import Version
 from services.inference.takeover import NotFinite, ProbeRefused
 

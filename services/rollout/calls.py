@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from hone.api import inference_pb2, trajectory_pb2
 from hone.crashpoints import reach
 from hone.store.database import AsyncDatabase
+from hone.text.tokenizer import Tokenizer
 from hone.trajectory import journal
 from hone.trajectory.order import Role
 from hone.trajectory.records import Call, Scored, Step, Turn, VersionSpan
-from hone.trajectory.tokens import Tokenizer
 from services.rollout.batcher import Batcher
 from services.rollout.claims import Claim, ClaimLost
 from services.rollout.engines import Engine, Engines

@@ -17,9 +17,9 @@ from hone.harnesses import HARNESSES
 from hone.harnesses.contract import Harness, HarnessParams
 from hone.harnesses.spans import Marks
 from hone.harnesses.spans import spans as text_spans
+from hone.text.tokenizer import Tokenizer
 from hone.trajectory.order import PrivilegedText
 from hone.trajectory.records import Call, Context, Span, Step
-from hone.trajectory.tokens import Tokenizer
 from services.rollout.calls import CallRequest, Sampler
 from services.rollout.claims import Claim
 from services.rollout.clients import SessionLost, SimulationClient, StepRefused

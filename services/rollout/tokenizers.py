@@ -9,7 +9,7 @@ from typing import Any
 from hone.store.database import AsyncDatabase
 from hone.store.manifests import get_file
 from hone.store.objects import Objects
-from hone.trajectory.tokens import FILES, Message, Tokenizer, TokenizerError
+from hone.text.tokenizer import FILES, Message, Tokenizer, TokenizerError
 from services.rollout.batcher import Batcher
 from services.rollout.claims import AnsweringModel, Claim
 from services.rollout.retry import Unavailable

@@ -9,8 +9,8 @@ from hone.environments.contract import Task
 from hone.environments.tasks import episode
 from hone.harnesses.tool_loop import ToolLoop, ToolLoopParams
 from hone.models import toy
+from hone.text.tokenizer import Tokenizer
 from hone.trajectory.records import Call, Trajectory
-from hone.trajectory.tokens import Tokenizer
 from services.learner.trainer.learner import Learner
 from tests.acceptance.toy import supervised_plan
 

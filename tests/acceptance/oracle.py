@@ -24,8 +24,8 @@ from hone.environments.tasks import episode
 from hone.models.checkpoint import Checkpoint
 from hone.spec.run import RunSpec
 from hone.spec.settings import Settings
+from hone.text.tokenizer import Tokenizer
 from hone.trajectory.records import Call, Trajectory, VersionSpan
-from hone.trajectory.tokens import Tokenizer
 from services.inference.native import safe_shapes
 from services.inference.native.engine import FusedVersion, NativeEngine
 from services.inference.native.weights import fuse

@@ -11,9 +11,9 @@ from hone.environments.contract import Observation
 from hone.environments.tasks import episode
 from hone.models import toy
 from hone.spec.run import AlgorithmSpec
+from hone.text.tokenizer import Tokenizer
 from hone.trajectory.plan import StepPlan
 from hone.trajectory.records import Call, Trajectory
-from hone.trajectory.tokens import Tokenizer
 from services.learner.trainer.learner import Learner
 
 DIGITS = 3

@@ -10,7 +10,7 @@ from hone.models.adapter import Lora
 from hone.models.checkpoint import Checkpoint, weights_bytes
 from hone.models.policy import Policy
 from hone.spec.settings import EngineSettings, Settings, VllmSettings
-from hone.trajectory.tokens import Tokenizer
+from hone.text.tokenizer import Tokenizer
 from services.inference.engines import Version
 from services.inference.requests import Answer, Completion, NoiseKey, Request, Sampling
 from services.inference.takeover import EXACT, Verdict

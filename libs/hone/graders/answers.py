@@ -3,16 +3,17 @@
 import re
 
 from hone.graders.contract import NoAnswer
+from hone.text.reasoning import Unfinished, said
 
 _BRACES = re.compile(r"\\boxed\s*\{|\\.|\{|\}", re.DOTALL)
 
 
 def after_reasoning(text: str) -> str:
-    """Return the text after the last closing think tag. Raises NoAnswer when a think tag stays open."""
-    closed, opened = text.rfind("</think>"), text.rfind("<think>")
-    if opened > closed:
-        raise NoAnswer("the reasoning never ends: its last think tag is not closed")
-    return text if closed < 0 else text[closed + len("</think>"):]
+    """Return the text without its blocks of reasoning. Raises NoAnswer when the last block is never closed."""
+    try:
+        return said(text)
+    except Unfinished as error:
+        raise NoAnswer(str(error)) from None
 
 
 def last_boxed(text: str) -> str | None:

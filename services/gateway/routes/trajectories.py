@@ -12,10 +12,10 @@ from hone.spec.problems import Invalid, Problem, found
 from hone.store.database import Row
 from hone.store.manifests import get_file
 from hone.store.objects import ObjectMissing, Objects
+from hone.text.tokenizer import FILES, Tokenizer, TokenizerError
 from hone.trajectory import parts
 from hone.trajectory.plan import StepPlan
 from hone.trajectory.records import PREVIEW
-from hone.trajectory.tokens import FILES, Tokenizer, TokenizerError
 from services.gateway import advantages
 from services.gateway.admission.parameters import After, Id, Limit, Store
 from services.gateway.advantages import SampleAdvantages

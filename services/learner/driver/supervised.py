@@ -10,9 +10,9 @@ from hone.resolution.stages import Stage
 from hone.store import manifests
 from hone.store.database import Database
 from hone.store.objects import Objects
+from hone.text.tokenizer import Tokenizer
 from hone.trajectory import parts
 from hone.trajectory.records import Call, Trajectory
-from hone.trajectory.tokens import Tokenizer
 from services.learner.driver.decisions import PlannedStep, PlanStep, StepSource
 from services.learner.driver.lease import RunLease
 from services.learner.driver.pacing import Outline

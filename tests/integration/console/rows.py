@@ -15,10 +15,10 @@ from hone.client.resources import Run
 from hone.models import toy
 from hone.store import manifests
 from hone.store.objects import Objects
+from hone.text.tokenizer import FILES, Tokenizer
 from hone.trajectory import parts
 from hone.trajectory.plan import GroupPlan, StepPlan
 from hone.trajectory.records import Call, Step, Trajectory, VersionSpan
-from hone.trajectory.tokens import FILES, Tokenizer
 
 STEPS, DONE = 150, 96
 _PROMPT = "Sort the digits 8 3 5 1 9 2: "

@@ -9,9 +9,9 @@ from hone.models import toy
 from hone.rpc.errors import InvalidField
 from hone.spec.settings import Settings
 from hone.store import objects
+from hone.text.tokenizer import Tokenizer
 from hone.trajectory import parts
 from hone.trajectory.records import Call, Context, Scored
-from hone.trajectory.tokens import Tokenizer
 from tests.integration.rollout.conftest import Open
 from tests.integration.rollout.peers import AWAY, Peers
 from tests.integration.rollout.rows import Run, register_engine

@@ -12,9 +12,9 @@ from hone.environments.contract import Ask, EnvironmentParams, Message, Observat
 from hone.models import toy
 from hone.spec.settings import Settings
 from hone.store import objects
+from hone.text.tokenizer import Tokenizer
 from hone.trajectory import journal, parts
 from hone.trajectory.records import Trajectory, Turn
-from hone.trajectory.tokens import Tokenizer
 from services.simulation.service import Simulation
 from services.simulation.sessions import Sessions
 from tests.integration.rollout.conftest import Open

@@ -18,7 +18,7 @@ from transformers import (
 
 from hone.models import toy
 from hone.models.checkpoint import Checkpoint, weights_bytes
-from hone.trajectory.tokens import Tokenizer
+from hone.text.tokenizer import Tokenizer
 from services.inference.native import safe_shapes
 from services.inference.native.engine import FusedVersion, NativeEngine
 from services.inference.native.weights import fuse

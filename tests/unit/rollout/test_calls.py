@@ -7,8 +7,8 @@ import pytest
 
 from hone.api import inference_pb2, trajectory_pb2
 from hone.models import toy
+from hone.text.tokenizer import Tokenizer
 from hone.trajectory.records import Call, VersionSpan
-from hone.trajectory.tokens import Tokenizer
 from services.rollout.calls import CallRequest, Sampler
 from services.rollout.claims import AnsweringModel, Claim
 from tests.unit.rollout.test_groups import claim

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from hone.models import toy
+from hone.text.tokenizer import Tokenizer
 from hone.trajectory.order import PrivilegedText
 from hone.trajectory.records import Call, Context, Turn
-from hone.trajectory.tokens import Tokenizer
 from services.rollout.episodes import Episode, Episodes, PrivilegedContexts, with_text
 from services.rollout.groups import GroupStart
 from services.rollout.tokenizers import RoleTokenizers

@@ -12,9 +12,9 @@ from hone.environments import ENVIRONMENTS
 from hone.environments.contract import Ask, EnvironmentParams, Message, Observation, Transition
 from hone.environments.tasks import make, to_proto
 from hone.models import toy
+from hone.text.tokenizer import Tokenizer
 from hone.trajectory import journal
 from hone.trajectory.records import Call, Span, Step, Turn, VersionSpan
-from hone.trajectory.tokens import Tokenizer
 from services.rollout.calls import CallRequest
 from services.rollout.clients import SessionLost
 from services.rollout.episodes import Episode, Episodes, HarnessSetup

@@ -4,8 +4,8 @@ from tokenizers import Tokenizer as Vocabulary
 from tokenizers import decoders, models, pre_tokenizers
 
 from hone.harnesses.spans import Marks
+from hone.text.tokenizer import Tokenizer
 from hone.trajectory.records import Span
-from hone.trajectory.tokens import Tokenizer
 from services.rollout.episodes import token_spans
 
 MARKS = [Marks(name="inner", start="(", end=")", weight=2.0), Marks(name="sum", start="=", end="\n")]

@@ -11,7 +11,7 @@ from tokenizers.pre_tokenizers import ByteLevel
 from tokenizers.processors import TemplateProcessing
 
 from hone.models import toy
-from hone.trajectory.tokens import Tokenizer, TokenizerError
+from hone.text.tokenizer import Tokenizer, TokenizerError
 
 CHAT = (
     "{%- for message in messages %}{{ '<bos>' }}{% if message.role == 'user' %}+{% else %}-{% endif %}"

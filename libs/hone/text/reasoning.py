@@ -1,0 +1,50 @@
+"""Reasoning in a model's text: what the model thought is not what it said."""
+
+import re
+
+MARKS: dict[str, str] = {
+    "<think>": "</think>",
+    "<thinking>": "</thinking>",
+    "<thought>": "</thought>",
+    "<reasoning>": "</reasoning>",
+    "[THINK]": "[/THINK]",
+    "<seed:think>": "</seed:think>",
+    "<|begin_of_thought|>": "<|end_of_thought|>",
+}
+"""Texts that open a block of reasoning, and the text that closes each."""
+
+_OPENS = {closing: opening for opening, closing in MARKS.items()}
+_MARK = re.compile("|".join(map(re.escape, (*MARKS, *_OPENS))))
+
+
+class Unfinished(ValueError):
+    """A block of reasoning is open at the end of the text, so there is no answer. The message is for people."""
+
+
+def opened(prompt: str) -> str:
+    """Return the mark of the block that a prompt leaves open at its end; "" if it leaves none open.
+
+    A prompt may speak of marks; only one after which nothing but white space follows opens a block for the model.
+    """
+    bare = prompt.rstrip()
+    return next((mark for mark in MARKS if bare.endswith(mark)), "")
+
+
+def said(text: str) -> str:
+    """Return a text without its blocks of reasoning. A closing mark that nothing opened ends a block from the start.
+
+    Raises Unfinished when the last block is never closed.
+    """
+    kept, end, opening = list[str](), 0, ""
+    for mark in _MARK.finditer(text):
+        if opening:
+            if mark[0] == MARKS[opening]:
+                end, opening = mark.end(), ""
+        elif mark[0] in MARKS:
+            kept.append(text[end:mark.start()])
+            opening = mark[0]
+        else:
+            kept, end = [], mark.end()
+    if opening:
+        raise Unfinished(f"the reasoning never ends: {opening} is not closed")
+    return "".join([*kept, text[end:]])
