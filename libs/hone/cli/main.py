@@ -4,13 +4,13 @@ from collections.abc import Callable, Mapping
 
 import typer
 
-from hone.cli import api_keys, catalogs, demo, inputs, plan, runs, services, stack
+from hone.cli import api_keys, catalogs, demo, doctor, inputs, plan, runs, services, stack
 from hone.cli.output import Commands
 
 COMMANDS: Mapping[str, list[Callable[..., None]]] = {
     "This machine": [demo.demo, stack.up, stack.down, stack.status, stack.prepare],
     "Training": [runs.train, runs.validate, runs.export],
-    "Looking around": [services.health, services.usage, catalogs.environments],
+    "Looking around": [doctor.doctor, services.health, services.usage, catalogs.environments],
 }
 """Single commands by their panel in `hone --help`."""
 

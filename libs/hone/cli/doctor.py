@@ -1,0 +1,37 @@
+"""`hone doctor`: this machine, or with a spec the run that it describes."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hone.cli.output import Json, say
+from hone.cli.preflight import preflight
+from hone.doctor import machine
+from hone.doctor.findings import Finding
+
+Spec = Annotated[Path | None, typer.Argument(
+    metavar="SPEC", help="YAML or JSON file with a run spec; without it, this machine is checked.")]
+
+
+def doctor(spec: Spec = None, json: Json = False) -> None:
+    """Check this machine, or with a spec the run, and say how to mend what is wrong. An error gives exit code 1."""
+    if spec is not None:
+        preflight(spec, json)
+    elif not _healthy(json):
+        raise typer.Exit(1)
+
+
+def _healthy(as_json: bool) -> bool:
+    """Print each finding about this machine and return whether none is an error."""
+    healthy = True
+    for finding in machine.look():
+        say(finding.model_dump_json() if as_json else line(finding))
+        healthy = healthy and finding.level != "error"
+    return healthy
+
+
+def line(finding: Finding) -> str:
+    """Return a finding as a line, and how to mend it as a second one."""
+    mend = f"\n{'':9}mend: {finding.mend}" if finding.mend else ""
+    return f"{finding.level:<9}{finding.check}: {finding.found}{mend}"

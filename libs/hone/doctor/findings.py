@@ -1,0 +1,31 @@
+"""What a check found, and how to mend it."""
+
+from typing import Literal
+
+from pydantic import BaseModel
+
+Level = Literal["ok", "warning", "error"]
+
+
+class Finding(BaseModel):
+    """The outcome of one check. `mend` says what to do about a warning or an error; it is empty for "ok"."""
+
+    check: str
+    level: Level
+    found: str
+    mend: str = ""
+
+
+def ok(check: str, found: str) -> Finding:
+    """Return the finding that all is well."""
+    return Finding(check=check, level="ok", found=found)
+
+
+def warning(check: str, found: str, mend: str) -> Finding:
+    """Return the finding of something that works, but less well than it could."""
+    return Finding(check=check, level="warning", found=found, mend=mend)
+
+
+def error(check: str, found: str, mend: str) -> Finding:
+    """Return the finding of something without which the stack or a run does not work."""
+    return Finding(check=check, level="error", found=found, mend=mend)

@@ -1,0 +1,53 @@
+"""The interpreter and the installed packages, compared with what this distribution asks for."""
+
+import platform
+from collections.abc import Iterable, Iterator
+from importlib.metadata import PackageNotFoundError, metadata, requires, version
+
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+
+from hone.doctor.findings import Finding, error, ok, warning
+
+DISTRIBUTION = "hone-rl"
+TRAINING = "train"
+"""The extra that a trainer and the native engine need."""
+
+
+def python() -> Iterator[Finding]:
+    """Compare the interpreter with the versions that the distribution supports."""
+    wanted, found = SpecifierSet(metadata(DISTRIBUTION)["Requires-Python"]), platform.python_version()
+    if found in wanted:
+        yield ok("python", f"{found} ({platform.python_implementation()}, {platform.machine()})")
+    else:
+        yield error("python", found, f"make the environment with Python {wanted}")
+
+
+def packages(requirements: Iterable[str] | None = None) -> Iterator[Finding]:
+    """Compare each installed package with its pin, those for training apart: a gateway's machine needs no torch."""
+    wanted = [Requirement(text) for text in (requires(DISTRIBUTION) or () if requirements is None else requirements)]
+    base = [one for one in wanted if one.marker is None or one.marker.evaluate({"extra": ""})]
+    training = [one for one in wanted if one not in base and one.marker and one.marker.evaluate({"extra": TRAINING})]
+    if wrong := _wrong(base):
+        yield error("packages", "; ".join(wrong), f"pip install {DISTRIBUTION}")
+    else:
+        yield ok("packages", f"{len(base)} packages within their pins")
+    if wrong := _wrong(training):
+        yield warning("packages for training", "; ".join(wrong),
+                      f"pip install '{DISTRIBUTION}[{TRAINING}]', where trainers and engines run")
+    else:
+        yield ok("packages for training", f"{len(training)} packages within their pins")
+
+
+def _wrong(requirements: list[Requirement]) -> list[str]:
+    return [line for one in requirements if (line := _difference(one))]
+
+
+def _difference(wanted: Requirement) -> str:
+    try:
+        found = version(wanted.name)
+    except PackageNotFoundError:
+        return f"{wanted.name} is missing, expected {wanted.specifier or 'any version'}"
+    if wanted.specifier.contains(found, prereleases=True):
+        return ""
+    return f"{wanted.name} {found}, expected {wanted.specifier}"
