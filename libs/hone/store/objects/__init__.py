@@ -3,15 +3,22 @@
 from urllib.parse import urlsplit
 
 from hone.store.objects.contract import (
+    MOST_PARTS,
     PIECE_BYTES,
+    SMALLEST_PART,
     Content,
     ObjectCorrupt,
     ObjectMissing,
     Objects,
     StoreAway,
+    StoreFull,
+    Unfinished,
 )
 
-__all__ = ["PIECE_BYTES", "Content", "ObjectCorrupt", "ObjectMissing", "Objects", "StoreAway", "connect"]
+__all__ = [
+    "MOST_PARTS", "PIECE_BYTES", "SMALLEST_PART", "Content", "ObjectCorrupt", "ObjectMissing", "Objects", "StoreAway",
+    "StoreFull", "Unfinished", "connect",
+]
 
 
 def connect(url: str) -> Objects:

@@ -1,6 +1,7 @@
 """The interface of an object store: bytes under keys."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -21,6 +22,26 @@ class ObjectCorrupt(ValueError):
 
 class StoreAway(ConnectionError):
     """The object store does not answer; the same call may succeed later."""
+
+
+class StoreFull(StoreAway):
+    """The object store has no room left; the same call may succeed once something was deleted."""
+
+
+SMALLEST_PART, MOST_PARTS = 5 * 2**20, 10_000
+"""Limits of S3: bytes of every part but the last one, and parts of an object."""
+
+
+@dataclass(frozen=True)
+class Unfinished:
+    """An object whose parts arrive one by one, in any order, from any process. No reader sees it.
+
+    `id` is the store's name of this beginning. Every part but the last has `part_bytes` bytes.
+    """
+
+    key: str
+    id: str
+    part_bytes: int
 
 
 class Objects(Protocol):
@@ -44,8 +65,35 @@ class Objects(Protocol):
     def delete(self, keys: Iterable[str]) -> None:
         """Delete the objects under these keys. A key without an object is no error."""
 
-    def discard_unfinished(self, age_s: float) -> int:
-        """Delete the parts of objects whose writing began over `age_s` seconds ago and never ended; return how many."""
+    def read_range(self, key: str, begin: int, length: int) -> bytes:
+        """Return `length` bytes from byte `begin` on, fewer at the object's end. Raises ObjectMissing."""
+
+    def begin(self, key: str, part_bytes: int, sha256: str) -> Unfinished:
+        """Begin an object that arrives in parts. `sha256` is the digest that it will have, for readers to check."""
+
+    def put_part(self, unfinished: Unfinished, number: int, content: bytes) -> str:
+        """Store part `number`, from 1, durably, again if it was there; return its tag, which `finish` asks for.
+
+        Raises ObjectMissing if the beginning was finished or abandoned.
+        """
+
+    def finish(self, unfinished: Unfinished, tags: Sequence[str]) -> None:
+        """Make the object visible; `tags` are those of all parts in order. Does nothing if it is visible already.
+
+        The digest is not checked. Raises ObjectMissing, on some servers StoreAway, if the beginning was abandoned.
+        """
+
+    def abandon(self, unfinished: Unfinished) -> None:
+        """Delete the parts. An unknown beginning is no error."""
+
+    def free_bytes(self) -> int | None:
+        """Return how much the store still holds, or None if it does not say."""
+
+    def discard_unfinished(self, age_s: float, spared: Collection[str] = ()) -> int:
+        """Delete the parts of objects whose writing began over `age_s` seconds ago and never ended; return how many.
+
+        `spared` are the ids of beginnings that stay.
+        """
 
 
 def pieces(content: Path | Iterator[bytes]) -> Iterator[bytes]:

@@ -1,16 +1,19 @@
 """Objects as files of a directory."""
 
+import errno
 import math
 import os
+import shutil
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from hone.store.objects.contract import Content, ObjectMissing, StoreAway, pieces
+from hone.store.objects.contract import Content, ObjectMissing, StoreAway, StoreFull, Unfinished, pieces
 
 _UNFINISHED = ".unfinished/"
+_FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
 class Directory:
@@ -57,10 +60,58 @@ class Directory:
             with _translated(key):
                 self._path(key).unlink(missing_ok=True)
 
-    def discard_unfinished(self, age_s: float) -> int:
+    def read_range(self, key: str, begin: int, length: int) -> bytes:
+        path = self._path(key)
+        if not path.is_file():
+            raise ObjectMissing(key)
+        with _translated(key), path.open("rb") as file:
+            file.seek(begin)
+            return file.read(length)
+
+    def begin(self, key: str, part_bytes: int, sha256: str) -> Unfinished:  # noqa: ARG002 - S3 keeps it beside the object
+        self._path(key)
+        with _translated(key):
+            handle, name = tempfile.mkstemp(dir=self._unfinished)
+            os.close(handle)
+        return Unfinished(key, Path(name).name, part_bytes)
+
+    def put_part(self, unfinished: Unfinished, number: int, content: bytes) -> str:
+        """Write the part at its place in the file, so that finishing copies nothing."""
+        with _translated(unfinished.key):
+            try:
+                handle = os.open(self._begun(unfinished), os.O_WRONLY)
+            except FileNotFoundError:
+                raise ObjectMissing(unfinished.key) from None
+            with os.fdopen(handle, "wb") as file:
+                file.seek((number - 1) * unfinished.part_bytes)
+                file.write(content)
+                file.flush()
+                os.fsync(handle)
+        return str(number)
+
+    def finish(self, unfinished: Unfinished, tags: Sequence[str]) -> None:  # noqa: ARG002 - S3 asks for them
+        path = self._path(unfinished.key)
+        with _translated(unfinished.key):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                os.replace(self._begun(unfinished), path)
+            except FileNotFoundError:
+                if not path.is_file():
+                    raise ObjectMissing(unfinished.key) from None
+            _sync_folder(path.parent)
+
+    def abandon(self, unfinished: Unfinished) -> None:
+        with _translated(unfinished.key):
+            self._begun(unfinished).unlink(missing_ok=True)
+
+    def free_bytes(self) -> int | None:
+        with _translated(str(self._root)):
+            return shutil.disk_usage(self._root).free
+
+    def discard_unfinished(self, age_s: float, spared: Collection[str] = ()) -> int:
         begun = time.time() - age_s
         with _translated(_UNFINISHED):
-            old = [path for path in self._unfinished.iterdir() if _modified(path) < begun]
+            old = [path for path in self._unfinished.iterdir() if path.name not in spared and _modified(path) < begun]
             for path in old:
                 path.unlink(missing_ok=True)
         return len(old)
@@ -77,6 +128,9 @@ class Directory:
             os.unlink(name)
             raise
         return name
+
+    def _begun(self, unfinished: Unfinished) -> Path:
+        return self._unfinished / Path(unfinished.id).name
 
     def _path(self, key: str) -> Path:
         path = (self._root / key).resolve()
@@ -104,13 +158,13 @@ def _may_hold(folder: str, prefix: str, after: str) -> bool:
 
 @contextmanager
 def _translated(key: str) -> Iterator[None]:
-    """Raise StoreAway for a disk that is full, gone or broken, since it may be back later."""
+    """Raise StoreAway for a disk that is gone or broken, since it may be back later, StoreFull for a full one."""
     try:
         yield
     except ObjectMissing:
         raise
     except OSError as error:
-        raise StoreAway(f"{key}: {error}") from error
+        raise (StoreFull if error.errno in _FULL else StoreAway)(f"{key}: {error}") from error
 
 
 def _modified(path: Path) -> float:

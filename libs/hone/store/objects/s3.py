@@ -3,8 +3,8 @@
 import hashlib
 import os
 import tempfile
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from io import BufferedRandom, BufferedReader, BytesIO
 from pathlib import Path
@@ -12,14 +12,27 @@ from urllib.parse import unquote, urlsplit
 
 import urllib3
 from minio import Minio
+from minio.datatypes import Part
 from minio.deleteobjects import DeleteObject
 from minio.error import InvalidResponseError, S3Error, ServerError
 from urllib3.response import BaseHTTPResponse
 
-from hone.store.objects.contract import PIECE_BYTES, Content, ObjectCorrupt, ObjectMissing, StoreAway
+from hone.store.objects.contract import (
+    PIECE_BYTES,
+    Content,
+    ObjectCorrupt,
+    ObjectMissing,
+    StoreAway,
+    StoreFull,
+    Unfinished,
+)
 
 _DIGEST = "sha256"  # our own metadata: servers differ in which checksums they check
 _REFUSALS = {"SignatureDoesNotMatch", "InvalidAccessKeyId", "AccessDenied"}
+_MISSING = {"NoSuchKey", "NoSuchUpload"}
+_FULL = {"QuotaExceeded", "XMinioStorageFull", "XMinioAdminBucketQuotaExceeded", "InsufficientCapacity"}
+"""What Ceph, MinIO and others answer when a quota is used up or a disk is full."""
+_BEYOND_END = "InvalidRange"
 
 
 class StoreRefused(PermissionError):
@@ -85,12 +98,57 @@ class Bucket:
         if failures:
             raise StoreAway(f"{self._name}: {failures[0].name} was not deleted: {failures[0].message}")
 
-    def discard_unfinished(self, age_s: float) -> int:
+    def read_range(self, key: str, begin: int, length: int) -> bytes:
+        if length <= 0:
+            return b""
+        try:
+            with _translated(key):
+                response = self._client.get_object(self._name, key, begin, length)
+                try:
+                    return response.read()
+                finally:
+                    response.close()
+                    response.release_conn()
+        except StoreAway as error:
+            if isinstance(error.__cause__, S3Error) and error.__cause__.code == _BEYOND_END:
+                return b""
+            raise
+
+    # The library has no public methods for the parts of an upload.
+
+    def begin(self, key: str, part_bytes: int, sha256: str) -> Unfinished:
+        headers: dict[str, str | list[str] | tuple[str]] = {f"x-amz-meta-{_DIGEST}": sha256}
+        with _translated(key):
+            return Unfinished(key, self._client._create_multipart_upload(self._name, key, headers), part_bytes)
+
+    def put_part(self, unfinished: Unfinished, number: int, content: bytes) -> str:
+        with _translated(unfinished.key):
+            return self._client._upload_part(
+                self._name, unfinished.key, content, None, unfinished.id, number)
+
+    def finish(self, unfinished: Unfinished, tags: Sequence[str]) -> None:
+        parts = [Part(number, tag) for number, tag in enumerate(tags, 1)]
+        with _translated(unfinished.key):
+            try:
+                self._client._complete_multipart_upload(self._name, unfinished.key, unfinished.id, parts)
+            except S3Error as error:
+                if error.code != "NoSuchUpload":
+                    raise
+                self._client.stat_object(self._name, unfinished.key)  # finished by an earlier call
+
+    def abandon(self, unfinished: Unfinished) -> None:
+        with suppress(ObjectMissing), _translated(unfinished.key):
+            self._client._abort_multipart_upload(self._name, unfinished.key, unfinished.id)
+
+    def free_bytes(self) -> int | None:
+        return None  # S3 has no call for it
+
+    def discard_unfinished(self, age_s: float, spared: Collection[str] = ()) -> int:
         begun = datetime.now(UTC) - timedelta(seconds=age_s)
         with _translated(self._name):
-            # The library has no public method for unfinished uploads.
             listed = self._client._list_multipart_uploads(self._name).uploads
-            old = [upload for upload in listed if upload.initiated_time and upload.initiated_time < begun]
+            old = [upload for upload in listed if upload.initiated_time and upload.initiated_time < begun
+                   and upload.upload_id not in spared]
             for upload in old:
                 self._client._abort_multipart_upload(self._name, upload.object_name, upload.upload_id or "")
         return len(old)
@@ -162,8 +220,10 @@ def _translated(subject: str) -> Iterator[None]:
 
 
 def _as_own(error: S3Error, subject: str) -> Exception:
-    if error.code == "NoSuchKey":
+    if error.code in _MISSING:
         return ObjectMissing(subject)
+    if error.code in _FULL:
+        return StoreFull(f"{subject}: {error.code}: {error.message}")
     if error.code in _REFUSALS:
         return StoreRefused(f"{subject}: the object store refused this key and secret ({error.code}: {error.message})")
     return StoreAway(f"{subject}: {error.code}: {error.message}")
