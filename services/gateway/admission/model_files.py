@@ -16,6 +16,11 @@ from hone.models import architecture, checkpoint_header
 from hone.models.architecture import Architecture, Unsupported
 from hone.models.checkpoint_header import BadCheckpoint
 from hone.spec.problems import Invalid, Problem, found
+from hone.store.objects import StoreAway
+from services.gateway.admission.stored_folder import StoredFile, StoredFolder
+
+Folder = Path | StoredFolder
+"""A model's files: on this machine, or in the object store."""
 
 WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
 DTYPES = {"F32": "float32", "BF16": "bfloat16"}
@@ -57,8 +62,8 @@ class ModelFiles:
     ignored: list[str]
 
 
-def inspect(directory: Path) -> ModelFiles:
-    """Return the model that a directory holds.
+def inspect(directory: Folder) -> ModelFiles:
+    """Return the model that a directory holds. Reads each file with open("rb") or read_bytes, never by its path.
 
     Raises Invalid with the file or field when something is missing, is not supported, or contradicts another file.
     """
@@ -77,12 +82,14 @@ def inspect(directory: Path) -> ModelFiles:
         raise Invalid([Problem(f"config.json: {error.field}", found(error.found), error.expected)]) from None
     except BadCheckpoint as error:
         raise Invalid([Problem(error.subject, str(error.found), error.expected)]) from None
+    except StoreAway:
+        raise
     except OSError as error:
         raise Invalid([Problem(str(error.filename), str(error.strerror), "a file that the gateway may read")]) from None
     return ModelFiles(_facts(parsed, tensors), names, sorted(present - set(names)))
 
 
-def _json_file(directory: Path, name: str) -> dict[str, Any]:
+def _json_file(directory: Folder, name: str) -> dict[str, Any]:
     try:
         value = json.loads((directory / name).read_bytes())
     except FileNotFoundError:
@@ -104,7 +111,7 @@ def _architecture(config: dict[str, Any]) -> Architecture:
                             "a config.json as transformers writes it") from None
 
 
-def _weight_files(directory: Path, present: set[str]) -> list[str]:
+def _weight_files(directory: Folder, present: set[str]) -> list[str]:
     if WEIGHTS in present:
         return [WEIGHTS]
     if INDEX in present:
@@ -126,7 +133,7 @@ def _shards(index: dict[str, Any], present: set[str]) -> list[str]:
     return shards
 
 
-def _tensors(directory: Path, weights: list[str]) -> dict[str, TensorHeader]:
+def _tensors(directory: Folder, weights: list[str]) -> dict[str, TensorHeader]:
     tensors: dict[str, TensorHeader] = {}
     for file in weights:
         if file != INDEX:
@@ -137,7 +144,7 @@ def _tensors(directory: Path, weights: list[str]) -> dict[str, TensorHeader]:
     return tensors
 
 
-def read_header(path: Path) -> dict[str, TensorHeader]:
+def read_header(path: Path | StoredFile) -> dict[str, TensorHeader]:
     """Return the header of a safetensors file: every tensor by name, each claim checked against the file's length.
 
     Raises BadCheckpoint when the file is cut short, is not a safetensors file, or its header contradicts itself.
@@ -193,11 +200,13 @@ def _check_extent(extents: list[list[int]], available: int, file: str) -> None:
         raise BadCheckpoint(file, f"{available} bytes of data", f"{position}, as its header claims")
 
 
-def _check_tokenizer(directory: Path, present: set[str], config: dict[str, Any], parsed: Architecture) -> None:
+def _check_tokenizer(directory: Folder, present: set[str], config: dict[str, Any], parsed: Architecture) -> None:
     if "tokenizer.json" not in present:
         raise BadCheckpoint("tokenizer.json", "no such file", "a tokenizer as the tokenizers library writes it")
     try:
-        tokenizer = Tokenizer.from_file(str(directory / "tokenizer.json"))
+        tokenizer = Tokenizer.from_str((directory / "tokenizer.json").read_text("utf-8"))
+    except StoreAway:
+        raise
     except Exception as error:  # the library's parser raises nothing narrower
         raise BadCheckpoint("tokenizer.json", str(error), "a tokenizer as the tokenizers library writes it") from None
     if tokenizer.get_vocab_size() > parsed.vocab_size:
