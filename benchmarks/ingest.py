@@ -128,7 +128,7 @@ def _request(connection: psycopg.Connection[Any], groups: int) -> str:
         ("models.add", {"id": model, "kind": "full", "base_artifact_id": None, "base_version_id": None,
                         "config": "{}"}),
         ("runs.add", {"id": run, "key_id": None, "name": "ingest", "spec": spec, "spec_sha": "", "roles": "{}",
-                      "deadline_s": 3600, "traceparent": None}),
+                      "preflight": None, "deadline_s": 3600, "traceparent": None}),
         ("versions.add", {"id": version, "seq": 0, "number": 0, "parent_id": None, "manifest": "{}"}),
         ("groups.request", {
             "kind": "generate", "series": "", "deadline_s": 3600, "orders": [

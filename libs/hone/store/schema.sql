@@ -89,6 +89,7 @@ CREATE TABLE runs (
     spec_sha    text NOT NULL,
     policy_model_id text NOT NULL,
     roles       jsonb NOT NULL DEFAULT '{}',  -- {role: model id} of the models beside the policy, which nothing trains
+    preflight   jsonb,                   -- {tasks, samples}: it samples its base once, trains nothing, and is in no list
     desired     text NOT NULL DEFAULT 'run' CHECK (desired IN ('run', 'pause', 'cancel')),
     state       text NOT NULL DEFAULT 'queued'
                 CHECK (state IN ('queued', 'running', 'paused', 'succeeded', 'failed', 'cancelled')),

@@ -1,6 +1,7 @@
 """Creates runs and changes their desired state: the checks in order, then the rows."""
 
 import hashlib
+from collections.abc import Mapping
 from typing import Any
 
 from psycopg.types.json import Jsonb
@@ -55,21 +56,53 @@ async def create(
 
 async def _insert(transaction: AsyncTransaction, session: TenantSession, spec: RunSpec, named: References) -> Run:
     """Add the rows of a run: its models, the run itself, its first events."""
-    run_id, content = ids.new("run"), as_json(spec)
+    content = as_json(spec)
     config = {name: content[name] for name in _MODEL_FIELDS}
     policy = {**config, "base": spec.model.base, "lora": content["model"]["lora"]}
     model_id = await _add_model(transaction, session, named.base, spec.model.kind, policy)
-    frozen = {**config, "critic": None, "lora": None, "frozen": True}
-    roles = {role: await _add_model(transaction, session, base, "full", {**frozen, "base": spec.roles.models[role]})
+    roles = {role: await _add_frozen(transaction, session, base, config, spec.roles.models[role])
              for role, base in named.roles.items()}
-    await transaction.run(
-        "runs.add", id=run_id, tenant_id=session.tenant_id, key_id=session.key_id, name=spec.name,
-        spec=Jsonb(content), spec_sha=hashlib.sha256(canonical(content).encode()).hexdigest(), model_id=model_id,
-        roles=Jsonb(roles), deadline_s=spec.deadline_s, traceparent=tracing.current())
+    run_id = await _add_run(transaction, session, spec, model_id, roles)
     await _add_event(transaction, session, run_id, "created", f"run {spec.name} was created")
     for message in named.bad_rows:
         await _add_event(transaction, session, run_id, "bad_rows", message)
     return Run.model_validate(await row_of(transaction, run_id))
+
+
+async def add_preflight(
+    transaction: AsyncTransaction, session: TenantSession, spec: RunSpec, named: References, size: Mapping[str, int],
+) -> str:
+    """Add the rows of a preflight and return its id. Its base and the models that its tasks ask are never trained.
+
+    `size` holds the tasks and the samples of each. The spec's deadline is the preflight's.
+    """
+    config = {name: as_json(spec)[name] for name in _MODEL_FIELDS}
+    model_id = await _add_frozen(transaction, session, named.base, config, spec.model.base)
+    roles = {role: await _add_frozen(transaction, session, base, config, spec.roles.models[role])
+             for role, base in named.roles.items() if role != "teacher"}
+    run_id = await _add_run(transaction, session, spec, model_id, roles, size)
+    await _add_event(transaction, session, run_id, "created", f"a preflight of {spec.name} was created")
+    return run_id
+
+
+async def _add_run(
+    transaction: AsyncTransaction, session: TenantSession, spec: RunSpec, model_id: str, roles: Mapping[str, str],
+    preflight: Mapping[str, int] | None = None,
+) -> str:
+    run_id, content = ids.new("run"), as_json(spec)
+    await transaction.run(
+        "runs.add", id=run_id, tenant_id=session.tenant_id, key_id=session.key_id, name=spec.name,
+        spec=Jsonb(content), spec_sha=hashlib.sha256(canonical(content).encode()).hexdigest(), model_id=model_id,
+        roles=Jsonb(dict(roles)), preflight=None if preflight is None else Jsonb(dict(preflight)),
+        deadline_s=spec.deadline_s, traceparent=tracing.current())
+    return run_id
+
+
+async def _add_frozen(
+    transaction: AsyncTransaction, session: TenantSession, base: Base, config: Mapping[str, Any], name: str,
+) -> str:
+    frozen = {**config, "critic": None, "lora": None, "frozen": True, "base": name}
+    return await _add_model(transaction, session, base, "full", frozen)
 
 
 async def _add_model(

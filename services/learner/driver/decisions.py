@@ -98,7 +98,7 @@ class RequestGroups:
     first_task: int
     count: int
     version_id: str | None
-    purpose: Literal["train", "probe"] = "train"  # probe: their samples are judged and not trained on
+    purpose: Literal["train", "probe", "pilot"] = "train"  # the samples of the others are not trained on
     judged: Collected | None = None  # the items, each with a group of its own; no task of the run is used then
 
 
@@ -200,6 +200,14 @@ def decide(outline: Outline, source: StepSource, view: View) -> Action:
     return (_end(outline, view) or _pause(view) or _publish(view) or _drop_refused(view) or _evaluate(outline, view)
             or _expire(outline, view) or _begin_stage(source, view) or _step(source, view) or _succeed(outline, view)
             or Wait(situation(view)))
+
+
+def decide_preflight(outline: Outline, source: StepSource, view: View) -> Action:
+    """Return the first action of a preflight that applies. It ends once each of its groups is ready or refused."""
+    pilots = view.open("pilot", 1)
+    over = End("succeeded", None, "surplus") if pilots.total and not pilots.requested else None
+    return (_end(outline, view) or _pause(view) or _publish(view) or _drop_refused(view) or over
+            or source.next_action(view) or Wait(situation(view)))
 
 
 def _end(outline: Outline, view: View) -> End | None:

@@ -26,12 +26,21 @@ class Held:
 
 
 @dataclass(frozen=True)
+class Preflight:
+    """The size of a preflight: how many of the run's first tasks its base answers, and how often each."""
+
+    tasks: int
+    samples: int
+
+
+@dataclass(frozen=True)
 class RunLease(Held):
     """A run that is held, and its spec."""
 
     spec: RunSpec
     traceparent: str | None = None  # of the request that made the run
     roles: dict[str, str] = field(default_factory=dict)  # ids of the models beside the policy, by role
+    preflight: Preflight | None = None  # None: it trains
 
 
 def acquire(database: Database, owner: str, lease_s: float) -> RunLease | None:
@@ -48,7 +57,7 @@ def acquire(database: Database, owner: str, lease_s: float) -> RunLease | None:
         _fail(database, row, f"the spec is not understood: {error}")
         return None
     return RunLease(row["id"], row["tenant_id"], row["policy_model_id"], row["lease_epoch"], spec, row["traceparent"],
-                    row["roles"])
+                    row["roles"], Preflight(**row["preflight"]) if row["preflight"] else None)
 
 
 def _fail(database: Database, row: Row, reason: str) -> None:

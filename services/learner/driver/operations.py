@@ -8,6 +8,7 @@ from hone import ids
 from hone.spec.operations import ForwardBackward, OptimStep, Payload, Save
 from hone.store.database import Row, Transaction
 from hone.trajectory.plan import StepPlan
+from services.learner.driver.lease import RunLease
 
 OPERATION_DEADLINE_S = 86_400.0
 
@@ -88,6 +89,7 @@ def step_operations(run_id: str, plan: StepPlan) -> list[Named]:
     return [*updates, (f"step/{n}/save", Save(run_id=run_id, step=n, number=n))]
 
 
-def base_operation(run_id: str) -> list[Named]:
-    """Return the operation that publishes the untrained weights as version number 0."""
-    return [("version/0", Save(run_id=run_id, number=0))]
+def publish_bases(transaction: Transaction, lease: RunLease) -> None:
+    """Append, for the policy and each role's model, the operation that publishes its untrained weights as version 0."""
+    for model_id in (lease.model_id, *lease.roles.values()):
+        append(transaction, lease.tenant_id, model_id, [("version/0", Save(run_id=lease.run_id, number=0))])

@@ -16,7 +16,7 @@ from hone.store.leases import fenced
 from hone.store.objects import Objects
 from hone.telemetry import tracing
 from hone.trajectory.plan import by_kind
-from services.learner.driver import decisions, operations
+from services.learner.driver import decisions, operations, preflight
 from services.learner.driver.evaluation import record_evaluation, request_evaluation
 from services.learner.driver.groups import (
     drop_refused,
@@ -29,6 +29,7 @@ from services.learner.driver.groups import (
 from services.learner.driver.lease import RunLease, close
 from services.learner.driver.pacing import Outline
 from services.learner.driver.peers import Peers
+from services.learner.driver.preflight import PreflightSamples
 from services.learner.driver.reporting import (
     EngineClock,
     Event,
@@ -58,6 +59,7 @@ class RunDriver:
         self._peers, self._tasks = peers, Tasks(database, objects, peers, lease)
         self._outline = Outline.of(lease.spec)
         self._sources = [self._source(stage) for stage in stages(lease.spec)]
+        self._decide = decisions.decide if lease.preflight is None else decisions.decide_preflight
         self._memory: Memory | None = None
         self._fresh_s = engine_fresh_s(settings.sweep_s)
         self._engine_clock = EngineClock(lease.model_id, self._fresh_s)
@@ -67,6 +69,8 @@ class RunDriver:
     def _source(self, stage: Stage) -> decisions.StepSource:
         lease, slots = replace(self.lease, spec=stage.spec), presets.resolve(stage.spec.algorithm)
         tasks = Tasks(self._database, self._objects, self._peers, lease, self._tasks)
+        if self.lease.preflight is not None:
+            return PreflightSamples(stage, self.lease.preflight, tasks)
         if builder(slots).from_rows:
             return SupervisedRows(stage, self._outline, slots, self._database, self._objects, lease, tasks)
         rollouts = Rollouts(stage, self._outline, slots, self._database, self._peers, lease, tasks)
@@ -78,10 +82,10 @@ class RunDriver:
         """Take the next action; return False if the run has to wait. Raises LeaseLost."""
         view = self._look()
         source = self._source_of(view)
-        action = decisions.decide(self._outline, source, view)
+        action = self._decide(self._outline, source, view)
         if isinstance(action, decisions.ReadSamples):
             view = replace(view, samples=source.read_samples(action))
-            action = decisions.decide(self._outline, source, view)
+            action = self._decide(self._outline, source, view)
         try:
             self._perform(action, source, view)
         except BaseException:
@@ -105,7 +109,13 @@ class RunDriver:
         return view
 
     def _source_of(self, view: View) -> decisions.StepSource:
-        """Return the source of the step after the last planned one; beyond the last step, the last source."""
+        """Return the source of the step after the last planned one; beyond the last step, the last source.
+
+        A preflight has the first source that samples, and no step is ever planned.
+        """
+        if self.lease.preflight is not None:
+            return next((one for one in self._sources if not presets.supervised(one.stage.spec.algorithm)),
+                        self._sources[-1])
         step = view.planned + 1
         return next((source for source in self._sources if step <= source.stage.last), self._sources[-1])
 
@@ -150,9 +160,10 @@ class RunDriver:
 
     def _publish_base(self, view: View) -> None:
         with fenced(self._database, self.lease) as transaction:
-            for model_id in (self.lease.model_id, *self.lease.roles.values()):
-                operations.append(transaction, self.lease.tenant_id, model_id,
-                                  operations.base_operation(self.lease.run_id))
+            if self.lease.preflight is not None:
+                preflight.publish(transaction, self.lease)
+            else:
+                operations.publish_bases(transaction, self.lease)
         self._memory = replace(view.memory, base_requested=True)
 
     def _request_evaluation(self, step: int, version_id: str) -> None:

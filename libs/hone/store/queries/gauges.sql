@@ -3,7 +3,7 @@
 -- name: runs
 SELECT s.state, count(r.id) AS runs
 FROM unnest(ARRAY['queued', 'running', 'paused', 'succeeded', 'failed', 'cancelled']) AS s (state)
-LEFT JOIN runs r USING (state) GROUP BY s.state
+LEFT JOIN runs r ON r.state = s.state AND r.preflight IS NULL GROUP BY s.state
 
 -- name: open_runs
 SELECT r.id AS run, coalesce(last.n, 0) AS step, (r.spec ->> 'steps')::integer AS steps,
@@ -34,7 +34,7 @@ LEFT JOIN LATERAL (
     FROM metrics m
     WHERE m.run_id = r.id AND m.step = last.n
         AND m.name = ANY (ARRAY['gap/mean', 'gap/probe_mean', 'staleness/mean', 'trainer/idle_s'])) newest ON true
-WHERE r.state IN ('queued', 'running', 'paused')
+WHERE r.state IN ('queued', 'running', 'paused') AND r.preflight IS NULL
 
 -- name: groups
 SELECT purpose, found.state, count(*) AS groups, extract(epoch FROM now() - min(created_at)) AS oldest_s

@@ -1,9 +1,9 @@
 -- Runs, their leases, and the views of them.
 
 -- name: add
-INSERT INTO runs (id, tenant_id, key_id, name, spec, spec_sha, policy_model_id, roles, traceparent, deadline)
-VALUES (%(id)s, %(tenant_id)s, %(key_id)s, %(name)s, %(spec)s, %(spec_sha)s, %(model_id)s, %(roles)s, %(traceparent)s,
-        now() + make_interval(secs => %(deadline_s)s))
+INSERT INTO runs (id, tenant_id, key_id, name, spec, spec_sha, policy_model_id, roles, preflight, traceparent, deadline)
+VALUES (%(id)s, %(tenant_id)s, %(key_id)s, %(name)s, %(spec)s, %(spec_sha)s, %(model_id)s, %(roles)s, %(preflight)s,
+        %(traceparent)s, now() + make_interval(secs => %(deadline_s)s))
 
 -- name: page
 SELECT r.id, r.name, r.state, r.desired, r.reason, r.waiting_for, r.policy_model_id AS model_id,
@@ -17,7 +17,7 @@ SELECT r.id, r.name, r.state, r.desired, r.reason, r.waiting_for, r.policy_model
        (SELECT v.id FROM versions v WHERE v.model_id = r.policy_model_id AND v.state = 'live'
         ORDER BY v.number DESC LIMIT 1) AS version_id
 FROM runs r
-WHERE (%(state)s::text IS NULL OR r.state = %(state)s) AND (%(after)s::text IS NULL OR r.id < %(after)s)
+WHERE r.preflight IS NULL AND (%(state)s::text IS NULL OR r.state = %(state)s) AND (%(after)s::text IS NULL OR r.id < %(after)s)
   AND (%(like)s::text IS NULL OR r.spec - 'seed' - 'name' = (
         SELECT o.spec - 'seed' - 'name' FROM runs o WHERE o.id = %(like)s))
   AND (%(base)s::text[] IS NULL OR r.spec -> 'model' ->> 'base' = ANY (%(base)s))
@@ -48,13 +48,13 @@ SELECT r.id, r.name, r.state, r.desired, r.reason, r.waiting_for, r.policy_model
 FROM runs r WHERE r.id = %(run_id)s
 
 -- name: state
-SELECT id, name, state, desired, policy_model_id FROM runs WHERE id = %(run_id)s
+SELECT id, name, state, desired, reason, waiting_for, policy_model_id FROM runs WHERE id = %(run_id)s
 
 -- name: exists
 SELECT id FROM runs WHERE id = %(run_id)s
 
 -- name: count_by_state
-SELECT state, count(*)::integer AS runs FROM runs GROUP BY state
+SELECT state, count(*)::integer AS runs FROM runs WHERE preflight IS NULL GROUP BY state
 
 -- name: set_desired
 UPDATE runs SET desired = %(desired)s
@@ -69,7 +69,7 @@ WHERE id = (
     SELECT id FROM runs
     WHERE state IN ('queued', 'running', 'paused') AND (lease_expires IS NULL OR lease_expires <= now())
     ORDER BY created_at, id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED)
-RETURNING id, tenant_id, spec, policy_model_id, roles, lease_epoch, traceparent
+RETURNING id, tenant_id, spec, policy_model_id, roles, preflight, lease_epoch, traceparent
 
 -- name: renew_lease
 UPDATE runs SET lease_expires = now() + make_interval(secs => %(lease_s)s)
