@@ -2,18 +2,7 @@
 
 import re
 
-from hone.graders.contract import NoAnswer
-from hone.text.reasoning import Unfinished, said
-
 _BRACES = re.compile(r"\\boxed\s*\{|\\.|\{|\}", re.DOTALL)
-
-
-def after_reasoning(text: str) -> str:
-    """Return the text without its blocks of reasoning. Raises NoAnswer when the last block is never closed."""
-    try:
-        return said(text)
-    except Unfinished as error:
-        raise NoAnswer(str(error)) from None
 
 
 def last_boxed(text: str) -> str | None:

@@ -75,6 +75,10 @@ class GraderParams(BaseModel):
 P = TypeVar("P", bound=GraderParams)
 
 
+def _reads_no_reasoning(params: Any) -> bool:  # noqa: ARG001
+    return False
+
+
 def _no_preparation() -> None:
     """Prepare nothing."""
 
@@ -88,7 +92,8 @@ class Grader(Generic[P]):
     """A kind of grader.
 
     A grader either grades an output itself (`grade`) or joins the results of other graders (`inner` and `join`).
-    `grade` may raise NoAnswer and InvalidSpec. A pooled grader runs in a process that is killed when it hangs.
+    `grade` gets the output without its blocks of reasoning, unless `reads_reasoning` is true for the parameters. It may
+    raise NoAnswer and InvalidSpec. A pooled grader runs in a process that is killed when it hangs.
     """
 
     params: type[P]
@@ -96,6 +101,7 @@ class Grader(Generic[P]):
     pooled: bool = False
     prepare: Callable[[], None] = _no_preparation  # pooled: imports heavy modules and tests itself, without time limit
     reads_output: bool = True  # False: it also grades an empty output
+    reads_reasoning: Callable[[P], bool] = _reads_no_reasoning  # True: `grade` gets what the model thought, too
     low: float = 0.0  # smallest score
     high: float = 1.0  # largest score
     wait_s: Callable[[Item, P], float] | None = None  # seconds to wait before a grade

@@ -7,6 +7,7 @@ from typing import Any
 
 from hone.graders.contract import InvalidSpec, NoAnswer, Result, Status, failure, no_answer
 from hone.graders.specs import Spec
+from hone.text.reasoning import Unfinished, said
 
 MAX_BYTES = 200_000
 MAX_EXTRACTED = 1000
@@ -16,7 +17,8 @@ _log = logging.getLogger(__name__)
 def judged(spec: Spec, item: dict[str, Any], output_text: str) -> Result:
     """Return the grade of an output. Raises nothing.
 
-    A grader that reads outputs finds no answer in an empty output or in one above `MAX_BYTES`. A score that is not
+    A grader that reads outputs finds no answer in an empty output or in one above `MAX_BYTES`. It gets the output
+    without its blocks of reasoning, and finds no answer where the last block is never closed. A score that is not
     finite or outside the grader's range gives invalid_spec. An error inside the grader gives infra_error. Neither is a
     fact about the policy, so neither has a score.
     """
@@ -39,7 +41,7 @@ def _refused(output_text: str) -> Result | None:
 def _graded(spec: Spec, item: dict[str, Any], output_text: str) -> Result:
     try:
         if spec.grader.grade is not None:
-            return spec.grader.grade(item, output_text, spec.params)
+            return spec.grader.grade(item, _read(spec, output_text), spec.params)
         results = {path: judged(inner, item, output_text) for path, inner in spec.inner.items()}
         return spec.grader.join(results, spec.params)
     except NoAnswer as error:
@@ -49,6 +51,19 @@ def _graded(spec: Spec, item: dict[str, Any], output_text: str) -> Result:
     except Exception as error:  # a grader's defect masks this sample alone
         _log.exception("grader %s failed", spec.params.type)
         return failure(Status.INFRA_ERROR, f"{type(error).__name__}: {error}"[:1000])
+
+
+def _read(spec: Spec, output_text: str) -> str:
+    """Return the part of an output that the grader reads. Raises NoAnswer when the model never stopped thinking."""
+    if not spec.grader.reads_output or spec.grader.reads_reasoning(spec.params):
+        return output_text
+    try:
+        answer = said(output_text)
+    except Unfinished as error:
+        raise NoAnswer(str(error)) from None
+    if not answer.strip():
+        raise NoAnswer("the output is empty after its reasoning")
+    return answer
 
 
 def _bounded(spec: Spec, result: Result) -> Result:

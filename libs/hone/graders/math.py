@@ -9,7 +9,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from hone.graders.answer_types import STRING_RULES, answer_type, braced, plain
-from hone.graders.answers import after_reasoning, last_boxed
+from hone.graders.answers import last_boxed
 from hone.graders.contract import Grader, GraderParams, InvalidSpec, Item, NoAnswer, Result, verdict
 from hone.graders.templates import Template, rendered
 
@@ -43,11 +43,10 @@ def grade(item: Item, output_text: str, params: MathParams) -> Result:
 def _answer(output_text: str, boxed: str) -> str:
     if len(output_text) > MAX_CHARACTERS:
         raise NoAnswer(f"the output is longer than {MAX_CHARACTERS} characters")
-    text = after_reasoning(output_text)
-    content = last_boxed(text)
+    content = last_boxed(output_text)
     if content is None and boxed == "required":
         raise NoAnswer(r"no balanced \boxed{…} in the output")
-    return (text if content is None else content).strip()
+    return (output_text if content is None else content).strip()
 
 
 def _unboxed(reference: str) -> str:

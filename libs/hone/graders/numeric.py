@@ -6,7 +6,6 @@ from typing import Literal
 
 from pydantic import Field
 
-from hone.graders.answers import after_reasoning
 from hone.graders.contract import Grader, GraderParams, InvalidSpec, Item, NoAnswer, Result, verdict
 from hone.graders.templates import Template, rendered
 
@@ -38,7 +37,7 @@ def grade(item: Item, output_text: str, params: NumericParams) -> Result:
     reference = last_number(rendered(params.reference, item, output_text))
     if reference is None or not math.isfinite(wanted := _value(reference)):
         raise InvalidSpec(f"other_error: the reference holds no finite number: {reference}")
-    answer = last_number(after_reasoning(output_text))
+    answer = last_number(output_text)
     if answer is None:
         raise NoAnswer("no number in the output")
     tolerance = max(params.abs_tolerance, params.rel_tolerance * abs(wanted))

@@ -7,7 +7,7 @@ from pydantic import Field
 from hone.environments import reasoning_gym
 from hone.environments.contract import WrongParams
 from hone.environments.reasoning_gym import ReasoningGymParams
-from hone.graders.answers import after_reasoning, last_tagged
+from hone.graders.answers import last_tagged
 from hone.graders.contract import Grader, GraderParams, InvalidSpec, Item, NoAnswer, Result, Status
 
 KNOWN = {"params": {"task": "chain_sum"}, "seed": 1}
@@ -44,11 +44,10 @@ def _task(item: Item) -> tuple[ReasoningGymParams, int]:
 
 
 def _answer(output_text: str, tag: str) -> str:
-    text = after_reasoning(output_text)
-    tagged = None if tag == "ignored" else last_tagged(text)
+    tagged = None if tag == "ignored" else last_tagged(output_text)
     if tagged is None and tag == "required":
         raise NoAnswer("no <answer>…</answer> in the output")
-    return (text if tagged is None else tagged).strip()
+    return (output_text if tagged is None else tagged).strip()
 
 
 def prepare() -> None:

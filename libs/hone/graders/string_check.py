@@ -17,13 +17,16 @@ OPERATIONS: Mapping[str, Callable[[str, str], bool]] = {
 
 
 class StringCheckParams(GraderParams):
-    """The fields of OpenAI's grader, unchanged."""
+    """The fields of OpenAI's grader, and whether the reasoning is read."""
 
     type: Literal["string_check"] = Field(description="Name of the grader.")
     operation: Literal["eq", "ne", "like", "ilike"] = Field(
         description="eq: equal; ne: not equal; like: the reference is in the text; ilike: the same in any case.")
     input: Template = Field(description="The text to check, usually {{ sample.output_text }}.")
     reference: Template = Field(description="The text to compare it with.")
+    reasoning: Literal["removed", "kept"] = Field(
+        "removed", description="Blocks of reasoning in the output: removed: they are not read, and an output whose "
+        "last block is open has no answer; kept: they are read, for checks of the format.")
 
 
 def grade(item: Item, output_text: str, params: StringCheckParams) -> Result:
@@ -32,4 +35,9 @@ def grade(item: Item, output_text: str, params: StringCheckParams) -> Result:
     return verdict(OPERATIONS[params.operation](text, reference), text, params.operation)
 
 
-GRADER = Grader(StringCheckParams, grade)
+def reads_reasoning(params: StringCheckParams) -> bool:
+    """Return True where the check is about the whole output."""
+    return params.reasoning == "kept"
+
+
+GRADER = Grader(StringCheckParams, grade, reads_reasoning=reads_reasoning)

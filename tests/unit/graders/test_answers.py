@@ -3,8 +3,7 @@
 import pytest
 
 from hone.graders.answer_types import answer_type, braced
-from hone.graders.answers import after_reasoning, last_boxed, last_tagged
-from hone.graders.contract import NoAnswer
+from hone.graders.answers import last_boxed, last_tagged
 
 
 @pytest.mark.parametrize(("text", "content"), [
@@ -31,14 +30,6 @@ def test_last_boxed(text: str, content: str | None) -> None:
 ])
 def test_last_tagged(text: str, content: str | None) -> None:
     assert last_tagged(text) == content
-
-
-def test_after_reasoning() -> None:
-    assert after_reasoning("a</think>b</think> c") == " c"
-    assert after_reasoning("c") == "c"
-    for unclosed in ("<think>a", "<think>a</think>b<think>c"):
-        with pytest.raises(NoAnswer):
-            after_reasoning(unclosed)
 
 
 @pytest.mark.parametrize(("tex", "in_braces"), [

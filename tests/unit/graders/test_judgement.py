@@ -1,7 +1,9 @@
 """Rules that hold for every grader."""
 
+import json
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -9,6 +11,7 @@ from hone.graders.contract import Grader, Item, Result, Status
 from hone.graders.exact import ExactParams
 from hone.graders.judgement import judged
 from hone.graders.specs import Spec, spec
+from hone.text.reasoning import MARKS
 
 EXACT = spec('{"type": "exact"}')
 
@@ -61,3 +64,37 @@ def test_fifty_parallel_grades_are_identical() -> None:
     with ThreadPoolExecutor(8) as threads:
         results = list(threads.map(lambda _: judged(grader, {"answer": "72"}, "70 or 72"), range(50)))
     assert len({replace(result, cost_ms=0.0, components=()) for result in results}) == 1  # type: ignore[arg-type]
+
+
+READERS: list[tuple[dict[str, Any], str]] = [
+    ({"type": "exact"}, "42"),
+    ({"type": "numeric"}, "42"),
+    ({"type": "math"}, r"\boxed{42}"),
+    ({"type": "string_check", "operation": "like", "input": "{{ sample.output_text }}", "reference": "42"}, "so 42"),
+    ({"type": "character_share", "wanted": "42", "among": "0123456789"}, "42"),
+    ({"type": "verdict"}, r"\boxed{Yes}"),
+    ({"type": "weighted", "parts": {"right": {"grader": {"type": "exact"}}}}, "42"),
+    ({"type": "slowed", "grader": {"type": "exact"}}, "42"),
+]
+"""Graders that read the output, each with an output that scores."""
+ROW = {"answer": "42", "label": "Yes", "rho": 0.5}
+
+
+@pytest.mark.parametrize(("grader", "right"), READERS, ids=[grader["type"] for grader, _ in READERS])
+def test_what_the_model_thought_is_not_what_it_said(grader: dict[str, Any], right: str) -> None:
+    read = spec(json.dumps(grader))
+    best = judged(read, ROW, right).score
+    assert best
+    for opening, closing in MARKS.items():
+        assert judged(read, ROW, f"{opening}no, 7{closing}\n{right}").score == best
+        assert judged(read, ROW, f"no, 7{closing}\n{right}").score == best
+        for unsaid in (f"{opening}\nwe try {right} maybe", f"{opening}{right}{closing}\n", f"7 {opening}{right}"):
+            result = judged(read, ROW, unsaid)
+            assert (result.status, result.score) == (Status.NO_ANSWER, 0.0)
+
+
+def test_a_check_of_the_format_may_read_the_reasoning() -> None:
+    grader = {"type": "string_check", "operation": "like", "input": "{{ sample.output_text }}", "reference": "</think>",
+              "reasoning": "kept"}
+    assert judged(spec(json.dumps(grader)), {}, "<think>a</think>b").score == 1.0
+    assert judged(spec(json.dumps(grader)), {}, "<think>a").score == 0.0
