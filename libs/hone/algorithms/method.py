@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict
+from hone.spec.parameters import Strict
 
 State = Mapping[str, Any]
 """JSON data that a method carries from step to step. Checkpoints hold it. {} is the state of a method without any."""
@@ -18,10 +18,8 @@ Metrics = dict[str, float]
 """Figures by name. A micro-batch's figures are means over its tokens, or maxima where the name ends in `_max`."""
 
 
-class Params(BaseModel):
+class Params(Strict):
     """Parameters of a method, each with a description and a default. Unknown names are errors."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     def needs(self) -> frozenset[str]:
         """Return the names of the inputs that the method reads beyond those that every method of its slot gets.
