@@ -240,6 +240,7 @@ class RegularizerInputs:
     logp_teacher: "Tensor | None" = None  # teacher, or the policy with privileged context
     known: "Tensor | None" = None  # bool [M], whether the teacher scored the token; None: it scored all
     support: Support | None = None
+    imitated: "Tensor | None" = None  # bool [M], tokens that the advantage leaves to imitation; None: it names none
 
 
 @dataclass(frozen=True)

@@ -56,6 +56,8 @@ class Method(Generic[In, Out]):
     within_group: bool = False  # advantage: reads no samples of other groups
     reads_baseline: bool = False  # advantage: reads the running mean of a prompt's earlier outcomes
     components: tuple[str, ...] = ()  # advantage: names of the reward parts that it reads
+    imitated: Callable[[Any, Any], Any] | None = None  # advantage: from (inputs, params) the tokens, bool [M], that it
+    #                                                    leaves to a regularizer which imitates a teacher; None: all
     builder: str | None = None  # advantage: the only builder that it works with; None: any that samples
     reads_advantage: bool = True  # loss: False where it ignores advantages
     old_policy: Literal["trainer", "sampler"] = "trainer"  # correction: whose log-probabilities are logp_old of losses
