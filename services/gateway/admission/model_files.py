@@ -13,8 +13,9 @@ from typing import Any
 from tokenizers import Tokenizer
 
 from hone.models import architecture, checkpoint_header
-from hone.models.architecture import Architecture, Unsupported
+from hone.models.architecture import Architecture
 from hone.models.checkpoint_header import BadCheckpoint
+from hone.models.config_fields import Unsupported
 from hone.spec.problems import Invalid, Problem, found
 from hone.store.objects import StoreAway
 from services.gateway.admission.stored_folder import StoredFile, StoredFolder
