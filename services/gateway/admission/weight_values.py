@@ -6,8 +6,9 @@ Reading takes about as long as hashing the files, which every upload does too.
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,38 +48,45 @@ class StoredTensor:
     shape: tuple[int, ...]
     start: int
 
-    def pieces(self) -> Iterator[NDArray[Any]]:
-        """Yield the bits of its numbers in order. Raises OSError, BadCheckpoint."""
+    def pieces(self, file: IO[bytes]) -> Iterator[NDArray[Any]]:
+        """Yield the bits of its numbers in order, from the open file. Raises OSError, BadCheckpoint."""
         bits, left = FORMATS[self.dtype].bits, math.prod(self.shape)
-        with self.path.open("rb") as file:
-            file.seek(self.start)
-            while left:
-                data = file.read(min(left, _PIECE) * bits(0).nbytes)
-                if not data:
-                    raise BadCheckpoint(self.path.name, f"a file that ends {left} numbers early", "a whole file")
-                yield np.frombuffer(data, bits)
-                left -= len(data) // bits(0).nbytes
+        file.seek(self.start)
+        while left:
+            data = file.read(min(left, _PIECE) * bits(0).nbytes)
+            if not data:
+                raise BadCheckpoint(self.path.name, f"a file that ends {left} numbers early", "a whole file")
+            yield np.frombuffer(data, bits)
+            left -= len(data) // bits(0).nbytes
 
-    def floats(self) -> Iterator[NDArray[np.float32]]:
+    def floats(self, file: IO[bytes]) -> Iterator[NDArray[np.float32]]:
         """Yield its numbers in order, as float32. Raises OSError, BadCheckpoint."""
-        return (_floats(self.dtype, piece) for piece in self.pieces())
+        return (_floats(self.dtype, piece) for piece in self.pieces(file))
 
 
 def check(tensors: Mapping[str, StoredTensor], architecture: Architecture) -> None:
     """Raise BadCheckpoint for the first tensor with a value that no weight has, and for a tied output that differs.
 
-    Raises OSError when a file cannot be read.
+    Each file is read once, from its beginning to its end. Raises OSError when it cannot be read.
     """
-    for name, tensor in tensors.items():
-        _check_sizes(name, tensor)
+    by_file = groupby(sorted(tensors.items(), key=_place), key=lambda one: one[1].path.name)
+    for _, together in by_file:
+        named = list(together)
+        with named[0][1].path.open("rb") as file:
+            for name, tensor in named:
+                _check_sizes(name, tensor, file)
     if architecture.tied and OUTPUT in tensors:
         _check_tied(tensors[EMBEDDING], tensors[OUTPUT])
 
 
-def _check_sizes(name: str, tensor: StoredTensor) -> None:
+def _place(named: tuple[str, StoredTensor]) -> tuple[str, int]:
+    return named[1].path.name, named[1].start
+
+
+def _check_sizes(name: str, tensor: StoredTensor, file: IO[bytes]) -> None:
     form, before = FORMATS[tensor.dtype], 0
     sign = form.bits(1 << (form.bits(0).nbytes * 8 - 1))
-    for piece in tensor.pieces():
+    for piece in tensor.pieces(file):
         sizes = piece & ~sign
         if sizes.max() > form.largest:
             place = int((sizes > form.largest).argmax())
@@ -92,14 +100,15 @@ def _check_tied(embedding: StoredTensor, output: StoredTensor) -> None:
     if output.shape != embedding.shape:
         raise BadCheckpoint(OUTPUT, f"shape {list(output.shape)}", f"shape {list(embedding.shape)}, of {EMBEDDING}")
     before = 0
-    for ours, theirs in zip(output.floats(), embedding.floats(), strict=True):
-        if not np.array_equal(ours, theirs):
-            row = (before + int((ours != theirs).argmax())) // output.shape[1]
-            raise BadCheckpoint(
-                OUTPUT, f"a tensor that differs from {EMBEDDING} in row {row}",
-                "the same numbers, or no such tensor, because tie_word_embeddings of config.json is true; if the "
-                "model's output is a tensor of its own, set it to false")
-        before += len(ours)
+    with output.path.open("rb") as ours, embedding.path.open("rb") as theirs:
+        for one, other in zip(output.floats(ours), embedding.floats(theirs), strict=True):
+            if not np.array_equal(one, other):
+                row = (before + int((one != other).argmax())) // output.shape[1]
+                raise BadCheckpoint(
+                    OUTPUT, f"a tensor that differs from {EMBEDDING} in row {row}",
+                    "the same numbers, or no such tensor, because tie_word_embeddings of config.json is true; if the "
+                    "model's output is a tensor of its own, set it to false")
+            before += len(one)
 
 
 def _floats(dtype: str, bits: NDArray[Any]) -> NDArray[np.float32]:
