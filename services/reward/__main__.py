@@ -18,7 +18,7 @@ SERVICE = reward_pb2.DESCRIPTOR.services_by_name["RewardService"].full_name
 
 async def run(chosen: Settings) -> None:
     """Serve until a stop signal, then end the pool's processes."""
-    pool, database = Pool(chosen.grader_processes), AsyncDatabase(chosen.database_url)
+    pool, database = Pool(chosen.grader_processes, budget_s=chosen.grader_budget_s), AsyncDatabase(chosen.database_url)
     await database.open()
     reward = Reward(Grading(pool), Ledger(database))
     try:

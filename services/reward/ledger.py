@@ -62,7 +62,9 @@ class Ledger:
                 rows = await opened.all("grades.add", **account.names(), group_ids=group_ids,
                                         grades=to_json(lines).decode())
                 added = {(row["group_id"], row["index"]): row["id"] for row in rows if not row["component"]}
-                await opened.run("usage.add", run_id=account.run_id, kinds=["grades"], amounts=[float(len(added))])
+                seconds = sum(results[key].cost_ms for key in added) / 1000
+                await opened.run("usage.add", run_id=account.run_id, kinds=["grades", "grading_s"],
+                                 amounts=[float(len(added)), seconds])
         grades = {key: StoredGrade(grade_id, results[key]) for key, grade_id in added.items()}
         if earlier := results.keys() - grades.keys():
             grades |= await self.stored(account, earlier)

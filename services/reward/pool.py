@@ -1,13 +1,18 @@
-"""Long-lived processes for graders that can hang: a process that takes too long is killed and replaced."""
+"""Long-lived processes for graders that can hang: a process that takes too long is killed and replaced.
+
+Samples wait for a process, and the runs take turns.
+"""
 
 import asyncio
 import json
 import os
 import sys
+from collections import deque
 from dataclasses import dataclass, replace
 
 from hone.graders.contract import Result, Status, failure
-from hone.telemetry import logs
+from hone.telemetry import logs, metrics
+from services.reward.shares import WINDOW_S, Shares
 
 LIMIT_S = 5.0
 """Seconds after which a grade is interrupted."""
@@ -15,8 +20,25 @@ KILL_S = 10.0
 """Seconds after which the process of a grade is killed."""
 PREPARE_S = 120.0
 """Seconds that a grader may take to get ready, before its first grade."""
+WAIT_S = 60.0
+"""Most seconds that a job waits for a process, unless it says otherwise."""
+BUDGET_S = 30.0
+"""Seconds a minute and process that a run may use while other runs are graded, too."""
+_LOOK_S = 0.25
 _MAX_LINE = 2**22
 _PASSED_ON = ("PATH", "PYTHONPATH", "LANG", "LC_ALL", "VIRTUAL_ENV")
+
+
+class StillWaiting(Exception):
+    """No process was free for a sample in time. It has no grade yet; the message says why."""
+
+
+@dataclass(frozen=True)
+class Turn:
+    """Whose time a grade uses, and how long it may wait for a process."""
+
+    run: str = ""
+    wait_s: float = WAIT_S
 
 
 @dataclass(frozen=True)
@@ -26,6 +48,7 @@ class Job:
     spec: str  # the grader as JSON
     item: str  # the task row as JSON
     output_text: str
+    turn: Turn = Turn()
 
     def line(self) -> bytes:
         """Return the job as a line for a worker's standard input, with the log fields of the caller."""
@@ -40,19 +63,27 @@ class Pool:
     killed after `kill_s`. Both end as timeout_grader.
     """
 
-    def __init__(self, size: int, limit_s: float = LIMIT_S, kill_s: float = KILL_S) -> None:
+    def __init__(self, size: int, limit_s: float = LIMIT_S, kill_s: float = KILL_S, budget_s: float = BUDGET_S) -> None:
+        """`budget_s`: seconds a minute and process that a run may use while other runs are graded, too."""
         self._workers = [_Worker(limit_s, kill_s) for _ in range(size)]
-        self._free: asyncio.LifoQueue[_Worker] = asyncio.LifoQueue()
-        for worker in self._workers:
-            self._free.put_nowait(worker)
+        self._line = _Line(self._workers, Shares(budget_s * size))
+
+    @property
+    def waiting(self) -> int:
+        """Number of jobs that wait for a process."""
+        return self._line.waiting
 
     async def grade(self, job: Job) -> Result:
-        """Return the result of a job; it says why if there is no score."""
-        worker = await self._free.get()
+        """Return the result of a job; it says why if there is no score. Raises StillWaiting if no process is free."""
+        worker, run = await self._line.take(job.turn), job.turn.run
+        began, seconds = self._line.shares.begin(run), 0.0
         try:
-            return await worker.grade(job)
+            result = await worker.grade(job)
         finally:
-            self._free.put_nowait(worker)
+            seconds = self._line.shares.end(run, began)
+            metrics.GRADING_SECONDS.inc(seconds)
+            self._line.give_back(worker)
+        return result if result.cost_ms else replace(result, cost_ms=1000 * seconds)
 
     def pids(self) -> list[int]:
         """Return the ids of the running processes."""
@@ -62,6 +93,71 @@ class Pool:
         """Kill every worker."""
         for worker in self._workers:
             await worker.kill()
+
+
+class _Line:
+    """Jobs that wait for a free worker, by their run."""
+
+    def __init__(self, workers: list["_Worker"], shares: Shares) -> None:
+        self.shares = shares
+        self._free = list(workers)
+        self._waiting: dict[str, deque[asyncio.Future[_Worker]]] = {}
+        self._looking: asyncio.TimerHandle | None = None
+
+    @property
+    def waiting(self) -> int:
+        return sum(map(len, self._waiting.values()))
+
+    async def take(self, turn: Turn) -> "_Worker":
+        """Return a free worker when it is the run's turn. Raises StillWaiting."""
+        place: asyncio.Future[_Worker] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(turn.run, deque()).append(place)
+        metrics.GRADES_WAITING.set_function(lambda: self.waiting)
+        self._serve()
+        try:
+            async with asyncio.timeout(turn.wait_s):
+                return await place
+        except TimeoutError:
+            self._leave(turn.run, place)
+            raise StillWaiting(self._reason(turn)) from None
+        except BaseException:
+            self._leave(turn.run, place)
+            raise
+
+    def give_back(self, worker: "_Worker") -> None:
+        self._free.append(worker)
+        self._serve()
+
+    def _leave(self, run: str, place: "asyncio.Future[_Worker]") -> None:
+        """Take a place out of the line; a worker that came at the end of the wait is free again."""
+        if place in self._waiting.get(run, ()):
+            self._waiting[run].remove(place)
+        elif place.done() and not place.cancelled():
+            self.give_back(place.result())
+
+    def _serve(self) -> None:
+        """Give free workers to those whose turn it is; look again while there are both."""
+        while self._free:
+            self._waiting = {run: places for run, places in self._waiting.items() if places}
+            run = self.shares.next(self._waiting)
+            if run is None:
+                break
+            place = self._waiting[run].popleft()
+            if not place.done():
+                place.set_result(self._free.pop())
+        if self._free and self.waiting and self._looking is None:
+            self._looking = asyncio.get_running_loop().call_later(_LOOK_S, self._look)
+
+    def _look(self) -> None:
+        self._looking = None
+        self._serve()
+
+    def _reason(self, turn: Turn) -> str:
+        used, budget = self.shares.used(turn.run), self.shares.budget_s
+        spent = used >= budget and self.shares.shared([turn.run])
+        share = f", and {budget:.0f} s are its share while other runs are graded" if spent else ""
+        return (f"no grading process was free for {turn.wait_s:.3g} s: the run's samples used {used:.0f} s of the last "
+                f"{WINDOW_S:.0f} s{share}. {self.waiting} other samples wait. Those without a grade are graded later")
 
 
 @dataclass(frozen=True)

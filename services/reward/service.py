@@ -1,17 +1,28 @@
-"""The Reward service: it grades samples that have no grade yet, stores the grades, and returns the stored ones."""
+"""The Reward service: it grades samples that have no grade yet, stores the grades, and returns the stored ones.
 
+It also grades the references of task rows, before a run.
+"""
+
+import asyncio
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from hone.api import reward_pb2, reward_pb2_grpc
 from hone.crashpoints import reach
+from hone.graders import right_answers
 from hone.graders.contract import Result
+from hone.graders.right_answers import Ending, Finding
 from hone.graders.specs import Spec, spec
-from hone.rpc.errors import InvalidField
+from hone.rpc.errors import InvalidField, OverBudget
 from hone.spec.problems import Invalid
-from services.reward.grading import Grading, Key, Sample
+from services.reward.grading import YIELD_S, Grading, Key, Sample
 from services.reward.ledger import Account, Ledger, StoredGrade
+from services.reward.pool import WAIT_S, StillWaiting, Turn
+
+_ANSWER_S = 2.0
+"""Seconds before the end of a call in which it says why samples still wait."""
 
 
 class Reward(reward_pb2_grpc.RewardServiceServicer):
@@ -24,7 +35,7 @@ class Reward(reward_pb2_grpc.RewardServiceServicer):
         """Grade the samples that have no grade yet, store the grades, and return the grades of all samples."""
         grader, samples = _spec(request.grader_json), _samples(request.items)
         grades: dict[Key, StoredGrade] = {}
-        async for more in self._graded(request, grader, samples):
+        async for more in self._graded(request, grader, samples, _turn(request.run_id, context)):
             grades |= more
         return reward_pb2.GradeResponse(grades=[_stored_message(grades[key]) for key in samples])
 
@@ -35,34 +46,83 @@ class Reward(reward_pb2_grpc.RewardServiceServicer):
         asked = request.request
         grader, samples = _spec(asked.grader_json), _samples(asked.items)
         places = {key: place for place, key in enumerate(samples)}
-        async for grades in self._graded(asked, grader, samples):
+        async for grades in self._graded(asked, grader, samples, _turn(asked.run_id, context)):
             yield reward_pb2.GradeStreamResponse(
                 places=[places[key] for key in grades], grades=[_stored_message(grade) for grade in grades.values()])
 
     async def _graded(
-        self, request: reward_pb2.GradeRequest, grader: Spec, samples: dict[Key, Sample]
+        self, request: reward_pb2.GradeRequest, grader: Spec, samples: dict[Key, Sample], turn: Turn
     ) -> AsyncIterator[dict[Key, StoredGrade]]:
-        """Yield the grades that are stored already, then the new ones in batches."""
+        """Yield the grades that are stored already, then the new ones in batches. Raises OverBudget."""
         account = Account(request.tenant_id, request.run_id, grader.hash)
         known = await self._ledger.stored(account, samples.keys())
         if known:
             yield known
         missing = [sample for key, sample in samples.items() if key not in known]
-        async for results in self._grading.batches(grader, missing):
-            if results:
-                yield await self._store(account, results)
+        with _later():
+            async for results in self._grading.batches(grader, missing, turn):
+                if results:
+                    yield await self._store(account, results)
 
     async def RunGrader(self, request: reward_pb2.RunGraderRequest, context: Any) -> reward_pb2.RunGraderResponse:
         """Grade one output and store nothing."""
         item = _item(request.item_json, "item_json")
-        result = await self._grading.grade(_spec(request.grader_json), item, request.output_text)
+        with _later():
+            result = await self._grading.grade(
+                _spec(request.grader_json), item, request.output_text, _turn("", context))
         return reward_pb2.RunGraderResponse(grade=_message(result))
+
+    async def CheckReferences(
+        self, request: reward_pb2.CheckReferencesRequest, context: Any
+    ) -> AsyncIterator[reward_pb2.CheckReferencesResponse]:
+        """Grade the reference of each row as if it were the output, and send each finding soon after it is made."""
+        grader, turn = _spec(request.grader_json), _turn(f"check/{request.tenant_id}", context)
+        ending = Ending(tuple(request.stop), request.include_stop)
+        rows = [json.loads(_item(text, f"items_json[{place}]")) for place, text in enumerate(request.items_json)]
+        checks = {asyncio.ensure_future(self._checked(grader, row, ending, turn)): place
+                  for place, row in enumerate(rows)}
+        pending = set(checks)
+        try:
+            while pending:
+                done, pending = await asyncio.wait(pending, timeout=YIELD_S)
+                with _later():
+                    found = {checks[task]: task.result() for task in done}
+                yield reward_pb2.CheckReferencesResponse(
+                    places=list(found), findings=[_finding_message(finding) for finding in found.values()])
+        finally:
+            for task in pending:
+                task.cancel()
+            await asyncio.gather(*pending, return_exceptions=True)
+
+    async def _checked(self, grader: Spec, row: dict[str, Any], ending: Ending, turn: Turn) -> Finding:
+        if not grader.grader.pooled:
+            return right_answers.checked(grader, row, ending)
+        right = right_answers.asked(grader, row, ending)
+        if isinstance(right, Finding):
+            return right
+        result = await self._grading.grade(grader, json.dumps(row), right.text, turn)
+        return right_answers.compared(right, result)
 
     async def _store(self, account: Account, results: dict[Key, Result]) -> dict[Key, StoredGrade]:
         reach("grade.before-row")
         grades = await self._ledger.add(account, results)
         reach("grade.after-row")
         return grades
+
+
+def _turn(run: str, context: Any) -> Turn:
+    """Return the turn of a call: its samples wait for a process until shortly before the call's deadline."""
+    left_s = context.time_remaining()
+    return Turn(run, WAIT_S if left_s is None else max(left_s - _ANSWER_S, left_s / 2))
+
+
+@contextmanager
+def _later() -> Iterator[None]:
+    """Raise OverBudget where samples still wait: they have no grade yet, and another call gets them one."""
+    try:
+        yield
+    except StillWaiting as error:
+        raise OverBudget(str(error)) from error
 
 
 def _spec(text: str) -> Spec:
@@ -101,6 +161,11 @@ def _stored_message(grade: StoredGrade) -> reward_pb2.Grade:
     message = _message(grade.result)
     message.grade_id = grade.grade_id
     return message
+
+
+def _finding_message(finding: Finding) -> reward_pb2.ReferenceFinding:
+    return reward_pb2.ReferenceFinding(
+        standing=f"STANDING_{finding.standing.name}", reason=finding.reason, output=finding.output)
 
 
 def _message(result: Result) -> reward_pb2.Grade:

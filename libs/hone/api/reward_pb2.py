@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14hone/v1/reward.proto\x12\x07hone.v1\"i\n\x0cGradeRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x0e\n\x06run_id\x18\x02 \x01(\t\x12\x13\n\x0bgrader_json\x18\x03 \x01(\t\x12!\n\x05items\x18\x04 \x03(\x0b\x32\x12.hone.v1.GradeItem\"g\n\tGradeItem\x12\x10\n\x08group_id\x18\x01 \x01(\x03\x12\r\n\x05index\x18\x02 \x01(\x05\x12\x11\n\titem_json\x18\x03 \x01(\t\x12\x13\n\x0boutput_text\x18\x04 \x01(\t\x12\x11\n\ttruncated\x18\x05 \x01(\x08\"/\n\rGradeResponse\x12\x1e\n\x06grades\x18\x01 \x03(\x0b\x32\x0e.hone.v1.Grade\"<\n\x12GradeStreamRequest\x12&\n\x07request\x18\x01 \x01(\x0b\x32\x15.hone.v1.GradeRequest\"E\n\x13GradeStreamResponse\x12\x0e\n\x06places\x18\x01 \x03(\x05\x12\x1e\n\x06grades\x18\x02 \x03(\x0b\x32\x0e.hone.v1.Grade\"\x8d\x02\n\x05Grade\x12\x10\n\x08grade_id\x18\x01 \x01(\x03\x12$\n\x06status\x18\x02 \x01(\x0e\x32\x14.hone.v1.GradeStatus\x12\x12\n\x05score\x18\x03 \x01(\x01H\x00\x88\x01\x01\x12\x32\n\ncomponents\x18\x04 \x03(\x0b\x32\x1e.hone.v1.Grade.ComponentsEntry\x12\x0f\n\x07reasons\x18\x05 \x03(\t\x12\x11\n\textracted\x18\x06 \x01(\t\x12\x12\n\ndecided_by\x18\x07 \x01(\t\x12\x0f\n\x07\x63ost_ms\x18\x08 \x01(\x01\x1a\x31\n\x0f\x43omponentsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\x42\x08\n\x06_score\"O\n\x10RunGraderRequest\x12\x13\n\x0bgrader_json\x18\x01 \x01(\t\x12\x11\n\titem_json\x18\x02 \x01(\t\x12\x13\n\x0boutput_text\x18\x03 \x01(\t\"2\n\x11RunGraderResponse\x12\x1d\n\x05grade\x18\x01 \x01(\x0b\x32\x0e.hone.v1.Grade*\xfc\x01\n\x0bGradeStatus\x12\x1c\n\x18GRADE_STATUS_UNSPECIFIED\x10\x00\x12\x13\n\x0fGRADE_STATUS_OK\x10\x01\x12\x1a\n\x16GRADE_STATUS_NO_ANSWER\x10\x02\x12\"\n\x1eGRADE_STATUS_TIMEOUT_CANDIDATE\x10\x03\x12\x1c\n\x18GRADE_STATUS_INFRA_ERROR\x10\x04\x12\x1c\n\x18GRADE_STATUS_JUDGE_ERROR\x10\x05\x12\x1f\n\x1bGRADE_STATUS_TIMEOUT_GRADER\x10\x06\x12\x1d\n\x19GRADE_STATUS_INVALID_SPEC\x10\x07\x32\xd7\x01\n\rRewardService\x12\x36\n\x05Grade\x12\x15.hone.v1.GradeRequest\x1a\x16.hone.v1.GradeResponse\x12J\n\x0bGradeStream\x12\x1b.hone.v1.GradeStreamRequest\x1a\x1c.hone.v1.GradeStreamResponse0\x01\x12\x42\n\tRunGrader\x12\x19.hone.v1.RunGraderRequest\x1a\x1a.hone.v1.RunGraderResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14hone/v1/reward.proto\x12\x07hone.v1\"i\n\x0cGradeRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x0e\n\x06run_id\x18\x02 \x01(\t\x12\x13\n\x0bgrader_json\x18\x03 \x01(\t\x12!\n\x05items\x18\x04 \x03(\x0b\x32\x12.hone.v1.GradeItem\"g\n\tGradeItem\x12\x10\n\x08group_id\x18\x01 \x01(\x03\x12\r\n\x05index\x18\x02 \x01(\x05\x12\x11\n\titem_json\x18\x03 \x01(\t\x12\x13\n\x0boutput_text\x18\x04 \x01(\t\x12\x11\n\ttruncated\x18\x05 \x01(\x08\"/\n\rGradeResponse\x12\x1e\n\x06grades\x18\x01 \x03(\x0b\x32\x0e.hone.v1.Grade\"<\n\x12GradeStreamRequest\x12&\n\x07request\x18\x01 \x01(\x0b\x32\x15.hone.v1.GradeRequest\"E\n\x13GradeStreamResponse\x12\x0e\n\x06places\x18\x01 \x03(\x05\x12\x1e\n\x06grades\x18\x02 \x03(\x0b\x32\x0e.hone.v1.Grade\"\x8d\x02\n\x05Grade\x12\x10\n\x08grade_id\x18\x01 \x01(\x03\x12$\n\x06status\x18\x02 \x01(\x0e\x32\x14.hone.v1.GradeStatus\x12\x12\n\x05score\x18\x03 \x01(\x01H\x00\x88\x01\x01\x12\x32\n\ncomponents\x18\x04 \x03(\x0b\x32\x1e.hone.v1.Grade.ComponentsEntry\x12\x0f\n\x07reasons\x18\x05 \x03(\t\x12\x11\n\textracted\x18\x06 \x01(\t\x12\x12\n\ndecided_by\x18\x07 \x01(\t\x12\x0f\n\x07\x63ost_ms\x18\x08 \x01(\x01\x1a\x31\n\x0f\x43omponentsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\x42\x08\n\x06_score\"O\n\x10RunGraderRequest\x12\x13\n\x0bgrader_json\x18\x01 \x01(\t\x12\x11\n\titem_json\x18\x02 \x01(\t\x12\x13\n\x0boutput_text\x18\x03 \x01(\t\"2\n\x11RunGraderResponse\x12\x1d\n\x05grade\x18\x01 \x01(\x0b\x32\x0e.hone.v1.Grade\"x\n\x16\x43heckReferencesRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x13\n\x0bgrader_json\x18\x02 \x01(\t\x12\x12\n\nitems_json\x18\x03 \x03(\t\x12\x0c\n\x04stop\x18\x04 \x03(\t\x12\x14\n\x0cinclude_stop\x18\x05 \x01(\x08\"V\n\x17\x43heckReferencesResponse\x12\x0e\n\x06places\x18\x01 \x03(\x05\x12+\n\x08\x66indings\x18\x02 \x03(\x0b\x32\x19.hone.v1.ReferenceFinding\"W\n\x10ReferenceFinding\x12#\n\x08standing\x18\x01 \x01(\x0e\x32\x11.hone.v1.Standing\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x0e\n\x06output\x18\x03 \x01(\t*\xfc\x01\n\x0bGradeStatus\x12\x1c\n\x18GRADE_STATUS_UNSPECIFIED\x10\x00\x12\x13\n\x0fGRADE_STATUS_OK\x10\x01\x12\x1a\n\x16GRADE_STATUS_NO_ANSWER\x10\x02\x12\"\n\x1eGRADE_STATUS_TIMEOUT_CANDIDATE\x10\x03\x12\x1c\n\x18GRADE_STATUS_INFRA_ERROR\x10\x04\x12\x1c\n\x18GRADE_STATUS_JUDGE_ERROR\x10\x05\x12\x1f\n\x1bGRADE_STATUS_TIMEOUT_GRADER\x10\x06\x12\x1d\n\x19GRADE_STATUS_INVALID_SPEC\x10\x07*b\n\x08Standing\x12\x18\n\x14STANDING_UNSPECIFIED\x10\x00\x12\x12\n\x0eSTANDING_RIGHT\x10\x01\x12\x12\n\x0eSTANDING_WRONG\x10\x02\x12\x14\n\x10STANDING_UNKNOWN\x10\x03\x32\xaf\x02\n\rRewardService\x12\x36\n\x05Grade\x12\x15.hone.v1.GradeRequest\x1a\x16.hone.v1.GradeResponse\x12J\n\x0bGradeStream\x12\x1b.hone.v1.GradeStreamRequest\x1a\x1c.hone.v1.GradeStreamResponse0\x01\x12\x42\n\tRunGrader\x12\x19.hone.v1.RunGraderRequest\x1a\x1a.hone.v1.RunGraderResponse\x12V\n\x0f\x43heckReferences\x12\x1f.hone.v1.CheckReferencesRequest\x1a .hone.v1.CheckReferencesResponse0\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -33,8 +33,10 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_GRADE_COMPONENTSENTRY']._loaded_options = None
   _globals['_GRADE_COMPONENTSENTRY']._serialized_options = b'8\001'
-  _globals['_GRADESTATUS']._serialized_start=833
-  _globals['_GRADESTATUS']._serialized_end=1085
+  _globals['_GRADESTATUS']._serialized_start=1132
+  _globals['_GRADESTATUS']._serialized_end=1384
+  _globals['_STANDING']._serialized_start=1386
+  _globals['_STANDING']._serialized_end=1484
   _globals['_GRADEREQUEST']._serialized_start=33
   _globals['_GRADEREQUEST']._serialized_end=138
   _globals['_GRADEITEM']._serialized_start=140
@@ -53,6 +55,12 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_RUNGRADERREQUEST']._serialized_end=778
   _globals['_RUNGRADERRESPONSE']._serialized_start=780
   _globals['_RUNGRADERRESPONSE']._serialized_end=830
-  _globals['_REWARDSERVICE']._serialized_start=1088
-  _globals['_REWARDSERVICE']._serialized_end=1303
+  _globals['_CHECKREFERENCESREQUEST']._serialized_start=832
+  _globals['_CHECKREFERENCESREQUEST']._serialized_end=952
+  _globals['_CHECKREFERENCESRESPONSE']._serialized_start=954
+  _globals['_CHECKREFERENCESRESPONSE']._serialized_end=1040
+  _globals['_REFERENCEFINDING']._serialized_start=1042
+  _globals['_REFERENCEFINDING']._serialized_end=1129
+  _globals['_REWARDSERVICE']._serialized_start=1487
+  _globals['_REWARDSERVICE']._serialized_end=1790
 # @@protoc_insertion_point(module_scope)

@@ -17,6 +17,13 @@ class GradeStatus(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     GRADE_STATUS_JUDGE_ERROR: _ClassVar[GradeStatus]
     GRADE_STATUS_TIMEOUT_GRADER: _ClassVar[GradeStatus]
     GRADE_STATUS_INVALID_SPEC: _ClassVar[GradeStatus]
+
+class Standing(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    STANDING_UNSPECIFIED: _ClassVar[Standing]
+    STANDING_RIGHT: _ClassVar[Standing]
+    STANDING_WRONG: _ClassVar[Standing]
+    STANDING_UNKNOWN: _ClassVar[Standing]
 GRADE_STATUS_UNSPECIFIED: GradeStatus
 GRADE_STATUS_OK: GradeStatus
 GRADE_STATUS_NO_ANSWER: GradeStatus
@@ -25,6 +32,10 @@ GRADE_STATUS_INFRA_ERROR: GradeStatus
 GRADE_STATUS_JUDGE_ERROR: GradeStatus
 GRADE_STATUS_TIMEOUT_GRADER: GradeStatus
 GRADE_STATUS_INVALID_SPEC: GradeStatus
+STANDING_UNSPECIFIED: Standing
+STANDING_RIGHT: Standing
+STANDING_WRONG: Standing
+STANDING_UNKNOWN: Standing
 
 class GradeRequest(_message.Message):
     __slots__ = ("tenant_id", "run_id", "grader_json", "items")
@@ -114,3 +125,35 @@ class RunGraderResponse(_message.Message):
     GRADE_FIELD_NUMBER: _ClassVar[int]
     grade: Grade
     def __init__(self, grade: _Optional[_Union[Grade, _Mapping]] = ...) -> None: ...
+
+class CheckReferencesRequest(_message.Message):
+    __slots__ = ("tenant_id", "grader_json", "items_json", "stop", "include_stop")
+    TENANT_ID_FIELD_NUMBER: _ClassVar[int]
+    GRADER_JSON_FIELD_NUMBER: _ClassVar[int]
+    ITEMS_JSON_FIELD_NUMBER: _ClassVar[int]
+    STOP_FIELD_NUMBER: _ClassVar[int]
+    INCLUDE_STOP_FIELD_NUMBER: _ClassVar[int]
+    tenant_id: str
+    grader_json: str
+    items_json: _containers.RepeatedScalarFieldContainer[str]
+    stop: _containers.RepeatedScalarFieldContainer[str]
+    include_stop: bool
+    def __init__(self, tenant_id: _Optional[str] = ..., grader_json: _Optional[str] = ..., items_json: _Optional[_Iterable[str]] = ..., stop: _Optional[_Iterable[str]] = ..., include_stop: _Optional[bool] = ...) -> None: ...
+
+class CheckReferencesResponse(_message.Message):
+    __slots__ = ("places", "findings")
+    PLACES_FIELD_NUMBER: _ClassVar[int]
+    FINDINGS_FIELD_NUMBER: _ClassVar[int]
+    places: _containers.RepeatedScalarFieldContainer[int]
+    findings: _containers.RepeatedCompositeFieldContainer[ReferenceFinding]
+    def __init__(self, places: _Optional[_Iterable[int]] = ..., findings: _Optional[_Iterable[_Union[ReferenceFinding, _Mapping]]] = ...) -> None: ...
+
+class ReferenceFinding(_message.Message):
+    __slots__ = ("standing", "reason", "output")
+    STANDING_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    OUTPUT_FIELD_NUMBER: _ClassVar[int]
+    standing: Standing
+    reason: str
+    output: str
+    def __init__(self, standing: _Optional[_Union[Standing, str]] = ..., reason: _Optional[str] = ..., output: _Optional[str] = ...) -> None: ...

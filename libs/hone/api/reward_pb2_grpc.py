@@ -49,6 +49,11 @@ class RewardServiceStub:
                 request_serializer=hone_dot_v1_dot_reward__pb2.RunGraderRequest.SerializeToString,
                 response_deserializer=hone_dot_v1_dot_reward__pb2.RunGraderResponse.FromString,
                 _registered_method=True)
+        self.CheckReferences = channel.unary_stream(
+                '/hone.v1.RewardService/CheckReferences',
+                request_serializer=hone_dot_v1_dot_reward__pb2.CheckReferencesRequest.SerializeToString,
+                response_deserializer=hone_dot_v1_dot_reward__pb2.CheckReferencesResponse.FromString,
+                _registered_method=True)
 
 
 class RewardServiceServicer:
@@ -75,6 +80,13 @@ class RewardServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def CheckReferences(self, request, context):
+        """Grades each task row's own reference as if it were the output, and stores nothing. Each finding as it is made.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_RewardServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -92,6 +104,11 @@ def add_RewardServiceServicer_to_server(servicer, server):
                     servicer.RunGrader,
                     request_deserializer=hone_dot_v1_dot_reward__pb2.RunGraderRequest.FromString,
                     response_serializer=hone_dot_v1_dot_reward__pb2.RunGraderResponse.SerializeToString,
+            ),
+            'CheckReferences': grpc.unary_stream_rpc_method_handler(
+                    servicer.CheckReferences,
+                    request_deserializer=hone_dot_v1_dot_reward__pb2.CheckReferencesRequest.FromString,
+                    response_serializer=hone_dot_v1_dot_reward__pb2.CheckReferencesResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -175,6 +192,33 @@ class RewardService:
             '/hone.v1.RewardService/RunGrader',
             hone_dot_v1_dot_reward__pb2.RunGraderRequest.SerializeToString,
             hone_dot_v1_dot_reward__pb2.RunGraderResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CheckReferences(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/hone.v1.RewardService/CheckReferences',
+            hone_dot_v1_dot_reward__pb2.CheckReferencesRequest.SerializeToString,
+            hone_dot_v1_dot_reward__pb2.CheckReferencesResponse.FromString,
             options,
             channel_credentials,
             insecure,

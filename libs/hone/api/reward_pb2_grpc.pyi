@@ -37,6 +37,8 @@ class RewardServiceStub:
     """The same, each grade as soon as it is stored."""
     RunGrader: _grpc.UnaryUnaryMultiCallable[_reward_pb2.RunGraderRequest, _reward_pb2.RunGraderResponse]
     """Runs a grader once and stores nothing."""
+    CheckReferences: _grpc.UnaryStreamMultiCallable[_reward_pb2.CheckReferencesRequest, _reward_pb2.CheckReferencesResponse]
+    """Grades each task row's own reference as if it were the output, and stores nothing. Each finding as it is made."""
 
 @_typing.type_check_only
 class RewardServiceAsyncStub(RewardServiceStub):
@@ -47,6 +49,8 @@ class RewardServiceAsyncStub(RewardServiceStub):
     """The same, each grade as soon as it is stored."""
     RunGrader: _aio.UnaryUnaryMultiCallable[_reward_pb2.RunGraderRequest, _reward_pb2.RunGraderResponse]  # type: ignore[assignment]
     """Runs a grader once and stores nothing."""
+    CheckReferences: _aio.UnaryStreamMultiCallable[_reward_pb2.CheckReferencesRequest, _reward_pb2.CheckReferencesResponse]  # type: ignore[assignment]
+    """Grades each task row's own reference as if it were the output, and stores nothing. Each finding as it is made."""
 
 class RewardServiceServicer(metaclass=_abc_1.ABCMeta):
     @_abc_1.abstractmethod
@@ -72,5 +76,13 @@ class RewardServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_reward_pb2.RunGraderResponse, _abc.Awaitable[_reward_pb2.RunGraderResponse]]:
         """Runs a grader once and stores nothing."""
+
+    @_abc_1.abstractmethod
+    def CheckReferences(
+        self,
+        request: _reward_pb2.CheckReferencesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_reward_pb2.CheckReferencesResponse], _abc.AsyncIterator[_reward_pb2.CheckReferencesResponse]]:
+        """Grades each task row's own reference as if it were the output, and stores nothing. Each finding as it is made."""
 
 def add_RewardServiceServicer_to_server(servicer: RewardServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

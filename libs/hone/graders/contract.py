@@ -5,9 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Generic, TypeVar
 
-from pydantic import ConfigDict, Field
-
-from hone.spec.parameters import Strict
+from pydantic import BaseModel, ConfigDict, Field
 
 Item = dict[str, Any]
 """A row of the task, as templates and graders read it."""
@@ -50,6 +48,19 @@ class InvalidSpec(Exception):
     """The grader and the task row do not fit together. The policy is not to blame: there is no score."""
 
 
+class NoReference(Exception):
+    """The grader knows no output that is right for the row. The message says why."""
+
+
+@dataclass(frozen=True)
+class RightOutput:
+    """An output that is right by the row's own reference, and the score that it has to get."""
+
+    text: str
+    score: float = 1.0
+    note: str = ""  # what may explain a lower score
+
+
 def verdict(right: bool, extracted: str, decided_by: str) -> Result:
     """Return score 1 for a right answer and 0 for a wrong one."""
     return Result(Status.OK, float(right), extracted=extracted, decided_by=decided_by)
@@ -65,10 +76,10 @@ def failure(status: Status, reason: str) -> Result:
     return Result(status, None, reasons=(reason,), decided_by=status.value)
 
 
-class GraderParams(Strict):
+class GraderParams(BaseModel):
     """A grader's JSON. Unknown keys and values of another type are errors."""
 
-    model_config = ConfigDict(strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     type: str = Field(description="Name of the grader.")
     name: str = Field("", description="A name that results show. It changes no grade.")
@@ -107,5 +118,6 @@ class Grader(Generic[P]):
     low: float = 0.0  # smallest score
     high: float = 1.0  # largest score
     wait_s: Callable[[Item, P], float] | None = None  # seconds to wait before a grade
+    right_output: Callable[[Item, P], RightOutput] | None = None  # from the row's reference; may raise NoReference
     inner: Callable[[P], dict[str, dict[str, Any]]] | None = None  # JSON of other graders by their path in the params
     join: Callable[[Mapping[str, Result], P], Result] = _no_join  # from the inner graders' results, by the same paths

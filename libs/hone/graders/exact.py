@@ -4,8 +4,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from hone.graders.contract import Grader, GraderParams, Item, Result, verdict
-from hone.graders.templates import Template, rendered
+from hone.graders.contract import Grader, GraderParams, Item, Result, RightOutput, verdict
+from hone.graders.templates import Template, of_row, rendered
 
 
 class ExactParams(GraderParams):
@@ -25,4 +25,9 @@ def grade(item: Item, output_text: str, params: ExactParams) -> Result:
     return verdict(right, answer, "exact")
 
 
-GRADER = Grader(ExactParams, grade)
+def right_output(item: Item, params: ExactParams) -> RightOutput:
+    """Return the reference."""
+    return RightOutput(of_row(params.reference, item))
+
+
+GRADER = Grader(ExactParams, grade, right_output=right_output)

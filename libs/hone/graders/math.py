@@ -10,8 +10,8 @@ from pydantic import Field
 
 from hone.graders.answer_types import STRING_RULES, answer_type, braced, plain
 from hone.graders.answers import last_boxed
-from hone.graders.contract import Grader, GraderParams, InvalidSpec, Item, NoAnswer, Result, verdict
-from hone.graders.templates import Template, rendered
+from hone.graders.contract import Grader, GraderParams, InvalidSpec, Item, NoAnswer, Result, RightOutput, verdict
+from hone.graders.templates import Template, of_row, rendered
 
 MAX_CHARACTERS = 50_000
 
@@ -97,4 +97,10 @@ def prepare() -> None:
         raise RuntimeError("math-verify fails on known answers")
 
 
-GRADER = Grader(MathParams, grade, pooled=True, prepare=prepare)
+def right_output(item: Item, params: MathParams) -> RightOutput:
+    """Return the reference in a box; a reference that has one is returned as it is."""
+    reference = of_row(params.reference, item)
+    return RightOutput(reference if last_boxed(reference) is not None else f"\\boxed{{{reference}}}")
+
+
+GRADER = Grader(MathParams, grade, pooled=True, prepare=prepare, right_output=right_output)

@@ -6,8 +6,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from hone.graders.contract import Grader, GraderParams, InvalidSpec, Item, NoAnswer, Result, verdict
-from hone.graders.templates import Template, rendered
+from hone.graders.contract import Grader, GraderParams, InvalidSpec, Item, NoAnswer, Result, RightOutput, verdict
+from hone.graders.templates import Template, of_row, rendered
 
 # A sign belongs to a number unless it follows a letter, a digit or a bracket: in 7-5 the last number is 5.
 _NUMBER = re.compile(r"(?:(?<![\w)\]])[-+−])?(?:(?:[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])|[0-9]+)(?:\.[0-9]+)?|\.[0-9]+)"
@@ -48,4 +48,9 @@ def _value(number: str) -> float:
     return float(number.replace(",", "").replace("−", "-"))
 
 
-GRADER = Grader(NumericParams, grade)
+def right_output(item: Item, params: NumericParams) -> RightOutput:
+    """Return the reference."""
+    return RightOutput(of_row(params.reference, item))
+
+
+GRADER = Grader(NumericParams, grade, right_output=right_output)

@@ -8,7 +8,17 @@ from hone.environments import reasoning_gym
 from hone.environments.contract import WrongParams
 from hone.environments.reasoning_gym import ReasoningGymParams
 from hone.graders.answers import last_tagged
-from hone.graders.contract import Grader, GraderParams, InvalidSpec, Item, NoAnswer, Result, Status
+from hone.graders.contract import (
+    Grader,
+    GraderParams,
+    InvalidSpec,
+    Item,
+    NoAnswer,
+    NoReference,
+    Result,
+    RightOutput,
+    Status,
+)
 
 KNOWN = {"params": {"task": "chain_sum"}, "seed": 1}
 
@@ -50,6 +60,14 @@ def _answer(output_text: str, tag: str) -> str:
     return (output_text if tagged is None else tagged).strip()
 
 
+def right_output(item: Item, params: ReasoningGymGraderParams) -> RightOutput:
+    """Return the task's own answer, in tags where they are read."""
+    answer = item.get("answer")
+    if not isinstance(answer, str):
+        raise NoReference("the task names no answer, because several are right")
+    return RightOutput(answer if params.answer_tag == "ignored" else f"<answer>{answer}</answer>")
+
+
 def prepare() -> None:
     """Import the package and test that a known answer scores 1."""
     params, seed = _task(KNOWN)
@@ -57,4 +75,4 @@ def prepare() -> None:
         raise RuntimeError("reasoning-gym does not accept its own answer")
 
 
-GRADER = Grader(ReasoningGymGraderParams, grade, pooled=True, prepare=prepare)
+GRADER = Grader(ReasoningGymGraderParams, grade, pooled=True, prepare=prepare, right_output=right_output)

@@ -1,12 +1,13 @@
 """OpenAI's string_check: compares two texts by one of four operations."""
 
+import json
 from collections.abc import Callable, Mapping
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
-from hone.graders.contract import Grader, GraderParams, Item, Result, verdict
-from hone.graders.templates import Template, rendered
+from hone.graders.contract import Grader, GraderParams, Item, NoReference, Result, RightOutput, verdict
+from hone.graders.templates import Template, of_row, rendered, variables
 
 OPERATIONS: Mapping[str, Callable[[str, str], bool]] = {
     "eq": lambda text, reference: text == reference,
@@ -40,4 +41,24 @@ def reads_reasoning(params: StringCheckParams) -> bool:
     return params.reasoning == "kept"
 
 
-GRADER = Grader(StringCheckParams, grade, reads_reasoning=reads_reasoning)
+def right_output(item: Item, params: StringCheckParams) -> RightOutput:
+    """Return the reference, as text or in the field of a JSON output, where the whole input is read from the output."""
+    if params.operation == "ne":
+        raise NoReference("operation ne says which text is wrong, not which is right")
+    read = variables(params.input)
+    if len(read) != 1 or not read[0].startswith("sample.") or params.input.strip("{} ") != read[0]:
+        raise NoReference("the input is not one whole text of the output")
+    reference = of_row(params.reference, item)
+    path = read[0].split(".")[2:]
+    return RightOutput(_nested(path, reference) if read[0] != "sample.output_text" else reference)
+
+
+def _nested(path: list[str], value: str) -> str:
+    """Return JSON in which a path of keys leads to a text."""
+    made: Any = value
+    for key in reversed(path):
+        made = {key: made}
+    return json.dumps(made)
+
+
+GRADER = Grader(StringCheckParams, grade, reads_reasoning=reads_reasoning, right_output=right_output)

@@ -8,8 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator
 
-from hone.environments import row_json
-from hone.graders.contract import InvalidSpec, NoAnswer
+from hone.graders.contract import InvalidSpec, NoAnswer, NoReference
 
 _VARIABLE = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
 _KNOWN = re.compile(r"item(\.[^.\s]+)+|sample\.output_text|sample\.output_json(\.[^.\s]+)*")
@@ -34,13 +33,19 @@ def variables(template: str) -> list[str]:
 def rendered(template: str, item: dict[str, Any], output_text: str) -> str:
     """Return the template with its variables replaced. Variables inside replaced values stay as they are.
 
-    Texts are inserted unchanged, other values as JSON, numbers of an output as they were written. Raises InvalidSpec
-    for a field that the row lacks. Raises NoAnswer where `sample.output_json` needs JSON or a field that the output
-    lacks.
+    Texts are inserted unchanged, other values as JSON. Raises InvalidSpec for a field that the row lacks. Raises
+    NoAnswer where `sample.output_json` needs JSON or a field that the output lacks.
     """
     literals, variables = _parsed_template(template)
     values = [_text(variable, item, output_text) for variable in variables]
     return "".join(chain.from_iterable(zip(literals, values, strict=False))) + literals[-1]
+
+
+def of_row(template: str, item: dict[str, Any]) -> str:
+    """Return a template that reads the task row alone, rendered. Raises InvalidSpec, and NoReference for others."""
+    if any(not variable.startswith("item.") for variable in variables(template)):
+        raise NoReference(f"the reference {template!r} reads the output")
+    return rendered(template, item, "")
 
 
 @lru_cache(maxsize=1024)
@@ -78,6 +83,6 @@ def _shown(value: Any) -> str:
 
 def _parsed(output_text: str) -> Any:
     try:
-        return row_json.read(output_text)
+        return json.loads(output_text)
     except (ValueError, RecursionError) as error:
         raise NoAnswer(f"sample_parse_error: the output is no JSON ({error})") from error

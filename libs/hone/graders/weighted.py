@@ -3,16 +3,15 @@
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from hone.graders.contract import Grader, GraderParams, Result, Status
-from hone.spec.parameters import Strict
 
 
-class Part(Strict):
+class Part(BaseModel):
     """One grader and its weight."""
 
-    model_config = ConfigDict(strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     grader: dict[str, Any] = Field(description="JSON of a grader that needs no process of its own.")
     weight: float = Field(1.0, gt=0, le=1e6, description="Weight of the part's score in the mean.")

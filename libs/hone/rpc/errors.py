@@ -38,6 +38,12 @@ class NotReady(RpcError):
     code = grpc.StatusCode.UNAVAILABLE
 
 
+class OverBudget(RpcError):
+    """The caller has used its share for now. The same call succeeds later."""
+
+    code = grpc.StatusCode.RESOURCE_EXHAUSTED
+
+
 class Refused(RpcError):
     """The request cannot be served in the present state, and waiting does not change that."""
 

@@ -15,14 +15,17 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, ValidationError, ValidationInfo, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
 from hone.spec import destinations
-from hone.spec.parameters import Strict
 from hone.spec.problems import Invalid, Problem, from_validation
 
 
-class Addresses(Strict):
+class _Group(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Addresses(_Group):
     """Where each service listens, as host:port."""
 
     gateway: str = Field("127.0.0.1:8470", description="Address of the gateway.")
@@ -34,7 +37,7 @@ class Addresses(Strict):
     console: str = Field("127.0.0.1:8476", description="Address of the console.")
 
 
-class EngineSettings(Strict):
+class EngineSettings(_Group):
     """The engine, which generates and scores."""
 
     kind: Literal["native", "vllm"] = Field(
@@ -64,7 +67,7 @@ class EngineSettings(Strict):
         return dtype
 
 
-class TrainerSettings(Strict):
+class TrainerSettings(_Group):
     """How a trainer computes."""
 
     tokens: int = Field(
@@ -87,7 +90,7 @@ class TrainerSettings(Strict):
         return chosen
 
 
-class VllmSettings(Strict):
+class VllmSettings(_Group):
     """How vLLM serves; read only if the engine is vLLM."""
 
     cache_mb: int = Field(
@@ -108,7 +111,7 @@ class VllmSettings(Strict):
     adapter_rank: Literal[8, 16, 32, 64, 128, 256] = Field(64, description="Largest rank of an adapter.")
 
 
-class TelemetrySettings(Strict):
+class TelemetrySettings(_Group):
     """Where traces and metrics go."""
 
     otlp_endpoint: str = Field(
@@ -121,7 +124,7 @@ class TelemetrySettings(Strict):
         "", description="host:port at which this process serves its metrics to Prometheus. Without it, nowhere.")
 
 
-class Settings(Strict):
+class Settings(_Group):
     """One process's settings. `read` makes them from environment variables."""
 
     database_url: str = Field("", description="PostgreSQL URL of the workers' role.")
@@ -142,6 +145,9 @@ class Settings(Strict):
         "It must be longer than any upload, and than two leases.")
     claim_groups: int = Field(64, ge=1, description="Groups that a rollout worker claims at a time.")
     grader_processes: int = Field(1, ge=1, description="Processes that run symbolic graders.")
+    grader_budget_s: float = Field(
+        30.0, gt=0, description="Seconds a minute and process that the symbolic grading of one run may take while "
+        "samples of other runs are graded. Samples beyond it are graded later.")
     model_root: Path | None = Field(
         None, description="Directory below which models are registered by path. Without it, any path that the gateway "
         "may read.")
@@ -193,7 +199,7 @@ def _places() -> Iterator[tuple[str, tuple[str, ...]]]:
     for name, field in Settings.model_fields.items():
         if name not in _PATTERNS:
             yield f"HONE_{name.upper()}", (name,)
-        elif isinstance(field.default, Strict):
+        elif isinstance(field.default, _Group):
             for inner in type(field.default).model_fields:
                 variable = _PATTERNS[name].format(inner.upper())
                 yield _SHORTER.get(variable, variable), (name, inner)

@@ -413,7 +413,8 @@ CREATE TABLE usage (
     tenant_id   text NOT NULL REFERENCES tenants,
     run_id      text REFERENCES runs,
     key_id      text REFERENCES api_keys,
-    kind        text NOT NULL,           -- prompt_tokens, completion_tokens, trained_tokens, trainer_s, grades
+    kind        text NOT NULL,           -- prompt_tokens, completion_tokens, trained_tokens, trainer_s, grades,
+                                         -- grading_s
     amount      double precision NOT NULL,
     created_at  timestamptz NOT NULL DEFAULT now()
 );

@@ -21,6 +21,8 @@ GROUPS_CLAIMED = Counter("hone_groups_claimed", "Groups that this rollout worker
 GROUPS_READY = Counter("hone_groups_ready", "Groups that this rollout worker made ready.")
 GROUPS_FAILED = Counter("hone_groups_failed", "Attempts at a group that failed in this rollout worker.")
 CLAIMS_LOST = Counter("hone_claims_lost", "Claims of this rollout worker that expired.")
+GRADING_SECONDS = Counter("hone_grading_seconds", "Seconds of the processes of this reward service's symbolic graders.")
+GRADES_WAITING = Gauge("hone_grades_waiting", "Samples that wait for a process of this reward service.")
 UNITS_COMMITTED = Counter("hone_units_committed", "Units of operations that this trainer committed.")
 ORPHANS_COLLECTED = Counter("hone_orphans_collected", "Objects without a row that this driver removed.")
 VERSIONS_TAKEN_OVER = Counter(
@@ -30,7 +32,8 @@ PROBE_GAP = Gauge(
     "hone_probe_gap_nats", "Difference between this engine's and the trainer's log-probs of the probe, for the "
     "version that was offered last.", ("model", "statistic"))
 PROCESS_METRICS = (RPC_SECONDS, HTTP_SECONDS, HINTS_SENT, HINTS_LOST, HINTS_RECEIVED, GROUPS_CLAIMED, GROUPS_READY,
-                   GROUPS_FAILED, CLAIMS_LOST, UNITS_COMMITTED, ORPHANS_COLLECTED, VERSIONS_TAKEN_OVER, PROBE_GAP)
+                   GROUPS_FAILED, CLAIMS_LOST, GRADING_SECONDS, GRADES_WAITING, UNITS_COMMITTED, ORPHANS_COLLECTED,
+                   VERSIONS_TAKEN_OVER, PROBE_GAP)
 
 _serving = False
 

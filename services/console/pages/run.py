@@ -17,6 +17,7 @@ from services.console.widgets.tables import RIGHT, Column
 
 _EVENTS, _MANY_EVENTS = 12, 500
 _TONES = {"failed": "bad", "alarm": "bad", "expired": "warn", "refused": "warn", "bad_rows": "warn",
+          "bad_references": "warn", "references_unchecked": "warn",
           "mostly_duplicates": "warn", "cancelled": "off", "succeeded": "good", "evaluated": "good",
           "desired": "wait", "created": "off", "step": "busy"}
 
@@ -118,7 +119,8 @@ def _time(run: Run) -> str:
 def _cost(amounts: dict[str, float]) -> str:
     tokens = formats.count(amounts.get("completion_tokens", 0.0))
     trained = formats.count(amounts.get("trained_tokens", 0.0))
-    return f"trainer time; {tokens} tokens sampled, {trained} trained"
+    graded = formats.duration(amounts.get("grading_s"))
+    return f"trainer time; {tokens} tokens sampled, {trained} trained; {graded} of grading"
 
 
 def _newest(run: Run, events: Sequence[Event]) -> Markup:

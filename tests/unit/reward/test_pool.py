@@ -20,7 +20,7 @@ from hone.graders.specs import spec
 from hone.telemetry import logs
 from services.reward import worker
 from services.reward.grading import Grading, Sample
-from services.reward.pool import Job, Pool
+from services.reward.pool import Job, Pool, StillWaiting, Turn
 
 MATH = spec('{"type": "math"}')
 ROW = '{"answer": "1/2"}'
@@ -182,7 +182,7 @@ async def test_hash_order_follows_no_chance(pool: Pool) -> None:
 
 ORPHANING = f"""
 import asyncio
-from services.reward.pool import Job, Pool
+from services.reward.pool import Job, Pool, StillWaiting, Turn
 
 async def main():
     pool = Pool(1, limit_s=600, kill_s=600)
@@ -217,3 +217,47 @@ def test_log_lines_of_a_grade_in_another_process_have_its_callers_fields(monkeyp
     worker.work(json.loads(line), set(), 60, io.BytesIO())
     assert subjects == [{"run_id": "run_1", "group_ids": [7, 8]}]
     assert logs.subject() == {}
+
+
+async def test_a_run_that_takes_long_starves_no_other() -> None:
+    pool = Pool(1, limit_s=0.5)
+    assert (await pool.grade(job(r"\boxed{0.5}"))).score == 1.0  # it is prepared
+
+    async def graded(run: str, output: str) -> tuple[str, Result]:
+        return run, await pool.grade(Job(MATH.json, ROW, output, Turn(run, 60)))
+
+    slow = [graded("slow", rf"\boxed{{9^{{9^{{9^{digit}}}}}}}") for digit in range(5, 9)]
+    fast = [graded("fast", rf"\boxed{{0.{digit}}}") for digit in (5, 6, 7, 8)]
+    ended = [await one for one in asyncio.as_completed([asyncio.create_task(each) for each in (*slow, *fast)])]
+    await pool.close()
+    assert [run for run, _ in ended][1:5] == ["fast"] * 4  # only the grade in progress came before them
+    assert {result.score for run, result in ended if run == "fast"} == {0.0, 1.0}
+    assert {(result.status, result.score) for run, result in ended if run == "slow"} == {(Status.TIMEOUT_GRADER, None)}
+    assert all(result.cost_ms >= 400 for run, result in ended if run == "slow")
+
+
+async def test_a_sample_that_waits_too_long_says_why_and_is_graded_later(pool: Pool) -> None:
+    assert (await pool.grade(job(r"\boxed{0.5}"))).score == 1.0
+    samples = [Sample((1, index), ROW, output) for index, output in enumerate((HANG, r"\boxed{0.5}"))]
+    graded: dict[Any, Status] = {}
+
+    async def collect() -> None:
+        async for batch in Grading(pool).batches(MATH, samples, Turn("run", 0.5)):
+            graded.update({key: result.status for key, result in batch.items()})
+
+    with pytest.raises(StillWaiting, match=r"no grading process was free for 0.5 s: the run's samples used"):
+        await collect()
+    assert graded == {(1, 0): Status.TIMEOUT_GRADER}
+    [again] = [batch async for batch in Grading(pool).batches(MATH, samples[1:], Turn("run", 5)) if batch]
+    assert again[1, 1].score == 1.0
+
+
+async def test_a_cancelled_wait_keeps_no_process(pool: Pool) -> None:
+    hanging = asyncio.create_task(pool.grade(job(HANG)))
+    waiting = [asyncio.create_task(pool.grade(job(r"\boxed{0.5}"))) for _ in range(3)]
+    await asyncio.sleep(0.1)
+    assert pool.waiting == 3
+    for task in (hanging, *waiting):
+        task.cancel()
+    assert (await pool.grade(job(r"\boxed{0.5}"))).score == 1.0
+    assert pool.waiting == 0
