@@ -73,25 +73,13 @@ class RowProblem(Resource):
     expected: str
 
 
-class KeptNumber(Resource):
-    """A number of a row that is kept as its text, because it would be written back with other characters."""
-
-    row: int
-    number: str
-
-
 class RowReport(Resource):
-    """The checks of a dataset's rows; `problems` holds the first 100 problems.
-
-    `numbers_as_text` counts the good rows in which a number is kept as its text, `first_as_text` has the first five.
-    """
+    """The checks of a dataset's rows; `problems` holds the first 100 problems."""
 
     rows: int
     good: int
     bad: int
     problems: list[RowProblem] = []
-    numbers_as_text: int = 0
-    first_as_text: list[KeptNumber] = []
 
 
 class RunSummary(Resource):
@@ -121,9 +109,13 @@ class RunSummary(Resource):
 
 
 class Run(RunSummary):
-    """A whole run: its resolved spec, the latest value of every metric, and the frozen models by role."""
+    """A whole run: its resolved spec, the latest value of every metric, and the frozen models by role.
+
+    `warnings` are what was found in its data when it was made.
+    """
 
     roles: dict[str, str] = {}
+    warnings: list[str] = []
     spec: dict[str, Any]
     metrics: dict[str, Value] = {}
 

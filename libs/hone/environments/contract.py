@@ -4,10 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from pydantic import ConfigDict
+from pydantic import BaseModel, ConfigDict
 from pydantic_core import ErrorDetails
-
-from hone.spec.parameters import Strict
 
 Row = dict[str, Any]
 Message = dict[str, str]
@@ -30,10 +28,10 @@ class EpisodeOver(Exception):
     """The episode has ended, and a further step was taken."""
 
 
-class EnvironmentParams(Strict):
+class EnvironmentParams(BaseModel):
     """Parameters of an environment. Unknown keys and values of another type are errors."""
 
-    model_config = ConfigDict(strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 @dataclass(frozen=True)

@@ -2,20 +2,19 @@
 
 from typing import Any, Protocol
 
-from pydantic import ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from hone.environments.contract import Message
 from hone.harnesses.spans import Marks
-from hone.spec.parameters import Strict
 
 Tools = list[dict[str, Any]]
 """Tools in OpenAI's format of functions."""
 
 
-class HarnessParams(Strict):
+class HarnessParams(BaseModel):
     """Parameters of a harness. Unknown keys and values of another type are errors."""
 
-    model_config = ConfigDict(strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     max_turns: int | None = Field(
         None, ge=1, description="Most model calls of an episode; null: no limit.")

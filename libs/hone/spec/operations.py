@@ -5,8 +5,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import ConfigDict, Field, ValidationInfo, field_validator
 
-from hone.spec.parameters import Strict
-from hone.spec.run import MOST
+from hone.spec.run import MOST, Strict
 
 Id = Annotated[str, Field(pattern=r"^\w+$", max_length=100)]
 
@@ -14,7 +13,7 @@ Id = Annotated[str, Field(pattern=r"^\w+$", max_length=100)]
 class Payload(Strict):
     """The payload of one kind of operation: a JSON object whose values have exactly the declared types."""
 
-    model_config = ConfigDict(strict=True)
+    model_config = ConfigDict(strict=True, allow_inf_nan=False)
 
     kind: ClassVar[str]
 

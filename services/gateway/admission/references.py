@@ -15,6 +15,7 @@ from hone.spec.run import RunSpec, TaskSource, TeacherSpec
 from hone.spec.settings import Settings
 from hone.store.database import AsyncTransaction, Row
 from services.gateway.admission import task_rows
+from services.gateway.admission.reference_findings import ReferenceFindings
 from services.gateway.admission.task_rows import CheckedDataset
 
 _TEACHER = "roles.teacher.model"
@@ -44,8 +45,12 @@ class References:
 
 async def resolve(
     transaction: AsyncTransaction, settings: Settings, spec: RunSpec, rows: Sequence[CheckedDataset],
+    graded: Sequence[ReferenceFindings] = (),
 ) -> References:
-    """Return everything that the spec names. Raises Invalid with every name that does not exist or does not fit."""
+    """Return everything that the spec names. Raises Invalid with every name that does not exist or does not fit.
+
+    `rows` and `graded` are the findings on the rows of its datasets and on their references.
+    """
     problems = list[Problem]()
     base = await _base(transaction, spec, problems)
     roles = await _roles(transaction, settings, spec, base, problems)
@@ -57,6 +62,8 @@ async def resolve(
         problems += await _dataset(transaction, spec.eval.source, "eval.source", wanted)
     named = {problem.field for problem in problems}  # a missing column is not reported again row by row
     problems += [problem for one in rows if f"{one.at}.dataset" not in named for problem in one.problems()]
+    named = {problem.field.removesuffix(".dataset") for problem in problems}
+    problems += [problem for one in graded if one.at not in named for problem in one.problems()]
     if problems or base is None:
         raise Invalid(problems)
     return References(base, roles, list(dict.fromkeys(one.message for one in rows if one.message)))

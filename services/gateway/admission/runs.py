@@ -1,7 +1,7 @@
 """Creates runs and changes their desired state: the checks in order, then the rows."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from psycopg.types.json import Jsonb
@@ -16,7 +16,8 @@ from hone.spec.settings import Settings
 from hone.store.database import AsyncTransaction, Row
 from hone.store.objects import Objects
 from hone.telemetry import tracing
-from services.gateway.admission import references, task_rows
+from services.gateway.admission import references, row_references, task_rows
+from services.gateway.admission.reference_findings import ReferenceFindings
 from services.gateway.admission.references import Base, References
 from services.gateway.middleware.errors import Conflict, unknown_run
 from services.gateway.middleware.idempotency import JsonAnswer, once, stored
@@ -26,11 +27,16 @@ _MODEL_FIELDS = ("seed", "optimizer", "critic", "snapshot_every", "keep_versions
 """Fields of a spec that the trainer reads from the model's row."""
 
 
-async def check(session: TenantSession, objects: Objects, settings: Settings, spec: RunSpec) -> None:
-    """Check everything that `create` checks, and create nothing. Raises Invalid with every problem."""
+async def check(session: TenantSession, objects: Objects, settings: Settings, spec: RunSpec) -> list[str]:
+    """Check everything that `create` checks, create nothing, and return the warnings that the run would have.
+
+    Raises Invalid with every problem.
+    """
     rows = await task_rows.check(session, objects, spec)
+    graded = await row_references.check(session, objects, settings, spec)
     async with session.transaction() as transaction:
-        await references.resolve(transaction, settings, spec, rows)
+        named = await references.resolve(transaction, settings, spec, rows, graded)
+    return [message for _, message in _warnings(named, graded)]
 
 
 async def create(
@@ -43,10 +49,11 @@ async def create(
     if known := await stored(session, key, request_sha):
         return known  # a repeated request reads no dataset and needs no object store
     rows = await task_rows.check(session, objects, spec)
+    graded = await row_references.check(session, objects, settings, spec)
     async with session.transaction() as transaction:
         async def work() -> JsonAnswer:
-            named = await references.resolve(transaction, settings, spec, rows)
-            run = await _insert(transaction, session, spec, named)
+            named = await references.resolve(transaction, settings, spec, rows, graded)
+            run = await _insert(transaction, session, spec, named, _warnings(named, graded))
             return JsonAnswer(201, run.model_dump(mode="json"))
 
         answer = await once(session, transaction, key, request_sha, work)
@@ -54,7 +61,16 @@ async def create(
     return answer
 
 
-async def _insert(transaction: AsyncTransaction, session: TenantSession, spec: RunSpec, named: References) -> Run:
+def _warnings(named: References, graded: Sequence[ReferenceFindings]) -> list[tuple[str, str]]:
+    """Return kind and message of each event about the run's data."""
+    events = [("bad_rows", message) for message in named.bad_rows]
+    return events + [event for one in graded if (event := one.event())]
+
+
+async def _insert(
+    transaction: AsyncTransaction, session: TenantSession, spec: RunSpec, named: References,
+    warnings: Sequence[tuple[str, str]],
+) -> Run:
     """Add the rows of a run: its models, the run itself, its first events."""
     content = as_json(spec)
     config = {name: content[name] for name in _MODEL_FIELDS}
@@ -64,8 +80,8 @@ async def _insert(transaction: AsyncTransaction, session: TenantSession, spec: R
              for role, base in named.roles.items()}
     run_id = await _add_run(transaction, session, spec, model_id, roles)
     await _add_event(transaction, session, run_id, "created", f"run {spec.name} was created")
-    for message in named.bad_rows:
-        await _add_event(transaction, session, run_id, "bad_rows", message)
+    for kind, message in warnings:
+        await _add_event(transaction, session, run_id, kind, message)
     return Run.model_validate(await row_of(transaction, run_id))
 
 

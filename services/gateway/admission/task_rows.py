@@ -26,7 +26,8 @@ FILE = "rows.jsonl"
 
 log = logging.getLogger(__name__)
 
-_reader = ThreadPoolExecutor(1, "task-rows")  # datasets are large: one at a time, beside all other reading
+reader = ThreadPoolExecutor(1, "task-rows")
+"""Reads datasets, which are large: one at a time, beside all other reading."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class CheckedDataset:
         return [Problem(f"{self.at}.dataset", value, wanted) for value, wanted in self.findings.problems]
 
 
-class _RowsLost(Exception):
+class RowsLost(Exception):
     """The rows of a dataset cannot be read. The message is a `found` text."""
 
 
@@ -77,10 +78,10 @@ async def check(session: TenantSession, objects: Objects, spec: RunSpec) -> list
     """
     loop, checked = asyncio.get_running_loop(), list[CheckedDataset]()
     for at, source in _sources(spec):
-        files = await _files(session, source)
-        if files is not None:
-            key, text = files[FILE]["key"], source.model_dump_json()
-            checked.append(CheckedDataset(at, await loop.run_in_executor(_reader, _findings, objects, key, text)))
+        stored = await files(session, source)
+        if stored is not None:
+            key, text = stored[FILE]["key"], source.model_dump_json()
+            checked.append(CheckedDataset(at, await loop.run_in_executor(reader, _findings, objects, key, text)))
     return checked
 
 
@@ -91,7 +92,8 @@ def _sources(spec: RunSpec) -> Iterator[tuple[str, TaskSource]]:
         yield "eval.source", spec.eval.source
 
 
-async def _files(session: TenantSession, source: TaskSource) -> dict[str, Any] | None:
+async def files(session: TenantSession, source: TaskSource) -> dict[str, Any] | None:
+    """Return the files of the dataset that a source names; None if there is none."""
     if source.dataset is None:
         return None
     async with session.transaction() as transaction:
@@ -102,17 +104,17 @@ async def _files(session: TenantSession, source: TaskSource) -> dict[str, Any] |
 def _findings(objects: Objects, key: str, source: str) -> RowFindings:
     try:
         return _read(cast(Hashable, objects), key, source)  # stores are compared by identity
-    except _RowsLost as lost:
+    except RowsLost as lost:
         log.error("%s cannot be read: %r", key, lost.__cause__)
         return RowFindings(((str(lost), "a dataset that is uploaded again, under another name"),))
 
 
 @lru_cache(maxsize=64)
 def _read(objects: Objects, key: str, source: str) -> RowFindings:
-    """Check the rows under a key once; an object never changes. Raises _RowsLost, which is not cached."""
+    """Check the rows under a key once; an object never changes. Raises RowsLost, which is not cached."""
     taken = TaskSource.model_validate_json(source)
     sieve, dataset = Sieve(taken.kind, taken.params), str(taken.dataset)
-    for row in _rows(objects, key, dataset):
+    for row in rows(objects, key, dataset):
         sieve.passes(row)
     problems = tuple(_no_task(sieve, dataset, taken.kind)) if sieve.bad == sieve.rows else ()
     return RowFindings(problems, sieve.message(dataset) if sieve.bad else "")
@@ -125,14 +127,15 @@ def _no_task(sieve: Sieve, dataset: str, kind: str) -> Iterator[tuple[str, str]]
         yield f"row {row.number}, where {row.key} is {found(row.error.found)}", row.error.expected
 
 
-def _rows(objects: Objects, key: str, dataset: str) -> Iterator[Row]:
+def rows(objects: Objects, key: str, dataset: str) -> Iterator[Row]:
+    """Yield the rows under a key. Raises RowsLost."""
     try:
         for line in filter(bytes.strip, _lines(objects.read(key))):
             yield json.loads(line)
     except ObjectMissing as missing:
-        raise _RowsLost(f"{dataset}, whose rows are not stored any more") from missing
+        raise RowsLost(f"{dataset}, whose rows are not stored any more") from missing
     except ValueError as changed:  # ObjectCorrupt, or a line that is not JSON before the store could notice
-        raise _RowsLost(f"{dataset}, whose stored rows are not the uploaded ones") from changed
+        raise RowsLost(f"{dataset}, whose stored rows are not the uploaded ones") from changed
 
 
 def _lines(pieces: Iterable[bytes]) -> Iterator[bytes]:

@@ -52,8 +52,8 @@ async def create(
     """Create a run from its spec. A refusal (422) names every problem of the spec at once."""
     spec = await run_in_threadpool(resolve, raw)
     if dry_run:
-        await admission.check(caller, objects, settings, spec)
-        return JSONResponse({"spec": as_json(spec)})
+        warnings = await admission.check(caller, objects, settings, spec)
+        return JSONResponse({"spec": as_json(spec), "warnings": warnings})
     answer = await admission.create(caller, objects, settings, spec, key, fingerprint(request, raw))
     return answer.response()
 

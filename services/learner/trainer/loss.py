@@ -55,8 +55,7 @@ def micro_batch_loss(
               for term in weights.terms]
     if plan.updates > 1 or old is sampled:
         sums.spread("loss/ratio", inputs.ratio().detach())
-    imitated = None if weights.imitated is None else _taken(weights.imitated, micro, logp)
-    regularized = RegularizerInputs(logp, outputs.logp_ref, outputs.entropy, old, **teacher, imitated=imitated)
+    regularized = RegularizerInputs(logp, outputs.logp_ref, outputs.entropy, old, **teacher)
     others = _regularizers(micro, regularized, weights, plan, states, sums)
     return torch.stack([*policy, *others]).sum()
 

@@ -1,0 +1,81 @@
+"""What the graders of a run grade: sources of tasks, each with its grader and the way in which outputs end."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from hone.algorithms import presets
+from hone.environments import ENVIRONMENTS
+from hone.environments.hashing import canonical
+from hone.environments.single_turn import Asks
+from hone.graders.right_answers import Ending
+from hone.resolution import stages
+from hone.spec.run import RunSpec, SamplingSpec, TaskSource
+
+
+@dataclass(frozen=True)
+class GradedSource:
+    """Tasks of a run, the grader that judges them, and how outputs end."""
+
+    at: str  # field of the spec that names the tasks
+    tasks: TaskSource
+    grader: Mapping[str, Any]
+    ending: Ending
+    seed: int  # with which an environment's tasks are drawn
+
+    @property
+    def name(self) -> str:
+        """The source in words."""
+        return f"dataset {self.tasks.dataset!r}" if self.tasks.dataset else f"environment {self.tasks.kind}"
+
+    @property
+    def foreign(self) -> bool:
+        """Whether another process has to make the tasks of the environment: code of another package does."""
+        return ENVIRONMENTS[self.tasks.kind].foreign
+
+    @property
+    def items_are_rows(self) -> bool:
+        """Whether graders read a dataset's rows themselves. Other environments make the items."""
+        return self.tasks.dataset is not None and isinstance(ENVIRONMENTS[self.tasks.kind], Asks)
+
+
+def of(spec: RunSpec) -> list[GradedSource]:
+    """Return the sources of a resolved spec whose samples are graded: of its stages and its evaluation, each once."""
+    found = dict[str, GradedSource]()
+    for source in [*_trained(spec), *_evaluated(spec)]:
+        found.setdefault(canonical([source.tasks.model_dump(), source.grader, asdict(source.ending)]), source)
+    return list(found.values())
+
+
+def _trained(spec: RunSpec) -> Iterator[GradedSource]:
+    for stage in stages.stages(spec):
+        own = stage.number < len(spec.stages) and spec.stages[stage.number].task is not None
+        if not presets.supervised(stage.spec.algorithm):
+            yield _source(f"stages[{stage.number}].task" if own else "task", stage.spec, stage.spec.task, spec.seed)
+
+
+def _evaluated(spec: RunSpec) -> Iterator[GradedSource]:
+    if spec.eval is not None:
+        tasks = spec.eval.source
+        yield _source("task" if tasks is None else "eval.source", spec, tasks or spec.task, spec.eval.seed)
+
+
+def _source(at: str, spec: RunSpec, tasks: TaskSource, seed: int) -> GradedSource:
+    grader = spec.grader if spec.grader is not None else _environments_own(tasks)
+    return GradedSource(at, tasks, grader, _ending(spec.sampling), seed)
+
+
+def _ending(sampling: SamplingSpec) -> Ending:
+    return Ending(tuple(sampling.stop))
+
+
+def _environments_own(tasks: TaskSource) -> Mapping[str, Any]:
+    """Return the grader that an environment names for its tasks. Environments that are no question score themselves."""
+    environment = ENVIRONMENTS[tasks.kind]
+    if not isinstance(environment, Asks):
+        return {"type": "environment"}
+    if environment.foreign:
+        return {"type": tasks.kind}
+    if tasks.dataset is None:
+        return environment.episode(environment.params.model_validate(tasks.params), 0, None).reset().grader
+    return dict(environment.params.model_validate(tasks.params).model_dump()["grader"])
