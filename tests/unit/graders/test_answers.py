@@ -3,7 +3,7 @@
 import pytest
 
 from hone.graders.answer_types import answer_type, braced
-from hone.graders.answers import last_boxed, last_tagged
+from hone.graders.answers import boxed_together, last_boxed, last_tagged
 
 
 @pytest.mark.parametrize(("text", "content"), [
@@ -13,13 +13,28 @@ from hone.graders.answers import last_boxed, last_tagged
     (r"\boxed{a \boxed{b} c}", r"a \boxed{b} c"),
     (r"\boxed {\{1,2\}}", r"\{1,2\}"),
     (r"{ { \boxed{1} ", "1"),
-    (r"} \boxed{1} \boxed{2", "1"),
+    (r"} \boxed{1}", "1"),
+    (r"\boxed{oh \boxed{1}", "1"),
+    (r"\boxed{1} \boxed{2", None),
     (r"\boxed{1", None),
     ("1", None),
     (r"\\boxed{1}", None),
 ])
 def test_last_boxed(text: str, content: str | None) -> None:
     assert last_boxed(text) == content
+
+
+@pytest.mark.parametrize(("text", "contents"), [
+    (r"\boxed{1}, \boxed{2}", ["1", "2"]),
+    (r"$x = \boxed{1}$ and $y_2 = \boxed{2}$.", ["1", "2"]),
+    (r"\boxed{1} or maybe it is \boxed{2}", ["1", "2"]),
+    (r"\boxed{1}. So the sum is \boxed{2}", ["2"]),
+    (r"\boxed{1}. Thus \boxed{2} and \boxed{3}", ["2", "3"]),
+    (r"\boxed{2}. \boxed{2}", ["2"]),
+    ("2", []),
+])
+def test_boxes_of_one_answer(text: str, contents: list[str]) -> None:
+    assert boxed_together(text) == contents
 
 
 @pytest.mark.parametrize(("text", "content"), [
