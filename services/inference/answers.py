@@ -54,7 +54,7 @@ class TextStops:
 
     def tokens_before(self, ids: Sequence[int], stops: Sequence[str]) -> int | None:
         """Return how many of `ids` are wholly before the earliest stop text; None without a stop text."""
-        if not any(stop in self._text(ids[-window(stop):]) for stop in stops):
+        if not any(stop in self._tokenizer.tail(ids, window(stop)) for stop in stops):
             return None
         found = [self._text(ids).find(stop) for stop in stops]
         starts = [start for start in found if start >= 0]

@@ -118,6 +118,8 @@ def read_request(
     expect(message.kv_on_update in _KV, f"{path}kv_on_update", message.kv_on_update, "keep or recompute")
     sampling = _sampling(message.sampling, f"{path}sampling.", limits.least_temperature)
     length = len(message.prompt_ids)
+    expect(length < positions, f"{path}prompt_ids", f"a prompt of {length} ids",
+           f"fewer than {positions}: prompt and completion share {positions} positions")
     expect(length + sampling.max_tokens <= positions, f"{path}sampling.max_tokens", sampling.max_tokens,
             f"at most {positions - length}: {positions} positions less a prompt of {length}")
     noise = NoiseKey(message.noise.seed, message.noise.request, message.noise.call)

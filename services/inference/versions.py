@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 
 from hone.crashpoints import reach
 from hone.models import adapter, probe
-from hone.models.architecture import Unsupported
 from hone.models.checkpoint import WEIGHTS, Checkpoint
 from hone.models.checkpoint_header import BadCheckpoint
+from hone.models.config_fields import Unsupported
 from hone.models.policy import Policy
 from hone.models.probe import Probe
 from hone.store import manifests

@@ -32,7 +32,7 @@ def log_probabilities(
 
 def rotary(shape: Architecture, batch: MicroBatch) -> tuple[Tensor, Tensor]:
     exponents = torch.arange(0, shape.head_dim, 2, dtype=torch.int64).float() / shape.head_dim
-    angles = torch.from_numpy(batch.positions).float()[:, None] * (1.0 / shape.rope_theta**exponents)
+    angles = torch.from_numpy(batch.positions).float()[:, None] * (1.0 / shape.rope.theta**exponents)
     cos, sin = angles.cos(), angles.sin()
     return torch.cat([cos, cos], dim=-1)[:, None], torch.cat([-sin, sin], dim=-1)[:, None]
 

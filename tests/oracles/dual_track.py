@@ -1,4 +1,7 @@
-"""TRUST-SQL: rows are (group, exec, fmt, schema, tokens, inside), inside[t] is true for tokens before the boundary."""
+"""TRUST-SQL: rows are (group, exec, fmt, schema, tokens, inside), inside[t] is true for tokens before the boundary.
+
+A row without a token before the boundary proposed nothing.
+"""
 
 import math
 
@@ -17,6 +20,8 @@ def _z(value, among, bound=10.0, eps=1e-6):
 def _paid(row, gated):
     if math.isnan(row[1]):
         return math.nan
+    if not any(row[5]):
+        return 0.0
     return row[3] if row[1] == 1 or not gated else 0.0
 
 

@@ -72,6 +72,7 @@ class AdvantageInputs:
     components: Mapping[str, Floats] = field(default_factory=dict)  # [B] each, raw rewards by name; NaN: not active
     spans: Mapping[str, Flags] = field(default_factory=dict)  # [M] each by name: is the token inside such a span?
     turns: Turns | None = None
+    truncated: Flags | None = None  # [B], was a call cut off, or did its context end the episode? None: none was
     step: int = 0  # steps of the run before this one
     steps: int = 1  # steps of the run
 
@@ -79,7 +80,8 @@ class AdvantageInputs:
     def of(cls, batch: Batch, plan: StepPlan) -> "AdvantageInputs":
         """Return the inputs that a packed batch holds by itself; log-probabilities and values are left None."""
         return cls(batch.reward, batch.group, batch.tokens, batch.baseline, components=batch.components,
-                   spans=batch.spans.inside, turns=batch.turns, step=plan.nth - 1, steps=plan.steps)
+                   spans=batch.spans.inside, turns=batch.turns, truncated=batch.truncated,
+                   step=plan.nth - 1, steps=plan.steps)
 
     def inside(self, span: str) -> Flags:
         """Return whether each token is inside a span of that name, [M]; all False where no sample has such a span."""
@@ -240,6 +242,7 @@ class RegularizerInputs:
     logp_teacher: "Tensor | None" = None  # teacher, or the policy with privileged context
     known: "Tensor | None" = None  # bool [M], whether the teacher scored the token; None: it scored all
     support: Support | None = None
+    imitated: "Tensor | None" = None  # bool [M], tokens that the advantage leaves to imitation; None: it names none
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict
+from hone.spec.parameters import Strict
 
 State = Mapping[str, Any]
 """JSON data that a method carries from step to step. Checkpoints hold it. {} is the state of a method without any."""
@@ -18,10 +18,8 @@ Metrics = dict[str, float]
 """Figures by name. A micro-batch's figures are means over its tokens, or maxima where the name ends in `_max`."""
 
 
-class Params(BaseModel):
+class Params(Strict):
     """Parameters of a method, each with a description and a default. Unknown names are errors."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     def needs(self) -> frozenset[str]:
         """Return the names of the inputs that the method reads beyond those that every method of its slot gets.
@@ -58,6 +56,8 @@ class Method(Generic[In, Out]):
     within_group: bool = False  # advantage: reads no samples of other groups
     reads_baseline: bool = False  # advantage: reads the running mean of a prompt's earlier outcomes
     components: tuple[str, ...] = ()  # advantage: names of the reward parts that it reads
+    imitated: Callable[[Any, Any], Any] | None = None  # advantage: from (inputs, params) the tokens, bool [M], that it
+    #                                                    leaves to a regularizer which imitates a teacher; None: all
     builder: str | None = None  # advantage: the only builder that it works with; None: any that samples
     reads_advantage: bool = True  # loss: False where it ignores advantages
     old_policy: Literal["trainer", "sampler"] = "trainer"  # correction: whose log-probabilities are logp_old of losses

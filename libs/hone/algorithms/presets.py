@@ -121,6 +121,7 @@ def _refuse_misfits(resolved: Mapping[str, Any]) -> None:
     _refuse_excluded(resolved)
     _refuse_unmet(resolved)
     _refuse_misbuilt(resolved)
+    _refuse_two_borders(resolved)
 
 
 def _refuse_misbuilt(resolved: Mapping[str, Any]) -> None:
@@ -137,6 +138,17 @@ def _refuse_misbuilt(resolved: Mapping[str, Any]) -> None:
     if builder(resolved).from_rows and needs(resolved, "regularizers") & {"logp_teacher", "support"}:
         raise SlotError("algorithm.regularizers", ", ".join(_names(resolved, "regularizers")),
                         f"none that reads a teacher, because builder {name!r} has no rollouts to be judged")
+
+
+def _refuse_two_borders(resolved: Mapping[str, Any]) -> None:
+    """Refuse a second border between reinforced and imitated tokens beside an advantage that has one."""
+    if method(resolved, "advantage").imitated is None:
+        return
+    name, kappa = resolved["advantage"]["name"], resolved["advantage"]["params"]["kappa"]
+    for place, filling in enumerate(resolved["regularizers"]):
+        if filling["params"].get("kappa") not in (None, kappa):
+            raise SlotError(f"algorithm.regularizers.{place}.params.kappa", filling["params"]["kappa"],
+                            f"null or {kappa:g}, because advantage {name!r} splits the tokens there")
 
 
 def _refuse_excluded(resolved: Mapping[str, Any]) -> None:

@@ -100,13 +100,13 @@ def _download(client: Client, done: Export, to: Path) -> None:
 
 @app.command("list")
 def listed(
-    state: Annotated[RunState | None, typer.Option(help="Only runs in this state.")] = None,
+    run_state: Annotated[RunState | None, typer.Option(help="Only runs in this state.")] = None,
     search: Annotated[str | None, typer.Option(help="Part of a name, an id or a base.")] = None,
     limit: Limit = 50, json: Json = False,
 ) -> None:
     """List runs, newest first."""
     with connection.client() as client:
-        found = islice(every(client.runs, state=state, search=search), limit)
+        found = islice(every(client.runs, state=run_state, search=search), limit)
         rows(found, ("id", "name", "state", "step", "steps", "waiting_for", "created_at"), json)
 
 
@@ -190,13 +190,13 @@ def trajectories(
     status: Annotated[str | None, typer.Option(help="Only samples with this grade status.")] = None,
     min_score: Annotated[float | None, typer.Option(help="Smallest score.")] = None,
     max_score: Annotated[float | None, typer.Option(help="Largest score.")] = None,
-    text: Annotated[str | None, typer.Option(help=f"Part of the last answer's first {PREVIEW} characters.")] = None,
+    contains: Annotated[str | None, typer.Option(help=f"Part of the last answer's first {PREVIEW} characters.")] = None,
     limit: Limit = 50, json: Json = False,
 ) -> None:
     """List the samples of a run."""
     with connection.client() as client:
         found = islice(every(client.trajectories, run_id=run, purpose=purpose, step=step, status=status,
-                             min_score=min_score, max_score=max_score, text=text), limit)
+                             min_score=min_score, max_score=max_score, text=contains), limit)
         rows(found, ("group_id", "index", "purpose", "step", "status", "score", "completion_tokens", "preview"), json)
 
 

@@ -113,6 +113,7 @@ ADVANTAGE = MetricGroup("Advantage", ("advantage",), {
     "advantage/mean_return": Metric("Mean return", "", "Mean reward that follows a token, before whitening."),
     "advantage/full_reward": Metric("Reward of the full track", "", "Mean reward of execution and format together."),
     "advantage/schema_reward": Metric("Reward of the schema track", "", "Mean reward of the proposed schemas."),
+    "advantage/unproposed_fraction": Metric("Without a proposal", "share", "Samples that proposed no schema."),
     "advantage/dropped_readings": Metric("Dropped readings", "readings", "Readings of a memory without a reward."),
     "advantage/combined_reward": Metric("Combined reward", "", "Mean reward of a memory's readings, weighted by task."),
     "advantage/ndcg": Metric("Quality of the order", "", "Mean NDCG of the order of retrieved skills; 1 is the best."),

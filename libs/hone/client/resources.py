@@ -73,13 +73,25 @@ class RowProblem(Resource):
     expected: str
 
 
+class KeptNumber(Resource):
+    """A number of a row that is kept as its text, because it would be written back with other characters."""
+
+    row: int
+    number: str
+
+
 class RowReport(Resource):
-    """The checks of a dataset's rows; `problems` holds the first 100 problems."""
+    """The checks of a dataset's rows; `problems` holds the first 100 problems.
+
+    `numbers_as_text` counts the good rows in which a number is kept as its text, `first_as_text` has the first five.
+    """
 
     rows: int
     good: int
     bad: int
     problems: list[RowProblem] = []
+    numbers_as_text: int = 0
+    first_as_text: list[KeptNumber] = []
 
 
 class RunSummary(Resource):

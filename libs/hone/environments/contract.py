@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import ConfigDict
 from pydantic_core import ErrorDetails
+
+from hone.spec.parameters import Strict
 
 Row = dict[str, Any]
 Message = dict[str, str]
@@ -28,10 +30,10 @@ class EpisodeOver(Exception):
     """The episode has ended, and a further step was taken."""
 
 
-class EnvironmentParams(BaseModel):
+class EnvironmentParams(Strict):
     """Parameters of an environment. Unknown keys and values of another type are errors."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(strict=True)
 
 
 @dataclass(frozen=True)

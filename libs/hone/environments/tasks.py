@@ -109,12 +109,16 @@ def _maker(environment: str, params_json: str) -> TaskMaker:
 def json_object(text: str, field: str) -> dict[str, Any]:
     """Return the JSON object in a text field. Raises WrongParams naming the field."""
     try:
-        value = json.loads(text)
+        value = json.loads(text, parse_constant=_no_number)
     except ValueError as error:
         raise WrongParams(field, text[:200], f"a JSON object ({error})") from error
     if not isinstance(value, dict):
         raise WrongParams(field, text[:200], "a JSON object")
     return value
+
+
+def _no_number(name: str) -> float:
+    raise ValueError(f"{name} is no number of JSON")
 
 
 def _row(text: str) -> Row | None:

@@ -2,19 +2,20 @@
 
 from typing import Any, Protocol
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from hone.environments.contract import Message
 from hone.harnesses.spans import Marks
+from hone.spec.parameters import Strict
 
 Tools = list[dict[str, Any]]
 """Tools in OpenAI's format of functions."""
 
 
-class HarnessParams(BaseModel):
+class HarnessParams(Strict):
     """Parameters of a harness. Unknown keys and values of another type are errors."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(strict=True)
 
     max_turns: int | None = Field(
         None, ge=1, description="Most model calls of an episode; null: no limit.")

@@ -2,19 +2,21 @@
 
 from collections.abc import Iterable, Iterator
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
+
+from hone.spec.parameters import Strict
 
 
-class Marks(BaseModel):
+class Marks(Strict):
     """One kind of span, by its opening and closing text. Several kinds may share a name."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(strict=True)
 
     name: str = Field(pattern=r"^[a-z][a-z0-9_]*$", description="Name of the span in methods and metrics.")
     start: str = Field(min_length=1, description="Text that opens the span, literally.")
     end: str = Field(min_length=1, description="Text that closes the span, literally; both texts belong to the span. "
                      "Where it is missing the span ends with the completion.")
-    weight: float = Field(1.0, ge=0, allow_inf_nan=False, description="Factor of the loss of the span's tokens.")
+    weight: float = Field(1.0, ge=0, description="Factor of the loss of the span's tokens.")
 
 
 def spans(text: str, kinds: Iterable[Marks]) -> Iterator[tuple[Marks, int, int]]:

@@ -3,18 +3,14 @@
 Torch-free: a service can refuse a model before it reads any weight.
 """
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-
-class Unsupported(ValueError):
-    """A model that Hone cannot run: the config's field, its value, and the expected values."""
-
-    def __init__(self, field: str, found: object, expected: str) -> None:
-        super().__init__(f"{field}: found {found!r}, expected {expected}")
-        self.field, self.found, self.expected = field, found, expected
-
+from hone.models import rope as ropes
+from hone.models.config_fields import Unsupported, count, number
+from hone.models.rope import Rope
 
 FAMILIES: dict[str, dict[str, bool]] = {
     "Qwen3ForCausalLM": {"qk_norm": True, "qkv_bias": False},
@@ -23,11 +19,21 @@ FAMILIES: dict[str, dict[str, bool]] = {
 }
 """Supported values of `architectures`, with the differences between the families."""
 
+_MODEL_TYPES = {family: family.removesuffix("ForCausalLM").lower() for family in FAMILIES}
+_DEFAULTS: dict[str, dict[str, int]] = {
+    "Qwen3ForCausalLM": {"head_dim": 128, "num_key_value_heads": 32, "max_position_embeddings": 32768},
+    "Qwen2ForCausalLM": {"num_key_value_heads": 32, "max_position_embeddings": 32768},
+    "LlamaForCausalLM": {"max_position_embeddings": 2048},
+}
+"""Values of fields that a config lacks, as transformers fills them in."""
+
 _FIXED: dict[str, tuple[Any, ...]] = {
     "hidden_act": ("silu",), "attention_bias": (False,), "mlp_bias": (False,), "use_sliding_window": (False,),
     "partial_rotary_factor": (1, 1.0), "pretraining_tp": (1,), "quantization_config": (None,),
 }
 """Fields that must be absent or have one of these values."""
+
+_NORM_EPS = (1e-12, 0.1)
 
 
 @dataclass(frozen=True)
@@ -42,7 +48,7 @@ class Architecture:
     kv_heads: int
     head_dim: int
     ffn: int
-    rope_theta: float
+    rope: Rope
     norm_eps: float
     tied: bool  # the output projection is the embedding
     qk_norm: bool
@@ -93,25 +99,26 @@ class Architecture:
 def parse(config: Mapping[str, Any]) -> Architecture:
     """Return the architecture that `config`, the object in config.json, describes.
 
-    Raises Unsupported with the field's name if the model is of another family or needs a feature that Hone lacks:
-    sliding windows, scaled rotary positions, experts, quantized weights.
+    Raises Unsupported with the field's name if the model is of another family, needs a feature that Hone lacks
+    (sliding windows, other scalings of rotary positions, experts, quantized weights), or has a value that no model has.
     """
     family = _family(config)
+    for path, value in _not_finite(config):
+        raise Unsupported(path, value, "a finite number")
     for field, allowed in _FIXED.items():
         if config.get(field, allowed[0]) not in allowed:
             raise Unsupported(field, config[field], f"{allowed[0]!r} or no such field")
     _refuse_windows(config)
-    hidden, heads = _count(config, "hidden_size"), _count(config, "num_attention_heads")
-    kv_heads = _count(config, "num_key_value_heads", heads)
+    hidden, heads = _count(config, family, "hidden_size"), _count(config, family, "num_attention_heads")
+    kv_heads = _count(config, family, "num_key_value_heads", heads)
     if heads % kv_heads:
         raise Unsupported("num_key_value_heads", kv_heads, f"a divisor of num_attention_heads ({heads})")
     return Architecture(
-        family=family, vocab_size=_count(config, "vocab_size"), hidden=hidden,
-        layers=_count(config, "num_hidden_layers"),
-        heads=heads, kv_heads=kv_heads, head_dim=_count(config, "head_dim", hidden // heads),
-        ffn=_count(config, "intermediate_size"), rope_theta=_rope_theta(config),
-        norm_eps=float(config.get("rms_norm_eps", 1e-6)), tied=bool(config.get("tie_word_embeddings", False)),
-        max_positions=_count(config, "max_position_embeddings", 32768), **FAMILIES[family],
+        family=family, vocab_size=_count(config, family, "vocab_size"), hidden=hidden,
+        layers=_count(config, family, "num_hidden_layers"), heads=heads, kv_heads=kv_heads,
+        head_dim=_head_dim(config, family, hidden, heads), ffn=_count(config, family, "intermediate_size"),
+        rope=ropes.parse(config), norm_eps=number("rms_norm_eps", config.get("rms_norm_eps", 1e-6), *_NORM_EPS),
+        tied=_tied(config), max_positions=_count(config, family, "max_position_embeddings"), **FAMILIES[family],
     )
 
 
@@ -119,7 +126,23 @@ def _family(config: Mapping[str, Any]) -> str:
     families = config.get("architectures") or []
     if len(families) != 1 or families[0] not in FAMILIES:
         raise Unsupported("architectures", families, f"one of {', '.join(FAMILIES)}")
-    return str(families[0])
+    family = str(families[0])
+    if config.get("model_type") != _MODEL_TYPES[family]:
+        raise Unsupported("model_type", config.get("model_type"),
+                          f"{_MODEL_TYPES[family]!r}, the type of architectures ({family})")
+    return family
+
+
+def _not_finite(value: object, path: str = "") -> Iterator[tuple[str, float]]:
+    """Yield every number in a JSON value that is not finite, with its path."""
+    if isinstance(value, float) and not math.isfinite(value):
+        yield path, value
+    elif isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _not_finite(inner, f"{path}.{key}" if path else str(key))
+    elif isinstance(value, Sequence) and not isinstance(value, str):
+        for place, inner in enumerate(value):
+            yield from _not_finite(inner, f"{path}[{place}]")
 
 
 def _refuse_windows(config: Mapping[str, Any]) -> None:
@@ -128,20 +151,25 @@ def _refuse_windows(config: Mapping[str, Any]) -> None:
         raise Unsupported("layer_types", other[0], "full_attention in every layer")
 
 
-def _rope_theta(config: Mapping[str, Any]) -> float:
-    for field in ("rope_parameters", "rope_scaling"):
-        rope = config.get(field) or {}
-        kind = rope.get("rope_type", rope.get("type", "default"))
-        if kind != "default":
-            raise Unsupported(f"{field}.rope_type", kind, "'default'")
-        if rope.get("partial_rotary_factor", 1.0) != 1.0:
-            raise Unsupported(f"{field}.partial_rotary_factor", rope["partial_rotary_factor"], "1.0")
-    return float((config.get("rope_parameters") or {}).get("rope_theta", config.get("rope_theta", 10_000.0)))
+def _head_dim(config: Mapping[str, Any], family: str, hidden: int, heads: int) -> int:
+    size = _count(config, family, "head_dim", hidden // heads)
+    if size % 2:
+        raise Unsupported("head_dim", size, "an even number: rotary positions turn pairs")
+    return size
 
 
-def _count(config: Mapping[str, Any], field: str, default: int | None = None) -> int:
+def _tied(config: Mapping[str, Any]) -> bool:
+    tied = config.get("tie_word_embeddings", False)
+    if not isinstance(tied, bool):
+        raise Unsupported("tie_word_embeddings", tied, "true or false")
+    return tied
+
+
+def _count(config: Mapping[str, Any], family: str, field: str, derived: int | None = None) -> int:
+    """Return a count; if the config lacks it, the family's default, or else the value derived from other fields."""
     value = config.get(field)
-    value = default if value is None else value
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise Unsupported(field, value, "a whole number of at least 1")
-    return value
+    if field in config and value is None:  # transformers derives what is null
+        value = derived
+    elif field not in config:
+        value = _DEFAULTS[family].get(field, derived)
+    return count(field, value)

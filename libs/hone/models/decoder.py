@@ -13,6 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from hone.models import rotary
 from hone.models.adapter import Lora
 from hone.models.architecture import Architecture
 from hone.models.attention import Layout, attend, laid_out
@@ -191,6 +192,7 @@ class PackedDecoder(nn.Module):
     def __init__(self, architecture: Architecture, lora: Lora | None, ranks: Ranks) -> None:
         super().__init__()
         self.architecture, self._device = architecture, ranks.device
+        self._frequencies = rotary.frequencies(architecture).to(ranks.device)
         self.model = Decoder(architecture, lora)
 
     def _fill(self, tensors: Mapping[str, Tensor], ranks: Ranks) -> None:
@@ -207,11 +209,9 @@ class PackedDecoder(nn.Module):
         return taken(states, self._tiled(of_each))
 
     def _shared(self, batch: MicroBatch, adapted: bool) -> Shared:
-        size = self.architecture.head_dim
-        exponents = torch.arange(0, size, 2, dtype=torch.int64, device=self._device).float() / size
-        angles = self._tiled(batch.positions).float()[:, None] * (1.0 / self.architecture.rope_theta**exponents)
-        layout = laid_out(batch.spans, batch.behind, len(angles), self._device)
-        return Shared(angles.cos(), angles.sin(), layout, adapted)
+        cos, sin = rotary.turns(self._tiled(batch.positions), self._frequencies, self.architecture.rope)
+        layout = laid_out(batch.spans, batch.behind, len(cos), self._device)
+        return Shared(cos, sin, layout, adapted)
 
     def _tiled(self, array: Ints) -> Tensor:
         """Return an array of a micro-batch padded with zeros. Zeros are valid tokens and indices that nothing reads."""

@@ -12,9 +12,9 @@ import numpy as np
 
 from hone.models import adapter
 from hone.models import probe as probes
-from hone.models.architecture import Unsupported
 from hone.models.checkpoint import Checkpoint
 from hone.models.checkpoint_header import BadCheckpoint
+from hone.models.config_fields import Unsupported
 from hone.models.policy import Policy
 from hone.models.probe import Probe
 

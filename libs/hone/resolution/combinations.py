@@ -65,11 +65,10 @@ def _spans(spec: RunSpec, slots: Slots) -> list[Problem]:
     if "spans" not in needs(slots, "advantage") or names.of_harness(spec.harness):
         return []
     advantage, given = slots["advantage"], spec.harness.params.get("spans", []) if spec.harness else []
-    named, wanted = sorted({marks["name"] for marks in given}), advantage["params"]["span"]
-    if wanted in named:
-        return []
+    named, params = sorted({marks["name"] for marks in given}), advantage["params"]
+    missing = [name for name in (params["span"], params["explore"]) if name is not None and name not in named]
     return [Problem("harness.params.spans", ", ".join(named) or found(None),
-                    f"a span named {wanted}, because advantage {advantage['name']} reads it")]
+                    f"a span named {name}, because advantage {advantage['name']} reads it") for name in missing]
 
 
 def _turn_rules(spec: RunSpec, slots: Slots) -> list[Problem]:

@@ -5,7 +5,8 @@ from typing import Annotated, ClassVar
 
 from pydantic import ConfigDict, Field, ValidationInfo, field_validator
 
-from hone.spec.run import MOST, Strict
+from hone.spec.parameters import Strict
+from hone.spec.run import MOST
 
 Id = Annotated[str, Field(pattern=r"^\w+$", max_length=100)]
 
@@ -13,7 +14,7 @@ Id = Annotated[str, Field(pattern=r"^\w+$", max_length=100)]
 class Payload(Strict):
     """The payload of one kind of operation: a JSON object whose values have exactly the declared types."""
 
-    model_config = ConfigDict(strict=True, allow_inf_nan=False)
+    model_config = ConfigDict(strict=True)
 
     kind: ClassVar[str]
 

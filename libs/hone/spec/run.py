@@ -2,18 +2,14 @@
 
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
+
+from hone.spec.parameters import Strict
 
 MOST = 2**31 - 1
 """The largest count. Integer columns of the database and of messages hold no larger one."""
 LONGEST_S = 1e8
 """The longest time in seconds, about three years. A deadline that far away is still a valid date."""
-
-
-class Strict(BaseModel):
-    """An object of a spec: unknown keys are errors, and values do not change after validation."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 Projection = Literal["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
@@ -88,7 +84,8 @@ class SamplingSpec(Strict):
     top_p: float = Field(
         1.0, gt=0, le=1, description="Only the likeliest tokens with this total probability are sampled; 1: all.")
     top_k: int = Field(0, ge=0, le=MOST, description="Only this many likeliest tokens are sampled; 0: all.")
-    stop: list[str] = Field(default_factory=list, max_length=64, description="Texts that end a completion.")
+    stop: list[Annotated[str, Field(min_length=1)]] = Field(
+        default_factory=list, max_length=64, description="Texts that end a completion.")
 
 
 class BatchSizeSpec(Strict):

@@ -73,6 +73,7 @@ class Batch:
     version: list[str]  # [B], the version that sampled each trajectory; empty if several did
     masked_samples: int  # left out: without reward, or cut off if the plan drops those
     rejected_rows: int  # left out: a reward or log-probability is not a finite number
+    truncated: Flags = field(default_factory=lambda: np.zeros(0, np.bool_))  # [B], the policy could not finish
     spans: Spans = field(default_factory=Spans)
 
     @property
@@ -113,6 +114,7 @@ def pack(plan: StepPlan, trajectories: Sequence[Trajectory]) -> Batch:
         version=[_version(sample.trajectory) for sample, _ in counted],
         masked_samples=len(samples) - len(valid),
         rejected_rows=len(valid) - len(finite),
+        truncated=np.array([_unfinished(sample.trajectory) for sample, _ in counted], np.bool_),
         spans=spans([sample.trajectory for sample, _ in counted]),
     )
 
@@ -126,7 +128,7 @@ def sequences(ids: Sequence[Sequence[int]]) -> Batch:
         group=np.arange(count), baseline=np.full(count, math.nan),
         tokens=np.array([len(row.trained) for row in found], np.int64), components={}, turns=turns([]),
         version=[""] * count,
-        masked_samples=0, rejected_rows=0,
+        masked_samples=0, rejected_rows=0, truncated=np.zeros(count, np.bool_),
     )
 
 
@@ -224,8 +226,15 @@ def _components(parts: Sequence[Mapping[str, float]]) -> dict[str, Floats]:
 def _masked(sample: _Sample, plan: StepPlan) -> bool:
     if sample.reward is None:
         return True
-    cut_off = any(call.finish_reason == "length" for call in sample.trajectory.calls if call.role == "policy")
-    return plan.slots.get("truncated") == "drop" and cut_off
+    return plan.slots.get("truncated") == "drop" and _cut_off(sample.trajectory)
+
+
+def _cut_off(trajectory: Trajectory) -> bool:
+    return any(call.finish_reason == "length" for call in trajectory.calls if call.role == "policy")
+
+
+def _unfinished(trajectory: Trajectory) -> bool:
+    return _cut_off(trajectory) or trajectory.ended == "max_context"
 
 
 def _finite(sample: _Sample, *, sampled: bool) -> bool:

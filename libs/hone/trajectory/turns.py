@@ -19,6 +19,7 @@ class Turns:
     observation: NDArray[np.int64]  # [T], equal numbers: the policy saw the same text before the turn
     kind: tuple[str, ...]  # [T], purpose of the call
     rules: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)  # [T] each, unweighted parts of `reward`
+    answered: NDArray[np.bool_] | None = None  # [T], did the environment say something after the turn?
 
 
 def turns(trajectories: Sequence[Trajectory]) -> Turns:
@@ -37,6 +38,7 @@ def turns(trajectories: Sequence[Trajectory]) -> Turns:
         np.array([seen.setdefault(hashed, len(seen)) for _, _, hashed, _ in calls], np.int64),
         tuple(call.kind for _, call, _, _ in calls),
         _rules([taken for *_, taken in calls]),
+        np.array([any(step.said for step in taken) for *_, taken in calls], np.bool_),
     )
 
 

@@ -40,13 +40,15 @@ _CHUNK_BYTES = 2**20
 _LONGEST_NAME = 255  # bytes, of Linux's file systems
 
 
-def _unreserved(name: str) -> str:
+def _usable(name: str) -> str:
     if name.startswith(_RESERVED):
         raise ValueError(f"expected a name that begins with none of {', '.join(_RESERVED)}")
+    if {"", ".", ".."} & set(name.split("/")):
+        raise ValueError("expected a name whose parts between slashes are not empty, . or ..")
     return name
 
 
-Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"), AfterValidator(_unreserved)]
+Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"), AfterValidator(_usable)]
 """Name of an artifact."""
 
 

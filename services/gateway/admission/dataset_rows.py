@@ -7,11 +7,18 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
+from hone.environments import row_json
 from hone.spec.problems import Problem, found, unstorable
 
 ROLES = ("system", "user", "assistant", "tool")
 _REPORTED = 100
 """Problems in a report, the first ones; the other bad rows are only counted."""
+
+_RENDERED = ("messages", "tools")
+"""Keys that a chat template renders. Their numbers are numbers, as they are where the template runs elsewhere."""
+
+_TEXTS = 5
+"""Rows that the report names whose numbers are kept as texts."""
 
 _PROMPTS = ("prompt", "messages")
 _COMPLETIONS = ("completion", "chosen", "rejected")
@@ -25,14 +32,25 @@ class RowChecks:
     bad: int = 0
     problems: list[tuple[int, Problem]] = field(default_factory=list)  # by row number
     columns: Counter[str] = field(default_factory=Counter)  # good rows that have the key
+    as_text: int = 0  # good rows in which a number is kept as its text
+    texts: list[tuple[int, str]] = field(default_factory=list)  # row number and number, of the first such rows
 
     @property
     def good(self) -> int:
         return self.rows - self.bad
 
+    def note_literals(self, row: dict[str, Any]) -> None:
+        """Note whether the present row, which is good, keeps a number as its text."""
+        number = next(row_json.literals(row), None)
+        self.as_text += number is not None
+        if number is not None and len(self.texts) < _TEXTS:
+            self.texts.append((self.rows, number))
+
     def as_json(self) -> dict[str, Any]:
         shown = [{"row": row, **problem.as_json()} for row, problem in self.problems]
-        return {"rows": self.rows, "good": self.good, "bad": self.bad, "problems": shown}
+        texts = [{"row": row, "number": found(number)[1:-1]} for row, number in self.texts]
+        return {"rows": self.rows, "good": self.good, "bad": self.bad, "problems": shown,
+                "numbers_as_text": self.as_text, "first_as_text": texts}
 
 
 def check(lines: Iterable[bytes]) -> tuple[list[bytes], RowChecks]:
@@ -48,13 +66,18 @@ def check(lines: Iterable[bytes]) -> tuple[list[bytes], RowChecks]:
             report.problems += [(report.rows, problem) for problem in problems[:_REPORTED - len(report.problems)]]
             continue
         report.columns.update(row.keys())
+        report.note_literals(row)
         good.append(json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
     return good, report
 
 
 def _row(line: bytes) -> tuple[dict[str, Any], list[Problem]]:
     try:
-        row = json.loads(line)
+        row = row_json.read(line)
+        if isinstance(row, dict):
+            row |= {name: row_json.plain(row[name]) for name in _RENDERED if name in row}
+    except row_json.RepeatedKey as error:
+        return {}, [Problem(ascii(error.key)[1:-1][:200] or "row", "the key twice", "each key of an object once")]
     except (ValueError, RecursionError) as error:
         return {}, [Problem("row", f"a line that is not JSON: {error}"[:200], "one JSON object per line")]
     if not isinstance(row, dict):

@@ -1,29 +1,32 @@
 """Checks that a directory holds a model that can be trained and served.
 
-Only configuration, tokenizer and the headers of the weight files are read: no weights, no torch.
+Configuration, tokenizer and headers of the weight files are checked first, then the weights' values. No torch.
 """
 
 import json
 import math
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tokenizers import Tokenizer
 
 from hone.models import architecture, checkpoint_header
-from hone.models.architecture import Architecture, Unsupported
+from hone.models.architecture import Architecture
 from hone.models.checkpoint_header import BadCheckpoint
+from hone.models.config_fields import Unsupported
 from hone.spec.problems import Invalid, Problem, found
 from hone.store.objects import StoreAway
+from services.gateway.admission import weight_values
 from services.gateway.admission.stored_folder import StoredFile, StoredFolder
+from services.gateway.admission.weight_values import StoredTensor
 
 Folder = Path | StoredFolder
 """A model's files: on this machine, or in the object store."""
 
 WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
-DTYPES = {"F32": "float32", "BF16": "bfloat16"}
+DTYPES = {"F32": "float32", "BF16": "bfloat16", "F16": "float16"}
 _OTHERS = {"generation_config.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
            "vocab.json", "merges.txt", "chat_template.jinja"}
 _LONGEST_HEADER = 100_000_000  # bytes; the limit of the safetensors library
@@ -51,6 +54,7 @@ class TensorHeader:
 
     dtype: str
     shape: tuple[int, ...]
+    start: int = field(default=0, compare=False)  # byte of the file at which its numbers begin
 
 
 @dataclass(frozen=True)
@@ -78,6 +82,7 @@ def inspect(directory: Folder) -> ModelFiles:
         names = sorted(present & ({"config.json", "tokenizer.json", *_OTHERS} | set(weights)))
         for name in names:
             (directory / name).open("rb").close()
+        weight_values.check(tensors, parsed)
     except Unsupported as error:
         raise Invalid([Problem(f"config.json: {error.field}", found(error.found), error.expected)]) from None
     except BadCheckpoint as error:
@@ -133,14 +138,13 @@ def _shards(index: dict[str, Any], present: set[str]) -> list[str]:
     return shards
 
 
-def _tensors(directory: Folder, weights: list[str]) -> dict[str, TensorHeader]:
-    tensors: dict[str, TensorHeader] = {}
-    for file in weights:
-        if file != INDEX:
-            tensors |= read_header(directory / file)
-    for name, tensor in tensors.items():
-        if tensor.dtype not in DTYPES:
-            raise BadCheckpoint(name, f"dtype {tensor.dtype}", f"one of {', '.join(DTYPES)}")
+def _tensors(directory: Folder, weights: list[str]) -> dict[str, StoredTensor]:
+    tensors = dict[str, StoredTensor]()
+    for path in (directory / file for file in weights if file != INDEX):
+        for name, header in read_header(path).items():
+            if header.dtype not in DTYPES:
+                raise BadCheckpoint(name, f"dtype {header.dtype}", f"one of {', '.join(DTYPES)}")
+            tensors[name] = StoredTensor(path, header.dtype, header.shape, header.start)
     return tensors
 
 
@@ -156,7 +160,7 @@ def read_header(path: Path | StoredFile) -> dict[str, TensorHeader]:
             raise BadCheckpoint(path.name, f"{size} bytes that do not begin with a header", "a whole safetensors file")
         header = _object(file.read(length), path.name)
     header.pop("__metadata__", None)
-    tensors = {name: _tensor_header(name, entry, path.name) for name, entry in header.items()}
+    tensors = {name: _tensor_header(name, entry, path.name, 8 + length) for name, entry in header.items()}
     _check_extent([entry["data_offsets"] for entry in header.values()], size - 8 - length, path.name)
     return tensors
 
@@ -171,7 +175,7 @@ def _object(text: bytes, file: str) -> dict[str, Any]:
     return header
 
 
-def _tensor_header(name: str, entry: Any, file: str) -> TensorHeader:
+def _tensor_header(name: str, entry: Any, file: str, first: int) -> TensorHeader:
     subject = f"{file}: {name}"
     if not isinstance(entry, dict) or not {"dtype", "shape", "data_offsets"} <= entry.keys():
         raise BadCheckpoint(subject, "an incomplete entry", "dtype, shape and data_offsets")
@@ -183,7 +187,7 @@ def _tensor_header(name: str, entry: Any, file: str) -> TensorHeader:
     needed = math.prod(entry["shape"]) * _ITEM_BYTES[entry["dtype"]]
     if end - begin != needed:
         raise BadCheckpoint(subject, f"{end - begin} bytes", f"{needed} bytes for its shape")
-    return TensorHeader(entry["dtype"], tuple(entry["shape"]))
+    return TensorHeader(entry["dtype"], tuple(entry["shape"]), first + begin)
 
 
 def _natural(value: Any) -> bool:
@@ -219,7 +223,7 @@ def _check_tokenizer(directory: Folder, present: set[str], config: dict[str, Any
         raise BadCheckpoint("config.json: eos_token_id", found(end), f"a token id below {parsed.vocab_size}")
 
 
-def _facts(parsed: Architecture, tensors: dict[str, TensorHeader]) -> ModelFacts:
+def _facts(parsed: Architecture, tensors: dict[str, StoredTensor]) -> ModelFacts:
     dtypes = Counter(DTYPES[tensor.dtype] for tensor in tensors.values())
     return ModelFacts(
         architecture=parsed.family, parameters=sum(math.prod(shape) for shape in parsed.shapes().values()),

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from hone.models import rotary
 from hone.models.architecture import Architecture
 from services.inference.native import kernels
 from services.inference.native.attention import attention
@@ -116,8 +117,6 @@ def chunk(cache: Cache, slots: Places, start: int, width: int) -> Pass:
 
 def _rotations(architecture: Architecture, positions: int) -> Floats:
     """Return cosines and sines [2, positions, head_dim / 2]. Angles are float32, as in the stock implementations."""
-    half = torch.arange(0, architecture.head_dim, 2, dtype=torch.float32) / architecture.head_dim
-    frequencies = 1.0 / (architecture.rope_theta ** half)
-    angles = torch.arange(positions, dtype=torch.float32)[:, None] * frequencies
-    rotations: Floats = torch.stack([angles.cos(), angles.sin()]).numpy()
+    cos, sin = rotary.turns(torch.arange(positions), rotary.frequencies(architecture), architecture.rope)
+    rotations: Floats = torch.stack([cos, sin]).numpy()
     return rotations

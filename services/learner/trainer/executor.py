@@ -7,8 +7,8 @@ from typing import Any
 
 from hone import ids
 from hone.crashpoints import reach
-from hone.models.architecture import Unsupported
 from hone.models.checkpoint_header import BadCheckpoint
+from hone.models.config_fields import Unsupported
 from hone.models.ranks import RanksLost
 from hone.process.outages import AWAY
 from hone.store import manifests

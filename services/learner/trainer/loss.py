@@ -55,7 +55,8 @@ def micro_batch_loss(
               for term in weights.terms]
     if plan.updates > 1 or old is sampled:
         sums.spread("loss/ratio", inputs.ratio().detach())
-    regularized = RegularizerInputs(logp, outputs.logp_ref, outputs.entropy, old, **teacher)
+    imitated = None if weights.imitated is None else _taken(weights.imitated, micro, logp)
+    regularized = RegularizerInputs(logp, outputs.logp_ref, outputs.entropy, old, **teacher, imitated=imitated)
     others = _regularizers(micro, regularized, weights, plan, states, sums)
     return torch.stack([*policy, *others]).sum()
 

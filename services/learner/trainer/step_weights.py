@@ -62,6 +62,7 @@ class StepWeights:
     metrics: Metrics
     logp_old: Tensor | None = None  # float32 [M], if the step has several updates
     teacher: TeacherSignal | None = None
+    imitated: Tensor | None = None  # bool [M], tokens that the advantage leaves to imitation; None: it names none
 
 
 def compute_step_weights(
@@ -71,7 +72,8 @@ def compute_step_weights(
 
     Raises ValueError or KeyError when `before` lacks what a slot needs.
     """
-    estimated, metrics = _apply(ADVANTAGES, "advantage", plan, advantage_inputs(batch, plan, before), states)
+    inputs = advantage_inputs(batch, plan, before)
+    estimated, metrics = _apply(ADVANTAGES, "advantage", plan, inputs, states)
     tracks, minibatch = _tracks(estimated, batch), _minibatches(batch.group, plan.minibatches)
     modulated, modulation_metrics = _modulated(tracks, batch, plan, before, states)
     terms = [_term(plain, track, batch, minibatch, plan) for plain, track in zip(tracks, modulated, strict=True)]
@@ -83,7 +85,8 @@ def compute_step_weights(
         _tensor(_scale(every, batch, minibatch, plan)), _kept(moving, plan.slots),
         _mean_weight(batch, plan, before), advantage_metrics | modulation_metrics | span_metrics,
         _tensor(before.logp_old) if plan.updates > 1 and before.logp_old is not None else None,
-        None if before.teacher is None else _teacher_signal(before.teacher, batch, minibatch, plan))
+        None if before.teacher is None else _teacher_signal(before.teacher, batch, minibatch, plan),
+        _imitated(inputs, plan))
 
 
 def advantage_inputs(batch: Batch, plan: StepPlan, before: BeforeUpdate) -> AdvantageInputs:
@@ -92,6 +95,14 @@ def advantage_inputs(batch: Batch, plan: StepPlan, before: BeforeUpdate) -> Adva
     return replace(
         AdvantageInputs.of(batch, plan), kl=None if old is None or ref is None else old - ref, logp_old=old,
         logp_teacher=before.logp_teacher, values=before.values)
+
+
+def _imitated(inputs: AdvantageInputs, plan: StepPlan) -> Tensor | None:
+    estimator = method(plan.slots, "advantage")
+    if estimator.imitated is None:
+        return None
+    return torch.from_numpy(estimator.imitated(inputs, estimator.params.model_validate(
+        plan.slots["advantage"]["params"])))
 
 
 def _minibatches(group: Ints, count: int) -> Ints:

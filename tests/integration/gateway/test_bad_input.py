@@ -59,6 +59,7 @@ SPECS: list[tuple[dict[str, Any], list[tuple[str, str, str]]]] = [
     ({"model": {"base": "absent"}}, [("model.base", '"absent"', "a registered model, a version or a run")]),
     ({"model": {"base": "run_absent"}}, [("model.base", '"run_absent"', "a run")]),
     ({"sampling": {"max_tokens": 512}}, [("sampling.max_tokens", "512", "less than the 512 positions of an engine")]),
+    ({"sampling": {"stop": ["", "x"]}}, [("sampling.stop[0]", '""', "at least 1 character")]),
     ({"name": "a\0b"}, [("name", '"a\\u0000b"', "text without NUL")]),
 ]
 
@@ -125,6 +126,7 @@ class TestModels:
 
     @pytest.mark.parametrize(("body", "field"), [
         ({"name": "x y", "directory": "/tmp"}, "name"), ({"name": "run_1", "directory": "/tmp"}, "name"),
+        *(({"name": name, "directory": "/tmp"}, "name") for name in ("a/../b", "a/./b", "a//b", "a/", "a/..")),
         ({"name": "x"}, "directory"), ({"name": "x", "directory": "/tmp", "more": 1}, "more"), ([], "body")])
     def test_fields(self, gateway: Gateway, tenant: str, body: Any, field: str) -> None:
         with gateway.http(tenant) as http:

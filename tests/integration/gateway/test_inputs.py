@@ -8,11 +8,16 @@ from pathlib import Path
 import httpx
 import pytest
 import safetensors.numpy
+from psycopg import Connection
+from psycopg.types.json import Jsonb
 
 from hone.client import Client, every
 from hone.client import errors as client_errors
+from hone.environments import row_json
+from hone.graders.templates import rendered
 from hone.models import toy
 from tests.integration.gateway.conftest import Gateway
+from tests.servers.postgres import TestDatabase
 
 ROWS = b'{"prompt": "s10=", "answer": "01"}\n{"messages": [{"role": "user", "content": "x"}], "answer": 2}\n'
 
@@ -79,6 +84,16 @@ def test_a_dataset_counts_its_columns(hone: Client, gateway: Gateway) -> None:
     assert hone.upload_dataset("counted", ROWS.replace(b", ", b",")) == dataset
     assert hone.dataset("counted") == dataset
     assert dataset.id in {one.id for one in hone.datasets().data}
+
+
+def test_numbers_of_rows_are_stored_as_they_were_written(hone: Client, postgres: TestDatabase) -> None:
+    numbers = ["1.0", "0.10", "1e400", "0.1234567890123456789", "123456789012345678901234567890"]
+    rows = b"".join(b'{"prompt": "a", "answer": %s}\n' % number.encode() for number in numbers)
+    report = hone.upload_dataset("numbers", rows).report
+    assert (report.bad, report.numbers_as_text, [one.row for one in report.first_as_text]) == (0, 3, [2, 3, 4])
+    with Connection.connect(postgres.owner_url) as connection:  # as a group's order holds them
+        items = connection.execute("SELECT %s::jsonb", [Jsonb([row_json.read(row) for row in rows.splitlines()])])
+        assert [rendered("{{ item.answer }}", item, "") for item in items.fetchall()[0][0]] == numbers
 
 
 def test_an_upload_key_with_another_file_is_refused(gateway: Gateway, tenant: str) -> None:

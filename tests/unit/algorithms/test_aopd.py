@@ -9,7 +9,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hone.algorithms.advantages.aopd import AopdParams, aopd
+from hone.algorithms.advantages.aopd import AopdParams, aopd, imitated
 from hone.algorithms.advantages.opd import OpdParams, opd
 from hone.algorithms.inputs import AdvantageInputs, LossInputs, RegularizerInputs, Support
 from hone.algorithms.losses import LOSSES
@@ -296,6 +296,24 @@ def test_a_ratio_of_kappa_is_imitated_and_a_large_one_capped():
     given = advantages([-1.0, -0.5, -0.1], [-1.5, -1.0, -9.0])
     assert AOPD(given, {"kappa": 0.5}, {})[0].tolist() == [0.0, 0.0, 5.0]
     assert AOPD(given, {"kappa": 0.25, "cap": None}, {})[0].tolist() == [0.5, 0.5, 8.9]
+
+
+def test_with_outcomes_each_token_is_either_reinforced_or_imitated():
+    """GRPO adds 0.7071 and takes 0.7071 off: it moves the first token up into one region and the last down into the
+    other one."""
+    given = advantages([-1.5, -1.0, -1.0, -1.0], [-1.0, -3.0, -1.0, -1.5], reward=[1.0, 0.0], tokens=[2, 2])
+    params = {"mix_outcome": True}
+    values, _, _ = AOPD(given, params, {})
+    np.testing.assert_allclose(values, [0.2071, 2.7071, 0, 0], atol=5e-5)
+    left = imitated(given, AopdParams(**params))
+    assert left.tolist() == [False, False, True, True]
+    four = support(torch.tensor(np.stack([TEACHER] * 4)), logits_of(*[STUDENT] * 4), 2)
+    inputs = RegularizerInputs(
+        torch.zeros(4), logp_old=torch.tensor(given.logp_old), logp_teacher=torch.tensor(given.logp_teacher),
+        support=four, imitated=torch.from_numpy(left))
+    term, _, metrics = IMITATION(inputs, {}, {})
+    assert (term != 0).tolist() == left.tolist()
+    assert metrics["imitated_fraction"] == 0.5
 
 
 def test_where_there_is_no_teachers_word_nothing_is_added():

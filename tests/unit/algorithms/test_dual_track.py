@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hone.algorithms.advantages.dual_track import DualTrackParams, dual_track
 from hone.algorithms.advantages.grpo import GrpoParams, grpo
 from hone.algorithms.inputs import AdvantageInputs
+from hone.trajectory.turns import Turns
 from tests.oracles import dual_track as oracle
 
 TEN = [True] * 4 + [False] * 6
@@ -116,7 +117,7 @@ def test_advantages_are_clamped():
 
 
 def test_it_reads_components_and_spans_and_names_its_tracks():
-    assert DualTrackParams().needs() == {"components", "spans"}
+    assert DualTrackParams().needs() == {"components", "spans", "turns"}
     assert [(track.name, track.weight, track.loss) for track in tracks(EXAMPLE)] == [
         ("full", 1.0, "policy"), ("schema", 0.25, "policy")]
 
@@ -161,3 +162,51 @@ def test_the_boundary_stands_behind_the_last_span_of_the_name_that_is_asked_for(
     assert not dual_track(other, DualTrackParams(), {})[0][1].counts.any()
     named = dual_track(other, DualTrackParams(span="tables"), {})[0][1]
     assert (named.name, named.counts.tolist()) == ("schema", schema.counts.tolist())
+
+
+def explored(*rows, spans=None):
+    """Rows of (exec, schema, proposed tokens, turns as (tokens, answered)) in one group; fmt is 0."""
+    executed, schema = np.array([row[:2] for row in rows], np.float64).T
+    tokens = np.array([sum(length for length, _ in row[3]) for row in rows], np.int64)
+    owner = np.repeat(np.arange(len(rows)), [len(row[3]) for row in rows])
+    lengths, answered = zip(*(turn for row in rows for turn in row[3]), strict=True)
+    none = np.zeros(len(owner))
+    turns = Turns(owner, np.array(lengths, np.int64), none, none.astype(np.int64), ("answer",) * len(owner),
+                  answered=np.array(answered, np.bool_))
+    proposed = np.concatenate([np.isin(np.arange(count), row[2]) for count, row in zip(tokens, rows, strict=True)])
+    return AdvantageInputs(
+        executed, np.zeros(len(rows), np.int64), tokens, np.full(len(rows), np.nan), turns=turns,
+        components={"exec": executed, "fmt": np.zeros(len(rows)), "schema": schema},
+        spans={"schema": proposed, **(spans or {})})
+
+
+TURNS = [(2, True), (3, True), (2, False)]
+
+
+def test_without_a_proposal_the_boundary_is_the_end_of_the_last_exploring_turn_and_the_schema_is_worth_nothing():
+    given = explored((1, 1, [3], TURNS), (1, 1, [], TURNS), (1, 1, [], [(3, False)]))
+    schema, _, metrics = dual_track(given, DualTrackParams(), {})[0][1], *dual_track(given, DualTrackParams(), {})[1:]
+    assert schema.counts.tolist() == [True] * 4 + [False] * 3 + [True] * 5 + [False] * 2 + [False] * 3
+    np.testing.assert_allclose(schema.advantage[:4], 1.414211, atol=3e-6)  # schema rewards 1, 0, 0
+    np.testing.assert_allclose(schema.advantage[7:12], -0.707105, atol=3e-6)
+    assert (schema.advantage[12:] == 0).all()
+    assert metrics["schema_reward"] == pytest.approx(1 / 3)
+    assert metrics["unproposed_fraction"] == pytest.approx(2 / 3)
+
+
+def test_where_spans_mark_exploring_turns_a_turn_that_tries_the_query_is_none():
+    marked = np.zeros(10, np.bool_)
+    marked[[3, 4]] = True  # inside the first turn of the second trajectory, and in its second turn's first token
+    rows = ((1, 1, [0], [(1, False)]), (0, 1, [], [(3, True), (4, True), (2, False)]))
+    found = dual_track(explored(*rows, spans={"look": marked}), DualTrackParams(explore="look"), {})[0][1]
+    assert found.counts.tolist() == [True] + [True] * 7 + [False] * 2
+    marked[4] = False
+    found = dual_track(explored(*rows, spans={"look": marked}), DualTrackParams(explore="look"), {})[0][1]
+    assert found.counts.tolist() == [True] + [True] * 3 + [False] * 6
+
+
+def test_nobody_proposed():
+    """All schema rewards are 0: that track trains nothing, the other one still does."""
+    full, schema = dual_track(explored((1, 1, [], TURNS), (0, 1, [], TURNS)), DualTrackParams(), {})[0]
+    assert (schema.advantage == 0).all()
+    assert (full.advantage != 0).all()

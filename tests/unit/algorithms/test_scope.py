@@ -1,6 +1,7 @@
 """SCOPE against worked numbers, the oracle and the properties of its specification."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -226,3 +227,13 @@ def test_in_the_loss_a_token_the_teacher_cannot_say_stays_finite(path):
     _, taught = SCOPE(given, {"teacher_path": path}, {})[0]
     q = math.exp(-8 + 0.5) / (1 + math.exp(-8 + 0.5))
     np.testing.assert_allclose(taught.advantage, [2 * q, 2 * q, 2 * (1 - q)])
+
+
+def test_a_trajectory_that_was_cut_off_is_wrong_whatever_its_reward():
+    """Worked example 2 with y2 cut off: y1 is the only correct one and weighs 1; y2 is taught beside y3 and y4."""
+    given = replace(inputs(OUTCOME, STUDENT, TEACHER), truncated=np.array([False, True, False, False]))
+    own, taught = SCOPE(given, {}, {})[0]
+    assert own.advantage[own.counts].tolist() == [1.0] * 2
+    assert taught.counts.tolist() == [False] * 2 + [True] * 9
+    wrong = inputs([1.0, 0.0, 0.0, 0.0], STUDENT, TEACHER)
+    assert taught.advantage.tolist() == SCOPE(wrong, {}, {})[0][1].advantage.tolist()

@@ -1,10 +1,13 @@
 """The command line without a server."""
 
 import json
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 from typer.testing import CliRunner, Result
 
 from hone.cli.main import app
@@ -122,3 +125,19 @@ def test_what_users_wrote_is_shown_as_it_is(capsys: pytest.CaptureFixture[str]) 
     shown = capsys.readouterr().out
     assert '{"text": "a:b:c :100: [/INST]"}' in shown
     assert "a [b] c [/INST] :100:" in shown
+
+
+def test_an_option_has_one_meaning_in_every_command() -> None:
+    kinds: dict[str, set[Any]] = {}
+    for command in _commands(typer.main.get_command(app)):
+        for option in command.params:
+            for name in option.opts if option.param_type_name == "option" else ():
+                kinds.setdefault(name, set()).add(option.type_descriptor.annotation)
+    assert {name: found for name, found in kinds.items() if len(found) > 1} == {}
+    assert kinds["--state"] == {Path}
+
+
+def _commands(command: Any) -> Iterator[Any]:
+    yield command
+    for inner in getattr(command, "commands", {}).values():
+        yield from _commands(inner)

@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from hone.environments.hashing import canonical
+from hone.graders.templates import rendered
 from services.gateway.admission.dataset_rows import check
 
 GOOD: list[Any] = [
@@ -15,6 +17,10 @@ BAD: list[tuple[bytes, str, str]] = [
     (b"{", "row", "one JSON object per line"), (b"[1]", "row", "a JSON object"),
     (b"\xff", "row", "one JSON object per line"),
     (b'{"prompt": "a", "answer": NaN}', "answer", "a finite number"),
+    (b'{"prompt": "a", "answer": "b", "deep": [-Infinity]}', "deep[0]", "a finite number"),
+    (b'{"prompt": "a", "answer": "b", "answer": "c"}', "answer", "each key of an object once"),
+    (b'{"messages": [{"role": "user", "role": "user", "content": "a"}], "answer": "b"}', "role",
+     "each key of an object once"),
     (b'{"answer": "b"}', "prompt", "exactly one of prompt, messages"),
     (b'{"prompt": "a", "messages": [], "answer": "b"}', "prompt", "exactly one of prompt, messages"),
     (b'{"prompt": "", "answer": "b"}', "prompt", "a text that is not empty"),
@@ -52,6 +58,33 @@ def test_bad_rows_name_field_and_expectation(line: bytes, field: str, expected: 
     assert len(good) == 1
     ((row, problem),) = report.problems
     assert (row, problem.field, problem.expected) == (2, field, expected)
+
+
+NUMBERS = ["1", "1.0", "-0", "-0.0", "0.10", "1.50", "1e5", "1E5", "1e+16", "1e-7", "0.00001", "1e400", "-1e400",
+           "0.1234567890123456789", "12345678901234567890123", "9007199254740993", "123456789012345680.0", "9" * 5000]
+
+
+@pytest.mark.parametrize("number", NUMBERS, ids=range(len(NUMBERS)))
+def test_a_number_reaches_a_grader_with_the_characters_of_its_writer(number: str) -> None:
+    given = f'{{"prompt": "a", "answer": {number}, "deep": [{{"x": {number}}}]}}'.encode()
+    [line], report = check([given])
+    item = json.loads(canonical(json.loads(line)))
+    assert (report.bad, rendered("{{ item.answer }} {{ item.deep.0.x }}", item, "")) == (0, f"{number} {number}")
+    assert rendered("{{ sample.output_json.answer }}", {}, given.decode()) == number
+
+
+def test_the_report_names_rows_whose_numbers_are_kept_as_texts() -> None:
+    rows = [f'{{"prompt": "a", "answer": {number}}}'.encode() for number in ["1.5", *["1.50"] * 7, "2"]]
+    report = check(rows)[1].as_json()
+    assert (report["bad"], report["numbers_as_text"]) == (0, 7)
+    assert report["first_as_text"] == [{"row": row, "number": "1.50"} for row in range(2, 7)]
+
+
+def test_numbers_that_a_chat_template_renders_stay_numbers() -> None:
+    row = b'{"messages": [{"role": "user", "content": "a"}], "tools": [{"minimum": 0.10}], "answer": 0.10}'
+    [line], report = check([row])
+    assert json.loads(line) == {**json.loads(row), "answer": "0.10"}
+    assert report.as_text == 1
 
 
 def test_a_byte_order_mark_is_no_mistake() -> None:

@@ -1,6 +1,7 @@
 """A directory is a model, or its first problem is named. Every claim of a weight file's header is checked."""
 
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,13 +9,17 @@ from typing import Any
 import numpy as np
 import pytest
 import safetensors.numpy
+import safetensors.torch
+import torch
 from tokenizers import Tokenizer
 from tokenizers.models import BPE
 
 from hone.models import toy
 from hone.models.checkpoint_header import BadCheckpoint
 from hone.spec.problems import Invalid
+from services.gateway.admission import weight_values
 from services.gateway.admission.model_files import TensorHeader, inspect, read_header
+from services.gateway.admission.weight_values import EMBEDDING, FORMATS, LARGEST, OUTPUT, StoredTensor
 
 
 @pytest.fixture
@@ -74,7 +79,7 @@ def endless(model: Path) -> None:
     (model / "generation_config.json").unlink()
 
 
-NORM = "model.norm.weight"
+NORM, NAN = "model.norm.weight", float("nan")
 BAD: list[tuple[Callable[[Path], Any], str, str]] = [
     (without("config.json"), "config.json", "no such file"),
     (text("config.json", "{"), "config.json", "text that is not JSON"),
@@ -83,8 +88,11 @@ BAD: list[tuple[Callable[[Path], Any], str, str]] = [
     (configured(hidden_size="16"), "config.json: hidden_size", '"16"'),
     (configured(quantization_config={"bits": 4}), "config.json: quantization_config", '{"bits": 4}'),
     (configured(architectures=[[]]), "config.json", "a value of another type"),
-    (configured(rms_norm_eps="small"), "config.json", "a value of another type"),
-    (configured(rope_scaling="long"), "config.json", "a value of another type"),
+    (configured(rms_norm_eps="small"), "config.json: rms_norm_eps", '"small"'),
+    (configured(rms_norm_eps=0), "config.json: rms_norm_eps", "0"),
+    (configured(rope_scaling="long"), "config.json: rope_scaling", '"long"'),
+    (configured(rope_parameters={"rope_theta": NAN}), "config.json: rope_parameters.rope_theta", "NaN"),
+    (configured(model_type="llama"), "config.json: model_type", '"llama"'),
     (configured(num_hidden_layers=2), "model.layers.1.input_layernorm.weight", "no such tensor"),
     (configured(tie_word_embeddings=False), "lm_head.weight", "no such tensor"),
     (without("model.safetensors"), "model.safetensors", "no such file among"),
@@ -93,6 +101,12 @@ BAD: list[tuple[Callable[[Path], Any], str, str]] = [
     (weights(lambda tensors: tensors.pop(NORM)), NORM, "no such tensor"),
     (weights(lambda tensors: tensors.update({NORM: np.ones(15, np.float32)})), NORM, "shape [15]"),
     (weights(lambda tensors: tensors.update({NORM: np.ones(16, np.float64)})), NORM, "dtype F64"),
+    (weights(lambda tensors: tensors[NORM].put(3, NAN)), NORM, "nan at [3]"),
+    (weights(lambda tensors: tensors[EMBEDDING].put(16 * 5 + 2, -np.inf)), EMBEDDING, "-inf at [5, 2]"),
+    (weights(lambda tensors: tensors[EMBEDDING].put(7, -3e38)), EMBEDDING, "-3e+38 at [0, 7]"),
+    (weights(lambda tensors: tensors.update({OUTPUT: tensors[EMBEDDING] * np.float32(1.001)})), OUTPUT,
+     "a tensor that differs from model.embed_tokens.weight in row 0"),
+    (weights(lambda tensors: tensors.update({OUTPUT: tensors[EMBEDDING][1:]})), OUTPUT, "shape [31, 16]"),
     (weights(lambda tensors: tensors.update(more=np.ones(1, np.float32))), "more", "a tensor of this name"),
     (without("tokenizer.json"), "tokenizer.json", "no such file"),
     (text("tokenizer.json", "{}"), "tokenizer.json", ""),
@@ -113,6 +127,42 @@ def test_the_first_mistake_is_named(
     assert problem.field == field
     assert problem.found.startswith(found)
     assert problem.expected
+
+
+HALVES = {"F32": torch.float32, "BF16": torch.bfloat16, "F16": torch.float16}
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+@pytest.mark.parametrize("piece", [1 << 22, 7])
+def test_values_of_every_format_are_read_in_pieces(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dtype: str, piece: int,
+) -> None:
+    monkeypatch.setattr(weight_values, "_PIECE", piece)
+    largest = min(LARGEST, torch.finfo(HALVES[dtype]).max)
+    values = torch.randn(5, 9, generator=torch.Generator().manual_seed(0)).to(HALVES[dtype])
+    values[1, 1], values[2, 2], values[3, 3], values[4, 4] = largest, -largest, -0.0, 1e-7
+    safetensors.torch.save_file({"other": torch.zeros(3), "x": values}, tmp_path / "file")
+    header = read_header(tmp_path / "file")["x"]
+    stored = StoredTensor(tmp_path / "file", dtype, header.shape, header.start)
+    with stored.path.open("rb") as file:
+        assert np.array_equal(np.concatenate(list(stored.floats(file))), values.flatten().float().numpy())
+        assert int(np.concatenate(list(stored.pieces(file))).max()) >= FORMATS[dtype].largest
+        weight_values._check_sizes("x", stored, file)
+    for bad in (math.nan, -math.inf, *(() if dtype == "F16" else (LARGEST * 1.01,))):
+        changed = values.clone()
+        changed[4, 8] = bad
+        safetensors.torch.save_file({"other": torch.zeros(3), "x": changed}, tmp_path / "file")
+        with pytest.raises(BadCheckpoint, match=r"^x: found .* at \[4, 8\], expected finite numbers"), (
+                stored.path.open("rb")) as file:
+            weight_values._check_sizes("x", stored, file)
+
+
+def test_a_tied_output_that_is_the_embedding_is_accepted_in_any_format(model: Path) -> None:
+    tensors = safetensors.torch.load_file(model / "model.safetensors")
+    half = {name: tensor.half() for name, tensor in tensors.items()}
+    for output in (half[EMBEDDING], half[EMBEDDING].float()):
+        safetensors.torch.save_file({**half, OUTPUT: output.clone()}, model / "model.safetensors")
+        assert inspect(model).facts.dtype == "float16"
 
 
 def test_headers_of_the_library_are_read_header(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from services.inference.native import safe_shapes
 from services.inference.native.engine import FusedVersion, NativeEngine
 from services.inference.native.weights import fuse
 from services.inference.requests import Answer, Completion, NoiseKey, Request, Sampling
+from tests.unit.models.scalings import SCALINGS
 
 VOCABULARY = 41  # odd, so that padding of the logits matters
 _FAMILIES: dict[str, tuple[Any, Any]] = {
@@ -38,11 +39,16 @@ SLOTS, POSITIONS = 32, 128
 
 
 def stock(family: str, seed: int = 0) -> PreTrainedModel:
-    """Return a small random model of stock transformers, float32, with every bias and norm away from its default."""
+    """Return a small random model of stock transformers, float32, with every bias and norm away from its default.
+
+    `family` may name a scaling of the rotary positions too: "llama, yarn".
+    """
+    family, _, scaling = family.partition(", ")
     config, model_class = _FAMILIES[family]
+    rope = {"rope_parameters": {**SCALINGS[scaling], "rope_theta": 5e3}} if scaling else {}
     torch.manual_seed(seed)
     model: PreTrainedModel = model_class(config(
-        **_SIZES | ({} if family == "qwen2" else {"hidden_size": 48, "head_dim": 16}),
+        **_SIZES | ({} if family == "qwen2" else {"hidden_size": 48, "head_dim": 16}) | rope,
         tie_word_embeddings=family == "qwen3",
     ))
     with torch.no_grad():
@@ -82,7 +88,7 @@ def engine(
 ) -> NativeEngine:
     """Return an engine serving version `v0` of a small random model."""
     model = stock(family, seed)
-    shapes = measured(family, slots, dtype)
+    shapes = measured(family.partition(", ")[0], slots, dtype)
     return NativeEngine(checkpoint(model).architecture, shapes, slots, version("v0", model, dtype))
 
 

@@ -8,6 +8,7 @@ from transformers import PreTrainedModel
 
 from services.inference.requests import Completion, FinishReason
 from tests.unit.inference.engines import VOCABULARY, engine, request, run, stock
+from tests.unit.models.scalings import SCALINGS
 
 FAMILIES = ["qwen3", "qwen2", "llama"]
 PROMPTS = [[5, 9, 11], list(range(3, 40)), [7] * 8, list(range(2, 40)) * 2 + [4] * 5]
@@ -34,7 +35,7 @@ def assert_logp(logits: torch.Tensor, completion: Completion, temperature: float
     assert (expected - torch.tensor(completion.logp)).abs().max() < 2e-5
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", [*FAMILIES, *(f"llama, {scaling}" for scaling in SCALINGS)])
 def test_greedy_ids_and_logp_equal_stock_transformers(family: str) -> None:
     requests = [request(f"g{number}", prompt, temperature=0) for number, prompt in enumerate(PROMPTS)]
     answers = run(engine(family), *requests)

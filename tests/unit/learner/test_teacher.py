@@ -7,11 +7,14 @@ import pytest
 import torch
 
 from hone.algorithms.advantages import ADVANTAGES
+from hone.algorithms.presets import resolve
+from hone.algorithms.slots import SlotError
+from hone.spec.run import AlgorithmSpec
 from hone.trajectory.microbatches import cut
 from hone.trajectory.packing import pack
 from hone.trajectory.teaching import stored_teacher, under_context
 from services.learner.trainer.reference_pass import BeforeUpdate
-from services.learner.trainer.step_weights import advantage_inputs
+from services.learner.trainer.step_weights import advantage_inputs, compute_step_weights
 from services.learner.trainer.training_step import RejectedPlan
 from tests.unit.learner.test_learner import assert_equal_gradients, gradient, learner
 from tests.unit.trajectory.samples import random_episodes, with_context, with_teacher
@@ -92,6 +95,35 @@ def test_in_the_loss_wrong_trajectories_follow_the_teacher_that_was_stored(algor
     assert figures["loss"] == pytest.approx(loss.item(), rel=1e-4)
     assert figures["loss/teacher_path/teacher_distance"] > 0
     assert_equal_gradients(found, {name: tensor.grad for name, tensor in trained.models.policy.trained.items()})
+
+
+@pytest.mark.parametrize("correction", ["tis", "bypass"])
+@pytest.mark.parametrize("epochs", [1, 2])
+def test_no_token_is_reinforced_and_imitated(correction, epochs):
+    """One split serves both terms, also where the loss's ratio compares with the sampler."""
+    plan, trajectories = step({
+        "preset": "aopd", "advantage": {"name": "aopd", "params": {"mix_outcome": True, "kappa": 0.3}},
+        "correction": {"name": correction}}, "model", epochs=epochs)
+    batch = pack(plan, trajectories)
+    with torch.no_grad():
+        old, word = logp(learner(), batch).double().numpy(), stored_teacher(batch, trajectories, "teacher")
+    weights = compute_step_weights(batch, plan, BeforeUpdate(old, teacher=word), {})
+    assert weights.imitated is not None
+    assert torch.equal(weights.terms[0].advantage == 0, weights.imitated)
+    figures, _ = gradient((plan, trajectories))
+    assert figures["advantage/reinforced_fraction"] == pytest.approx(float((~weights.imitated).float().mean()))
+    assert figures["regularizers/local_divergence.0/imitated_fraction"] == pytest.approx(
+        float((weights.imitated.numpy() & word.known).mean()))
+    gap_alone = np.where(word.known, word.logp, old) - old <= 0.3
+    assert (weights.imitated.numpy() != gap_alone).any()
+
+
+def test_a_second_border_beside_that_of_the_advantage_is_refused():
+    asked = AlgorithmSpec.model_validate({
+        "preset": "aopd", "advantage": {"name": "aopd", "params": {"kappa": 0.3}},
+        "regularizers": [{"name": "local_divergence", "params": {"kappa": 0.0}}]})
+    with pytest.raises(SlotError, match=r"regularizers.0.params.kappa: found 0.0, expected null or 0.3"):
+        resolve(asked)
 
 
 def test_a_context_that_tells_all_ids_is_the_whole_distribution():

@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from hone.models import toy
-from hone.models.architecture import Unsupported
 from hone.models.checkpoint import Checkpoint, read_weights, weights_bytes
 from hone.models.checkpoint_header import BadCheckpoint
+from hone.models.config_fields import Unsupported
 
 
 def test_directory_and_files_read_the_same_and_write_the_same_bytes(tmp_path: Path) -> None:

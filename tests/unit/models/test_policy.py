@@ -14,6 +14,7 @@ from hone.models.policy import Adapter, Policy
 from hone.trajectory.microbatches import MicroBatch, cut
 from hone.trajectory.packing import pack
 from tests.oracles import decoder
+from tests.unit.models.scalings import SCALINGS
 from tests.unit.trajectory.samples import call, plan, random_step, trajectory
 
 _SMALL = {
@@ -27,6 +28,9 @@ FAMILIES = {
     "qwen3 of one layer": ("Qwen3", {"num_key_value_heads": 2, "tie_word_embeddings": True, "num_hidden_layers": 1}),
     "llama": ("Llama", {"num_key_value_heads": 1, "tie_word_embeddings": False, "rope_theta": 5000.0}),
 }
+SCALED = {f"llama, {kind}": ("Llama", {"num_key_value_heads": 2, "rope_parameters": {**fields, "rope_theta": 5000.0}})
+          for kind, fields in SCALINGS.items()}
+"""Texts of the test are longer than the positions on which their rotary positions were trained."""
 
 
 def stock(family, changes):
@@ -62,10 +66,11 @@ def of_policy(trained, step, temperature, budget, weights):
     return outputs
 
 
-@pytest.mark.parametrize("family", sorted(FAMILIES))
-@pytest.mark.parametrize(("temperature", "budget"), [(1.0, 10_000), (0.7, 60)])
+@pytest.mark.parametrize(("family", "temperature", "budget"), [
+    *((family, *each) for family in sorted(FAMILIES) for each in ((1.0, 10_000), (0.7, 60))),
+    *((family, 0.7, 60) for family in sorted(SCALED))])
 def test_the_packed_forward_is_the_plain_one(family, temperature, budget):
-    model, config = stock(*FAMILIES[family])
+    model, config = stock(*(FAMILIES | SCALED)[family])
     shape = architecture.parse(config)
     trained = Policy(shape, {name: model.get_parameter(name) for name in shape.shapes()})
     step = random_step(seed=1, longest_prompt=20, longest_completion=30)

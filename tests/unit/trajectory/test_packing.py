@@ -86,6 +86,13 @@ def test_turns_that_are_paid_no_finite_number_are_rejected_and_counted(step):
     assert (batch.keys, batch.rejected_rows) == ([(0, 1)], 1)
 
 
+def test_a_sample_is_truncated_where_a_call_was_cut_off_or_the_context_was_used_up():
+    samples = [trajectory(0, index, call([1], [2])) for index in range(3)]
+    samples[1] = trajectory(0, 1, call([1], [2], finish_reason="length"))
+    samples[2] = replace(samples[2], ended="max_context")
+    assert pack(plan({0: [1.0, 0.0, 0.0]}), samples).truncated.tolist() == [False, True, True]
+
+
 @pytest.mark.parametrize(("rule", "kept"), [("keep", 2), ("drop", 1)])
 def test_truncated_rows_are_kept_or_dropped_as_the_plan_says(rule, kept):
     samples = [trajectory(0, 0, call([1], [2], finish_reason="length")), trajectory(0, 1, call([1], [3]))]

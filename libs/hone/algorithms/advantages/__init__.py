@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from hone.algorithms.advantages.aopd import AopdParams, aopd
+from hone.algorithms.advantages.aopd import AopdParams, aopd, imitated
 from hone.algorithms.advantages.dpo import DpoParams, dpo
 from hone.algorithms.advantages.dr_grpo import dr_grpo
 from hone.algorithms.advantages.dual_track import DualTrackParams, dual_track
@@ -60,6 +60,6 @@ ADVANTAGES: Mapping[str, Method[AdvantageInputs, Estimate]] = {
     "rdpo": Method(rdpo, RdpoParams, needs_peers=True, excludes=_parts("rdpo")),
     "dpo": Method(dpo, DpoParams, builder="pairs"),
     "opd": Method(opd, OpdParams),
-    "aopd": Method(aopd, AopdParams),
+    "aopd": Method(aopd, AopdParams, imitated=imitated),
     "scope": Method(scope, ScopeParams),
 }

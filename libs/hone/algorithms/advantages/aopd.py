@@ -8,7 +8,7 @@ from pydantic import Field
 
 from hone.algorithms.advantages.grpo import GrpoParams, grpo
 from hone.algorithms.advantages.opd import TeacherParams, logprobs
-from hone.algorithms.inputs import AdvantageInputs, Floats
+from hone.algorithms.inputs import AdvantageInputs, Flags, Floats
 from hone.algorithms.method import Metrics, State
 
 
@@ -27,10 +27,7 @@ def aopd(inputs: AdvantageInputs, params: AopdParams, state: State) -> tuple[Flo
 
     A token with teacher probability 0 has D = -inf and A = 0. Raises ValueError without either log-probability.
     """
-    teacher, old = logprobs(inputs)
-    gap = teacher - old
-    if params.mix_outcome:
-        gap = gap + params.outcome_weight * grpo(inputs, GrpoParams(), {})[0]
+    gap = _gap(inputs, params)
     reinforced = gap > params.kappa
     advantage = np.where(reinforced, np.minimum(gap, np.inf if params.cap is None else params.cap), 0.0)
     return advantage, state, {
@@ -38,3 +35,16 @@ def aopd(inputs: AdvantageInputs, params: AopdParams, state: State) -> tuple[Flo
         "reinforced_mean": float(advantage.sum() / max(1, reinforced.sum())),
         "gap_min": float(gap.min(where=np.isfinite(gap), initial=0.0)),
     }
+
+
+def imitated(inputs: AdvantageInputs, params: AopdParams) -> Flags:
+    """Return D_t <= kappa, [M]: each token is either reinforced or imitated, in all updates of a step."""
+    found: Flags = _gap(inputs, params) <= params.kappa
+    return found
+
+
+def _gap(inputs: AdvantageInputs, params: AopdParams) -> Floats:
+    teacher, old = logprobs(inputs)
+    if not params.mix_outcome:
+        return teacher - old
+    return teacher - old + params.outcome_weight * grpo(inputs, GrpoParams(), {})[0]

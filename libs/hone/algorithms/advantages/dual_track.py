@@ -4,7 +4,7 @@ import numpy as np
 from pydantic import Field
 
 from hone.algorithms.advantages.statistics import broadcast, group_metrics, group_z_score
-from hone.algorithms.inputs import AdvantageInputs, Flags, Floats, Track
+from hone.algorithms.inputs import AdvantageInputs, Flags, Floats, Ints, Track
 from hone.algorithms.method import Metrics, Params, State
 
 
@@ -17,34 +17,62 @@ class DualTrackParams(Params):
     bound: float = Field(10.0, gt=0, description="Advantages are clamped to +- this.")
     eps: float = Field(1e-6, gt=0, description="Added to the standard deviation.")
     span: str = Field("schema", description="Name of the spans that propose a schema; the last such span counts.")
+    explore: str | None = Field(
+        None, description="Name of the spans that mark an exploring turn; null: the turns that the environment "
+        "answered.")
 
     def needs(self) -> frozenset[str]:
-        """The reward parts exec, fmt and schema, and the spans that propose a schema."""
-        return frozenset({"components", "spans"})
+        """The reward parts exec, fmt and schema, the spans that propose a schema, and the turns."""
+        return frozenset({"components", "spans", "turns"})
 
 
 def dual_track(inputs: AdvantageInputs, params: DualTrackParams, state: State) -> tuple[list[Track], State, Metrics]:
     """full: z(exec + fmt) on all tokens; schema: z(1[exec = 1] schema) before the propose boundary, weight lambda.
 
-    The boundary is behind the last token inside a span of that name. Without such a span no token is before it. The
-    paper puts it behind that token's turn, or without a proposal behind the last exploring turn.
+    The boundary is behind the last token inside a span of that name (the paper: behind that token's turn). A trajectory
+    without such a span proposed nothing: its schema reward is 0, and its boundary is the end of its last exploring
+    turn, or its beginning where it has none.
     z(x) = clamp((x - mean) / (population std + eps), -bound, bound) over the group's rows that have a reward. z is 0
     for other rows, with fewer than two rows, and where all rewards are equal. Raises KeyError without components.
     """
     full = inputs.components["exec"] + inputs.components["fmt"]
-    schema = _paid(inputs.components["exec"], inputs.components["schema"], params.gated)
-    inside = _before_boundary(inputs.inside(params.span), inputs)
+    inside, proposed = _before_boundary(inputs, params)
+    schema = np.where(proposed, inputs.components["schema"], 0.0)
+    schema = _paid(inputs.components["exec"], schema, params.gated)
     tracks = [
         Track("full", _advantage(full, inputs, params), np.ones_like(inside)),
         Track("schema", np.where(inside, _advantage(schema, inputs, params), 0.0), inside, params.schema_weight),
     ]
-    return tracks, state, {**group_metrics(inputs), "full_reward": _mean(full), "schema_reward": _mean(schema)}
+    return tracks, state, {**group_metrics(inputs), "full_reward": _mean(full), "schema_reward": _mean(schema),
+                           "unproposed_fraction": float(1 - proposed.mean())}
 
 
-def _before_boundary(proposed: Flags, inputs: AdvantageInputs) -> Flags:
-    place = np.arange(len(proposed))
-    last = np.maximum.reduceat(np.where(proposed, place, -1), np.cumsum(inputs.tokens) - inputs.tokens)
-    return place <= np.repeat(last, inputs.tokens)
+def _before_boundary(inputs: AdvantageInputs, params: DualTrackParams) -> tuple[Flags, Flags]:
+    """Return which tokens are before the boundary, [M], and which trajectories proposed a schema, [B]."""
+    begins = np.cumsum(inputs.tokens) - inputs.tokens
+    last = _last(inputs.inside(params.span), begins)
+    proposed = last >= 0
+    last = np.where(proposed, last, _last(_exploring(inputs, params), begins))
+    return np.arange(int(inputs.tokens.sum())) <= np.repeat(last, inputs.tokens), proposed
+
+
+def _last(marked: Flags, begins: Ints) -> Ints:
+    """Return the index of the last marked token of each trajectory, [B]; -1 where it has none."""
+    last: Ints = np.maximum.reduceat(np.where(marked, np.arange(len(marked)), -1), begins)
+    return last
+
+
+def _exploring(inputs: AdvantageInputs, params: DualTrackParams) -> Flags:
+    """Return which tokens belong to an exploring turn, [M]."""
+    turns = inputs.turns
+    if turns is None:
+        return np.zeros(int(inputs.tokens.sum()), np.bool_)
+    if params.explore is None:
+        explores = np.zeros(len(turns.tokens), np.bool_) if turns.answered is None else turns.answered
+    else:
+        turn = np.repeat(np.arange(len(turns.tokens)), turns.tokens)
+        explores = np.bincount(turn[inputs.inside(params.explore)], minlength=len(turns.tokens)) > 0
+    return np.repeat(explores, turns.tokens)
 
 
 def _paid(executed: Floats, schema: Floats, gated: bool) -> Floats:

@@ -1,6 +1,6 @@
 """GDPO, arXiv 2601.05242: each of several rewards is normalised by itself, then they are added."""
 
-from typing import Annotated, Literal
+from typing import Literal
 
 import numpy as np
 from pydantic import Field
@@ -13,7 +13,7 @@ from hone.algorithms.method import Metrics, Params, State
 class GdpoParams(Params):
     """Weights of the rewards, and the convention of the z-score."""
 
-    weights: dict[str, Annotated[float, Field(allow_inf_nan=False)]] = Field(
+    weights: dict[str, float] = Field(
         default_factory=dict, description="Factor of each reward by its name; default 1.")
     std_ddof: Literal[0, 1] = Field(1, description="0: population standard deviation; 1: Bessel's correction.")
     eps: float = Field(1e-6, gt=0, description="Added to the standard deviation.")

@@ -20,7 +20,8 @@ class ScopeParams(OpdParams):
 
     tau: float = Field(
         1.0, ge=1e-3, le=1e6, description="Temperature of both paths' weights; with a large one all weights are 1.")
-    threshold: float = Field(0.0, ge=-1e6, le=1e6, description="Trajectories with a larger reward are correct.")
+    threshold: float = Field(0.0, ge=-1e6, le=1e6, description="Trajectories with a larger reward are correct, unless "
+        "they were cut off.")
     student_sign: Literal[1, -1] = Field(1, description="1: less confident correct trajectories have more weight.")
     teacher_sign: Literal[1, -1] = Field(
         1, description="1: wrong trajectories that surprise the teacher less have more weight.")
@@ -49,12 +50,16 @@ def scope(inputs: AdvantageInputs, params: ScopeParams, state: State) -> tuple[l
     Or, in_loss: loss Q_i k3(logp, logp_teacher); in_loss_top_k: Q_i times the reverse KL on the teacher's likeliest ids
     (`losses.teacher`).
 
+    A trajectory that was cut off is wrong, whatever its reward.
+
     W_i = |set| softmax(-student_sign mean logp_old_i / tau) over the group's correct trajectories; Q_i = |set|
     softmax(teacher_sign mean logp_teacher_i / tau) over its wrong ones; means of at least -8 nats. The advantage reads
     logp_teacher of at least `floor`. Raises ValueError without a log-probability.
     """
     teacher, old = logprobs(inputs)
     correct = inputs.reward > params.threshold
+    if inputs.truncated is not None:
+        correct &= ~inputs.truncated
     weights = _weights(inputs, params, correct)
     own: Flags = np.repeat(correct, inputs.tokens)
     taught = ~own

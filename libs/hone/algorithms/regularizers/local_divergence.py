@@ -31,8 +31,9 @@ class ContextDistillationParams(Params):
 class LocalDivergenceParams(ContextDistillationParams):
     """The imitated tokens, and the measure of the distance."""
 
-    kappa: float = Field(
-        0.0, ge=-1000, le=1000, description="Tokens with at most this log-ratio are imitated, in nats.")
+    kappa: float | None = Field(
+        None, ge=-1000, le=1000, description="Tokens with at most this log-ratio are imitated, in nats; null: those "
+        "that the advantage does not reinforce (aopd), or 0 beside an advantage that reinforces all.")
     mode: Literal["tail_bucket", "truncated", "renorm"] = Field(
         "tail_bucket", description="All other ids: merged into one, left out, or left out with both sides "
         "renormalised.")
@@ -47,13 +48,12 @@ class LocalDivergenceParams(ContextDistillationParams):
 def local_divergence(
     inputs: RegularizerInputs, params: LocalDivergenceParams, state: State
 ) -> "tuple[Tensor, State, Metrics]":
-    """coefficient * D_t where logp_teacher_t - logp_old_t <= kappa, else 0; D as in `divergence`.
+    """coefficient * D_t on imitated tokens, else 0; D as in `divergence`.
 
-    Raises ValueError without support, logp_old or logp_teacher.
+    Imitated are the tokens that the advantage leaves; where it names none, those with logp_teacher_t - logp_old_t <=
+    kappa. Raises ValueError without support, logp_old or logp_teacher.
     """
-    if inputs.logp_old is None or inputs.logp_teacher is None:
-        raise ValueError("logp_old, logp_teacher: found none, expected both policies' log-probabilities")
-    imitated = inputs.logp_teacher - inputs.logp_old <= params.kappa
+    imitated = _split(inputs, params.kappa or 0.0) if inputs.imitated is None else inputs.imitated
     distance = divergence(_support(inputs), params.mode, params.direction)
     term, metrics = _applied(params.coefficient * distance, imitated, inputs.known)
     return term, state, metrics
@@ -101,6 +101,12 @@ def _support(inputs: RegularizerInputs) -> Support:
     if inputs.support is None:
         raise ValueError("support: found none, expected both distributions on the teacher's likeliest ids")
     return inputs.support
+
+
+def _split(inputs: RegularizerInputs, kappa: float) -> "Tensor":
+    if inputs.logp_old is None or inputs.logp_teacher is None:
+        raise ValueError("logp_old, logp_teacher: found none, expected both policies' log-probabilities")
+    return inputs.logp_teacher - inputs.logp_old <= kappa
 
 
 def _applied(term: "Tensor", chosen: "Tensor", known: "Tensor | None") -> "tuple[Tensor, Metrics]":

@@ -23,7 +23,7 @@ class Pilot(Params):
 
     budget: int = Field(ge=1, description="D, rows of the run.")
     fraction: float = Field(ge=0, lt=1, description="P / D, share of the rows consumed at the switch.")
-    loss: float = Field(allow_inf_nan=False, description="Loss at the end of the run; lower is better.")
+    loss: float = Field(description="Loss at the end of the run; lower is better.")
 
 
 @dataclass(frozen=True)
