@@ -17,6 +17,7 @@ from hone.harnesses import HARNESSES
 from hone.harnesses.contract import Harness, HarnessParams
 from hone.harnesses.spans import Marks
 from hone.harnesses.spans import spans as text_spans
+from hone.text.reasoning import spoken
 from hone.text.tokenizer import Tokenizer
 from hone.trajectory.order import PrivilegedText
 from hone.trajectory.records import Call, Context, Span, Step
@@ -57,7 +58,9 @@ class HarnessSetup:
         return self.harness.opening(self.params, messages(seen.messages), self.tools)
 
     def actions(self, call: Call) -> list[str]:
-        return self.harness.actions(self.params, call.text, self.tools) if call.role == "policy" else [call.text]
+        if call.role != "policy":
+            return [spoken(call.text)]
+        return self.harness.actions(self.params, call.text, self.tools)
 
 
 @dataclass

@@ -214,7 +214,9 @@ def _cell(value: object) -> str:
 def _equal(given: str | None, wanted: str) -> bool:
     if given is None:
         return False
+    if given.strip().casefold() == wanted.strip().casefold():
+        return True
     try:
         return float(given) == float(wanted)
     except ValueError:
-        return given.strip().casefold() == wanted.strip().casefold()
+        return False

@@ -2,6 +2,7 @@
 
 from hone.environments.contract import Message
 from hone.harnesses.contract import HarnessParams, Tools
+from hone.text.reasoning import spoken
 
 
 class ChatParams(HarnessParams):
@@ -9,7 +10,7 @@ class ChatParams(HarnessParams):
 
 
 class Chat:
-    """Shows the conversation unchanged. Each answer is one action."""
+    """Shows the conversation unchanged. Each answer, without its reasoning, is one action."""
 
     summary = "Plain chat: each answer of the policy is one action."
     params = ChatParams
@@ -18,4 +19,4 @@ class Chat:
         return messages
 
     def actions(self, params: ChatParams, text: str, tools: Tools) -> list[str]:
-        return [text]
+        return [spoken(text)]

@@ -1,32 +1,35 @@
 """The tool loop: tool calls in an answer are carried out in order; an answer without a call is the final answer.
 
-A call can be written in two ways. `tagged`, the format of instruct models (Hermes, Qwen):
+A call can be written in two ways. `tagged`, the format of instruct models (Hermes, Qwen; `written_calls` has others):
 
     <tool_call>
     {"name": "query", "arguments": {"sql": "SELECT 1"}}
     </tool_call>
 
 `line`, for small models: `query: SELECT 1` on a line of its own, for tools with one argument.
+
+Only what the model said counts. Calls in its reasoning are thoughts. Where the reasoning never ends it said nothing;
+the environment gets an action that it does not understand.
 """
 
 import json
-import re
 from typing import Literal
 
 from pydantic import Field
 
 from hone.environments.contract import Message
-from hone.environments.tools import ToolCall, tool_call
+from hone.environments.tools import ToolCall
 from hone.harnesses.contract import HarnessParams, Tools
-
-_TAGGED = re.compile(r"<tool_call>(.*?)(?:</tool_call>|\Z)", re.DOTALL)
+from hone.harnesses.written_calls import needs_arguments, not_understood, written_calls
+from hone.text.reasoning import Unfinished, said
 
 
 class ToolLoopParams(HarnessParams):
     """How calls are written, and whether a system message explains them."""
 
     syntax: Literal["tagged", "line"] = Field(
-        "tagged", description="Format of a call: JSON in tags, or a line `tool: argument`.")
+        "tagged", description="Format of a call: JSON in tags, or as Llama and Mistral models write it; or a line "
+        "`tool: argument`.")
     describe: bool = Field(True, description="Describe the tools to the policy in a system message.")
 
 
@@ -42,8 +45,12 @@ class ToolLoop:
         return [{"role": "system", "content": _instructions(params, tools)}, *messages]
 
     def actions(self, params: ToolLoopParams, text: str, tools: Tools) -> list[str]:
-        calls = _tagged(text) if params.syntax == "tagged" else _lines(text, _single(tools))
-        return [call.action() for call in calls] or [text]
+        try:
+            answer = said(text)
+        except Unfinished:
+            return [not_understood(text).action()]
+        calls = written_calls(answer, tools) if params.syntax == "tagged" else _lines(answer, tools)
+        return [call.action() for call in calls] or [answer]
 
 
 def _instructions(params: ToolLoopParams, tools: Tools) -> str:
@@ -56,30 +63,22 @@ def _instructions(params: ToolLoopParams, tools: Tools) -> str:
             "An answer without a call is final.")
 
 
-def _tagged(text: str) -> list[ToolCall]:
-    return [_read(found) for found in _TAGGED.findall(text)]
-
-
-def _read(text: str) -> ToolCall:
-    try:
-        given = json.loads(text)
-        call = ToolCall(given["name"], given.get("arguments", {}))
-        understood = call.tool is not None and tool_call(call.action()) == call
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        understood = False
-    return call if understood else ToolCall(None, {"text": text})
-
-
 def _single(tools: Tools) -> dict[str, str]:
     """Return the argument's name of each tool that has exactly one argument."""
     properties = {tool["function"]["name"]: list(tool["function"]["parameters"]["properties"]) for tool in tools}
     return {name: arguments[0] for name, arguments in properties.items() if len(arguments) == 1}
 
 
-def _lines(text: str, single: dict[str, str]) -> list[ToolCall]:
-    calls = []
+def _lines(text: str, tools: Tools) -> list[ToolCall]:
+    calls, single = list[ToolCall](), _single(tools)
     for line in text.splitlines():
         name, separator, argument = line.partition(":")
         if separator and name.strip() in single:
-            calls.append(ToolCall(name.strip(), {single[name.strip()]: argument.strip()}))
+            calls.append(_line(line, name.strip(), argument.strip(), tools))
     return calls
+
+
+def _line(line: str, name: str, argument: str, tools: Tools) -> ToolCall:
+    if not argument and needs_arguments(name, tools):
+        return not_understood(line)
+    return ToolCall(name, {_single(tools)[name]: argument})

@@ -48,3 +48,11 @@ def said(text: str) -> str:
     if opening:
         raise Unfinished(f"the reasoning never ends: {opening} is not closed")
     return "".join([*kept, text[end:]])
+
+
+def spoken(text: str) -> str:
+    """Return what a text says; "" where its last block of reasoning is never closed."""
+    try:
+        return said(text)
+    except Unfinished:
+        return ""

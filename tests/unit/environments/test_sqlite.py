@@ -49,6 +49,13 @@ def test_every_generated_question_is_answered_by_its_own_query(seed: int) -> Non
     assert one.verify() == 1.0
 
 
+@pytest.mark.parametrize("answer", ["nan", "Infinity", " x ", "7.0"])
+def test_every_answer_equals_itself(answer: str) -> None:
+    episode = Sqlite().episode(SqliteParams(), 0, {"prompt": "?", "database": "CREATE TABLE t (a);", "answer": answer})
+    episode.step(answer)
+    assert episode.verify() == 1
+
+
 def test_a_wrong_answer_scores_zero_and_an_episode_without_one_too() -> None:
     one = begun(ROW, turns=2)
     assert one.verify() == 0.0

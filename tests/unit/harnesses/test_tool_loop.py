@@ -40,11 +40,100 @@ def test_several_calls_are_several_actions_in_order() -> None:
     assert calls(LINE, "query: a\nso:\nquery:b: c") == [("query", {"sql": "a"}), ("query", {"sql": "b: c"})]
 
 
-@pytest.mark.parametrize("inside", ["", "{", "[]", '"query"', '{"arguments": {}}', '{"name": 3}',
-                                    '{"name": "query", "arguments": []}', "[" * 5000,
-                                    '{"name": "\\ud83d", "arguments": {}}'])
+SQL = {"sql": "SELECT 1"}
+CALL = '{"name": "query", "arguments": {"sql": "SELECT 1"}}'
+
+
+@pytest.mark.parametrize("text", [
+    f"<tool_call>{CALL}</tool_call>",
+    '<tool_call>{"name": "query", "parameters": {"sql": "SELECT 1"}}</tool_call>',
+    '<tool_call>{"name": "query", "arguments": "{\\"sql\\": \\"SELECT 1\\"}"}</tool_call>',
+    '<tool_call>{"id": "1", "type": "function", "function": {"name": "query", "arguments": {"sql": "SELECT 1"}}}'
+    "</tool_call>",
+    f"<tool_call>[{CALL}]</tool_call>",
+    f"<tool_call>\n```json\n{CALL}\n```\n</tool_call>",
+    '<tool_call>{"name": "query", "arguments": {"sql": "SELECT 1",},}</tool_call>',
+    f"<|python_tag|>{CALL}",
+    f"<|python_tag|>{CALL}<|eom_id|>",
+    f"[TOOL_CALLS][{CALL}]",
+    f"[TOOL_CALLS] [{CALL}]</s>",
+    '[TOOL_CALLS]query[ARGS]{"sql": "SELECT 1"}',
+    '[TOOL_CALLS]query[CALL_ID]a1[ARGS]{"sql": "SELECT 1"}',
+    f"[{CALL}]",
+    f"```{CALL}```",
+    '{"name": "query", "parameters": {"sql": "SELECT 1"}}',
+    f"\n```json\n{CALL}\n```",
+    f"<think>\nI could <tool_call>{CALL.replace('1', '2')}</tool_call>\n</think>\n<tool_call>{CALL}</tool_call>",
+    f"I could ask.</think><tool_call>{CALL}</tool_call>",
+])
+def test_other_ways_to_write_a_call_are_read_as_meant(text: str) -> None:
+    assert calls(TAGGED, text) == [("query", SQL)]
+
+
+def test_raw_line_ends_and_marks_inside_strings_are_kept() -> None:
+    sql = 'SELECT ",}"\nFROM [a,]'
+    written = json.dumps({"name": "query", "arguments": {"sql": sql}}).replace("\\n", "\n")
+    assert calls(TAGGED, f"<tool_call>{written}</tool_call>") == [("query", {"sql": sql})]
+
+
+@pytest.mark.parametrize("text", [
+    f"<tool_call>[{CALL}, {CALL}]</tool_call>", f"<tool_call>{CALL}\n{CALL}</tool_call>",
+    f"<tool_call>{CALL}<tool_call>{CALL}</tool_call>", f"<|python_tag|>{CALL}; {CALL}", f"[TOOL_CALLS][{CALL},{CALL}]",
+    f"{CALL}\n{CALL}"])
+def test_several_calls_in_one_place_are_several_actions(text: str) -> None:
+    assert calls(TAGGED, text) == [("query", SQL), ("query", SQL)]
+
+
+@pytest.mark.parametrize("inside", [
+    "", "{", "[]", '"query"', "null", '{"arguments": {}}', '{"name": 3}', '{"name": "query", "arguments": []}',
+    "[" * 5000, '{"name": "\\ud83d", "arguments": {}}', '{"name": "query"}', '{"name": "query", "arguments": {}}',
+    '{"name": "query", "arguments": null}', '{"name": "query", "arguments": ""}',
+    '{"name": "query", "args": {"sql": "a"}}', "query {}", '{"sql": "SELECT 1"}',
+    '{"name": "query", "arguments": "SELECT 1"}', '{"name": "query", "arguments": {"sql": "a"}, "parameters": {}}',
+    '{"name": "query", "arguments": {"sql": "a", "sql": "b"}}', '{"name": "query", "arguments": {"sql": NaN}}',
+    "{'name': 'query', 'arguments': {'sql': 'a'}}", f"{CALL} or so", f"[{CALL}, 3]", "query: SELECT 1",
+    '{"name": "query", "arguments": {"sql": "SELECT 1'])
 def test_a_call_that_cannot_be_read_is_an_action_that_says_so(inside: str) -> None:
     assert calls(TAGGED, f"<tool_call>{inside}</tool_call>") == [(None, {"text": inside})]
+
+
+@pytest.mark.parametrize("params", [LINE, TAGGED])
+@pytest.mark.parametrize("call", [f"<tool_call>{CALL}</tool_call>", "\nquery: SELECT 1\n", CALL, "42"])
+@pytest.mark.parametrize("opening", ["<think>\n", "so <think>", "[THINK]"])
+def test_where_the_reasoning_never_ends_nothing_is_carried_out(params: ToolLoopParams, call: str, opening: str) -> None:
+    assert calls(params, opening + call) == [(None, {"text": opening + call})]
+
+
+@pytest.mark.parametrize("text", ["```\n" + " " * 200_000, "<tool_call>" * 20_000, '{"' * 100_000, "[" * 100_000])
+def test_long_nonsense_is_read_in_time(text: str) -> None:
+    assert actions(TAGGED, text)
+
+
+@pytest.mark.parametrize("params", [LINE, TAGGED])
+def test_calls_in_the_reasoning_are_thoughts(params: ToolLoopParams) -> None:
+    thought = f"<think>\n<tool_call>{CALL}</tool_call>\nquery: SELECT 1\n</think>"
+    assert actions(params, f"{thought}42") == ["42"]
+    assert actions(params, thought) == [""]
+
+
+def test_a_line_without_an_argument_calls_nothing() -> None:
+    assert calls(LINE, "query:\nquery: a") == [(None, {"text": "query:"}), ("query", {"sql": "a"})]
+
+
+def test_a_tool_that_needs_no_argument_is_called_with_none() -> None:
+    look = {"type": "function", "function": {"name": "look", "description": "", "parameters": {
+        "type": "object", "properties": {"where": {"type": "string"}}, "required": []}}}
+    for text, params in (('<tool_call>{"name": "look"}</tool_call>', TAGGED), ("look:", LINE)):
+        [action] = ToolLoop().actions(params, text, [look])
+        call = tool_call(action)
+        assert call is not None
+        assert call.tool == "look"
+
+
+@pytest.mark.parametrize("text", [
+    '{"name": "other", "arguments": {"a": 1}}', '{"answer": 3}', "{3}", "```json\n3\n```", "[3, 4]", "```", "``````"])
+def test_json_that_names_no_tool_is_a_final_answer(text: str) -> None:
+    assert actions(TAGGED, text) == [text]
 
 
 @pytest.mark.parametrize("params", [LINE, TAGGED])
@@ -66,6 +155,8 @@ def test_the_first_prompt_describes_tools_unless_the_template_does() -> None:
 def test_plain_chat_takes_each_answer_as_one_action() -> None:
     chat = HARNESSES["chat"]
     assert chat.actions(chat.params(), "query: a\nb", TOOLS) == ["query: a\nb"]
+    assert chat.actions(chat.params(), "<think>go west</think>go east", TOOLS) == ["go east"]
+    assert chat.actions(chat.params(), "<think>go west", TOOLS) == [""]
 
 
 def test_every_harness_describes_itself() -> None:

@@ -1,0 +1,120 @@
+"""Tool calls as models write them: JSON in tags, or in the native forms of Llama and Mistral models.
+
+A call is read as it was meant, or not at all. Where the meaning is not plain the result is a call without a tool, which
+holds the text: the environment answers that it did not understand.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from hone.environments.tools import ToolCall, tool_call
+from hone.harnesses.contract import Tools
+
+_TAGGED = re.compile(r"<tool_call>(.*?)(?=</tool_call>|<tool_call>|\Z)", re.DOTALL)
+_PYTHON_TAG = re.compile(r"<\|python_tag\|>(.*?)(?=<\|eom_id\|>|<\|eot_id\|>|<\|python_tag\|>|\Z)", re.DOTALL)
+_TOOL_CALLS = re.compile(r"\[TOOL_CALLS\](.*?)(?=</s>|\[TOOL_CALLS\]|\Z)", re.DOTALL)
+_FENCE = "```"
+_NAMED = re.compile(r"\s*([\w.-]+)\s*(?:\[CALL_ID\]\w*)?(?:\[ARGS\])?\s*(?=\{)")
+_TRAILING_COMMA = re.compile(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])', re.DOTALL)
+_BETWEEN = re.compile(r"[\s;]*")
+_UNREADABLE = (ValueError, TypeError, KeyError, AttributeError, RecursionError)
+
+
+def written_calls(text: str, tools: Tools) -> list[ToolCall]:
+    """Return the calls in what a model said, in order; [] where it says none.
+
+    Without tags a text that is one JSON object, and names a tool that there is, is a call (Llama).
+    """
+    for form in (_TAGGED, _PYTHON_TAG, _TOOL_CALLS):
+        if found := form.findall(text):
+            return [call for inside in found for call in _calls(inside, tools)]
+    bare = _calls(text, tools) if text.lstrip().startswith(("{", "[", _FENCE)) else []
+    known = {tool["function"]["name"] for tool in tools}
+    return bare if bare and all(call.tool in known for call in bare) else []
+
+
+def not_understood(text: str) -> ToolCall:
+    """Return the call that stands for a text which is none."""
+    return ToolCall(None, {"text": text})
+
+
+def needs_arguments(name: str, tools: Tools) -> bool:
+    """Return whether a tool cannot be called with nothing; so it is for a tool that there is not."""
+    known = {tool["function"]["name"]: tool["function"]["parameters"] for tool in tools}
+    return name not in known or bool(known[name].get("required"))
+
+
+def _calls(text: str, tools: Tools) -> list[ToolCall]:
+    """Return the calls in a text of JSON: an object, a list of objects, or several one after the other."""
+    try:
+        values = list(_values(_with_name_inside(_unfenced(text))))
+        calls = [_call(given, tools) for value in values for given in (value if isinstance(value, list) else [value])]
+    except _UNREADABLE:
+        calls = []
+    return calls or [not_understood(text)]
+
+
+def _with_name_inside(text: str) -> str:
+    """Return `name[ARGS]{…}`, as newer Mistral models write it, as one object; other text unchanged."""
+    named = _NAMED.match(text)
+    if named is None:
+        return text
+    return f'{{"name": {json.dumps(named[1])}, "arguments": {text[named.end():]}}}'
+
+
+def _unfenced(text: str) -> str:
+    """Return the inside of a code block; other text unchanged."""
+    bare = text.strip()
+    if not (bare.startswith(_FENCE) and bare.endswith(_FENCE) and len(bare) >= 2 * len(_FENCE)):
+        return text
+    language, _, inside = bare[len(_FENCE):-len(_FENCE)].partition("\n")
+    return inside if language.strip().isalpha() or not language.strip() else language + inside
+
+
+def _values(text: str) -> Iterator[Any]:
+    """Yield the JSON values of a text. Strings may hold raw line ends, and lists and objects a last comma."""
+    decoder = json.JSONDecoder(strict=False, object_pairs_hook=_object, parse_constant=_no_number)
+    text = _TRAILING_COMMA.sub(lambda found: found[1] or "", text)
+    place = _BETWEEN.match(text, 0).end()  # type: ignore[union-attr]  # it matches everywhere
+    while place < len(text):
+        value, place = decoder.raw_decode(text, place)
+        yield value
+        place = _BETWEEN.match(text, place).end()  # type: ignore[union-attr]
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len({key for key, _ in pairs}) < len(pairs):
+        raise ValueError("a key stands twice")
+    return dict(pairs)
+
+
+def _no_number(constant: str) -> float:
+    raise ValueError(f"{constant} is no JSON")
+
+
+def _call(given: Any, tools: Tools) -> ToolCall:
+    """Return the call in an object. Raises one of _UNREADABLE where it is none."""
+    if isinstance(given.get("function"), dict):  # OpenAI's form: {"type": "function", "function": {…}}
+        given = given["function"]
+    name, arguments = given["name"], _arguments(given)
+    call = ToolCall(name, arguments)
+    if not isinstance(name, str) or tool_call(call.action()) != call:
+        raise ValueError("it is no call")
+    if not arguments and needs_arguments(name, tools):
+        raise ValueError(f"{name} is called with nothing")
+    return call
+
+
+def _arguments(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a call, which may be named parameters, or be JSON in a string."""
+    if "arguments" in given and "parameters" in given and given["arguments"] != given["parameters"]:
+        raise ValueError("arguments and parameters differ")
+    found = given.get("arguments", given.get("parameters"))
+    if isinstance(found, str) and found.strip():
+        (found,) = _values(found)
+    arguments = {} if found in (None, "") else found
+    if not isinstance(arguments, dict):
+        raise TypeError("arguments are no object")
+    return arguments
