@@ -16,6 +16,11 @@ FILES = ("tokenizer.json", "tokenizer_config.json", "generation_config.json", "c
 
 Message = Mapping[str, str]
 
+_ALWAYS_TRIED = 16
+"""Ids without any text, after which text is looked for at each of them; then after twice as many, and so on."""
+_MOST_BYTES = 4
+"""Of a character."""
+
 
 class TokenizerError(ValueError):
     """The tokenizer files cannot be used, or the chat template rejects the messages."""
@@ -29,6 +34,7 @@ class Tokenizer:
 
     def __init__(self, files: Mapping[str, bytes]) -> None:
         self._vocabulary = _vocabulary(files)
+        self._inside = {self._vocabulary.token_to_id(f"<0x{byte:02X}>") for byte in range(0x80, 0xC0)}  # of characters
         self._config = _json(files, "tokenizer_config.json")
         self._template = _template(files, self._config)
         self.stop_ids = _stop_ids(self._vocabulary, self._config, files)
@@ -91,17 +97,52 @@ class Tokenizer:
         return self._decoded(body)
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
-        """Return the text that each id adds to the text before it. The last id of a character gives the character."""
-        found, known, shown = list[str](), 0, 0
+        """Return the text that each id adds. Joined they are the text of all ids; stop ids are shown too.
+
+        The last id of a character gives the character. A text that later ids change (one wrong byte makes every byte
+        beside it unreadable) belongs to the id after which it stays.
+        """
+        whole, found = self._decoded(ids), list[str]()
+        known = shown = given = 0  # `ids[known:shown]` gave the last text, and whole[:given] is given in all
         for end in range(1, len(ids) + 1):
-            before, now = self._decoded(ids[known:shown]), self._decoded(ids[known:end])
-            whole = end == len(ids) or not now.endswith("\ufffd")
-            found.append(now[len(before):] if whole else "")
-            known, shown = (shown, end) if whole else (known, shown)
-        return found
+            added = self._added(ids[known:end], shown - known, end == len(ids)) if _tried(end - shown) else None
+            if added is None or not whole.startswith(added, given):
+                found.append("")
+                continue
+            known, shown, given = shown, end, given + len(added)
+            found.append(added)
+        return [*found[:-1], found[-1] + whole[given:]] if found else []
+
+    def _added(self, ids: Sequence[int], since: int, last: bool) -> str | None:
+        """Return the text that `ids[since:]` add to that of the ids before.
+
+        None if they change it, or if their last character may be incomplete and more ids follow.
+        """
+        before, now = self._decoded(ids[:since]), self._decoded(ids)
+        incomplete = now.endswith("\ufffd") and len(ids) - since < _MOST_BYTES and not last
+        return None if incomplete or not now.startswith(before) else now[len(before):]
+
+    def tail(self, ids: Sequence[int], count: int) -> str:
+        """Return the text of the last `count` ids, and of up to three more where the first is inside a character.
+
+        A stop id at the end is left out, as in `decode`.
+        """
+        start = least = max(0, len(ids) - count)
+        while start > max(0, least - _MOST_BYTES + 1) and ids[start] in self._inside:
+            start -= 1
+        return self.decode(ids[start:])
+
+    def unused_ids(self, vocabulary: int) -> list[int]:
+        """Return the ids below `vocabulary`, a model's number of rows, that no token has, in ascending order."""
+        return sorted(set(range(vocabulary)).difference(self._vocabulary.get_vocab().values()))
 
     def _decoded(self, ids: Sequence[int]) -> str:
         return str(self._vocabulary.decode(list(ids), skip_special_tokens=False))
+
+
+def _tried(held: int) -> bool:
+    """Whether to look for text after so many ids without any. Each try decodes all of them, so they become rare."""
+    return held <= _ALWAYS_TRIED or held & (held - 1) == 0
 
 
 class _Generation(Extension):
