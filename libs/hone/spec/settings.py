@@ -15,17 +15,14 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
+from pydantic import Field, ValidationError, ValidationInfo, field_validator
 
 from hone.spec import destinations
+from hone.spec.parameters import Strict
 from hone.spec.problems import Invalid, Problem, from_validation
 
 
-class _Group(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Addresses(_Group):
+class Addresses(Strict):
     """Where each service listens, as host:port."""
 
     gateway: str = Field("127.0.0.1:8470", description="Address of the gateway.")
@@ -37,7 +34,7 @@ class Addresses(_Group):
     console: str = Field("127.0.0.1:8476", description="Address of the console.")
 
 
-class EngineSettings(_Group):
+class EngineSettings(Strict):
     """The engine, which generates and scores."""
 
     kind: Literal["native", "vllm"] = Field(
@@ -67,7 +64,7 @@ class EngineSettings(_Group):
         return dtype
 
 
-class TrainerSettings(_Group):
+class TrainerSettings(Strict):
     """How a trainer computes."""
 
     tokens: int = Field(
@@ -90,7 +87,7 @@ class TrainerSettings(_Group):
         return chosen
 
 
-class VllmSettings(_Group):
+class VllmSettings(Strict):
     """How vLLM serves; read only if the engine is vLLM."""
 
     cache_mb: int = Field(
@@ -111,7 +108,7 @@ class VllmSettings(_Group):
     adapter_rank: Literal[8, 16, 32, 64, 128, 256] = Field(64, description="Largest rank of an adapter.")
 
 
-class TelemetrySettings(_Group):
+class TelemetrySettings(Strict):
     """Where traces and metrics go."""
 
     otlp_endpoint: str = Field(
@@ -124,7 +121,7 @@ class TelemetrySettings(_Group):
         "", description="host:port at which this process serves its metrics to Prometheus. Without it, nowhere.")
 
 
-class Settings(_Group):
+class Settings(Strict):
     """One process's settings. `read` makes them from environment variables."""
 
     database_url: str = Field("", description="PostgreSQL URL of the workers' role.")
@@ -199,7 +196,7 @@ def _places() -> Iterator[tuple[str, tuple[str, ...]]]:
     for name, field in Settings.model_fields.items():
         if name not in _PATTERNS:
             yield f"HONE_{name.upper()}", (name,)
-        elif isinstance(field.default, _Group):
+        elif isinstance(field.default, Strict):
             for inner in type(field.default).model_fields:
                 variable = _PATTERNS[name].format(inner.upper())
                 yield _SHORTER.get(variable, variable), (name, inner)

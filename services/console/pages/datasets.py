@@ -50,6 +50,9 @@ async def show_one(view: PageView, request: Request) -> None:
         parts.figure("Uploaded", formats.count(report.rows), "rows in the file"),
         parts.figure("Bad rows", formats.count(report.bad), formats.percent(share), "warn" if report.bad else "")))
     html(parts.section("Bad rows", _problems(dataset), note="Bad rows are not stored, and no run trains on them."))
+    if report.numbers_as_text:
+        html(parts.section("Numbers kept as texts", _kept(dataset), note="Written back as numbers they would have "
+                           "other characters. Graders' templates insert them as they were written."))
     html(parts.section("Columns", _columns(dataset)))
     html(parts.section("Files", tables.files(dataset.files)))
 
@@ -62,6 +65,13 @@ def _problems(dataset: Dataset) -> Markup:
         [one.row, mono(one.field), mono(one.found), one.expected] for one in dataset.report.problems])
     left = dataset.report.bad - len({one.row for one in dataset.report.problems})
     return shown + (tag("p", f"{left} more bad rows are not listed.", class_="note") if left > 0 else "")
+
+
+def _kept(dataset: Dataset) -> Markup:
+    report, columns = dataset.report, [Column("Row", RIGHT), Column("Number", "wide")]
+    shown = tables.table(columns, [[one.row, mono(one.number)] for one in report.first_as_text])
+    left = report.numbers_as_text - len(report.first_as_text)
+    return shown + (tag("p", f"{left} more rows are not listed.", class_="note") if left > 0 else "")
 
 
 def _columns(dataset: Dataset) -> Markup:
