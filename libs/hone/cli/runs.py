@@ -13,9 +13,10 @@ from rich.console import Console
 from hone.cli import connection, progress
 from hone.cli.output import Commands, Json, one, rows, say
 from hone.client import Client, every
+from hone.client.errors import Away
 from hone.client.resources import Desired, Export, RunState
 from hone.resolution import resolve
-from hone.spec.files import as_json, read
+from hone.spec.files import Raw, as_json, read
 from hone.spec.problems import Invalid, Problem
 from hone.trajectory.records import PREVIEW
 
@@ -30,7 +31,8 @@ _LOOK_S = 0.3
 
 def train(
     spec: Spec,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the resolved spec and create nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option(
+        "--dry-run", help="Print the resolved spec with notes on its datasets, and create nothing.")] = False,
     follow: Annotated[bool, typer.Option("--follow", help="Show the run until it has ended.")] = False,
     json: Json = False,
 ) -> None:
@@ -38,7 +40,9 @@ def train(
     raw = read(spec)
     resolved = as_json(resolve(raw))
     if dry_run:
+        notes = _notes(raw)
         say(yaml.safe_dump(resolved, sort_keys=False, allow_unicode=True).rstrip())
+        say("\n".join(f"# {note}" for note in notes))
         return
     with connection.client() as client:
         run = client.create_run(raw)
@@ -52,6 +56,16 @@ def train(
         say(f"{run.id}  {run.state}{f': {run.reason}' if run.reason else ''}")
     if follow and run.state != "succeeded":
         raise typer.Exit(1)
+
+
+def _notes(raw: Raw) -> list[str]:
+    """Return what the gateway notes on a spec's datasets. Raises Refused with the problems that only it can find."""
+    try:
+        with connection.client() as client:
+            found = client.dry_run(raw)
+            return [*(f"warning: {warning}" for warning in found.warnings), *found.notes]
+    except (connection.Unconfigured, Away):
+        return ["no gateway answers: whether models and datasets exist, and which rows train, was not checked"]
 
 
 def validate(spec: Spec) -> None:

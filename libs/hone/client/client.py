@@ -22,6 +22,7 @@ from hone.client.resources import (
     Checkpoint,
     Dataset,
     Desired,
+    DryRun,
     Engine,
     Environment,
     Event,
@@ -115,7 +116,11 @@ class Client:
 
     def resolve(self, spec: Mapping[str, Any]) -> dict[str, Any]:
         """Return the resolved spec, and create nothing. Raises Refused with every problem of the spec."""
-        return self._post(_Resolved, "/v1/runs", None, json=dict(spec), params={"dry_run": "true"}).spec
+        return self.dry_run(spec).spec
+
+    def dry_run(self, spec: Mapping[str, Any]) -> DryRun:
+        """Return the resolved spec with notes on its datasets, and create nothing. Raises Refused as `resolve` does."""
+        return self._post(DryRun, "/v1/runs", None, json=dict(spec), params={"dry_run": "true"})
 
     def runs(
         self, limit: int = 50, after: str | None = None, state: RunState | None = None, like: str | None = None,
@@ -266,12 +271,6 @@ class Client:
             return kind.model_validate_json(response.content)
         except ValidationError as error:
             raise errors.unreadable(response, response.text, kind.__name__) from error
-
-
-class _Resolved(Resource):
-    """The answer to a dry run."""
-
-    spec: dict[str, Any]
 
 
 def every(pages: Callable[..., Page[Item]], **filters: Any) -> Iterator[Item]:

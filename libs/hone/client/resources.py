@@ -94,6 +94,17 @@ class RowReport(Resource):
     first_as_text: list[KeptNumber] = []
 
 
+class DryRun(Resource):
+    """A spec with every default filled in. `warnings` and `notes` are about the rows of its datasets.
+
+    `warnings` are what is wrong in them, `notes` tell how many rows train and how many are held out.
+    """
+
+    spec: dict[str, Any]
+    warnings: list[str] = []
+    notes: list[str] = []
+
+
 class RunSummary(Resource):
     """A run in a list. `step` of `steps` steps are committed; `version_id` is the newest version of the policy.
 

@@ -37,17 +37,19 @@ class Sieve:
         self._maker = maker(kind, params)
         self.rows, self.bad, self.first = 0, 0, list[BadRow]()
 
-    def passes(self, row: Row) -> bool:
-        """Return whether the next row is a task. Raises WrongParams for wrong parameters of the environment."""
+    def content_hash(self, row: Row) -> str | None:
+        """Return the content hash of the next row's task; None if the row is no task.
+
+        Raises WrongParams for wrong parameters of the environment.
+        """
         self.rows += 1
         try:
-            self._maker.environment.content(self._maker.params, 0, row)
+            return self._maker.task(0, row).content_hash
         except WrongParams as error:
             if not error.field.startswith("item"):
                 raise
             self._refuse(BadRow(self.rows, error))
-            return False
-        return True
+            return None
 
     def message(self, dataset: str) -> str:
         """Return the text of a run's event about bad rows. Every process writes the same text."""

@@ -1,6 +1,7 @@
 """Tasks: made from a seed or a row with checked parameters, hashed, split, sent as messages and played as episodes."""
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
@@ -40,6 +41,20 @@ def content_hash(name: str, content: Any) -> str:
 def split_of(task_hash: str) -> Split:
     """Return the split of a task. It depends on the task's content alone."""
     return "held_out" if int(task_hash[:8], 16) % HELD_OUT_MODULUS == 0 else "train"
+
+
+def held_out_rows(task_hashes: Iterable[str]) -> frozenset[str]:
+    """Return the content hashes of a dataset's tasks that are held out, about one of 16.
+
+    A task's own hash decides, so that new rows move no old one to the other side. Only where it would hold out no task,
+    the one with the smallest hash is held out; where it would hold out every task, the one with the largest hash
+    trains. Fewer than two different tasks have no split: nothing is held out.
+    """
+    different = set(task_hashes)
+    if len(different) < 2:
+        return frozenset()
+    held = {one for one in different if split_of(one) == "held_out"} or {min(different)}
+    return frozenset(held - {max(held)} if held == different else held)
 
 
 @dataclass(frozen=True)

@@ -68,12 +68,14 @@ class TaskSource(Strict):
 class EvalSpec(Strict):
     """Evaluation on held-out tasks, which training never draws."""
 
-    prompts: int = Field(256, ge=1, le=65_536, description="Number of held-out tasks.")
+    prompts: int = Field(
+        256, ge=1, le=65_536, description="Number of held-out tasks; all of a dataset's, where these are fewer.")
     every: int = Field(
         25, ge=1, le=MOST, description="Steps between evaluations; the base and the last step are always evaluated.")
     seed: int = Field(1_000_003, ge=0, lt=2**31, description="Seed with which the held-out tasks are drawn.")
     source: TaskSource | None = Field(
-        None, description="Source of the held-out tasks; null: the training source, without the tasks it trains on.")
+        None, description="Source of the held-out tasks; null: the training source, of which about one task in 16 is "
+        "held out, and of a dataset at least one.")
 
 
 class SamplingSpec(Strict):

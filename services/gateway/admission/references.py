@@ -14,7 +14,7 @@ from hone.spec.problems import Invalid, Problem, found
 from hone.spec.run import RunSpec, TaskSource, TeacherSpec
 from hone.spec.settings import Settings
 from hone.store.database import AsyncTransaction, Row
-from services.gateway.admission import task_rows
+from services.gateway.admission import splits, task_rows
 from services.gateway.admission.reference_findings import ReferenceFindings
 from services.gateway.admission.task_rows import CheckedDataset
 
@@ -36,11 +36,15 @@ class Base:
 
 @dataclass(frozen=True)
 class References:
-    """The resolved names of a spec: the policy's base, the frozen models by role, a message for each bad dataset."""
+    """The resolved names of a spec: the policy's base, the frozen models by role, and what its user should know.
+
+    `bad_rows` are sentences about rows that are left out, `split` about rows that are held out.
+    """
 
     base: Base
     roles: Mapping[str, Base]
     bad_rows: Sequence[str]
+    split: Sequence[str]
 
 
 async def resolve(
@@ -62,11 +66,13 @@ async def resolve(
         problems += await _dataset(transaction, spec.eval.source, "eval.source", wanted)
     named = {problem.field for problem in problems}  # a missing column is not reported again row by row
     problems += [problem for one in rows if f"{one.at}.dataset" not in named for problem in one.problems()]
+    undivided, split = splits.check(spec, rows)
+    problems += [problem for problem in undivided if problem.field not in named]
     named = {problem.field.removesuffix(".dataset") for problem in problems}
     problems += [problem for one in graded if one.at not in named for problem in one.problems()]
     if problems or base is None:
         raise Invalid(problems)
-    return References(base, roles, list(dict.fromkeys(one.message for one in rows if one.message)))
+    return References(base, roles, list(dict.fromkeys(one.message for one in rows if one.message)), split)
 
 
 async def _base(transaction: AsyncTransaction, spec: RunSpec, problems: list[Problem]) -> Base | None:

@@ -27,16 +27,18 @@ _MODEL_FIELDS = ("seed", "optimizer", "critic", "snapshot_every", "keep_versions
 """Fields of a spec that the trainer reads from the model's row."""
 
 
-async def check(session: TenantSession, objects: Objects, settings: Settings, spec: RunSpec) -> list[str]:
-    """Check everything that `create` checks, create nothing, and return the warnings that the run would have.
+async def check(
+    session: TenantSession, objects: Objects, settings: Settings, spec: RunSpec,
+) -> tuple[list[str], list[str]]:
+    """Check everything that `create` checks, and create nothing.
 
-    Raises Invalid with every problem.
+    Return the warnings that the run would have, and sentences about its held-out rows. Raises Invalid.
     """
     rows = await task_rows.check(session, objects, spec)
     graded = await row_references.check(session, objects, settings, spec)
     async with session.transaction() as transaction:
         named = await references.resolve(transaction, settings, spec, rows, graded)
-    return [message for _, message in _warnings(named, graded)]
+    return [message for _, message in _warnings(named, graded)], list(named.split)
 
 
 async def create(
@@ -80,7 +82,7 @@ async def _insert(
              for role, base in named.roles.items()}
     run_id = await _add_run(transaction, session, spec, model_id, roles)
     await _add_event(transaction, session, run_id, "created", f"run {spec.name} was created")
-    for kind, message in warnings:
+    for kind, message in [*warnings, *(("split", sentence) for sentence in named.split)]:
         await _add_event(transaction, session, run_id, kind, message)
     return Run.model_validate(await row_of(transaction, run_id))
 

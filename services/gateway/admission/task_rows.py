@@ -7,14 +7,19 @@ A row is a task if the environment accepts it. The run's driver leaves rows out 
 import asyncio
 import json
 import logging
+from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, cast
 
+import numpy as np
+from numpy.typing import NDArray
+
 from hone.environments.contract import Row
 from hone.environments.rows import Sieve
+from hone.environments.tasks import held_out_rows
 from hone.resolution import stages
 from hone.spec.problems import Problem, found
 from hone.spec.run import RunSpec, TaskSource
@@ -23,6 +28,10 @@ from services.gateway.middleware.tenancy import TenantSession
 
 FILE = "rows.jsonl"
 """Name of a dataset's file of rows."""
+
+_HASH = np.dtype("S32")
+Hashes = NDArray[np.bytes_]
+"""Content hashes of 32 bytes each, so that those of a million rows fit into memory."""
 
 log = logging.getLogger(__name__)
 
@@ -35,11 +44,17 @@ class RowFindings:
     """The result of checking a dataset's rows; it holds texts only, because rows are large.
 
     `problems` are pairs of found and expected, empty if at least one row is a task. `message` describes the bad rows in
-    the words of the driver's event, so that the run has one such event; it is empty if no row is bad.
+    the words of the driver's event, so that the run has one such event; it is empty if no row is bad. `tasks` are the
+    content hashes of the rows that are tasks, each once, with their `counts`; `rows` is the number of these
+    rows. `held` are the tasks that the dataset itself holds out, if the run evaluates on it.
     """
 
     problems: tuple[tuple[str, str], ...]
     message: str = ""
+    rows: int = 0
+    tasks: Hashes = field(default_factory=lambda: np.empty(0, _HASH), compare=False, repr=False)
+    counts: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64), compare=False, repr=False)
+    held: Hashes = field(default_factory=lambda: np.empty(0, _HASH), compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -114,10 +129,16 @@ def _read(objects: Objects, key: str, source: str) -> RowFindings:
     """Check the rows under a key once; an object never changes. Raises RowsLost, which is not cached."""
     taken = TaskSource.model_validate_json(source)
     sieve, dataset = Sieve(taken.kind, taken.params), str(taken.dataset)
-    for row in rows(objects, key, dataset):
-        sieve.passes(row)
+    hashes = filter(None, (sieve.content_hash(row) for row in rows(objects, key, dataset)))
+    counted = Counter(hashes)
+    tasks, held = _array(counted), _array(held_out_rows(counted))
     problems = tuple(_no_task(sieve, dataset, taken.kind)) if sieve.bad == sieve.rows else ()
-    return RowFindings(problems, sieve.message(dataset) if sieve.bad else "")
+    return RowFindings(problems, sieve.message(dataset) if sieve.bad else "", counted.total(), tasks,
+                       np.fromiter(counted.values(), np.int64), held)
+
+
+def _array(hashes: Iterable[str]) -> Hashes:
+    return np.fromiter(map(bytes.fromhex, hashes), _HASH)
 
 
 def _no_task(sieve: Sieve, dataset: str, kind: str) -> Iterator[tuple[str, str]]:

@@ -46,14 +46,15 @@ class DesiredState(BaseModel):
 @router.post("", status_code=201, response_model=Run, openapi_extra=_SCHEMA)
 async def create(
     request: Request, raw: Annotated[dict[str, Any], Body()], caller: Caller, settings: Config, objects: Store,
-    dry_run: Annotated[bool, Query(description="Answer with the resolved spec and create nothing.")] = False,
+    dry_run: Annotated[bool, Query(
+        description="Answer with the resolved spec and with notes on its datasets, and create nothing.")] = False,
     key: Key = None,
 ) -> JSONResponse:
     """Create a run from its spec. A refusal (422) names every problem of the spec at once."""
     spec = await run_in_threadpool(resolve, raw)
     if dry_run:
-        warnings = await admission.check(caller, objects, settings, spec)
-        return JSONResponse({"spec": as_json(spec), "warnings": warnings})
+        warnings, notes = await admission.check(caller, objects, settings, spec)
+        return JSONResponse({"spec": as_json(spec), "warnings": warnings, "notes": notes})
     answer = await admission.create(caller, objects, settings, spec, key, fingerprint(request, raw))
     return answer.response()
 

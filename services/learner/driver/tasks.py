@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from hone.environments.rows import Sieve
-from hone.environments.tasks import make, split_of
+from hone.environments.tasks import held_out_rows, make
 from hone.spec.run import TaskSource
 from hone.store import manifests
 from hone.store.database import Database
@@ -28,9 +28,9 @@ class NoTasks(LookupError):
 class Tasks:
     """Training and held-out tasks of one run, or of one stage of it. A task follows from the spec and its place alone.
 
-    Rows of split `held_out` of a training dataset are kept for evaluation. If evaluation has a dataset of its own, its
-    rows are held out instead, and training rows with the same content are left out. If evaluation draws tasks from an
-    environment, or there is none, every row trains. A stage leaves out the tasks that its `run` holds out.
+    Rows of a training dataset that `held_out_rows` names are kept for evaluation. If evaluation has a dataset of its
+    own, its rows are held out instead, and training rows with the same content are left out. If evaluation draws tasks
+    from an environment, or there is none, every row trains. A stage leaves out the tasks that its `run` holds out.
     """
 
     def __init__(
@@ -87,14 +87,14 @@ class Tasks:
             return {}
         found: dict[str, Task] = {}
         for task in (_dataset_task(row, source) for row in self._rows(source)):
-            if spec.source is not None or split_of(task.content_hash) == "held_out":
-                found.setdefault(task.content_hash, task)
-        return found
+            found.setdefault(task.content_hash, task)
+        kept = held_out_rows(found) if spec.source is None else found
+        return {content_hash: task for content_hash, task in found.items() if content_hash in kept}
 
     def _rows(self, source: TaskSource) -> list[dict[str, Any]]:
         """Return the rows of a dataset that its environment accepts; an event names the others. Raises NoTasks."""
         sieve = Sieve(source.kind, source.params)
-        good = [row for row in self._stored(source) if sieve.passes(row)]
+        good = [row for row in self._stored(source) if sieve.content_hash(row) is not None]
         if sieve.bad and not good:
             raise NoTasks(f"dataset {source.dataset!r} has {sieve.bad} rows and none is a task of {source.kind}: "
                           f"{sieve.first[0]}")

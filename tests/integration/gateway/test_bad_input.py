@@ -208,6 +208,16 @@ class TestDatasets:
                 ("task.dataset", "row 2, where answer is 4", "a text that is not empty")]
         assert list(every(hone.runs)) == before
 
+    def test_a_split_is_told_where_the_run_is_made(self, hone: Client, base: str) -> None:
+        hone.upload_dataset("ten", b"\n".join(rows({}).splitlines()[:10]))
+        hone.upload_dataset("twice", b"\n".join(rows({}).splitlines()[:1] * 2))
+        ten, twice = (seed.spec(base, task={"dataset": name}, grader={"type": "exact"}) for name in ("ten", "twice"))
+        notes = hone.dry_run(ten).notes
+        assert notes[0] == "dataset 'ten': 9 of 10 rows train, 1 is held out for evaluation"
+        assert [event.message for event in hone.events(hone.create_run(ten).id).data if event.kind == "split"] == notes
+        with pytest.raises(client_errors.Refused, match=r"task\.dataset: .* whose 2 rows make 1 task"):
+            hone.create_run(twice)
+
     def test_a_dataset_whose_rows_are_stored_no_more(self, gateway: Gateway, hone: Client, base: str) -> None:
         dataset = hone.upload_dataset("lost", questions("3"))
         gateway.objects.delete([f"artifacts/{dataset.id}/rows.jsonl"])
@@ -221,11 +231,11 @@ class TestDatasets:
         self, hone: Client, base: str, database: Database, postgres: TestDatabase,
     ) -> None:
         hone.upload_dataset("mixed", questions("3", 4, "5"))
-        run = hone.create_run(seed.spec(base, task=TASK | {"dataset": "mixed"}, eval={
-            "source": TASK | {"dataset": "mixed"}}))
+        run = hone.create_run(seed.spec(base, task=TASK | {"dataset": "mixed"}, eval=None))
         message = ("dataset 'mixed': 1 of 3 rows are left out: row 2: item.answer: found 4, expected a text that is "
                    "not empty")
         events = [(event.kind, event.message) for event in hone.events(run.id).data]
+        assert hone.dry_run(seed.spec(base, task=TASK | {"dataset": "mixed"}, eval=None)).warnings[:1] == [message]
         assert events == [("created", "run sort was created"), ("bad_rows", message)]
         with Connection.connect(postgres.owner_url) as connection:
             [(tenant,)] = connection.execute("SELECT tenant_id FROM runs WHERE id = %s", [run.id]).fetchall()

@@ -13,7 +13,7 @@ GOOD: Row = {"prompt": "how many?", "database": "CREATE TABLE t (a);", "answer":
 
 def sifted(kind: str, rows: list[Row]) -> tuple[list[bool], Sieve]:
     sieve = Sieve(kind, {})
-    return [sieve.passes(row) for row in rows], sieve
+    return [sieve.content_hash(row) is not None for row in rows], sieve
 
 
 def test_a_row_passes_by_the_types_of_its_keys_and_whether_they_are_empty() -> None:

@@ -9,6 +9,7 @@ from typing import Any, cast
 import pytest
 
 from hone.resolution import resolve
+from hone.spec.run import RunSpec
 from hone.store.objects import ObjectCorrupt, ObjectMissing, Objects
 from services.gateway.admission.task_rows import CheckedDataset, check
 from services.gateway.middleware.tenancy import TenantSession
@@ -46,10 +47,13 @@ class Shelf:
             raise ObjectCorrupt(key)
 
 
-def checked(shelf: Shelf, **changes: Any) -> list[CheckedDataset]:
-    spec = resolve({"name": "x", "model": {"base": "b"}, "steps": 4, "eval": None,
+def resolved(**changes: Any) -> RunSpec:
+    return resolve({"name": "x", "model": {"base": "b"}, "steps": 4, "eval": None,
                     "task": {"environment": "sqlite", "dataset": "rows"}, **changes})
-    return asyncio.run(check(cast(TenantSession, shelf), cast(Objects, shelf), spec))
+
+
+def checked(shelf: Shelf, **changes: Any) -> list[CheckedDataset]:
+    return asyncio.run(check(cast(TenantSession, shelf), cast(Objects, shelf), resolved(**changes)))
 
 
 def test_a_dataset_without_any_task_is_named_with_its_first_rows() -> None:

@@ -104,6 +104,18 @@ def test_a_dataset_holds_its_own_split_out_of_training(scene: Scene) -> None:
     assert scene.simulation.asked == []
 
 
+@pytest.mark.parametrize("count", [2, 3, 10, 17])
+def test_a_small_dataset_has_both_sides(tmp_path: Path, count: int) -> None:
+    for first in range(0, 200, count):
+        rows = ROWS[first:first + count]
+        tasks = Scene(tmp_path / str(first), rows=rows).tasks()
+        held, trained = set(_prompts(tasks.held_out)), {row["prompt"] for row in tasks.train_rows(0, 3 * count)}
+        assert held
+        assert trained
+        assert held | trained == {row["prompt"] for row in rows}
+        assert not held & trained
+
+
 def test_training_never_draws_what_an_evaluation_has_no_room_for(scene: Scene) -> None:
     tasks = scene.tasks(eval={"prompts": 2})
     assert len(tasks.held_out) == 2
@@ -172,12 +184,12 @@ def test_equal_rows_are_one_held_out_task(scene: Scene) -> None:
 @pytest.mark.parametrize(("rows", "words"), [(HELD, "every one is held out of training"), ([], "has 0 rows")])
 def test_a_dataset_without_a_training_row_is_named(tmp_path: Path, rows: list[Row], words: str) -> None:
     with pytest.raises(NoTasks, match=f"dataset 'rows' .*{words}"):
-        Scene(tmp_path, rows=rows).tasks().train(0, 1)
+        Scene(tmp_path, rows=rows).tasks(eval={"source": {"dataset": "rows"}}).train(0, 1)
 
 
 def test_a_dataset_without_a_held_out_row_is_named(tmp_path: Path) -> None:
     with pytest.raises(NoTasks, match="dataset 'rows' holds no row out; expected an evaluation source, or eval: null"):
-        _ = Scene(tmp_path, rows=TRAINED).tasks().held_out
+        _ = Scene(tmp_path, rows=TRAINED[:1]).tasks().held_out
 
 
 def test_an_absent_dataset_is_named(scene: Scene) -> None:

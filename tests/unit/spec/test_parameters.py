@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from pydantic import ValidationError
@@ -34,7 +35,7 @@ def test_a_number_that_is_not_finite_is_refused(model: type[Strict], name: str, 
 
 def test_every_catalogue_has_such_parameters() -> None:
     methods = [method for slot in SLOTS.values() for method in slot.values()]
-    models = [getattr(one, "params", one) for one in
+    models: list[Any] = [getattr(one, "params", one) for one in
               [*methods, *GRADERS.values(), *ENVIRONMENTS.values(), *HARNESSES.values()]]
     assert [model for model in models if not issubclass(model, Strict)] == []
     assert [model for model in models if model.model_config.get("allow_inf_nan") is not False] == []
