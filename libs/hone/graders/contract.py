@@ -5,7 +5,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Generic, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
+
+from hone.spec.parameters import Strict
 
 Item = dict[str, Any]
 """A row of the task, as templates and graders read it."""
@@ -76,10 +78,10 @@ def failure(status: Status, reason: str) -> Result:
     return Result(status, None, reasons=(reason,), decided_by=status.value)
 
 
-class GraderParams(BaseModel):
+class GraderParams(Strict):
     """A grader's JSON. Unknown keys and values of another type are errors."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(strict=True)
 
     type: str = Field(description="Name of the grader.")
     name: str = Field("", description="A name that results show. It changes no grade.")

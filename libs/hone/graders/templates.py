@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator
 
+from hone.environments import row_json
 from hone.graders.contract import InvalidSpec, NoAnswer, NoReference
 
 _VARIABLE = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
@@ -33,8 +34,9 @@ def variables(template: str) -> list[str]:
 def rendered(template: str, item: dict[str, Any], output_text: str) -> str:
     """Return the template with its variables replaced. Variables inside replaced values stay as they are.
 
-    Texts are inserted unchanged, other values as JSON. Raises InvalidSpec for a field that the row lacks. Raises
-    NoAnswer where `sample.output_json` needs JSON or a field that the output lacks.
+    Texts are inserted unchanged, other values as JSON, numbers of an output as they were written. Raises InvalidSpec
+    for a field that the row lacks. Raises NoAnswer where `sample.output_json` needs JSON or a field that the output
+    lacks.
     """
     literals, variables = _parsed_template(template)
     values = [_text(variable, item, output_text) for variable in variables]
@@ -83,6 +85,6 @@ def _shown(value: Any) -> str:
 
 def _parsed(output_text: str) -> Any:
     try:
-        return json.loads(output_text)
+        return row_json.read(output_text)
     except (ValueError, RecursionError) as error:
         raise NoAnswer(f"sample_parse_error: the output is no JSON ({error})") from error

@@ -3,10 +3,12 @@ r"""A judge's verdict on an answer, arXiv 2602.07594. It is right when it equals
 import re
 from typing import Any, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
+from hone.environments import row_json
 from hone.graders.answers import last_boxed
 from hone.graders.contract import Grader, GraderParams, InvalidSpec, Item, NoAnswer, Result, RightOutput, Status
+from hone.spec.parameters import Strict
 
 Label: TypeAlias = Literal["Yes", "No"]
 
@@ -14,10 +16,8 @@ _TAIL = 300
 _TEXT = re.compile(r"\\text\s*\{([^{}]*)\}")
 
 
-class Wording(BaseModel):
+class Wording(Strict):
     """How a verdict is written, and the largest reward of a right one."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     verdict: Literal["boxed", "word"] = Field(
         "boxed", description=r"boxed: the verdict is in the last \boxed{} of the last 300 characters; word: it is the "
@@ -48,7 +48,7 @@ class Wording(BaseModel):
 class VerdictParams(GraderParams, Wording):
     """How the verdict is written."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(strict=True)
 
     type: Literal["verdict"] = Field(description="Name of the grader.")
 
@@ -87,9 +87,10 @@ def _known(item: Item) -> tuple[Label, float]:
     rho: Any = item.get("rho")
     if label not in ("Yes", "No"):
         raise InvalidSpec(f"item.label: found {label!r}, expected Yes or No")
-    if isinstance(rho, bool) or not isinstance(rho, int | float) or not 0 < rho <= 1:
+    rate = row_json.number(rho)
+    if rate is None or not 0 < rate <= 1:
         raise InvalidSpec(f"item.rho: found {rho!r}, expected a pass rate above 0, at most 1")
-    return label, float(rho)
+    return label, rate
 
 
 def right_output(item: Item, params: VerdictParams) -> RightOutput:

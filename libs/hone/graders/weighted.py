@@ -3,15 +3,16 @@
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from hone.graders.contract import Grader, GraderParams, Result, Status
+from hone.spec.parameters import Strict
 
 
-class Part(BaseModel):
+class Part(Strict):
     """One grader and its weight."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(strict=True)
 
     grader: dict[str, Any] = Field(description="JSON of a grader that needs no process of its own.")
     weight: float = Field(1.0, gt=0, le=1e6, description="Weight of the part's score in the mean.")
