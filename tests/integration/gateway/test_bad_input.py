@@ -208,7 +208,7 @@ class TestDatasets:
                 ("task.dataset", "row 2, where answer is 4", "a text that is not empty")]
         assert list(every(hone.runs)) == before
 
-    def test_a_split_is_told_where_the_run_is_made(self, hone: Client, base: str) -> None:
+    def test_a_split_is_reported_where_the_run_is_made(self, hone: Client, base: str) -> None:
         hone.upload_dataset("ten", b"\n".join(rows({}).splitlines()[:10]))
         hone.upload_dataset("twice", b"\n".join(rows({}).splitlines()[:1] * 2))
         ten, twice = (seed.spec(base, task={"dataset": name}, grader={"type": "exact"}) for name in ("ten", "twice"))

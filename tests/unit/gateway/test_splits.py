@@ -22,7 +22,7 @@ def outcome(datasets: dict[str, list[Row]], **changes: Any) -> tuple[list[str], 
 @pytest.mark.parametrize(("rows", "train", "held"), [
     (MANY, len(TRAINED), len(HELD)), ([*MANY, *TRAINED], 2 * len(TRAINED), len(HELD)),
     (TRAINED[:10], 9, 1), (TRAINED[:2], 1, 1), (HELD[:2], 1, 1), (HELD[:9], 1, 8)])
-def test_a_split_of_a_dataset_is_told(rows: list[Row], train: int, held: int) -> None:
+def test_a_split_of_a_dataset_is_reported(rows: list[Row], train: int, held: int) -> None:
     assert outcome({"rows": rows}) == ([], [
         f"dataset 'rows': {train} of {len(rows)} rows train, {held} {'is' if held == 1 else 'are'} held out "
         "for evaluation",
