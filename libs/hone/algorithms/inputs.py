@@ -37,6 +37,7 @@ class FilterInputs:
 
     rewards: Groups
     lengths: Sequence[float] = ()  # mean completion length of each group's rollouts, in tokens
+    bounds: tuple[float, float] = (0.0, 1.0)  # smallest and largest reward
 
 
 Rewards: TypeAlias = list[float | None]
@@ -106,14 +107,18 @@ Estimate: TypeAlias = Floats | list[Track]
 
 @dataclass(frozen=True)
 class ModulationInputs:
-    """Modulation (S5): M trained tokens, trajectory after trajectory. A method's `needs` name fields with defaults."""
+    """Modulation (S5): M trained tokens of a step or, for `Method.every_update`, of one of its minibatches.
+
+    Trajectory after trajectory; without tokens that the advantage's track leaves out. A method's `needs` name fields
+    with defaults.
+    """
 
     advantage: Floats  # [M], from the advantage slot
     tokens: Ints  # [B], trained tokens of each trajectory; sums to M
     logp: Floats | None = None  # [M], current weights, nats
     logp_old: Floats | None = None  # [M], weights before the first update on this batch
-    entropy: Floats | None = None  # [M], of the whole distribution at the token, nats
-    expected: Floats | None = None  # [M], sum over the vocabulary of p^2 (log p + entropy)
+    entropy: Floats | None = None  # [M], current weights, of the whole distribution at the token, nats
+    expected: Floats | None = None  # [M], current weights, sum over the vocabulary of p^2 (log p + entropy)
     logp_teacher: Floats | None = None  # [M], nats; -inf where the teacher cannot say the token
     known: Flags | None = None  # [M], whether the teacher scored the token; None: it scored all
     step: int = 0  # steps of the run before this one
@@ -121,6 +126,7 @@ class ModulationInputs:
     clip_high: float = 0.2
     segment: Ints | None = None  # [M], number of the step or turn that holds the token; -1: none
     score: Floats | None = None  # score of each such number, in [0, 1]
+    logp_sampler: Floats | None = None  # [M], what the loss's ratio compares with in bypass mode; None: logp_old
 
 
 @dataclass(frozen=True)

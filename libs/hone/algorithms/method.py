@@ -55,6 +55,7 @@ class Method(Generic[In, Out]):
     needs_peers: bool = False  # advantage: compares a sample with others of its group, so a group needs two samples
     within_group: bool = False  # advantage: reads no samples of other groups
     reads_baseline: bool = False  # advantage: reads the running mean of a prompt's earlier outcomes
+    every_update: bool = False  # modulation: reads the current weights, so that each update of a step applies it anew
     components: tuple[str, ...] = ()  # advantage: names of the reward parts that it reads
     imitated: Callable[[Any, Any], Any] | None = None  # advantage: from (inputs, params) the tokens, bool [M], that it
     #                                                    leaves to a regularizer which imitates a teacher; None: all

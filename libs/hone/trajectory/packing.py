@@ -81,6 +81,11 @@ class Batch:
         """Index of each trajectory's first trained token in the step's flat order, [B]."""
         return np.cumsum(self.tokens) - self.tokens
 
+    @cached_property
+    def logp_sample(self) -> Floats:
+        """The sampler's log-probabilities of the trained tokens, [M], nats."""
+        return np.array([logp for rows in self.rows for row in rows for logp in row.logp_sample], np.float64)
+
 
 @dataclass(frozen=True)
 class _Sample:

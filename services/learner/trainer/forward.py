@@ -42,14 +42,18 @@ class Forward:
         """Return the result of `compute` for each micro-batch, in their order."""
         return map(compute, micros) if self.at_once == 1 else self._threads.map(compute, micros)
 
-    def over_batch(self, batch: Batch, compute: Callable[[MicroBatch], Mapping[str, Tensor]]) -> dict[str, Floats]:
+    def over_batch(
+        self, batch: Batch, compute: Callable[[MicroBatch], Mapping[str, Tensor]], chosen: Flags | None = None,
+    ) -> dict[str, Floats]:
         """Return values of every trained token of a batch by name, [M, ...], without gradient.
 
-        `compute` returns those of a micro-batch's tokens.
+        `compute` returns those of a micro-batch's tokens. With `chosen` [B] only these trajectories are computed, and
+        the tokens of the others have 0.
         """
+        kept = np.ones(len(batch.rows), np.bool_) if chosen is None else chosen
         found: dict[str, Floats] = {}
         with torch.no_grad():
-            for micro in chain.from_iterable(self.rounds(batch, np.ones(len(batch.rows), np.bool_))):
+            for micro in chain.from_iterable(self.rounds(batch, kept)):
                 for name, values in compute(micro).items():
                     whole = found.setdefault(name, np.zeros((int(batch.tokens.sum()), *values.shape[1:])))
                     whole[micro.token] = values.cpu().numpy()

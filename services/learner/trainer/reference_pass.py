@@ -1,4 +1,4 @@
-"""Passes over a step's batch before its first update: log-probabilities, entropies, a teacher, the critic's values."""
+"""Passes over a step's batch without gradient: log-probabilities, entropies, a teacher, the critic's values."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from torch import Tensor
 from hone.algorithms.slots import READERS, method, needs
 from hone.models.policy import Policy
 from hone.trajectory.microbatches import MicroBatch
-from hone.trajectory.packing import Batch, Floats, Unpackable
+from hone.trajectory.packing import Batch, Flags, Floats, Unpackable
 from hone.trajectory.plan import StepPlan
 from hone.trajectory.records import Trajectory
 from hone.trajectory.teaching import TeacherLogprobs, stored_teacher, under_context
@@ -18,6 +18,15 @@ from services.learner.trainer.forward import Forward
 
 _FORWARD = frozenset({"logp_ref", "logp_old", "entropy", "expected"})
 """Needs of slots that a forward pass over the batch computes."""
+
+
+@dataclass(frozen=True)
+class PolicyValues:
+    """Values of M tokens under the policy's current weights, float64 [M]; None: no slot reads them."""
+
+    logp: Floats | None = None
+    entropy: Floats | None = None
+    expected: Floats | None = None
 
 
 @dataclass(frozen=True)
@@ -30,6 +39,11 @@ class BeforeUpdate:
     expected: Floats | None = None
     values: Floats | None = None
     teacher: TeacherLogprobs | None = None
+
+    @property
+    def policy(self) -> PolicyValues:
+        """What of it the policy itself computed."""
+        return PolicyValues(self.logp_old, self.entropy, self.expected)
 
     @cached_property
     def logp_teacher(self) -> Floats | None:
@@ -57,6 +71,15 @@ class ReferencePass:
         critic_values = self.critic_values if "values" in needed(plan) else None
         return BeforeUpdate(
             **computed, values=None if critic_values is None else critic_values(batch), teacher=teacher)
+
+    def now(self, plan: StepPlan, batch: Batch, chosen: Flags) -> PolicyValues:
+        """Return what the step's modulation needs of the chosen trajectories [B] under the current weights.
+
+        Other trajectories' tokens have 0.
+        """
+        wanted = needs(plan.slots, "modulation") & {"expected"}
+        computed = self.forward.over_batch(batch, partial(self._outputs, plan, wanted), chosen)
+        return PolicyValues(computed.get("logp_old"), computed.get("entropy"), computed.get("expected"))
 
     def _outputs(self, plan: StepPlan, wanted: frozenset[str], micro: MicroBatch) -> dict[str, Tensor]:
         computed = self.policy(micro, plan.temperature, expected="expected" in wanted)

@@ -15,15 +15,14 @@ from torch import Tensor
 from hone.algorithms.advantages import ADVANTAGES
 from hone.algorithms.aggregations import AGGREGATIONS, AggregationInputs
 from hone.algorithms.corrections import CORRECTIONS
-from hone.algorithms.inputs import AdvantageInputs, CorrectionInputs, Estimate, ModulationInputs, Track
-from hone.algorithms.losses import LOSSES
+from hone.algorithms.inputs import AdvantageInputs, CorrectionInputs, Estimate, Track
 from hone.algorithms.method import Metrics, State
-from hone.algorithms.modulations import MODULATIONS
 from hone.algorithms.slots import method, needs
 from hone.trajectory.packing import Batch, Flags, Floats, Ints
 from hone.trajectory.plan import StepPlan
 from hone.trajectory.teaching import TeacherLogprobs
-from services.learner.trainer.reference_pass import BeforeUpdate
+from services.learner.trainer.modulation import Modulation
+from services.learner.trainer.reference_pass import BeforeUpdate, PolicyValues
 
 
 @dataclass(frozen=True)
@@ -63,6 +62,21 @@ class StepWeights:
     logp_old: Tensor | None = None  # float32 [M], if the step has several updates
     teacher: TeacherSignal | None = None
     imitated: Tensor | None = None  # bool [M], tokens that the advantage leaves to imitation; None: it names none
+    modulation: Modulation | None = None  # of each update; None: the terms have it
+
+    def of_update(
+        self, now: PolicyValues, in_update: Flags, states: dict[str, State]
+    ) -> tuple["StepWeights", Metrics]:
+        """Return the weights of one update and its metrics of S5, which reads the current weights.
+
+        `in_update` is bool [B]. `now` holds the values of its tokens under the current weights.
+        """
+        if self.modulation is None:
+            return self, {}
+        advantages, metrics = self.modulation.advantages(now, in_update, states)
+        terms = _with_advantages(self.terms, advantages)
+        return replace(self, terms=terms, kept=_kept(_moving(terms, self.modulation.batch), self.modulation.plan.slots)
+                       ), metrics
 
 
 def compute_step_weights(
@@ -75,8 +89,12 @@ def compute_step_weights(
     inputs = advantage_inputs(batch, plan, before)
     estimated, metrics = _apply(ADVANTAGES, "advantage", plan, inputs, states)
     tracks, minibatch = _tracks(estimated, batch), _minibatches(batch.group, plan.minibatches)
-    modulated, modulation_metrics = _modulated(tracks, batch, plan, before, states)
-    terms = [_term(plain, track, batch, minibatch, plan) for plain, track in zip(tracks, modulated, strict=True)]
+    terms = [_term(track, batch, minibatch, plan) for track in tracks]
+    modulation, modulation_metrics = Modulation(tracks, batch, plan, before), Metrics()
+    if not modulation.every_update:
+        advantages, modulation_metrics = modulation.advantages(
+            before.policy, np.ones(len(batch.tokens), np.bool_), states)
+        terms = _with_advantages(terms, advantages)
     every, moving = np.ones(int(batch.tokens.sum()), np.bool_), _moving(terms, batch)
     advantage_metrics = _named("advantage", {**metrics, "zero_share": float((~moving).mean())})
     span_metrics = {f"span/{name}": float(inside.mean()) for name, inside in batch.spans.inside.items()}
@@ -86,7 +104,7 @@ def compute_step_weights(
         _mean_weight(batch, plan, before), advantage_metrics | modulation_metrics | span_metrics,
         _tensor(before.logp_old) if plan.updates > 1 and before.logp_old is not None else None,
         None if before.teacher is None else _teacher_signal(before.teacher, batch, minibatch, plan),
-        _imitated(inputs, plan))
+        _imitated(inputs, plan), modulation if modulation.every_update else None)
 
 
 def advantage_inputs(batch: Batch, plan: StepPlan, before: BeforeUpdate) -> AdvantageInputs:
@@ -133,49 +151,13 @@ def _tracks(estimated: Estimate, batch: Batch) -> list[Track]:
     return [Track("policy", estimated, np.ones(int(batch.tokens.sum()), np.bool_))]
 
 
-def _modulated(
-    tracks: Sequence[Track], batch: Batch, plan: StepPlan, before: BeforeUpdate, states: dict[str, State]
-) -> tuple[list[Track], Metrics]:
-    """Apply S5 to the tracks whose loss is the policy loss in S7. The others stay as they are."""
-    all_metrics: Metrics = {}
-    advantages = []
-    for track in tracks:
-        advantage, metrics = track.advantage, Metrics()
-        if track.loss == "policy":
-            inputs = _modulation_inputs(track, batch, plan, before)
-            advantage, metrics = _apply(MODULATIONS, "modulation", plan, inputs, states)
-        all_metrics |= _named("modulation", metrics)
-        advantages.append(advantage)
-    return [replace(track, advantage=new) for track, new in zip(tracks, advantages, strict=True)], all_metrics
+def _term(track: Track, batch: Batch, minibatch: Ints, plan: StepPlan) -> LossTerm:
+    scale, advantage = _scale(track.counts, batch, minibatch, plan) * track.weight, _tensor(track.advantage)
+    return LossTerm(track.name, advantage, advantage, _tensor(scale), None if track.loss == "policy" else track.loss)
 
 
-def _modulation_inputs(track: Track, batch: Batch, plan: StepPlan, before: BeforeUpdate) -> ModulationInputs:
-    (low, high), (segment, score) = _ratio_bounds(plan), _scored_turns(batch, plan)
-    return ModulationInputs(
-        track.advantage, batch.tokens, before.logp_old, before.logp_old, before.entropy, before.expected,
-        before.logp_teacher, None if before.teacher is None else before.teacher.known, step=plan.nth - 1, clip_low=low,
-        clip_high=high, segment=segment, score=score)
-
-
-def _scored_turns(batch: Batch, plan: StepPlan) -> tuple[Ints | None, Floats | None]:
-    """Return the turn of each token [M], and the score of each turn by its rules [T], in [0, 1]; None: not needed."""
-    rules = list(batch.turns.rules.values())
-    if not rules or "rules" not in needs(plan.slots, "modulation"):
-        return None, None
-    tokens = batch.turns.tokens
-    return np.repeat(np.arange(len(tokens)), tokens), np.clip(1 + np.mean(rules, axis=0), 0.0, 1.0)
-
-
-def _ratio_bounds(plan: StepPlan) -> tuple[float, float]:
-    """Return how far below and above 1 the loss lets a token's ratio move; no bounds if it clips no ratio."""
-    params = LOSSES[plan.slots["loss"]["name"]].params.model_validate(plan.slots["loss"]["params"])
-    return params.token_band()
-
-
-def _term(plain: Track, track: Track, batch: Batch, minibatch: Ints, plan: StepPlan) -> LossTerm:
-    scale = _scale(track.counts, batch, minibatch, plan) * track.weight
-    return LossTerm(track.name, _tensor(track.advantage), _tensor(plain.advantage), _tensor(scale),
-                    None if track.loss == "policy" else track.loss)
+def _with_advantages(terms: Sequence[LossTerm], advantages: Sequence[Floats]) -> list[LossTerm]:
+    return [replace(term, advantage=_tensor(values)) for term, values in zip(terms, advantages, strict=True)]
 
 
 def _teacher_signal(teacher: TeacherLogprobs, batch: Batch, minibatch: Ints, plan: StepPlan) -> TeacherSignal:
@@ -217,9 +199,8 @@ def _mean_weight(batch: Batch, plan: StepPlan, before: BeforeUpdate) -> float:
     if before.logp_old is None or "logp_old" not in needs(plan.slots, "correction"):
         return 1.0
     filling = plan.slots["correction"]
-    sampled = [logp for rows in batch.rows for row in rows for logp in row.logp_sample]
     trajectory = np.repeat(np.arange(len(batch.tokens)), batch.tokens)
-    inputs = CorrectionInputs(torch.from_numpy(before.logp_old), torch.tensor(sampled, dtype=torch.float64),
+    inputs = CorrectionInputs(torch.from_numpy(before.logp_old), torch.from_numpy(batch.logp_sample),
                               torch.from_numpy(trajectory), len(batch.tokens))
     weight, _, _ = CORRECTIONS[filling["name"]](inputs, filling["params"], {})
     return float(weight.mean()) or 1.0

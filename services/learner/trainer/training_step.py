@@ -7,7 +7,8 @@
 2. Passes over the batch compute what is needed from before the update: log-probabilities under the current and the
    reference weights, a teacher's log-probabilities, the critic's values.
 3. From these follow the step weights: the advantage of each token and its weight in the loss.
-4. In each update every micro-batch goes forward, gets its loss, and goes backward.
+4. A modulation that reads the current weights is applied in each of several updates, after a pass over its minibatch.
+5. In each update every micro-batch goes forward, gets its loss, and goes backward.
 
 Each of several ranks computes its share of the micro-batches. All return the same metrics.
 """
@@ -121,19 +122,32 @@ class TrainingStep:
         if self.weights is None:
             return self.metrics if number == 0 else {}
         sums, in_update = MetricSums(), self.weights.minibatch == number % self.plan.minibatches
+        weights, modulation_metrics = self._weights_now(models, self.weights, number, in_update)
         drawn_now = self._drawn_from(version_id) if self.plan.sampled and number == 0 else None
-        for micros in models.forward.rounds(self.batch, self.weights.kept & in_update):
+        for micros in models.forward.rounds(self.batch, weights.kept & in_update):
             losses = []
             for micro, outputs in zip(micros, models.forward.each(partial(self._forward, models), micros), strict=True):
-                losses.append(micro_batch_loss(micro, outputs, self.weights, self.plan, models.states, sums))
+                losses.append(micro_batch_loss(micro, outputs, weights, self.plan, models.states, sums))
                 _add_metrics(sums, micro, outputs, drawn_now)
             models.forward.backward(losses, models.policy.trained)
             sums.loss = sum((float(loss.detach()) for loss in losses), sums.loss)
         if models.critic is not None and self.critic_targets is not None:
-            models.critic.learn(self.batch, in_update, self.critic_targets, self.weights.scale, sums)
+            models.critic.learn(self.batch, in_update, self.critic_targets, weights.scale, sums)
         of_all_ranks = MetricSums.joined(models.forward.ranks.all_gather(sums.as_bytes()))
-        metrics = {**of_all_ranks.metrics(), "trained_tokens": float(self.batch.tokens[in_update].sum())}
+        metrics = {**of_all_ranks.metrics(), **modulation_metrics,
+                   "trained_tokens": float(self.batch.tokens[in_update].sum())}
         return {**self.metrics, **metrics} if number == 0 else metrics
+
+    def _weights_now(
+        self, models: Models, weights: StepWeights, number: int, in_update: Flags
+    ) -> tuple[StepWeights, Metrics]:
+        """Return the weights of update `number`, with advantages that its modulation makes by the current weights."""
+        if weights.modulation is None or not in_update.any():
+            return weights, {}
+        reference_pass = ReferencePass(models.forward, models.policy, models.reference_logp)
+        now = (weights.modulation.before.policy if number == 0
+               else reference_pass.now(self.plan, self.batch, in_update))
+        return weights.of_update(now, in_update, models.states)
 
     def _forward(self, models: Models, micro: MicroBatch) -> ForwardOutputs:
         plan, teacher = self.plan, None if self.weights is None else self.weights.teacher

@@ -1,4 +1,4 @@
-"""Modulations (S5): change advantages token by token, over a whole step. Their factors have no gradient."""
+"""Modulations (S5): change advantages token by token, over a step or a minibatch. Their factors have no gradient."""
 
 from collections.abc import Mapping
 
@@ -16,7 +16,7 @@ def none(inputs: ModulationInputs, params: Params, state: State) -> tuple[Floats
 
 MODULATIONS: Mapping[str, Method[ModulationInputs, Floats]] = {
     "none": Method(none),
-    "dynamo": Method(dynamo, DynamoParams),
+    "dynamo": Method(dynamo, DynamoParams, every_update=True),
     "step_credit": Method(step_credit, StepCreditParams),
     "sdar": Method(sdar, SdarModulationParams, excludes={("regularizers", "sdar"): "which is the same term once more"}),
     "rlsd": Method(rlsd, RlsdParams),

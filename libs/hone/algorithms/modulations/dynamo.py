@@ -21,7 +21,7 @@ class DynamoParams(Params):
     mode: Literal["exact", "row_mean"] = Field(
         "exact", description="E[p Lam]: over the vocabulary, or the trajectory's mean as in the released code.")
     xi_norm: Literal["max", "p99"] = Field(
-        "max", description="Unit of entropy changes: the step's largest or its 99th percentile.")
+        "max", description="Unit of entropy changes: the minibatch's largest or its 99th percentile.")
 
     def needs(self) -> frozenset[str]:
         """Entropies and old log-probabilities; with mode exact also the sum over the vocabulary."""
@@ -31,7 +31,7 @@ class DynamoParams(Params):
 def dynamo(inputs: ModulationInputs, params: DynamoParams, state: State) -> tuple[Floats, State, Metrics]:
     """A b_comp b_stab, [M].
 
-    b_comp = 1 + alpha_c (H_max - H) / (H_max - H_min) where A > 0, else 1, over the tokens of the step.
+    b_comp = 1 + alpha_c (H_max - H) / (H_max - H_min) where A > 0, else 1, over the tokens of the minibatch.
     b_stab = l + (1 - l) / (1 + exp(kappa (x - tau))), x = |dH| / max |dH| (or its 99th percentile, at most 1).
     Raises ValueError without an input of `needs`.
     """
@@ -55,7 +55,8 @@ def _compensation(advantage: Floats, entropy: Floats, alpha_c: float) -> Floats:
 
 def _entropy_change(inputs: ModulationInputs, mode: str, entropy: Floats) -> Floats:
     """dH = -xi (p Lam - E[p Lam]), Lam = log p + H, xi = I_clip rho A: to first order, in nats, [M]."""
-    logp, logp_old = _given(inputs.logp, "logp"), _given(inputs.logp_old, "logp_old")
+    logp, before = _given(inputs.logp, "logp"), _given(inputs.logp_old, "logp_old")
+    logp_old = before if inputs.logp_sampler is None else inputs.logp_sampler
     product = np.exp(logp) * (logp + entropy)
     mean = _given(inputs.expected, "expected") if mode == "exact" else _trajectory_means(product, inputs)
     ratio = np.exp(np.clip(logp - logp_old, -MAX_LOG_RATIO, MAX_LOG_RATIO))
