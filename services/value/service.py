@@ -1,11 +1,12 @@
 """The Value service: rollout budgets, and baselines from the outcomes of earlier steps."""
 
 import json
+import math
 from typing import Any
 
 from pydantic import ValidationError
 
-from hone.algorithms.allocation import ALLOCATIONS, AllocationInputs
+from hone.algorithms.allocation import ALLOCATIONS, AllocationInputs, GroupOutcomes
 from hone.algorithms.method import Method, Params
 from hone.api import value_pb2, value_pb2_grpc
 from hone.crashpoints import reach
@@ -25,7 +26,7 @@ class Value(value_pb2_grpc.ValueServiceServicer):
         """Return how many rollouts each prompt gets."""
         method, params = _allocation(request)
         outcomes = await self._outcomes(request) if "outcomes" in params.needs() else {}
-        inputs = AllocationInputs(list(request.task_hashes), request.budget, outcomes)
+        inputs = AllocationInputs(list(request.task_hashes), request.budget, outcomes, _bounds(request))
         rollouts, _, _ = method(inputs, params.model_dump(), {})
         reach("allocate.mid")
         return value_pb2.AllocateRolloutsResponse(rollouts=rollouts)
@@ -37,21 +38,36 @@ class Value(value_pb2_grpc.ValueServiceServicer):
             value_pb2.TaskBaseline(task_hash=task_hash, **_fields(known.get(task_hash)))
             for task_hash in request.task_hashes])
 
-    async def _outcomes(self, request: value_pb2.AllocateRolloutsRequest) -> dict[str, tuple[float, int]]:
-        """Return the sum and the number of each task's outcomes so far."""
-        known = await self._baselines(request)
-        return {task_hash: (row["mean"] * row["count"], row["count"]) for task_hash, row in known.items()}
+    async def _outcomes(self, request: value_pb2.AllocateRolloutsRequest) -> dict[str, list[GroupOutcomes]]:
+        """Return the outcomes so far of each task, group by group."""
+        found: dict[str, list[GroupOutcomes]] = {}
+        for row in await self._earlier("trajectories.outcomes", request):
+            found.setdefault(row["task_hash"], []).append(
+                GroupOutcomes(row["samples"], row["mean"], row["variance"], row["above"]))
+        return found
 
-    async def _baselines(
-        self, request: value_pb2.AllocateRolloutsRequest | value_pb2.BaselineRequest,
-    ) -> dict[str, dict[str, Any]]:
+    async def _baselines(self, request: value_pb2.BaselineRequest) -> dict[str, dict[str, Any]]:
+        return {row["task_hash"]: row for row in await self._earlier("trajectories.baselines", request)}
+
+    async def _earlier(
+        self, query: str, request: value_pb2.AllocateRolloutsRequest | value_pb2.BaselineRequest,
+    ) -> list[dict[str, Any]]:
+        """Return a query's rows about the tasks in the steps that a request names. Raises NotFound."""
         with outage.reported():
             if await self._database.one("runs.exists", run_id=request.run_id) is None:
                 raise NotFound(f"run {request.run_id!r}: there is no such run")
-            rows = await self._database.all(
-                "trajectories.baselines", run_id=request.run_id, before_step=request.before_step,
+            return await self._database.all(
+                query, run_id=request.run_id, since_step=request.since_step, before_step=request.before_step,
                 task_hashes=list(request.task_hashes))
-        return {row["task_hash"]: row for row in rows}
+
+
+def _bounds(request: value_pb2.AllocateRolloutsRequest) -> tuple[float, float]:
+    """Return the smallest and the largest score. Raises InvalidField."""
+    low = request.lowest if request.HasField("lowest") else 0.0
+    high = request.highest if request.HasField("highest") else 1.0
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        raise InvalidField("highest", high, f"a finite number above the lowest score, {low:g}")
+    return low, high
 
 
 def _fields(row: dict[str, Any] | None) -> dict[str, Any]:

@@ -26,7 +26,7 @@ PRESETS: Mapping[str, Filling] = {
     "cispo": {"loss": "cispo"},
     "sapo": {"loss": "sapo", "aggregation": "seq-mean-token-mean"},
     "maspo": {"loss": "maspo"},
-    "dynamo": {"modulation": "dynamo", "loss": ("dual_clip", {"high": 0.28, "floor": 10.0})},
+    "dynamo": {"allocation": "dynamo", "modulation": "dynamo", "loss": ("dual_clip", {"high": 0.28, "floor": 10.0})},
     "gdpo": {"advantage": "gdpo"},
     "rdpo": {"advantage": "rdpo", "aggregation": "seq-mean-token-mean"},
     "gigpo": {"advantage": "gigpo", "regularizers": [("kl", {"coefficient": 0.01})]},

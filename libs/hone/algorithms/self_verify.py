@@ -38,7 +38,7 @@ class GenerationGroup:
     group_id: int
     prompt: str
     answers: Sequence[str]  # final answers, used only where valid
-    outcomes: Sequence[float]  # an outcome of at least 0.5 is correct
+    outcomes: Sequence[float]  # scaled to [0, 1] by the grader's range; an outcome of at least 0.5 is correct
     valid: Sequence[bool]  # whether an answer could be parsed
     responses: Sequence[str] = ()  # whole texts, used only where `judged` is `response`
 

@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x13hone/v1/value.proto\x12\x07hone.v1\"\x88\x01\n\x17\x41llocateRolloutsRequest\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x0e\n\x06method\x18\x02 \x01(\t\x12\x13\n\x0bparams_json\x18\x03 \x01(\t\x12\x13\n\x0btask_hashes\x18\x04 \x03(\t\x12\x0e\n\x06\x62udget\x18\x05 \x01(\x05\x12\x13\n\x0b\x62\x65\x66ore_step\x18\x06 \x01(\x05\",\n\x18\x41llocateRolloutsResponse\x12\x10\n\x08rollouts\x18\x01 \x03(\x05\"K\n\x0f\x42\x61selineRequest\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x13\n\x0btask_hashes\x18\x02 \x03(\t\x12\x13\n\x0b\x62\x65\x66ore_step\x18\x03 \x01(\x05\"<\n\x10\x42\x61selineResponse\x12(\n\tbaselines\x18\x01 \x03(\x0b\x32\x15.hone.v1.TaskBaseline\"L\n\x0cTaskBaseline\x12\x11\n\ttask_hash\x18\x01 \x01(\t\x12\x11\n\x04mean\x18\x02 \x01(\x01H\x00\x88\x01\x01\x12\r\n\x05\x63ount\x18\x03 \x01(\x03\x42\x07\n\x05_mean2\xa8\x01\n\x0cValueService\x12W\n\x10\x41llocateRollouts\x12 .hone.v1.AllocateRolloutsRequest\x1a!.hone.v1.AllocateRolloutsResponse\x12?\n\x08\x42\x61seline\x12\x18.hone.v1.BaselineRequest\x1a\x19.hone.v1.BaselineResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x13hone/v1/value.proto\x12\x07hone.v1\"\xde\x01\n\x17\x41llocateRolloutsRequest\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x0e\n\x06method\x18\x02 \x01(\t\x12\x13\n\x0bparams_json\x18\x03 \x01(\t\x12\x13\n\x0btask_hashes\x18\x04 \x03(\t\x12\x0e\n\x06\x62udget\x18\x05 \x01(\x05\x12\x13\n\x0b\x62\x65\x66ore_step\x18\x06 \x01(\x05\x12\x12\n\nsince_step\x18\x07 \x01(\x05\x12\x13\n\x06lowest\x18\x08 \x01(\x01H\x00\x88\x01\x01\x12\x14\n\x07highest\x18\t \x01(\x01H\x01\x88\x01\x01\x42\t\n\x07_lowestB\n\n\x08_highest\",\n\x18\x41llocateRolloutsResponse\x12\x10\n\x08rollouts\x18\x01 \x03(\x05\"_\n\x0f\x42\x61selineRequest\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x13\n\x0btask_hashes\x18\x02 \x03(\t\x12\x13\n\x0b\x62\x65\x66ore_step\x18\x03 \x01(\x05\x12\x12\n\nsince_step\x18\x04 \x01(\x05\"<\n\x10\x42\x61selineResponse\x12(\n\tbaselines\x18\x01 \x03(\x0b\x32\x15.hone.v1.TaskBaseline\"L\n\x0cTaskBaseline\x12\x11\n\ttask_hash\x18\x01 \x01(\t\x12\x11\n\x04mean\x18\x02 \x01(\x01H\x00\x88\x01\x01\x12\r\n\x05\x63ount\x18\x03 \x01(\x03\x42\x07\n\x05_mean2\xa8\x01\n\x0cValueService\x12W\n\x10\x41llocateRollouts\x12 .hone.v1.AllocateRolloutsRequest\x1a!.hone.v1.AllocateRolloutsResponse\x12?\n\x08\x42\x61seline\x12\x18.hone.v1.BaselineRequest\x1a\x19.hone.v1.BaselineResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -32,15 +32,15 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'hone.api.value_pb2', _globa
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_ALLOCATEROLLOUTSREQUEST']._serialized_start=33
-  _globals['_ALLOCATEROLLOUTSREQUEST']._serialized_end=169
-  _globals['_ALLOCATEROLLOUTSRESPONSE']._serialized_start=171
-  _globals['_ALLOCATEROLLOUTSRESPONSE']._serialized_end=215
-  _globals['_BASELINEREQUEST']._serialized_start=217
-  _globals['_BASELINEREQUEST']._serialized_end=292
-  _globals['_BASELINERESPONSE']._serialized_start=294
-  _globals['_BASELINERESPONSE']._serialized_end=354
-  _globals['_TASKBASELINE']._serialized_start=356
-  _globals['_TASKBASELINE']._serialized_end=432
-  _globals['_VALUESERVICE']._serialized_start=435
-  _globals['_VALUESERVICE']._serialized_end=603
+  _globals['_ALLOCATEROLLOUTSREQUEST']._serialized_end=255
+  _globals['_ALLOCATEROLLOUTSRESPONSE']._serialized_start=257
+  _globals['_ALLOCATEROLLOUTSRESPONSE']._serialized_end=301
+  _globals['_BASELINEREQUEST']._serialized_start=303
+  _globals['_BASELINEREQUEST']._serialized_end=398
+  _globals['_BASELINERESPONSE']._serialized_start=400
+  _globals['_BASELINERESPONSE']._serialized_end=460
+  _globals['_TASKBASELINE']._serialized_start=462
+  _globals['_TASKBASELINE']._serialized_end=538
+  _globals['_VALUESERVICE']._serialized_start=541
+  _globals['_VALUESERVICE']._serialized_end=709
 # @@protoc_insertion_point(module_scope)

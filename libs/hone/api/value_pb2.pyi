@@ -7,20 +7,26 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class AllocateRolloutsRequest(_message.Message):
-    __slots__ = ("run_id", "method", "params_json", "task_hashes", "budget", "before_step")
+    __slots__ = ("run_id", "method", "params_json", "task_hashes", "budget", "before_step", "since_step", "lowest", "highest")
     RUN_ID_FIELD_NUMBER: _ClassVar[int]
     METHOD_FIELD_NUMBER: _ClassVar[int]
     PARAMS_JSON_FIELD_NUMBER: _ClassVar[int]
     TASK_HASHES_FIELD_NUMBER: _ClassVar[int]
     BUDGET_FIELD_NUMBER: _ClassVar[int]
     BEFORE_STEP_FIELD_NUMBER: _ClassVar[int]
+    SINCE_STEP_FIELD_NUMBER: _ClassVar[int]
+    LOWEST_FIELD_NUMBER: _ClassVar[int]
+    HIGHEST_FIELD_NUMBER: _ClassVar[int]
     run_id: str
     method: str
     params_json: str
     task_hashes: _containers.RepeatedScalarFieldContainer[str]
     budget: int
     before_step: int
-    def __init__(self, run_id: _Optional[str] = ..., method: _Optional[str] = ..., params_json: _Optional[str] = ..., task_hashes: _Optional[_Iterable[str]] = ..., budget: _Optional[int] = ..., before_step: _Optional[int] = ...) -> None: ...
+    since_step: int
+    lowest: float
+    highest: float
+    def __init__(self, run_id: _Optional[str] = ..., method: _Optional[str] = ..., params_json: _Optional[str] = ..., task_hashes: _Optional[_Iterable[str]] = ..., budget: _Optional[int] = ..., before_step: _Optional[int] = ..., since_step: _Optional[int] = ..., lowest: _Optional[float] = ..., highest: _Optional[float] = ...) -> None: ...
 
 class AllocateRolloutsResponse(_message.Message):
     __slots__ = ("rollouts",)
@@ -29,14 +35,16 @@ class AllocateRolloutsResponse(_message.Message):
     def __init__(self, rollouts: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class BaselineRequest(_message.Message):
-    __slots__ = ("run_id", "task_hashes", "before_step")
+    __slots__ = ("run_id", "task_hashes", "before_step", "since_step")
     RUN_ID_FIELD_NUMBER: _ClassVar[int]
     TASK_HASHES_FIELD_NUMBER: _ClassVar[int]
     BEFORE_STEP_FIELD_NUMBER: _ClassVar[int]
+    SINCE_STEP_FIELD_NUMBER: _ClassVar[int]
     run_id: str
     task_hashes: _containers.RepeatedScalarFieldContainer[str]
     before_step: int
-    def __init__(self, run_id: _Optional[str] = ..., task_hashes: _Optional[_Iterable[str]] = ..., before_step: _Optional[int] = ...) -> None: ...
+    since_step: int
+    def __init__(self, run_id: _Optional[str] = ..., task_hashes: _Optional[_Iterable[str]] = ..., before_step: _Optional[int] = ..., since_step: _Optional[int] = ...) -> None: ...
 
 class BaselineResponse(_message.Message):
     __slots__ = ("baselines",)

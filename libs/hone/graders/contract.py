@@ -102,6 +102,10 @@ def _no_join(results: Mapping[str, Result], params: Any) -> Result:
     raise NotImplementedError("a grader with `inner` needs `join`")
 
 
+Bounds = tuple[float, float]
+"""Smallest and largest score."""
+
+
 @dataclass(frozen=True)
 class Grader(Generic[P]):
     """A kind of grader.
@@ -119,6 +123,8 @@ class Grader(Generic[P]):
     reads_reasoning: Callable[[P], bool] = _reads_no_reasoning  # True: `grade` gets what the model thought, too
     low: float = 0.0  # smallest score
     high: float = 1.0  # largest score
+    bounds: Callable[[P, Mapping[str, Bounds]], Bounds] | None = None  # from the params and the inner graders' bounds
+    #                                                                    by path; None: low and high
     wait_s: Callable[[Item, P], float] | None = None  # seconds to wait before a grade
     right_output: Callable[[Item, P], RightOutput] | None = None  # from the row's reference; may raise NoReference
     inner: Callable[[P], dict[str, dict[str, Any]]] | None = None  # JSON of other graders by their path in the params

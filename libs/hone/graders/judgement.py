@@ -67,8 +67,11 @@ def _read(spec: Spec, output_text: str) -> str:
 
 
 def _bounded(spec: Spec, result: Result) -> Result:
-    scores = [*result.components.values(), *([] if result.score is None else [result.score])]
-    low, high = spec.grader.low, spec.grader.high
-    if all(math.isfinite(score) and low <= score <= high for score in scores):
+    """Return the result, or a failure if a score is not finite or not in range. Parts were judged by their own range.
+    """
+    own = [] if result.score is None else [result.score]
+    scores, (low, high) = [*result.components.values(), *own], spec.bounds
+    ranged = own if spec.inner else scores
+    if all(map(math.isfinite, scores)) and all(low <= score <= high for score in ranged):
         return result
     return failure(Status.INVALID_SPEC, f"a score of {scores} is not inside [{low:g}, {high:g}]")

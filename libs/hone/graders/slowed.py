@@ -6,7 +6,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from hone.environments.hashing import digest
-from hone.graders.contract import Grader, GraderParams, Item, Result
+from hone.graders.contract import Bounds, Grader, GraderParams, Item, Result
 
 
 class SlowedParams(GraderParams):
@@ -37,4 +37,9 @@ def wait_s(item: Item, params: SlowedParams) -> float:
     return params.straggler_seconds if straggles else params.seconds
 
 
-GRADER = Grader(SlowedParams, wait_s=wait_s, inner=inner, join=join)
+def bounds(params: SlowedParams, of_inner: Mapping[str, Bounds]) -> Bounds:  # noqa: ARG001
+    """Return those of the grader that decides."""
+    return of_inner["grader"]
+
+
+GRADER = Grader(SlowedParams, bounds=bounds, wait_s=wait_s, inner=inner, join=join)

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from hone.environments.hashing import canonical, digest
 from hone.graders import GRADERS
-from hone.graders.contract import Grader, GraderParams
+from hone.graders.contract import Bounds, Grader, GraderParams
 from hone.spec.problems import Invalid, Problem, found, from_validation, one_of
 
 
@@ -26,6 +26,13 @@ class Spec:
     @cached_property
     def hash(self) -> str:
         return digest(json.loads(self.json))
+
+    @cached_property
+    def bounds(self) -> Bounds:
+        """The smallest and the largest score that it gives."""
+        if self.grader.bounds is None:
+            return self.grader.low, self.grader.high
+        return self.grader.bounds(self.params, {path: inner.bounds for path, inner in self.inner.items()})
 
 
 @lru_cache(maxsize=256)

@@ -1,13 +1,24 @@
 r"""A judge's verdict on an answer, arXiv 2602.07594. It is right when it equals the known label of the answer."""
 
 import re
+from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias
 
 from pydantic import ConfigDict, Field, model_validator
 
 from hone.environments import row_json
 from hone.graders.answers import last_boxed
-from hone.graders.contract import Grader, GraderParams, InvalidSpec, Item, NoAnswer, Result, RightOutput, Status
+from hone.graders.contract import (
+    Bounds,
+    Grader,
+    GraderParams,
+    InvalidSpec,
+    Item,
+    NoAnswer,
+    Result,
+    RightOutput,
+    Status,
+)
 from hone.spec.parameters import Strict
 
 Label: TypeAlias = Literal["Yes", "No"]
@@ -100,4 +111,9 @@ def right_output(item: Item, params: VerdictParams) -> RightOutput:
     return RightOutput(rf"\boxed{{{text}}}" if params.verdict == "boxed" else text, worth(True, rho, params.cap))
 
 
-GRADER = Grader(VerdictParams, grade, right_output=right_output)
+def bounds(params: VerdictParams, of_inner: Mapping[str, Bounds]) -> Bounds:  # noqa: ARG001
+    """Return 0 and the largest reward of a right verdict."""
+    return 0.0, params.cap
+
+
+GRADER = Grader(VerdictParams, grade, bounds=bounds, right_output=right_output)

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from hone.graders.contract import Grader, GraderParams, Result, Status
+from hone.graders.contract import Bounds, Grader, GraderParams, Result, Status
 from hone.spec.parameters import Strict
 
 
@@ -49,11 +49,21 @@ def _path(name: str) -> str:
 
 def _mean(results: Mapping[str, Result], params: WeightedParams) -> Result:
     scores = {name: result.score or 0.0 for name, result in results.items()}
-    total = sum(part.weight for part in params.parts.values())
-    score = sum(params.parts[name].weight * value for name, value in scores.items()) / total
+    score = _weighted(params, scores)
     answered = any(result.status is not Status.NO_ANSWER for result in results.values())
     return Result(Status.OK if answered else Status.NO_ANSWER, score, components=scores, decided_by="weighted",
                   reasons=tuple(f"{name}: {reason}" for name, result in results.items() for reason in result.reasons))
 
 
-GRADER = Grader(WeightedParams, reads_output=False, inner=inner, join=join)
+def _weighted(params: WeightedParams, values: Mapping[str, float]) -> float:
+    total = sum(part.weight for part in params.parts.values())
+    return sum(part.weight * values[name] for name, part in params.parts.items()) / total
+
+
+def bounds(params: WeightedParams, of_parts: Mapping[str, Bounds]) -> Bounds:
+    """Return the weighted means of the parts' smallest and of their largest scores."""
+    low, high = ({name: of_parts[_path(name)][end] for name in params.parts} for end in (0, 1))
+    return _weighted(params, low), _weighted(params, high)
+
+
+GRADER = Grader(WeightedParams, reads_output=False, bounds=bounds, inner=inner, join=join)

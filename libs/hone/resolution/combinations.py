@@ -1,11 +1,13 @@
 """Problems of combinations: fields that are right by themselves and cannot go together."""
 
+import math
 from collections.abc import Callable
 
-from hone.algorithms.slots import builder, method, needs
+from hone.algorithms.allocation import SuccessVarianceParams
+from hone.algorithms.slots import SLOTS, builder, method, needs
 from hone.environments import ENVIRONMENTS
 from hone.environments.single_turn import Asks
-from hone.resolution import names, roles
+from hone.resolution import names, roles, scores
 from hone.resolution.names import Slots
 from hone.spec.problems import Problem, found
 from hone.spec.run import RunSpec
@@ -31,13 +33,30 @@ def _peers(spec: RunSpec, slots: Slots) -> list[Problem]:
                     f"at least 2, because advantage {slots['advantage']['name']} compares the samples of a group")]
 
 
-def _bounds(spec: RunSpec, slots: Slots) -> list[Problem]:
-    allocation = slots["allocation"]["params"]
-    low, high = allocation.get("n_min", 1), allocation.get("n_max", spec.batch.samples)
-    if low <= spec.batch.samples <= high:
+def _rollouts(spec: RunSpec, slots: Slots) -> list[Problem]:
+    """Refuse numbers of rollouts that an allocation cannot give or should not: estimated variances are noisy."""
+    name, samples = slots["allocation"]["name"], spec.batch.samples
+    params = SLOTS["allocation"][name].model_validate(slots["allocation"]["params"])
+    if not isinstance(params, SuccessVarianceParams):
         return []
-    return [Problem("batch.samples", str(spec.batch.samples), f"between {low} and {high}, the rollouts that allocation "
-                    f"{slots['allocation']['name']} may give a prompt")]
+    low, high = params.bounds(samples)
+    if not low <= samples <= high:
+        return [Problem("batch.samples", str(samples),
+                        f"between {low} and {high}, the rollouts that allocation {name} may give a prompt")]
+    fewest = max(math.ceil(samples / 2), min(samples, 1 + method(slots, "advantage").needs_peers))
+    if low >= fewest:
+        return []
+    return [Problem("algorithm.allocation.params.n_min", str(low), f"at least {fewest}, half of batch.samples: with "
+                    "fewer, estimated variances are worse than equal shares, and a single sample has no peer")]
+
+
+def _lone_baseline(spec: RunSpec, slots: Slots) -> list[Problem]:
+    """A single sample is compared with its prompt's earlier outcomes, which are not shaped."""
+    advantage, reward = slots["advantage"]["name"], slots["reward"]["name"]
+    if advantage != "rloo" or spec.batch.samples > 1 or reward == "none":
+        return []
+    return [Problem("algorithm.reward", found(reward), "none, because advantage rloo compares a single sample with "
+                    "earlier outcomes, which no shaping changed; or batch.samples of at least 2")]
 
 
 def _batch_schedule(spec: RunSpec, slots: Slots) -> list[Problem]:
@@ -56,7 +75,9 @@ def _parts(spec: RunSpec, slots: Slots) -> list[Problem]:
                         "parts of a reward")]
     wanted = method(slots, "advantage").components
     if set(wanted) <= grader["parts"].keys():
-        return []
+        return [Problem(f"grader.parts.{part}.grader.type", found(grader["parts"][part]["grader"]["type"]),
+                        f"a grader with scores from 0 to 1, because advantage {name} reads 1 as a right result")
+                for part in wanted if part == "exec" and scores.of_grader(grader["parts"][part]["grader"]) != (0, 1)]
     return [Problem("grader.parts", ", ".join(sorted(grader["parts"])), f"parts named {', '.join(wanted)} among them, "
                     f"because advantage {name} reads these")]
 
@@ -171,7 +192,7 @@ def _verified_reward(spec: RunSpec, slots: Slots) -> list[Problem]:
 
 
 RULES: tuple[Callable[[RunSpec, Slots], list[Problem]], ...] = (
-    _peers, _bounds, _batch_schedule, _parts, _spans, _turn_rules, _spread, _completions, roles.teacher,
-    roles.likeliest, roles.temperature, roles.asked, roles.critic, _updates,
+    _peers, _rollouts, _lone_baseline, _batch_schedule, _parts, _spans, _turn_rules, _spread, _completions,
+    roles.teacher, roles.likeliest, roles.temperature, roles.asked, roles.critic, _updates,
     _verified_pace, _verified_size, _verified_question, _verified_reward)
 """Every rule about combinations, in the order in which problems are reported."""

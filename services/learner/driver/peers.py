@@ -39,17 +39,25 @@ class Peers:
         return [Task(_body(task), task.content_hash) for task in drawn]
 
     def allocate(
-        self, run_id: str, slot: Slot, task_hashes: Sequence[str], budget: int, before_step: int,
+        self, run_id: str, slot: Slot, task_hashes: Sequence[str], budget: int, steps: tuple[int, int],
+        bounds: tuple[float, float],
     ) -> list[int]:
-        """Return how many rollouts each task gets, by the outcomes of the steps before `before_step`."""
+        """Return how many rollouts each task gets, by the outcomes of the steps from the first to before the second.
+
+        `bounds` are the smallest and the largest score of the run's grader.
+        """
         request = value_pb2.AllocateRolloutsRequest(
             run_id=run_id, method=slot.name, params_json=json.dumps(slot.params), task_hashes=task_hashes,
-            budget=budget, before_step=before_step)
+            budget=budget, since_step=steps[0], before_step=steps[1], lowest=bounds[0], highest=bounds[1])
         return list(self._value.AllocateRollouts(request, timeout=TIMEOUT_S).rollouts)
 
-    def baselines(self, run_id: str, task_hashes: Sequence[str], before_step: int) -> dict[str, float]:
-        """Return the mean outcome of each task over the steps before `before_step`, if it has any outcome."""
-        request = value_pb2.BaselineRequest(run_id=run_id, task_hashes=task_hashes, before_step=before_step)
+    def baselines(
+        self, run_id: str, task_hashes: Sequence[str], since_step: int, before_step: int
+    ) -> dict[str, float]:
+        """Return the mean outcome of each task over the steps from `since_step` to before `before_step`, if it has any.
+        """
+        request = value_pb2.BaselineRequest(
+            run_id=run_id, task_hashes=task_hashes, since_step=since_step, before_step=before_step)
         found = self._value.Baseline(request, timeout=TIMEOUT_S).baselines
         return {entry.task_hash: entry.mean for entry in found if entry.HasField("mean")}
 

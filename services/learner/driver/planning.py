@@ -37,15 +37,19 @@ class Choice:
         return [group[0]["group_id"] for group in self.filtered]
 
 
-def choose(samples: list[Row], slots: Mapping[str, Any], prompts: int, states: Mapping[str, State]) -> Choice:
+def choose(
+    samples: list[Row], slots: Mapping[str, Any], prompts: int, states: Mapping[str, State],
+    bounds: tuple[float, float] = (0.0, 1.0),
+) -> Choice:
     """Apply the filter (S2) to the groups of `samples`, and keep the first `prompts` groups that it lets pass.
 
-    `samples` has the rows of a group together. `states` has the state of each slot after the step before.
+    `samples` has the rows of a group together. `states` has the state of each slot after the step before. `bounds` are
+    the smallest and the largest score of the grader.
     """
     groups = [list(rows) for _, rows in groupby(samples, key=lambda row: row["group_id"])]
     slot = slots["filter"]
     rewards = [[row["score"] for row in group] for group in groups]
-    candidates = FilterInputs(rewards, [_mean_length(group) for group in groups])
+    candidates = FilterInputs(rewards, [_mean_length(group) for group in groups], bounds)
     counts, state, metrics = FILTERS[slot["name"]](candidates, slot["params"], states.get("filter", {}))
     kept = [group for group, counted in zip(groups, counts, strict=True) if counted]
     filtered = [group for group, counted in zip(groups, counts, strict=True) if not counted]
@@ -80,7 +84,8 @@ def rollout_plan(
     samples = choice.samples
     rewards, _ = _processed_rewards(samples, slots)
     hashes = [group[0]["task_hash"] for group in choice.kept]
-    known = baselines(hashes) if method(slots, "advantage").reads_baseline else {}
+    shaped = slots["reward"]["name"] != "none"  # earlier outcomes are not
+    known = baselines(hashes) if method(slots, "advantage").reads_baseline and not shaped else {}
     by_place = iter(rewards)
     plan = StepPlan(
         n=n, first=first, steps=spec.steps, builder="rollouts", parts=sorted({row["part"] for row in samples}),

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hone.algorithms.slots import needs
+from hone.resolution import scores
 from hone.resolution.stages import Stage
 from hone.spec.run import Slot
 from hone.store.database import Database, Row
@@ -45,6 +46,7 @@ class Rollouts(StepSource):
         self.stage, self._outline, self._pace, self._slots = stage, outline, outline.pace, slots
         self._database, self._peers, self._lease, self._tasks = database, peers, lease, tasks
         self._prepared: PreparedRequest | None = None
+        self._bounds = scores.bounds(stage.spec)
 
     def next_action(self, view: View) -> ReadSamples | RequestGroups | PlanStep | None:
         """Request the groups that are missing; else plan the next step if enough groups are ready."""
@@ -62,7 +64,7 @@ class Rollouts(StepSource):
         if view.samples is None:
             return ReadSamples(step)
         size = self._pace.size(step)
-        choice = choose(list(view.samples.rows), self._slots, size, view.samples.states)
+        choice = choose(list(view.samples.rows), self._slots, size, view.samples.states, self._bounds)
         if len(choice.kept) == size:
             return PlanStep(step, choice)
         # Groups that the filter removes take no room: others are requested beside groups that are slow.
@@ -110,7 +112,7 @@ class Rollouts(StepSource):
         """Return the plan of a step over these groups, and the metrics of its data."""
         return rollout_plan(
             self.stage.spec, self._slots, step, choice,
-            lambda hashes: self._peers.baselines(self._lease.run_id, hashes, step), self.stage.first)
+            lambda hashes: self._peers.baselines(self._lease.run_id, hashes, self.stage.first, step), self.stage.first)
 
     def prepare(self, view: View) -> None:
         """Draw the tasks of the next request, and allocate their rollouts once this step's outcomes are known."""
@@ -125,13 +127,14 @@ class Rollouts(StepSource):
         self._prepared = made
 
     def _allocation(self, tasks: Sequence[Task], step: int) -> list[int]:
-        """Return how many rollouts each task of a step gets.
+        """Return how many rollouts each task of a step gets, by the outcomes of its stage.
 
         Outcomes of the step before are left out, because they may or may not be known at this time.
         """
         slot = Slot.model_validate(self._slots["allocation"])
-        return self._peers.allocate(self._lease.run_id, slot, [task.content_hash for task in tasks],
-                                    len(tasks) * self.stage.spec.batch.samples, before_step=step - 1)
+        budget = len(tasks) * self.stage.spec.batch.samples
+        return self._peers.allocate(self._lease.run_id, slot, [task.content_hash for task in tasks], budget,
+                                    (self.stage.first, step - 1), self._bounds)
 
 
 def ready_samples(database: Database, lease: RunLease, purpose: str, step: int, kind: str = "generate") -> list[Row]:

@@ -21,6 +21,7 @@ from hone.algorithms.self_verify import (
 )
 from hone.environments.tasks import make
 from hone.graders.verdict import boxed_answer
+from hone.resolution import scores
 from hone.store.database import Database, Row
 from hone.store.objects import Objects
 from hone.trajectory import parts
@@ -195,7 +196,8 @@ class Verification(StepSource):
         found = self._database.all("grades.extracted", grade_ids=[row["grade_id"] for row in graded])
         extracted = {row["id"]: row["extracted"] for row in found}
         by_group = (list(rows) for _, rows in groupby(graded, key=lambda row: row["group_id"]))
-        return [_group(rows, [said[row["part"]][row["group_id"], row["index"]] for row in rows], extracted)
+        bounds = scores.bounds(self.stage.spec)
+        return [_group(rows, [said[row["part"]][row["group_id"], row["index"]] for row in rows], extracted, bounds)
                 for rows in by_group]
 
 
@@ -221,11 +223,15 @@ def judged(
             {**metrics, **verdicts})
 
 
-def _group(rows: Sequence[Row], said: Sequence[parts.SampleText], extracted: Mapping[int, str]) -> GenerationGroup:
+def _group(
+    rows: Sequence[Row], said: Sequence[parts.SampleText], extracted: Mapping[int, str], bounds: tuple[float, float]
+) -> GenerationGroup:
+    low, high = bounds
     answers = [extracted.get(row["grade_id"]) or boxed_answer(one.text) or one.text.strip()
                for row, one in zip(rows, said, strict=True)]
     return GenerationGroup(
-        rows[0]["group_id"], question(said[0].item), answers, [row["score"] for row in rows],
+        rows[0]["group_id"], question(said[0].item), answers,
+        [(row["score"] - low) / (high - low) for row in rows],
         [row["status"] == "ok" for row in rows], [one.text for one in said])
 
 

@@ -39,7 +39,7 @@ class Peers:
         return [Task({"environment": one.environment, "params": one.params, "seed": one.seed, "item": one.item},
                      one.content_hash) for one in made]
 
-    def allocate(self, run_id: str, slot: Slot, task_hashes: list[str], budget: int, before_step: int) -> list[int]:  # noqa: ARG002
+    def allocate(self, run_id: str, slot: Slot, task_hashes: list[str], budget: int, *_: Any) -> list[int]:  # noqa: ARG002
         return [budget // len(task_hashes)] * len(task_hashes)
 
 

@@ -33,7 +33,7 @@ class Asked:
     def draw(self, *_: Any, first: int = 0, count: int = PROMPTS, **__: Any) -> list[Task]:
         return [Task({"seed": place}, digest(place)) for place in range(first, first + count)]
 
-    def allocate(self, _: str, __: Any, hashes: list[str], budget: int, before_step: int) -> list[int]:  # noqa: ARG002
+    def allocate(self, _: str, __: Any, hashes: list[str], budget: int, *___: Any) -> list[int]:
         return [budget // len(hashes)] * len(hashes)
 
     def send(self, _: int) -> None:

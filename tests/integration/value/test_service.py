@@ -122,6 +122,33 @@ def test_prompts_whose_outcomes_vary_get_more_and_only_earlier_outcomes_count(va
     assert list(value.AllocateRollouts(asked).rollouts) == [8, 8]
 
 
+def test_rewards_that_are_not_0_or_1_are_scaled_and_equal_ones_have_no_variance(value: Any, run: Run) -> None:
+    halves, varied, tens = [0.5] * 4, [0.0, 1.0, 1.0, 0.0], [4.0, 6.0, 6.0, 4.0]
+    step(run, 1, [graded(run, 0, "halves", halves), graded(run, 1, "varied", varied)])
+    step(run, 2, [graded(run, 2, "tens", tens), graded(run, 3, "all", [0.0, 10.0] * 2)])
+    asked = AllocateRolloutsRequest(run_id=run.id, method="dynamo", budget=16, before_step=3,
+                                    task_hashes=["halves", "varied"])
+    assert list(value.AllocateRollouts(asked).rollouts) == [4, 12]
+    asked.since_step = 2  # a stage that began then knows nothing of the others
+    assert list(value.AllocateRollouts(asked).rollouts) == [8, 8]
+    asked.task_hashes[:], asked.lowest, asked.highest = ["tens", "all"], 0, 10
+    asked.params_json = '{"n_min": 1, "n_max": 16, "power": 1, "n_init": 0}'
+    assert list(value.AllocateRollouts(asked).rollouts) == [2, 14]  # variances 1 to 25: of 14 beyond n_min, 0.54
+    asked.highest = 0
+    with pytest.raises(grpc.RpcError) as refused:
+        value.AllocateRollouts(asked)
+    assert refused_field(refused.value)[0] == "highest"
+
+
+def test_the_released_codes_priority_counts_samples_above_the_mean_of_their_step(value: Any, run: Run) -> None:
+    step(run, 1, [graded(run, 0, "high", [0.9, 0.8, 0.9, 0.8]), graded(run, 1, "mixed", [0.1, 0.7, 0.2, 0.8])])
+    run.do("INSERT INTO metrics (run_id, tenant_id, step, name, value) VALUES (%s, %s, 1, 'reward/mean', 0.65)",
+           run.id, run.tenant_id)
+    asked = AllocateRolloutsRequest(run_id=run.id, method="dynamo", budget=16, before_step=2,
+                                    params_json='{"priority": "code"}', task_hashes=["high", "mixed"])
+    assert list(value.AllocateRollouts(asked).rollouts) == [4, 12]
+
+
 @pytest.mark.parametrize(("change", "field", "message"), [
     ({"method": "dynamic"}, "method", "found 'dynamic', expected one of uniform, dynamo"),
     ({"task_hashes": []}, "task_hashes", "expected at least one task"),

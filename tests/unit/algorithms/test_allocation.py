@@ -8,7 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from hone.algorithms.allocation import SuccessHistory, SuccessVarianceParams, allocated, dynamo, priorities
+from hone.algorithms.allocation import (
+    AllocationInputs,
+    GroupOutcomes,
+    SuccessHistory,
+    SuccessVarianceParams,
+    allocated,
+    by_variance,
+    dynamo,
+    priorities,
+)
 
 
 def weighed(pairs, **params):
@@ -62,6 +71,65 @@ def test_what_is_unseen_comes_first():
 
 def test_too_few_for_what_is_unseen_are_shared_by_need():
     assert shared([(4, 8), (0, 0), (0, 6)], 15, n_min=4, n_max=16, n_init=12) == [4, 6, 5]
+
+
+def asked(rewards, budget, bounds=(0.0, 1.0), **params):
+    """Rollouts of prompts with these rewards, of one earlier group each."""
+    groups = {str(place): [group(values)] for place, values in enumerate(rewards) if values}
+    inputs = AllocationInputs([str(place) for place in range(len(rewards))], budget, groups, bounds)
+    return by_variance(inputs, SuccessVarianceParams(**{"memory": 1, "min_priority": 0, "n_min": 8, **params}), {})[0]
+
+
+def group(values, mean=0.5):
+    return GroupOutcomes(len(values), float(np.mean(values)), float(np.var(values)), sum(v > mean for v in values))
+
+
+OF_TEST_2 = [[1] + [0] * 7, [1] * 4 + [0] * 4, [1] * 6 + [0] * 2, [0] * 8]
+
+
+@pytest.mark.parametrize("priority", ["variance", "code"])
+@pytest.mark.parametrize(("low", "high"), [(0, 1), (-1, 1), (0, 10), (-3, -2.5)])
+def test_rewards_of_another_range_are_shared_as_their_scaled_ones(low, high, priority):
+    scaled = [[low + (high - low) * value for value in values] for values in OF_TEST_2]
+    groups = {str(place): [group(values, mean=(low + high) / 2)] for place, values in enumerate(scaled)}
+    inputs = AllocationInputs(list(groups), 64, groups, (low, high))
+    params = SuccessVarianceParams(memory=1, min_priority=0, priority=priority, mastered=1.0)
+    assert by_variance(inputs, params, {})[0] == ([16, 21, 19, 8] if priority == "variance" else [14, 23, 19, 8])
+
+
+@pytest.mark.parametrize("constant", [0.5, 0.1, 1 / 3, 0.7])
+def test_equal_rewards_have_no_variance(constant):
+    assert asked([[constant] * 8, [0.0, 1.0] * 4], 32) == [8, 24]
+    assert asked([[constant] * 7 + [constant + 0.3], [constant] * 8], 32) == [24, 8]
+
+
+def test_the_variance_of_rewards_in_between_is_the_samples():
+    """(0, 0.5, 1, 0.5): 1/6; as a success rate of 1/2 it would be 1/3, like (0, 1, 0, 1)."""
+    weights = asked([[0, 0.5, 1, 0.5] * 2, [0, 1] * 4], 60, power=1, n_max=60)
+    spread = np.array([np.var([0, 0.5, 1, 0.5] * 2, ddof=1), np.var([0, 1] * 4, ddof=1)])
+    np.testing.assert_allclose(weights, 8 + 44 * spread / spread.sum(), atol=1)
+
+
+def test_a_graders_range_sets_the_scale_of_the_smallest_weight():
+    """Rewards of 4 and 6 of 10 vary as little as 0.4 and 0.6 do."""
+    assert asked([[4, 6] * 4, []], 32, bounds=(0, 10), min_priority=0.05) == asked(
+        [[0.4, 0.6] * 4, []], 32, min_priority=0.05)
+
+
+def test_older_groups_have_less_weight():
+    """Twice asked: 0.9 and 0.81. k = 0.81 * 4 = 3.24 of M = 6.48 + 7.2."""
+    groups = [group([1, 0] * 4), group([0] * 8)]
+    inputs = AllocationInputs(["a", "b"], 20, {"a": groups, "b": [group([1, 0] * 4)]})
+    found = by_variance(inputs, SuccessVarianceParams(n_min=5, n_max=20, power=1, min_priority=0), {})[0]
+    p = 3.24 * (13.68 - 3.24) / (13.68 * 12.68)
+    q = 3.6 * 3.6 / (7.2 * 6.2)
+    assert found == [5 + round(10 * p / (p + q)), 5 + round(10 * q / (p + q))]
+
+
+@pytest.mark.parametrize(("samples", "bounds"), [(16, (8, 24)), (8, (4, 12)), (4, (2, 6)), (3, (2, 4)), (2, (2, 3)),
+                                                 (1, (1, 1)), (0, (0, 0))])
+def test_bounds_follow_the_mean(samples, bounds):
+    assert SuccessVarianceParams().bounds(samples) == bounds
 
 
 def test_where_nothing_weighs_anything_each_gets_one_in_turn():

@@ -41,6 +41,20 @@ def test_dynamic_sampling_removes_groups_without_signal_and_names_them() -> None
     assert choice.filtered_ids == [102]
 
 
+@pytest.mark.parametrize(("bounds", "scores", "kept"), [
+    ((0.0, 1.0), [1.0, 0.0], True), ((0.0, 1.0), [1.0, 1.0], False), ((0.0, 1.0), [0.2, 0.4], True),
+    ((-1.0, 1.0), [-1.0, 1.0], True), ((-1.0, 1.0), [-1.0, -1.0], False), ((-1.0, 1.0), [0.0, -1.0], True),
+    ((0.0, 10.0), [10.0, 0.0], True), ((0.0, 10.0), [10.0, 10.0], False), ((0.0, 10.0), [4.0, 6.0], True),
+    ((0.0, 10.0), [None, 10.0], False), ((0.0, 10.0), [None, None], False),
+])
+def test_contrast_is_read_on_the_graders_scale(
+    bounds: tuple[float, float], scores: list[float | None], kept: bool
+) -> None:
+    samples = [sample(101, index, score) for index, score in enumerate(scores)]
+    choice = choose(samples, slots(filter={"name": "contrast"}), 2, {}, bounds)
+    assert bool(choice.kept) == kept
+
+
 def test_a_filter_goes_on_from_the_step_before_and_the_plan_keeps_its_state() -> None:
     chosen = slots(filter={"name": "length_band", "params": {"memory": 0.5}})
     choice = choose(GROUPS, chosen, 2, {"filter": {"keep_rate": 0.8}})
@@ -77,6 +91,9 @@ def test_rloo_gets_the_running_means_of_its_prompts() -> None:
     chosen = slots(preset="rloo")
     plan, _ = rollout_plan(spec(), chosen, 1, choose(GROUPS, chosen, 2, {}), lambda hashes: {hashes[0]: 0.25})
     assert [group.baseline for group in plan.groups] == [0.25, None]
+    shaped = slots(preset="rloo", reward={"name": "overlong"})
+    plan, _ = rollout_plan(spec(), shaped, 1, choose(GROUPS, shaped, 2, {}), lambda _: pytest.fail("not shaped"))
+    assert [group.baseline for group in plan.groups] == [None, None]
 
 
 @pytest.mark.parametrize(("n", "expected"), [(1, 2e-4), (6, 2e-4), (10, 2e-4 / 3)])

@@ -44,7 +44,7 @@ GOOD = [
     {**BASE, "task": {"environment": "reasoning_gym", "params": {"task": "leg_counting"}}},
     {**BASE, "task": {"environment": "reasoning_gym", "params": {"task": "word_ladder"}}},
     {**SFT, "eval": {"source": {"environment": "sort_digits"}}},
-    {**BASE, "algorithm": "rloo", "batch": {"samples": 1}},
+    {**BASE, "algorithm": "rloo", "batch": {"samples": 1}}, {**BASE, "algorithm": "dynamo", "batch": {"samples": 2}},
     {**BASE, **GRADED, "algorithm": {"advantage": {"name": "hian", "params": {
         "per_rule": True, "rule_weights": {"right": 2.0}}}}},
     {**BASE, **GRADED, "algorithm": {"modulation": {"name": "step_credit", "params": {"c": 0.5}}}},
@@ -202,8 +202,23 @@ BAD: list[tuple[dict[str, Any], list[tuple[str, str, str]]]] = [
      [("batch.schedule.params.small", "0", "greater than or equal to 1")]),
     ({**BASE, "batch": {"schedule": {"name": "constant", "params": {"rows": 4}, "budget": 18}}},
      [("steps", "3", "5, the batches that batch.schedule makes of 18 groups")]),
-    ({**BASE, "batch": {"samples": 4}, "algorithm": {"preset": "grpo", "allocation": {"name": "dynamo"}}},
+    ({**BASE, "batch": {"samples": 4}, "algorithm": {"preset": "grpo", "allocation": {
+        "name": "dynamo", "params": {"n_min": 8, "n_max": 24}}}},
      [("batch.samples", "4", "between 8 and 24, the rollouts that allocation dynamo may give a prompt")]),
+    ({**BASE, "batch": {"samples": 16}, "algorithm": {"preset": "dynamo", "allocation": {
+        "name": "dynamo", "params": {"n_min": 1, "n_max": 64}}}},
+     [("algorithm.allocation.params.n_min", "1", "at least 8, half of batch.samples")]),
+    ({**BASE, "batch": {"samples": 2}, "algorithm": {"preset": "dynamo", "allocation": {
+        "name": "dynamo", "params": {"n_min": 1}}}},
+     [("algorithm.allocation.params.n_min", "1", "at least 2, half of batch.samples")]),
+    ({**BASE, "batch": {"samples": 1}, "algorithm": {"preset": "rloo", "reward": {"name": "overlong"}}},
+     [("algorithm.reward", '"overlong"', "none, because advantage rloo compares a single sample")]),
+    ({**BASE, **NAMED, "algorithm": {"preset": "trust_sql", "advantage": {
+        "name": "dual_track", "params": {"explore": "look"}}}},
+     [("harness.params.spans", "schema", "a span named look, because advantage dual_track reads it")]),
+    ({**BASE, **NAMED, "algorithm": "trust_sql", "grader": {"type": "weighted", "parts": {
+        **NAMED["grader"]["parts"], "exec": {"grader": {"type": "verdict"}}}}},
+     [("grader.parts.exec.grader.type", '"verdict"', "a grader with scores from 0 to 1")]),
     ({**SFT, "algorithm": "dpo", "batch": {"epochs": 2}}, [("batch.epochs", "2", "1, because the run is supervised")]),
     ({**SFT, "algorithm": {"preset": "dpo", "correction": {"name": "tis"}}},
      [("algorithm.correction", '"tis"', "'none', because builder 'pairs' has no rollouts")]),

@@ -12,6 +12,8 @@ class DualTrackParams(Params):
     """The weight of the schema's track, and the spans that mark a proposed schema."""
 
     schema_weight: float = Field(0.25, ge=0, description="lambda, the weight of the schema track's loss.")
+    fmt_weight: float = Field(
+        1.0, ge=0, description="Factor of the reward fmt in the full track; 0.1, as in the paper, where fmt is 0 or 1.")
     gated: bool = Field(
         True, description="Count the schema's reward only where the query's result is right (exec = 1).")
     bound: float = Field(10.0, gt=0, description="Advantages are clamped to +- this.")
@@ -27,7 +29,7 @@ class DualTrackParams(Params):
 
 
 def dual_track(inputs: AdvantageInputs, params: DualTrackParams, state: State) -> tuple[list[Track], State, Metrics]:
-    """full: z(exec + fmt) on all tokens; schema: z(1[exec = 1] schema) before the propose boundary, weight lambda.
+    """full: z(exec + fmt_weight fmt), on all tokens; schema: z(1[exec = 1] schema), before the propose boundary.
 
     The boundary is behind the last token inside a span of that name (the paper: behind that token's turn). A trajectory
     without such a span proposed nothing: its schema reward is 0, and its boundary is the end of its last exploring
@@ -35,7 +37,7 @@ def dual_track(inputs: AdvantageInputs, params: DualTrackParams, state: State) -
     z(x) = clamp((x - mean) / (population std + eps), -bound, bound) over the group's rows that have a reward. z is 0
     for other rows, with fewer than two rows, and where all rewards are equal. Raises KeyError without components.
     """
-    full = inputs.components["exec"] + inputs.components["fmt"]
+    full = inputs.components["exec"] + params.fmt_weight * inputs.components["fmt"]
     inside, proposed = _before_boundary(inputs, params)
     schema = np.where(proposed, inputs.components["schema"], 0.0)
     schema = _paid(inputs.components["exec"], schema, params.gated)

@@ -12,7 +12,7 @@ from hone.algorithms.method import Metrics, Params, State
 from hone.trajectory.turns import Turns
 
 _FEWEST_AT_A_POSITION = 4
-_ALARMING_SHARE = 0.8
+_ALARMING_SHARE = 0.2
 
 
 class HianParams(Params):
@@ -117,7 +117,7 @@ def _by_position(values: Floats, group: Ints, position: Ints, within: Floats, ep
 
 def _alarm(first: State, now: Metrics) -> float:
     """Return 1 when the outcome fell by more than a fifth since the first step and the turns' reward rose."""
-    fell = now["outcome"] < _ALARMING_SHARE * first["outcome"]
+    fell = now["outcome"] < first["outcome"] - _ALARMING_SHARE * abs(first["outcome"])
     return float(fell and now["turn_reward"] > first["turn_reward"])
 
 

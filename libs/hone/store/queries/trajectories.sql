@@ -39,5 +39,18 @@ FROM outcomes o
 JOIN groups g ON g.id = o.group_id
 JOIN steps s ON s.run_id = o.run_id AND o.group_id = ANY (s.group_ids)
 WHERE o.run_id = %(run_id)s AND o.task_hash = ANY (%(task_hashes)s) AND o.purpose = 'train' AND o.state = 'used'
-  AND o.value IS NOT NULL AND s.state = 'committed' AND s.n < %(before_step)s
+  AND o.value IS NOT NULL AND s.state = 'committed' AND s.n >= %(since_step)s AND s.n < %(before_step)s
 GROUP BY o.task_hash
+
+-- name: outcomes
+-- Each group of these tasks that committed steps trained on, in the order of requests: number, mean and variance of its
+-- outcomes, and how many were above the mean of their step.
+SELECT o.task_hash, g.request_no, count(*) AS samples, avg(o.value ORDER BY o.index) AS mean,
+    var_pop(o.value ORDER BY o.index) AS variance, count(*) FILTER (WHERE o.value - m.value > 1e-8) AS above
+FROM outcomes o
+JOIN groups g ON g.id = o.group_id
+JOIN steps s ON s.run_id = o.run_id AND o.group_id = ANY (s.group_ids)
+LEFT JOIN metrics m ON m.run_id = o.run_id AND m.name = 'reward/mean' AND m.step = s.n
+WHERE o.run_id = %(run_id)s AND o.task_hash = ANY (%(task_hashes)s) AND o.purpose = 'train' AND o.state = 'used'
+  AND o.value IS NOT NULL AND s.state = 'committed' AND s.n >= %(since_step)s AND s.n < %(before_step)s
+GROUP BY o.task_hash, g.request_no ORDER BY o.task_hash, g.request_no

@@ -1,0 +1,22 @@
+"""The range of the scores that a run's outcomes have."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from hone.graders import specs
+from hone.graders.contract import Bounds
+from hone.spec.run import RunSpec
+
+
+def bounds(spec: RunSpec) -> Bounds:
+    """Return the smallest and the largest score of a run's grader, or of its task's own.
+
+    An environment that scores itself gives 0 to 1. Raises Invalid for a grader that cannot be resolved.
+    """
+    grader = spec.grader if spec.grader is not None else spec.task.params.get("grader")
+    return of_grader(grader) if isinstance(grader, Mapping) else (0.0, 1.0)
+
+
+def of_grader(grader: Mapping[str, Any]) -> Bounds:
+    """Return the smallest and the largest score of a grader's JSON. Raises Invalid."""
+    return specs.checked(grader).bounds
