@@ -47,7 +47,8 @@ def view(run: Run, now: datetime) -> RenderableType:
     facts = Table.grid(padding=(0, 3))
     facts.add_row(*(f"{name} {value}" for name, value in figures(run, now).items()))
     waiting = [Text(f"waits for {run.waiting_for}", style="yellow")] if run.waiting_for else []
-    return Group(head, facts, *waiting)
+    warnings = [Text(f"warning: {warning}", style="yellow") for warning in run.warnings]
+    return Group(head, facts, *warnings, *waiting)
 
 
 def figures(run: Run, now: datetime) -> dict[str, str]:

@@ -134,7 +134,7 @@ class RunSummary(Resource):
 class Run(RunSummary):
     """A whole run: its resolved spec, the latest value of every metric, and the frozen models by role.
 
-    `warnings` are what was found in its data when it was made.
+    `warnings` are what was found in its data, and in its samples so far: many cut off, or few left to train on.
     """
 
     roles: dict[str, str] = {}

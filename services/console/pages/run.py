@@ -18,6 +18,7 @@ from services.console.widgets.tables import RIGHT, Column
 _EVENTS, _MANY_EVENTS = 12, 500
 _TONES = {"failed": "bad", "alarm": "bad", "expired": "warn", "refused": "warn", "bad_rows": "warn",
           "bad_references": "warn", "references_unchecked": "warn",
+          "truncated_samples": "warn", "few_samples": "warn", "long_rows": "warn", "equal_pairs": "warn",
           "mostly_duplicates": "warn", "cancelled": "off", "succeeded": "good", "evaluated": "good",
           "desired": "wait", "created": "off", "step": "busy"}
 
@@ -70,9 +71,11 @@ class _OverviewPage:
 
 
 def _reason(run: Run) -> Markup:
-    if run.state in ("failed", "cancelled") and run.reason:
-        return tag("div", tag("strong", run.state.capitalize()), ": ", run.reason, class_=f"banner {run.state}")
-    return Markup("")
+    ended = run.state in ("failed", "cancelled") and run.reason
+    lines = [("Warning", warning, "warning") for warning in run.warnings]
+    lines += [(run.state.capitalize(), run.reason, run.state)] if ended and run.reason else []
+    return Markup("").join(tag("div", tag("strong", word), ": ", text, class_=f"banner {tone}")
+                           for word, text, tone in lines)
 
 
 def _progress(run: Run) -> Markup:

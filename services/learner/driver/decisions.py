@@ -157,6 +157,7 @@ class PlannedStep:
     metrics: Mapping[str, float] = field(default_factory=dict)
     filtered_ids: Sequence[int] = ()  # groups that the filter removed
     version: CollectionVersion | None = None
+    warnings: Sequence[Event] = ()  # each kind is recorded once for a stage
 
 
 class StepSource(Protocol):

@@ -6,10 +6,11 @@ from typing import Any
 
 from hone.store.database import Database, Row
 from hone.store.leases import fenced
+from services.learner.driver import sample_warnings
 from services.learner.driver.groups import expire, next_request, record_expiry, request_groups
 from services.learner.driver.lease import RunLease
 from services.learner.driver.peers import Task
-from services.learner.driver.reporting import Event, record_event, record_metrics
+from services.learner.driver.reporting import Event, record_event, record_metrics, record_once
 
 
 def request_evaluation(
@@ -40,6 +41,8 @@ def record_evaluation(database: Database, lease: RunLease, step: int) -> None:
             record_expiry(transaction, lease, gone, step, f"held-out answers after step {step}: ")
         samples = transaction.all("groups.ready_samples", run_id=lease.run_id, purpose="eval",
                                   kind="generate", step=step)
+        for warning in sample_warnings.of_evaluation(lease.spec, samples):
+            record_once(transaction, lease, warning, step)
         metrics = accuracies(samples, len(gone))
         record_metrics(transaction, lease, step, metrics)
         transaction.run("groups.use", group_ids=sorted({row["group_id"] for row in samples}))

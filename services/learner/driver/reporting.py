@@ -27,6 +27,12 @@ def record_event(transaction: Transaction, lease: RunLease, event: Event, step: 
                     message=event.message, data=json.dumps(event.data))
 
 
+def record_once(transaction: Transaction, lease: RunLease, event: Event, step: int | None = None) -> None:
+    """Record an event, unless the run has one of its kind about the same thing, which its data names as `of`."""
+    transaction.run("events.add_once", tenant_id=lease.tenant_id, run_id=lease.run_id, kind=event.kind, step=step,
+                    message=event.message, data=json.dumps(event.data), of=event.data["of"])
+
+
 def record_metrics(transaction: Transaction, lease: RunLease, step: int, metrics: Mapping[str, float]) -> None:
     """Record metrics of a step; a metric that the step has already is left as it is."""
     transaction.run("metrics.record", run_id=lease.run_id, tenant_id=lease.tenant_id, step=step,

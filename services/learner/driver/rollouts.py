@@ -10,6 +10,7 @@ from hone.resolution.stages import Stage
 from hone.spec.run import Slot
 from hone.store.database import Database, Row
 from hone.trajectory.plan import StepPlan
+from services.learner.driver import sample_warnings
 from services.learner.driver.decisions import (
     GroupRequest,
     PlannedStep,
@@ -22,6 +23,7 @@ from services.learner.driver.lease import RunLease
 from services.learner.driver.pacing import Outline
 from services.learner.driver.peers import Peers, Task
 from services.learner.driver.planning import Choice, choose, rollout_plan, with_components
+from services.learner.driver.reporting import Event
 from services.learner.driver.tasks import Tasks
 from services.learner.driver.view import ReadySamples, View
 
@@ -106,7 +108,11 @@ class Rollouts(StepSource):
         """Plan the step over the chosen groups."""
         choice: Choice = action.data
         plan, metrics = self.plan_over(action.step, choice)
-        return PlannedStep(plan, metrics, choice.filtered_ids)
+        return PlannedStep(plan, metrics, choice.filtered_ids, warnings=self.warnings(action.step, choice))
+
+    def warnings(self, step: int, choice: Choice) -> list[Event]:
+        """Return the warnings about the samples of a step."""
+        return sample_warnings.of_step(self.stage.spec, self.stage.name, self._pace.size(step), choice)
 
     def plan_over(self, step: int, choice: Choice) -> tuple[StepPlan, dict[str, float]]:
         """Return the plan of a step over these groups, and the metrics of its data."""

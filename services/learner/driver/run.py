@@ -38,6 +38,7 @@ from services.learner.driver.reporting import (
     probe_gap,
     record_event,
     record_metrics,
+    record_once,
     warn_of_gap,
 )
 from services.learner.driver.rollouts import Rollouts
@@ -237,6 +238,8 @@ class RunDriver:
             metrics |= self._measured(transaction)
         if changed := self._outline.pace.change(plan.n):
             record_event(transaction, self.lease, Event("batch_size", changed), plan.n)
+        for event in planned.warnings:
+            record_once(transaction, self.lease, event, plan.n)
         warn_of_gap(transaction, self.lease, plan.n, metrics)
         record_metrics(transaction, self.lease, plan.n, metrics)
         operations.append(transaction, self.lease.tenant_id, self.lease.model_id,

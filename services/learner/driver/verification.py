@@ -158,7 +158,7 @@ class Verification(StepSource):
         plan, metrics = self._rollouts.plan_over(action.step, choice)
         judges = self._params.at(turn.batch) != "generate"
         version = self._version(turn, self._answers(choice.samples)) if judges else None
-        return PlannedStep(plan, metrics, choice.filtered_ids, version)
+        return PlannedStep(plan, metrics, choice.filtered_ids, version, self._rollouts.warnings(action.step, choice))
 
     def prepare(self, view: View) -> None:
         """Draw the tasks of the next request for the run's own task."""

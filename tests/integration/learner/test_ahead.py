@@ -117,3 +117,15 @@ def test_with_a_filter_too_training_goes_on_beside_a_group_that_is_slow(loop: Ca
     assert run.go() == "succeeded"
     assert run.late == [AHEAD], "until the slow group, of version 0, would be too stale for the step after"
     assert [len(plan["groups"]) for plan in run.steps()] == [PROMPTS] * 6
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_a_run_whose_samples_are_mostly_masked_says_so_once(loop: Callable[..., Loop], restarts: bool) -> None:
+    def answer(_: Row, index: int) -> tuple[str, float | None, str]:
+        return ("1", None, "infra_error") if index else ("1", 1.0, "ok")
+
+    run = loop(lambda _: False, answer, steps=3, max_staleness=0)
+    assert run.go(restarts) == "succeeded"
+    (event,) = events(run, "few_samples")
+    assert (event["step"], event["data"]) == (1, {"of": "grpo", "left": 4, "samples": 16})
+    assert "4 of 16 samples of the step are left to train on: 12 have no score (12 infra_error)" in event["message"]

@@ -4,6 +4,12 @@
 INSERT INTO events (tenant_id, run_id, kind, step, message, data)
 VALUES (%(tenant_id)s, %(run_id)s, %(kind)s, %(step)s, %(message)s, %(data)s)
 
+-- name: add_once
+INSERT INTO events (tenant_id, run_id, kind, step, message, data)
+SELECT %(tenant_id)s, %(run_id)s, %(kind)s, %(step)s, %(message)s, %(data)s
+WHERE NOT EXISTS (
+    SELECT FROM events WHERE run_id = %(run_id)s AND kind = %(kind)s AND data ->> 'of' = %(of)s)
+
 -- name: add_bad_rows
 INSERT INTO events (tenant_id, run_id, kind, message)
 SELECT %(tenant_id)s, %(run_id)s, 'bad_rows', %(message)s

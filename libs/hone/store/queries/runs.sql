@@ -46,7 +46,8 @@ SELECT r.id, r.name, r.state, r.desired, r.reason, r.waiting_for, r.policy_model
             SELECT m.value FROM metrics m WHERE m.run_id = %(run_id)s AND m.name = named.name
             ORDER BY m.step DESC LIMIT 1) latest) AS metrics,
        ARRAY(SELECT e.message FROM events e WHERE e.run_id = r.id
-             AND e.kind IN ('bad_rows', 'bad_references', 'references_unchecked') ORDER BY e.id) AS warnings
+             AND e.kind IN ('bad_rows', 'bad_references', 'references_unchecked', 'long_rows', 'equal_pairs',
+                            'truncated_samples', 'few_samples') ORDER BY e.id) AS warnings
 FROM runs r WHERE r.id = %(run_id)s
 
 -- name: state
