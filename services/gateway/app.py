@@ -13,6 +13,8 @@ from starlette.middleware import Middleware
 from hone.spec.settings import Settings
 from hone.store.database import AsyncDatabase
 from hone.store.objects import Objects
+from services.gateway.admission.completion import Completions
+from services.gateway.admission.upload_parts import PartReceiver
 from services.gateway.middleware import errors
 from services.gateway.middleware.authentication import Authentication
 from services.gateway.middleware.bodies import BodyLimit, LateBodies
@@ -29,10 +31,11 @@ from services.gateway.routes import (
     models,
     runs,
     trajectories,
+    uploads,
     usage,
 )
 
-ROUTES = (runs, events, trajectories, exports, models, datasets, catalog, usage, health, documentation)
+ROUTES = (runs, events, trajectories, exports, models, datasets, uploads, catalog, usage, health, documentation)
 
 OPEN_PATHS = frozenset({"/", "/docs", "/openapi.json", "/favicon.ico", "/healthz"})
 """Paths that need no API key."""
@@ -65,4 +68,5 @@ def create(settings: Settings, database: AsyncDatabase, objects: Objects) -> Fas
     for route in ROUTES:
         app.include_router(route.router)
     app.state.settings, app.state.objects = settings, objects
+    app.state.receiver, app.state.completions = PartReceiver(objects), Completions(objects)
     return app

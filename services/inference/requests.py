@@ -16,6 +16,8 @@ from hone.rpc.errors import InvalidField
 MOST_SAMPLES = 4096
 LEAST_TEMPERATURE = 1e-3
 """Logits divided by less may become infinite. A temperature of 0 means the likeliest token."""
+ENGINE, MODEL = "the engine (HONE_ENGINE_MAX_TOKENS)", "the model (its max_position_embeddings)"
+"""Whose positions a request may exceed."""
 
 
 class KvOnUpdate(Enum):
@@ -111,22 +113,25 @@ def read_request(
     message: inference_pb2.GenerateRequest, limits: Limits, path: str = "", streamed: bool = False
 ) -> Request:
     """Read a message. Raises InvalidField, with `path` before the field's name."""
-    positions = limits.positions
     expect(bool(message.model_id), f"{path}model_id", message.model_id, "the id of a model")
     expect(bool(message.prompt_ids), f"{path}prompt_ids", [], "at least one id")
     expect(1 <= message.n <= MOST_SAMPLES, f"{path}n", message.n, f"1 to {MOST_SAMPLES}")
     expect(message.kv_on_update in _KV, f"{path}kv_on_update", message.kv_on_update, "keep or recompute")
     sampling = _sampling(message.sampling, f"{path}sampling.", limits.least_temperature)
-    length = len(message.prompt_ids)
-    expect(length < positions, f"{path}prompt_ids", f"a prompt of {length} ids",
-           f"fewer than {positions}: prompt and completion share {positions} positions")
-    expect(length + sampling.max_tokens <= positions, f"{path}sampling.max_tokens", sampling.max_tokens,
-            f"at most {positions - length}: {positions} positions less a prompt of {length}")
+    check_room(path, len(message.prompt_ids), sampling.max_tokens, limits.positions, ENGINE)
     noise = NoiseKey(message.noise.seed, message.noise.request, message.noise.call)
     return Request(
         message.request_id, tuple(message.prompt_ids), message.n, sampling, noise, message.version_id,
         _KV[message.kv_on_update], streamed,
     )
+
+
+def check_room(path: str, length: int, max_tokens: int, positions: int, whose: str) -> None:
+    """Refuse a prompt of `length` ids and `max_tokens` more that do not fit in `positions`. Raises InvalidField."""
+    expect(length < positions, f"{path}prompt_ids", f"a prompt of {length} ids",
+           f"fewer than {positions}: prompt and completion share the {positions} positions of {whose}")
+    expect(length + max_tokens <= positions, f"{path}sampling.max_tokens", max_tokens,
+           f"at most {positions - length}: the {positions} positions of {whose} less a prompt of {length}")
 
 
 def check_ids(field: str, ids: Sequence[int], vocabulary: int) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hone.api import inference_pb2 as pb
-from services.inference.requests import expect, expect_temperature
+from services.inference.requests import ENGINE, expect, expect_temperature
 
 LARGEST_TOP_K = 64
 """Most likeliest ids that a caller may ask for at each position."""
@@ -47,10 +47,18 @@ def read_items(message: pb.ScoreRequest, positions: int) -> list[ScoreItem]:
     expect_temperature("temperature", message.temperature)
     expect(0 <= message.top_k <= LARGEST_TOP_K, "top_k", message.top_k, f"0 to {LARGEST_TOP_K}")
     for number, item in enumerate(message.items):
-        length = len(item.context_ids) + len(item.ids)
         expect(bool(item.context_ids), f"items[{number}].context_ids", [], "at least one id")
-        expect(length <= positions, f"items[{number}].ids", f"{length} ids with their context", f"at most {positions}")
-    return [ScoreItem(tuple(item.context_ids), tuple(item.ids)) for item in message.items]
+    items = [ScoreItem(tuple(item.context_ids), tuple(item.ids)) for item in message.items]
+    check_room(items, positions, ENGINE)
+    return items
+
+
+def check_room(items: list[ScoreItem], positions: int, whose: str) -> None:
+    """Refuse items of more ids than `positions`. Raises InvalidField."""
+    for number, item in enumerate(items):
+        length = len(item.context_ids) + len(item.ids)
+        expect(length <= positions, f"items[{number}].ids", f"{length} ids with their context",
+               f"at most {positions}: the positions of {whose}")
 
 
 def check_top_k(top_k: int, vocabulary: int) -> None:

@@ -21,6 +21,7 @@ import grpc
 
 from hone.api import inference_pb2 as pb
 from hone.api import inference_pb2_grpc
+from hone.models.architecture import Architecture
 from hone.rpc.client import TIMEOUT_S
 from hone.rpc.errors import Refused
 from services.inference import requests, scoring
@@ -99,6 +100,7 @@ class Inference(inference_pb2_grpc.InferenceServiceServicer):
         items = scoring.read_items(request, self._limits.positions)
         async with self._models.at(request.model_id, request.version_id, self._time_left(context)) as engine:
             scoring.check_top_k(request.top_k, engine.architecture.vocab_size)
+            scoring.check_room(items, engine.architecture.max_positions, requests.MODEL)
             for number, item in enumerate(items):
                 requests.check_ids(f"items[{number}]", item.context_ids + item.ids, engine.architecture.vocab_size)
             version_id, scored = await self._score(engine, items, request)
@@ -182,7 +184,7 @@ class Inference(inference_pb2_grpc.InferenceServiceServicer):
         try:
             async with self._models.at(model_id, version_id, timeout_s, min_version) as engine:
                 for one in pending:
-                    _check_ids(one, engine.architecture.vocab_size)
+                    _check_fit(one, engine.architecture)
                 for one in pending:
                     self._thread.submit(engine, one.request, queue.put_nowait)
         except Exception as error:  # raised again where the answers are awaited
@@ -232,9 +234,12 @@ def _usable(answer: Answer | Exception) -> Answer:
     return answer
 
 
-def _check_ids(pending: PendingRequest, vocabulary: int) -> None:
-    requests.check_ids(f"{pending.path}prompt_ids", pending.request.prompt_ids, vocabulary)
-    requests.check_ids(f"{pending.path}sampling.stop_ids", pending.request.sampling.stop_ids, vocabulary)
+def _check_fit(pending: PendingRequest, model: Architecture) -> None:
+    """Refuse a request that the model cannot read. Raises InvalidField."""
+    request, path, vocabulary = pending.request, pending.path, model.vocab_size
+    requests.check_ids(f"{path}prompt_ids", request.prompt_ids, vocabulary)
+    requests.check_ids(f"{path}sampling.stop_ids", request.sampling.stop_ids, vocabulary)
+    requests.check_room(path, len(request.prompt_ids), request.sampling.max_tokens, model.max_positions, requests.MODEL)
 
 
 def _response(answer: Answer) -> pb.GenerateResponse:

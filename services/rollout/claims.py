@@ -61,8 +61,8 @@ class Claim:
 
     def room(self, role: str, most: int) -> int:
         """Return how many tokens a role's prompt and answer may have: `most`, or its own model's positions if fewer."""
-        named = self.order.asked.get(role)
-        return min(most, named.max_positions or most) if named else most
+        model = self.order.asked.get(role, self.order)
+        return min(most, model.max_positions or most)
 
     @property
     def subject(self) -> logs.Subject:

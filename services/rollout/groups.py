@@ -69,7 +69,8 @@ class GroupStart:
         if not self.claim.order.privileged:
             return None
         return PrivilegedContexts.of_claim(
-            self.claim, self.session.observation.item_json, self.tokenizers.policy, self.positions)
+            self.claim, self.session.observation.item_json, self.tokenizers.policy,
+            self.claim.room("policy", self.positions))
 
     @cached_property
     def asked(self) -> list[Message]:
@@ -87,15 +88,17 @@ class GroupStart:
         seen = self.session.observation
         role, said = (seen.ask.role, messages(seen.ask.messages)) if seen.HasField("ask") else ("policy", self.asked)
         prompt_ids = self.tokenizers.prompt_ids(role, said)
-        self._check_room(role, len(prompt_ids) + self.claim.order.sampling["max_tokens"])
+        self._check_room(role, len(prompt_ids), self.claim.order.sampling["max_tokens"])
         return CallRequest(self.claim, self.tokenizers.of(role), 0, prompt_ids, role=role)
 
-    def _check_room(self, role: str, tokens: int) -> None:
-        """Raise Unreadable if a role's own model has fewer positions. An engine itself refuses what it cannot hold."""
+    def _check_room(self, role: str, prompt: int, answer: int) -> None:
+        """Raise Unreadable if a prompt and its answer have more tokens than a role's model, or an engine, can hold."""
         room = self.claim.room(role, self.positions)
-        if room < self.positions and tokens > room:
-            raise Unreadable(f"{role}'s model refuses: found {tokens} tokens of the first prompt with its answer, "
-                             f"expected at most {room}, its positions")
+        if prompt + answer > room:
+            whose = (f"the max_position_embeddings of the {role}'s model" if room < self.positions
+                     else "the positions of an engine (HONE_ENGINE_MAX_TOKENS)")
+            raise Unreadable(f"the {role}'s first prompt is too long: found {prompt} tokens, and {answer} of "
+                             f"max_tokens, expected at most {room} together, {whose}")
 
     def episode(self, index: int, session: simulation_pb2.Session) -> Episode:
         """Return the start of a sample in a session of its own."""

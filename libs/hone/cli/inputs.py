@@ -7,10 +7,12 @@ from typing import Annotated
 
 import typer
 
-from hone.cli import connection
+from hone.cli import connection, sending
 from hone.cli.output import Commands, Json, one, rows
 from hone.cli.runs import Limit
-from hone.client import every
+from hone.client import Client, every
+from hone.client.errors import Refused
+from hone.client.resources import Model
 from hone.models import toy
 
 models = typer.Typer(cls=Commands, no_args_is_help=True, help="Base models.")
@@ -24,12 +26,30 @@ def add_model(
     name: Name,
     directory: Annotated[Path, typer.Argument(help="Model directory in the layout that transformers writes.")],
     upload: Annotated[bool, typer.Option(
-        "--upload", help="Send the files; needed if the gateway runs on another machine.")] = False,
+        "--upload", help="Send the files even if the gateway could read the directory itself.")] = False,
     json: Json = False,
 ) -> None:
-    """Register a base model."""
+    """Register a base model.
+
+    A gateway that cannot read the directory, because it runs on another machine, is sent the files. After an
+    interruption the same command goes on with the parts that are missing.
+    """
     with connection.client() as client:
-        one((client.upload_model if upload else client.register_model)(name, directory), json)
+        one(_sent(client, name, directory) if upload else _registered(client, name, directory), json)
+
+
+def _registered(client: Client, name: str, directory: Path) -> Model:
+    try:
+        return client.register_model(name, directory)
+    except Refused as error:
+        if not directory.is_dir() or [problem.field for problem in error.problems] != ["directory"]:
+            raise
+    return _sent(client, name, directory)
+
+
+def _sent(client: Client, name: str, directory: Path) -> Model:
+    with sending.progress() as progress:
+        return client.upload_model(name, directory, progress=progress)
 
 
 @models.command("make-toy")
@@ -60,8 +80,9 @@ def add_dataset(
     json: Json = False,
 ) -> None:
     """Upload a dataset. Bad rows are listed, and refuse the file unless they are allowed."""
-    with connection.client() as client:
-        one(client.upload_dataset(name, file, allow_bad_rows), json)
+    with connection.client() as client, sending.progress() as progress:
+        dataset = client.upload_dataset(name, file, allow_bad_rows, progress=progress)
+    one(dataset, json)
 
 
 @data.command("list")

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import httpx
 from pydantic import ValidationError
 
-from hone.client import errors
+from hone.client import errors, uploads
 from hone.client.resources import (
     Algorithm,
     Checkpoint,
@@ -44,6 +44,8 @@ from hone.client.resources import (
     Usage,
 )
 from hone.client.transport import ATTEMPTS, HttpTransport, follow, rest_path
+from hone.client.upload_resources import Upload
+from hone.client.uploads import PartSender, Progress
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer", bound=Resource)
@@ -79,9 +81,18 @@ class Client:
         body = {"name": name, "directory": str(Path(directory).resolve())}
         return self._post(Model, "/v1/models", idempotency_key, json=body)
 
-    def upload_model(self, name: str, directory: Path | str, idempotency_key: str | None = None) -> Model:
-        """Upload the files of a model directory. Together they must be smaller than the gateway's body limit."""
+    def upload_model(
+        self, name: str, directory: Path | str, idempotency_key: str | None = None, progress: Progress | None = None,
+    ) -> Model:
+        """Upload the files of a model directory, large ones in parts.
+
+        The same call after an interruption sends the parts that are missing; parts need no idempotency key. Raises
+        Conflict if the name belongs to other content, Refused for files that are no model, TooLarge, Full.
+        """
         paths = sorted(path for path in Path(directory).iterdir() if path.is_file())
+        if sum(map(uploads.size, paths)) > uploads.LARGE:
+            sent = PartSender(self._transport, progress).send("model", name, {path.name: path for path in paths})
+            return self.model(sent)
         files = [("files", (path.name, path.read_bytes())) for path in paths]
         return self._post(Model, "/v1/models", idempotency_key, data={"name": name}, files=files)
 
@@ -95,12 +106,28 @@ class Client:
 
     def upload_dataset(
         self, name: str, rows: Path | str | bytes, allow_bad_rows: bool = False, idempotency_key: str | None = None,
+        progress: Progress | None = None,
     ) -> Dataset:
-        """Upload JSONL from a file or as bytes. Raises Refused with a problem for each bad row."""
-        data = rows if isinstance(rows, bytes) else Path(rows).read_bytes()
+        """Upload JSONL from a file or as bytes, a large one in parts, as upload_model does.
+
+        Raises Refused with a problem for each bad row.
+        """
+        content = rows if isinstance(rows, bytes) else Path(rows)
+        if uploads.size(content) > uploads.LARGE:
+            sender = PartSender(self._transport, progress)
+            return self.dataset(sender.send("dataset", name, {"rows.jsonl": content}, allow_bad_rows))
+        data = content if isinstance(content, bytes) else content.read_bytes()
         fields = {"name": name, "allow_bad_rows": str(allow_bad_rows).lower()}
         files = {"file": ("rows.jsonl", data)}
         return self._post(Dataset, "/v1/datasets", idempotency_key, data=fields, files=files)
+
+    def uploads(self, limit: int = 50, after: str | None = None, state: str | None = None) -> Page[Upload]:
+        """List uploads in parts, newest first: those that are open, and those that ended lately."""
+        return self._get(Page[Upload], "/v1/uploads", limit=limit, after=after, state=state)
+
+    def abort_upload(self, upload_id: str) -> Upload:
+        """End an upload and delete what was sent. Raises Conflict if it has become a model or dataset."""
+        return self._send(Upload, "DELETE", rest_path("uploads", upload_id))
 
     def datasets(self, limit: int = 50, after: str | None = None) -> Page[Dataset]:
         """List datasets, newest first."""

@@ -37,6 +37,10 @@ class TooLarge(HoneError):
     """The body is larger than the gateway accepts."""
 
 
+class Full(HoneError):
+    """The object store, or the gateway's disk, has no room left."""
+
+
 class Refused(HoneError):
     """The content of the request is wrong; `problems` names the fields."""
 
@@ -46,7 +50,7 @@ class Away(HoneError):
 
 
 _BY_STATUS = {400: Refused, 401: Unauthenticated, 404: NotFound, 409: Conflict, 413: TooLarge, 422: Refused,
-              502: Away, 503: Away, 504: Away}
+              502: Away, 507: Full, 503: Away, 504: Away}
 
 
 def from_response(response: httpx.Response) -> HoneError:

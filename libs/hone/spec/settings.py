@@ -148,7 +148,14 @@ class Settings(Strict):
     model_root: Path | None = Field(
         None, description="Directory below which models are registered by path. Without it, any path that the gateway "
         "may read.")
-    max_body_mb: int = Field(64, ge=1, description="Largest upload that the gateway takes, MiB; of JSON it is 1 MiB.")
+    max_body_mb: int = Field(
+        64, ge=1, description="Largest upload in one request, MiB; of JSON it is 1 MiB. An upload in parts may be "
+        "larger.")
+    max_upload_gb: float | None = Field(
+        None, gt=0, description="Largest upload in parts, GiB. Without a value: what the object store holds.")
+    part_mb: int = Field(
+        16, ge=5, le=64, description="MiB of a part of an upload. A gateway holds up to four parts in memory. Files of "
+        "more than 10,000 parts have larger ones.")
     sinks: str = Field(
         "", description="Where run metrics are copied to, separated by commas: tensorboard:///directory, "
         "mlflow:http://host:port, wandb:project (docs/sinks.md).")

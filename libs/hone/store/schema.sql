@@ -1,7 +1,7 @@
 -- The data model. Rows are the truth, messages are hints, and time is now() of this server.
 --
 --   who calls           tenants, api_keys, idempotency_keys
---   what runs start from  artifacts
+--   what runs start from  artifacts; uploads, upload_files, upload_parts
 --   runs                runs, steps, collections, collection_items
 --   models              models, operations, versions
 --   samples             groups, group_transitions, trajectories, grades, journal; the view outcomes
@@ -74,6 +74,53 @@ CREATE TABLE artifacts (
     report      jsonb NOT NULL DEFAULT '{}',
     created_at  timestamptz NOT NULL DEFAULT now(),
     UNIQUE (tenant_id, kind, name)
+);
+
+-- Files that arrive in parts and then become an artifact. Any gateway takes the next part, also after a restart.
+CREATE TABLE uploads (
+    id          text PRIMARY KEY,
+    tenant_id   text NOT NULL REFERENCES tenants,
+    kind        text NOT NULL CHECK (kind IN ('base_model', 'dataset')),
+    name        text NOT NULL,
+    content     text NOT NULL,           -- digest of kind, name, files and options: who asks for the same goes on with it
+    options     jsonb NOT NULL DEFAULT '{}',
+    artifact_id text NOT NULL,           -- of the artifact that it becomes; its objects are stored under this id at once
+    state       text NOT NULL DEFAULT 'open' CHECK (state IN ('open', 'refused', 'done', 'aborted', 'expired')),
+    reason      text,                    -- why it was refused; with other files it is open again
+    created_at  timestamptz NOT NULL DEFAULT now(),
+    touched_at  timestamptz NOT NULL DEFAULT now(),  -- the last part, or the last change of its files
+    ended_at    timestamptz
+);
+CREATE UNIQUE INDEX uploads_open ON uploads (tenant_id, content) WHERE state = 'open';
+CREATE INDEX uploads_kept ON uploads (touched_at) WHERE state IN ('open', 'refused');
+CREATE INDEX uploads_ended ON uploads (ended_at) WHERE ended_at IS NOT NULL;
+CREATE INDEX uploads_by_artifact ON uploads (artifact_id);
+CREATE INDEX uploads_by_name ON uploads (tenant_id, kind, name);
+
+-- One file of an upload, as the client announced it.
+CREATE TABLE upload_files (
+    upload_id   text NOT NULL REFERENCES uploads ON DELETE CASCADE,
+    tenant_id   text NOT NULL REFERENCES tenants,
+    name        text NOT NULL,
+    bytes       bigint NOT NULL,
+    sha256      text NOT NULL,
+    key         text,                    -- of its object; null: nothing would read the file, so no part is taken
+    part_bytes  integer NOT NULL,
+    unfinished  text,                    -- the object store's id of an object in parts; null: it comes as one object
+    verified_at timestamptz,             -- when its object was found to have the announced digest
+    PRIMARY KEY (upload_id, name)
+);
+
+-- One part of a file that the object store has.
+CREATE TABLE upload_parts (
+    upload_id   text NOT NULL,
+    tenant_id   text NOT NULL REFERENCES tenants,
+    file        text NOT NULL,
+    number      integer NOT NULL,        -- from 1
+    sha256      text NOT NULL,
+    tag         text NOT NULL,           -- the object store's, which finishes the object
+    PRIMARY KEY (upload_id, file, number),
+    FOREIGN KEY (upload_id, file) REFERENCES upload_files ON DELETE CASCADE
 );
 
 
@@ -476,7 +523,8 @@ CREATE TABLE orphan_sweeps (
 );
 INSERT INTO orphan_sweeps DEFAULT VALUES;
 
--- Every object that rows of these runs, models and artifacts name; of a version whose weights were deleted, the rest.
+-- Every object that rows of these runs, models, artifacts and uploads name; of a version whose weights were deleted,
+-- the rest.
 CREATE FUNCTION named_keys(owners text[]) RETURNS SETOF text LANGUAGE sql STABLE AS $$
     SELECT unnest(g.parts) FROM groups g WHERE g.run_id = ANY (owners)
     UNION ALL SELECT t.part FROM trajectories t WHERE t.run_id = ANY (owners)
@@ -490,6 +538,8 @@ CREATE FUNCTION named_keys(owners text[]) RETURNS SETOF text LANGUAGE sql STABLE
         WHERE o.model_id = ANY (owners) AND o.kind = 'export'
     UNION ALL SELECT file.value ->> 'key' FROM artifacts a, jsonb_each(a.manifest -> 'files') file
         WHERE a.id = ANY (owners)
+    UNION ALL SELECT f.key FROM uploads u JOIN upload_files f ON f.upload_id = u.id
+        WHERE u.artifact_id = ANY (owners) AND u.state IN ('open', 'refused') AND f.key IS NOT NULL
 $$;
 
 
@@ -507,8 +557,8 @@ REVOKE INSERT, DELETE ON orphan_sweeps FROM hone_worker;
 REVOKE ALL ON schema_version FROM hone_worker;
 
 -- The gateway writes the rows that requests make. It may read the others, but for the journal, sinks and orphans.
-GRANT SELECT, INSERT, UPDATE, DELETE ON idempotency_keys, artifacts, runs, models, operations, events, outcomes
-    TO hone_gateway;
+GRANT SELECT, INSERT, UPDATE, DELETE ON idempotency_keys, artifacts, uploads, upload_files, upload_parts, runs, models,
+    operations, events, outcomes TO hone_gateway;
 GRANT SELECT ON tenants, api_keys, steps, collections, collection_items, versions, groups, group_transitions,
     trajectories, grades, engines, engine_models, workers, metrics, usage TO hone_gateway;
 
@@ -517,9 +567,10 @@ GRANT SELECT ON tenants, api_keys, steps, collections, collection_items, version
 DO $$
 DECLARE t text;
 BEGIN
-    FOREACH t IN ARRAY ARRAY['tenants', 'api_keys', 'idempotency_keys', 'artifacts', 'runs', 'steps', 'collections',
-                             'collection_items', 'models', 'operations', 'versions', 'groups', 'trajectories', 'grades',
-                             'engine_models', 'metrics', 'events', 'usage'] LOOP
+    FOREACH t IN ARRAY ARRAY['tenants', 'api_keys', 'idempotency_keys', 'artifacts', 'uploads', 'upload_files',
+                             'upload_parts', 'runs', 'steps', 'collections', 'collection_items', 'models',
+                             'operations', 'versions', 'groups', 'trajectories', 'grades', 'engine_models',
+                             'metrics', 'events', 'usage'] LOOP
         EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', t);
         EXECUTE format('CREATE POLICY every_tenant ON %I TO hone_worker USING (true)', t);
         IF t NOT IN ('tenants', 'engine_models') THEN

@@ -41,6 +41,7 @@ class Order(BaseModel):
     harness: str = "chat"
     harness_params: dict[str, Any] = {}
     model_id: str  # the policy
+    max_positions: int | None = None  # most tokens that the policy can read; None: not recorded
     version_id: str | None  # exactly this version samples; None: the newest one
     roles: dict[str, Role] = {}  # by name; who is not named is the policy
     privileged: list[PrivilegedText] = []

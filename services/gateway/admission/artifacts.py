@@ -7,7 +7,7 @@ import asyncio
 import hashlib
 import json
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -82,8 +82,17 @@ async def received(files: Iterable[UploadFile]) -> AsyncIterator[Path]:
 
 def _file_name(file: UploadFile) -> str:
     name = PurePosixPath((file.filename or "").replace("\\", "/")).name
-    if not name or name in {".", ".."} or "\0" in name or len(name.encode(errors="replace")) > _LONGEST_NAME:
-        raise Invalid([Problem("files", f"a file called {found(file.filename)}", "a file name")])
+    try:
+        return file_name(name)
+    except ValueError:
+        raise Invalid([Problem("files", f"a file called {found(file.filename)}", "a file name")]) from None
+
+
+def file_name(name: str) -> str:
+    """Return the name of a file if it is one on every system. Raises ValueError."""
+    unusable = not name or name in {".", ".."} or set(name) & set("/\\\0")
+    if unusable or not name.isprintable() or len(name.encode(errors="replace")) > _LONGEST_NAME:
+        raise ValueError("expected a file name without folders")
     return name
 
 
@@ -102,25 +111,59 @@ async def register(
     `resource` turns the artifact's row into the JSON that clients see. Raises Conflict when the name belongs to other
     content.
     """
-    content = await asyncio.to_thread(_content_hash, upload)
+    digests = await asyncio.to_thread(_digests, upload)
     async with session.transaction() as transaction:
         taken = await transaction.one("artifacts.named", kind=upload.kind, name=upload.name)
     artifact_id, manifest = ids.new("art"), dict[str, Any]()
     if taken is None:
         manifest = {"files": await asyncio.to_thread(_put, objects, artifact_id, upload), **upload.facts}
+    entry = NewArtifact(artifact_id, upload.kind, upload.name, content_hash(digests), manifest, upload.report)
 
     async def work() -> JsonAnswer:
-        added = taken is None and await transaction.run(
-            "artifacts.add", id=artifact_id, tenant_id=session.tenant_id, kind=upload.kind, name=upload.name,
-            hash=content, manifest=Jsonb(manifest), report=Jsonb(upload.report))
-        row = await _same(transaction, upload, content)
+        added = taken is None and await add(session, transaction, entry)
+        row = await same(transaction, entry)
         return JsonAnswer(201 if added else 200, resource(row).model_dump(mode="json"))
 
     async with session.transaction() as transaction:
-        answer = await once(session, transaction, key, fingerprint(request, [upload.name, content]), work)
+        answer = await once(session, transaction, key, fingerprint(request, [upload.name, entry.content]), work)
     if manifest and answer.body["id"] != artifact_id:
-        await asyncio.to_thread(objects.delete, [entry["key"] for entry in manifest["files"].values()])
+        await asyncio.to_thread(objects.delete, [stored["key"] for stored in manifest["files"].values()])
     return answer
+
+
+@dataclass(frozen=True)
+class NewArtifact:
+    """An artifact whose objects are stored, and whose row is not written yet. `content` is its content_hash."""
+
+    id: str
+    kind: Kind
+    name: str
+    content: str
+    manifest: dict[str, Any]
+    report: dict[str, Any]
+
+
+async def add(session: TenantSession, transaction: AsyncTransaction, new: NewArtifact) -> bool:
+    """Write the row. Return whether the name was free."""
+    return bool(await transaction.run(
+        "artifacts.add", id=new.id, tenant_id=session.tenant_id, kind=new.kind, name=new.name, hash=new.content,
+        manifest=Jsonb(new.manifest), report=Jsonb(new.report)))
+
+
+async def same(transaction: AsyncTransaction, new: NewArtifact) -> Row:
+    """Return the artifact of this name. Raises Conflict when it has other content, or is gone."""
+    row = await transaction.one("artifacts.named", kind=new.kind, name=new.name)
+    if row is None:
+        raise Conflict(f"{new.name} was removed while it was being registered.")
+    if row["hash"] != new.content:
+        raise other_content(new.name, row["id"])
+    return row
+
+
+def other_content(name: str, artifact_id: str) -> Conflict:
+    """Return the refusal of a name that belongs to an artifact with other content."""
+    return Conflict(f"The name {name} belongs to other content.", [Problem(
+        "name", f"{name}, which is {artifact_id} with other content", "a name that is not taken")])
 
 
 async def listed(
@@ -141,20 +184,13 @@ async def row_of(session: TenantSession, kind: Kind, name: str) -> Row:
     return row
 
 
-async def _same(transaction: AsyncTransaction, upload: Upload, content: str) -> Row:
-    """Return the artifact of this name. Raises Conflict when it has other content, or is gone."""
-    row = await transaction.one("artifacts.named", kind=upload.kind, name=upload.name)
-    if row is None:
-        raise Conflict(f"{upload.name} was removed while it was being registered.")
-    if row["hash"] != content:
-        raise Conflict(f"The name {upload.name} belongs to other content.", [Problem(
-            "name", f"{upload.name}, which is {row['id']} with other content", "a name that is not taken")])
-    return row
+def content_hash(digests: Mapping[str, str]) -> str:
+    """Return the digest of an artifact's content: that of its files' sha256 by name."""
+    return hashlib.sha256(json.dumps(dict(digests), sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
-def _content_hash(upload: Upload) -> str:
-    digests = {name: file_digest(upload.directory / name) for name in upload.names}
-    return hashlib.sha256(json.dumps(digests, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+def _digests(upload: Upload) -> dict[str, str]:
+    return {name: file_digest(upload.directory / name) for name in upload.names}
 
 
 def _put(objects: Objects, artifact_id: str, upload: Upload) -> dict[str, Any]:

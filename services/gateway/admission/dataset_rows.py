@@ -2,13 +2,14 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
 from hone.environments import row_json
-from hone.spec.problems import Problem, found, unstorable
+from hone.spec.problems import Invalid, Problem, found, unstorable
+from services.gateway.middleware.errors import Unusable
 
 ROLES = ("system", "user", "assistant", "tool")
 _REPORTED = 100
@@ -52,10 +53,26 @@ class RowChecks:
         return {"rows": self.rows, "good": self.good, "bad": self.bad, "problems": shown,
                 "numbers_as_text": self.as_text, "first_as_text": texts}
 
+    def facts(self) -> dict[str, Any]:
+        """Return the facts of the stored rows for the dataset's manifest."""
+        return {"rows": self.good, "columns": dict(sorted(self.columns.items()))}
 
-def check(lines: Iterable[bytes]) -> tuple[list[bytes], RowChecks]:
-    """Return the good rows, each as one line of canonical JSON, and the report on all rows."""
-    report, good = RowChecks(), []
+
+def refuse(report: RowChecks, allow_bad_rows: bool) -> None:
+    """Raise Invalid when no row is good, and Unusable when some are bad and that is not allowed."""
+    problems = [Problem(f"row {row}: {problem.field}", problem.found, problem.expected)
+                for row, problem in report.problems]
+    if not report.good:
+        raise Invalid(problems or [Problem("file", "no rows", "at least one row")])
+    if report.bad and not allow_bad_rows:
+        raise Unusable(
+            f"{report.bad} of {report.rows} rows are bad; allow_bad_rows would store the other {report.good}.",
+            problems, extra={"report": report.as_json()})
+
+
+def check(lines: Iterable[bytes], keep: Callable[[bytes], object]) -> RowChecks:
+    """Return the report on all rows, and hand each good row to `keep` as one line of canonical JSON."""
+    report = RowChecks()
     for line in lines:
         if not line.strip():
             continue
@@ -67,8 +84,8 @@ def check(lines: Iterable[bytes]) -> tuple[list[bytes], RowChecks]:
             continue
         report.columns.update(row.keys())
         report.note_literals(row)
-        good.append(json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
-    return good, report
+        keep(json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
+    return report
 
 
 def _row(line: bytes) -> tuple[dict[str, Any], list[Problem]]:

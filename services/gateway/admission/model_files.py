@@ -32,6 +32,7 @@ _OTHERS = {"generation_config.json", "tokenizer_config.json", "special_tokens_ma
 _LONGEST_HEADER = 100_000_000  # bytes; the limit of the safetensors library
 _ITEM_BYTES = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I64": 8, "I32": 4, "I16": 2, "I8": 1, "U8": 1, "BOOL": 1}
 _PICKLES = {".bin", ".pt", ".pth", ".ckpt", ".pkl"}
+_OTHER_WEIGHTS = {".gguf", ".h5", ".msgpack", ".onnx", ".ot", ".tflite"}
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,11 @@ def inspect(directory: Folder) -> ModelFiles:
     except OSError as error:
         raise Invalid([Problem(str(error.filename), str(error.strerror), "a file that the gateway may read")]) from None
     return ModelFiles(_facts(parsed, tensors), names, sorted(present - set(names)))
+
+
+def is_read(name: str) -> bool:
+    """Return whether a file of this name could belong to a model. Other files need not be sent: nothing reads them."""
+    return Path(name).suffix not in _PICKLES | _OTHER_WEIGHTS
 
 
 def _json_file(directory: Folder, name: str) -> dict[str, Any]:

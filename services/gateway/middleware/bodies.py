@@ -11,6 +11,9 @@ from services.gateway.middleware.errors import BodyTooLarge
 DOCUMENT_BYTES = 2**20
 """Largest body that is not a multipart form: it is held in memory and searched."""
 
+PART_BYTES = 64 * 2**20
+"""Largest body of bytes (application/octet-stream), a part of an upload: it is written to a file as it comes."""
+
 LINGER_S = 2.0
 """Seconds that an early response waits for a client that still sends. Closing at once would reset the connection."""
 
@@ -18,7 +21,8 @@ LINGER_S = 2.0
 class BodyLimit:
     """Refuses a body that is too large: before it is read if it announces its length, otherwise during the read.
 
-    A multipart form with files may have `limit` bytes, any other body DOCUMENT_BYTES. Raises BodyTooLarge.
+    A multipart form with files may have `limit` bytes, a body of bytes PART_BYTES, any other body DOCUMENT_BYTES.
+    Raises BodyTooLarge.
     """
 
     def __init__(self, app: ASGIApp, limit: int) -> None:
@@ -28,8 +32,7 @@ class BodyLimit:
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
         headers = Headers(scope=scope)
-        announced, kind = _announced(headers), headers.get("content-type", "").lower()
-        limit = self._limit if kind.startswith("multipart/form-data") else min(self._limit, DOCUMENT_BYTES)
+        announced, limit = _announced(headers), self._allowed(headers.get("content-type", "").lower())
         if announced > limit:
             raise _refusal(f"{announced} bytes", limit)
         read = 0
@@ -43,6 +46,11 @@ class BodyLimit:
             return message
 
         return await self._app(scope, counted, send)
+
+    def _allowed(self, kind: str) -> int:
+        if kind.startswith("multipart/form-data"):
+            return self._limit
+        return PART_BYTES if kind == "application/octet-stream" else min(self._limit, DOCUMENT_BYTES)
 
 
 def _refusal(size: str, limit: int) -> BodyTooLarge:

@@ -3,25 +3,29 @@
 A refusal's docstring is its default message, and its title names the problem type.
 """
 
+import errno
 import inspect
 import logging
-from collections.abc import Iterable, Mapping
+import tempfile
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from fastapi.exceptions import RequestValidationError
 from psycopg import OperationalError
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hone.spec.problems import Invalid, Problem, from_finding
-from hone.store.objects import StoreAway
+from hone.store.objects import StoreAway, StoreFull
 
 MEDIA_TYPE = "application/problem+json"
 
 _TITLES = {404: "Not found", 405: "Method not allowed", 500: "Internal error"}
 """Titles of the refusals that the framework itself raises."""
+
+_FULL = {errno.ENOSPC, errno.EDQUOT}
 
 _log = logging.getLogger("hone.gateway")
 
@@ -64,6 +68,18 @@ class BodyTooLarge(Refusal):
     """The body is larger than this gateway accepts."""
 
     status, title = 413, "Body too large"
+
+
+class UploadTooLarge(Refusal):
+    """The upload is larger than this gateway accepts."""
+
+    status, title = 413, "Upload too large"
+
+
+class NoRoom(Refusal):
+    """The object store is full. Make room, or give it a larger disk or quota; then the same request succeeds."""
+
+    status, title = 507, "Store full"
 
 
 class Unusable(Refusal):
@@ -126,15 +142,32 @@ def refusal(error: Exception) -> HTTPException:
     """Translate an exception into the refusal that the client receives."""
     if isinstance(error, HTTPException):
         return error
-    if isinstance(error, RequestValidationError):
-        return Unusable(problems=[_request_problem(finding) for finding in error.errors()])
-    if isinstance(error, Invalid):
-        return Unusable(problems=error.problems)
-    if isinstance(error, OperationalError):
-        return Away("The database does not answer. The same request may succeed later.")
-    if isinstance(error, StoreAway):
-        return Away("The object store does not answer. The same request may succeed later.")
+    for kind, translate in _TRANSLATIONS.items():
+        if isinstance(error, kind):
+            return translate(error)
+    return _unexpected()
+
+
+def _unexpected() -> HTTPException:
     return HTTPException(500, "An unexpected error occurred. The gateway's log describes it under this request id.")
+
+
+def _of_system(error: Any) -> HTTPException:
+    if error.errno not in _FULL:
+        return _unexpected()
+    return NoRoom(f"The gateway's own disk is full ({tempfile.gettempdir()}): bodies pass through files there.")
+
+
+_TRANSLATIONS: Mapping[type[Exception], Callable[[Any], HTTPException]] = {
+    RequestValidationError: lambda error: Unusable(problems=[_request_problem(finding) for finding in error.errors()]),
+    Invalid: lambda error: Unusable(problems=error.problems),
+    ClientDisconnect: lambda _: HTTPException(400, "The client went away before its body had arrived."),
+    OperationalError: lambda _: Away("The database does not answer. The same request may succeed later."),
+    StoreFull: lambda _: NoRoom(),
+    StoreAway: lambda _: Away("The object store does not answer. The same request may succeed later."),
+    OSError: _of_system,
+}
+"""Refusals by kind of exception; a kind stands before those that it belongs to."""
 
 
 def _request_problem(finding: Mapping[str, Any]) -> Problem:

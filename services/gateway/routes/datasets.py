@@ -8,12 +8,10 @@ from fastapi import APIRouter, Form, Request, UploadFile
 from starlette.responses import JSONResponse
 
 from hone.client.resources import Dataset, Page
-from hone.spec.problems import Invalid, Problem
 from hone.store.database import Row
 from services.gateway.admission import artifacts, dataset_rows, task_rows
 from services.gateway.admission.dataset_rows import RowChecks
 from services.gateway.admission.parameters import After, Id, Limit, Store
-from services.gateway.middleware.errors import Unusable
 from services.gateway.middleware.idempotency import Key
 from services.gateway.middleware.tenancy import Caller
 
@@ -32,30 +30,18 @@ async def upload(
     """Upload a dataset. Bad rows refuse it with a report (422), unless `allow_bad_rows` keeps the good ones."""
     async with artifacts.received([file]) as directory:
         report = await asyncio.to_thread(_check, next(directory.iterdir()), directory)
-        _refuse(report, allow_bad_rows)
-        facts = {"rows": report.good, "columns": dict(sorted(report.columns.items()))}
-        dataset = artifacts.Upload("dataset", name, directory, [task_rows.FILE], facts, report.as_json())
+        dataset_rows.refuse(report, allow_bad_rows)
+        dataset = artifacts.Upload("dataset", name, directory, [task_rows.FILE], report.facts(), report.as_json())
         return (await artifacts.register(caller, objects, request, key, dataset, _resource)).response()
 
 
 def _check(uploaded: Path, directory: Path) -> RowChecks:
     """Write the good rows of the uploaded file into the directory and return the report on all rows."""
-    with uploaded.open("rb") as file:
-        good, report = dataset_rows.check(file)
-    (directory / task_rows.FILE).write_bytes(b"".join(good))
+    good = directory / f".{task_rows.FILE}"  # the uploaded file may have the name of the rows
+    with uploaded.open("rb") as file, good.open("wb") as sink:
+        report = dataset_rows.check(file, sink.write)
+    good.rename(directory / task_rows.FILE)
     return report
-
-
-def _refuse(report: RowChecks, allow_bad_rows: bool) -> None:
-    """Raise Invalid when no row is good, and Unusable when some are bad and that is not allowed."""
-    problems = [Problem(f"row {row}: {problem.field}", problem.found, problem.expected)
-                for row, problem in report.problems]
-    if not report.good:
-        raise Invalid(problems or [Problem("file", "no rows", "at least one row")])
-    if report.bad and not allow_bad_rows:
-        raise Unusable(
-            f"{report.bad} of {report.rows} rows are bad; allow_bad_rows would store the other {report.good}.",
-            problems, extra={"report": report.as_json()})
 
 
 @router.get("")

@@ -8,6 +8,7 @@ import gc
 import itertools
 import shutil
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol
 
@@ -28,6 +29,8 @@ from services.inference.vllm.options import arguments
 from services.inference.vllm.scratch import Scratch
 from services.inference.vllm.transfer import sender
 from services.inference.vllm.transfer.sender import WeightUpdater
+
+_ROPE_FIELDS = ("rope_theta", "rope_scaling", "rope_parameters", "original_max_position_embeddings")
 
 OnOutput = Callable[[RequestOutput], None]
 
@@ -72,7 +75,7 @@ class Core:
         self._forget()
         base = self._scratch.path / "base"
         try:
-            checkpoint.write(base)
+            _with_rope_written_out(checkpoint).write(base)
             self._llm = LLMEngine.from_engine_args(EngineArgs(
                 **arguments(self._settings, base, self._adapters, self.sleeps),
                 weight_transfer_config=WeightTransferConfig(backend=sender.route(self._settings).backend)))
@@ -176,6 +179,15 @@ class Core:
         if self._updater is not None:
             self._updater.close()
         self._llm = self._updater = None
+
+
+def _with_rope_written_out(checkpoint: Checkpoint) -> Checkpoint:
+    """Return the model with its rotary positions in one form, with every value: vLLM has other defaults and types.
+
+    It scales all positions of a `dynamic` model, also the first max_position_embeddings, which are plain ones.
+    """
+    others = {name: value for name, value in checkpoint.config.items() if name not in _ROPE_FIELDS}
+    return replace(checkpoint, config={**others, "rope_parameters": checkpoint.architecture.rope.to_config()})
 
 
 def _end(llm: LLMEngine) -> None:

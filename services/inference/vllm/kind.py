@@ -7,6 +7,7 @@ from hone.models.adapter import Lora
 from hone.models.architecture import Architecture
 from hone.models.checkpoint import read_weights
 from hone.models.checkpoint_header import BadCheckpoint
+from hone.models.config_fields import Unsupported
 from hone.spec.settings import Settings
 from services.inference.engines import Version
 from services.inference.takeover import Tolerance, check_finite
@@ -40,7 +41,8 @@ class VllmKind:
         return {"vllm": vllm.__version__, "torch": torch.__version__, "dtype": self._settings.engine.dtype}
 
     def prepare(self, version: Version) -> Version:
-        """Return the version, whose weights are checked. Raises NotFinite, BadCheckpoint."""
+        """Return the version, whose weights are checked. Raises NotFinite, BadCheckpoint, Unsupported."""
+        _check_positions(version.checkpoint.architecture)
         if version.adapter is None:
             check_finite(version.checkpoint.tensors)
         else:
@@ -67,3 +69,13 @@ class VllmKind:
             sleeps = not any(core.sleeps for core in self._cores.values())
             self._cores[name] = Core(self._settings, adapters, sleeps)
         return self._cores[name]
+
+
+def _check_positions(architecture: Architecture) -> None:
+    """Raise Unsupported for a yarn model with more positions than vLLM has cosines and sines for."""
+    rope = architecture.rope
+    reach = int(rope.factor * rope.original_positions)
+    if rope.kind == "yarn" and architecture.max_positions > reach:
+        raise Unsupported("max_position_embeddings", architecture.max_positions,
+                          f"at most {reach} with vLLM: factor times original_max_position_embeddings; the native "
+                          "engine (HONE_ENGINE=native) serves it")

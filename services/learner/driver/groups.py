@@ -31,12 +31,12 @@ def request_groups(
     spec, harness = lease.spec, lease.spec.harness or CHAT
     trains = purpose == "train"
     texts = [PrivilegedText(text=one.text, match=one.match) for one in spec.contexts.privileged if trains]
-    roles = _roles(transaction, lease, trains)
+    max_positions, roles = _models(transaction, lease, trains)
     orders = [
         Order(purpose=purpose, request_no=first + place, step=step, n=n, task=task.body, task_hash=task.content_hash,
               seed=spec.seed, sampling=sampling, grader=spec.grader if kind == "generate" else None,
-              harness=harness.name, harness_params=harness.params, model_id=lease.model_id, version_id=version_id,
-              roles=roles, privileged=texts, traceparent=traceparent)
+              harness=harness.name, harness_params=harness.params, model_id=lease.model_id, max_positions=max_positions,
+              version_id=version_id, roles=roles, privileged=texts, traceparent=traceparent)
         for place, (task, n) in enumerate(zip(tasks, rollouts, strict=True))]
     return transaction.run(
         "groups.request", tenant_id=lease.tenant_id, run_id=lease.run_id, kind=kind, series=series,
@@ -44,14 +44,17 @@ def request_groups(
         orders=[order.model_dump_json() for order in orders])
 
 
-def _roles(transaction: Transaction, lease: RunLease, trains: bool) -> dict[str, Role]:
-    """Return the models beside the policy that a group calls; with the teacher only if its samples are trained on."""
-    rows = transaction.all("runs.role_models", run_id=lease.run_id) if lease.roles else []
+def _models(transaction: Transaction, lease: RunLease, trains: bool) -> tuple[int | None, dict[str, Role]]:
+    """Return the policy's positions, and the models beside it that a group calls.
+
+    The teacher is among them only if the group's samples are trained on.
+    """
+    rows = transaction.all("runs.named_models", run_id=lease.run_id)
     roles = {row["role"]: Role(model_id=row["model_id"], max_positions=row["max_positions"]) for row in rows}
-    teacher, spec = roles.pop("teacher", None), lease.spec.roles.teacher
+    policy, teacher, spec = roles.pop("policy"), roles.pop("teacher", None), lease.spec.roles.teacher
     if trains and teacher and spec:
         roles["teacher"] = Role(model_id=teacher.model_id, top_k=spec.top_k)
-    return roles
+    return policy.max_positions, roles
 
 
 def next_request(transaction: Transaction, lease: RunLease, purpose: str) -> int:

@@ -1,6 +1,7 @@
 """Orphans: objects that no row names. Overtaken claimants, uncommitted steps and deleted rows leave them behind.
 
-A process that stores an object names it in a row soon after, or never. So a key is an orphan if no row names it at one
+A process that stores an object names it in a row soon after, or never; an upload in parts names its objects while it is
+open, and expires when no part comes. So a key is an orphan if no row names it at one
 time, nor at a later time by which every upload and every lease has ended. The interval begins when the database found
 the key unnamed, not when the object was written: while the database is away no process can name its objects.
 """
@@ -48,6 +49,7 @@ class Orphans:
         if begun is None or not self._own(begun["identity"]):
             return 0
         if not begun["after"]:
+            self._expire_uploads()
             self._discard_unfinished()
         self._note(begun["after"])
         return self._collect()
@@ -61,8 +63,16 @@ class Orphans:
             _log.warning("nothing is collected: the object store belongs to another database (%s)", markers)
         return markers in ([], [own])
 
+    def _expire_uploads(self) -> None:
+        """End uploads for which no part came any more. Then nothing names their objects."""
+        expired = self._database.run("uploads.expire", grace_s=self._grace_s)
+        self._database.run("uploads.forget", grace_s=self._grace_s)
+        if expired:
+            _log.info("%d uploads expired: no part came for %.0f s", expired, self._grace_s)
+
     def _discard_unfinished(self) -> None:
-        discarded = self._objects.discard_unfinished(self._grace_s)
+        waiting = {row["unfinished"] for row in self._database.all("uploads.unfinished")}
+        discarded = self._objects.discard_unfinished(self._grace_s, waiting)
         if discarded:
             _log.info("discarded %d unfinished objects of writers that are gone", discarded)
 

@@ -51,19 +51,22 @@ class Gateway:
 @pytest.fixture(scope="module")
 def gateway(postgres: TestDatabase, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
     home = tmp_path_factory.mktemp("gateway")
-    port, nowhere = ports.pick(2)
-    objects_url = f"file://{home / 'objects'}"
+    with Children(home) as children:
+        yield serve(children, postgres, f"file://{home / 'objects'}", {
+            "HONE_MODEL_ROOT": str(tmp_path_factory.getbasetemp()), "HONE_MAX_BODY_MB": str(MAX_BODY_MB)})
+
+
+def serve(children: Children, postgres: TestDatabase, objects_url: str, more: dict[str, str]) -> Gateway:
+    """Start a gateway, the child called "gateway", and wait until it answers; `more` are settings."""
+    (port, nowhere), broker = ports.pick(2), children.directory / "broker"
     settings = {
         "HONE_GATEWAY_DATABASE_URL": postgres.gateway_url, "HONE_OBJECTS_URL": objects_url,
-        "HONE_BROKER_URL": f"filesystem://{home / 'broker'}", "HONE_GATEWAY_ADDRESS": f"127.0.0.1:{port}",
-        **{f"HONE_{name}_ADDRESS": f"127.0.0.1:{nowhere}" for name in ABSENT},
-        "HONE_MODEL_ROOT": str(tmp_path_factory.getbasetemp()), "HONE_MAX_BODY_MB": str(MAX_BODY_MB),
-        "HONE_SWEEP_S": "0.05"}
-    (home / "broker").mkdir()
-    with Children(home) as children:
-        child = children.start("gateway", [sys.executable, "-m", "services.gateway"], env={**os.environ, **settings})
-        children.wait("gateway", lambda: ports.answers(f"127.0.0.1:{port}"), timeout_s=30)
-        yield Gateway(f"http://127.0.0.1:{port}", child.pid, objects.connect(objects_url), children.log("gateway"))
+        "HONE_BROKER_URL": f"filesystem://{broker}", "HONE_GATEWAY_ADDRESS": f"127.0.0.1:{port}",
+        **{f"HONE_{name}_ADDRESS": f"127.0.0.1:{nowhere}" for name in ABSENT}, "HONE_SWEEP_S": "0.05", **more}
+    broker.mkdir()
+    child = children.start("gateway", [sys.executable, "-m", "services.gateway"], env={**os.environ, **settings})
+    children.wait("gateway", lambda: ports.answers(f"127.0.0.1:{port}"), timeout_s=30)
+    return Gateway(f"http://127.0.0.1:{port}", child.pid, objects.connect(objects_url), children.log("gateway"))
 
 
 @pytest.fixture(scope="module")

@@ -147,6 +147,30 @@ def test_a_commit_that_is_late_keeps_its_object(world: World) -> None:
     assert (part in left, lost in left) == (True, False)
 
 
+def test_an_upload_that_goes_on_is_spared_and_one_without_parts_expires(world: World) -> None:
+    run, art = add_run(world.url), ids.new("art")
+    (whole,) = world.put(f"artifacts/{art}/a/config.json")
+    begun = world.objects.begin(f"artifacts/{art}/b/model.safetensors", 2**20, "")
+    world.do("INSERT INTO uploads (id, tenant_id, kind, name, content, artifact_id) VALUES"
+             " (%s, %s, 'base_model', 'm', %s, %s)", art, run.tenant_id, art, art)
+    for name, key, unfinished in (("a", whole, None), ("b", begun.key, begun.id)):
+        world.do("INSERT INTO upload_files (upload_id, tenant_id, name, bytes, sha256, key, part_bytes, unfinished)"
+                 " VALUES (%s, %s, %s, 1, '', %s, 1, %s)", art, run.tenant_id, name, key, unfinished)
+    world.sweep()
+    assert world.sweep(later_s=4000) == 0
+    world.objects.put_part(begun, 1, b"x")
+    world.do("UPDATE uploads SET touched_at = now() - interval '2 hours' WHERE id = %s", art)
+    world.sweep()
+    assert world.sweep(later_s=4000) == 1
+    assert world.keys() == []
+    with psycopg.connect(world.url) as connection:
+        assert connection.execute("SELECT state FROM uploads WHERE id = %s", (art,)).fetchone() == ("expired",)
+    world.do("UPDATE uploads SET ended_at = ended_at - interval '2 hours' WHERE id = %s", art)
+    world.sweep()
+    with psycopg.connect(world.url) as connection:
+        assert connection.execute("SELECT count(*) FROM upload_files WHERE upload_id = %s", (art,)).fetchone() == (0,)
+
+
 def test_a_pass_is_bounded_and_the_next_goes_on(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(orphans, "BATCH", 3)
     run = ids.new("run")

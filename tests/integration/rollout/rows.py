@@ -44,14 +44,15 @@ class Run:
     def _beside_the_policy(self, purpose: str) -> dict[str, Any]:
         """Return the seed, roles and privileged texts that the driver of this run would write into an order."""
         spec = one(self.url, "SELECT spec FROM runs WHERE id = %(run_id)s", run_id=self.run_id)["spec"]
-        models = every(self.url, statement("runs.role_models"), run_id=self.run_id)
+        models = every(self.url, statement("runs.named_models"), run_id=self.run_id)
         roles = {one.pop("role"): one for one in models}
+        max_positions = roles.pop("policy")["max_positions"]
         if "teacher" in roles and purpose == "train":
             roles["teacher"]["top_k"] = spec["roles"]["teacher"]["top_k"]
         else:
             roles.pop("teacher", None)
         privileged = spec.get("contexts", {}).get("privileged", []) if purpose == "train" else []
-        return {"seed": spec["seed"], "roles": roles, "privileged": privileged}
+        return {"seed": spec["seed"], "roles": roles, "privileged": privileged, "max_positions": max_positions}
 
     def publish(self, number: int) -> str:
         """Insert a newer version with the files of version 0 and return its id."""

@@ -1,13 +1,15 @@
 """Rows are checked one by one."""
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
 
 from hone.environments.hashing import canonical
 from hone.graders.templates import rendered
-from services.gateway.admission.dataset_rows import check
+from services.gateway.admission import dataset_rows
+from services.gateway.admission.dataset_rows import RowChecks
 
 GOOD: list[Any] = [
     {"prompt": "a", "answer": "b"}, {"prompt": "a", "answer": 2}, {"prompt": "a", "completion": "b", "more": [1]},
@@ -42,6 +44,12 @@ BAD: list[tuple[bytes, str, str]] = [
     (b'{"prompt": "a\\u0000", "answer": "b"}', "prompt", "text without NUL characters and lone surrogates"),
     (b'{"prompt": "a", "answer": "\\udc00"}', "answer", "text without NUL characters and lone surrogates"),
 ]
+
+
+def check(lines: Iterable[bytes]) -> tuple[list[bytes], RowChecks]:
+    """Return the rows that are kept, and the report."""
+    good: list[bytes] = []
+    return good, dataset_rows.check(lines, good.append)
 
 
 def test_good_rows_are_kept_whole_and_counted() -> None:

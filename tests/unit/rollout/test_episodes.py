@@ -307,6 +307,28 @@ async def test_another_model_is_not_asked_past_its_own_positions(
     assert episode.ended == ("max_context" if positions == 80 else "done")
 
 
+@pytest.mark.parametrize(("positions", "ended"), [(86, "max_context"), (512, "done")])
+async def test_the_policy_is_not_asked_past_its_own_positions(
+        monkeypatch: pytest.MonkeyPatch, positions: int, ended: str) -> None:
+    monkeypatch.setitem(ENVIRONMENTS, "shop", Shop())  # type: ignore[arg-type]
+    group = claim(sampling={"max_tokens": 64}, max_positions=positions)
+    episode = await played(Local("shop"), Script(["tea?", "no, milk", "sold"]), "good day", group)
+    assert episode.ended == ended
+
+
+@pytest.mark.parametrize(("own", "engine", "whose"), [
+    (85, 512, "the max_position_embeddings of the user's model"), (86, 512, ""), (None, 512, ""),
+    (None, 85, "the positions of an engine"), (512, 85, "the positions of an engine"), (85, 85, "the positions of an")])
+async def test_a_first_prompt_that_the_policy_or_an_engine_cannot_hold_is_refused(
+        monkeypatch: pytest.MonkeyPatch, own: int | None, engine: int, whose: str) -> None:
+    monkeypatch.setitem(ENVIRONMENTS, "shop", Shop())  # type: ignore[arg-type]
+    group = claim(sampling={"max_tokens": 64}, max_positions=own)
+    start = GroupStart(group, TOKENIZERS, await Local("shop").reset(group), engine)
+    words = f"^the user's first prompt is too long: found 22 tokens, and 64 of max_tokens, expected at most 85.*{whose}"
+    with pytest.raises(Unreadable, match=words) if whose else nullcontext():
+        start.first_request()
+
+
 @pytest.mark.parametrize("positions", [86, 85])
 async def test_a_first_prompt_that_another_model_cannot_read_is_refused(
         monkeypatch: pytest.MonkeyPatch, positions: int) -> None:
@@ -314,7 +336,7 @@ async def test_a_first_prompt_that_another_model_cannot_read_is_refused(
     others = {"user": {"model_id": "mod_user", "max_positions": positions}}
     group = claim(sampling={"max_tokens": 64}, roles=others)
     start = GroupStart(group, TOKENIZERS, await Local("shop").reset(group), 512)
-    words = "^user's model refuses: found 86 tokens of the first prompt with its answer, expected at most 85, its posi"
+    words = "^the user's first prompt is too long: found 22 tokens, and 64 of max_tokens, expected at most 85"
     with pytest.raises(Unreadable, match=words) if positions == 85 else nullcontext():
         start.first_request()
 

@@ -124,8 +124,8 @@ SELECT s.state AS step, EXISTS (
 FROM runs r LEFT JOIN steps s ON s.run_id = r.id AND s.n = %(step)s
 WHERE r.id = %(run_id)s AND r.tenant_id = %(tenant_id)s AND r.policy_model_id = %(model_id)s
 
--- name: role_models
--- The models of a run beside its policy, and how many tokens each can read, as the artifact of its base says.
+-- name: named_models
+-- The policy of a run and the models beside it, and how many tokens each can read, as the artifact of its base says.
 SELECT named.role, named.model_id, (
     WITH RECURSIVE line AS (
         SELECT m.base_artifact_id, m.base_version_id FROM models m WHERE m.id = named.model_id
@@ -134,7 +134,9 @@ SELECT named.role, named.model_id, (
         JOIN versions b ON b.id = line.base_version_id JOIN models m ON m.id = b.model_id)
     SELECT (a.manifest ->> 'max_positions')::integer
     FROM line JOIN artifacts a ON a.id = line.base_artifact_id) AS max_positions
-FROM runs r, jsonb_each_text(r.roles) AS named (role, model_id) WHERE r.id = %(run_id)s
+FROM runs r, LATERAL (
+    SELECT 'policy', r.policy_model_id UNION ALL SELECT * FROM jsonb_each_text(r.roles)) AS named (role, model_id)
+WHERE r.id = %(run_id)s
 
 -- name: set_state
 UPDATE runs SET state = %(state)s, reason = %(reason)s, waiting_for = NULL,

@@ -1,0 +1,164 @@
+"""Uploads in parts: side by side, each repeated when it fails, and on from where an earlier try was interrupted.
+
+The gateway finds an upload again by its content. So the same call after a crash, of this process or of the gateway,
+sends only the parts that are not stored yet.
+"""
+
+import hashlib
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from pathlib import Path
+from typing import Any, Literal
+
+from hone.client import errors
+from hone.client.transport import HttpTransport, rest_path
+from hone.client.upload_resources import Upload, UploadedFile
+
+LARGE = 16 * 2**20
+"""Bytes beyond which files are sent in parts. Fewer are sent in one request."""
+
+Content = Path | bytes
+Phase = Literal["reading", "sending", "verifying"]
+Progress = Callable[[Phase, int, int], None]
+"""Is called with bytes done and bytes in all: files are read for their digests, sent, and verified by the gateway."""
+
+_SIDE_BY_SIDE = 4
+_TRIES = 5  # of a part, each with the attempts of the transport: a gateway that is started again is waited for
+_ROUNDS = 3  # another client may begin a file anew beside this one
+_COMPLETE_S = 3600.0
+_PIECE_BYTES = 2**20
+
+
+def size(content: Content) -> int:
+    """Return the number of bytes."""
+    return content.stat().st_size if isinstance(content, Path) else len(content)
+
+
+class PartSender:
+    """Sends the files of one model or dataset."""
+
+    def __init__(self, transport: HttpTransport, progress: Progress | None = None) -> None:
+        self._transport = transport
+        self._progress: Progress = progress or (lambda *_: None)
+
+    def send(
+        self, kind: Literal["model", "dataset"], name: str, files: Mapping[str, Content], allow_bad_rows: bool = False,
+    ) -> str:
+        """Send the files and return the id of the artifact that they became.
+
+        Raises Conflict if the name belongs to other content, Refused for content that cannot be used, TooLarge, Full.
+        """
+        announced = {"kind": kind, "name": name, "files": self._announced(files), "allow_bad_rows": allow_bad_rows}
+        for last in (False,) * (_ROUNDS - 1) + (True,):
+            upload = self._ask("POST", rest_path("uploads"), json=announced)
+            try:
+                self._send_missing(upload, files)
+                return self._completed(upload)
+            except errors.Conflict:
+                if last or not self._is_open(upload):
+                    raise
+        raise AssertionError("the last round returns or raises")
+
+    def _announced(self, files: Mapping[str, Content]) -> list[dict[str, Any]]:
+        total, done, announced = sum(map(size, files.values())), 0, []
+        for name, content in sorted(files.items()):
+            digest = hashlib.sha256()
+            for piece in _pieces(content):
+                digest.update(piece)
+                done += len(piece)
+                self._progress("reading", done, total)
+            announced.append({"name": name, "bytes": size(content), "sha256": digest.hexdigest()})
+        return announced
+
+    def _is_open(self, upload: Upload) -> bool:
+        return self._ask("GET", rest_path("uploads", upload.id)).state == "open"
+
+    def _send_missing(self, upload: Upload, files: Mapping[str, Content]) -> None:
+        if upload.state != "open":
+            return
+        missing = [(file, number) for file in upload.files for number in _missing(file)]
+        total = sum(file.bytes for file in upload.files if file.parts)
+        sent = _Amount(self._progress, total - sum(_length(*part) for part in missing), total)
+        workers = ThreadPoolExecutor(_SIDE_BY_SIDE, "hone-upload")
+        try:
+            _wait([workers.submit(self._send, upload.id, files[file.name], file, number, sent)
+                   for file, number in missing])
+        finally:
+            workers.shutdown(wait=False, cancel_futures=True)
+
+    def _send(self, upload_id: str, content: Content, file: UploadedFile, number: int, sent: "_Amount") -> None:
+        data = _part(content, (number - 1) * file.part_bytes, _length(file, number))
+        path = rest_path("uploads", upload_id, "files", file.name, "parts", number)
+        for attempt in range(1, _TRIES + 1):
+            try:
+                self._transport.request(
+                    "PUT", path, params={"sha256": hashlib.sha256(data).hexdigest()}, content=data,
+                    headers={"Content-Type": "application/octet-stream"})
+                break
+            except errors.Away:
+                if attempt == _TRIES:
+                    raise
+        sent.add(len(data))
+
+    def _completed(self, upload: Upload) -> str:
+        """Wait until the gateway has verified and registered the files."""
+        until, total = time.monotonic() + _COMPLETE_S, sum(file.bytes for file in upload.files if file.parts)
+        while upload.state != "done":
+            self._progress("verifying", sum(file.bytes for file in upload.files if file.verified), total)
+            if time.monotonic() > until:
+                raise errors.Away({"title": "Unfinished", "detail": f"{upload.id} is not verified after "
+                                   f"{_COMPLETE_S:.0f} s; the same call waits on"})
+            upload = self._ask("POST", rest_path("uploads", upload.id, "complete"))
+        self._progress("verifying", total, total)
+        return str(upload.artifact_id)
+
+    def _ask(self, method: str, path: str, **content: Any) -> Upload:
+        return Upload.model_validate_json(self._transport.request(method, path, **content).content)
+
+
+class _Amount:
+    """The bytes that are sent; several threads add to them."""
+
+    def __init__(self, progress: Progress, done: int, total: int) -> None:
+        self._progress, self._done, self._total = progress, done, total
+        self._lock = threading.Lock()
+        progress("sending", done, total)
+
+    def add(self, count: int) -> None:
+        with self._lock:
+            self._done += count
+            self._progress("sending", self._done, self._total)
+
+
+def _wait(futures: Iterable[Future[None]]) -> None:
+    """Return when all are done. Raises the first error at once."""
+    done, _ = wait(list(futures), return_when=FIRST_EXCEPTION)
+    for future in done:
+        future.result()
+
+
+def _missing(file: UploadedFile) -> list[int]:
+    return sorted({*range(1, file.parts + 1)} - {*file.received})
+
+
+def _length(file: UploadedFile, number: int) -> int:
+    return min(file.part_bytes, file.bytes - (number - 1) * file.part_bytes)
+
+
+def _part(content: Content, begin: int, length: int) -> bytes:
+    if isinstance(content, bytes):
+        return content[begin:begin + length]
+    with content.open("rb") as file:
+        file.seek(begin)
+        return file.read(length)
+
+
+def _pieces(content: Content) -> Iterator[bytes]:
+    if isinstance(content, bytes):
+        yield content
+        return
+    with content.open("rb") as file:
+        while piece := file.read(_PIECE_BYTES):
+            yield piece
