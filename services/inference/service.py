@@ -10,6 +10,7 @@ The way of a request to `Generate`, `GenerateStream` or `GenerateBatch`:
 """
 
 import asyncio
+import math
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -104,6 +105,8 @@ class Inference(inference_pb2_grpc.InferenceServiceServicer):
             for number, item in enumerate(items):
                 requests.check_ids(f"items[{number}]", item.context_ids + item.ids, engine.architecture.vocab_size)
             version_id, scored = await self._score(engine, items, request)
+        for one in scored:
+            _check_finite(one.logp, version_id)
         return pb.ScoreResponse(version_id=version_id, items=map(scoring.item_message, scored))
 
     async def ListVersions(self, request: pb.ListVersionsRequest, context: Any) -> pb.ListVersionsResponse:
@@ -224,14 +227,22 @@ def _together_s(taken_s: float) -> float:
 
 
 def _usable(answer: Answer | Exception) -> Answer:
-    """Raise the error of a request that has no answer, and Refused for an answer without completions."""
+    """Raise the error of a request that has no answer, and Refused for one without completions or finite log-probs."""
     if isinstance(answer, Exception):
         raise answer
     if answer.refused:
         raise Refused(answer.refused)
     if not answer.completions:
         raise Refused(f"version {answer.request.version_id} was replaced by a newer one as the request came")
+    for made in answer.completions:
+        _check_finite(made.logp, made.versions[-1][0] if made.versions else "")
     return answer
+
+
+def _check_finite(logp: list[float], version_id: str) -> None:
+    """Raise Refused unless all log-probs are finite numbers."""
+    if not math.isfinite(sum(logp)):
+        raise Refused(f"version {version_id} gives log-probabilities that are not finite: the model has diverged")
 
 
 def _check_fit(pending: PendingRequest, model: Architecture) -> None:

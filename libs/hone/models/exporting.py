@@ -5,10 +5,12 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from functools import reduce
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
+import torch
 
 from hone.models import adapter
 from hone.models import probe as probes
@@ -54,11 +56,14 @@ def base_files(files: Mapping[str, bytes]) -> dict[str, bytes] | None:
 def hf_files(files: Mapping[str, bytes]) -> dict[str, bytes]:
     """Return the files of a whole model's directory.
 
-    The weights' bytes stay, and the config gets their dtype. Raises ExportRefused if the files are not a usable model.
+    The weights' bytes stay. The config gets the dtype that holds each of their numbers: stock libraries load in it, and
+    would round the float32 norms of a model whose other weights have two bytes. Raises ExportRefused if the files are
+    not a usable model.
     """
     checkpoint = _checkpoint(files)
     config = {name: value for name, value in checkpoint.config.items() if name not in _LEFT_OUT}
-    config["dtype"] = str(next(iter(checkpoint.tensors.values())).dtype).removeprefix("torch.")
+    whole = reduce(torch.promote_types, {tensor.dtype for tensor in checkpoint.tensors.values()})
+    config["dtype"] = str(whole).removeprefix("torch.")
     return {**files, _CONFIG: json.dumps(config, indent=2, sort_keys=True).encode()}
 
 

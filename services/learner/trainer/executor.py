@@ -23,7 +23,7 @@ from services.learner.trainer.export import export
 from services.learner.trainer.learner import Learner
 from services.learner.trainer.lease import ModelLease
 from services.learner.trainer.rank_group import RankGroup
-from services.learner.trainer.training_step import RejectedPlan
+from services.learner.trainer.training_step import Diverged, RejectedPlan, check_finite
 
 log = logging.getLogger(__name__)
 
@@ -102,6 +102,7 @@ class ModelExecutor:
             began = time.perf_counter()
             with tracing.span(operation["kind"], seq=operation["seq"]):
                 _OPERATIONS[operation["kind"]](self, learner, operation["payload"], outcome)
+            check_finite("metrics", outcome.metrics)
             outcome.add({f"trainer/{operation['kind']}_s": time.perf_counter() - began})
         outcome.usage["trainer_s"] = sum(v for k, v in outcome.metrics.items() if k.startswith("trainer/"))
         return outcome
@@ -128,13 +129,14 @@ class ModelExecutor:
         outcome.run_id = payload["run_id"]
 
     def _store(self, learner: Learner, outcome: Outcome) -> None:
-        prefix = f"models/{self.lease.model_id}/versions/{outcome.version_id}"
+        probe, prefix = learner.probe(), f"models/{self.lease.model_id}/versions/{outcome.version_id}"
+        check_finite("log-probabilities", _probed(probe))
         name = self._checkpoints.weights_file
         with tracing.span("store"):
             entry = manifests.put_file(self._objects, f"{prefix}/{name}", learner.weights())
         files = {**self._checkpoints.side_files(), name: entry}
         outcome.manifest = {"files": files, "weights_sha256": entry["sha256"], "ranks": learner.rank_count,
-                            "probe": learner.probe()}
+                            "probe": probe}
 
     def _step(self, run_id: str, step: int) -> tuple[StepPlan, str | None]:
         """Return a step's plan and the id of the version that it trains."""
@@ -167,7 +169,7 @@ class ModelExecutor:
 
     def _fail(self, unit: list[Row], problem: Exception) -> None:
         category = "user" if isinstance(problem, _USERS) else "server"
-        reason = f"{type(problem).__name__}: {problem}"
+        reason = diverged(unit, problem) if isinstance(problem, Diverged) else f"{type(problem).__name__}: {problem}"
         with fenced(self._database, self.lease) as transaction:
             for operation in unit:
                 transaction.run("operations.fail", id=operation["id"], category=category, reason=reason)
@@ -189,6 +191,21 @@ def _names(unit: list[Row]) -> dict[str, Any]:
 
 def _traceparent(unit: list[Row]) -> str | None:
     return next((row["traceparent"] for row in unit if row["traceparent"]), None)
+
+
+def _probed(probe: dict[str, Any]) -> dict[str, float]:
+    """Return the log-probs of a version's probe by the place of their token."""
+    return {f"token {place} of the probe": value for row in probe.get("logp", []) for place, value in enumerate(row, 1)}
+
+
+def diverged(unit: list[Row], problem: Diverged) -> str:
+    """Return the reason why a unit fails whose numbers are not finite, and how the user can mend it."""
+    payload = unit[-1]["payload"]
+    if payload.get("step") is None:
+        return f"the model gives no finite log-probabilities: {problem}; its weights are broken"
+    return (f"the policy diverged: {problem}, step {payload['step']}. Nothing of this step is kept: version "
+            f"{payload['number'] - 1} has the weights before it. To mend it, lower optimizer.lr or "
+            "optimizer.clip_norm, or add a KL regularizer")
 
 
 def next_unit(operations: list[Row]) -> list[Row]:

@@ -37,7 +37,7 @@ from services.learner.trainer.critic import TrainedCritic
 from services.learner.trainer.forward import Forward
 from services.learner.trainer.optimizer import Optimizer
 from services.learner.trainer.snapshot import Snapshot, Start
-from services.learner.trainer.training_step import Models, RejectedPlan, TrainingStep
+from services.learner.trainer.training_step import Models, RejectedPlan, TrainingStep, check_finite
 
 
 class Learner:
@@ -121,15 +121,13 @@ class Learner:
         """Apply AdamW at rate `lr` to the gradient, clipped to norm `clip_norm`, and clear the gradient.
 
         The same call updates a critic, at the rate and norm of its own spec. A parameter without gradient counts as
-        having a zero one. Raises RejectedPlan, and applies nothing, when a norm is not finite.
+        having a zero one. Raises Diverged, and applies nothing, when a norm is not finite.
         """
         critic = self.models.critic
         norms = {"grad_norm": self.models.optimizer.clip(clip_norm)}
         if critic is not None:
             norms["critic/grad_norm"] = critic.clip()
-        for name, norm in norms.items():
-            if not np.isfinite(norm):
-                raise RejectedPlan(f"gradient norm: found {name} {norm}, expected a finite number")
+        check_finite("gradient norm", norms)
         self.models.optimizer.step(lr)
         if critic is not None:
             critic.step()

@@ -13,7 +13,8 @@
 Each of several ranks computes its share of the micro-batches. All return the same metrics.
 """
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -41,6 +42,17 @@ from services.learner.trainer.step_weights import StepWeights, compute_step_weig
 
 class RejectedPlan(ValueError):
     """The step cannot be trained as planned. Another attempt would fail in the same way."""
+
+
+class Diverged(RejectedPlan):
+    """Training has led to numbers that are not finite: a loss, a gradient's norm, or log-probabilities."""
+
+
+def check_finite(subject: str, numbers: Mapping[str, float]) -> None:
+    """Raise Diverged with the name and value of the first number that is not finite."""
+    for name, number in numbers.items():
+        if not math.isfinite(number):
+            raise Diverged(f"{subject}: found {name} {number}, expected a finite number")
 
 
 @dataclass

@@ -2,13 +2,14 @@
 
 import json
 import logging
+import math
 from pathlib import Path
 from typing import Any, cast
 
 import psycopg
 import pytest
 
-from hone.spec.operations import Payload, Save
+from hone.spec.operations import OptimStep, Payload, Save
 from hone.store import objects
 from hone.store.database import Database
 from hone.telemetry import logs
@@ -33,6 +34,19 @@ class Still:
         return {}
 
 
+class Broken(Still):
+    """A learner whose numbers are not finite any more: a metric of its update, or else its log-probabilities."""
+
+    def __init__(self, norm: float) -> None:
+        self._norm = norm
+
+    def optim_step(self, *_: float) -> dict[str, float]:
+        return {"grad_norm": self._norm}
+
+    def probe(self) -> dict[str, Any]:
+        return {"ids": [[3, 4, 5]], "logp": [[-1.0, math.nan]]}
+
+
 class Bench:
     """A run's executor, and the rows that it is about."""
 
@@ -45,12 +59,12 @@ class Bench:
         with self.database.transaction() as transaction:
             append(transaction, self.run.tenant_id, self.run.model_id, operations)
 
-    def executor(self, monkeypatch: pytest.MonkeyPatch) -> ModelExecutor:
+    def executor(self, monkeypatch: pytest.MonkeyPatch, learner: Still | None = None) -> ModelExecutor:
         """Lease the model, whose weights need no restoring."""
         lease = leases.acquire(self.database, "trainer", lease_s=600)
         assert lease is not None
         assert lease.model_id == self.run.model_id
-        monkeypatch.setattr(ModelExecutor, "_restored", lambda _: Still())
+        monkeypatch.setattr(ModelExecutor, "_restored", lambda _: learner or Still())
         return ModelExecutor(self.database, self._objects, lease, cast(Any, None), token_budget=64, threads=1)
 
     def operations(self) -> list[tuple[str, str, str]]:
@@ -119,6 +133,25 @@ def test_an_executor_touches_no_step_of_another_model(bench: Bench, monkeypatch:
     with bench.database.transaction() as transaction:
         assert transaction.run("groups.use_planned", model_id=bench.run.model_id, **named) == 0
         assert transaction.run("groups.use_planned", model_id=other.model_id, **named) == 1
+
+
+@pytest.mark.parametrize(("norm", "found"), [
+    (math.nan, "metrics: found grad_norm nan, expected a finite number"),
+    (1.0, "log-probabilities: found token 2 of the probe nan, expected a finite number")])
+@pytest.mark.parametrize("step", [2, None])
+def test_a_policy_that_diverged_fails_with_that_sentence_and_keeps_the_version_before(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, norm: float, found: str, step: int | None,
+) -> None:
+    add_step(bench.owner_url, bench.run, 2)
+    bench.append(("a", OptimStep(lr=1.0, clip_norm=1.0)), ("b", Save(run_id=bench.run.run_id, step=step, number=2)))
+    assert bench.executor(monkeypatch, Broken(norm)).advance()
+    first, second = bench.operations()
+    assert first == second
+    assert first[:2] == ("failed", "user")
+    words = f"the policy diverged: {found}, step 2. Nothing of this step is kept: version 1 has the weights before"
+    assert first[2].startswith(words if step else f"the model gives no finite log-probabilities: {found}")
+    assert bench.step(bench.run, 2) == "planned"
+    assert bench.rows("SELECT id FROM versions WHERE model_id = %s", bench.run.model_id) == []
 
 
 def test_a_number_is_one_versions(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,11 +1,13 @@
-"""The answers of a batch that share a message."""
+"""The answers of a batch that share a message, and answers that no caller may use."""
 
 import asyncio
+import math
 
 import pytest
 
+from hone.rpc.errors import Refused
 from services.inference.requests import Answer, Completion, FinishReason, Request, Sampling
-from services.inference.service import _answered, _together_s
+from services.inference.service import _answered, _together_s, _usable
 
 
 def answer(name: str) -> Answer:
@@ -48,3 +50,13 @@ def test_the_time_to_wait_depends_on_the_age_of_the_first_answer() -> None:
     asyncio.run(run())
     assert ages[0] >= 0.2
     assert ages[1] >= 0.5
+
+
+@pytest.mark.parametrize("logp", [[-1.0, math.nan], [-math.inf, -1.0]])
+def test_an_answer_with_log_probs_that_are_not_finite_is_refused(logp: list[float]) -> None:
+    request = Request("r", (1,), 2, Sampling(2))
+    good = Completion(0, [3, 4], [-1.0, -2.0], [("ver_a", 2)], FinishReason.LENGTH)
+    assert _usable(Answer(request, [good], True)).done
+    bad = Completion(1, [3, 4], logp, [("ver_a", 1), ("ver_b", 1)], FinishReason.LENGTH)
+    with pytest.raises(Refused, match="version ver_b gives log-probabilities that are not finite"):
+        _usable(Answer(request, [good, bad], True))

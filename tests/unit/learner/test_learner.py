@@ -17,7 +17,7 @@ from hone.models.checkpoint_header import BadCheckpoint
 from hone.trajectory.microbatches import cut
 from hone.trajectory.packing import pack, sequences
 from services.learner.trainer.learner import Learner
-from services.learner.trainer.training_step import RejectedPlan
+from services.learner.trainer.training_step import Diverged, RejectedPlan
 from tests.unit.trajectory.samples import call, plan, random_step, trajectory
 
 OPTIMIZER = {"lr": 1e-3, "weight_decay": 0.01}
@@ -251,7 +251,7 @@ def test_a_gradient_that_is_not_finite_is_rejected_before_it_reaches_the_weights
     trained = learner()
     trained.models.policy.trained["model.norm.weight"].grad = torch.full((32,), math.nan)
     before = trained.weights()
-    with pytest.raises(RejectedPlan, match="gradient norm"):
+    with pytest.raises(Diverged, match="gradient norm"):
         trained.optim_step(1e-3, 1.0)
     assert trained.weights() == before
 
@@ -308,3 +308,13 @@ def test_a_snapshot_whose_adapter_does_not_fit_is_refused():
     files["adapter_model.safetensors"] = weights_bytes({"strange": torch.zeros(1)})
     with pytest.raises(BadCheckpoint, match="adapter_model"):
         Learner.restore(files, OPTIMIZER, token_budget=10_000, base=FILES)
+
+
+def test_a_step_that_throws_the_weights_away_is_noticed_at_once():
+    trained = learner()
+    trained.forward_backward(*random_step(seed=0))
+    trained.optim_step(1e10, 1.0)
+    assert math.isnan(trained.probe()["logp"][0][0])
+    trained.forward_backward(*random_step(seed=1))
+    with pytest.raises(Diverged, match="gradient norm: found grad_norm nan, expected a finite number"):
+        trained.optim_step(1e10, 1.0)

@@ -3,12 +3,17 @@
 import json
 
 import pytest
+import torch
+import transformers
 
 from hone.models import toy
+from hone.models.adapter import Lora
 from hone.models.checkpoint import Checkpoint, read_weights, weights_bytes
 from hone.models.exporting import ExportRefused, hf_files, verify
 from hone.models.policy import Policy
 from hone.models.probe import expected
+from services.learner.trainer.learner import Learner
+from tests.unit.trajectory.samples import random_step
 
 
 def small():
@@ -72,3 +77,39 @@ def test_files_that_are_no_model_are_refused_by_name():
     del files["model.safetensors"]
     with pytest.raises(ExportRefused, match=r"model\.safetensors"):
         hf_files(files)
+
+
+@pytest.mark.parametrize(("dtype", "mixed", "written_as"), [
+    (torch.float16, False, "float16"), (torch.bfloat16, False, "bfloat16"), (torch.float16, True, "float32"),
+    (torch.bfloat16, True, "float32")])
+def test_weights_of_two_bytes_load_elsewhere_as_they_are(tmp_path, dtype, mixed, written_as):
+    files, draw = small(), torch.Generator().manual_seed(1)
+    tensors = {name: tensor.to(dtype) if tensor.dim() > 1 else (1 + torch.randn(tensor.shape, generator=draw) / 9).to(
+        torch.float32 if mixed else dtype) for name, tensor in read_weights(files["model.safetensors"]).items()}
+    files["model.safetensors"] = weights_bytes(tensors)
+    exported = written(tmp_path, hf_files(files))
+    assert json.loads((exported / "config.json").read_text())["dtype"] == written_as
+    assert verify(exported, noted=noted(files)).max_abs_diff < 1e-5
+    stock = transformers.AutoModelForCausalLM.from_pretrained(exported)
+    for name, parameter in stock.named_parameters():
+        assert torch.equal(parameter.float(), tensors[name].float()), name
+    again = Checkpoint.from_directory(exported)
+    assert again.to_files()["model.safetensors"] == files["model.safetensors"]
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_a_base_of_two_bytes_is_trained_in_float32_whole_or_beside_an_adapter(dtype):
+    files = small()
+    tensors = {name: tensor.to(dtype) for name, tensor in read_weights(files["model.safetensors"]).items()}
+    files["model.safetensors"] = weights_bytes(tensors)
+    wide = {**files, "model.safetensors": weights_bytes({name: one.float() for name, one in tensors.items()})}
+    for lora in (None, Lora(2, 4.0, ("q_proj", "down_proj"))):
+        narrow, exact = (Learner.create(each, {}, token_budget=256, lora=lora) for each in (files, wide))
+        for trained in (narrow, exact):
+            trained.forward_backward(*random_step(seed=1))
+            trained.optim_step(1e-2, 1.0)
+        assert {tensor.dtype for tensor in read_weights(narrow.weights()).values()} == {torch.float32}
+        assert narrow.weights() == exact.weights()
+        base = None if lora is None else files
+        again = Learner.restore(narrow.snapshot(), {}, token_budget=256, base=base)
+        assert again.probe() == narrow.probe()
