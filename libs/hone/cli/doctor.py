@@ -1,10 +1,12 @@
 """`hone doctor`: this machine, or with a spec the run that it describes."""
 
+import logging
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from hone.cli import connection
 from hone.cli.output import Json, say
 from hone.cli.preflight import preflight
 from hone.doctor import machine
@@ -24,8 +26,9 @@ def doctor(spec: Spec = None, json: Json = False) -> None:
 
 def _healthy(as_json: bool) -> bool:
     """Print each finding about this machine and return whether none is an error."""
+    logging.getLogger("urllib3").setLevel(logging.ERROR)  # what its retries say is in the finding
     healthy = True
-    for finding in machine.look():
+    for finding in machine.look(connection.state()):
         say(finding.model_dump_json() if as_json else line(finding))
         healthy = healthy and finding.level != "error"
     return healthy

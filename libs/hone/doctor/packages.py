@@ -7,6 +7,7 @@ from importlib.metadata import PackageNotFoundError, metadata, requires, version
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
+from hone.doctor.deployment import Deployment
 from hone.doctor.findings import Finding, error, ok, warning
 
 DISTRIBUTION = "hone-rl"
@@ -14,7 +15,7 @@ TRAINING = "train"
 """The extra that a trainer and the native engine need."""
 
 
-def python() -> Iterator[Finding]:
+def python(_: Deployment) -> Iterator[Finding]:
     """Compare the interpreter with the versions that the distribution supports."""
     wanted, found = SpecifierSet(metadata(DISTRIBUTION)["Requires-Python"]), platform.python_version()
     if found in wanted:
@@ -23,9 +24,14 @@ def python() -> Iterator[Finding]:
         yield error("python", found, f"make the environment with Python {wanted}")
 
 
-def packages(requirements: Iterable[str] | None = None) -> Iterator[Finding]:
+def packages(_: Deployment) -> Iterator[Finding]:
     """Compare each installed package with its pin, those for training apart: a gateway's machine needs no torch."""
-    wanted = [Requirement(text) for text in (requires(DISTRIBUTION) or () if requirements is None else requirements)]
+    yield from compared(requires(DISTRIBUTION) or ())
+
+
+def compared(requirements: Iterable[str]) -> Iterator[Finding]:
+    """Compare installed packages with requirements as a distribution lists them."""
+    wanted = [Requirement(text) for text in requirements]
     base = [one for one in wanted if one.marker is None or one.marker.evaluate({"extra": ""})]
     training = [one for one in wanted if one not in base and one.marker and one.marker.evaluate({"extra": TRAINING})]
     if wrong := _wrong(base):

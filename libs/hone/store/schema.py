@@ -7,7 +7,7 @@ from psycopg.rows import DictRow, dict_row
 
 from hone.store.sql import statement
 
-VERSION = 3
+VERSION = 4
 """The version of schema.sql. A change of the tables needs another one."""
 
 
@@ -28,7 +28,7 @@ def ensure(url: str) -> bool:
     """
     with Connection.connect(url, connect_timeout=10, row_factory=dict_row) as connection:
         connection.execute(statement("schema.lock"))
-        found = _version(connection)
+        found = version(connection)
         if found is None:
             connection.execute(text().encode())
             connection.execute(statement("schema.record_version"), {"version": VERSION})
@@ -38,7 +38,7 @@ def ensure(url: str) -> bool:
         return found is None
 
 
-def _version(connection: Connection[DictRow]) -> int | None:
+def version(connection: Connection[DictRow]) -> int | None:
     """Return the version of the database's tables, 0 if they have none, None if there are no tables."""
     row = connection.execute(statement("schema.has_tables")).fetchone()
     if row is None or not row["tables"]:

