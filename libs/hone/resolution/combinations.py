@@ -12,6 +12,7 @@ from hone.resolution.names import Slots
 from hone.spec.problems import Problem, found
 from hone.spec.run import RunSpec
 
+_IMITATED_STALENESS = 2
 _SELF_VERIFY = "because builder self_verify"
 
 
@@ -154,6 +155,14 @@ def _verified_pace(spec: RunSpec, slots: Slots) -> list[Problem]:
                     f"0, {_SELF_VERIFY} asks for verdicts only after the answers of the steps before are graded")]
 
 
+def _imitated_states(spec: RunSpec, slots: Slots) -> list[Problem]:
+    """Imitation has no importance weights, so that it learns from the states of older policies as they are."""
+    if spec.max_staleness <= _IMITATED_STALENESS or method(slots, "advantage").imitated is None:
+        return []
+    return [Problem("max_staleness", str(spec.max_staleness), f"at most {_IMITATED_STALENESS}, because advantage "
+                    f"{slots['advantage']['name']} imitates the teacher in the sampler's states, uncorrected")]
+
+
 def _verified_size(spec: RunSpec, slots: Slots) -> list[Problem]:
     """A batch of one prompt makes no item of each label."""
     if not builder(slots).judges_answers or spec.batch.prompts > 1:
@@ -193,6 +202,6 @@ def _verified_reward(spec: RunSpec, slots: Slots) -> list[Problem]:
 
 RULES: tuple[Callable[[RunSpec, Slots], list[Problem]], ...] = (
     _peers, _rollouts, _lone_baseline, _batch_schedule, _parts, _spans, _turn_rules, _spread, _completions,
-    roles.teacher, roles.likeliest, roles.temperature, roles.asked, roles.critic, _updates,
+    _imitated_states, roles.teacher, roles.likeliest, roles.temperature, roles.asked, roles.critic, _updates,
     _verified_pace, _verified_size, _verified_question, _verified_reward)
 """Every rule about combinations, in the order in which problems are reported."""

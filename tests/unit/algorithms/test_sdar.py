@@ -1,6 +1,7 @@
 """SDAR's gates in both forms and RLSD, against worked numbers, the oracle and the properties of the specification."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -180,3 +181,13 @@ def test_needs_and_what_is_missing():
         SDAR(RegularizerInputs(torch.zeros(1), logp_teacher=torch.zeros(1)), {"gate": "entropy"}, {})
     with pytest.raises(ValueError, match="logp_old"):
         RLSD(ModulationInputs(np.zeros(1), np.ones(1, np.int64)), {}, {})
+
+
+@pytest.mark.parametrize("method", [MODULATED, RLSD])
+def test_both_modulations_compare_the_teacher_with_the_current_weights(method):
+    before = ModulationInputs(np.ones(4), np.array([4]), logp_old=np.array(STUDENT), logp_teacher=np.array(TEACHER))
+    moved = np.add(STUDENT, [0.3, -0.2, 0.5, -0.9])
+    later = replace(before, logp=moved)
+    assert method(later, {}, {})[0].tolist() == method(replace(before, logp_old=moved), {}, {})[0].tolist()
+    assert method(later, {}, {})[0].tolist() != method(before, {}, {})[0].tolist()
+    assert method.every_update

@@ -211,6 +211,8 @@ BAD: list[tuple[dict[str, Any], list[tuple[str, str, str]]]] = [
     ({**BASE, "batch": {"samples": 2}, "algorithm": {"preset": "dynamo", "allocation": {
         "name": "dynamo", "params": {"n_min": 1}}}},
      [("algorithm.allocation.params.n_min", "1", "at least 2, half of batch.samples")]),
+    ({**BASE, **LIKELIEST, "algorithm": "aopd", "max_staleness": 3},
+     [("max_staleness", "3", "at most 2, because advantage aopd imitates the teacher")]),
     ({**BASE, "batch": {"samples": 1}, "algorithm": {"preset": "rloo", "reward": {"name": "overlong"}}},
      [("algorithm.reward", '"overlong"', "none, because advantage rloo compares a single sample")]),
     ({**BASE, **NAMED, "algorithm": {"preset": "trust_sql", "advantage": {

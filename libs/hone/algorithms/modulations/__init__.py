@@ -18,6 +18,7 @@ MODULATIONS: Mapping[str, Method[ModulationInputs, Floats]] = {
     "none": Method(none),
     "dynamo": Method(dynamo, DynamoParams, every_update=True),
     "step_credit": Method(step_credit, StepCreditParams),
-    "sdar": Method(sdar, SdarModulationParams, excludes={("regularizers", "sdar"): "which is the same term once more"}),
-    "rlsd": Method(rlsd, RlsdParams),
+    "sdar": Method(sdar, SdarModulationParams, every_update=True,
+                   excludes={("regularizers", "sdar"): "which is the same term once more"}),
+    "rlsd": Method(rlsd, RlsdParams, every_update=True),
 }

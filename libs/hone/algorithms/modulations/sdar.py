@@ -33,9 +33,9 @@ class RlsdParams(Params):
 
 
 def sdar(inputs: ModulationInputs, params: SdarModulationParams, state: State) -> tuple[Floats, State, Metrics]:
-    """A_t + coefficient (g_t - neg_coef (1 - g_t)) where known; g as in the regularizer, D = logp_teacher - logp_old.
+    """A_t + coefficient (g_t - neg_coef (1 - g_t)) where known; g as in the regularizer, D = logp_teacher - logp.
 
-    Raises ValueError without logp_old, logp_teacher or, for two of the gates, entropy.
+    logp is of the current weights. Raises ValueError without logp_old, logp_teacher or, for two of the gates, entropy.
     """
     score = params.beta * _score(_gap(inputs), inputs.entropy, params.gate)
     gate = 1 / (1 + np.exp(-np.clip(score, -_MAX_SCORE, _MAX_SCORE)))
@@ -47,7 +47,7 @@ def sdar(inputs: ModulationInputs, params: SdarModulationParams, state: State) -
 def rlsd(inputs: ModulationInputs, params: RlsdParams, state: State) -> tuple[Floats, State, Metrics]:
     """A_t (1 - l + l clip(exp(sign(A_t) D_t), 1 - e, 1 + e)) where known; l = share max(0, 1 - step / steps).
 
-    D = logp_teacher - logp_old, nats. Raises ValueError without either.
+    D = logp_teacher - logp of the current weights, nats. Raises ValueError without either.
     """
     share = params.share * max(0.0, 1 - inputs.step / params.steps)
     exponent = np.clip(np.sign(inputs.advantage) * _gap(inputs), -_MAX_LOG_RATIO, _MAX_LOG_RATIO)
@@ -64,7 +64,7 @@ def _mean(values: Floats) -> float:
 def _gap(inputs: ModulationInputs) -> Floats:
     if inputs.logp_old is None or inputs.logp_teacher is None:
         raise ValueError("logp_old, logp_teacher: found none, expected both policies' log-probabilities")
-    return np.maximum(inputs.logp_teacher, _FLOOR) - inputs.logp_old
+    return np.maximum(inputs.logp_teacher, _FLOOR) - (inputs.logp_old if inputs.logp is None else inputs.logp)
 
 
 def _score(gap: Floats, entropy: Floats | None, gate: str) -> Floats:
