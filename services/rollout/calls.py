@@ -100,12 +100,13 @@ def sampling(claim: Claim, tokenizer: Tokenizer) -> trajectory_pb2.Sampling:
 
 def _call(request: CallRequest, made: trajectory_pb2.Completion, engine: Engine) -> Call:
     asked, ids = request.claim.order.sampling, list(made.ids)
+    text = request.tokenizer.decode(ids, after=request.prompt_ids)
     return Call(
         index=request.number, turn=request.turn, role=request.role, prompt_ids=request.prompt_ids,
         completion_ids=ids, logp_sample=list(made.logp_sample), finish_reason=FINISH_REASONS[made.finish_reason],
         train_mask=[request.role == "policy"] * len(ids),
         versions=[VersionSpan(span.version_id, span.tokens) for span in made.versions],
-        text=cut(request.tokenizer.decode(ids), asked.get("stop", [])), sampling=asked, engine=engine.build)
+        text=cut(text, asked.get("stop", [])), sampling=asked, engine=engine.build)
 
 
 def cut(text: str, stops: list[str]) -> str:

@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,14 @@ import numpy as np
 from hone.api import simulation_pb2
 from hone.environments.contract import Message
 from hone.environments.hashing import digest
+from hone.environments.messages import from_proto
 from hone.graders import templates
 from hone.graders.contract import InvalidSpec
 from hone.harnesses import HARNESSES
 from hone.harnesses.contract import Harness, HarnessParams
 from hone.harnesses.spans import Marks
 from hone.harnesses.spans import spans as text_spans
+from hone.text.conversation import content_text, with_system
 from hone.text.reasoning import spoken
 from hone.text.tokenizer import Tokenizer
 from hone.trajectory.order import PrivilegedText
@@ -55,12 +58,18 @@ class HarnessSetup:
         return cls(harness, params, json.loads(seen.tools_json or "[]"), max_context)
 
     def opening(self, seen: simulation_pb2.Observation) -> list[Message]:
-        return self.harness.opening(self.params, messages(seen.messages), self.tools)
+        return self.harness.opening(self.params, from_proto(seen.messages), self.tools)
 
-    def actions(self, call: Call) -> list[str]:
-        if call.role != "policy":
-            return [spoken(call.text)]
-        return self.harness.actions(self.params, call.text, self.tools)
+    @cached_property
+    def shown(self) -> list[dict[str, Any]]:
+        """The tools that the policy's chat template shows."""
+        return self.harness.shown(self.params, self.tools)
+
+    def actions(self, role: str, answer: str) -> list[str]:
+        """Return the actions of a role's answer."""
+        if role != "policy":
+            return [spoken(answer)]
+        return self.harness.actions(self.params, answer, self.tools)
 
 
 @dataclass
@@ -76,6 +85,7 @@ class Episode:
     item_json: str  # the task's item for graders, as the last step left it
     heard: list[Message] = field(default_factory=list)  # the environment's messages since the policy's last call
     calls: list[Call] = field(default_factory=list)
+    begun: list[str] = field(default_factory=list)  # of each call: the part of its answer that its prompt holds
     steps: list[Step] = field(default_factory=list)
     ended: str = ""
     masked: str = ""  # why the sample has no score, if that is not the policy's fault
@@ -100,10 +110,21 @@ class Episode:
         """Add a finished call; one of the policy with its named spans and its privileged contexts."""
         if call.role == "policy":
             last = self.answered
-            said = [{"role": "assistant", "content": self.tokenizer.decode(last.completion_ids)}] if last else []
-            self.asked, self.heard = [*self.asked, *said, *self.heard], []
+            said = self._answered(last) if last else self.asked
+            self.asked, self.heard = [*said, *self.heard], []
             call = self._with_spans(self._with_contexts(call, first=last is None))
+        self.begun.append(self.tokenizers.of(call.role).begun(
+            self.asked if call.role == "policy" else [], call.prompt_ids))
         self.calls.append(call)
+
+    def answer(self, call: Call) -> str:
+        """Return the whole answer of a call: what its prompt began, such as a block of reasoning, and its text."""
+        return self.begun[call.index] + call.text
+
+    def _answered(self, call: Call) -> list[Message]:
+        """Return the conversation up to the answer of the policy's last call."""
+        messages = self.tokenizer.answered(self.asked, call.prompt_ids, call.completion_ids, self.setup.shown)
+        return [dict(message) for message in messages]
 
     def _with_spans(self, call: Call) -> Call:
         kinds = self.setup.params.spans
@@ -121,8 +142,9 @@ class Episode:
         """Return the policy's next prompt. Raises Unreadable."""
         last = self.answered
         if last is None:
-            return self.tokenizer.prompt_ids([*self.asked, *self.heard])
-        return self.tokenizer.next_prompt_ids(self.asked, last.prompt_ids, last.completion_ids, self.heard)
+            return self.tokenizer.prompt_ids([*self.asked, *self.heard], self.setup.shown)
+        return self.tokenizer.next_prompt_ids(
+            self.asked, last.prompt_ids, last.completion_ids, self.heard, self.setup.shown)
 
     def limit(self, prompt_ids: list[int], role: str = "policy") -> str:
         """Return the limit, of the harness or of a role's own model, that forbids another call; "" if none does."""
@@ -158,7 +180,7 @@ class Episodes:
     async def _act(self, episode: Episode, call: Call) -> simulation_pb2.StepResponse:
         """Take the call's actions in order, until one ends the episode or makes the environment ask a role."""
         episode.add(call)
-        for action in episode.setup.actions(call):
+        for action in episode.setup.actions(call.role, episode.answer(episode.calls[-1])):
             taken = await self._step(episode, call, action)
             if taken.done or taken.observation.HasField("ask"):
                 break
@@ -203,11 +225,6 @@ class Episodes:
         episode.session = session
 
 
-def messages(said: Any) -> list[Message]:
-    """Return protocol messages in the tokenizer's form."""
-    return [{"role": message.role, "content": message.content} for message in said]
-
-
 def _next_request(episode: Episode, taken: simulation_pb2.StepResponse) -> CallRequest | None:
     """Return the call that follows a step, of the policy or of a role that the environment asks.
 
@@ -219,7 +236,7 @@ def _next_request(episode: Episode, taken: simulation_pb2.StepResponse) -> CallR
         return None
     if seen.HasField("ask"):
         role = seen.ask.role
-        prompt_ids = episode.tokenizers.prompt_ids(role, messages(seen.ask.messages))
+        prompt_ids = episode.tokenizers.prompt_ids(role, from_proto(seen.ask.messages))
     else:
         prompt_ids = episode.prompt_ids()
     episode.ended = episode.limit(prompt_ids, role)
@@ -229,7 +246,7 @@ def _next_request(episode: Episode, taken: simulation_pb2.StepResponse) -> CallR
 
 def _step(index: int, call: int, action: str, taken: simulation_pb2.StepResponse) -> Step:
     seen = taken.observation
-    said = messages(seen.messages)
+    said = from_proto(seen.messages)
     return Step(
         index=index, call=call, action=action, said=said, observation_hash=digest(said), state_hash=seen.state_hash,
         valid=taken.valid, effect=taken.effect if taken.HasField("effect") else None,
@@ -272,19 +289,24 @@ class PrivilegedContexts:
     """The privileged texts of a group, and the prompts that hold them. The group's samples share it."""
 
     def __init__(
-        self, texts: Sequence[PrivilegedText], item: Mapping[str, Any], tokenizer: Tokenizer, positions: int
+        self, texts: Sequence[PrivilegedText], item: Mapping[str, Any], tokenizer: Tokenizer, positions: int,
+        shown: Sequence[Mapping[str, Any]] = (),
     ) -> None:
-        """Take the texts in order, the item whose fields they may name, and how many ids an engine holds."""
+        """Take the texts in order, the item whose fields they may name, how many ids an engine holds, and the tools
+        that the chat template shows.
+        """
         self._texts = [(filled, one.match or "") for one in texts if (filled := _filled(one.text, item))]
-        self._tokenizer, self._positions = tokenizer, positions
+        self._tokenizer, self._positions, self._shown = tokenizer, positions, shown
         self._openings: dict[tuple[int, ...], PrivilegedOpening | None] = {}
 
     @classmethod
-    def of_claim(cls, claim: Claim, item_json: str, tokenizer: Tokenizer, positions: int) -> "PrivilegedContexts":
+    def of_claim(
+        cls, claim: Claim, item_json: str, tokenizer: Tokenizer, positions: int, shown: Sequence[Mapping[str, Any]],
+    ) -> "PrivilegedContexts":
         """Return the contexts of a claim. Its texts may name fields of its dataset row and of the environment's item.
         """
         item = {**(claim.order.task.get("item") or {}), **json.loads(item_json or "{}")}
-        return cls(claim.order.privileged, item, tokenizer, positions)
+        return cls(claim.order.privileged, item, tokenizer, positions, shown)
 
     def opening(self, asked: Sequence[Message], call: Call) -> PrivilegedOpening | None:
         """Return the opening of an episode whose first policy call answers `asked`; None if no text matches."""
@@ -312,24 +334,22 @@ class PrivilegedContexts:
 
     def _text(self, asked: Sequence[Message]) -> str:
         """Return the texts that match the first prompt without its system message."""
-        prompt = "\n".join(one["content"] for one in asked if one["role"] != "system").casefold()
+        prompt = "\n".join(content_text(one) for one in asked if one["role"] != "system").casefold()
         return "\n\n".join(text for text, match in self._texts if match.casefold() in prompt)
 
     @reading("policy")
     def _prompt_ids(self, asked: Sequence[Message], text: str) -> list[int]:
-        return self._tokenizer.prompt_ids(with_text(asked, text, self._tokenizer.templated))
+        return self._tokenizer.prompt_ids(with_text(asked, text, self._tokenizer), self._shown)
 
 
-def with_text(asked: Sequence[Message], text: str, templated: bool) -> list[Message]:
+def with_text(asked: Sequence[Message], text: str, tokenizer: Tokenizer) -> list[Message]:
     """Return messages with a text at the end of their system message, or in a new one.
 
     Without a chat template the text is a line before everything else.
     """
-    if not templated:
+    if not tokenizer.templated:
         return [{"role": "system", "content": f"{text}\n"}, *asked]
-    if asked and asked[0]["role"] == "system":
-        return [{**asked[0], "content": f"{asked[0]['content']}\n\n{text}"}, *asked[1:]]
-    return [{"role": "system", "content": text}, *asked]
+    return [dict(one) for one in with_system(asked, text, "system" not in tokenizer.lacks, end=True)]
 
 
 def _filled(text: str, item: Mapping[str, Any]) -> str:

@@ -13,11 +13,13 @@ from psycopg.types.json import Jsonb
 from hone.api import reward_pb2, simulation_pb2
 from hone.crashpoints import reach
 from hone.environments.contract import Message
+from hone.environments.messages import from_proto
 from hone.ids import new
 from hone.spec.settings import Settings
 from hone.store.database import AsyncDatabase, AsyncTransaction
 from hone.store.objects import Objects
 from hone.telemetry import metrics, tracing
+from hone.text.conversation import content_text, with_system
 from hone.trajectory import parts
 from hone.trajectory.records import PREVIEW, Call, Trajectory
 from services.rollout.calls import CallRequest, Journal, Sampler, TeacherScorer
@@ -32,7 +34,7 @@ from services.rollout.clients import (
     score,
 )
 from services.rollout.engines import Engines
-from services.rollout.episodes import Episode, Episodes, HarnessSetup, PrivilegedContexts, messages
+from services.rollout.episodes import Episode, Episodes, HarnessSetup, PrivilegedContexts
 from services.rollout.retry import Retry
 from services.rollout.tokenizers import RoleTokenizers, Tokenizers, Unreadable
 
@@ -70,11 +72,16 @@ class GroupStart:
             return None
         return PrivilegedContexts.of_claim(
             self.claim, self.session.observation.item_json, self.tokenizers.policy,
-            self.claim.room("policy", self.positions))
+            self.claim.room("policy", self.positions), self.setup.shown)
 
     @cached_property
     def asked(self) -> list[Message]:
-        return self.setup.opening(self.session.observation)
+        """The policy's first prompt. A system message of the harness opens it even where the model reads none."""
+        seen, opening = from_proto(self.session.observation.messages), self.setup.opening(self.session.observation)
+        added = opening[:len(opening) - len(seen)]
+        if [one["role"] for one in added] != ["system"] or "system" not in self.tokenizers.policy.lacks:
+            return opening
+        return [dict(one) for one in with_system(seen, content_text(added[0]), system=False)]
 
     @property
     def single_turn(self) -> bool:
@@ -86,8 +93,9 @@ class GroupStart:
     def first_request(self) -> CallRequest:
         """Return the first call of every sample. Raises Unreadable."""
         seen = self.session.observation
-        role, said = (seen.ask.role, messages(seen.ask.messages)) if seen.HasField("ask") else ("policy", self.asked)
-        prompt_ids = self.tokenizers.prompt_ids(role, said)
+        role, said, shown = ((seen.ask.role, from_proto(seen.ask.messages), []) if seen.HasField("ask")
+                             else ("policy", self.asked, self.setup.shown))
+        prompt_ids = self.tokenizers.prompt_ids(role, said, shown)
         self._check_room(role, len(prompt_ids), self.claim.order.sampling["max_tokens"])
         return CallRequest(self.claim, self.tokenizers.of(role), 0, prompt_ids, role=role)
 
@@ -183,10 +191,10 @@ class Groups:
 
 
 def final_answer(episode: Episode) -> FinalAnswer:
-    """Return the answer that is graded: the policy's last one."""
+    """Return the answer that is graded: the policy's last one, with the part of it that its prompt holds."""
     last = episode.answered or episode.calls[-1]
     truncated = last.finish_reason == "length" or episode.ended != "done"
-    return FinalAnswer(episode.index, episode.item_json, last.text, truncated)
+    return FinalAnswer(episode.index, episode.item_json, episode.answer(last), truncated)
 
 
 def _graded(

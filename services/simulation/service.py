@@ -3,7 +3,7 @@
 import asyncio
 import json
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from contextvars import copy_context
@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 
 from hone.api import simulation_pb2, simulation_pb2_grpc, trajectory_pb2
 from hone.crashpoints import reach
-from hone.environments import ENVIRONMENTS
-from hone.environments.contract import Message, Observation, Task, Transition, WrongParams
+from hone.environments import ENVIRONMENTS, messages
+from hone.environments.contract import Observation, Task, Transition, WrongParams
 from hone.environments.hashing import canonical
 from hone.environments.streams import draw
 from hone.environments.tasks import Split, episode_from_proto, json_object, to_proto
@@ -174,11 +174,11 @@ def observation_message(seen: Observation) -> simulation_pb2.Observation:
     """Return an observation as a protocol message."""
     known = seen.entities
     return simulation_pb2.Observation(
-        messages=_messages(seen.messages), item_json=canonical(seen.item), grader_json=canonical(seen.grader),
+        messages=messages.to_proto(seen.messages), item_json=canonical(seen.item), grader_json=canonical(seen.grader),
         turns_left=seen.turns_left, state_hash=seen.state_hash, tools_json=canonical(seen.tools) if seen.tools else "",
         admissible=_names(seen.admissible), entities=_names(known.present if known else None),
         lexicon=_names(known.lexicon if known else None),
-        ask=simulation_pb2.Ask(role=seen.ask.role, messages=_messages(seen.ask.messages)) if seen.ask else None)
+        ask=simulation_pb2.Ask(role=seen.ask.role, messages=messages.to_proto(seen.ask.messages)) if seen.ask else None)
 
 
 def transition_message(taken: Transition) -> simulation_pb2.StepResponse:
@@ -186,10 +186,6 @@ def transition_message(taken: Transition) -> simulation_pb2.StepResponse:
     return simulation_pb2.StepResponse(
         observation=observation_message(taken.observation), done=taken.done, valid=taken.valid, reward=taken.reward,
         effect=taken.effect, rules=taken.rules)
-
-
-def _messages(said: Iterable[Message]) -> list[simulation_pb2.Message]:
-    return [simulation_pb2.Message(**message) for message in said]
 
 
 def _names(names: list[str] | None) -> simulation_pb2.Names | None:

@@ -66,5 +66,5 @@ def _demonstration(tokenizer: Tokenizer, task: Task, place: int, wrong: bool) ->
 
 
 def _call(tokenizer: Tokenizer, number: int, prompt_ids: list[int], text: str) -> Call:
-    ids = tokenizer.completion_ids(text)
+    ids = [*tokenizer.encode(text), tokenizer.eos_id]
     return Call(number, prompt_ids, ids, [], "stop", [], text, [True] * len(ids), turn=number)

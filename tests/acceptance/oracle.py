@@ -70,7 +70,7 @@ def _epochs(rows: list[dict[str, Any]], seed: int) -> Iterator[dict[str, Any]]:
 
 
 def _demonstration(row: dict[str, Any], tokenizer: Tokenizer) -> Trajectory:
-    completion = tokenizer.completion_ids(row["completion"])
+    completion = [*tokenizer.encode(row["completion"]), tokenizer.eos_id]
     prompt = tokenizer.prompt_ids([{"role": "user", "content": row["prompt"]}])
     call = _call(prompt, completion, [], "stop", row["completion"])
     return Trajectory(0, 0, 0, {}, "", row, [call], [], "ok", None, None)

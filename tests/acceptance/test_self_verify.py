@@ -32,7 +32,7 @@ class Examiner(toy.Teacher):
         answer = call.text if right else f"{chance.randrange(1000):03}"
         prompt = self.tokenizer.decode(call.prompt_ids) + answer + "?"
         said = "+" if right == (chance.random() < 0.75) else "-"
-        ids = self.tokenizer.completion_ids(said)
+        ids = [*self.tokenizer.encode(said), self.tokenizer.eos_id]
         asked = self.tokenizer.prompt_ids([{"role": "user", "content": prompt}])
         return replace(one, calls=[Call(0, asked, ids, [], "stop", [], said, [True] * len(ids))])
 

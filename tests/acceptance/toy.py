@@ -75,7 +75,7 @@ class Teacher:
 
     def _demonstration(self, place: int, seen: Observation) -> Trajectory:
         answer = self._answer(seen.item["answer"], random.Random(f"{self.seed} {place}"))
-        ids = self.tokenizer.completion_ids(answer)
+        ids = [*self.tokenizer.encode(answer), self.tokenizer.eos_id]
         prompt = self.tokenizer.prompt_ids(seen.messages)
         call = Call(0, prompt, ids, [], "stop", [], answer, [True] * len(ids))
         return Trajectory(0, 0, place, {}, "", {}, [call], [], "ok", None, None)

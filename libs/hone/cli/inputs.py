@@ -11,8 +11,8 @@ from hone.cli import connection, sending
 from hone.cli.output import Commands, Json, one, rows
 from hone.cli.runs import Limit
 from hone.client import Client, every
+from hone.client.artifact_resources import Model
 from hone.client.errors import Refused
-from hone.client.resources import Model
 from hone.models import toy
 
 models = typer.Typer(cls=Commands, no_args_is_help=True, help="Base models.")

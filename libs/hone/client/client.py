@@ -17,10 +17,10 @@ import httpx
 from pydantic import ValidationError
 
 from hone.client import errors, uploads
+from hone.client.artifact_resources import Dataset, Model
 from hone.client.resources import (
     Algorithm,
     Checkpoint,
-    Dataset,
     Desired,
     DryRun,
     Engine,
@@ -31,7 +31,6 @@ from hone.client.resources import (
     GraderActivity,
     Health,
     Metrics,
-    Model,
     Page,
     Resource,
     Run,

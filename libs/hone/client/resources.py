@@ -37,63 +37,6 @@ class StoredFile(Resource):
     bytes: int
 
 
-class Model(Resource):
-    """A registered base model. `parameters` counts weights; `ignored` names files that were not stored."""
-
-    id: str
-    name: str
-    architecture: str
-    parameters: int
-    dtype: str
-    vocab_size: int
-    max_positions: int
-    files: dict[str, StoredFile]
-    ignored: list[str] = []
-    created_at: datetime
-
-
-class Dataset(Resource):
-    """An uploaded dataset: `columns` counts the rows that have each key; `report` describes the bad rows."""
-
-    id: str
-    name: str
-    rows: int
-    columns: dict[str, int]
-    files: dict[str, StoredFile]
-    report: "RowReport"
-    created_at: datetime
-
-
-class RowProblem(Resource):
-    """One problem of a row. Rows are numbered from 1."""
-
-    row: int
-    field: str
-    found: str
-    expected: str
-
-
-class KeptNumber(Resource):
-    """A number of a row that is kept as its text, because it would be written back with other characters."""
-
-    row: int
-    number: str
-
-
-class RowReport(Resource):
-    """The checks of a dataset's rows; `problems` holds the first 100 problems.
-
-    `numbers_as_text` counts the good rows in which a number is kept as its text, `first_as_text` has the first five.
-    """
-
-    rows: int
-    good: int
-    bad: int
-    problems: list[RowProblem] = []
-    numbers_as_text: int = 0
-    first_as_text: list[KeptNumber] = []
-
-
 class DryRun(Resource):
     """A spec with every default filled in. `warnings` and `notes` are about the rows of its datasets.
 

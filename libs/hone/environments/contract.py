@@ -10,7 +10,8 @@ from pydantic_core import ErrorDetails
 from hone.spec.parameters import Strict
 
 Row = dict[str, Any]
-Message = dict[str, str]
+Message = dict[str, Any]
+"""A message in OpenAI's form: role and content, and perhaps tool_calls, tool_call_id, name or reasoning_content."""
 
 
 class WrongParams(ValueError):

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from hone.environments.contract import EnvironmentParams, Message, Row, WrongParams
 from hone.environments.single_turn import Asks, Question, SingleTurn
+from hone.text.shape import misfits, unanswerable
 
 
 class DatasetParams(EnvironmentParams):
@@ -16,34 +17,36 @@ class DatasetParams(EnvironmentParams):
 
 
 class DatasetRows(Asks):
-    """A row is `{"prompt": str}` or `{"messages": [{"role", "content"}]}`, with the fields that its grader reads."""
+    """A row has a `prompt` or `messages`, perhaps `tools`, and the fields that its grader reads."""
 
     summary = "Rows of an uploaded dataset, each with a prompt or messages, and an answer for its grader."
     params = DatasetParams
     columns = frozenset()
 
     def messages(self, params: DatasetParams, seed: int, item: Row | None) -> list[Message]:
-        if item is None:
-            raise WrongParams("item", item, "a dataset row")
-        if "messages" in item:
-            return [_message(entry, f"item.messages[{place}]") for place, entry in enumerate(_entries(item))]
-        return [{"role": "user", "content": _text(item.get("prompt"), "item.prompt")}]
+        messages = conversation(item)
+        for wrong in unanswerable(messages):
+            raise WrongParams(f"item.{wrong.field}", wrong.found, wrong.expected)
+        return messages
+
+    def content(self, params: DatasetParams, seed: int, item: Row | None) -> Any:
+        messages, tools = conversation(item), (item or {}).get("tools")
+        return {"messages": messages, "tools": tools} if tools else messages
 
     def episode(self, params: DatasetParams, seed: int, item: Row | None) -> SingleTurn:
-        return SingleTurn(Question(self.messages(params, seed, item), item or {}, params.grader))
+        row = item or {}
+        return SingleTurn(Question(self.messages(params, seed, item), row, params.grader, row.get("tools")))
 
 
-def _entries(item: Row) -> list[Any]:
-    entries = item["messages"]
-    if not isinstance(entries, list) or not entries:
-        raise WrongParams("item.messages", entries, "a list of at least one message")
-    return entries
-
-
-def _message(entry: Any, field: str) -> Message:
-    if not isinstance(entry, dict):
-        raise WrongParams(field, entry, "an object with role and content")
-    return {key: _text(entry.get(key), f"{field}.{key}") for key in ("role", "content")}
+def conversation(item: Row | None) -> list[Message]:
+    """Return the messages of a row; its prompt is a user's. Raises WrongParams."""
+    if item is None:
+        raise WrongParams("item", item, "a dataset row")
+    for wrong in misfits(item.get("messages", [{"role": "user", "content": "prompt"}]), item.get("tools")):
+        raise WrongParams(f"item.{wrong.field}", wrong.found, wrong.expected)
+    if "messages" in item:
+        return list(item["messages"])
+    return [{"role": "user", "content": _text(item.get("prompt"), "item.prompt")}]
 
 
 def _text(value: Any, field: str) -> str:

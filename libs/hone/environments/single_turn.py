@@ -16,6 +16,7 @@ class Question:
     messages: list[Message]
     item: Row
     grader: dict[str, Any]
+    tools: list[dict[str, Any]] | None = None  # that the chat template shows, in OpenAI's format of functions
 
 
 class Asks(ABC):
@@ -33,7 +34,7 @@ class Asks(ABC):
     def messages(self, params: Any, seed: int, item: Row | None) -> list[Message]:
         """Return the question."""
 
-    def content(self, params: Any, seed: int, item: Row | None) -> list[Message]:
+    def content(self, params: Any, seed: int, item: Row | None) -> Any:
         return self.messages(params, seed, item)
 
 
@@ -71,4 +72,4 @@ class SingleTurn:
     def _observation(self) -> Observation:
         asked, answer = self._question, self._answer
         said = asked.messages if answer is None else []
-        return Observation(said, asked.item, asked.grader, int(answer is None), self.state_hash())
+        return Observation(said, asked.item, asked.grader, int(answer is None), self.state_hash(), asked.tools)

@@ -18,5 +18,8 @@ class Chat:
     def opening(self, params: ChatParams, messages: list[Message], tools: Tools) -> list[Message]:
         return messages
 
+    def shown(self, params: ChatParams, tools: Tools) -> Tools:
+        return tools
+
     def actions(self, params: ChatParams, text: str, tools: Tools) -> list[str]:
         return [spoken(text)]

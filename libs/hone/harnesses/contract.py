@@ -40,5 +40,8 @@ class Harness(Protocol):
     def opening(self, params: Any, messages: list[Message], tools: Tools) -> list[Message]:
         """Return the messages that the policy reads first."""
 
+    def shown(self, params: Any, tools: Tools) -> Tools:
+        """Return the tools that the model's own chat template shows the policy."""
+
     def actions(self, params: Any, text: str, tools: Tools) -> list[str]:
         """Return the actions of a completion in order; at least one."""

@@ -30,7 +30,9 @@ class ToolLoopParams(HarnessParams):
     syntax: Literal["tagged", "line"] = Field(
         "tagged", description="Format of a call: JSON in tags, or as Llama and Mistral models write it; or a line "
         "`tool: argument`.")
-    describe: bool = Field(True, description="Describe the tools to the policy in a system message.")
+    describe: bool | Literal["template"] = Field(
+        True, description="Describe the tools to the policy in a system message; template: the model's chat template "
+        "shows them.")
 
 
 class ToolLoop:
@@ -40,9 +42,12 @@ class ToolLoop:
     params = ToolLoopParams
 
     def opening(self, params: ToolLoopParams, messages: list[Message], tools: Tools) -> list[Message]:
-        if not params.describe:
+        if params.describe is not True:
             return messages
         return [{"role": "system", "content": _instructions(params, tools)}, *messages]
+
+    def shown(self, params: ToolLoopParams, tools: Tools) -> Tools:
+        return tools if params.describe == "template" else []
 
     def actions(self, params: ToolLoopParams, text: str, tools: Tools) -> list[str]:
         try:

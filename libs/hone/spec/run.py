@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import Field, model_validator
 
 from hone.spec.parameters import Strict
+from hone.text.rules import TextRules
 
 MOST = 2**31 - 1
 """The largest count. Integer columns of the database and of messages hold no larger one."""
@@ -264,6 +265,8 @@ class RunSpec(Strict):
         "environment's own.")
     algorithm: AlgorithmSpec = Field(
         default_factory=AlgorithmSpec, description="The algorithm; a preset's name alone is enough.")
+    chat: TextRules = Field(
+        default_factory=TextRules, description="How conversations become text, where the model's files leave it open.")
     sampling: SamplingSpec = Field(default_factory=SamplingSpec, description="How the policy samples for training.")
     batch: BatchSpec = Field(default_factory=BatchSpec, description="Size of a step.")
     optimizer: OptimizerSpec = Field(default_factory=OptimizerSpec, description="The policy's optimizer.")

@@ -4,6 +4,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
+from hone.text.rules import TextRules
+
 
 class Role(BaseModel):
     """A frozen model of a run, beside the policy."""
@@ -40,6 +42,7 @@ class Order(BaseModel):
     grader: dict[str, Any] | None = None  # None: the environment's own
     harness: str = "chat"
     harness_params: dict[str, Any] = {}
+    chat: TextRules = TextRules()  # how conversations become text
     model_id: str  # the policy
     max_positions: int | None = None  # most tokens that the policy can read; None: not recorded
     version_id: str | None  # exactly this version samples; None: the newest one

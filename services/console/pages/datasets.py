@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from starlette.requests import Request
 
-from hone.client.resources import Dataset
+from hone.client.artifact_resources import Dataset
 from services.console.view import PageView
 from services.console.widgets import formats, parts, tables
 from services.console.widgets.markup import Markup, html, link, mono, tag

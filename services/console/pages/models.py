@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from starlette.requests import Request
 
-from hone.client.resources import Model, RunSummary, StoredFile
+from hone.client.artifact_resources import Model
+from hone.client.resources import RunSummary, StoredFile
 from services.console.view import PageView
 from services.console.widgets import formats, parts, tables
 from services.console.widgets.markup import Markup, html, join, link, mono

@@ -9,9 +9,9 @@ from typing import Any
 
 from hone.environments import row_json
 from hone.spec.problems import Invalid, Problem, found, unstorable
+from hone.text import shape
 from services.gateway.middleware.errors import Unusable
 
-ROLES = ("system", "user", "assistant", "tool")
 _REPORTED = 100
 """Problems in a report, the first ones; the other bad rows are only counted."""
 
@@ -108,28 +108,15 @@ def _prompt(row: dict[str, Any]) -> list[Problem]:
         both = "both prompt and messages" if given else "nothing"
         return [Problem("prompt", both, "exactly one of prompt, messages")]
     if given == ["messages"]:
-        return _messages(row["messages"])
+        return _conversation(row)
     if not isinstance(row["prompt"], str) or not row["prompt"]:
         return [Problem("prompt", found(row["prompt"]), "a text that is not empty")]
     return []
 
 
-def _messages(messages: Any) -> list[Problem]:
-    if not isinstance(messages, list) or not messages:
-        return [Problem("messages", found(messages), "a list of messages that is not empty")]
-    wrong = (problem for place, message in enumerate(messages) for problem in _message(message, f"messages[{place}]"))
-    return list(islice(wrong, _REPORTED))
-
-
-def _message(message: Any, at: str) -> list[Problem]:
-    if not isinstance(message, dict):
-        return [Problem(at, found(message), "an object with role and content")]
-    problems = []
-    if message.get("role") not in ROLES:
-        problems.append(Problem(f"{at}.role", found(message.get("role")), f"one of {', '.join(ROLES)}"))
-    if not isinstance(message.get("content"), str) or not message["content"]:
-        problems.append(Problem(f"{at}.content", found(message.get("content")), "a text that is not empty"))
-    return problems
+def _conversation(row: dict[str, Any]) -> list[Problem]:
+    wrong = shape.misfits(row["messages"], row.get("tools"))
+    return [Problem(one.field, found(one.found), one.expected) for one in islice(wrong, _REPORTED)]
 
 
 def _answers(row: dict[str, Any]) -> list[Problem]:
@@ -141,6 +128,12 @@ def _answers(row: dict[str, Any]) -> list[Problem]:
         problems.append(Problem("rejected", found(row["rejected"]), "another text than chosen"))
     if "answer" in row and (isinstance(row["answer"], bool) or not isinstance(row["answer"], str | int | float)):
         problems.append(Problem("answer", found(row["answer"]), "a text or a number"))
-    if not row.keys() - set(_PROMPTS):
+    if not row.keys() - {*_PROMPTS, "tools"} and not _trained(row.get("messages")):
         problems.append(Problem("answer", "nothing", "an answer, a completion, or another key that a grader reads"))
     return problems
+
+
+def _trained(messages: Any) -> bool:
+    """Return whether a conversation holds the assistant's own answers, which a supervised run trains."""
+    return isinstance(messages, list) and any(
+        isinstance(one, dict) and one.get("role") == "assistant" for one in messages[1:])

@@ -10,15 +10,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tokenizers import Tokenizer
-
 from hone.models import architecture, checkpoint_header
 from hone.models.architecture import Architecture
 from hone.models.checkpoint_header import BadCheckpoint
 from hone.models.config_fields import Unsupported
 from hone.spec.problems import Invalid, Problem, found
 from hone.store.objects import StoreAway
-from services.gateway.admission import weight_values
+from hone.text.files import FILES
+from services.gateway.admission import text_files, weight_values
 from services.gateway.admission.stored_folder import StoredFile, StoredFolder
 from services.gateway.admission.weight_values import StoredTensor
 
@@ -44,6 +43,7 @@ class ModelFacts:
     dtype: str
     vocab_size: int
     max_positions: int
+    text: dict[str, Any]  # of text_files
 
     def as_json(self) -> dict[str, Any]:
         return dict(vars(self))
@@ -79,7 +79,7 @@ def inspect(directory: Folder) -> ModelFiles:
         weights = _weight_files(directory, present)
         tensors = _tensors(directory, weights)
         checkpoint_header.check(parsed, {name: tensor.shape for name, tensor in tensors.items()})
-        _check_tokenizer(directory, present, config, parsed)
+        text = _text(directory, present, parsed)
         names = sorted(present & ({"config.json", "tokenizer.json", *_OTHERS} | set(weights)))
         for name in names:
             (directory / name).open("rb").close()
@@ -92,7 +92,7 @@ def inspect(directory: Folder) -> ModelFiles:
         raise
     except OSError as error:
         raise Invalid([Problem(str(error.filename), str(error.strerror), "a file that the gateway may read")]) from None
-    return ModelFiles(_facts(parsed, tensors), names, sorted(present - set(names)))
+    return ModelFiles(_facts(parsed, tensors, text), names, sorted(present - set(names)))
 
 
 def is_read(name: str) -> bool:
@@ -210,27 +210,16 @@ def _check_extent(extents: list[list[int]], available: int, file: str) -> None:
         raise BadCheckpoint(file, f"{available} bytes of data", f"{position}, as its header claims")
 
 
-def _check_tokenizer(directory: Folder, present: set[str], config: dict[str, Any], parsed: Architecture) -> None:
+def _text(directory: Folder, present: set[str], parsed: Architecture) -> dict[str, Any]:
+    """Return the facts of the model's text rules. Raises BadCheckpoint."""
     if "tokenizer.json" not in present:
         raise BadCheckpoint("tokenizer.json", "no such file", "a tokenizer as the tokenizers library writes it")
-    try:
-        tokenizer = Tokenizer.from_str((directory / "tokenizer.json").read_text("utf-8"))
-    except StoreAway:
-        raise
-    except Exception as error:  # the library's parser raises nothing narrower
-        raise BadCheckpoint("tokenizer.json", str(error), "a tokenizer as the tokenizers library writes it") from None
-    if tokenizer.get_vocab_size() > parsed.vocab_size:
-        raise BadCheckpoint("tokenizer.json", f"{tokenizer.get_vocab_size()} tokens",
-                            f"at most vocab_size of config.json ({parsed.vocab_size})")
-    generation = _json_file(directory, "generation_config.json") if "generation_config.json" in present else {}
-    end = generation.get("eos_token_id", config.get("eos_token_id"))
-    ends = end if isinstance(end, list) else [end]
-    if not ends or not all(type(one) is int and 0 <= one < parsed.vocab_size for one in ends):
-        raise BadCheckpoint("config.json: eos_token_id", found(end), f"a token id below {parsed.vocab_size}")
+    files = {name: (directory / name).read_bytes() for name in FILES if name in present}
+    return text_files.inspect(files, parsed.vocab_size)
 
 
-def _facts(parsed: Architecture, tensors: dict[str, StoredTensor]) -> ModelFacts:
+def _facts(parsed: Architecture, tensors: dict[str, StoredTensor], text: dict[str, Any]) -> ModelFacts:
     dtypes = Counter(DTYPES[tensor.dtype] for tensor in tensors.values())
     return ModelFacts(
         architecture=parsed.family, parameters=sum(math.prod(shape) for shape in parsed.shapes().values()),
-        dtype=dtypes.most_common(1)[0][0], vocab_size=parsed.vocab_size, max_positions=parsed.max_positions)
+        dtype=dtypes.most_common(1)[0][0], vocab_size=parsed.vocab_size, max_positions=parsed.max_positions, text=text)

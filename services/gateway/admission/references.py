@@ -3,7 +3,8 @@
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 from hone.algorithms import presets
@@ -32,6 +33,7 @@ class Base:
     tokenizer: str | None = None  # sha256 of its tokenizer.json
     vocab_size: int = 0
     max_positions: int = 0
+    text: Mapping[str, Any] = field(default_factory=dict)  # of hone.client.resources.ModelText
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,14 @@ class References:
     bad_rows: Sequence[str]
     split: Sequence[str]
 
+    def dated(self, spec: RunSpec) -> RunSpec:
+        """Return the spec with today's date where a template writes one and the spec names none."""
+        writes = any(base.text.get("dated") for base in (self.base, *self.roles.values()))
+        if spec.chat.date is not None or not writes:
+            return spec
+        today = datetime.now(UTC).date().isoformat()
+        return spec.model_copy(update={"chat": spec.chat.model_copy(update={"date": today})})
+
 
 async def resolve(
     transaction: AsyncTransaction, settings: Settings, spec: RunSpec, rows: Sequence[CheckedDataset],
@@ -59,8 +69,10 @@ async def resolve(
     base = await _base(transaction, spec, problems)
     roles = await _roles(transaction, settings, spec, base, problems)
     for at, part in task_rows.parts(spec):
-        problems += await _dataset(transaction, part.task, f"{at}task", _columns(part, part.task, trained=True))
+        problems += await _dataset(transaction, part.task, f"{at}task", _columns(part, part.task, trained=True),
+                                   demonstrated=presets.builder_of(part.algorithm) == "dataset")
         problems += _lengths(part, at, base, settings)
+        problems += _shown_tools(part, at, base)
     if spec.eval is not None and spec.eval.source is not None:
         wanted = _columns(spec, spec.eval.source, trained=False)
         problems += await _dataset(transaction, spec.eval.source, "eval.source", wanted)
@@ -147,13 +159,27 @@ def _lengths(spec: RunSpec, at: str, base: Base | None, settings: Settings) -> I
         yield Problem(field, str(tokens), f"less than the {base.max_positions} positions of the model")
 
 
-async def _dataset(transaction: AsyncTransaction, source: TaskSource, at: str, wanted: set[str]) -> list[Problem]:
+def _shown_tools(spec: RunSpec, at: str, base: Base | None) -> Iterator[Problem]:
+    """Check that the model's template shows the tools where the harness leaves that to it."""
+    if spec.harness is None or spec.harness.params.get("describe") != "template" or base is None:
+        return
+    if "tools" in base.text.get("lacks", {}):
+        yield Problem(f"{at}harness.params.describe", '"template"',
+                      f"true, because the chat template of {spec.model.base} shows no tools")
+
+
+async def _dataset(
+    transaction: AsyncTransaction, source: TaskSource, at: str, wanted: set[str], demonstrated: bool = False,
+) -> list[Problem]:
+    """Check that a dataset exists and that its rows have the wanted keys; `demonstrated` rows train their answers."""
     if source.dataset is None:
         return []
     row = await transaction.one("artifacts.named", kind="dataset", name=source.dataset)
     if row is None:
         return [Problem(f"{at}.dataset", found(source.dataset), "an uploaded dataset (`hone data list`)")]
     rows, columns = row["manifest"]["rows"], row["manifest"]["columns"]
+    if demonstrated and columns.get("messages", 0) == rows:
+        return []  # the messages hold the answers; the driver leaves out rows where they hold none
     return [
         Problem(f"{at}.dataset", f"{source.dataset}, where {columns.get(column, 0)} of {rows} rows have {column}",
                 f"{column} in every row")
@@ -194,7 +220,7 @@ async def find_base(transaction: AsyncTransaction, name: str, at: str) -> Base |
     if row is None:
         return Problem(at, found(name), "a registered model, a version or a run (`hone models list`)")
     tokenizer = row["manifest"]["files"].get("tokenizer.json", {}).get("sha256")
-    return Base(row["id"], None, False, tokenizer, *_sizes(row["manifest"]))
+    return Base(row["id"], None, False, tokenizer, **_facts(row["manifest"]))
 
 
 async def _version(transaction: AsyncTransaction, version_id: str, at: str) -> Base | Problem:
@@ -221,8 +247,9 @@ async def _finished_run(transaction: AsyncTransaction, run_id: str, at: str) -> 
 async def _of_version(transaction: AsyncTransaction, row: Row) -> Base:
     """Return a version as a base. Vocabulary and positions are those of the model it descends from."""
     origin = await transaction.one("versions.origin", version_id=row["id"])
-    return Base(None, row["id"], row["adapter"], row["tokenizer"], *_sizes(origin["manifest"] if origin else {}))
+    return Base(None, row["id"], row["adapter"], row["tokenizer"], **_facts(origin["manifest"] if origin else {}))
 
 
-def _sizes(manifest: Mapping[str, Any]) -> tuple[int, int]:
-    return manifest.get("vocab_size", 0), manifest.get("max_positions", 0)
+def _facts(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    return {"vocab_size": manifest.get("vocab_size", 0), "max_positions": manifest.get("max_positions", 0),
+            "text": manifest.get("text", {})}

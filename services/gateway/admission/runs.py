@@ -74,6 +74,7 @@ async def _insert(
     warnings: Sequence[tuple[str, str]],
 ) -> Run:
     """Add the rows of a run: its models, the run itself, its first events."""
+    spec = named.dated(spec)
     content = as_json(spec)
     config = {name: content[name] for name in _MODEL_FIELDS}
     policy = {**config, "base": spec.model.base, "lora": content["model"]["lora"]}
@@ -94,6 +95,7 @@ async def add_preflight(
 
     `size` holds the tasks and the samples of each. The spec's deadline is the preflight's.
     """
+    spec = named.dated(spec)
     config = {name: as_json(spec)[name] for name in _MODEL_FIELDS}
     model_id = await _add_frozen(transaction, session, named.base, config, spec.model.base)
     roles = {role: await _add_frozen(transaction, session, base, config, spec.roles.models[role])

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Form, Request, UploadFile
 from starlette.responses import JSONResponse
 
-from hone.client.resources import Dataset, Page
+from hone.client.artifact_resources import Dataset
+from hone.client.resources import Page
 from hone.store.database import Row
 from services.gateway.admission import artifacts, dataset_rows, task_rows
 from services.gateway.admission.dataset_rows import RowChecks

@@ -12,7 +12,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.datastructures import FormData, UploadFile
 from starlette.responses import JSONResponse
 
-from hone.client.resources import Model, Page
+from hone.client.artifact_resources import Model
+from hone.client.resources import Page
 from hone.spec.problems import Invalid, Problem, found, from_validation
 from hone.store.database import Row
 from services.gateway.admission import artifacts, model_files

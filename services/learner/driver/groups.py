@@ -35,7 +35,8 @@ def request_groups(
     orders = [
         Order(purpose=purpose, request_no=first + place, step=step, n=n, task=task.body, task_hash=task.content_hash,
               seed=spec.seed, sampling=sampling, grader=spec.grader if kind == "generate" else None,
-              harness=harness.name, harness_params=harness.params, model_id=lease.model_id, max_positions=max_positions,
+              harness=harness.name, harness_params=harness.params, chat=spec.chat, model_id=lease.model_id,
+              max_positions=max_positions,
               version_id=version_id, roles=roles, privileged=texts, traceparent=traceparent)
         for place, (task, n) in enumerate(zip(tasks, rollouts, strict=True))]
     return transaction.run(

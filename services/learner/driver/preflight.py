@@ -4,6 +4,7 @@ The base is published as its own files, which are stored already: no trainer is 
 """
 
 import json
+from typing import Final
 
 from hone import ids
 from hone.resolution.stages import Stage
@@ -13,7 +14,7 @@ from services.learner.driver.lease import Preflight, RunLease
 from services.learner.driver.tasks import Tasks
 from services.learner.driver.view import View
 
-PURPOSE = "pilot"
+PURPOSE: Final = "pilot"
 STEP = 1
 
 

@@ -10,14 +10,15 @@ from hone.resolution.stages import Stage
 from hone.store import manifests
 from hone.store.database import Database
 from hone.store.objects import Objects
-from hone.text.tokenizer import Tokenizer
+from hone.text.tokenizer import FILES, Tokenizer
 from hone.trajectory import parts
-from hone.trajectory.records import Call, Trajectory
+from hone.trajectory.records import Trajectory
 from services.learner.driver.decisions import PlannedStep, PlanStep, StepSource
+from services.learner.driver.demonstrations import UnusableRow, trajectories
 from services.learner.driver.lease import RunLease
 from services.learner.driver.pacing import Outline
 from services.learner.driver.planning import supervised_plan
-from services.learner.driver.tasks import Tasks
+from services.learner.driver.tasks import NoTasks, Tasks
 from services.learner.driver.view import View
 
 PLAN_AHEAD = 4
@@ -25,9 +26,9 @@ PLAN_AHEAD = 4
 
 
 class SupervisedRows(StepSource):
-    """Stores a step's rows as one Parquet part, as trajectories of one call each, and plans the step over it.
+    """Stores a step's rows as one Parquet part of trajectories, and plans the step over it.
 
-    Completions are tokenized with the base's tokenizer.
+    Prompts and answers are rendered and tokenized with the base's files, as in rollouts.
     """
 
     def __init__(
@@ -56,34 +57,32 @@ class SupervisedRows(StepSource):
         """Do nothing: steps are planned ahead already."""
 
     def _store_part(self, rows: Sequence[dict[str, Any]], first: int) -> str:
-        """Store the rows at places `first …` as one part; return its key."""
-        tokenizer = self._loaded_tokenizer()
-        data = parts.encode([made for place, row in enumerate(rows)
-                             for made in self._trajectories(row, first + place, tokenizer)])
+        """Store the rows at places `first …` as one part; return its key. Raises NoTasks if no row can be trained on.
+
+        Unusable rows are left out, and an event names them.
+        """
+        made, unusable = list[Trajectory](), dict[int, str]()
+        for place, row in enumerate(rows, start=first):
+            try:
+                made += trajectories(row, place, self._columns, self._loaded_tokenizer())
+            except UnusableRow as error:
+                unusable[place] = str(error)
+        if unusable:
+            self._tasks.record_unusable(list(unusable.values()), len(rows))
+        if not made:
+            raise NoTasks(f"none of the {len(rows)} rows of a step can be trained on: {next(iter(unusable.values()))}")
         key = f"runs/{self._lease.run_id}/parts/{ids.new('part')}.parquet"
-        self._objects.put(key, data)
+        self._objects.put(key, parts.encode(made))
         return key
 
-    def _trajectories(self, row: dict[str, Any], place: int, tokenizer: Tokenizer) -> list[Trajectory]:
-        """Return a row's completion, or its chosen and its rejected one."""
-        columns = BUILDERS[presets.builder_of(self._lease.spec.algorithm)].columns
-        return [_trajectory(row, row[name], place, index, tokenizer) for index, name in enumerate(columns)]
+    @property
+    def _columns(self) -> tuple[str, ...]:
+        return BUILDERS[presets.builder_of(self._lease.spec.algorithm)].columns
 
     def _loaded_tokenizer(self) -> Tokenizer:
         if self._tokenizer is None:
             row = self._database.one("models.base_manifest", model_id=self._lease.model_id)
             files = row["manifest"]["files"] if row else {}
-            named = {name: entry for name, entry in files.items() if name.endswith(".json") and "index" not in name}
-            self._tokenizer = Tokenizer(manifests.get_files(self._objects, {"files": named}))
+            named = {name: entry for name, entry in files.items() if name in FILES}
+            self._tokenizer = Tokenizer(manifests.get_files(self._objects, {"files": named}), self._lease.spec.chat)
         return self._tokenizer
-
-
-def _trajectory(row: dict[str, Any], text: str, place: int, index: int, tokenizer: Tokenizer) -> Trajectory:
-    messages = row.get("messages") or [{"role": "user", "content": row["prompt"]}]
-    completion = tokenizer.completion_ids(text)
-    call = Call(
-        index=0, prompt_ids=tokenizer.prompt_ids(messages), completion_ids=completion, logp_sample=[],
-        finish_reason="stop", versions=[], text=text, train_mask=[True] * len(completion))
-    return Trajectory(
-        group_id=0, index=index, request_no=place, task={}, task_hash="", item=row, calls=[call], steps=[], status="ok",
-        score=None, grade_id=None)

@@ -16,6 +16,9 @@ from hone.store.objects import Objects
 from services.learner.driver.lease import RunLease
 from services.learner.driver.peers import Peers, Task
 
+_LONGEST_REASONS = 500
+"""Characters of the reasons in an event."""
+
 
 class UnknownDataset(LookupError):
     """The run names a dataset that its tenant does not have."""
@@ -101,6 +104,12 @@ class Tasks:
         if sieve.bad:
             self._record_bad_rows(sieve.message(str(source.dataset)))
         return good
+
+    def record_unusable(self, reasons: list[str], rows: int) -> None:
+        """Record an event about rows of a step that the model cannot be trained on."""
+        named = "; ".join(dict.fromkeys(reasons))[:_LONGEST_REASONS]
+        self._record_bad_rows(f"dataset {self._lease.spec.task.dataset!r}: {len(reasons)} of {rows} rows of a step are "
+                              f"left out: {named}")
 
     def _record_bad_rows(self, message: str) -> None:
         """Record an event about a dataset's bad rows, once for a run."""

@@ -24,6 +24,8 @@ from hone.graders.verdict import boxed_answer
 from hone.resolution import scores
 from hone.store.database import Database, Row
 from hone.store.objects import Objects
+from hone.text.conversation import content_text
+from hone.text.reasoning import spoken
 from hone.trajectory import parts
 from hone.trajectory.plan import Collected, StepPlan, by_kind
 from services.learner.driver.decisions import (
@@ -227,18 +229,18 @@ def _group(
     rows: Sequence[Row], said: Sequence[parts.SampleText], extracted: Mapping[int, str], bounds: tuple[float, float]
 ) -> GenerationGroup:
     low, high = bounds
-    answers = [extracted.get(row["grade_id"]) or boxed_answer(one.text) or one.text.strip()
-               for row, one in zip(rows, said, strict=True)]
+    texts = [spoken(one.text) or one.text for one in said]  # a judge reads no thoughts, unless there is nothing else
+    answers = [extracted.get(row["grade_id"]) or boxed_answer(text) or text.strip()
+               for row, text in zip(rows, texts, strict=True)]
     return GenerationGroup(
         rows[0]["group_id"], question(said[0].item), answers,
-        [(row["score"] - low) / (high - low) for row in rows],
-        [row["status"] == "ok" for row in rows], [one.text for one in said])
+        [(row["score"] - low) / (high - low) for row in rows], [row["status"] == "ok" for row in rows], texts)
 
 
 def question(item: Mapping[str, Any]) -> str:
     """Return the question of a task's item: its prompt, or its user's last message. Raises ValueError if it has none.
     """
-    said = [message["content"] for message in item.get("messages") or [] if message["role"] == "user"]
+    said = [content_text(message) for message in item.get("messages") or [] if message["role"] == "user"]
     asked = said[-1] if said else item.get("prompt")
     if not isinstance(asked, str) or not asked.strip():
         raise ValueError(f"self_verify: found an item with the keys {', '.join(item)}, expected its question as "

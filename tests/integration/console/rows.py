@@ -178,7 +178,8 @@ def _tokenizer() -> Tokenizer:
 
 
 def _call(index: int, prompt: list[int], text: str, version: str, **changes: Any) -> Call:
-    ids_of = _tokenizer().completion_ids(text)
+    tokenizer = _tokenizer()
+    ids_of = [*tokenizer.encode(text), tokenizer.eos_id]
     drawn = random.Random(f"{index}{text}")
     logps = [-abs(drawn.gauss(0, 1.1)) if letter != " " else -0.02 for letter in [*text, "."]]
     return Call(index, prompt, ids_of, logps, "stop", [VersionSpan(version, len(ids_of))], text, [True] * len(ids_of),

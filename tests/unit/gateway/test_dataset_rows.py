@@ -13,7 +13,12 @@ from services.gateway.admission.dataset_rows import RowChecks
 
 GOOD: list[Any] = [
     {"prompt": "a", "answer": "b"}, {"prompt": "a", "answer": 2}, {"prompt": "a", "completion": "b", "more": [1]},
-    {"messages": [{"role": "user", "content": "a"}], "answer": "b"}, {"prompt": "a", "reference": "for a grader"}]
+    {"messages": [{"role": "user", "content": "a"}], "answer": "b"},
+    {"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": None, "tool_calls": [
+        {"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}]},
+        {"role": "tool", "tool_call_id": "1", "content": ""},
+        {"role": "assistant", "content": [{"type": "text", "text": "b"}], "weight": 1}],
+     "tools": [{"type": "function", "function": {"name": "f"}}]}, {"prompt": "a", "reference": "for a grader"}]
 
 BAD: list[tuple[bytes, str, str]] = [
     (b"{", "row", "one JSON object per line"), (b"[1]", "row", "a JSON object"),
@@ -27,7 +32,7 @@ BAD: list[tuple[bytes, str, str]] = [
     (b'{"prompt": "a", "messages": [], "answer": "b"}', "prompt", "exactly one of prompt, messages"),
     (b'{"prompt": "", "answer": "b"}', "prompt", "a text that is not empty"),
     (b'{"prompt": 1, "answer": "b"}', "prompt", "a text that is not empty"),
-    (b'{"messages": [], "answer": "b"}', "messages", "a list of messages that is not empty"),
+    (b'{"messages": [], "answer": "b"}', "messages", "a list of at least one message"),
     (b'{"messages": ["a"], "answer": "b"}', "messages[0]", "an object with role and content"),
     (b'{"messages": [{"role": "me", "content": "a"}], "answer": "b"}', "messages[0].role",
      "one of system, user, assistant, tool"),
@@ -35,6 +40,19 @@ BAD: list[tuple[bytes, str, str]] = [
      "one of system, user, assistant, tool"),
     (b'{"messages": [{"role": "user", "content": ""}], "answer": "b"}', "messages[0].content",
      "a text that is not empty"),
+    (b'{"messages": [{"role": "user", "content": "a", "function_call": {}}], "answer": "b"}',
+     "messages[0].function_call", "one of the keys role, content, tool_calls, tool_call_id, name, reasoning_content, "
+     "weight: another would reach no model"),
+    (b'{"messages": [{"role": "user", "content": [{"type": "image_url"}]}], "answer": "b"}', "messages[0].content[0]",
+     'a part of text, {"type": "text", "text": \u2026}: models here read nothing else'),
+    (b'{"messages": [{"role": "user", "content": "a", "weight": 0}], "answer": "b"}', "messages[0].weight",
+     "nothing: only messages of the assistant have it"),
+    (b'{"messages": [{"role": "assistant", "content": null}], "answer": "b"}', "messages[0].content",
+     "a text that is not empty"),
+    (b'{"messages": [{"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": "x"}}]}], "a": 1}',
+     "messages[0].tool_calls[0].function.arguments", "a JSON object, or its text"),
+    (b'{"messages": [{"role": "user", "content": "a"}], "tools": "[]", "answer": "b"}', "tools",
+     "a list of at least one tool"),
     (b'{"prompt": "a"}', "answer", "an answer, a completion, or another key that a grader reads"),
     (b'{"prompt": "a", "completion": ""}', "completion", "a text that is not empty"),
     (b'{"prompt": "a", "chosen": "b", "rejected": 1}', "rejected", "a text that is not empty"),
@@ -56,8 +74,9 @@ def test_good_rows_are_kept_whole_and_counted() -> None:
     good, report = check(json.dumps(row).encode() for row in GOOD)
     assert [json.loads(line) for line in good] == GOOD
     assert all(line.endswith(b"\n") and line.count(b"\n") == 1 for line in good)
-    assert report.columns == {"prompt": 4, "messages": 1, "answer": 3, "completion": 1, "more": 1, "reference": 1}
-    assert (report.rows, report.good, report.bad) == (5, 5, 0)
+    assert report.columns == {
+        "prompt": 4, "messages": 2, "tools": 1, "answer": 3, "completion": 1, "more": 1, "reference": 1}
+    assert (report.rows, report.good, report.bad) == (6, 6, 0)
 
 
 @pytest.mark.parametrize(("line", "field", "expected"), BAD, ids=range(len(BAD)))
@@ -89,7 +108,8 @@ def test_the_report_names_rows_whose_numbers_are_kept_as_texts() -> None:
 
 
 def test_numbers_that_a_chat_template_renders_stay_numbers() -> None:
-    row = b'{"messages": [{"role": "user", "content": "a"}], "tools": [{"minimum": 0.10}], "answer": 0.10}'
+    row = (b'{"messages": [{"role": "user", "content": "a"}], "tools": [{"function": {"name": "f", "a": 0.10}}], '
+           b'"answer": 0.10}')
     [line], report = check([row])
     assert json.loads(line) == {**json.loads(row), "answer": "0.10"}
     assert report.as_text == 1

@@ -77,6 +77,7 @@ def big_tokenizer(model: Path) -> None:
 def endless(model: Path) -> None:
     configured(eos_token_id=None)(model)
     (model / "generation_config.json").unlink()
+    (model / "tokenizer_config.json").unlink()
 
 
 NORM, NAN = "model.norm.weight", float("nan")
@@ -110,9 +111,14 @@ BAD: list[tuple[Callable[[Path], Any], str, str]] = [
     (weights(lambda tensors: tensors.update(more=np.ones(1, np.float32))), "more", "a tensor of this name"),
     (without("tokenizer.json"), "tokenizer.json", "no such file"),
     (text("tokenizer.json", "{}"), "tokenizer.json", ""),
-    (big_tokenizer, "tokenizer.json", "33 tokens"),
-    (endless, "config.json: eos_token_id", "nothing"),
-    (text("generation_config.json", '{"eos_token_id": 99}'), "config.json: eos_token_id", "99"),
+    (big_tokenizer, "tokenizer.json", "the token 't32' with id 32"),
+    (endless, "eos", "found none in"),
+    (text("generation_config.json", '{"eos_token_id": 99}'), "generation_config.json", "eos_token_id: found 99"),
+    (text("chat_template.jinja", "{{ nothing.there }}"), "chat_template", "question: "),
+    (text("chat_template.jinja", "{{ raise_exception('never') }}"), "chat_template", "question: "),
+    (text("chat_template.jinja", "{% if %}"), "chat_template", "Expected an expression"),
+    (text("tokenizer_config.json", '{"chat_template": [{"name": "rag", "template": "a"}]}'), "chat_template",
+     "found templates named rag"),
 ]
 
 

@@ -29,7 +29,7 @@ def text(words: str, match: str | None = None) -> PrivilegedText:
 
 
 def call(prompt_ids: list[int], words: str = "12") -> Call:
-    ids = TOKENIZER.completion_ids(words)
+    ids = [*TOKENIZER.encode(words), TOKENIZER.eos_id]
     return Call(0, prompt_ids, ids, [-1.0] * len(ids), "stop", [], words, [True] * len(ids))
 
 
@@ -56,7 +56,7 @@ def test_the_text_stands_in_the_system_message_which_is_made_where_there_is_none
 
 def test_a_text_is_added_without_changing_the_messages() -> None:
     asked = [dict(SYSTEM), *ASKED]
-    with_text(asked, "more", templated=True)
+    with_text(asked, "more", CHAT)
     assert asked == [SYSTEM, *ASKED]
 
 
@@ -81,7 +81,7 @@ def test_without_a_text_that_fits_there_is_no_context(texts: Any) -> None:
 
 
 def test_a_context_that_an_engine_cannot_hold_is_left_out_and_never_cut() -> None:
-    whole = len(read(first([text("Count twice.")], ASKED))) + len(TOKENIZER.completion_ids("12"))
+    whole = len(read(first([text("Count twice.")], ASKED))) + len([*TOKENIZER.encode("12"), TOKENIZER.eos_id])
     assert first([text("Count twice.")], ASKED, positions=whole - 1) == []
     assert len(first([text("Count twice.")], ASKED, positions=whole)) == 1
 

@@ -81,7 +81,7 @@ class Patient:
 
 
 def answer(question: CallRequest, text: str) -> Call:
-    ids = TOKENIZER.completion_ids(text)
+    ids = [*TOKENIZER.encode(text), TOKENIZER.eos_id]
     return Call(index=question.number, turn=question.turn, role=question.role, prompt_ids=question.prompt_ids,
                 completion_ids=ids, logp_sample=[-0.5] * len(ids), finish_reason="stop",
                 versions=[VersionSpan("ver", len(ids))], text=text, train_mask=[question.role == "policy"] * len(ids))

@@ -86,7 +86,7 @@ def test_an_environment_that_scores_itself_sees_the_answer_even_if_it_is_the_onl
 def test_the_policys_last_answer_is_graded_and_listed_though_somebody_else_spoke_last() -> None:
     calls = [made_call("policy", "a"), made_call("user", "sold")]
     episode = Episode(claim(), 0, None, None, simulation_pb2.Session(), [], "{}",  # type: ignore[arg-type]
-                      calls=calls, ended="done")
+                      calls=calls, begun=["", ""], ended="done")
     assert final_answer(episode).text == "a"
     assert [call.text for call in policy_calls(trajectory(episode, {}, calls, None))] == ["a"]
 

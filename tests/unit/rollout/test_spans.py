@@ -44,7 +44,7 @@ def test_bytes_that_are_no_text_break_nothing() -> None:
 
 def test_spans_come_kind_after_kind_and_one_without_end_goes_through_the_stop() -> None:
     tokenizer = byte_level()
-    ids = tokenizer.completion_ids("=(1)(2)")
+    ids = [*tokenizer.encode("=(1)(2)"), tokenizer.eos_id]
     assert token_spans(ids, MARKS, tokenizer) == [
         Span("inner", 1, 4, 2.0), Span("inner", 4, 7, 2.0), Span("sum", 0, len(ids))]
     assert ids[-1] == tokenizer.eos_id

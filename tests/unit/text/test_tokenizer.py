@@ -11,6 +11,7 @@ from tokenizers.pre_tokenizers import ByteLevel
 from tokenizers.processors import TemplateProcessing
 
 from hone.models import toy
+from hone.text.rules import TextRules
 from hone.text.tokenizer import Tokenizer, TokenizerError
 
 CHAT = (
@@ -49,13 +50,14 @@ def test_a_plain_prompt_gets_what_the_tokenizer_itself_puts_around_it() -> None:
     vocabulary.post_processor = TemplateProcessing(single="<bos> $A", special_tokens=[("<bos>", toy.BOS)])
     tokenizer = Tokenizer({**files(), "tokenizer.json": vocabulary.to_str().encode()})
     assert tokenizer.prompt_ids(user("12")) == [toy.BOS, *ids("12")]
-    assert tokenizer.completion_ids("12") == [*ids("12"), toy.EOS]
+    assert tokenizer.answer_ids(user("12"), {"role": "assistant", "content": "34"}) == (
+        [toy.BOS, *ids("12")], [*ids("34"), toy.EOS])
 
 
 def test_a_chat_template_makes_the_prompt() -> None:
     tokenizer = Tokenizer(files(tokenizer_config={"chat_template": CHAT}))
-    assert tokenizer.prompt_ids([*user("12"), {"role": "assistant", "content": "3"}]) == [
-        toy.BOS, *ids("+12"), toy.EOS, toy.BOS, *ids("-3"), toy.EOS, toy.BOS, *ids("=")]
+    assert tokenizer.prompt_ids([*user("12"), {"role": "assistant", "content": "3"}, *user("4")]) == [
+        toy.BOS, *ids("+12"), toy.EOS, toy.BOS, *ids("-3"), toy.EOS, toy.BOS, *ids("+4"), toy.EOS, toy.BOS, *ids("=")]
 
 
 def test_a_template_file_goes_before_the_config() -> None:
@@ -87,15 +89,35 @@ def test_a_template_that_refuses_or_reaches_out_is_an_error(template: str, reaso
 
 
 @pytest.mark.parametrize(("generation", "config", "own", "expected"), [
-    ({"eos_token_id": [7, 5]}, {"eos_token_id": 3}, {"eos_token": "<eos>"}, [7, 5]),
-    ({"eos_token_id": 9}, {"eos_token_id": 3}, {"eos_token": "<eos>"}, [9]),
-    (None, {"eos_token_id": 3}, {"eos_token": "<eos>"}, [3]),
+    ({"eos_token_id": [7, 5]}, {"eos_token_id": 3}, {"eos_token": "<eos>"}, [7, 5, 3, toy.EOS]),
+    ({"eos_token_id": 9}, {"eos_token_id": 9}, {"eos_token": "<eos>"}, [9, toy.EOS]),
+    (None, {"eos_token_id": 3}, {"eos_token": None}, [3]),
     (None, {"eos_token_id": None}, {"eos_token": "<eos>"}, [toy.EOS]),
 ])
-def test_the_first_file_that_names_an_end_decides(
+def test_every_end_counts_wherever_it_is_declared(
         generation: dict[str, Any] | None, config: dict[str, Any], own: dict[str, Any], expected: list[int]) -> None:
     tokenizer = Tokenizer(files(generation_config=generation, config=config, tokenizer_config=own))
     assert tokenizer.stop_ids == expected
+
+
+@pytest.mark.parametrize("end", [99, "2", True, -1, [2, 10**6]])
+def test_an_end_that_no_token_has_is_refused(end: Any) -> None:
+    with pytest.raises(TokenizerError, match=r"generation_config.json: eos_token_id: found .*, expected"):
+        Tokenizer(files(generation_config={"eos_token_id": end}))
+
+
+@pytest.mark.parametrize("several", [
+    [{"name": "rag", "template": "9"}], [{"name": "default"}], ["9"], 7])
+def test_several_templates_without_a_default_are_refused(several: Any) -> None:
+    with pytest.raises(TokenizerError, match=r"chat_template: (found|expected)"):
+        Tokenizer(files(tokenizer_config={"chat_template": several}))
+
+
+def test_a_template_writes_the_runs_date_and_variables() -> None:
+    found = files(tokenizer_config={"chat_template": "{{ strftime_now('%Y') }}{{ messages[0].content * times }}"})
+    assert Tokenizer(found, TextRules(date="2031-05-04", template={"times": 2})).prompt_ids(user("7")) == ids("203177")
+    with pytest.raises(TokenizerError, match="the template writes a date"):
+        Tokenizer(found).prompt_ids(user("7"))
 
 
 def test_training_data_ends_with_the_tokenizers_own_end() -> None:
@@ -160,10 +182,17 @@ def test_ids_are_kept_even_where_the_text_would_be_tokenized_in_another_way() ->
 
 
 def test_a_template_that_rewrites_what_came_before_is_rendered_anew() -> None:
-    only_last = "{{ messages[-1].content }}="
-    tokenizer = Tokenizer(files(tokenizer_config={"chat_template": only_last}))
+    without_nines = "{% for message in messages %}{{ message.content | replace('9', '') }}{% endfor %}="
+    tokenizer = Tokenizer(files(tokenizer_config={"chat_template": without_nines}))
     added = [{"role": "user", "content": "7"}]
-    assert tokenizer.next_prompt_ids(user("12"), ids("12="), [*ids("3"), toy.EOS], added) == ids("7=")
+    assert tokenizer.next_prompt_ids(user("12"), ids("12="), [*ids("394"), toy.EOS], added) == ids("12347=")
+
+
+def test_a_template_that_drops_what_came_before_is_refused_where_it_would_drop_something() -> None:
+    tokenizer = Tokenizer(files(tokenizer_config={"chat_template": "{{ messages[-1].content }}="}))
+    assert tokenizer.prompt_ids(user("12")) == ids("12=")
+    with pytest.raises(TokenizerError, match="turns: the model's chat template drops this"):
+        tokenizer.next_prompt_ids(user("12"), ids("12="), [*ids("3"), toy.EOS], user("7"))
 
 
 def test_pieces_are_what_each_id_adds() -> None:

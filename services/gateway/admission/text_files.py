@@ -1,0 +1,37 @@
+"""Checks that a model's text rules can be used: its tokenizer, its ends, and its chat template by rendering with it."""
+
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any
+
+from hone.models.checkpoint_header import BadCheckpoint
+from hone.text.files import TokenizerError
+from hone.text.rules import TextRules
+from hone.text.tokenizer import Tokenizer
+
+
+def inspect(files: dict[str, bytes], vocab_size: int) -> dict[str, Any]:
+    """Return facts for the manifest: ends, whether there is a template, what it cannot show, ids that no token has.
+
+    Raises BadCheckpoint with the file and the reason: a tokenizer that cannot be read or has ids beyond the model's
+    vocabulary, no end, or a template that cannot render a question and its follow-up.
+    """
+    try:
+        tokenizer = Tokenizer(files, TextRules(date=datetime.now(UTC).date().isoformat()))
+    except TokenizerError as error:
+        subject, separator, reason = str(error).partition(": ")
+        raise BadCheckpoint(subject if separator else "tokenizer.json", reason or str(error),
+                            "a tokenizer and a template as transformers writes them") from None
+    _check_ids(tokenizer, vocab_size)
+    for reason in tokenizer.refuses.values():
+        raise BadCheckpoint("chat_template", reason, "a template that renders a user's question")
+    return {"ends": [asdict(end) for end in tokenizer.ends], "templated": tokenizer.templated,
+            "dated": tokenizer.dated, "lacks": tokenizer.lacks, "bos": tokenizer.bos,
+            "unused_ids": len(tokenizer.unused_ids(vocab_size))}
+
+
+def _check_ids(tokenizer: Tokenizer, vocab_size: int) -> None:
+    id, token = tokenizer.highest
+    if id >= vocab_size:
+        raise BadCheckpoint("tokenizer.json", f"the token {token!r} with id {id}",
+                            f"ids below vocab_size of config.json ({vocab_size})")
