@@ -52,8 +52,11 @@ class TextStops:
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
 
-    def tokens_before(self, ids: Sequence[int], stops: Sequence[str]) -> int | None:
-        """Return how many of `ids` are wholly before the earliest stop text; None without a stop text."""
+    def tokens_kept(self, ids: Sequence[int], stops: Sequence[str], include_stop: bool) -> int | None:
+        """Return how many of `ids` a stop text leaves; None without a stop text.
+
+        They are those wholly before the earliest one; with `include_stop` those up to the first that completes one.
+        """
         if not any(stop in self._tokenizer.tail(ids, window(stop)) for stop in stops):
             return None
         found = [self._text(ids).find(stop) for stop in stops]
@@ -61,7 +64,9 @@ class TextStops:
         if not starts:
             return None
         kept = len(ids)
-        while kept and len(self._text(ids[:kept])) > min(starts):
+        while include_stop and any(stop in self._text(ids[:kept - 1]) for stop in stops):
+            kept -= 1
+        while not include_stop and kept and len(self._text(ids[:kept])) > min(starts):
             kept -= 1
         return kept
 

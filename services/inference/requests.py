@@ -45,6 +45,7 @@ class Sampling:
     top_k: int = 0
     stop: tuple[str, ...] = ()
     stop_ids: tuple[int, ...] = ()
+    include_stop: bool = False
 
 
 @dataclass(frozen=True)
@@ -156,7 +157,7 @@ def _sampling(message: trajectory_pb2.Sampling, path: str, least_temperature: fl
     expect(message.top_k >= 0, f"{path}top_k", message.top_k, "at least 0")
     expect(all(message.stop), f"{path}stop", "", "texts that are not empty")
     return Sampling(message.max_tokens, message.temperature, message.top_p, message.top_k, tuple(message.stop),
-                    tuple(message.stop_ids))
+                    tuple(message.stop_ids), message.include_stop)
 
 
 def expect_temperature(field: str, found: float, least: float = LEAST_TEMPERATURE) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from hone.api import inference_pb2, trajectory_pb2
 from hone.crashpoints import reach
 from hone.store.database import AsyncDatabase
+from hone.text.stops import cut
 from hone.text.tokenizer import Tokenizer
 from hone.trajectory import journal
 from hone.trajectory.order import Role
@@ -95,7 +96,8 @@ def sampling(claim: Claim, tokenizer: Tokenizer) -> trajectory_pb2.Sampling:
     asked = claim.order.sampling
     return trajectory_pb2.Sampling(
         max_tokens=asked["max_tokens"], temperature=asked.get("temperature", 1.0), top_p=asked.get("top_p", 1.0),
-        top_k=asked.get("top_k", 0), stop=asked.get("stop", []), stop_ids=tokenizer.stop_ids)
+        top_k=asked.get("top_k", 0), stop=asked.get("stop", []), stop_ids=tokenizer.stop_ids,
+        include_stop=asked.get("include_stop") or False)
 
 
 def _call(request: CallRequest, made: trajectory_pb2.Completion, engine: Engine) -> Call:
@@ -106,12 +108,7 @@ def _call(request: CallRequest, made: trajectory_pb2.Completion, engine: Engine)
         completion_ids=ids, logp_sample=list(made.logp_sample), finish_reason=FINISH_REASONS[made.finish_reason],
         train_mask=[request.role == "policy"] * len(ids),
         versions=[VersionSpan(span.version_id, span.tokens) for span in made.versions],
-        text=cut(text, asked.get("stop", [])), sampling=asked, engine=engine.build)
-
-
-def cut(text: str, stops: list[str]) -> str:
-    """Return `text` up to the first stop text in it."""
-    return text[:min((text.find(stop) for stop in stops if stop in text), default=len(text))]
+        text=cut(text, asked.get("stop", []), asked.get("include_stop") or False), sampling=asked, engine=engine.build)
 
 
 @dataclass(frozen=True)

@@ -151,6 +151,10 @@ def test_stops_by_id_and_by_text(engine: VllmEngine) -> None:
     for made in drain(engine)["text"]:
         assert made.finish_reason is FinishReason.STOP or len(made.ids) == 60
         assert len(made.ids) == len(made.logp) == sum(tokens for _, tokens in made.versions)
+    engine.submit(request("text", PROMPT, 4, max_tokens=60, stop=("1", "7", "s", "="), include_stop=True))
+    kept = drain(engine)["text"]
+    assert any(made.finish_reason is FinishReason.STOP for made in kept)
+    assert all(made.ids for made in kept)
 
 
 def test_a_request_that_vllm_refuses_is_refused_alone(engine: VllmEngine) -> None:

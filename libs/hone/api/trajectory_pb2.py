@@ -24,23 +24,23 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18hone/v1/trajectory.proto\x12\x07hone.v1\"g\n\x04Task\x12\x13\n\x0b\x65nvironment\x18\x01 \x01(\t\x12\x13\n\x0bparams_json\x18\x02 \x01(\t\x12\x0c\n\x04seed\x18\x03 \x01(\x03\x12\x11\n\titem_json\x18\x04 \x01(\t\x12\x14\n\x0c\x63ontent_hash\x18\x05 \x01(\t\"q\n\x08Sampling\x12\x12\n\nmax_tokens\x18\x01 \x01(\x05\x12\x13\n\x0btemperature\x18\x02 \x01(\x02\x12\r\n\x05top_p\x18\x03 \x01(\x02\x12\r\n\x05top_k\x18\x04 \x01(\x05\x12\x0c\n\x04stop\x18\x05 \x03(\t\x12\x10\n\x08stop_ids\x18\x06 \x03(\x05\"7\n\x08NoiseKey\x12\x0c\n\x04seed\x18\x01 \x01(\x03\x12\x0f\n\x07request\x18\x02 \x01(\t\x12\x0c\n\x04\x63\x61ll\x18\x03 \x01(\x05\"1\n\x0bVersionSpan\x12\x12\n\nversion_id\x18\x01 \x01(\t\x12\x0e\n\x06tokens\x18\x02 \x01(\x05\"\x93\x01\n\nCompletion\x12\r\n\x05index\x18\x01 \x01(\x05\x12\x0b\n\x03ids\x18\x02 \x03(\x05\x12\x13\n\x0blogp_sample\x18\x03 \x03(\x02\x12,\n\rfinish_reason\x18\x04 \x01(\x0e\x32\x15.hone.v1.FinishReason\x12&\n\x08versions\x18\x05 \x03(\x0b\x32\x14.hone.v1.VersionSpan*x\n\x0c\x46inishReason\x12\x1d\n\x19\x46INISH_REASON_UNSPECIFIED\x10\x00\x12\x16\n\x12\x46INISH_REASON_STOP\x10\x01\x12\x18\n\x14\x46INISH_REASON_LENGTH\x10\x02\x12\x17\n\x13\x46INISH_REASON_ABORT\x10\x03\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18hone/v1/trajectory.proto\x12\x07hone.v1\"g\n\x04Task\x12\x13\n\x0b\x65nvironment\x18\x01 \x01(\t\x12\x13\n\x0bparams_json\x18\x02 \x01(\t\x12\x0c\n\x04seed\x18\x03 \x01(\x03\x12\x11\n\titem_json\x18\x04 \x01(\t\x12\x14\n\x0c\x63ontent_hash\x18\x05 \x01(\t\"\x87\x01\n\x08Sampling\x12\x12\n\nmax_tokens\x18\x01 \x01(\x05\x12\x13\n\x0btemperature\x18\x02 \x01(\x02\x12\r\n\x05top_p\x18\x03 \x01(\x02\x12\r\n\x05top_k\x18\x04 \x01(\x05\x12\x0c\n\x04stop\x18\x05 \x03(\t\x12\x10\n\x08stop_ids\x18\x06 \x03(\x05\x12\x14\n\x0cinclude_stop\x18\x07 \x01(\x08\"7\n\x08NoiseKey\x12\x0c\n\x04seed\x18\x01 \x01(\x03\x12\x0f\n\x07request\x18\x02 \x01(\t\x12\x0c\n\x04\x63\x61ll\x18\x03 \x01(\x05\"1\n\x0bVersionSpan\x12\x12\n\nversion_id\x18\x01 \x01(\t\x12\x0e\n\x06tokens\x18\x02 \x01(\x05\"\x93\x01\n\nCompletion\x12\r\n\x05index\x18\x01 \x01(\x05\x12\x0b\n\x03ids\x18\x02 \x03(\x05\x12\x13\n\x0blogp_sample\x18\x03 \x03(\x02\x12,\n\rfinish_reason\x18\x04 \x01(\x0e\x32\x15.hone.v1.FinishReason\x12&\n\x08versions\x18\x05 \x03(\x0b\x32\x14.hone.v1.VersionSpan*x\n\x0c\x46inishReason\x12\x1d\n\x19\x46INISH_REASON_UNSPECIFIED\x10\x00\x12\x16\n\x12\x46INISH_REASON_STOP\x10\x01\x12\x18\n\x14\x46INISH_REASON_LENGTH\x10\x02\x12\x17\n\x13\x46INISH_REASON_ABORT\x10\x03\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'hone.api.trajectory_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_FINISHREASON']._serialized_start=515
-  _globals['_FINISHREASON']._serialized_end=635
+  _globals['_FINISHREASON']._serialized_start=538
+  _globals['_FINISHREASON']._serialized_end=658
   _globals['_TASK']._serialized_start=37
   _globals['_TASK']._serialized_end=140
-  _globals['_SAMPLING']._serialized_start=142
-  _globals['_SAMPLING']._serialized_end=255
-  _globals['_NOISEKEY']._serialized_start=257
-  _globals['_NOISEKEY']._serialized_end=312
-  _globals['_VERSIONSPAN']._serialized_start=314
-  _globals['_VERSIONSPAN']._serialized_end=363
-  _globals['_COMPLETION']._serialized_start=366
-  _globals['_COMPLETION']._serialized_end=513
+  _globals['_SAMPLING']._serialized_start=143
+  _globals['_SAMPLING']._serialized_end=278
+  _globals['_NOISEKEY']._serialized_start=280
+  _globals['_NOISEKEY']._serialized_end=335
+  _globals['_VERSIONSPAN']._serialized_start=337
+  _globals['_VERSIONSPAN']._serialized_end=386
+  _globals['_COMPLETION']._serialized_start=389
+  _globals['_COMPLETION']._serialized_end=536
 # @@protoc_insertion_point(module_scope)

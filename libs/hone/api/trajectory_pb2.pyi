@@ -33,20 +33,22 @@ class Task(_message.Message):
     def __init__(self, environment: _Optional[str] = ..., params_json: _Optional[str] = ..., seed: _Optional[int] = ..., item_json: _Optional[str] = ..., content_hash: _Optional[str] = ...) -> None: ...
 
 class Sampling(_message.Message):
-    __slots__ = ("max_tokens", "temperature", "top_p", "top_k", "stop", "stop_ids")
+    __slots__ = ("max_tokens", "temperature", "top_p", "top_k", "stop", "stop_ids", "include_stop")
     MAX_TOKENS_FIELD_NUMBER: _ClassVar[int]
     TEMPERATURE_FIELD_NUMBER: _ClassVar[int]
     TOP_P_FIELD_NUMBER: _ClassVar[int]
     TOP_K_FIELD_NUMBER: _ClassVar[int]
     STOP_FIELD_NUMBER: _ClassVar[int]
     STOP_IDS_FIELD_NUMBER: _ClassVar[int]
+    INCLUDE_STOP_FIELD_NUMBER: _ClassVar[int]
     max_tokens: int
     temperature: float
     top_p: float
     top_k: int
     stop: _containers.RepeatedScalarFieldContainer[str]
     stop_ids: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, max_tokens: _Optional[int] = ..., temperature: _Optional[float] = ..., top_p: _Optional[float] = ..., top_k: _Optional[int] = ..., stop: _Optional[_Iterable[str]] = ..., stop_ids: _Optional[_Iterable[int]] = ...) -> None: ...
+    include_stop: bool
+    def __init__(self, max_tokens: _Optional[int] = ..., temperature: _Optional[float] = ..., top_p: _Optional[float] = ..., top_k: _Optional[int] = ..., stop: _Optional[_Iterable[str]] = ..., stop_ids: _Optional[_Iterable[int]] = ..., include_stop: _Optional[bool] = ...) -> None: ...
 
 class NoiseKey(_message.Message):
     __slots__ = ("seed", "request", "call")

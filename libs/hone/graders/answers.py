@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from hone.graders.contract import NoAnswer
+from hone.graders.contract import Mark, NoAnswer
 
 _BRACES = re.compile(r"\\(?:boxed|fbox)\s*\{|\\.|\{|\}", re.DOTALL)
 _TEXT = r"\\(?:text|textbf|textrm|mathrm)\s*\{\s*(?:and|or)\s*\}"
@@ -13,6 +13,18 @@ _JOINED = re.compile(rf"(?:[\s$.,;:&]|\\[()\[\],;:! ]|\\q?quad\b|{_TEXT}|and\b|o
 _HEDGE = re.compile(r"\b(?:or|either|alternatively|otherwise|maybe|perhaps|possibly|if not)\b", re.IGNORECASE)
 _SAME_BREATH = 80
 """Characters between two boxes within which a hedge joins them."""
+
+
+
+
+def box(needed: bool) -> Mark:
+    r"""Return the mark of an answer in \boxed{…}."""
+    return Mark("\\boxed{", "}", needed)
+
+
+def tag(needed: bool) -> Mark:
+    """Return the mark of an answer in <answer>…</answer>."""
+    return Mark("<answer>", "</answer>", needed)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """The contract of a grader: its parameters, a pure function of (task row, output, parameters), and its result."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Generic, TypeVar
@@ -94,6 +94,19 @@ def _reads_no_reasoning(params: Any) -> bool:  # noqa: ARG001
     return False
 
 
+@dataclass(frozen=True)
+class Mark:
+    """Two texts around an answer, as a grader reads it. `needed`: without them an output has no answer."""
+
+    opening: str
+    closing: str
+    needed: bool = True
+
+
+def _no_marks(params: Any) -> Sequence[Mark]:  # noqa: ARG001
+    return ()
+
+
 def _no_preparation() -> None:
     """Prepare nothing."""
 
@@ -121,6 +134,7 @@ class Grader(Generic[P]):
     prepare: Callable[[], None] = _no_preparation  # pooled: imports heavy modules and tests itself, without time limit
     reads_output: bool = True  # False: it also grades an empty output
     reads_reasoning: Callable[[P], bool] = _reads_no_reasoning  # True: `grade` gets what the model thought, too
+    marks: Callable[[P], Sequence[Mark]] = _no_marks  # around the answer: a stop text must not take them off
     low: float = 0.0  # smallest score
     high: float = 1.0  # largest score
     bounds: Callable[[P, Mapping[str, Bounds]], Bounds] | None = None  # from the params and the inner graders' bounds

@@ -9,8 +9,8 @@ from typing import Any, Literal
 from pydantic import Field
 
 from hone.graders.answer_types import STRING_RULES, answer_type, braced, plain
-from hone.graders.answers import last_boxed
-from hone.graders.contract import Grader, GraderParams, InvalidSpec, Item, NoAnswer, Result, RightOutput, verdict
+from hone.graders.answers import box, last_boxed
+from hone.graders.contract import Grader, GraderParams, InvalidSpec, Item, Mark, NoAnswer, Result, RightOutput, verdict
 from hone.graders.templates import Template, of_row, rendered
 
 MAX_CHARACTERS = 50_000
@@ -103,4 +103,9 @@ def right_output(item: Item, params: MathParams) -> RightOutput:
     return RightOutput(reference if last_boxed(reference) is not None else f"\\boxed{{{reference}}}")
 
 
-GRADER = Grader(MathParams, grade, pooled=True, prepare=prepare, right_output=right_output)
+def marks(params: MathParams) -> list[Mark]:
+    """Return the texts around an answer."""
+    return [box(needed=params.boxed == "required")]
+
+
+GRADER = Grader(MathParams, grade, pooled=True, prepare=prepare, right_output=right_output, marks=marks)

@@ -8,8 +8,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from hone.graders.answers import boxed_together, last_tagged
-from hone.graders.contract import Grader, GraderParams, InvalidSpec, Item, NoAnswer, Result, RightOutput, verdict
+from hone.graders.answers import box, boxed_together, last_tagged, tag
+from hone.graders.contract import Grader, GraderParams, InvalidSpec, Item, Mark, NoAnswer, Result, RightOutput, verdict
 from hone.graders.numbers import DecimalMark, Written, legible, written
 from hone.graders.templates import Template, of_row, rendered
 
@@ -182,4 +182,9 @@ def right_output(item: Item, params: NumericParams) -> RightOutput:
     return RightOutput(of_row(params.reference, item))
 
 
-GRADER = Grader(NumericParams, grade, right_output=right_output)
+def marks(params: NumericParams) -> list[Mark]:  # noqa: ARG001
+    """Return the texts around an answer."""
+    return [box(needed=False), tag(needed=False)]
+
+
+GRADER = Grader(NumericParams, grade, right_output=right_output, marks=marks)

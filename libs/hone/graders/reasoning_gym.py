@@ -7,12 +7,13 @@ from pydantic import Field
 from hone.environments import reasoning_gym
 from hone.environments.contract import WrongParams
 from hone.environments.reasoning_gym import ReasoningGymParams
-from hone.graders.answers import last_tagged
+from hone.graders.answers import last_tagged, tag
 from hone.graders.contract import (
     Grader,
     GraderParams,
     InvalidSpec,
     Item,
+    Mark,
     NoAnswer,
     NoReference,
     Result,
@@ -75,4 +76,9 @@ def prepare() -> None:
         raise RuntimeError("reasoning-gym does not accept its own answer")
 
 
-GRADER = Grader(ReasoningGymGraderParams, grade, pooled=True, prepare=prepare, right_output=right_output)
+def marks(params: ReasoningGymGraderParams) -> list[Mark]:
+    """Return the texts around an answer."""
+    return [] if params.answer_tag == "ignored" else [tag(needed=params.answer_tag == "required")]
+
+
+GRADER = Grader(ReasoningGymGraderParams, grade, pooled=True, prepare=prepare, right_output=right_output, marks=marks)

@@ -7,13 +7,14 @@ from typing import Any, Literal, TypeAlias
 from pydantic import ConfigDict, Field, model_validator
 
 from hone.environments import row_json
-from hone.graders.answers import last_boxed
+from hone.graders.answers import box, last_boxed
 from hone.graders.contract import (
     Bounds,
     Grader,
     GraderParams,
     InvalidSpec,
     Item,
+    Mark,
     NoAnswer,
     Result,
     RightOutput,
@@ -116,4 +117,9 @@ def bounds(params: VerdictParams, of_inner: Mapping[str, Bounds]) -> Bounds:  # 
     return 0.0, params.cap
 
 
-GRADER = Grader(VerdictParams, grade, bounds=bounds, right_output=right_output)
+def marks(params: VerdictParams) -> list[Mark]:
+    """Return the texts around an answer."""
+    return [box(needed=True)] if params.verdict == "boxed" else []
+
+
+GRADER = Grader(VerdictParams, grade, bounds=bounds, right_output=right_output, marks=marks)

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from hone.algorithms import presets
 from hone.environments import ENVIRONMENTS
 from hone.harnesses import HARNESSES
-from hone.resolution import batches, stages
+from hone.resolution import batches, stages, stop_texts
 from hone.resolution.combinations import check
 from hone.resolution.roles import reader
 from hone.spec.problems import Invalid, from_validation, unstorable
@@ -58,12 +58,13 @@ def _filled(spec: RunSpec) -> Fields:
     """Return the fields that runs and stages share, with every default written out."""
     slots = presets.resolve(spec.algorithm)
     return {"algorithm": AlgorithmSpec.model_validate({"preset": spec.algorithm.preset, **slots}),
-            "task": _filled_source(spec.task), "harness": _filled_harness(spec), "batch": batches.filled(spec)}
+            "task": _filled_source(spec.task), "harness": _filled_harness(spec), "batch": batches.filled(spec),
+            "sampling": stop_texts.filled(spec)}
 
 
 def _filled_stage(spec: RunSpec, stage: StageSpec) -> StageSpec:
     whole = stages.stage_spec(spec, stage)
-    return stage.model_copy(update={**_filled(whole), "grader": whole.grader, "sampling": whole.sampling,
+    return stage.model_copy(update={**_filled(whole), "grader": whole.grader,
                                     "lr": whole.optimizer.lr, "name": stage.name or whole.algorithm.preset})
 
 

@@ -7,7 +7,7 @@ from hone.algorithms.allocation import SuccessVarianceParams
 from hone.algorithms.slots import SLOTS, builder, method, needs
 from hone.environments import ENVIRONMENTS
 from hone.environments.single_turn import Asks
-from hone.resolution import names, roles, scores
+from hone.resolution import names, roles, scores, stop_texts
 from hone.resolution.names import Slots
 from hone.spec.problems import Problem, found
 from hone.spec.run import RunSpec
@@ -203,5 +203,5 @@ def _verified_reward(spec: RunSpec, slots: Slots) -> list[Problem]:
 RULES: tuple[Callable[[RunSpec, Slots], list[Problem]], ...] = (
     _peers, _rollouts, _lone_baseline, _batch_schedule, _parts, _spans, _turn_rules, _spread, _completions,
     _imitated_states, roles.teacher, roles.likeliest, roles.temperature, roles.asked, roles.critic, _updates,
-    _verified_pace, _verified_size, _verified_question, _verified_reward)
+    _verified_pace, _verified_size, _verified_question, _verified_reward, stop_texts.problems)
 """Every rule about combinations, in the order in which problems are reported."""

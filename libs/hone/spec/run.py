@@ -89,6 +89,9 @@ class SamplingSpec(Strict):
     top_k: int = Field(0, ge=0, le=MOST, description="Only this many likeliest tokens are sampled; 0: all.")
     stop: list[Annotated[str, Field(min_length=1)]] = Field(
         default_factory=list, max_length=64, description="Texts that end a completion.")
+    include_stop: bool | None = Field(
+        None, description="Keep the stop text that ends a completion, with its ids, which are trained; null: where a "
+        "grader or harness reads what it closes, such as </answer>.")
 
 
 class BatchSizeSpec(Strict):

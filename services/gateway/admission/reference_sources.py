@@ -10,6 +10,7 @@ from hone.environments.hashing import canonical
 from hone.environments.single_turn import Asks
 from hone.graders.right_answers import Ending
 from hone.resolution import stages
+from hone.resolution.judges import own_grader
 from hone.spec.run import RunSpec, SamplingSpec, TaskSource
 
 
@@ -61,21 +62,9 @@ def _evaluated(spec: RunSpec) -> Iterator[GradedSource]:
 
 
 def _source(at: str, spec: RunSpec, tasks: TaskSource, seed: int) -> GradedSource:
-    grader = spec.grader if spec.grader is not None else _environments_own(tasks)
+    grader = spec.grader if spec.grader is not None else own_grader(tasks)
     return GradedSource(at, tasks, grader, _ending(spec.sampling), seed)
 
 
 def _ending(sampling: SamplingSpec) -> Ending:
-    return Ending(tuple(sampling.stop))
-
-
-def _environments_own(tasks: TaskSource) -> Mapping[str, Any]:
-    """Return the grader that an environment names for its tasks. Environments that are no question score themselves."""
-    environment = ENVIRONMENTS[tasks.kind]
-    if not isinstance(environment, Asks):
-        return {"type": "environment"}
-    if environment.foreign:
-        return {"type": tasks.kind}
-    if tasks.dataset is None:
-        return environment.episode(environment.params.model_validate(tasks.params), 0, None).reset().grader
-    return dict(environment.params.model_validate(tasks.params).model_dump()["grader"])
+    return Ending(tuple(sampling.stop), sampling.include_stop or False)

@@ -235,16 +235,18 @@ class NativeEngine:
     def _end(self, slots: Slots) -> None:
         stopped, full = self._table.stopped(slots), self._table.full(slots)
         for slot in slots[self._table.watched[slots]].tolist():
-            kept = self._kept_before_stop(slot)
+            kept = self._kept_at_stop(slot)
             if kept is not None:
                 self._ended.append(self._table.release(slot, FinishReason.STOP, kept))
         for ending, reason in ((stopped, FinishReason.STOP), (full, FinishReason.LENGTH)):
             self._ended += [self._table.release(slot, reason) for slot in ending.tolist() if self._table.active[slot]]
 
-    def _kept_before_stop(self, slot: int) -> int | None:
-        texts = self._table.sequence(slot).request.sampling.stop
+    def _kept_at_stop(self, slot: int) -> int | None:
+        sampling = self._table.sequence(slot).request.sampling
         made = self._table.ids[slot, self._table.prompt[slot]:self._table.length[slot]]
-        return self._stops.tokens_before(made.tolist(), texts) if texts and self._stops else None
+        if not sampling.stop or self._stops is None:
+            return None
+        return self._stops.tokens_kept(made.tolist(), sampling.stop, sampling.include_stop)
 
     def _answers(self) -> list[Answer]:
         ended, self._ended = self._ended, []

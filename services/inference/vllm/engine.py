@@ -280,7 +280,7 @@ class VllmEngine:
         self.generated_tokens += len(output.outputs[0].token_ids)
         if output.finished:
             sequence.key = ""
-        kept = self._before_stop(sequence)
+        kept = self._kept_at_stop(sequence)
         if kept is not None:
             self._withdraw([sequence])
             self._end(sequence, FinishReason.STOP, kept)
@@ -289,9 +289,11 @@ class VllmEngine:
         elif sequence.request.streamed:
             self._report(sequence)
 
-    def _before_stop(self, sequence: VllmSequence) -> int | None:
-        stops = sequence.request.sampling.stop
-        return self._stops.tokens_before(sequence.ids, stops) if stops and self._stops else None
+    def _kept_at_stop(self, sequence: VllmSequence) -> int | None:
+        sampling = sequence.request.sampling
+        if not sampling.stop or self._stops is None:
+            return None
+        return self._stops.tokens_kept(sequence.ids, sampling.stop, sampling.include_stop)
 
     def _end(self, sequence: VllmSequence, reason: FinishReason, kept: int | None = None) -> None:
         sequence.ended = True

@@ -26,7 +26,8 @@ def request_evaluation(
 
 def eval_series(lease: RunLease) -> dict[str, dict[str, Any]]:
     """Return the sampling parameters of each evaluation series: greedy, and sampled at temperature 1."""
-    base = {"max_tokens": lease.spec.sampling.max_tokens, "top_p": 1.0, "top_k": 0, "stop": lease.spec.sampling.stop}
+    own = lease.spec.sampling
+    base = {"max_tokens": own.max_tokens, "top_p": 1.0, "top_k": 0, "stop": own.stop, "include_stop": own.include_stop}
     return {"greedy": {**base, "temperature": 0.0}, "sampled": {**base, "temperature": 1.0}}
 
 

@@ -81,6 +81,8 @@ def test_a_stop_text_inside_of_references_is_found(nowhere: Settings) -> None:
     [one] = found(Shelf(rows=rows("x = 5", "7")), nowhere, sampling={"stop": ["="]})
     assert (one.right, one.wrong) == (1, 1)
     assert "a stop text of the run cuts it short" in one.first[0].reason
+    [kept] = found(Shelf(rows=rows("5=")), nowhere, sampling={"stop": ["="], "include_stop": True})
+    assert (kept.right, kept.wrong) == (1, 0)
 
 
 @pytest.mark.parametrize(("task", "grader"), [

@@ -31,11 +31,24 @@ def test_a_stop_text_ends_a_completion_before_it() -> None:
     assert sum(tokens for _, tokens in stopped.versions) == kept
 
 
+def test_a_stop_text_that_is_included_ends_with_the_id_that_completes_it() -> None:
+    (free,) = run(engine(), request("a", PROMPT, max_tokens=60))["a"]
+    ids, stop = free.ids, text(free.ids[20:22])
+    kept = next(count for count in range(len(ids)) if stop in text(ids[:count]))
+    stopped = request("a", PROMPT, max_tokens=60, stop=("absent text", stop), include_stop=True)
+    (made,) = run(engine(), stopped)["a"]
+    assert (made.ids, made.finish_reason) == (ids[:kept], FinishReason.STOP)
+    assert made.logp == free.logp[:kept]
+    assert sum(tokens for _, tokens in made.versions) == kept
+
+
+@pytest.mark.parametrize("include_stop", [False, True])
 @pytest.mark.parametrize("stop", [(), ("0",)])
-def test_streamed_tokens_are_those_of_the_whole_answer(stop: tuple[str, ...]) -> None:
-    whole = run(engine(), request("a", PROMPT, 3, max_tokens=25, stop=stop))["a"]
+def test_streamed_tokens_are_those_of_the_whole_answer(stop: tuple[str, ...], include_stop: bool) -> None:
+    sampling = {"max_tokens": 25, "stop": stop, "include_stop": include_stop}
+    whole = run(engine(), request("a", PROMPT, 3, **sampling))["a"]
     served = engine()
-    served.submit(replace(request("a", PROMPT, 3, max_tokens=25, stop=stop), streamed=True))
+    served.submit(replace(request("a", PROMPT, 3, **sampling), streamed=True))
     answers = []
     while served.has_work:
         answers += served.step()

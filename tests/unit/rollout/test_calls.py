@@ -73,5 +73,12 @@ async def test_the_policy_answers_for_itself_and_for_a_role_without_one(role: st
     assert call.train_mask == [role == "policy"] * 2
 
 
+@pytest.mark.parametrize(("include", "text"), [(True, "7"), (False, ""), (None, "")])
+async def test_a_stop_text_that_is_included_is_in_the_text_and_trained(include: bool | None, text: str) -> None:
+    engine, call = await asked(claim(sampling={"max_tokens": 4, "stop": ["7"], "include_stop": include}), "policy")
+    assert engine.requests[0].sampling.include_stop is bool(include)
+    assert (call.text, call.train_mask) == (text, [True, True])
+
+
 def test_a_version_that_is_named_needs_no_oldest_one() -> None:
     assert claim(version_id="ver", begun=3).answering("policy") == AnsweringModel("mod", "ver", 0)

@@ -7,7 +7,7 @@ import pytest
 from hone.api import reward_pb2, simulation_pb2, trajectory_pb2
 from hone.trajectory.order import Order
 from hone.trajectory.records import Call, VersionSpan
-from services.rollout.calls import FINISH_REASONS, cut, sampling
+from services.rollout.calls import FINISH_REASONS, sampling
 from services.rollout.claims import Claim
 from services.rollout.clients import STATUSES, grader_json, score
 from services.rollout.episodes import Episode
@@ -30,13 +30,6 @@ class Stops:
 
 def test_the_request_names_the_noise_whatever_the_attempt() -> None:
     assert claim(attempt=1).order.request == claim(attempt=9, id=5).order.request == "train/17"
-
-
-@pytest.mark.parametrize(("text", "stops", "expected"), [
-    ("one\ntwo", ["\n"], "one"), ("one", ["\n"], "one"), ("a;b,c", [",", ";"], "a"), ("", ["x"], ""), ("x", [], "x"),
-])
-def test_text_ends_at_the_first_stop_text(text: str, stops: list[str], expected: str) -> None:
-    assert cut(text, stops) == expected
 
 
 def test_sampling_left_out_is_plainsampling() -> None:
