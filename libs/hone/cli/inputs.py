@@ -1,4 +1,4 @@
-"""`hone models` and `hone data`: base models and datasets."""
+"""`hone models`, `hone data`, `hone uploads`: base models and datasets, and those that are on their way."""
 
 from itertools import islice
 from pathlib import Path
@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from hone.cli import connection, sending
-from hone.cli.output import Commands, Json, one, rows
+from hone.cli.output import Commands, Json, one, rows, say
 from hone.cli.runs import Limit
 from hone.client import Client, every
 from hone.client.artifact_resources import Model
@@ -17,6 +17,7 @@ from hone.models import toy
 
 models = typer.Typer(cls=Commands, no_args_is_help=True, help="Base models.")
 data = typer.Typer(cls=Commands, no_args_is_help=True, help="Datasets.")
+uploads = typer.Typer(cls=Commands, no_args_is_help=True, help="Uploads in parts, of large models and datasets.")
 
 Name = Annotated[str, typer.Argument(help="Its name in specs.")]
 
@@ -83,6 +84,21 @@ def add_dataset(
     with connection.client() as client, sending.progress() as progress:
         dataset = client.upload_dataset(name, file, allow_bad_rows, progress=progress)
     one(dataset, json)
+
+
+@uploads.command("list")
+def list_uploads(limit: Limit = 50, json: Json = False) -> None:
+    """List uploads in parts, newest first: those that are open, and those that ended lately."""
+    with connection.client() as client:
+        found = islice(every(client.uploads), limit)
+        rows(found, ("id", "kind", "name", "state", "sent", "bytes", "reason", "created_at", "expires_at"), json)
+
+
+@uploads.command("abort")
+def abort_upload(upload: Annotated[str, typer.Argument(metavar="UPLOAD", help="The upload's id.")]) -> None:
+    """End an upload and delete what was sent."""
+    with connection.client() as client:
+        say(f"{upload}  {client.abort_upload(upload).state}")
 
 
 @data.command("list")

@@ -22,6 +22,7 @@ for panel, commands in COMMANDS.items():
 app.add_typer(runs.app, name="runs", rich_help_panel="Training")
 app.add_typer(inputs.models, name="models", rich_help_panel="Training")
 app.add_typer(inputs.data, name="data", rich_help_panel="Training")
+app.add_typer(inputs.uploads, name="uploads", rich_help_panel="Training")
 app.add_typer(plan.app, name="plan", rich_help_panel="Training")
 app.add_typer(catalogs.algorithms, name="algorithms", rich_help_panel="Looking around")
 app.add_typer(api_keys.app, name="keys", rich_help_panel="This machine")

@@ -37,3 +37,18 @@ class Upload(Resource):
     files: list[UploadedFile]
     created_at: datetime
     expires_at: datetime | None = None
+
+    @property
+    def bytes(self) -> int:
+        """Bytes that are to be sent."""
+        return sum(file.bytes for file in self.files if file.parts)
+
+    @property
+    def sent(self) -> int:
+        """Bytes of the parts that are stored."""
+        return sum(length(file, number) for file in self.files for number in file.received)
+
+
+def length(file: UploadedFile, number: int) -> int:
+    """Return the bytes of a part of a file."""
+    return min(file.part_bytes, file.bytes - (number - 1) * file.part_bytes)

@@ -9,12 +9,13 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
 from hone.client import errors
 from hone.client.transport import HttpTransport, rest_path
-from hone.client.upload_resources import Upload, UploadedFile
+from hone.client.upload_resources import Upload, UploadedFile, length
 
 LARGE = 16 * 2**20
 """Bytes beyond which files are sent in parts. Fewer are sent in one request."""
@@ -25,7 +26,7 @@ Progress = Callable[[Phase, int, int], None]
 """Is called with bytes done and bytes in all: files are read for their digests, sent, and verified by the gateway."""
 
 _SIDE_BY_SIDE = 4
-_TRIES = 5  # of a part, each with the attempts of the transport: a gateway that is started again is waited for
+_TRIES = 5  # of a request, each with the attempts of the transport: a gateway that is started again is waited for
 _ROUNDS = 3  # another client may begin a file anew beside this one
 _COMPLETE_S = 3600.0
 _PIECE_BYTES = 2**20
@@ -79,8 +80,7 @@ class PartSender:
         if upload.state != "open":
             return
         missing = [(file, number) for file in upload.files for number in _missing(file)]
-        total = sum(file.bytes for file in upload.files if file.parts)
-        sent = _Amount(self._progress, total - sum(_length(*part) for part in missing), total)
+        sent = _Amount(self._progress, upload.sent, upload.bytes)
         workers = ThreadPoolExecutor(_SIDE_BY_SIDE, "hone-upload")
         try:
             _wait([workers.submit(self._send, upload.id, files[file.name], file, number, sent)
@@ -89,22 +89,15 @@ class PartSender:
             workers.shutdown(wait=False, cancel_futures=True)
 
     def _send(self, upload_id: str, content: Content, file: UploadedFile, number: int, sent: "_Amount") -> None:
-        data = _part(content, (number - 1) * file.part_bytes, _length(file, number))
+        data = _part(content, (number - 1) * file.part_bytes, length(file, number))
         path = rest_path("uploads", upload_id, "files", file.name, "parts", number)
-        for attempt in range(1, _TRIES + 1):
-            try:
-                self._transport.request(
-                    "PUT", path, params={"sha256": hashlib.sha256(data).hexdigest()}, content=data,
-                    headers={"Content-Type": "application/octet-stream"})
-                break
-            except errors.Away:
-                if attempt == _TRIES:
-                    raise
+        self._request("PUT", path, params={"sha256": hashlib.sha256(data).hexdigest()}, content=data,
+                      headers={"Content-Type": "application/octet-stream"})
         sent.add(len(data))
 
     def _completed(self, upload: Upload) -> str:
         """Wait until the gateway has verified and registered the files."""
-        until, total = time.monotonic() + _COMPLETE_S, sum(file.bytes for file in upload.files if file.parts)
+        until, total = time.monotonic() + _COMPLETE_S, upload.bytes
         while upload.state != "done":
             self._progress("verifying", sum(file.bytes for file in upload.files if file.verified), total)
             if time.monotonic() > until:
@@ -115,7 +108,14 @@ class PartSender:
         return str(upload.artifact_id)
 
     def _ask(self, method: str, path: str, **content: Any) -> Upload:
-        return Upload.model_validate_json(self._transport.request(method, path, **content).content)
+        return Upload.model_validate_json(self._request(method, path, **content))
+
+    def _request(self, method: str, path: str, **content: Any) -> bytes:
+        """Return the body of the answer. Each of _TRIES has all attempts of the transport."""
+        for _ in range(_TRIES - 1):
+            with suppress(errors.Away):
+                return self._transport.request(method, path, **content).content
+        return self._transport.request(method, path, **content).content
 
 
 class _Amount:
@@ -141,10 +141,6 @@ def _wait(futures: Iterable[Future[None]]) -> None:
 
 def _missing(file: UploadedFile) -> list[int]:
     return sorted({*range(1, file.parts + 1)} - {*file.received})
-
-
-def _length(file: UploadedFile, number: int) -> int:
-    return min(file.part_bytes, file.bytes - (number - 1) * file.part_bytes)
 
 
 def _part(content: Content, begin: int, length: int) -> bytes:

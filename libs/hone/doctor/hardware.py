@@ -37,8 +37,8 @@ def processors(deployment: Deployment) -> Iterator[Finding]:
     """Compare the processors that this process may use with the threads that the settings ask for."""
     usable, settings = usable_processors(), deployment.settings
     found = f"{usable:g} of {os.cpu_count()} usable"
-    asked = {"HONE_ENGINE_THREADS": settings.engine.threads,
-             "HONE_TRAINER_THREADS": settings.trainer.threads * settings.trainer.ranks}
+    asked = {"HONE_ENGINE_THREADS": settings.engine.threads, "HONE_TRAINER_THREADS": settings.trainer.threads,
+             "HONE_TRAINER_RANKS": settings.trainer.ranks}
     above = [f"{name} asks for {threads}" for name, threads in asked.items() if threads > max(1.0, usable)]
     if above:
         yield warning("processors", f"{found}; {', '.join(above)}", "ask for no more threads than there are processors")

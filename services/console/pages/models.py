@@ -7,7 +7,7 @@ from starlette.requests import Request
 from hone.client.artifact_resources import Model
 from hone.client.resources import RunSummary, StoredFile
 from services.console.view import PageView
-from services.console.widgets import formats, parts, tables
+from services.console.widgets import formats, parts, tables, uploads
 from services.console.widgets.markup import Markup, html, join, link, mono
 from services.console.widgets.tables import RIGHT, Column
 
@@ -21,6 +21,7 @@ async def show(view: PageView, request: Request) -> None:
     runs = await view.ask(view.hone.runs, _MOST, after_run)
     html(parts.heading("Models", "The base models of runs, and the policies that runs trained from them."))
     html(parts.section("Base models", _models(found.data), parts.pager("/models", "after", after, found.next)))
+    html(uploads.section((await view.ask(view.hone.uploads)).data, "model"))
     html(parts.section("Policies", _policies(runs.data), parts.pager("/models", "after_run", after_run, runs.next),
                        note="The newest version of each run's policy."))
 

@@ -2,13 +2,15 @@
 
 import json
 from pathlib import Path
+from shutil import copytree
+from tempfile import TemporaryDirectory
 
 import pytest
 from psycopg import Connection
 from typer.testing import CliRunner, Result
 
 from hone.cli.main import app
-from hone.client import Client
+from hone.client import Client, uploads
 from tests.integration.gateway import seed
 from tests.integration.gateway.conftest import Gateway
 from tests.integration.gateway.seed import Seeded
@@ -47,6 +49,20 @@ def test_from_files_to_a_run(toy_directory: Path, tmp_path: Path) -> None:
     assert "desired: run" in typed("runs", "resume", run).stdout
     assert "desired: cancel" in typed("runs", "cancel", run).stdout
     assert "the desired state is now cancel" in typed("runs", "events", run).stdout
+
+
+def test_a_directory_that_the_gateway_cannot_read_is_sent(
+    toy_directory: Path, monkeypatch: pytest.MonkeyPatch, hone: Client,
+) -> None:
+    monkeypatch.setattr(uploads, "LARGE", 0)
+    with TemporaryDirectory() as elsewhere:  # not below HONE_MODEL_ROOT
+        copied = copytree(toy_directory, Path(elsewhere) / "model")
+        assert "Qwen3ForCausalLM" in typed("models", "add", "elsewhere", str(copied)).stdout
+        assert "an absolute path" in typed("models", "add", "absent", str(copied / "absent"), code=1).stderr
+    (sent,) = [one for one in hone.uploads().data if one.name == "elsewhere"]
+    assert (sent.state, sent.sent) == ("done", sent.bytes)
+    assert sent.id in typed("uploads", "list").stdout
+    assert "has become" in typed("uploads", "abort", sent.id, code=1).stderr
 
 
 def test_a_first_small_model_is_made_and_registered() -> None:

@@ -38,7 +38,7 @@ def cgroup(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     (8, "150000 100000", {}, "warning", "1.5 of"),
     (1, "", {}, "warning", "1 of"),
     (4, "", {"HONE_ENGINE_THREADS": "5"}, "warning", "HONE_ENGINE_THREADS asks for 5"),
-    (4, "", {"HONE_TRAINER_RANKS": "8"}, "warning", "HONE_TRAINER_THREADS asks for 8"),
+    (4, "", {"HONE_TRAINER_RANKS": "8"}, "warning", "HONE_TRAINER_RANKS asks for 8"),
 ])
 def test_processors(
     monkeypatch: pytest.MonkeyPatch, cgroup: Path, processors: int, quota: str, settings: dict[str, str], level: str,
