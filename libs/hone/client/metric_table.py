@@ -29,6 +29,7 @@ class MetricGroup:
 
 REWARD = MetricGroup("Reward and evaluation", (), {
     "reward/mean": Metric("Mean reward", "", "Mean score of the step's samples, before rewards are processed."),
+    "reward/between": Metric("Rewards in between", "share", "Samples that are neither fully right nor fully wrong."),
     "reward/masked": Metric("Masked samples", "samples", "Samples without a score because of a fault of the service."),
     "eval/{series}": Metric(
         "Held-out accuracy, {series}", "", "Mean score of held-out tasks, with one {series} answer each."),

@@ -1,6 +1,8 @@
 """Named spans: parts of a completion between an opening and a closing text."""
 
+import json
 from collections.abc import Iterable, Iterator
+from typing import Literal
 
 from pydantic import ConfigDict, Field
 
@@ -16,6 +18,8 @@ class Marks(Strict):
     start: str = Field(min_length=1, description="Text that opens the span, literally.")
     end: str = Field(min_length=1, description="Text that closes the span, literally; both texts belong to the span. "
                      "Where it is missing the span ends with the completion.")
+    parses: Literal["any", "json"] = Field(
+        "any", description="Which spans count: any, or those with a closing text and JSON between both texts.")
     weight: float = Field(1.0, ge=0, description="Factor of the loss of the span's tokens.")
 
 
@@ -29,5 +33,14 @@ def spans(text: str, kinds: Iterable[Marks]) -> Iterator[tuple[Marks, int, int]]
         while opened >= 0:
             closed = text.find(marks.end, opened + len(marks.start))
             behind = len(text) if closed < 0 else closed + len(marks.end)
-            yield marks, opened, behind
+            if marks.parses == "any" or (closed >= 0 and _is_json(text[opened + len(marks.start):closed])):
+                yield marks, opened, behind
             opened = text.find(marks.start, behind)
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True

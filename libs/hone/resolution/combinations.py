@@ -28,10 +28,12 @@ def check(spec: RunSpec) -> tuple[list[Problem], Slots]:
 
 
 def _peers(spec: RunSpec, slots: Slots) -> list[Problem]:
-    if spec.batch.samples > 1 or not method(slots, "advantage").needs_peers:
+    advantage = slots["advantage"]
+    mixes = advantage["params"].get("mix_outcome", False)
+    if spec.batch.samples > 1 or not (method(slots, "advantage").needs_peers or mixes):
         return []
     return [Problem("batch.samples", str(spec.batch.samples),
-                    f"at least 2, because advantage {slots['advantage']['name']} compares the samples of a group")]
+                    f"at least 2, because advantage {advantage['name']} compares the samples of a group")]
 
 
 def _rollouts(spec: RunSpec, slots: Slots) -> list[Problem]:

@@ -11,6 +11,7 @@ from hone.algorithms.method import State
 from hone.algorithms.rewards import REWARDS
 from hone.algorithms.schedules import SCHEDULES
 from hone.algorithms.slots import method
+from hone.resolution import scores
 from hone.spec.run import RunSpec
 from hone.store.database import Row
 from hone.trajectory.plan import GroupPlan, StepPlan
@@ -94,7 +95,13 @@ def rollout_plan(
         temperature=spec.sampling.temperature, max_tokens=spec.sampling.max_tokens,
         minibatches=spec.batch.minibatches, epochs=spec.batch.epochs, teacher=_teacher(spec),
         top_k=spec.contexts.top_k, state={"filter": choice.state}, gap_alarm_nats=spec.gap_alarm_nats)
-    return plan, sample_metrics(n, choice, slots)
+    return plan, {**sample_metrics(n, choice, slots), "reward/between": _between(samples, scores.bounds(spec))}
+
+
+def _between(samples: list[Row], bounds: tuple[float, float]) -> float:
+    """Return the share of graded samples that are neither fully right nor fully wrong."""
+    graded = [row["score"] for row in samples if row["score"] is not None]
+    return sum(score not in bounds for score in graded) / max(1, len(graded))
 
 
 def sample_metrics(n: int, choice: Choice, slots: Mapping[str, Any]) -> dict[str, float]:
@@ -146,11 +153,11 @@ def _staleness_metrics(n: int, groups: list[list[Row]]) -> dict[str, float]:
 
 
 def _data_metrics(samples: list[Row]) -> dict[str, float]:
-    scores = [row["score"] for row in samples if row["score"] is not None]
+    graded = [row["score"] for row in samples if row["score"] is not None]
     lengths = [row["completion_tokens"] for row in samples]
     return {
-        "reward/mean": sum(scores) / len(scores) if scores else 0.0,
-        "reward/masked": float(len(samples) - len(scores)),
+        "reward/mean": sum(graded) / len(graded) if graded else 0.0,
+        "reward/masked": float(len(samples) - len(graded)),
         "completion/mean_tokens": sum(lengths) / max(1, len(lengths)),
         "completion/max_tokens": float(max(lengths, default=0)),
         "completion/tokens": float(sum(lengths)),

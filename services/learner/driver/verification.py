@@ -222,7 +222,7 @@ def judged(
                 "unparsable_verdicts": sum(row["status"] == "no_answer" for row in graded) / count}
     parts = max(1, min(plan.minibatches, len(plan.groups)))
     return (plan.model_copy(update={"kind": "verify", "collected": collected, "minibatches": parts}),
-            {**metrics, **verdicts})
+            {**{name: value for name, value in metrics.items() if name != "reward/between"}, **verdicts})
 
 
 def _group(

@@ -159,7 +159,8 @@ class TrainingStep:
         reference_pass = ReferencePass(models.forward, models.policy, models.reference_logp)
         now = (weights.modulation.before.policy if number == 0
                else reference_pass.now(self.plan, self.batch, in_update))
-        return weights.of_update(now, in_update, models.states)
+        with _problems_of_the_plan(self.plan):
+            return weights.of_update(now, in_update, models.states)
 
     def _forward(self, models: Models, micro: MicroBatch) -> ForwardOutputs:
         plan, teacher = self.plan, None if self.weights is None else self.weights.teacher

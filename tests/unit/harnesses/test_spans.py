@@ -36,3 +36,13 @@ def test_marks_that_cannot_be_are_refused_by_field(harness: str, wrong: dict[str
     with pytest.raises(ValidationError) as refused:
         params.model_validate({"spans": [good, {**good, **wrong}]})
     assert [error["loc"] for error in refused.value.errors()] == [("spans", 1, field)]
+
+
+@pytest.mark.parametrize(("text", "found"), [
+    ('<s>{"tables": []}</s>', 1), ("<s>{tables}</s>", 0), ("<s>[1]", 0), ('<s>[</s><s>"x"</s>', 1), ("<s></s>", 0),
+    ("<s>" + "[" * 200_000 + "</s>", 0),
+])
+def test_a_span_of_json_counts_only_where_it_can_be_read(text, found):
+    marks = Marks(name="schema", start="<s>", end="</s>")
+    assert len(list(spans(text, [marks.model_copy(update={"parses": "json"})]))) == found
+    assert len(list(spans(text, [marks]))) >= max(found, 1)

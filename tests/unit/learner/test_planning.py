@@ -105,3 +105,11 @@ def test_linear_schedule_decays_over_its_last_part(n: int, expected: float) -> N
 def test_a_supervised_plan_is_one_part_and_no_groups() -> None:
     plan = supervised_plan(spec(), slots(preset="sft"), 1, "runs/r/parts/p.parquet")
     assert (plan.builder, plan.parts, plan.groups) == ("dataset", ["runs/r/parts/p.parquet"], [])
+
+
+@pytest.mark.parametrize(("scores", "share"), [
+    ([1.0, 0.0, 1.0, 1.0], 0.0), ([0.5, 0.0, 0.25, 1.0], 0.5), ([None, 0.5, None, 1.0], 0.5), ([None] * 4, 0.0)])
+def test_rewards_that_are_neither_right_nor_wrong_are_counted(scores: list[float | None], share: float) -> None:
+    samples = [{**row, "score": score} for row, score in zip(GROUPS, scores, strict=True)]
+    _, metrics = rollout_plan(spec(), slots(), 1, choose(samples, slots(), 2, {}), lambda _: {})
+    assert metrics["reward/between"] == share

@@ -147,7 +147,7 @@ BAD: list[tuple[dict[str, Any], list[tuple[str, str, str]]]] = [
       ("harness.params.spans[0].start", '""', "at least 1 character"),
       ("harness.params.spans[0].end", "1", "a valid string"),
       ("harness.params.spans[0].weight", "-1", "greater than or equal to 0"),
-      ("harness.params.spans[0].role", 'unknown key with value "policy"', "one of end, name, start, weight"),
+      ("harness.params.spans[0].role", 'unknown key with value "policy"', "one of end, name, parses, start, weight"),
       ("harness.params.spans[1].start", "nothing", "a value"), ("harness.params.spans[1].end", "nothing", "a value")]),
     ({**BASE, "algorithm": "hian"},
      [("task.environment", '"sort_digits"', "one that grades turns, because advantage hian reads what rules gave")]),
@@ -211,6 +211,11 @@ BAD: list[tuple[dict[str, Any], list[tuple[str, str, str]]]] = [
     ({**BASE, "batch": {"samples": 2}, "algorithm": {"preset": "dynamo", "allocation": {
         "name": "dynamo", "params": {"n_min": 1}}}},
      [("algorithm.allocation.params.n_min", "1", "at least 2, half of batch.samples")]),
+    ({**BASE, **NAMED, "algorithm": "trust_sql", "batch": {"samples": 1}},
+     [("batch.samples", "1", "at least 2, because advantage dual_track compares")]),
+    ({**BASE, **LIKELIEST, "batch": {"samples": 1}, "algorithm": {
+        "preset": "aopd", "advantage": {"name": "aopd", "params": {"mix_outcome": True}}}},
+     [("batch.samples", "1", "at least 2, because advantage aopd compares")]),
     ({**BASE, **LIKELIEST, "algorithm": "aopd", "max_staleness": 3},
      [("max_staleness", "3", "at most 2, because advantage aopd imitates the teacher")]),
     ({**BASE, "batch": {"samples": 1}, "algorithm": {"preset": "rloo", "reward": {"name": "overlong"}}},

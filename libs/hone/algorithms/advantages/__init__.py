@@ -53,7 +53,7 @@ ADVANTAGES: Mapping[str, Method[AdvantageInputs, Estimate]] = {
     "gigpo": Method(gigpo, GigpoParams, needs_peers=True, within_group=True),
     "step_pooled": Method(step_pooled, StepPooledParams, needs_peers=True, within_group=True),
     "hian": Method(hian, HianParams),
-    "dual_track": Method(dual_track, DualTrackParams, components=("exec", "fmt", "schema")),
+    "dual_track": Method(dual_track, DualTrackParams, needs_peers=True, components=("exec", "fmt", "schema")),
     "skill1": Method(skill1, Skill1Params),
     "memocr": Method(memocr, MemocrParams, excludes=_SEVERAL),
     "heavyskill": Method(heavyskill, HeavyskillParams, excludes=_SEVERAL),
