@@ -125,7 +125,7 @@ def unstorable(value: object, at: str = "", depth: int = 0) -> list[Problem]:
     if isinstance(value, list):
         return [one for place, item in enumerate(value) for one in unstorable(item, f"{at}[{place}]", depth + 1)]
     if isinstance(value, float) and not math.isfinite(value):
-        return [Problem(ascii(at)[1:-1], json.dumps(value), "a finite number")]
+        return [Problem(ascii(at)[1:-1], str(value), "a finite number")]
     return _bad_text(value, at) if isinstance(value, str) else []
 
 
