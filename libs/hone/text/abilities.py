@@ -52,6 +52,8 @@ def needed(messages: Sequence[Message], tools: Tools) -> set[str]:
     for message in messages:
         found |= {name for name in ("tool_calls", "reasoning_content") if message.get(name)}
         found |= {message["role"]} & {"system", "tool"}
+    if messages and messages[-1]["role"] == "assistant" and not messages[-1].get("tool_calls"):
+        found.add("continued")
     return found
 
 
@@ -83,7 +85,6 @@ def _reason(template: ChatTemplate, parts: bool, name: str, probe: Probe) -> str
         text = template([plain(message, parts) for message in messages], tools, ask)
     except TokenizerError as error:
         return f"{name}: the model's chat template refuses this: {error}"
-    missing = [word for word in words if word not in text]
-    return f"{name}: the model's chat template drops this" if missing else ""
+    return f"{name}: the model's chat template drops this" if any(word not in text for word in words) else ""
 
 

@@ -18,6 +18,7 @@ from hone.store.database import AsyncTransaction, Row
 from services.gateway.admission import splits, task_rows
 from services.gateway.admission.reference_findings import ReferenceFindings
 from services.gateway.admission.task_rows import CheckedDataset
+from services.gateway.middleware.tenancy import TenantSession
 
 _TEACHER = "roles.teacher.model"
 _ITEM = re.compile(r"\{\{\s*item\.(\w+)")
@@ -85,6 +86,13 @@ async def resolve(
     if problems or base is None:
         raise Invalid(problems)
     return References(base, roles, list(dict.fromkeys(one.message for one in rows if one.message)), split)
+
+
+async def lacks(session: TenantSession, spec: RunSpec) -> Mapping[str, str]:
+    """Return what the chat template of the policy's base cannot show, with reasons; {} where there is no such base."""
+    async with session.transaction() as transaction:
+        base = await find_base(transaction, spec.model.base, "model.base")
+    return {} if isinstance(base, Problem) else base.text.get("lacks", {})
 
 
 async def _base(transaction: AsyncTransaction, spec: RunSpec, problems: list[Problem]) -> Base | None:

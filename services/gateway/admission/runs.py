@@ -34,7 +34,7 @@ async def check(
 
     Return the warnings that the run would have, and sentences about its held-out rows. Raises Invalid.
     """
-    rows = await task_rows.check(session, objects, spec)
+    rows = await task_rows.check(session, objects, spec, await references.lacks(session, spec))
     graded = await row_references.check(session, objects, settings, spec)
     async with session.transaction() as transaction:
         named = await references.resolve(transaction, settings, spec, rows, graded)
@@ -50,7 +50,7 @@ async def create(
     """
     if known := await stored(session, key, request_sha):
         return known  # a repeated request reads no dataset and needs no object store
-    rows = await task_rows.check(session, objects, spec)
+    rows = await task_rows.check(session, objects, spec, await references.lacks(session, spec))
     graded = await row_references.check(session, objects, settings, spec)
     async with session.transaction() as transaction:
         async def work() -> JsonAnswer:

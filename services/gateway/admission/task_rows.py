@@ -8,7 +8,7 @@ import asyncio
 import json
 import logging
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -86,17 +86,21 @@ def parts(spec: RunSpec) -> Iterator[tuple[str, RunSpec]]:
             yield f"stages[{place}].", stages.stage_spec(spec, stage)
 
 
-async def check(session: TenantSession, objects: Objects, spec: RunSpec) -> list[CheckedDataset]:
+async def check(
+    session: TenantSession, objects: Objects, spec: RunSpec, lacks: Mapping[str, str],
+) -> list[CheckedDataset]:
     """Check the rows of every dataset that the spec names and this tenant has.
 
-    Reading may take long, so it happens outside of any transaction. References to datasets are checked elsewhere.
+    `lacks` is what the policy's chat template cannot show (hone.text.abilities). Reading may take long, so it happens
+    outside of any transaction. References to datasets are checked elsewhere.
     """
-    loop, checked = asyncio.get_running_loop(), list[CheckedDataset]()
+    loop, checked, missing = asyncio.get_running_loop(), list[CheckedDataset](), json.dumps(dict(lacks))
     for at, source in _sources(spec):
         stored = await files(session, source)
         if stored is not None:
             key, text = stored[FILE]["key"], source.model_dump_json()
-            checked.append(CheckedDataset(at, await loop.run_in_executor(reader, _findings, objects, key, text)))
+            found_there = await loop.run_in_executor(reader, _findings, objects, key, text, missing)
+            checked.append(CheckedDataset(at, found_there))
     return checked
 
 
@@ -116,19 +120,20 @@ async def files(session: TenantSession, source: TaskSource) -> dict[str, Any] | 
     return None if row is None else row["manifest"]["files"]
 
 
-def _findings(objects: Objects, key: str, source: str) -> RowFindings:
+def _findings(objects: Objects, key: str, source: str, lacks: str) -> RowFindings:
     try:
-        return _read(cast(Hashable, objects), key, source)  # stores are compared by identity
+        return _read(cast(Hashable, objects), key, source, lacks)  # stores are compared by identity
     except RowsLost as lost:
         log.error("%s cannot be read: %r", key, lost.__cause__)
         return RowFindings(((str(lost), "a dataset that is uploaded again, under another name"),))
 
 
 @lru_cache(maxsize=64)
-def _read(objects: Objects, key: str, source: str) -> RowFindings:
+def _read(objects: Objects, key: str, source: str, lacks: str) -> RowFindings:
     """Check the rows under a key once; an object never changes. Raises RowsLost, which is not cached."""
     taken = TaskSource.model_validate_json(source)
-    sieve, dataset = Sieve(taken.kind, taken.params), str(taken.dataset)
+    missing = json.loads(lacks)
+    sieve, dataset = Sieve(taken.kind, taken.params, lambda: missing), str(taken.dataset)
     hashes = filter(None, (sieve.content_hash(row) for row in rows(objects, key, dataset)))
     counted = Counter(hashes)
     tasks, held = _array(counted), _array(held_out_rows(counted))

@@ -73,7 +73,7 @@ class RunDriver:
         if self.lease.preflight is not None:
             return PreflightSamples(stage, self.lease.preflight, tasks)
         if builder(slots).from_rows:
-            return SupervisedRows(stage, self._outline, slots, self._database, self._objects, lease, tasks)
+            return SupervisedRows(stage, self._outline, slots, self._objects, lease, tasks)
         rollouts = Rollouts(stage, self._outline, slots, self._database, self._peers, lease, tasks)
         if builder(slots).judges_answers:
             return Verification(rollouts, self._outline, slots, self._database, self._objects, lease)

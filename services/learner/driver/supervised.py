@@ -7,10 +7,7 @@ from hone import ids
 from hone.algorithms import presets
 from hone.algorithms.slots import BUILDERS
 from hone.resolution.stages import Stage
-from hone.store import manifests
-from hone.store.database import Database
 from hone.store.objects import Objects
-from hone.text.tokenizer import FILES, Tokenizer
 from hone.trajectory import parts
 from hone.trajectory.records import Trajectory
 from services.learner.driver.decisions import PlannedStep, PlanStep, StepSource
@@ -32,13 +29,11 @@ class SupervisedRows(StepSource):
     """
 
     def __init__(
-        self, stage: Stage, outline: Outline, slots: dict[str, Any], database: Database, objects: Objects,
-        lease: RunLease, tasks: Tasks,
+        self, stage: Stage, outline: Outline, slots: dict[str, Any], objects: Objects, lease: RunLease, tasks: Tasks,
     ) -> None:
         """`lease` holds the spec of the stage."""
         self.stage, self._outline, self._slots = stage, outline, slots
-        self._database, self._objects, self._lease, self._tasks = database, objects, lease, tasks
-        self._tokenizer: Tokenizer | None = None  # read once: a base never changes
+        self._objects, self._lease, self._tasks = objects, lease, tasks
 
     def next_action(self, view: View) -> PlanStep | None:
         """Plan the next step if the trainer has few planned steps left."""
@@ -64,7 +59,7 @@ class SupervisedRows(StepSource):
         made, unusable = list[Trajectory](), dict[int, str]()
         for place, row in enumerate(rows, start=first):
             try:
-                made += trajectories(row, place, self._columns, self._loaded_tokenizer())
+                made += trajectories(row, place, self._columns, self._tasks.text.tokenizer)
             except UnusableRow as error:
                 unusable[place] = str(error)
         if unusable:
@@ -78,11 +73,3 @@ class SupervisedRows(StepSource):
     @property
     def _columns(self) -> tuple[str, ...]:
         return BUILDERS[presets.builder_of(self._lease.spec.algorithm)].columns
-
-    def _loaded_tokenizer(self) -> Tokenizer:
-        if self._tokenizer is None:
-            row = self._database.one("models.base_manifest", model_id=self._lease.model_id)
-            files = row["manifest"]["files"] if row else {}
-            named = {name: entry for name, entry in files.items() if name in FILES}
-            self._tokenizer = Tokenizer(manifests.get_files(self._objects, {"files": named}), self._lease.spec.chat)
-        return self._tokenizer

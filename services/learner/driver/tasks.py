@@ -1,6 +1,7 @@
 """The tasks of a run: an environment's stream, or a dataset's rows in a seeded order."""
 
 import json
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
@@ -15,6 +16,7 @@ from hone.store.leases import fenced
 from hone.store.objects import Objects
 from services.learner.driver.lease import RunLease
 from services.learner.driver.peers import Peers, Task
+from services.learner.driver.policy_text import PolicyText
 
 _LONGEST_REASONS = 500
 """Characters of the reasons in an event."""
@@ -41,6 +43,7 @@ class Tasks:
     ) -> None:
         self._database, self._objects, self._peers, self._lease = database, objects, peers, lease
         self._run = run
+        self.text: PolicyText = run.text if run else PolicyText(database, objects, lease.model_id, lease.spec)
         self._order: tuple[int, list[int]] = (-1, [])  # an epoch and its permutation: the one that was used last
 
     def train(self, first: int, count: int) -> list[Task]:
@@ -96,7 +99,7 @@ class Tasks:
 
     def _rows(self, source: TaskSource) -> list[dict[str, Any]]:
         """Return the rows of a dataset that its environment accepts; an event names the others. Raises NoTasks."""
-        sieve = Sieve(source.kind, source.params)
+        sieve = Sieve(source.kind, source.params, self._lacks)
         good = [row for row in self._stored(source) if sieve.content_hash(row) is not None]
         if sieve.bad and not good:
             raise NoTasks(f"dataset {source.dataset!r} has {sieve.bad} rows and none is a task of {source.kind}: "
@@ -104,6 +107,9 @@ class Tasks:
         if sieve.bad:
             self._record_bad_rows(sieve.message(str(source.dataset)))
         return good
+
+    def _lacks(self) -> Mapping[str, str]:
+        return self.text.tokenizer.lacks
 
     def record_unusable(self, reasons: list[str], rows: int) -> None:
         """Record an event about rows of a step that the model cannot be trained on."""

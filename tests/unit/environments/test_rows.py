@@ -49,3 +49,16 @@ def test_the_first_few_are_named_and_cut_short() -> None:
 def test_wrong_parameters_are_no_rows_fault() -> None:
     with pytest.raises(WrongParams, match=r"params\.turns"):
         Sieve("sqlite", {"turns": 0})
+
+
+def test_rows_that_the_policys_template_cannot_show_are_left_out_with_the_reason() -> None:
+    question = {"role": "user", "content": "1+1="}
+    tool = {"type": "function", "function": {"name": "add"}}
+    rows: list[Row] = [
+        {"messages": [question]}, {"messages": [{"role": "system", "content": "Be brief."}, question]},
+        {"messages": [question], "tools": [tool]}, {"prompt": "1+1="}]
+    sieve = Sieve("dataset", {}, lambda: {"system": "system: refused", "tools": "tools: dropped"})
+    assert [sieve.content_hash(row) is not None for row in rows] == [True, False, False, True]
+    assert sieve.message("mine") == (
+        "dataset 'mine': 2 of 4 rows are left out: row 2: item.messages: found 'system', expected system: refused; "
+        "row 3: item.tools: found 'tools', expected tools: dropped")

@@ -59,7 +59,7 @@ def source(run: RunSpec, step: int) -> StepSource:
     slots, outline = presets.resolve(stage.spec.algorithm), Outline.of(run)
     lease = RunLease("run_1", "ten_1", "mod_1", 1, stage.spec)
     if slots["builder"]["name"] == "dataset":
-        return SupervisedRows(stage, outline, slots, NOTHING, NOTHING, lease, NOTHING)
+        return SupervisedRows(stage, outline, slots, NOTHING, lease, NOTHING)
     rollouts = Rollouts(stage, outline, slots, NOTHING, NOTHING, lease, NOTHING)
     if slots["builder"]["name"] == "self_verify":
         return Verification(rollouts, outline, slots, NOTHING, NOTHING, lease)

@@ -1,0 +1,24 @@
+"""The text rules of a run's policy: those of its base, which never change."""
+
+from functools import cached_property
+
+from hone.spec.run import RunSpec
+from hone.store import manifests
+from hone.store.database import Database
+from hone.store.objects import Objects
+from hone.text.tokenizer import FILES, Tokenizer
+
+
+class PolicyText:
+    """Reads the tokenizer of a policy's base when it is first needed."""
+
+    def __init__(self, database: Database, objects: Objects, model_id: str, spec: RunSpec) -> None:
+        self._database, self._objects, self._model_id, self._rules = database, objects, model_id, spec.chat
+
+    @cached_property
+    def tokenizer(self) -> Tokenizer:
+        """The tokenizer. Raises TokenizerError when the base's files are none."""
+        row = self._database.one("models.base_manifest", model_id=self._model_id)
+        files = row["manifest"]["files"] if row else {}
+        named = {name: entry for name, entry in files.items() if name in FILES}
+        return Tokenizer(manifests.get_files(self._objects, {"files": named}), self._rules)
