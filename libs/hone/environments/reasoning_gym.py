@@ -11,6 +11,7 @@ from typing import Any
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
+from hone.environments import gym_verifiers
 from hone.environments.contract import EnvironmentParams, Message, Row, WrongParams, expectation
 from hone.environments.single_turn import Asks, Question, SingleTurn
 
@@ -63,9 +64,11 @@ def entry(params: ReasoningGymParams, seed: int) -> dict[str, Any]:
 
 
 def score(params: ReasoningGymParams, seed: int, answer: str) -> float:
-    """Return the score that the task's own verifier gives an answer. Raises WrongParams."""
+    """Return the score that the task's own verifier gives an answer. Raises WrongParams, and Unreadable."""
     dataset, made = _generated(_Key(params), seed)
     task = params.task
+    if gym_verifiers.is_nothing(answer, made):
+        return 0.0
     if task == "composite":
         task = made["metadata"]["source_dataset"]
         dataset = dataset.datasets[task]
@@ -73,7 +76,7 @@ def score(params: ReasoningGymParams, seed: int, answer: str) -> float:
         vars(sys.modules[type(dataset).__module__])["eval"] = ast.literal_eval
     elif task in _PARSED and not _is_formula(answer, made["metadata"]):
         answer = _UNREADABLE
-    return float(dataset.score_answer(answer, made))
+    return gym_verifiers.scored(task, dataset, answer, made)
 
 
 def _is_formula(answer: str, metadata: dict[str, Any]) -> bool:

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from hone.environments import reasoning_gym
 from hone.environments.contract import WrongParams
+from hone.environments.gym_verifiers import Unreadable
 from hone.environments.reasoning_gym import ReasoningGymParams
 from hone.graders.answers import last_tagged, tag
 from hone.graders.contract import (
@@ -44,6 +45,8 @@ def grade(item: Item, output_text: str, params: ReasoningGymGraderParams) -> Res
         return Result(Status.OK, reasoning_gym.score(task, seed, answer), extracted=answer, decided_by=task.task)
     except WrongParams as error:
         raise InvalidSpec(f"invalid_variable_error: item.{error}") from error
+    except Unreadable as error:
+        raise NoAnswer(str(error)) from error
 
 
 def _task(item: Item) -> tuple[ReasoningGymParams, int]:

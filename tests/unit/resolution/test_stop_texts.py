@@ -93,8 +93,9 @@ def test_a_grader_that_reads_reasoning_may_end_with_it() -> None:
 
 
 def test_a_wrong_grader_or_environment_is_its_own_problem_alone() -> None:
-    for changes, field in (({"grader": {"type": "nothing"}}, "grader.type"),
-                           ({"task": {"environment": "nowhere"}}, "task.environment")):
+    cases: list[tuple[dict[str, Any], str]] = [
+        ({"grader": {"type": "nothing"}}, "grader.type"), ({"task": {"environment": "nowhere"}}, "task.environment")]
+    for changes, field in cases:
         with pytest.raises(Invalid) as refused:
             resolved(["</answer>"], **changes)
         assert [problem.field for problem in refused.value.problems] == [field]
