@@ -20,7 +20,8 @@ class HarnessParams(Strict):
     max_turns: int | None = Field(
         None, ge=1, description="Most model calls of an episode; null: no limit.")
     max_context: int | None = Field(
-        None, ge=2, description="Most tokens of a prompt and its completion together; null: the engine's limit. "
+        None, ge=2, description="Most tokens of a prompt and its completion together; null: the engine's or the "
+        "model's limit, whichever is smaller. "
         "An episode that would need more ends.")
     spans: list[Marks] = Field(
         [], description="Named parts of completions, which methods read or which have another weight in the loss.")

@@ -4,7 +4,7 @@ Torch-free: a service can refuse a model before it reads any weight.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -133,16 +133,17 @@ def _family(config: Mapping[str, Any]) -> str:
     return family
 
 
-def _not_finite(value: object, path: str = "") -> Iterator[tuple[str, float]]:
-    """Yield every number in a JSON value that is not finite, with its path."""
-    if isinstance(value, float) and not math.isfinite(value):
-        yield path, value
-    elif isinstance(value, Mapping):
-        for key, inner in value.items():
-            yield from _not_finite(inner, f"{path}.{key}" if path else str(key))
-    elif isinstance(value, Sequence) and not isinstance(value, str):
-        for place, inner in enumerate(value):
-            yield from _not_finite(inner, f"{path}[{place}]")
+def _not_finite(config: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+    """Yield every number in a config that is not finite, with its path. Values may be nested to any depth."""
+    left: list[tuple[str, Any]] = list(config.items())
+    while left:
+        path, value = left.pop()
+        if isinstance(value, float) and not math.isfinite(value):
+            yield path, value
+        elif isinstance(value, Mapping):
+            left += [(f"{path}.{key}", inner) for key, inner in value.items()]
+        elif isinstance(value, list):
+            left += [(f"{path}[{place}]", inner) for place, inner in enumerate(value)]
 
 
 def _refuse_windows(config: Mapping[str, Any]) -> None:

@@ -54,6 +54,14 @@ def test_old_rope_field_and_derived_head_size() -> None:
 NAN = float("nan")
 
 
+def test_values_may_be_nested_to_any_depth() -> None:
+    nested: Any = NAN
+    for _ in range(5000):
+        nested = [nested]
+    with pytest.raises(Unsupported, match=r"^more(\[0\]){5000}: found nan"):
+        parse({**TOY, "more": nested})
+
+
 @pytest.mark.parametrize(("change", "field"), [
     ({"architectures": ["Qwen3MoeForCausalLM"]}, "architectures"),
     ({"architectures": None}, "architectures"),
