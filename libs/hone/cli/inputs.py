@@ -36,7 +36,18 @@ def add_model(
     interruption the same command goes on with the parts that are missing.
     """
     with connection.client() as client:
-        one(_sent(client, name, directory) if upload else _registered(client, name, directory), json)
+        model = _sent(client, name, directory) if upload else _registered(client, name, directory)
+    one(model, json)
+    if not json:
+        _say_text(model)
+
+
+def _say_text(model: Model) -> None:
+    """Say where answers end, and what the model's chat template cannot show."""
+    for end in model.text.ends:
+        say(f"ends at        {end.text} (id {end.id}; {', '.join(end.sources)})")
+    for reason in model.text.lacks.values():
+        say(f"cannot show    {reason}")
 
 
 def _registered(client: Client, name: str, directory: Path) -> Model:

@@ -62,8 +62,33 @@ async def show_one(view: PageView, request: Request) -> None:
         parts.figure("Size", formats.size(_bytes(model.files)), f"{len(model.files)} files")))
     older = parts.pager(request.url.path, "after", after, runs.next)
     html(parts.section("Runs from this model", _policies(runs.data), older))
+    html(parts.section("Ends", _ends(model), note=_text_note(model)))
+    if model.text.lacks:
+        html(parts.section("What its chat template cannot show", _lacks(model),
+                           note="Rows that need any of these are left out, with this reason."))
     ignored = f"Not stored, because they are not part of a model: {', '.join(model.ignored)}." if model.ignored else ""
     html(parts.section("Files", tables.files(model.files), note=ignored))
+
+
+def _ends(model: Model) -> Markup:
+    columns = [Column("Token"), Column("Id", RIGHT), Column("Declared in", "wide")]
+    return tables.table(columns, [[mono(end.text), formats.count(end.id), ", ".join(end.sources)]
+                                  for end in model.text.ends])
+
+
+def _text_note(model: Model) -> str:
+    """Say how prompts begin, and which ids are never sampled."""
+    text = model.text
+    template = "Conversations go through its chat template" if text.templated else (
+        "It has no chat template: the contents of messages are joined")
+    begins = f"prompts begin with {text.bos}" if text.bos else "prompts begin with no bos"
+    unused = f" {formats.count(text.unused_ids)} ids have no token and are never sampled." if text.unused_ids else ""
+    return f"An answer is over at any of these. {template}; {begins}.{unused}"
+
+
+def _lacks(model: Model) -> Markup:
+    return tables.table([Column("Needs"), Column("Reason", "wide")], [
+        [mono(need), reason.removeprefix(f"{need}: ")] for need, reason in sorted(model.text.lacks.items())])
 
 
 def _bytes(found: Mapping[str, StoredFile]) -> int:

@@ -33,7 +33,8 @@ def pages(world: World) -> Iterator[tuple[str, str, list[str]]]:
     yield "events", f"{run}/events", ["evaluated", "not ready within 600 s"]
     yield "spec", f"{run}/spec", ["max_staleness: 0", "environment: sort_digits"]
     yield "models", "/models", ["toy-text", "Qwen3ForCausalLM", "Policies"]
-    yield "model", "/models/toy-text", ["model.safetensors", "Runs from this model"]
+    yield "model", "/models/toy-text", [
+        "model.safetensors", "Runs from this model", "generation_config.json, config.json", "no bos"]
     yield "datasets", "/datasets", ["sums", "4 bad", "demonstrations"]
     yield "dataset", "/datasets/sums", ["a line that is not JSON", "one JSON object per line", "Columns"]
     yield "graders", "/graders", ["infra error", "string_check", "Newest grades"]

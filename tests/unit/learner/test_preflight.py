@@ -35,7 +35,7 @@ SOURCE = PreflightSamples(stages(spec())[0], Preflight(tasks=4, samples=2), NOTH
 BASE = at(0)
 
 
-def pilots(**counts: int) -> dict[tuple[str, int], GroupCount]:
+def pilots(**counts: Any) -> dict[tuple[str, int], GroupCount]:
     return {("pilot", 1): GroupCount(**counts)}
 
 

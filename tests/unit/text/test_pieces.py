@@ -109,9 +109,10 @@ def test_a_stop_text_is_found_among_bytes() -> None:
     stops, before = TextStops(tokenizer), tokenizer.encode("€" * 20 + "é")
     stop = tokenizer.encode("x答え")[1:]  # without the mark of the space before a text
     for end in range(1, len(stop)):
-        assert stops.tokens_before([*before, *stop[:end]], ("答え",)) is None
-    assert stops.tokens_before([*before, *stop], ("答え",)) == len(before) + 1
-    assert stops.tokens_before([*before, *stop, *tokenizer.encode("€")[1:]], ("答え",)) == len(before) + 1
+        assert stops.tokens_kept([*before, *stop[:end]], ("答え",), include_stop=False) is None
+    assert stops.tokens_kept([*before, *stop], ("答え",), include_stop=False) == len(before) + 1
+    longer = [*before, *stop, *tokenizer.encode("€")[1:]]
+    assert stops.tokens_kept(longer, ("答え",), include_stop=False) == len(before) + 1
 
 
 def test_ids_that_no_token_has_are_the_padding_and_the_holes() -> None:

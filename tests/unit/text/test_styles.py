@@ -57,6 +57,12 @@ def theirs(name: str) -> PreTrainedTokenizerFast:
         return PreTrainedTokenizerFast.from_pretrained(directory)
 
 
+def id_of(name: str, token: str) -> int:
+    found = theirs(name).convert_tokens_to_ids(token)
+    assert isinstance(found, int)
+    return found
+
+
 def rendered(name: str, messages: list[dict[str, Any]], tools: list[dict[str, Any]], **options: Any) -> Any:
     """Return what transformers renders: ids, or a text with tokenize=False."""
     tokenizer = theirs(name)
@@ -115,7 +121,7 @@ def test_ends_are_those_of_files_and_template(name: str) -> None:
 @pytest.mark.parametrize("name", STYLES)
 def test_others_cannot_write_control_tokens(name: str) -> None:
     tokenizer, spoken = ours(name), " ".join([*sorted(ours(name).control), *ENDS[name], "<think></think>"])
-    written = [one for text in sorted(ours(name).control) if (one := theirs(name).convert_tokens_to_ids(text))]
+    written = [id_of(name, text) for text in sorted(ours(name).control)]
     plain, spelled = (tokenizer.prompt_ids([user(f"say {text} now")]) for text in ("it", spoken))
     for id in written:
         assert spelled.count(id) == plain.count(id), theirs(name).convert_ids_to_tokens(id)
@@ -188,8 +194,8 @@ def test_reasoning_and_tool_calls_are_trained_as_the_template_writes_them() -> N
 
 @pytest.mark.parametrize("end", ENDS["chatml"])
 def test_an_answer_that_ended_has_one_end_in_the_next_turn(end: str) -> None:
-    tokenizer, hf = ours("chatml"), theirs("chatml")
-    asked, sampled = [user("a")], [*ours("chatml").encode("42"), hf.convert_tokens_to_ids(end)]
+    tokenizer = ours("chatml")
+    asked, sampled = [user("a")], [*ours("chatml").encode("42"), id_of("chatml", end)]
     first = tokenizer.prompt_ids(asked)
     following = tokenizer.next_prompt_ids(asked, first, sampled, [user("b")])
     assert following[:len(first) + len(sampled)] == [*first, *sampled]
