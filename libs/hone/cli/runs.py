@@ -38,13 +38,12 @@ def train(
 ) -> None:
     """Create a run from a spec."""
     raw = read(spec)
-    resolved = as_json(resolve(raw))
     if dry_run:
-        notes = _notes(raw)
+        resolved, notes = _dry_run(raw)
         say(yaml.safe_dump(resolved, sort_keys=False, allow_unicode=True).rstrip())
         say("\n".join(f"# {note}" for note in notes))
         return
-    with connection.client() as client:
+    with _client_for(raw) as client:
         run = client.create_run(raw)
         for warning in run.warnings:
             typer.echo(f"warning: {warning}", err=True)
@@ -58,14 +57,25 @@ def train(
         raise typer.Exit(1)
 
 
-def _notes(raw: Raw) -> list[str]:
-    """Return what the gateway notes on a spec's datasets. Raises Refused with the problems that only it can find."""
+def _client_for(raw: Raw) -> Client:
+    """Return the gateway's client; the gateway finds all problems at once. Without one, raise those of the spec first.
+    """
+    try:
+        return connection.client()
+    except connection.Unconfigured:
+        resolve(raw)
+        raise
+
+
+def _dry_run(raw: Raw) -> tuple[Raw, list[str]]:
+    """Return the resolved spec, and what the gateway notes on its datasets. Raises Refused or Invalid."""
     try:
         with connection.client() as client:
             found = client.dry_run(raw)
-            return [*(f"warning: {warning}" for warning in found.warnings), *found.notes]
     except (connection.Unconfigured, Away):
-        return ["no gateway answers: whether models and datasets exist, and which rows train, was not checked"]
+        note = "no gateway answers: whether models and datasets exist, and which rows train, was not checked"
+        return as_json(resolve(raw)), [note]
+    return found.spec, [*(f"warning: {warning}" for warning in found.warnings), *found.notes]
 
 
 def validate(spec: Spec) -> None:

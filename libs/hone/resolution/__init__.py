@@ -3,20 +3,38 @@
 The result is a spec with every default written out, or every problem at once.
 """
 
+import re
+from dataclasses import dataclass
 from typing import Any
-
-from pydantic import ValidationError
 
 from hone.algorithms import presets
 from hone.environments import ENVIRONMENTS
 from hone.harnesses import HARNESSES
-from hone.resolution import batches, stages, stop_texts
+from hone.resolution import batches, shape, stages, stop_texts
 from hone.resolution.combinations import check
 from hone.resolution.roles import reader
-from hone.spec.problems import Invalid, from_validation, unstorable
+from hone.resolution.shape import covered
+from hone.spec.problems import Invalid, Problem, unstorable
 from hone.spec.run import AlgorithmSpec, CriticSpec, EvalSpec, LoraSpec, ModelSpec, RunSpec, Slot, StageSpec, TaskSource
 
 Fields = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A spec as far as it could be read, and every problem that needs no server.
+
+    `unread` are the paths of fields that have a default or a stand-in because they have a wrong shape. The spec has
+    every default written out where it has no problem.
+    """
+
+    spec: RunSpec
+    problems: list[Problem]
+    unread: frozenset[str] = frozenset()
+
+    def is_wrong(self, field: str) -> bool:
+        """Return whether a field, a part of it, or what it is part of has a problem."""
+        return covered(field, {*self.unread, *(problem.field for problem in self.problems)})
 
 
 def resolve(raw: Fields) -> RunSpec:
@@ -25,31 +43,41 @@ def resolve(raw: Fields) -> RunSpec:
     A resolved spec resolves to itself. Raises Invalid with all problems: unknown keys, wrong types, unknown names and
     combinations that cannot train.
     """
-    problems = unstorable(raw)
-    if problems:
-        raise Invalid(problems)
-    spec = _typed(raw)
-    problems, _ = check(stages.rest(spec))
-    problems += stages.problems(spec, problems)
-    if problems:
-        raise Invalid(problems)
+    reading = read(raw)
+    if reading.problems:
+        raise Invalid(reading.problems)
+    return reading.spec
+
+
+def read(raw: Fields) -> Reading:
+    """Return a spec and all its problems. What is right is checked beside what is wrong.
+
+    Raises Invalid with the problems of a spec of which nothing can be read.
+    """
+    stored = unstorable(raw)
+    if any("deep" in problem.found for problem in stored):
+        raise Invalid(stored)
+    found = shape.read(raw)
+    problems = stored + [problem for problem in found.problems if problem.field not in {one.field for one in stored}]
+    spec, unread = found.spec, found.unread | {re.split(r"[.\[]", problem.field)[0] for problem in stored}
+    spec = _without_rollouts(spec, raw) if presets.supervised(spec.algorithm) else spec
+    if not covered("stages", unread):
+        of_run, _ = check(stages.rest(spec), unread)
+        problems += [*of_run, *stages.problems(spec, [*problems, *of_run], unread)]
+    return Reading(spec if problems else _resolved(spec), problems, unread)
+
+
+def _resolved(spec: RunSpec) -> RunSpec:
     return spec.model_copy(update={**_filled(spec), "eval": _filled_eval(spec.eval), "model": _filled_model(spec.model),
                                    "critic": _filled_critic(spec),
                                    "stages": [_filled_stage(spec, stage) for stage in spec.stages]})
 
 
-def _typed(raw: Fields) -> RunSpec:
-    try:
-        spec = RunSpec.model_validate(raw, strict=True)
-    except ValidationError as error:
-        raise Invalid(from_validation(error, RunSpec)) from None
-    return _without_rollouts(spec, raw) if presets.supervised(spec.algorithm) else spec
-
-
 def _without_rollouts(spec: RunSpec, raw: Fields) -> RunSpec:
     """Give a supervised run its own defaults: no evaluation, and one sample a prompt."""
     defaults: Fields = {} if "eval" in raw else {"eval": None}
-    if "samples" not in (raw.get("batch") or {}):
+    given = raw.get("batch")
+    if not isinstance(given, dict) or "samples" not in given:
         defaults["batch"] = spec.batch.model_copy(update={"samples": 1})
     return spec.model_copy(update=defaults)
 

@@ -1,7 +1,8 @@
 """Problems of combinations: fields that are right by themselves and cannot go together."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from typing import cast
 
 from hone.algorithms.allocation import SuccessVarianceParams
 from hone.algorithms.slots import SLOTS, builder, method, needs
@@ -9,22 +10,33 @@ from hone.environments import ENVIRONMENTS
 from hone.environments.single_turn import Asks
 from hone.resolution import names, roles, scores, stop_texts
 from hone.resolution.names import Slots
+from hone.resolution.shape import Watched, covered
 from hone.spec.problems import Problem, found
 from hone.spec.run import RunSpec
 
 _IMITATED_STALENESS = 2
+Rule = Callable[[RunSpec, Slots], list[Problem]]
 _SELF_VERIFY = "because builder self_verify"
 
 
-def check(spec: RunSpec) -> tuple[list[Problem], Slots]:
+def check(spec: RunSpec, unread: Collection[str] = ()) -> tuple[list[Problem], Slots]:
     """Return every problem of a typed spec without its stages, and its algorithm's slots.
 
-    The slots are {} where the algorithm itself has a problem; combinations are not checked then.
+    The slots are {} where the algorithm itself has a problem; combinations are not checked then. `unread` are paths of
+    fields whose values are not the user's: what reads one of them is not checked.
     """
     problems, slots = names.check(spec)
-    problems += roles.texts(spec)
-    problems += [problem for rule in RULES for problem in rule(spec, slots)] if slots else []
+    problems = [problem for problem in problems + roles.texts(spec) if not covered(problem.field, unread)]
+    if slots and not covered("algorithm", unread):
+        problems += [problem for rule in RULES for problem in _broken(rule, spec, slots, unread)]
     return problems, slots
+
+
+def _broken(rule: Rule, spec: RunSpec, slots: Slots, unread: Collection[str]) -> list[Problem]:
+    """Return the problems that a rule finds; none if it reads a field whose value is not the user's."""
+    watched = Watched(spec)
+    problems = rule(cast(RunSpec, watched), slots)
+    return [] if any(covered(field, unread) for field in watched.fields) else problems
 
 
 def _peers(spec: RunSpec, slots: Slots) -> list[Problem]:
@@ -202,7 +214,7 @@ def _verified_reward(spec: RunSpec, slots: Slots) -> list[Problem]:
     return problems
 
 
-RULES: tuple[Callable[[RunSpec, Slots], list[Problem]], ...] = (
+RULES: tuple[Rule, ...] = (
     _peers, _rollouts, _lone_baseline, _batch_schedule, _parts, _spans, _turn_rules, _spread, _completions,
     _imitated_states, roles.teacher, roles.likeliest, roles.temperature, roles.asked, roles.critic, _updates,
     _verified_pace, _verified_size, _verified_question, _verified_reward, stop_texts.problems)

@@ -86,14 +86,18 @@ def _without_unread(spec: RunSpec) -> RunSpec:
     return spec.model_copy(update=used if reader(slots, "values") else {**used, "critic": None})
 
 
-def problems(spec: RunSpec, known: Collection[Problem]) -> list[Problem]:
-    """Return every problem of a run's stages that is not among the run's own, `known`."""
+def problems(spec: RunSpec, known: Collection[Problem], unread: Collection[str] = ()) -> list[Problem]:
+    """Return every problem of a run's stages that is not among the run's own, `known`.
+
+    `unread` are paths of the run's fields whose values are not the user's.
+    """
     if not spec.stages:
         return []
     unstaged = [*_sizes(spec), *_phases(spec)]
     if unstaged:
         return [*_ends(spec), *unstaged]
-    of_each = [problem for place, stage in enumerate(spec.stages) for problem in _of_stage(spec, place, stage, known)]
+    of_each = [problem for place, stage in enumerate(spec.stages)
+               for problem in _of_stage(spec, place, stage, known, unread)]
     wrong = [*_ends(spec), *dict.fromkeys(of_each)]
     return [*wrong, *([] if wrong or known else _unread(spec))]
 
@@ -125,9 +129,11 @@ def _phases(spec: RunSpec) -> Iterator[Problem]:
                           "phases of its own")
 
 
-def _of_stage(spec: RunSpec, place: int, stage: StageSpec, known: Collection[Problem]) -> list[Problem]:
+def _of_stage(
+    spec: RunSpec, place: int, stage: StageSpec, known: Collection[Problem], unread: Collection[str],
+) -> list[Problem]:
     """Return the problems of a stage. Each names a field of the stage, or of the run where stages lack that field."""
-    wrong, _ = check(stage_spec(spec, stage))
+    wrong, _ = check(stage_spec(spec, stage), unread)
     return [Problem(_named(problem.field, place), problem.found, problem.expected)
             for problem in wrong if problem not in known]
 

@@ -91,11 +91,12 @@ def _expectation(finding: Mapping[str, Any]) -> str:
 
 
 def _known_keys(location: Sequence[str | int], model: type[BaseModel] | None) -> str:
-    owner = _model_at(model, location[:-1])
+    owner = model_at(model, location[:-1])
     return "no such key" if owner is None else one_of(str(location[-1]), owner.model_fields)
 
 
-def _model_at(model: type[BaseModel] | None, location: Sequence[str | int]) -> type[BaseModel] | None:
+def model_at(model: type[BaseModel] | None, location: Sequence[str | int]) -> type[BaseModel] | None:
+    """Return the type of the object at a location inside a model; None where there is no object of a known type."""
     for part in location:
         if isinstance(part, int):
             continue

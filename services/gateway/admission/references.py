@@ -67,16 +67,16 @@ async def resolve(
     `rows` and `graded` are the findings on the rows of its datasets and on their references.
     """
     problems = list[Problem]()
-    base = await _base(transaction, spec, problems)
-    roles = await _roles(transaction, settings, spec, base, problems)
+    base = await base_of(transaction, spec, problems)
+    roles = await roles_of(transaction, settings, spec, base, problems)
     for at, part in task_rows.parts(spec):
-        problems += await _dataset(transaction, part.task, f"{at}task", _columns(part, part.task, trained=True),
-                                   demonstrated=presets.builder_of(part.algorithm) == "dataset")
-        problems += _lengths(part, at, base, settings)
+        problems += await dataset_problems(transaction, part.task, f"{at}task", columns(part, part.task, trained=True),
+                                           demonstrated=presets.builder_of(part.algorithm) == "dataset")
+        problems += length_problems(part, at, base, settings)
         problems += _shown_tools(part, at, base)
     if spec.eval is not None and spec.eval.source is not None:
-        wanted = _columns(spec, spec.eval.source, trained=False)
-        problems += await _dataset(transaction, spec.eval.source, "eval.source", wanted)
+        wanted = columns(spec, spec.eval.source, trained=False)
+        problems += await dataset_problems(transaction, spec.eval.source, "eval.source", wanted)
     named = {problem.field for problem in problems}  # a missing column is not reported again row by row
     problems += [problem for one in rows if f"{one.at}.dataset" not in named for problem in one.problems()]
     undivided, split = splits.check(spec, rows)
@@ -95,7 +95,7 @@ async def lacks(session: TenantSession, spec: RunSpec) -> Mapping[str, str]:
     return {} if isinstance(base, Problem) else base.text.get("lacks", {})
 
 
-async def _base(transaction: AsyncTransaction, spec: RunSpec, problems: list[Problem]) -> Base | None:
+async def base_of(transaction: AsyncTransaction, spec: RunSpec, problems: list[Problem]) -> Base | None:
     """Return the base of the policy, None if it does not exist. Append its problems to `problems`."""
     base = await find_base(transaction, spec.model.base, "model.base")
     if isinstance(base, Problem):
@@ -110,7 +110,7 @@ async def _base(transaction: AsyncTransaction, spec: RunSpec, problems: list[Pro
     return base
 
 
-async def _roles(
+async def roles_of(
     transaction: AsyncTransaction, settings: Settings, spec: RunSpec, policy: Base | None, problems: list[Problem],
 ) -> dict[str, Base]:
     """Return the frozen models beside the policy, by role. Append their problems to `problems`."""
@@ -158,7 +158,7 @@ def _digest(base: Base) -> str:
     return "missing" if base.tokenizer is None else f"sha256 {base.tokenizer[:12]}…"
 
 
-def _lengths(spec: RunSpec, at: str, base: Base | None, settings: Settings) -> Iterator[Problem]:
+def length_problems(spec: RunSpec, at: str, base: Base | None, settings: Settings) -> Iterator[Problem]:
     tokens, field = spec.sampling.max_tokens, f"{at}sampling.max_tokens"
     if tokens >= settings.engine.max_tokens:
         yield Problem(field, str(tokens),
@@ -176,7 +176,7 @@ def _shown_tools(spec: RunSpec, at: str, base: Base | None) -> Iterator[Problem]
                       f"true, because the chat template of {spec.model.base} shows no tools")
 
 
-async def _dataset(
+async def dataset_problems(
     transaction: AsyncTransaction, source: TaskSource, at: str, wanted: set[str], demonstrated: bool = False,
 ) -> list[Problem]:
     """Check that a dataset exists and that its rows have the wanted keys; `demonstrated` rows train their answers."""
@@ -195,14 +195,14 @@ async def _dataset(
     ]
 
 
-def _columns(spec: RunSpec, source: TaskSource, trained: bool) -> set[str]:
+def columns(spec: RunSpec, source: TaskSource, trained: bool) -> set[str]:
     """Return the keys that every row needs, for its completion, its grader or a privileged context."""
     if trained and presets.supervised(spec.algorithm):
         return {*BUILDERS[presets.builder_of(spec.algorithm)].columns}
-    columns = {*(ENVIRONMENTS[source.kind].columns or ())} | (_context_columns(spec) if trained else set())
+    read = {*(ENVIRONMENTS[source.kind].columns or ())} | (_context_columns(spec) if trained else set())
     if source.environment is not None and spec.grader is None:
-        return columns
-    return columns | grader_columns(spec.grader or source.params.get("grader") or {"type": "exact"})
+        return read
+    return read | grader_columns(spec.grader or source.params.get("grader") or {"type": "exact"})
 
 
 def _context_columns(spec: RunSpec) -> set[str]:

@@ -8,9 +8,11 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse
 
 from hone.client.resources import Checkpoint, Desired, Metrics, Page, Run, RunCounts, RunState, RunSummary
-from hone.resolution import resolve
+from hone.resolution import read
 from hone.spec.files import as_json
+from hone.spec.problems import Invalid
 from hone.spec.run import MOST, RunSpec
+from services.gateway.admission import refusals
 from services.gateway.admission import runs as admission
 from services.gateway.admission.parameters import After, Config, Id, Limit, Store, example, page
 from services.gateway.middleware.idempotency import Key, fingerprint
@@ -51,7 +53,10 @@ async def create(
     key: Key = None,
 ) -> JSONResponse:
     """Create a run from its spec. A refusal (422) names every problem of the spec at once."""
-    spec = await run_in_threadpool(resolve, raw)
+    reading = await run_in_threadpool(read, raw)
+    if reading.problems:
+        raise Invalid(await refusals.problems(caller, objects, settings, reading))
+    spec = reading.spec
     if dry_run:
         warnings, notes = await admission.check(caller, objects, settings, spec)
         return JSONResponse({"spec": as_json(spec), "warnings": warnings, "notes": notes})

@@ -59,6 +59,9 @@ SPECS: list[tuple[dict[str, Any], list[tuple[str, str, str]]]] = [
     ({"model": {"base": "absent"}}, [("model.base", '"absent"', "a registered model, a version or a run")]),
     ({"model": {"base": "run_absent"}}, [("model.base", '"run_absent"', "a run")]),
     ({"sampling": {"max_tokens": 512}}, [("sampling.max_tokens", "512", "less than the 512 positions of an engine")]),
+    ({"seed": "x", "model": {"base": "absent"}, "task": {"dataset": "gone"}, "batch": {"samples": 1}}, [
+        ("seed", '"x"', "a valid integer"), ("batch.samples", "1", "at least 2"),
+        ("model.base", '"absent"', "a registered model"), ("task.dataset", '"gone"', "an uploaded dataset")]),
     ({"sampling": {"stop": ["", "x"]}}, [("sampling.stop[0]", '""', "at least 1 character")]),
     ({"name": "a\0b"}, [("name", '"a\\u0000b"', "text without NUL")]),
 ]

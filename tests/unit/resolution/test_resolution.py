@@ -288,6 +288,30 @@ def test_problems_of_different_kinds_come_together() -> None:
         "algorithm.preset", "optimizer.schedule", "task.environment"]
 
 
+TOGETHER: list[tuple[dict[str, Any], list[str]]] = [
+    ({"stepz": 1, "steps": "x", "algorithm": "grpoo", "optimizer": {"schedule": "z", "lr": -1}, "task": {
+        "environment": "sort_digitz", "paramz": {}}},
+     ["task.paramz", "optimizer.lr", "steps", "stepz", "algorithm.preset", "optimizer.schedule", "task.environment"]),
+    ({"model": {}, "batch": {"prompts": "two", "samples": 1}, "grader": {"type": "exakt"}},
+     ["model.base", "batch.prompts", "grader.type", "batch.samples"]),
+    ({"sampling": {"stop": [""], "temperature": 0.0}, "batch": {"samples": 1}},
+     ["sampling.temperature", "sampling.stop[0]", "batch.samples"]),
+    ({"name": "a\0", "seed": -1, "batch": {"samples": 1}}, ["name", "seed", "batch.samples"]),
+    ({"seed": "x", "stages": [{"until": 2, "algorithm": "grpoo"}]}, ["seed", "stages[0].algorithm.preset"]),
+    ({"algorithm": {"losss": {}}, "roles": {"teacher": {"model": "m"}}}, ["algorithm.losss"]),
+    ({"algorithm": 5, "batch": {"samples": 1}}, ["algorithm"]),
+    ({"task": {"dataset": 5}, "algorithm": "sft"}, ["task.dataset"]),
+    ({"stages": [{"name": "x"}], "roles": {"teacher": {"model": "m"}}}, ["stages[0].until"]),
+]
+
+
+@pytest.mark.parametrize(("changes", "fields"), TOGETHER, ids=range(len(TOGETHER)))
+def test_problems_of_shape_names_and_combinations_come_at_once(changes: dict[str, Any], fields: list[str]) -> None:
+    with pytest.raises(Invalid) as refused:
+        resolve({**BASE, **changes})
+    assert sorted({problem.field for problem in refused.value.problems}) == sorted(fields)
+
+
 YAML = [
     (b"a: 2e-4\nb: 1E5\nc: -1.5e3\nd: .5e1", {"a": 2e-4, "b": 1e5, "c": -1500.0, "d": 5.0}),
     (b'{"a": [1, 2.5, null, true, "x"]}', {"a": [1, 2.5, None, True, "x"]}),
