@@ -20,7 +20,15 @@ def keys(seed: int, request: str, call: int, samples: NDArray[np.int64]) -> Keys
 
 def uniforms(keys: Keys, positions: NDArray[np.int64]) -> NDArray[np.float32]:
     """Return a number in [0, 1), a multiple of 2^-24, for each key and completion position."""
-    mixed = _mixed(keys + (positions.astype(np.uint64) + np.uint64(1)) * _GOLDEN)
+    return _scaled(_mixed(keys + (positions.astype(np.uint64) + np.uint64(1)) * _GOLDEN))
+
+
+def others(uniforms: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return another number of the same kind for each of `uniforms`, for a draw that is repeated."""
+    return _scaled(_mixed((uniforms * np.float32(2.0 ** _BITS)).astype(np.uint64) + _GOLDEN))
+
+
+def _scaled(mixed: Keys) -> NDArray[np.float32]:
     return (mixed >> np.uint64(64 - _BITS)).astype(np.float32) * np.float32(2.0 ** -_BITS)
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-import numpy as np
-from numpy.typing import NDArray
+import torch
+from torch import Tensor
 
 from hone.api import inference_pb2 as pb
 from services.inference.requests import ENGINE, expect, expect_temperature
@@ -14,6 +14,7 @@ LARGEST_TOP_K = 64
 BATCH = 16
 _BATCH_IDS = 2048
 """Most items, and most ids of them together, that are scored between two decode steps."""
+_ID = 0xFFFFFFFF
 
 
 @dataclass(frozen=True)
@@ -72,18 +73,26 @@ def item_message(found: Scored) -> pb.ScoredItem:
         logp=found.logp, entropy=found.entropy, top_ids=found.top_ids, top_logp=found.top_logp)
 
 
-def likeliest(logp: NDArray[np.float32], top_k: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+def likeliest(logp: Tensor, top_k: int) -> tuple[Tensor, Tensor]:
     """Return the likeliest ids of each row of `logp` [rows, vocabulary] and their log-probs, both [rows, top_k].
 
     The likeliest is first; of two equally likely ids the lower one. `top_k` is at most the vocabulary.
     """
     if not top_k:
-        return np.empty((len(logp), 0), np.int64), logp[:, :0]
+        return logp.new_empty(len(logp), 0, dtype=torch.int64), logp[:, :0]
+    top, ids = logp.topk(top_k)
+    cut = (logp >= top[:, -1:]).sum(-1) > top_k  # some of the ids that are as likely as the last one were left out
+    if cut.any():
+        whole = torch.arange(logp.shape[1], device=logp.device)
+        ids[cut] = _order(logp[cut], whole).topk(top_k, largest=False).values & _ID
+    ids = _order(logp.gather(1, ids), ids).sort(-1).values & _ID
+    return ids, logp.gather(1, ids)
+
+
+def _order(logp: Tensor, ids: Tensor) -> Tensor:
+    """Return numbers that are ordered like log-probs, the likeliest first, and of equal ones like ids."""
     # Non-negative floats are ordered like their bits. The id in the lower bits breaks ties.
-    keys = (np.abs(logp).view(np.int32).astype(np.int64) << 32) | np.arange(logp.shape[1])
-    first = np.sort(np.partition(keys, top_k - 1, axis=1)[:, :top_k], axis=1)
-    ids = first & 0xFFFFFFFF
-    return ids, np.take_along_axis(logp, ids, axis=1)
+    return (logp.abs().view(torch.int32).to(torch.int64) << 32) | ids
 
 
 def batches(items: list[ScoreItem]) -> Iterator[list[ScoreItem]]:

@@ -1,5 +1,6 @@
 """The vLLM engine: versions of tokens, caches under new weights, pauses, stops, adapters."""
 
+import math
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
@@ -9,16 +10,17 @@ import pytest
 from vllm.lora.request import LoRARequest
 from vllm.outputs import RequestOutput
 
-from hone.models import probe
+from hone.models import probe, toy
 from hone.models.checkpoint import Checkpoint
 from hone.models.checkpoint_header import BadCheckpoint
 from hone.rpc.errors import Refused
 from hone.spec.settings import Settings
+from hone.text.tokenizer import Tokenizer
 from services.inference.engines import Version
 from services.inference.requests import Completion, FinishReason, KvOnUpdate
 from services.inference.scoring import ScoreItem
 from services.inference.takeover import Action
-from services.inference.vllm import scoring
+from services.inference.vllm import worker
 from services.inference.vllm.core import Core
 from services.inference.vllm.engine import VllmEngine
 from services.inference.vllm.kind import VllmKind
@@ -206,12 +208,55 @@ def test_an_adapter_of_a_larger_rank_than_the_engine_takes_is_refused_by_name() 
         VllmKind(changed(adapter_rank=4)).prepare(source)
 
 
-def test_entropies_of_a_large_vocabulary_are_refused_by_name(
-    engine: VllmEngine, monkeypatch: pytest.MonkeyPatch
+def test_scores_of_a_large_vocabulary_are_the_trainers_a_few_positions_at_a_time(
+    monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scoring, "LARGEST_VOCABULARY", 16)
-    with pytest.raises(Refused, match=r"items: found a vocabulary of 32, expected at most 16"):
-        engine.score([ScoreItem((5,), (6,))], 1.0)
+    sizes = {"vocab_size": 9000}
+    monkeypatch.setattr(worker, "_LOGITS_AT_ONCE", 5 * sizes["vocab_size"])
+    made, context, ids = checkpoint(0, **sizes), (5, 8999), tuple(range(3, 9000, 257))
+    with closing(serving(version("v0", 0, **sizes))) as engine:
+        (found, again) = engine.score([ScoreItem(context, ids), ScoreItem(context + ids[:7], ids[7:])], 0.7, 3)
+    packed = [[*context, *ids]]
+    logp = probe.logp(policy(made), packed, 0.7)[0][len(context) - 1:]
+    assert found.logp == pytest.approx(logp, abs=1e-4)
+    assert again.logp == pytest.approx(logp[7:], abs=1e-4)
+    assert again.entropy == pytest.approx(found.entropy[7:], abs=1e-4)
+    assert (len(found.top_ids), len(found.entropy)) == (3 * len(ids), len(ids))
+    assert all(0 < entropy < math.log(9000) for entropy in found.entropy)
+    for place, (id, top) in enumerate(zip(found.top_ids[::3], found.top_logp[::3], strict=True)):
+        row = [*packed[0][:len(context) + place], id]
+        assert probe.logp(policy(made), [row], 0.7)[0][-1] == pytest.approx(top, abs=1e-4)
+        assert top >= logp[place] - 1e-4
+
+
+@pytest.mark.parametrize("ends", [(9, 14), (14, 9, 3)])
+def test_each_of_several_stop_ids_ends_a_completion(engine: VllmEngine, ends: tuple[int, ...]) -> None:
+    engine.submit(request("ends", PROMPT, 12, max_tokens=60, stop_ids=ends))
+    made = drain(engine)["ends"]
+    for one in made:
+        assert not set(one.ids[:-1]) & set(ends)
+        assert one.finish_reason is (FinishReason.STOP if one.ids[-1] in ends else FinishReason.LENGTH)
+    assert len({one.ids[-1] for one in made if one.finish_reason is FinishReason.STOP}) > 1
+
+
+def test_ids_that_no_token_has_are_never_made_and_log_probs_stay_the_trainers() -> None:
+    """12 of the 32 rows are padding or holes, and as likely as the others."""
+    symbols = [*toy.SPECIALS, *toy.SYMBOLS[len(toy.SPECIALS):20]]
+    padded = replace(version("v0", 0), tokenizer=Tokenizer(toy.files(symbols=symbols)))
+    with closing(serving(padded)) as engine:
+        engine.submit(request("warm", PROMPT, 16, temperature=0.7, max_tokens=40))
+        engine.submit(request("plain", PROMPT, 16, max_tokens=40))
+        engine.submit(request("greedy", PROMPT, 2, temperature=0.0, max_tokens=40))
+        engine.submit(request("cut", PROMPT, 8, top_k=4, top_p=0.9, max_tokens=40))
+        answers = drain(engine)
+        engine.submit(request("alone", PROMPT, 2, temperature=0.0, max_tokens=40))
+        answers |= drain(engine)
+    for name, temperature in (("warm", 0.7), ("plain", 1.0), ("greedy", 1.0), ("alone", 1.0), ("cut", None)):
+        for made in answers[name]:
+            assert max(made.ids) < len(symbols)
+            if temperature is not None:
+                assert max(differences(made, checkpoint(0), temperature)) < 1e-4
+    assert answers["greedy"][0].ids == answers["alone"][0].ids
 
 
 def test_adapters_of_one_base_share_a_core_and_each_is_served_as_itself() -> None:

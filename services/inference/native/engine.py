@@ -17,7 +17,7 @@ from services.inference.native.cache import CHUNK, Cache
 from services.inference.native.decoder import Decoder, one_token
 from services.inference.native.prefill import Context
 from services.inference.native.safe_shapes import SafeShapes
-from services.inference.native.sampler import sample
+from services.inference.native.sampler import NONE, sample
 from services.inference.native.slots import Queue, Slots, SlotTable
 from services.inference.native.weights import Weights, fuse
 from services.inference.requests import Answer, Completion, FinishReason, Request
@@ -58,6 +58,7 @@ class NativeEngine:
         self._shapes = shapes
         self._decoder = Decoder(architecture, self.positions)
         self._stops: TextStops | None = None
+        self._unused = NONE
         self._cache = Cache(architecture, shapes.rows[-1], CHUNK)
         self._table = SlotTable(shapes.rows[-1], self.positions)
         self._queue, self._finished = Queue(), AnswerCollector()
@@ -146,6 +147,8 @@ class NativeEngine:
         offer.settle(verdict)
 
     def _serve(self, version: FusedVersion) -> None:
+        if self._served is None or self._served.tokenizer is not version.tokenizer:
+            self._unused = np.array(version.tokenizer.unused_ids(self.architecture.vocab_size), np.int64)
         self._served, self.version_id = replace(version, checkpoint=None), version.id
         self._stops = TextStops(version.tokenizer)
 
@@ -225,7 +228,7 @@ class NativeEngine:
 
         Samples that shared a row and differ now continue in rows of their own.
         """
-        ids, logp = sample(logits, places, self._table.uniforms(slots), self._table.settings(slots))
+        ids, logp = sample(logits, places, self._table.uniforms(slots), self._table.settings(slots), self._unused)
         self._table.append(slots, ids, logp)
         self.generated_tokens += len(slots)
         self._end(slots)

@@ -129,12 +129,12 @@ def _logp(decoder: Decoder, states: Tensor, temperature: float) -> Tensor:
     padded = torch.zeros(-(-len(states) // ROWS) * ROWS, states.shape[1])
     padded[:len(states)] = states
     logits = decoder.logits(padded)[:len(states), :decoder.architecture.vocab_size]
-    return torch.log_softmax(logits / temperature, -1)
+    return torch.log_softmax(logits.div_(temperature), -1)
 
 
 def _scored(logp: Tensor, ids: tuple[int, ...], top_k: int) -> Scored:
     """Return the scores of `ids` [positions] from log-probs [positions, vocabulary]."""
-    entropy = -(logp.exp() * logp).sum(-1)
-    top_ids, top_logp = likeliest(logp.numpy(), top_k)
+    entropy = -logp.exp().mul_(logp).sum(-1)
+    top_ids, top_logp = likeliest(logp, top_k)
     return Scored(logp.gather(1, torch.tensor(ids)[:, None]).squeeze(1).tolist(), entropy.tolist(),
                   top_ids.ravel().tolist(), top_logp.ravel().tolist())

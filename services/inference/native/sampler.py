@@ -7,8 +7,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from services.inference import noise
 from services.inference.native import kernels
 from services.inference.native.kernels import Floats, Places
+
+NONE = np.empty(0, np.int64)
+"""No ids."""
 
 
 @dataclass(frozen=True)
@@ -31,28 +35,58 @@ class DrawSettings:
         return found
 
 
-def sample(logits: Tensor, places: Places, uniforms: Floats, settings: DrawSettings) -> tuple[Places, Floats]:
+def sample(
+    logits: Tensor, places: Places, uniforms: Floats, settings: DrawSettings, unused: Places = NONE
+) -> tuple[Places, Floats]:
     """Draw an id from row `places[n]` of `logits` [rows, vocabulary], for every n. Return ids and log-probs [N].
 
-    Logits are divided by the temperature. Then the top k ids are kept, and of them the fewest with mass top_p. Each
-    log-prob is that of the distribution drawn from. A greedy sample (temperature 0) takes the likeliest id, with its
-    log-prob under the plain softmax.
+    Logits are divided by the temperature. The ids `unused` are never drawn. Then the top k ids are kept, and of them
+    the fewest with mass top_p. Each log-prob is that of the distribution drawn from, times the probability of all ids
+    that are not `unused`: without a cut that is the plain softmax, which the trainer computes. A greedy sample
+    (temperature 0) takes the likeliest id, with its log-prob under the plain softmax.
     """
     cut = settings.cut
     if not cut.any():
-        return _draw(logits, places, uniforms, settings.temperature)
+        return _draw(logits, places, uniforms, settings.temperature, unused)
     ids, logp = np.empty(len(places), np.int64), np.empty(len(places), np.float32)
-    kept = _cut_logp(logits[torch.from_numpy(places[cut])], settings.temperature[cut], settings.top_p[cut],
-                 settings.top_k[cut])
-    ids[cut], logp[cut] = sample(kept, np.arange(len(kept)), uniforms[cut], DrawSettings.plain(len(kept)))
-    ids[~cut], logp[~cut] = _draw(logits, places[~cut], uniforms[~cut], settings.temperature[~cut])
+    rows, mass = _without(unused, logits[torch.from_numpy(places[cut])], settings.temperature[cut])
+    kept = _cut_logp(rows, settings.temperature[cut], settings.top_p[cut], settings.top_k[cut])
+    plain = DrawSettings.plain(len(kept))
+    ids[cut], logp[cut] = _draw(kept, np.arange(len(kept)), uniforms[cut], plain.temperature, NONE)
+    logp[cut] += mass
+    ids[~cut], logp[~cut] = _draw(logits, places[~cut], uniforms[~cut], settings.temperature[~cut], unused)
     return ids, logp
 
 
-def _draw(logits: Tensor, places: Places, uniforms: Floats, temperature: Floats) -> tuple[Places, Floats]:
+def _draw(
+    logits: Tensor, places: Places, uniforms: Floats, temperature: Floats, unused: Places
+) -> tuple[Places, Floats]:
+    """Draw from whole rows. Where an id of `unused` comes out, draw once more without them, with another number."""
     ids, logp = np.empty(len(places), np.int64), np.empty(len(places), np.float32)
     kernels.draw(logits.numpy(), places, uniforms, temperature, ids, logp)
+    wrong = np.flatnonzero(np.isin(ids, unused)) if len(unused) else unused
+    if len(wrong):
+        rows, mass = _without(unused, logits[torch.from_numpy(places[wrong])], temperature[wrong])
+        ids[wrong], logp[wrong] = _draw(
+            rows, np.arange(len(wrong)), noise.others(uniforms[wrong]), temperature[wrong], NONE)
+        logp[wrong] += mass
     return ids, logp
+
+
+def _without(unused: Places, rows: Tensor, temperature: Floats) -> tuple[Tensor, Floats]:
+    """Set the ids `unused` of `rows` to -inf. Return the rows, and the log of the probability of the other ids [rows].
+
+    At temperature 0 that is the probability at temperature 1.
+    """
+    if not len(unused):
+        return rows, np.zeros(len(rows), np.float32)
+    divisor = torch.from_numpy(np.where(temperature > 0, temperature, np.float32(1)))[:, None]
+    before = torch.log_softmax(rows / divisor, -1)
+    rows[:, torch.from_numpy(unused)] = -torch.inf
+    best = rows.argmax(-1, keepdim=True)
+    after = torch.log_softmax(rows / divisor, -1)
+    mass: Floats = (before.gather(1, best) - after.gather(1, best))[:, 0].numpy()
+    return rows, mass
 
 
 def _cut_logp(logits: Tensor, temperature: Floats, top_p: Floats, top_k: Places) -> Tensor:

@@ -70,8 +70,11 @@ class Core:
             self._llm.wake_up()
         return self._llm
 
-    def build(self, checkpoint: Checkpoint) -> None:
-        """Build the vLLM engine anew from a whole model or a base. Each user loads its adapter again."""
+    def build(self, checkpoint: Checkpoint, unused: list[int]) -> None:
+        """Build the vLLM engine anew from a whole model or a base. Each user loads its adapter again.
+
+        It never draws the ids `unused`.
+        """
         self._forget()
         base = self._scratch.path / "base"
         try:
@@ -79,6 +82,7 @@ class Core:
             self._llm = LLMEngine.from_engine_args(EngineArgs(
                 **arguments(self._settings, base, self._adapters, self.sleeps),
                 weight_transfer_config=WeightTransferConfig(backend=sender.route(self._settings).backend)))
+            self._llm.collective_rpc("extend", args=(unused,))
         finally:
             shutil.rmtree(base, ignore_errors=True)  # vLLM has read it; an error of `write` is raised all the same
 

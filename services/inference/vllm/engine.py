@@ -143,14 +143,10 @@ class VllmEngine:
         return len(ended)
 
     def score(self, items: list[ScoreItem], temperature: float, top_k: int = 0) -> list[Scored]:
-        """Return log-probs, entropies and likeliest ids under the served version.
-
-        Raises Refused for a large vocabulary.
-        """
+        """Return log-probs, entropies and likeliest ids under the served version. Raises Refused."""
         self._prove_anew()
-        prompts = scoring.item_prompts(items, self.architecture.vocab_size)
-        outputs = self._core.outputs(prompts, self._salt, self._lora)
-        return scoring.scores(items, outputs, self.architecture.vocab_size, temperature, top_k)
+        prompts = scoring.item_prompts(items, temperature, top_k)
+        return scoring.scores(items, self._core.outputs(prompts, self._salt, self._lora))
 
     def step(self) -> list[Answer]:
         """Take over an offered version, make one token for every running sequence, and return the answers."""
@@ -205,8 +201,8 @@ class VllmEngine:
         return f"{self._name}/{next(self._salts)}"
 
     def rebuild(self, version: Version) -> None:
-        """Build the core anew from a version."""
-        self._core.build(version.checkpoint)
+        """Build the core anew from a version. Later versions have the same tokenizer."""
+        self._core.build(version.checkpoint, version.tokenizer.unused_ids(self.architecture.vocab_size))
         if version.adapter is not None:
             self._lora = self._core.adapt(self._name, version.adapter)
 

@@ -14,11 +14,12 @@ MIB = 2**20
 _SWITCHES = {
     "VLLM_ENABLE_V1_MULTIPROCESSING": "0",  # stepped in this process: weights change between steps
     "VLLM_ALLOW_LONG_MAX_MODEL_LEN": "1",  # the gateway has checked the length against the model
+    "VLLM_USE_V2_MODEL_RUNNER": "0",  # the runner that `worker` extends
     "VLLM_CPU_OMP_THREADS_BIND": "nobind", "VLLM_CONFIGURE_LOGGING": "0", "VLLM_NO_USAGE_STATS": "1",
     "HF_HUB_OFFLINE": "1",
 }
 _BLOCK_TOKENS = 32  # of a block of the prefix cache: prompts share whole blocks, and the probe is longer than one
-EXTENSION = "services.inference.vllm.transfer.sender.WorkerExtension"
+EXTENSION = "services.inference.vllm.worker.WorkerExtension"
 _ADAPTED = list(get_args(Projection))
 """The projections that adapters may change. The output projection is not one: with it a CPU cannot score prompts."""
 

@@ -67,9 +67,11 @@ def checkpoint(model: PreTrainedModel) -> Checkpoint:
     return Checkpoint.from_files(files)
 
 
+@cache
 def tokenizer() -> Tokenizer:
-    """Return the toy's character tokenizer."""
-    return Tokenizer(toy.files())
+    """Return the toy's character tokenizer, with a token for each id of the stock models."""
+    symbols = [*toy.SYMBOLS, *"ABCDEFGHIJKLMN"]
+    return Tokenizer(toy.files(vocab_size=VOCABULARY, symbols=symbols))
 
 
 def version(id: str, model: PreTrainedModel, dtype: torch.dtype = torch.float32) -> FusedVersion:

@@ -5,12 +5,26 @@ from dataclasses import replace
 import pytest
 import torch
 
+from hone.models import toy
+from hone.text.tokenizer import Tokenizer
 from services.inference.native.engine import NativeEngine
 from services.inference.native.safe_shapes import SafeShapes, candidates
 from services.inference.requests import FinishReason
 from services.inference.scoring import ScoreItem
-from tests.unit.inference.engines import checkpoint, drain, engine, measured, request, run, stock, tokenizer, version
+from tests.unit.inference.engines import (
+    SLOTS,
+    checkpoint,
+    drain,
+    engine,
+    measured,
+    request,
+    run,
+    stock,
+    tokenizer,
+    version,
+)
 from tests.unit.inference.test_generation import reference
+from tests.unit.inference.test_half import NEEDED
 
 PROMPT = [5, 9, 11]
 
@@ -164,3 +178,30 @@ def test_a_held_version_stays() -> None:
     served.holds -= 1
     assert drain(served) == {}
     assert served.version_id == "v1"
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, pytest.param(torch.bfloat16, marks=NEEDED)])
+def test_ids_that_no_token_has_are_never_made(dtype: torch.dtype) -> None:
+    """27 of the 41 ids have a token; the others are as likely, as in a model whose rows are padded."""
+    padded = replace(version("v0", stock("qwen2"), dtype), tokenizer=Tokenizer(toy.files()))
+    served = NativeEngine(checkpoint(stock("qwen2")).architecture, measured("qwen2", dtype=dtype), SLOTS, padded)
+    answers = run(
+        served, request("a", PROMPT, 40, max_tokens=40), request("b", PROMPT, 3, temperature=0.0, max_tokens=40),
+        request("c", PROMPT, 3, top_p=0.9, max_tokens=40), request("d", [7], 1, temperature=2.0, max_tokens=40))
+    made = [one for completions in answers.values() for one in completions]
+    assert max(id for one in made for id in one.ids) < len(toy.SYMBOLS)
+    if dtype == torch.float32:  # unchanged policy, ratio 1
+        for one in (*answers["a"][:3], *answers["b"]):
+            logp = torch.log_softmax(reference(stock("qwen2"), PROMPT, one.ids), -1)
+            assert one.logp == pytest.approx(logp[range(40), one.ids].tolist(), abs=1e-4)
+
+
+def test_each_of_several_stop_ids_ends_a_completion() -> None:
+    free = run(engine(), request("a", PROMPT, 8, max_tokens=60))["a"]
+    ends = (9, 14)
+    stopped = run(engine(), request("a", PROMPT, 8, max_tokens=60, stop_ids=ends))["a"]
+    reached = [next((place + 1 for place, id in enumerate(one.ids) if id in ends), 60) for one in free]
+    assert [one.ids for one in stopped] == [one.ids[:count] for one, count in zip(free, reached, strict=True)]
+    assert {one.ids[-1] for one in stopped if one.finish_reason is FinishReason.STOP} == set(ends)
+    assert [one.finish_reason for one in stopped] == [
+        FinishReason.STOP if one.ids[-1] in ends else FinishReason.LENGTH for one in stopped]

@@ -114,3 +114,56 @@ def test_noise_is_uniform_over_samples_and_positions() -> None:
     assert ((counts - 2500) ** 2 / 2500).sum() < 37.7  # chi-square with 15 degrees of freedom, p = 0.001
     assert abs(np.corrcoef(drawn[:-1].ravel(), drawn[1:].ravel())[0, 1]) < 0.02
     assert abs(np.corrcoef(drawn[:, :-1].ravel(), drawn[:, 1:].ravel())[0, 1]) < 0.02
+
+
+UNUSED = np.array([1, 4, 7])
+
+
+def padded(shift: float) -> torch.Tensor:
+    """Return a row of logits in which the ids that no token has are likely: their logits are `shift` higher."""
+    row = torch.tensor([2.0, 1.0, 0.5, 0.4, -1.0, 0.0, -2.0, 1.5])
+    row[torch.from_numpy(UNUSED)] += shift
+    return row
+
+
+@pytest.mark.parametrize("shift", [0.0, 3.0, 300.0])
+@pytest.mark.parametrize(("temperature", "top_p", "top_k"), [
+    (1.0, 1.0, 0), (0.5, 1.0, 0), (0.0, 1.0, 0), (1.0, 1.0, 2), (2.0, 0.6, 4), (1.0, 0.8, 0)])
+def test_ids_that_no_token_has_are_never_drawn(
+    shift: float, temperature: float, top_p: float, top_k: int
+) -> None:
+    row, rows = padded(shift), 20000
+    keys = noise.keys(0, "padded", 0, np.arange(rows))
+    places, uniforms = np.zeros(rows, np.int64), noise.uniforms(keys, np.zeros(rows, np.int64))
+    ids, logp = sample(row[None].clone(), places, uniforms, settings(rows, temperature, top_p, top_k), UNUSED)
+    assert not np.isin(ids, UNUSED).any()
+    used = row.clone()
+    used[torch.from_numpy(UNUSED)] = -torch.inf
+    wanted, _ = sample(used[None], places, uniforms, settings(rows, temperature, top_p, top_k))
+    shares = [np.bincount(found, minlength=len(row)) / rows for found in (ids, wanted)]
+    assert np.abs(shares[0] - shares[1]).max() < 0.015
+    if top_p == 1 and not top_k:  # the trainer's log-prob, so that the ratio of an unchanged policy is 1
+        trainer = torch.log_softmax(row / (temperature or 1.0), -1)
+        assert np.abs(logp - trainer.numpy()[ids]).max() < 1e-5 + 1e-6 * shift
+
+
+def test_log_probs_of_a_cut_are_relative_to_the_cut_and_to_the_trainers_softmax() -> None:
+    row, rows = padded(2.0), 100
+    uniforms = ((np.arange(rows) + 0.5) / rows).astype(np.float32)
+    ids, logp = sample(row[None].clone(), np.zeros(rows, np.int64), uniforms, settings(rows, 1.0, 1.0, 2), UNUSED)
+    shares = torch.softmax(row, -1)
+    used = 1 - shares[torch.from_numpy(UNUSED)].sum()
+    assert set(ids.tolist()) == {0, 2}
+    wanted = (shares[[0, 2]] / shares[[0, 2]].sum() * used).log()
+    assert logp == pytest.approx(np.where(ids == 0, *wanted.tolist()), abs=1e-5)
+
+
+def test_other_draws_keep_their_bits_beside_ids_that_no_token_has() -> None:
+    torch.manual_seed(0)
+    logits, uniforms = torch.randn(500, 64), torch.rand(500).numpy()
+    plain = sample(logits, np.arange(500), uniforms, settings(500))
+    found = sample(logits, np.arange(500), uniforms, settings(500), np.arange(60, 64))
+    same = plain[0] < 60
+    assert 0 < same.sum() < 500
+    assert np.array_equal(plain[0][same], found[0][same])
+    assert np.array_equal(plain[1][same], found[1][same])

@@ -23,7 +23,7 @@ def test_likeliest_ids_come_first_and_of_equal_ones_the_lower(top_k: int) -> Non
     logp = -random.integers(0, 30, (50, 200)).astype(np.float32)
     logp[random.random(logp.shape) < 0.1] = -np.inf
     logp[7, 11] = 0.0
-    ids, reported = likeliest(logp, top_k)
+    ids, reported = (found.numpy() for found in likeliest(torch.from_numpy(logp), top_k))
     wanted = np.argsort(-logp, axis=1, kind="stable")[:, :top_k]
     assert np.array_equal(ids, wanted)
     assert reported.dtype == np.float32

@@ -25,10 +25,6 @@ from services.inference.vllm.transfer import gpu_handles, host_memory
 _NCCL = "nccl"
 
 
-class WorkerExtension:
-    """Empty class that vLLM adds to its workers: a worker's process imports this module and so registers our ways."""
-
-
 @dataclass(frozen=True)
 class Route:
     """A way of weights from this process to the workers."""
@@ -143,4 +139,4 @@ def _register() -> None:
     WeightTransferTrainerFactory.register_engine(gpu_handles.GpuHandleInfo.backend, gpu_handles.GpuHandleSender)
 
 
-_register()  # once in each process: vLLM's workers import this module for `WorkerExtension`
+_register()  # once in each process: vLLM's workers import this module too
