@@ -98,6 +98,8 @@ def export(
         _download(client, done, to)
     say(f"{done.version_id} is in {to} ({len(done.files)} files, largest log-prob difference "
         f"{done.max_abs_diff or 0.0:.2g})")
+    if done.sampling_note:
+        say(done.sampling_note)
 
 
 def _finished(client: Client, requested: Export) -> Export:

@@ -131,6 +131,8 @@ class Export(Resource):
 
     `compared_with`: probe, the log-probs that the trainer stored with the version; or forward, the log-probs of Hone's
     own forward pass over the same files, if the trainer stored none. Null for an export of an earlier release.
+    `sampling_defaults`: what stock engines will apply by the model's generation_config.json, which training ignores;
+    `sampling_note` says it in a sentence, with the run's own sampling. Both are empty if there is nothing.
     """
 
     id: str
@@ -142,6 +144,8 @@ class Export(Resource):
     files: dict[str, StoredFile] = {}
     max_abs_diff: float | None = None
     compared_with: Literal["probe", "forward"] | None = None
+    sampling_defaults: dict[str, Any] = {}
+    sampling_note: str = ""
     created_at: datetime
     finished_at: datetime | None = None
 

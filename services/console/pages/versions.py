@@ -82,7 +82,7 @@ def _exports(found: list[Export], numbers: dict[str, int], cut: bool) -> Markup:
                Column("Files"), Column("Requested")]
     return parts.section("Exports", tables.table(columns, [[
         mono(one.id), numbers.get(one.version_id, mono(formats.short(one.version_id))),
-        join([parts.chip(one.state), one.reason or ""], " "),
+        join([parts.chip(one.state), one.reason or one.sampling_note], " "),
         f"{formats.number(one.max_abs_diff)} nats" if one.max_abs_diff is not None else formats.ABSENT,
         _files(one), parts.moment(one.created_at)] for one in found]), note=f"The newest {_PAGE}." if cut else "")
 

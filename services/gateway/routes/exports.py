@@ -14,6 +14,7 @@ from starlette.responses import JSONResponse, StreamingResponse
 from hone import ids
 from hone.client.resources import Export, Page
 from hone.environments.hashing import canonical
+from hone.models import stock_sampling
 from hone.spec.problems import Invalid, Problem, found
 from hone.store.database import AsyncTransaction, Row
 from hone.store.objects import Objects
@@ -107,8 +108,11 @@ async def _row(transaction: AsyncTransaction, export_id: str) -> Row:
 def _resource(row: Row) -> Export:
     """Return an export operation's row as clients see it."""
     result: dict[str, Any] = row["result"] or {}
-    return Export.model_validate({**row, "files": result.get("files", {}), "max_abs_diff": result.get("max_abs_diff"),
-                                  "compared_with": result.get("compared_with")})
+    defaults = result.get("sampling_defaults", {})
+    return Export.model_validate({
+        **row, "files": result.get("files", {}), "max_abs_diff": result.get("max_abs_diff"),
+        "compared_with": result.get("compared_with"), "sampling_defaults": defaults,
+        "sampling_note": stock_sampling.note(defaults, row["trained"] or {})})
 
 
 @router.get("/v1/runs/{run_id}/exports")

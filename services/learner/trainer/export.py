@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hone import ids
-from hone.models import exporting
+from hone.models import exporting, stock_sampling
 from hone.models.probe import Probe
 from hone.store import manifests
 from hone.store.database import Database, Row
@@ -51,7 +51,8 @@ def _export(database: Database, objects: Objects, lease: ModelLease, version_id:
         agreed = exporting.verify(whole, _written(Path(directory, "base"), base) if base else None, noted)
         prefix = f"models/{lease.model_id}/exports/{ids.new('export')}"
         entries = manifests.put_files(objects, prefix, {path.name: path for path in whole.iterdir()})
-    return {"version_id": version_id, "files": entries, **asdict(agreed)}
+    return {"version_id": version_id, "files": entries, **asdict(agreed),
+            "sampling_defaults": stock_sampling.defaults(stored)}
 
 
 def _written(directory: Path, files: dict[str, bytes]) -> Path:

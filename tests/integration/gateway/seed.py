@@ -112,7 +112,8 @@ def finish_export(url: str, objects: Objects, export_id: str, files: dict[str, b
         named[name] = {"key": f"exports/{export_id}/{name}", "sha256": digest, "bytes": len(data)}
     with Connection.connect(url) as connection:
         connection.execute("UPDATE operations SET state = 'done', finished_at = now(), result = %s WHERE id = %s",
-                           [json.dumps({"files": named, "max_abs_diff": 1e-6, "compared_with": "probe"}), export_id])
+                           [json.dumps({"files": named, "max_abs_diff": 1e-6, "compared_with": "probe",
+                                        "sampling_defaults": {"temperature": 0.6, "do_sample": True}}), export_id])
 
 
 def set_state(url: str, run_id: str, state: str) -> None:

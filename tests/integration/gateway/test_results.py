@@ -61,6 +61,11 @@ class TestExports:
         done = hone.export(export.id)
         assert (done.state, done.max_abs_diff, done.files["config.json"].bytes) == ("done", 1e-6, 2)
         assert done.compared_with == "probe"
+        assert (export.sampling_note, done.sampling_defaults) == ("", {"temperature": 0.6, "do_sample": True})
+        assert done.sampling_note == (
+            "By generation_config.json, stock engines (vLLM, transformers) will sample with temperature 0.6. "
+            "The run trained with temperature 1.")
+        assert hone.exports(seeded.run.id).data[0].sampling_note == done.sampling_note
         assert hone.export_file(export.id, "model.safetensors") == files["model.safetensors"]
         assert _unpacked(hone.export_archive(export.id)) == {
             f"{export.id}/{name}": data for name, data in files.items()}

@@ -15,7 +15,8 @@ from services.learner.trainer import export
 
 
 def files(seed: int) -> dict[str, bytes]:
-    return toy.files(seed, hidden=32, heads=2, head_dim=16, ffn=64)
+    made = toy.files(seed, hidden=32, heads=2, head_dim=16, ffn=64)
+    return {**made, "generation_config.json": b'{"eos_token_id": 2, "temperature": 0.6}'}
 
 
 def exported(folder: Path, noted: dict[str, Any]) -> dict[str, Any]:
@@ -41,6 +42,8 @@ def test_the_record_says_what_an_export_was_compared_with(
     assert (record["version_id"], record["compared_with"]) == ("ver_1", compared_with)
     assert record["max_abs_diff"] < 1e-5
     assert "model.safetensors" in record["files"]
+    assert record["sampling_defaults"] == {"temperature": 0.6}, "the file is kept, and stock engines read it"
+    assert "generation_config.json" in record["files"]
 
 
 def test_weights_that_are_not_those_the_trainer_noted_are_refused(tmp_path: Path) -> None:

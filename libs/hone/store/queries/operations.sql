@@ -59,14 +59,17 @@ VALUES (%(id)s, %(tenant_id)s, %(model_id)s, %(seq)s, %(dedupe_key)s, 'export', 
 -- name: export
 SELECT o.id, o.model_id, o.payload ->> 'version_id' AS version_id, o.result, o.created_at, o.finished_at,
        CASE WHEN late THEN 'failed' ELSE o.state END AS state,
-       CASE WHEN late THEN 'no trainer finished it within its deadline' ELSE o.reason END AS reason, (SELECT r.id FROM runs r WHERE r.policy_model_id = o.model_id) AS run_id
+       CASE WHEN late THEN 'no trainer finished it within its deadline' ELSE o.reason END AS reason,
+       (SELECT r.id FROM runs r WHERE r.policy_model_id = o.model_id) AS run_id,
+       (SELECT r.spec -> 'sampling' FROM runs r WHERE r.policy_model_id = o.model_id) AS trained
 FROM operations o, LATERAL (SELECT o.state = 'queued' AND o.deadline <= now() AS late) due
 WHERE o.kind = 'export' AND o.id = %(export_id)s
 
 -- name: exports_of_run
 SELECT o.id, o.model_id, o.payload ->> 'version_id' AS version_id, o.result, o.created_at, o.finished_at,
        CASE WHEN late THEN 'failed' ELSE o.state END AS state,
-       CASE WHEN late THEN 'no trainer finished it within its deadline' ELSE o.reason END AS reason, r.id AS run_id
+       CASE WHEN late THEN 'no trainer finished it within its deadline' ELSE o.reason END AS reason, r.id AS run_id,
+       r.spec -> 'sampling' AS trained
 FROM operations o JOIN runs r ON r.policy_model_id = o.model_id,
      LATERAL (SELECT o.state = 'queued' AND o.deadline <= now() AS late) due
 WHERE o.kind = 'export' AND r.id = %(run_id)s AND (%(after)s::text IS NULL OR o.id < %(after)s)
@@ -75,7 +78,9 @@ ORDER BY o.id DESC LIMIT %(limit)s
 -- name: exports_of_version
 SELECT o.id, o.model_id, o.payload ->> 'version_id' AS version_id, o.result, o.created_at, o.finished_at,
        CASE WHEN late THEN 'failed' ELSE o.state END AS state,
-       CASE WHEN late THEN 'no trainer finished it within its deadline' ELSE o.reason END AS reason, (SELECT r.id FROM runs r WHERE r.policy_model_id = o.model_id) AS run_id
+       CASE WHEN late THEN 'no trainer finished it within its deadline' ELSE o.reason END AS reason,
+       (SELECT r.id FROM runs r WHERE r.policy_model_id = o.model_id) AS run_id,
+       (SELECT r.spec -> 'sampling' FROM runs r WHERE r.policy_model_id = o.model_id) AS trained
 FROM operations o, LATERAL (SELECT o.state = 'queued' AND o.deadline <= now() AS late) due
 WHERE o.kind = 'export' AND o.model_id = %(model_id)s AND o.payload ->> 'version_id' = %(version_id)s
 ORDER BY o.seq DESC
