@@ -164,7 +164,7 @@ class ExpertsVersion:
             for parameter in model.parameters():
                 parameter.mul_(6 if parameter.dim() > 1 else 1)
         model.save_pretrained(directory / id)
-        self.id, self._directory = id, directory / id
+        self.id, self._directory, self.config = id, directory / id, model.config.to_dict()
         self.tensors = read_weights((directory / id / "model.safetensors").read_bytes())
         self.probe = _stock_probe(model)
 

@@ -41,19 +41,19 @@ def sample(
     """Draw an id from row `places[n]` of `logits` [rows, vocabulary], for every n. Return ids and log-probs [N].
 
     Logits are divided by the temperature. The ids `unused` are never drawn. Then the top k ids are kept, and of them
-    the fewest with mass top_p. Each log-prob is that of the distribution drawn from, times the probability of all ids
-    that are not `unused`: without a cut that is the plain softmax, which the trainer computes. A greedy sample
-    (temperature 0) takes the likeliest id, with its log-prob under the plain softmax.
+    the fewest with mass top_p. After such a cut a log-prob is that of the distribution drawn from. Otherwise it is that
+    of the softmax over all ids, those of `unused` included, which the trainer computes. A greedy sample (temperature 0)
+    takes the likeliest id, with its log-prob at temperature 1.
     """
     cut = settings.cut
     if not cut.any():
         return _draw(logits, places, uniforms, settings.temperature, unused)
     ids, logp = np.empty(len(places), np.int64), np.empty(len(places), np.float32)
-    rows, mass = _without(unused, logits[torch.from_numpy(places[cut])], settings.temperature[cut])
+    rows = logits[torch.from_numpy(places[cut])]
+    rows[:, torch.from_numpy(unused)] = -torch.inf
     kept = _cut_logp(rows, settings.temperature[cut], settings.top_p[cut], settings.top_k[cut])
     plain = DrawSettings.plain(len(kept))
     ids[cut], logp[cut] = _draw(kept, np.arange(len(kept)), uniforms[cut], plain.temperature, NONE)
-    logp[cut] += mass
     ids[~cut], logp[~cut] = _draw(logits, places[~cut], uniforms[~cut], settings.temperature[~cut], unused)
     return ids, logp
 
@@ -78,8 +78,6 @@ def _without(unused: Places, rows: Tensor, temperature: Floats) -> tuple[Tensor,
 
     At temperature 0 that is the probability at temperature 1.
     """
-    if not len(unused):
-        return rows, np.zeros(len(rows), np.float32)
     divisor = torch.from_numpy(np.where(temperature > 0, temperature, np.float32(1)))[:, None]
     before = torch.log_softmax(rows / divisor, -1)
     rows[:, torch.from_numpy(unused)] = -torch.inf

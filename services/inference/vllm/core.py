@@ -7,7 +7,7 @@ request the rest of each sequence again.
 import gc
 import itertools
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol
@@ -70,7 +70,7 @@ class Core:
             self._llm.wake_up()
         return self._llm
 
-    def build(self, checkpoint: Checkpoint, unused: list[int]) -> None:
+    def build(self, checkpoint: Checkpoint, unused: Sequence[int] = ()) -> None:
         """Build the vLLM engine anew from a whole model or a base. Each user loads its adapter again.
 
         It never draws the ids `unused`.
@@ -82,7 +82,7 @@ class Core:
             self._llm = LLMEngine.from_engine_args(EngineArgs(
                 **arguments(self._settings, base, self._adapters, self.sleeps),
                 weight_transfer_config=WeightTransferConfig(backend=sender.route(self._settings).backend)))
-            self._llm.collective_rpc("extend", args=(unused,))
+            self._llm.collective_rpc("extend", args=(list(unused),))
         finally:
             shutil.rmtree(base, ignore_errors=True)  # vLLM has read it; an error of `write` is raised all the same
 

@@ -40,7 +40,8 @@ class WorkerExtension:
 class UsedIds(Sampler):
     """vLLM's sampler without some ids.
 
-    Log-probs are relative to the softmax over all ids, as the trainer computes them; a cut is made among the used ids.
+    After a cut by top_p or top_k, log-probs are those of the distribution drawn from. Otherwise they are those of the
+    softmax over all ids, which the trainer computes.
     """
 
     def __init__(self, like: Sampler, unused: Tensor) -> None:
@@ -58,7 +59,7 @@ class UsedIds(Sampler):
         ids, logp = super().sample(logits, sampling_metadata, *rest)
         if logp is not None:
             whole = torch.logaddexp(used, lost.logsumexp(-1, keepdim=True))
-            logp += used - whole
+            logp += torch.where(_cut(sampling_metadata, logits), 0.0, used - whole)
             logp.index_copy_(1, self._unused, lost - whole)  # the probe asks for some of them
         return ids, logp
 
@@ -69,6 +70,16 @@ def _divisor(metadata: SamplingMetadata) -> Tensor | float:
         return 1.0
     greedy = metadata.temperature < 1e-5  # as vLLM decides it
     return torch.where(greedy, 1.0, metadata.temperature)[:, None]
+
+
+def _cut(metadata: SamplingMetadata, logits: Tensor) -> Tensor:
+    """Return whether each row is cut, as a column."""
+    found = torch.zeros(len(logits), dtype=torch.bool, device=logits.device)
+    if metadata.top_k is not None:
+        found |= metadata.top_k < logits.shape[1]
+    if metadata.top_p is not None:
+        found |= metadata.top_p < 1
+    return found[:, None]
 
 
 def _scores(runner: Any, hidden: Tensor, scheduled: dict[str, int]) -> dict[str, LogprobsTensors | None]:
