@@ -2,7 +2,8 @@
 
 import pytest
 
-from hone.graders.answer_types import answer_type, braced
+from hone.graders.algebra.tex import braced
+from hone.graders.answer_types import answer_type
 from hone.graders.answers import boxed_together, last_boxed, last_tagged
 
 
