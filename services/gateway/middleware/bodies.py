@@ -11,8 +11,9 @@ from services.gateway.middleware.errors import BodyTooLarge
 DOCUMENT_BYTES = 2**20
 """Largest body that is not a multipart form: it is held in memory and searched."""
 
+UPLOADS = "/v1/uploads/"
 PART_BYTES = 64 * 2**20
-"""Largest body of bytes (application/octet-stream), a part of an upload: it is written to a file as it comes."""
+"""Largest part of an upload, a body of bytes (application/octet-stream) that is written to a file as it comes."""
 
 LINGER_S = 2.0
 """Seconds that an early response waits for a client that still sends. Closing at once would reset the connection."""
@@ -21,7 +22,7 @@ LINGER_S = 2.0
 class BodyLimit:
     """Refuses a body that is too large: before it is read if it announces its length, otherwise during the read.
 
-    A multipart form with files may have `limit` bytes, a body of bytes PART_BYTES, any other body DOCUMENT_BYTES.
+    A multipart form with files may have `limit` bytes, a part of an upload PART_BYTES, any other body DOCUMENT_BYTES.
     Raises BodyTooLarge.
     """
 
@@ -32,7 +33,7 @@ class BodyLimit:
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
         headers = Headers(scope=scope)
-        announced, limit = _announced(headers), self._allowed(headers.get("content-type", "").lower())
+        announced, limit = _announced(headers), self._allowed(scope, headers.get("content-type", "").lower())
         if announced > limit:
             raise _refusal(f"{announced} bytes", limit)
         read = 0
@@ -47,10 +48,11 @@ class BodyLimit:
 
         return await self._app(scope, counted, send)
 
-    def _allowed(self, kind: str) -> int:
+    def _allowed(self, scope: Scope, kind: str) -> int:
         if kind.startswith("multipart/form-data"):
             return self._limit
-        return PART_BYTES if kind == "application/octet-stream" else min(self._limit, DOCUMENT_BYTES)
+        part = scope["method"] == "PUT" and scope["path"].startswith(UPLOADS) and kind == "application/octet-stream"
+        return PART_BYTES if part else min(self._limit, DOCUMENT_BYTES)
 
 
 def _refusal(size: str, limit: int) -> BodyTooLarge:

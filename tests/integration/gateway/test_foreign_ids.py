@@ -35,18 +35,23 @@ class Owned:
 
 
 @pytest.fixture(scope="module")
-def owned(hone: Client, seeded: Seeded, gateway: Gateway, postgres: TestDatabase) -> Owned:
+def owned(hone: Client, seeded: Seeded, gateway: Gateway, postgres: TestDatabase, tenant: str) -> Owned:
     export = hone.create_export(seeded.run.id)
     seed.finish_export(postgres.owner_url, gateway.objects, export.id, {"config.json": b"{}"})
     dataset = hone.upload_dataset("confidential-rows", b'{"prompt": "a", "completion": "b"}\n')
+    with gateway.http(tenant) as http:
+        upload = http.post("/v1/uploads", json={"kind": "dataset", "name": "secret-rows", "files": [
+            {"name": "rows.jsonl", "bytes": 1, "sha256": "0" * 64}]}).json()["id"]
     with Connection.connect(postgres.owner_url) as connection:
         _engine(connection, seeded)
         keys = connection.execute("SELECT k.id, k.prefix FROM api_keys k JOIN runs r ON r.key_id = k.id").fetchone()
     assert keys is not None
     named = {"run_id": seeded.run.id, "group_id": str(seeded.groups[0]), "index": "1", "export_id": export.id,
-             "models.name": hone.model("toy").id, "datasets.name": dataset.name, "exports.name": "config.json"}
+             "upload_id": upload, "models.name": hone.model("toy").id, "datasets.name": dataset.name,
+             "exports.name": "config.json"}
     return Owned(named, [seeded.run.id, seeded.run.model_id, *seeded.versions, export.id, dataset.name, dataset.id,
-                         named["models.name"], *keys, ADDRESS, "only for its owner", "answer 1_%"])
+                         upload, "secret-rows", named["models.name"], *keys, ADDRESS, "only for its owner",
+                         "answer 1_%"])
 
 
 def _engine(connection: Connection, seeded: Seeded) -> None:
