@@ -10,6 +10,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
+from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Any, Literal
 
@@ -49,7 +51,8 @@ class PartSender:
     ) -> str:
         """Send the files and return the id of the artifact that they became.
 
-        Raises Conflict if the name belongs to other content, Refused for content that cannot be used, TooLarge, Full.
+        Raises Conflict if the name belongs to other content, Refused for content that cannot be used, TooLarge, Full,
+        and OSError for a file that cannot be read to its end.
         """
         announced = {"kind": kind, "name": name, "files": self._announced(files), "allow_bad_rows": allow_bad_rows}
         for last in (False,) * (_ROUNDS - 1) + (True,):
@@ -89,11 +92,11 @@ class PartSender:
             workers.shutdown(wait=False, cancel_futures=True)
 
     def _send(self, upload_id: str, content: Content, file: UploadedFile, number: int, sent: "_Amount") -> None:
-        data = _part(content, (number - 1) * file.part_bytes, length(file, number))
+        part = _Part(content, (number - 1) * file.part_bytes, length(file, number))
         path = rest_path("uploads", upload_id, "files", file.name, "parts", number)
-        self._request("PUT", path, params={"sha256": hashlib.sha256(data).hexdigest()}, content=data,
-                      headers={"Content-Type": "application/octet-stream"})
-        sent.add(len(data))
+        self._request("PUT", path, params={"sha256": part.digest()}, content=part, headers={
+            "Content-Type": "application/octet-stream", "Content-Length": str(part.length)})
+        sent.add(part.length)
 
     def _completed(self, upload: Upload) -> str:
         """Wait until the gateway has verified and registered the files."""
@@ -143,18 +146,31 @@ def _missing(file: UploadedFile) -> list[int]:
     return sorted({*range(1, file.parts + 1)} - {*file.received})
 
 
-def _part(content: Content, begin: int, length: int) -> bytes:
-    if isinstance(content, bytes):
-        return content[begin:begin + length]
-    with content.open("rb") as file:
+def _pieces(content: Content, begin: int = 0, end: int | None = None) -> Iterator[bytes]:
+    """Yield the content from byte `begin` to byte `end` in pieces; a file is never in memory as a whole."""
+    with BytesIO(content) if isinstance(content, bytes) else content.open("rb") as file:
         file.seek(begin)
-        return file.read(length)
-
-
-def _pieces(content: Content) -> Iterator[bytes]:
-    if isinstance(content, bytes):
-        yield content
-        return
-    with content.open("rb") as file:
-        while piece := file.read(_PIECE_BYTES):
+        left = (size(content) if end is None else end) - begin
+        while left > 0 and (piece := file.read(min(left, _PIECE_BYTES))):
             yield piece
+            left -= len(piece)
+        if left > 0:
+            raise OSError(f"{content!s:.200} became shorter while it was sent: found {left} bytes too few")
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A part of a file as the body of a request, which may be repeated: it is read anew each time."""
+
+    content: Content
+    begin: int
+    length: int
+
+    def __iter__(self) -> Iterator[bytes]:
+        return _pieces(self.content, self.begin, self.begin + self.length)
+
+    def digest(self) -> str:
+        digest = hashlib.sha256()
+        for piece in self:
+            digest.update(piece)
+        return digest.hexdigest()

@@ -285,18 +285,6 @@ class TestBodies:
             {"field": "body", "found": f"{2**30} bytes", "expected": f"at most {2**20} bytes"}]
         assert psutil.Process(gateway.pid).memory_info().rss - before < 2**26
 
-    @pytest.mark.parametrize(("method", "path", "limit"), [
-        ("POST", "/v1/runs", 2**20), ("POST", "/v1/uploads", 2**20),
-        ("PUT", f"/v1/uploads/upl_none/files/a/parts/1?sha256={'0' * 64}", 64 * 2**20),
-    ])
-    def test_only_a_part_of_an_upload_may_be_many_bytes(
-        self, gateway: Gateway, tenant: str, method: str, path: str, limit: int,
-    ) -> None:
-        with gateway.http(tenant) as http:
-            answer = http.request(method, path, content=_zeros(2**30), headers={
-                "Content-Length": str(2**30), "Content-Type": "application/octet-stream"})
-        assert _problem(answer, 413)["errors"][0]["expected"] == f"at most {limit} bytes"
-
     def test_it_is_refused_before_a_byte_of_it_is_sent(self, gateway: Gateway, tenant: str) -> None:
         host, port = gateway.url.removeprefix("http://").split(":")
         with socket.create_connection((host, int(port)), timeout=10) as connection:

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -297,6 +298,17 @@ def test_what_cannot_be_announced_is_named(http: httpx.Client, body: dict[str, A
     answer = http.post("/v1/uploads", json={**whole, **body})
     assert answer.status_code == 422
     assert field in {problem["field"] for problem in answer.json()["errors"]}
+
+
+@pytest.mark.parametrize(("method", "path", "limit"), [
+    ("POST", "/v1/runs", MIB), ("POST", "/v1/uploads", MIB),
+    ("PUT", f"/v1/uploads/upl_none/files/a/parts/1?sha256={'0' * 64}", 64 * MIB),
+])
+def test_only_a_part_may_be_many_bytes(http: httpx.Client, method: str, path: str, limit: int) -> None:
+    answer = http.request(method, path, content=repeat(bytes(MIB), 1024), headers={
+        "Content-Length": str(1024 * MIB), "Content-Type": "application/octet-stream"})
+    assert answer.status_code == 413
+    assert answer.json()["errors"][0]["expected"] == f"at most {limit} bytes"
 
 
 def test_a_client_that_goes_away_in_a_part_leaves_none(http: httpx.Client, gateway: Gateway) -> None:
