@@ -175,7 +175,8 @@ def observation_message(seen: Observation) -> simulation_pb2.Observation:
     known = seen.entities
     return simulation_pb2.Observation(
         messages=messages.to_proto(seen.messages), item_json=canonical(seen.item), grader_json=canonical(seen.grader),
-        turns_left=seen.turns_left, state_hash=seen.state_hash, tools_json=canonical(seen.tools) if seen.tools else "",
+        turns_left=seen.turns_left, state_hash=seen.state_hash,
+        tools_json=messages.ordered(seen.tools) if seen.tools else "",
         admissible=_names(seen.admissible), entities=_names(known.present if known else None),
         lexicon=_names(known.lexicon if known else None),
         ask=simulation_pb2.Ask(role=seen.ask.role, messages=messages.to_proto(seen.ask.messages)) if seen.ask else None)

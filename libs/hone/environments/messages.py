@@ -2,10 +2,10 @@
 
 import json
 from collections.abc import Iterable
+from typing import Any
 
 from hone.api import simulation_pb2
 from hone.environments.contract import Message
-from hone.environments.hashing import canonical
 
 
 def to_proto(messages: Iterable[Message]) -> list[simulation_pb2.Message]:
@@ -23,4 +23,9 @@ def _to_proto(message: Message) -> simulation_pb2.Message:
     text = content if isinstance(content, str) else ""
     others = {key: value for key, value in message.items()
               if key != "role" and not (key == "content" and isinstance(value, str))}
-    return simulation_pb2.Message(role=message["role"], content=text, fields_json=canonical(others) if others else "")
+    return simulation_pb2.Message(role=message["role"], content=text, fields_json=ordered(others) if others else "")
+
+
+def ordered(value: Any) -> str:
+    """Return a value as JSON with the keys of objects in their order: chat templates write them in that order."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -279,7 +279,7 @@ CREATE TABLE groups (
     step        integer NOT NULL,        -- it was requested for; an eval's is the last committed one
     series      text NOT NULL DEFAULT '',-- of an eval: greedy, sampled
     task_hash   text NOT NULL,
-    "order"     jsonb NOT NULL,          -- all that a worker needs to make the samples: hone.trajectory.order.Order
+    "order"     json NOT NULL,           -- all that a worker needs: hone.trajectory.order.Order; keys stay in their order
     model_id    text NOT NULL REFERENCES models,
     version_id  text REFERENCES versions,-- exactly this one; null: the newest
     state       text NOT NULL DEFAULT 'requested',

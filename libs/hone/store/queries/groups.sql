@@ -8,7 +8,7 @@ SELECT %(tenant_id)s, %(run_id)s, %(kind)s, %(series)s,
     least(r.deadline, now() + make_interval(secs => %(deadline_s)s)),
     o.content ->> 'purpose', (o.content ->> 'request_no')::int, (o.content ->> 'step')::int,
     o.content ->> 'task_hash', o.content ->> 'model_id', o.content ->> 'version_id', o.content
-FROM unnest(%(orders)s::jsonb[]) AS o (content), runs r
+FROM unnest(%(orders)s::json[]) AS o (content), runs r
 WHERE r.id = %(run_id)s
 ON CONFLICT (run_id, purpose, request_no) DO NOTHING
 
@@ -44,7 +44,7 @@ FROM mine
 WHERE g.id = mine.id
 RETURNING g.id, g.attempt, g.tenant_id, g.run_id, g.order, g.begun,
     (SELECT coalesce(jsonb_object_agg(role.name, v.id), '{}')
-        FROM jsonb_each(g.order -> 'roles') AS role (name, model)
+        FROM json_each(g.order -> 'roles') AS role (name, model)
         JOIN versions v ON v.model_id = role.model ->> 'model_id' AND v.number = 0 AND v.state = 'live')
         AS role_versions,
     extract(epoch FROM g.deadline - now())::double precision AS remaining_s
