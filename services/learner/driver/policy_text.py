@@ -1,6 +1,7 @@
 """The text rules of a run's policy: those of its base, which never change."""
 
 from functools import cached_property
+from typing import Any
 
 from hone.spec.run import RunSpec
 from hone.store import manifests
@@ -16,9 +17,18 @@ class PolicyText:
         self._database, self._objects, self._model_id, self._rules = database, objects, model_id, spec.chat
 
     @cached_property
+    def _manifest(self) -> dict[str, Any]:
+        row = self._database.one("models.base_manifest", model_id=self._model_id)
+        return row["manifest"] if row else {"files": {}}
+
+    @property
+    def positions(self) -> int:
+        """Most tokens of a sequence of the policy; 0 if that is not known."""
+        return int(self._manifest.get("max_positions", 0))
+
+    @cached_property
     def tokenizer(self) -> Tokenizer:
         """The tokenizer. Raises TokenizerError when the base's files are none."""
-        row = self._database.one("models.base_manifest", model_id=self._model_id)
-        files = row["manifest"]["files"] if row else {}
+        files = self._manifest["files"]
         named = {name: entry for name, entry in files.items() if name in FILES}
         return Tokenizer(manifests.get_files(self._objects, {"files": named}), self._rules)

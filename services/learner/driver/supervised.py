@@ -6,12 +6,12 @@ from typing import Any
 from hone import ids
 from hone.algorithms import presets
 from hone.algorithms.slots import BUILDERS
+from hone.environments.demonstrations import UnusableRow, trajectories
 from hone.resolution.stages import Stage
 from hone.store.objects import Objects
 from hone.trajectory import parts
 from hone.trajectory.records import Trajectory
 from services.learner.driver.decisions import PlannedStep, PlanStep, StepSource
-from services.learner.driver.demonstrations import UnusableRow, trajectories
 from services.learner.driver.lease import RunLease
 from services.learner.driver.pacing import Outline
 from services.learner.driver.planning import supervised_plan

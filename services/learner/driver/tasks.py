@@ -1,14 +1,17 @@
 """The tasks of a run: an environment's stream, or a dataset's rows in a seeded order."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from hone.algorithms import presets
+from hone.algorithms.slots import BUILDERS
 from hone.environments.rows import Sieve
 from hone.environments.tasks import held_out_rows, make
+from hone.environments.trainable import TrainableRows
 from hone.spec.run import TaskSource
 from hone.store import manifests
 from hone.store.database import Database
@@ -17,7 +20,9 @@ from hone.store.objects import Objects
 from services.learner.driver.lease import RunLease
 from services.learner.driver.peers import Peers, Task
 from services.learner.driver.policy_text import PolicyText
+from services.learner.driver.reporting import Event, record_once
 
+NumberedRow = tuple[int, dict[str, Any]]
 _LONGEST_REASONS = 500
 """Characters of the reasons in an event."""
 
@@ -76,11 +81,24 @@ class Tasks:
     @cached_property
     def _training_rows(self) -> list[dict[str, Any]]:
         source, taken = self._lease.spec.task, self._held_out_rows
-        rows = self._rows(source)
-        kept = [row for row in rows if _dataset_task(row, source).content_hash not in taken] if taken else rows
+        rows = self._numbered_rows(source)
+        kept = [one for one in rows if _dataset_task(one[1], source).content_hash not in taken] if taken else rows
         if not kept:
             raise NoTasks(f"dataset {source.dataset!r} has {len(rows)} rows and every one is held out of training")
-        return kept
+        columns = BUILDERS[presets.builder_of(self._lease.spec.algorithm)].columns
+        return self._trainable(kept, columns) if columns else [row for _, row in kept]
+
+    def _trainable(self, rows: list[NumberedRow], columns: Sequence[str]) -> list[dict[str, Any]]:
+        """Return the rows that the model can be trained on; events name the others. Raises NoTasks."""
+        sieve, dataset = TrainableRows(columns, self.text.tokenizer, self.text.positions), self._lease.spec.task.dataset
+        good = [row for number, row in rows if sieve.takes(number, row)]
+        messages = list(sieve.messages(str(dataset)))
+        if not good:
+            raise NoTasks("; ".join(message for _, message in messages))
+        with fenced(self._database, self._lease) as transaction:
+            for kind, message in messages:
+                record_once(transaction, self._lease, Event(kind, message, {"of": str(dataset)}))
+        return good
 
     @cached_property
     def _held_out_rows(self) -> dict[str, Task]:
@@ -98,9 +116,16 @@ class Tasks:
         return {content_hash: task for content_hash, task in found.items() if content_hash in kept}
 
     def _rows(self, source: TaskSource) -> list[dict[str, Any]]:
-        """Return the rows of a dataset that its environment accepts; an event names the others. Raises NoTasks."""
+        return [row for _, row in self._numbered_rows(source)]
+
+    def _numbered_rows(self, source: TaskSource) -> list[NumberedRow]:
+        """Return the rows of a dataset that its environment accepts, each with its number from 1. Raises NoTasks.
+
+        An event names the others.
+        """
         sieve = Sieve(source.kind, source.params, self._lacks)
-        good = [row for row in self._stored(source) if sieve.content_hash(row) is not None]
+        good = [(number, row) for number, row in enumerate(self._stored(source), 1)
+                if sieve.content_hash(row) is not None]
         if sieve.bad and not good:
             raise NoTasks(f"dataset {source.dataset!r} has {sieve.bad} rows and none is a task of {source.kind}: "
                           f"{sieve.first[0]}")

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from hone.environments.demonstrations import UnusableRow, trajectories
 from hone.text.rules import TextRules
 from hone.text.tokenizer import Tokenizer
-from services.learner.driver.demonstrations import UnusableRow, trajectories
 from tests.unit.text.styles import STYLES, files
 
 TOKENIZERS = {name: Tokenizer(files(STYLES[name]), TextRules(date="2026-01-31")) for name in ("qwen3", "r1", "gemma")}

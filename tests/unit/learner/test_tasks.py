@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
@@ -15,9 +16,12 @@ from hone.spec.run import TaskSource
 from hone.store import manifests, objects
 from hone.store.database import Database
 from hone.store.objects import Objects
+from hone.text.rules import TextRules
+from hone.text.tokenizer import Tokenizer
 from services.learner.driver.lease import RunLease
 from services.learner.driver.peers import Peers, Task
 from services.learner.driver.tasks import NoTasks, Tasks, UnknownDataset
+from tests.unit.text.styles import STYLES, files
 
 Row = dict[str, Any]
 ROWS: list[Row] = [{"prompt": f"{a}+{b}=", "answer": str(a + b)} for a in range(20) for b in range(20)]
@@ -63,7 +67,7 @@ class Scene:
     """The tasks of a run whose datasets are on a shelf."""
 
     def __init__(self, home: Path, **datasets: list[Row]) -> None:
-        self._store = objects.connect(f"file://{home}")
+        self.home, self._store = home, objects.connect(f"file://{home}")
         self.shelf, self.simulation = Shelf(self._store, datasets), Simulation()
 
     def tasks(self, **spec: Any) -> Tasks:
@@ -221,3 +225,20 @@ def test_a_dataset_of_which_no_row_is_a_task_is_named_with_the_first(tmp_path: P
     scene = Scene(tmp_path, rows=[{**DATABASE, "answer": 3}])
     with pytest.raises(NoTasks, match=r"has 1 rows and none is a task of sqlite: row 1: item.answer: found 3"):
         scene.tasks(task={"environment": "sqlite", "dataset": "rows"}, eval=None).train(0, 1)
+
+
+def test_rows_that_are_too_long_for_the_model_do_not_train(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    recorded: list[tuple[str, str]] = []
+    monkeypatch.setattr("services.learner.driver.tasks.record_once",
+                        lambda _transaction, _lease, event: recorded.append((event.kind, event.message)))
+    tokenizer = Tokenizer(files(STYLES["qwen3"]), TextRules(date="2026-01-31"))
+    rows = [{"prompt": "a", "completion": "1"}, {"prompt": "b", "completion": "1 " * 90}]
+    shown = Scene(scene.home / "shown", rows=rows).tasks(algorithm="sft")
+    shown.text = cast(Any, SimpleNamespace(tokenizer=tokenizer, positions=64, lacks={}))
+    assert shown.train_rows(0, 3) == rows[:1] * 3
+    assert [kind for kind, _ in recorded] == ["long_rows"]
+    assert "dataset 'rows': 1 of 2 rows are left out of supervised training" in recorded[0][1]
+    shown = Scene(scene.home / "long", rows=rows[1:]).tasks(algorithm="sft")
+    shown.text = cast(Any, SimpleNamespace(tokenizer=tokenizer, positions=64, lacks={}))
+    with pytest.raises(NoTasks, match="1 of 1 rows are left out of supervised training, longer than the 64 positions"):
+        shown.train_rows(0, 1)
