@@ -16,11 +16,15 @@ Spec = Annotated[Path | None, typer.Argument(
     metavar="SPEC", help="YAML or JSON file with a run spec; without it, this machine is checked.")]
 
 
-def doctor(spec: Spec = None, json: Json = False) -> None:
+def doctor(
+    spec: Spec = None, json: Json = False,
+    samples: Annotated[int, typer.Option(
+        min=2, max=64, help="With a spec: answers of the base to the first tasks, an even number.")] = 8,
+    deadline: Annotated[float, typer.Option(
+        min=5, max=900, help="With a spec: seconds within which these answers are made.")] = 120.0,
+) -> None:
     """Check this machine, or with a spec the run, and say how to mend what is wrong. An error gives exit code 1."""
-    if spec is not None:
-        preflight(spec, json)
-    elif not _healthy(json):
+    if not (_healthy(json) if spec is None else preflight(spec, json, samples, deadline)):
         raise typer.Exit(1)
 
 

@@ -18,6 +18,7 @@ from pydantic import ValidationError
 
 from hone.client import errors, uploads
 from hone.client.artifact_resources import Dataset, Model
+from hone.client.preflight import PreflightReport
 from hone.client.resources import (
     Algorithm,
     Checkpoint,
@@ -48,6 +49,9 @@ from hone.client.uploads import PartSender, Progress
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer", bound=Resource)
+
+_PREFLIGHT_SPARE_S = 60.0
+"""Seconds that a preflight may take besides the time for its samples."""
 
 
 class Client:
@@ -147,6 +151,16 @@ class Client:
     def dry_run(self, spec: Mapping[str, Any]) -> DryRun:
         """Return the resolved spec with notes on its datasets, and create nothing. Raises Refused as `resolve` does."""
         return self._post(DryRun, "/v1/runs", None, json=dict(spec), params={"dry_run": "true"})
+
+    def preflight(self, spec: Mapping[str, Any], samples: int = 8, deadline_s: float = 120.0) -> PreflightReport:
+        """Have the base answer the first tasks of a spec, and return a report about the run that it describes.
+
+        No run is created. `deadline_s` bounds the time for the `samples` samples, two of each task. Raises Refused for
+        a spec that cannot be read; everything else that is wrong with it is a finding.
+        """
+        query = {"dry_run": "deep", "samples": samples, "deadline_s": deadline_s}
+        return self._send(PreflightReport, "POST", "/v1/runs", json=dict(spec), params=query,
+                          timeout=deadline_s + _PREFLIGHT_SPARE_S)
 
     def runs(
         self, limit: int = 50, after: str | None = None, state: RunState | None = None, like: str | None = None,

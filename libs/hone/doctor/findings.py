@@ -1,19 +1,8 @@
 """What a check found, and how to mend it."""
 
-from typing import Literal
+from hone.client.preflight import Finding, Level
 
-from pydantic import BaseModel
-
-Level = Literal["ok", "warning", "error"]
-
-
-class Finding(BaseModel):
-    """The outcome of one check. `mend` says what to do about a warning or an error; it is empty for "ok"."""
-
-    check: str
-    level: Level
-    found: str
-    mend: str = ""
+__all__ = ["Finding", "Level", "error", "ok", "warning"]
 
 
 def ok(check: str, found: str) -> Finding:

@@ -1,9 +1,9 @@
 """/v1/runs: create runs, read them, change their desired state."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Body, Query, Request
-from pydantic import BaseModel, ConfigDict, StringConstraints
+from pydantic import BaseModel, BeforeValidator, ConfigDict, StringConstraints
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse
 
@@ -17,6 +17,8 @@ from services.gateway.admission import runs as admission
 from services.gateway.admission.parameters import After, Config, Id, Limit, Store, example, page
 from services.gateway.middleware.idempotency import Key, fingerprint
 from services.gateway.middleware.tenancy import Caller
+from services.gateway.preflight import report
+from services.gateway.preflight.samples import SampleRequest
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"])
 
@@ -37,6 +39,16 @@ _SCHEMA = {"requestBody": {"required": True, "content": {"application/json": {
     "schema": RunSpec.model_json_schema(), "examples": EXAMPLES}}}}
 
 
+DryRun = Annotated[Literal["false", "true", "deep"], BeforeValidator(
+    lambda given: {"0": "false", "1": "true"}.get(given, given)), Query(
+    description="true: answer with the resolved spec and with notes on its datasets, and create nothing. deep: have "
+    "the base answer the first tasks, and answer with a report about the run.")]
+Samples = Annotated[int, Query(
+    ge=2, le=64, multiple_of=2, description="Of a deep dry run: samples of the base, two of each task.")]
+DeadlineS = Annotated[float, Query(
+    ge=5, le=900, description="Of a deep dry run: seconds within which the samples are made.")]
+
+
 class DesiredState(BaseModel):
     """The state that a run is to reach."""
 
@@ -48,16 +60,22 @@ class DesiredState(BaseModel):
 @router.post("", status_code=201, response_model=Run, openapi_extra=_SCHEMA)
 async def create(
     request: Request, raw: Annotated[dict[str, Any], Body()], caller: Caller, settings: Config, objects: Store,
-    dry_run: Annotated[bool, Query(
-        description="Answer with the resolved spec and with notes on its datasets, and create nothing.")] = False,
-    key: Key = None,
+    dry_run: DryRun = "false", samples: Samples = 8, deadline_s: DeadlineS = 120.0, key: Key = None,
 ) -> JSONResponse:
-    """Create a run from its spec. A refusal (422) names every problem of the spec at once."""
+    """Create a run from its spec. A refusal (422) names every problem of the spec at once.
+
+    A deep dry run answers with a report (200): first prompts, lengths, graded samples of the base, and findings with
+    what to do about each. It is also the answer where findings are errors.
+    """
     reading = await run_in_threadpool(read, raw)
     if reading.problems:
         raise Invalid(await refusals.problems(caller, objects, settings, reading))
     spec = reading.spec
-    if dry_run:
+    if dry_run == "deep":
+        asked = SampleRequest(samples // 2, 2, deadline_s)
+        found = await report.make(caller, objects, settings, spec, asked)
+        return JSONResponse(found.model_dump(mode="json"))
+    if dry_run == "true":
         warnings, notes = await admission.check(caller, objects, settings, spec)
         return JSONResponse({"spec": as_json(spec), "warnings": warnings, "notes": notes})
     answer = await admission.create(caller, objects, settings, spec, key, fingerprint(request, raw))

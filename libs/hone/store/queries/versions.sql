@@ -45,6 +45,9 @@ WHERE model_id = %(model_id)s AND (%(after)s::text IS NULL
     OR (number, id) < (SELECT last.number, last.id FROM versions last WHERE last.id = %(after)s))
 ORDER BY number DESC, id DESC LIMIT %(limit)s
 
+-- name: manifest
+SELECT manifest FROM versions WHERE id = %(version_id)s
+
 -- name: origin
 -- The registered model from which a version comes, over any number of runs.
 WITH RECURSIVE line AS (
