@@ -205,3 +205,25 @@ def test_it_outlives_its_database(shared_directory: Path) -> None:
             assert away.value.code() in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
             server.start()
             assert reward.Grade(request(run, group, ["5"]), timeout=60) == first
+
+
+def test_references_are_graded_as_if_they_were_outputs(reward: Any, run: Run) -> None:
+    stored = run.all("SELECT id FROM grades")
+    items = [json.dumps({"answer": answer}) for answer in ("1/2", r"\frac{", "3=", "4")]
+    request = reward_pb2.CheckReferencesRequest(grader_json=MATH, items_json=[*items, "{}"], stop=["="])
+    found = {place: finding for response in reward.CheckReferences(request, timeout=60)
+             for place, finding in zip(response.places, response.findings, strict=True)}
+    right, wrong = reward_pb2.STANDING_RIGHT, reward_pb2.STANDING_WRONG
+    assert [found[place].standing for place in range(5)] == [right, wrong, wrong, right, wrong]
+    assert "a stop text of the run cuts it short" in found[2].reason
+    assert "item.answer is not in the task row" in found[4].reason
+    assert run.all("SELECT id FROM grades") == stored
+
+
+def test_the_grading_time_of_a_run_is_its_usage(reward: Any, run: Run) -> None:
+    group = run.groups(0)[0]
+    grades = reward.Grade(request(run, group, [r"\boxed{5}", r"\boxed{5}", r"\boxed{6}"], MATH)).grades
+    used = {row["kind"]: row["amount"] for row in run.all("SELECT kind, amount FROM usage WHERE run_id = %s", run.id)}
+    assert used["grades"] == 3
+    assert used["grading_s"] == pytest.approx(sum(grade.cost_ms for grade in grades) / 1000)
+    assert [grade.cost_ms > 0 for grade in grades] == [True, False, True]
