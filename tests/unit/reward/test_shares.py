@@ -25,7 +25,7 @@ def shares(clock: Clock) -> Shares:
 def graded(shares: Shares, clock: Clock, run: str, seconds: float) -> None:
     began = shares.begin(run)
     clock.now += seconds
-    assert shares.end(run, began) == seconds
+    assert shares.end(run, began) == pytest.approx(seconds)
 
 
 def test_the_run_that_used_least_is_next(shares: Shares, clock: Clock) -> None:
@@ -49,8 +49,9 @@ def test_beside_other_runs_a_run_waits_once_its_budget_is_used(shares: Shares, c
         graded(shares, clock, "slow", 5)
     assert shares.next(["slow"]) is None
     assert shares.next(["slow", "fast"]) == "fast"
-    clock.now = 66.5  # its first two grades are older than a minute; so is all that the other run used
-    assert (shares.used("slow"), shares.used("fast")) == (20, 0)
+    graded(shares, clock, "fast", 1)
+    clock.now = 66.5  # its first grade ended more than a minute ago
+    assert (shares.used("slow"), shares.used("fast")) == (25, 1)
     assert shares.next(["slow"]) == "slow"
 
 
