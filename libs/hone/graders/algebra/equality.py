@@ -230,14 +230,14 @@ def _factor(unit: Unit) -> Any:
 
 
 def _is_about(one: Structure, other: Structure) -> bool:
-    """Return whether a decimal is a rounding of a value: within one unit of its last place."""
+    """Return whether the second is a rounding of the first: within half a unit of its last place."""
     import sympy
 
     if not (isinstance(one, Scalar) and isinstance(other, Scalar)):
         return False
-    places = max(len(side.tex.partition(".")[2].rstrip("}) ")) if "." in side.tex else 0 for side in (one, other))
+    places = len(other.tex.partition(".")[2].rstrip("}) "))
     difference = sympy.N(expression(one.tex) - expression(other.tex), 30)
-    return bool(difference.is_Number and abs(difference) <= sympy.Rational(1, 10**min(places, 30)))
+    return bool(difference.is_Number and abs(difference) < sympy.Rational(1, 2 * 10**min(places, 30)))
 
 
 def _variables(structure: Structure) -> set[str]:
@@ -310,6 +310,8 @@ def _solutions(relation: Relation) -> Any:
     import sympy
 
     values = [expression(side) for side in relation.sides]
+    if len(values) == 2 and not any(value.is_Symbol for value in values):
+        return _solved(values[0] - values[1], relation.signs[0])
     variables = [place for place, value in enumerate(values) if value.is_Symbol]
     if len(variables) != 1 or any(value.free_symbols for place, value in enumerate(values) if place != variables[0]):
         return None
@@ -323,6 +325,26 @@ def _solutions(relation: Relation) -> Any:
             return None
         found = found.intersect(_side(holds, bound))
     return found
+
+
+def _solved(difference: Any, sign: str) -> Any:
+    """Return the numbers for which a polynomial, or one of |x|, is below or above 0."""
+    import sympy
+
+    difference = difference.doit()
+    if len(difference.free_symbols) != 1 or sign not in ("<", ">", "<=", ">="):
+        return None
+    variable = next(iter(difference.free_symbols))
+    plain = difference.replace(sympy.Abs, lambda argument: argument)
+    if not plain.is_polynomial(variable) or sympy.degree(plain, variable) > 4:
+        return None
+    real = sympy.Symbol("x", real=True)
+    relations = {"<": sympy.Lt, ">": sympy.Gt, "<=": sympy.Le, ">=": sympy.Ge}
+    try:
+        return sympy.solve_univariate_inequality(
+            relations[sign](difference.subs(variable, real), 0), real, relational=False)
+    except NotImplementedError:
+        return None
 
 
 def _side(sign: str, bound: Any) -> Any:

@@ -101,8 +101,8 @@ _WORDS = re.compile(r"\\text\{([^{}\\]*[^\W\d_][^{}\\]*)\}|([^\W\d_]{3,}(?:[ '-]
 _QUOTED = re.compile(r"\\text\{([^{}]*[0-9][^{}]*)\}")
 _THOUSANDS = re.compile(r"(?<![0-9.,])[1-9][0-9]{0,2}(?>(?:,[0-9]{3})+)(?!,?[0-9])")
 _BUILDER = re.compile(r"\\\{\s*[A-Za-z](?:\s*\\in\s*\\mathbb\{R\})?\s*[|:]\s*(.+)\\\}", re.DOTALL)
-_MATRIX = re.compile(r"(?:[\[(]\s*)?\\begin\{(?:[pbBv]?matrix|smallmatrix|array)\}(?:\{[lcr|\s]*\})?(.*)"
-                     r"\\end\{(?:[pbBv]?matrix|smallmatrix|array)\}(?:\s*[\])])?", re.DOTALL)
+_MATRIX = re.compile(r"(?:[\[(]\s*)?\\begin\{(?:[pbB]?matrix|smallmatrix|array)\}(?:\{[lcr|\s]*\})?(.*)"
+                     r"\\end\{(?:[pbB]?matrix|smallmatrix|array)\}(?:\s*[\])])?", re.DOTALL)
 _REVERSED = re.compile(r"([\[\]])([^\[\]();]+)([,;])([^\[\]();,]+)([\[\]])")
 
 

@@ -58,6 +58,8 @@ _CONNECTIVE = re.compile(r"\\text\{\s*,?\s*(and|or)\s*\}|(?<![A-Za-z\\])(and|or)
 _EXPONENT = re.compile(r"\^\s*(?:\{\s*(-?\s*[0-9.]+)\s*\}|(-?[0-9]+(?:\.[0-9]+)?)|\(([^(){}]{1,200})\)"
                        r"|(\\circ)(?![A-Za-z])"
                        r"|\{\s*(\\circ)\s*\})")
+_EXPONENT_IN_TEXT = re.compile(r"(\\text\{[^{}]*)\^\{(-?[0-9])\}([^{}]*\})")
+_COMMAND_IN_TEXT = re.compile(r"\\text\{\s*(\\(?:infty|dollar|pi|%|emptyset)(?![A-Za-z]))\s*\}")
 _SUB = re.compile(r"_\s*([0-9]+)")
 _SCIENTIFIC = re.compile(r"(?<![A-Za-z0-9.\\])((?>[0-9]+)(?:\.[0-9]+)?|\.[0-9]+)[eE]([-+]?[0-9]+)(?![A-Za-z0-9.])")
 _ROOT_WORD = re.compile(r"(?<![A-Za-z\\])sqrt(?![A-Za-z])")
@@ -107,6 +109,7 @@ def _words(text: str) -> str:
     text = _FUNCTION.sub(r"\\\1", _ROOT_WORD.sub(r"\\sqrt", text))
     infinity = {"inf": "infty", "infinity": "infty"}
     text = _WORD_SYMBOLS.sub(lambda match: "\\" + infinity.get(match[0], match[0]) + " ", text)
+    text = _COMMAND_IN_TEXT.sub(r"\1 ", text)
     if "\\begin" in text:
         return re.sub(r"\\text\{\s*(?:and|or)\s*\}", " ", text)
     return _CONNECTIVE.sub(lambda match: r"\lor " if "or" in match[0] else r"\land ", text)
@@ -117,6 +120,8 @@ def _numbers(text: str) -> str:
     text = _MIXED.sub(r"\1\\frac{\2}{\3}", text)
     text = _SCIENTIFIC.sub(r"\1\\cdot 10^{\2}", text)
     text = _SUB.sub(r"_{\1}", _EXPONENT.sub(_raised, text))
+    for _ in range(2):  # the exponents of units stay as they are
+        text = _EXPONENT_IN_TEXT.sub(r"\1^\2\3", text)
     return braced(_ROOT.sub(r"\\sqrt{\1}", text))
 
 

@@ -107,6 +107,7 @@ _BARE_LETTER = re.compile(r"(-?[0-9.]+|-?\\frac\{[0-9]+\}\{[0-9]+\}|-?[0-9.]+\\c
                           r"([mgshLlNJWVKAt](?:\^\{-?\d\})?(?:\s*/\s*[A-Za-z]{1,3}(?:\^\{-?\d\})?)?)")
 _CURRENCIES = {r"\dollar": "USD", "€": "EUR", "£": "GBP", "¥": "JPY", "₹": "INR"}
 _TEMPERATURE = re.compile(r"\^\{\\circ\}\s*(?:\\text\{\s*)?([CF])\b")
+_TRIGONOMETRY = re.compile(r"\\(?:sin|cos|tan|cot|sec|csc)(?![A-Za-z])")
 _OTHER_WORDS = re.compile(r"(?<=[0-9}])\s+[A-Za-z]{3,20}(?:\s+[A-Za-z]{1,20}){0,5}$")
 LONGEST = 120
 """Characters at the end of an answer in which a unit is looked for."""
@@ -124,6 +125,8 @@ def split(tex: str) -> tuple[str, Unit | None]:
         return rest, (unit or NUMBER).times(currency, 1)
     tex = _FRACTION.sub(r"\1/\2", value)
     for match in _TAIL.finditer(tex, max(0, len(tex) - LONGEST)):
+        if match[0].startswith("^") and _TRIGONOMETRY.search(tex, 0, match.start()):
+            return tex, None
         if tex[:match.start()].strip() and _ALL.fullmatch(tex, match.start()):
             return tex[:match.start()].strip(), read(tex[match.start():])
     if words := _OTHER_WORDS.search(tex, max(0, len(tex) - LONGEST)):

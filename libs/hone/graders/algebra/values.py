@@ -11,6 +11,7 @@ _JUXTAPOSED = re.compile(r"(?<![0-9_{^])([0-9]+)\s*(?=\()|(?<=\))\s*(?=[0-9(])")
 _TWO_NUMBERS = re.compile(r"[0-9]\s+[0-9]")
 _LETTER_IN_TEXT = re.compile(r"\\text\{\s*([A-Za-z])\s*\}")
 _COMPLEX = re.compile(r"(?<![A-Za-z\\])i(?![A-Za-z])|\\(?:imath|det|arg|Re|Im)\b")
+_DEGREES = re.compile(r"((?>[0-9]+)(?:\.[0-9]+)?|[a-z])\^\{\\circ\}")
 _ELLIPSIS = re.compile(r"(\.[0-9]+)\s*\\ldots\s*$")
 _MANY_SIGNS = re.compile(r"(?:[-+]\s*){4}")
 _BRACKET = re.compile(r"[(\[{]|[)\]}]")
@@ -31,10 +32,11 @@ class Unreadable(ValueError):
 def expression(tex: str) -> Any:
     """Return a sympy expression. Decimals are exact fractions. Raises Unreadable."""
     from latex2sympy2_extended import latex2sympy
-    from sympy import Expr
+    from sympy import Expr, I
 
     if not _is_balanced(tex) or tex.count("|") > MAX_DEPTH or _MANY_SIGNS.search(tex):
         raise Unreadable(tex[:100])
+    tex = _DEGREES.sub(r"(\\frac{\1\\cdot \\pi }{180})", tex)
     plain = _fractions(_in_base_ten(_LETTER_IN_TEXT.sub(r"\1", _ELLIPSIS.sub(r"\1", tex.strip()))))
     plain = _JUXTAPOSED.sub(lambda match: f"{match[1] or ''}\\cdot ", plain)
     if not plain or _TWO_NUMBERS.search(plain) or max(map(len, re.findall(r"[0-9]+", plain)), default=0) > MAX_DIGITS:
@@ -46,7 +48,7 @@ def expression(tex: str) -> Any:
         raise Unreadable(tex) from error
     if not isinstance(parsed, Expr):
         raise Unreadable(tex)
-    return parsed
+    return parsed.subs({symbol: I for symbol in parsed.free_symbols if str(symbol) == "i"})
 
 
 def _is_balanced(tex: str) -> bool:
