@@ -9,6 +9,7 @@ from llvmlite.binding import ffi
 
 from hone.spec.run import Projection
 from hone.spec.settings import Settings
+from services.inference.scoring import LARGEST_TOP_K
 
 MIB = 2**20
 _SWITCHES = {
@@ -55,7 +56,8 @@ def arguments(settings: Settings, directory: Path, adapters: bool, sleeps: bool)
         "max_model_len": settings.engine.max_tokens + 1,  # it needs room for one token after a scored text
         "max_num_seqs": settings.engine.slots,
         "enforce_eager": settings.vllm.eager, "enable_prefix_caching": True, "block_size": _BLOCK_TOKENS,
-        "logprobs_mode": "processed_logprobs", "max_logprobs": -1, "disable_log_stats": True,
+        "logprobs_mode": "processed_logprobs", "disable_log_stats": True,
+        "max_logprobs": LARGEST_TOP_K + 1,  # a score's likeliest ids, and its entropy
         "async_scheduling": False,  # so that the step that returns a token also made it
         "generation_config": "vllm",  # no sampling defaults from the model's files
         "tensor_parallel_size": settings.vllm.tensor_parallel, "worker_extension_cls": EXTENSION,
