@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Protocol
 
 from hone.algorithms import presets
 from hone.algorithms.slots import BUILDERS
@@ -15,10 +15,22 @@ from hone.spec.problems import Invalid, Problem, found
 from hone.spec.run import RunSpec, TaskSource, TeacherSpec
 from hone.spec.settings import Settings
 from hone.store.database import AsyncTransaction, Row
+from hone.text.files import FILES
 from services.gateway.admission import splits, task_rows
-from services.gateway.admission.reference_findings import ReferenceFindings
 from services.gateway.admission.task_rows import CheckedDataset
 from services.gateway.middleware.tenancy import TenantSession
+
+
+class DataFindings(Protocol):
+    """What was found in a dataset, and the field of the spec that names it."""
+
+    @property
+    def at(self) -> str:
+        """The field."""
+
+    def problems(self) -> list[Problem]:
+        """Return why a run cannot use the dataset."""
+
 
 _TEACHER = "roles.teacher.model"
 _ITEM = re.compile(r"\{\{\s*item\.(\w+)")
@@ -35,6 +47,7 @@ class Base:
     vocab_size: int = 0
     max_positions: int = 0
     text: Mapping[str, Any] = field(default_factory=dict)  # of hone.client.resources.ModelText
+    text_files: Mapping[str, Any] = field(default_factory=dict)  # entries of the manifest that a tokenizer reads
 
 
 @dataclass(frozen=True)
@@ -60,11 +73,11 @@ class References:
 
 async def resolve(
     transaction: AsyncTransaction, settings: Settings, spec: RunSpec, rows: Sequence[CheckedDataset],
-    graded: Sequence[ReferenceFindings] = (),
+    graded: Sequence[DataFindings] = (),
 ) -> References:
     """Return everything that the spec names. Raises Invalid with every name that does not exist or does not fit.
 
-    `rows` and `graded` are the findings on the rows of its datasets and on their references.
+    `rows` are the findings on the rows of its datasets, `graded` those on their references and on what can be trained.
     """
     problems = list[Problem]()
     base = await base_of(transaction, spec, problems)
@@ -260,4 +273,5 @@ async def _of_version(transaction: AsyncTransaction, row: Row) -> Base:
 
 def _facts(manifest: Mapping[str, Any]) -> dict[str, Any]:
     return {"vocab_size": manifest.get("vocab_size", 0), "max_positions": manifest.get("max_positions", 0),
-            "text": manifest.get("text", {})}
+            "text": manifest.get("text", {}),
+            "text_files": {name: entry for name, entry in manifest.get("files", {}).items() if name in FILES}}

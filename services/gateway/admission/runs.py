@@ -16,13 +16,16 @@ from hone.spec.settings import Settings
 from hone.store.database import AsyncTransaction, Row
 from hone.store.objects import Objects
 from hone.telemetry import tracing
-from services.gateway.admission import references, row_references, task_rows
+from services.gateway.admission import references, row_references, task_rows, trained_rows
 from services.gateway.admission.reference_findings import ReferenceFindings
 from services.gateway.admission.references import Base, References
+from services.gateway.admission.trained_rows import TrainedRows
 from services.gateway.middleware.errors import Conflict, unknown_run
 from services.gateway.middleware.idempotency import JsonAnswer, once, stored
 from services.gateway.middleware.tenancy import TenantSession
 
+DataEvent = tuple[str, str, str | None]
+"""Kind and message of an event, and the dataset that it is about where the driver would record it too."""
 _MODEL_FIELDS = ("seed", "optimizer", "critic", "snapshot_every", "keep_versions", "checkpoint_every")
 """Fields of a spec that the trainer reads from the model's row."""
 
@@ -36,9 +39,10 @@ async def check(
     """
     rows = await task_rows.check(session, objects, spec, await references.lacks(session, spec))
     graded = await row_references.check(session, objects, settings, spec)
+    trained = await trained_rows.check(session, objects, spec)
     async with session.transaction() as transaction:
-        named = await references.resolve(transaction, settings, spec, rows, graded)
-    return [message for _, message in _warnings(named, graded)], list(named.split)
+        named = await references.resolve(transaction, settings, spec, rows, [*graded, *trained])
+    return [message for _, message, _ in _warnings(named, graded, trained)], list(named.split)
 
 
 async def create(
@@ -52,10 +56,11 @@ async def create(
         return known  # a repeated request reads no dataset and needs no object store
     rows = await task_rows.check(session, objects, spec, await references.lacks(session, spec))
     graded = await row_references.check(session, objects, settings, spec)
+    trained = await trained_rows.check(session, objects, spec)
     async with session.transaction() as transaction:
         async def work() -> JsonAnswer:
-            named = await references.resolve(transaction, settings, spec, rows, graded)
-            run = await _insert(transaction, session, spec, named, _warnings(named, graded))
+            named = await references.resolve(transaction, settings, spec, rows, [*graded, *trained])
+            run = await _insert(transaction, session, spec, named, _warnings(named, graded, trained))
             return JsonAnswer(201, run.model_dump(mode="json"))
 
         answer = await once(session, transaction, key, request_sha, work)
@@ -63,15 +68,18 @@ async def create(
     return answer
 
 
-def _warnings(named: References, graded: Sequence[ReferenceFindings]) -> list[tuple[str, str]]:
-    """Return kind and message of each event about the run's data."""
-    events = [("bad_rows", message) for message in named.bad_rows]
-    return events + [event for one in graded if (event := one.event())]
+def _warnings(
+    named: References, graded: Sequence[ReferenceFindings], trained: Sequence[TrainedRows],
+) -> list[DataEvent]:
+    """Return the events about the run's data."""
+    events: list[DataEvent] = [("bad_rows", message, None) for message in named.bad_rows]
+    events += [(*event, None) for one in graded if (event := one.event())]
+    return events + [(kind, message, one.dataset) for one in trained for kind, message in one.events]
 
 
 async def _insert(
     transaction: AsyncTransaction, session: TenantSession, spec: RunSpec, named: References,
-    warnings: Sequence[tuple[str, str]],
+    warnings: Sequence[DataEvent],
 ) -> Run:
     """Add the rows of a run: its models, the run itself, its first events."""
     spec = named.dated(spec)
@@ -83,8 +91,8 @@ async def _insert(
              for role, base in named.roles.items()}
     run_id = await _add_run(transaction, session, spec, model_id, roles)
     await _add_event(transaction, session, run_id, "created", f"run {spec.name} was created")
-    for kind, message in [*warnings, *(("split", sentence) for sentence in named.split)]:
-        await _add_event(transaction, session, run_id, kind, message)
+    for kind, message, of in [*warnings, *(("split", sentence, None) for sentence in named.split)]:
+        await _add_event(transaction, session, run_id, kind, message, of)
     return Run.model_validate(await row_of(transaction, run_id))
 
 
@@ -149,10 +157,11 @@ async def want(session: TenantSession, run_id: str, desired: Desired) -> Run:
 
 
 async def _add_event(
-    transaction: AsyncTransaction, session: TenantSession, run_id: str, kind: str, message: str,
+    transaction: AsyncTransaction, session: TenantSession, run_id: str, kind: str, message: str, of: str | None = None,
 ) -> None:
+    data = {"key_id": session.key_id} if of is None else {"key_id": session.key_id, "of": of}
     await transaction.run("events.add", tenant_id=session.tenant_id, run_id=run_id, kind=kind, message=message,
-                          data=Jsonb({"key_id": session.key_id}))
+                          data=Jsonb(data))
     await transaction.one("server.notify", channel="runs", payload=run_id)
 
 

@@ -112,3 +112,17 @@ def test_models_and_datasets_do_not_share_names(hone: Client, toy_directory: Pat
     hone.upload_dataset("same-name", ROWS)
     hone.register_model("same-name", toy_directory)
     assert hone.dataset("same-name").id != hone.model("same-name").id
+
+
+def test_supervised_rows_that_the_model_cannot_hold_are_named_first(hone: Client, toy_directory: Path) -> None:
+    hone.register_model("small", toy_directory)
+    rows = [{"prompt": "1", "completion": "2"}, {"prompt": "1", "completion": "2" * 9000}]
+    for name, some in (("some", rows), ("all", rows[1:])):
+        hone.upload_dataset(name, "\n".join(map(json.dumps, some)).encode())
+    spec = {"name": "sft", "model": {"base": "small"}, "algorithm": "sft", "steps": 1, "batch": {"prompts": 1}}
+    run = hone.create_run({**spec, "task": {"dataset": "some"}})
+    [warning] = run.warnings
+    assert warning.startswith("dataset 'some': 1 of 2 rows are left out of supervised training, longer than the ")
+    assert [event.kind for event in hone.events(run.id).data] == ["created", "long_rows"]
+    with pytest.raises(client_errors.Refused, match="1 of 1 rows are left out of supervised training, longer than"):
+        hone.dry_run({**spec, "task": {"dataset": "all"}})
