@@ -6,7 +6,6 @@ import os
 import secrets
 import time
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -106,5 +105,5 @@ def test_a_full_disk_is_called_full(tmp_path: Path) -> None:
         yield b"x"
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    with closing(broken()) as pieces, pytest.raises(StoreFull, match="No space left"):
-        Directory(tmp_path).put("key", pieces)
+    with pytest.raises(StoreFull, match="No space left"):
+        Directory(tmp_path).put("key", broken())
