@@ -10,8 +10,9 @@ from services.console.view import PageView, Shortcuts
 from services.console.widgets.markup import Markup, html, join, link, tag
 
 PLACES = {
-    "r": ("Runs", "/runs"), "m": ("Models", "/models"), "d": ("Datasets", "/datasets"), "a": ("Graders", "/graders"),
-    "s": ("Services", "/services"), "u": ("Usage", "/usage"),
+    "r": ("Runs", "/runs"), "p": ("Preflight", "/preflight"), "m": ("Models", "/models"),
+    "d": ("Datasets", "/datasets"), "a": ("Graders", "/graders"), "s": ("Services", "/services"),
+    "u": ("Usage", "/usage"),
 }
 """Key after `g` -> title and path."""
 
