@@ -53,7 +53,7 @@ def resolved(**changes: Any) -> RunSpec:
 
 
 def checked(shelf: Shelf, **changes: Any) -> list[CheckedDataset]:
-    return asyncio.run(check(cast(TenantSession, shelf), cast(Objects, shelf), resolved(**changes)))
+    return asyncio.run(check(cast(TenantSession, shelf), cast(Objects, shelf), resolved(**changes), {}))
 
 
 def test_a_dataset_without_any_task_is_named_with_its_first_rows() -> None:
