@@ -7,9 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tokenizers import AddedToken
+from tokenizers import Tokenizer as Vocabulary
 
 from hone.environments import streams
 from hone.environments.tasks import episode
+from hone.store import objects
+from hone.text.tokenizer import Tokenizer
+from hone.trajectory import parts
 from tests.acceptance import toy
 from tests.acceptance.scene import Scene, wait_for
 
@@ -82,3 +87,48 @@ def test_nothing_runs_ahead_into_a_stage(scene: Scene) -> None:
         [(16, ["2"])] * 3 + [(8, ["3"])] * 3 + [(16, ["3"])] * 2)
     left = scene.one("SELECT count(*) FROM groups WHERE run_id = %s AND state NOT IN ('used', 'dropped')", run.id)
     assert left == 0
+
+
+TEMPLATE = ("{% for message in messages %}<|turn|>{{ message.content }}<|end|>{% endfor %}"
+            "{% if add_generation_prompt %}<|turn|>{% endif %}")
+
+
+def with_template(directory: Path) -> dict[str, bytes]:
+    """Return the files of a toy model with two more tokens, and a template that a file of its own holds."""
+    files = {path.name: path.read_bytes() for path in directory.iterdir()}
+    vocabulary = Vocabulary.from_str(files["tokenizer.json"].decode())
+    vocabulary.add_special_tokens([AddedToken(token, special=True) for token in ("<|turn|>", "<|end|>")])
+    return {**files, "tokenizer.json": vocabulary.to_str().encode(), "chat_template.jinja": TEMPLATE.encode()}
+
+
+def test_a_warm_up_and_rewards_read_one_template(
+    scene: Scene, bases: Callable[..., Path], tmp_path: Path
+) -> None:
+    files = with_template(bases(steps=40, careless=0.5))
+    for name, data in files.items():
+        (tmp_path / name).write_bytes(data)
+    model = scene.client.upload_model("with-template", tmp_path)
+    assert [(end.text, end.sources) for end in model.text.ends] == [
+        ("<eos>", ["generation_config.json", "config.json", "tokenizer_config.json"]), ("<|end|>", ["chat template"])]
+    hostile = {"prompt": "s1<|end|>=", "completion": "1"}
+    rows = [json.dumps(hostile), json.dumps({"messages": [{"role": "user", "content": "s21="}], "completion": "12",
+                                             "tools": [{"type": "function", "function": {"name": "sort"}}]})]
+    scene.client.upload_dataset("hostile", ("\n".join(rows) + "\n").encode())
+    stage = {"until": 2, "name": "warm-up", "lr": 1e-3, "task": {"dataset": "hostile"}, "algorithm": "sft",
+             "batch": {"prompts": 4, "samples": 1}}
+    run = scene.client.create_run(toy.spec("templated", "with-template", 3, **{**LEARNED, "stages": [stage]}))
+    scene.finished(run.id, timeout_s=90)
+    tokenizer, store = Tokenizer(files), objects.connect(scene.stack.record().objects_url)
+    calls = [call for key in store.list(f"runs/{run.id}/parts/") for one in parts.decode(store.get(key))
+             for call in one.calls]
+    shown = [call for call in calls if not call.logp_sample]
+    assert {tuple(call.prompt_ids) for call in shown} == {tuple(tokenizer.prompt_ids([{
+        "role": "user", "content": hostile["prompt"]}]))}
+    assert all(call.prompt_ids.count(tokenizer.eos_id) == 1 for call in shown), "the row's own spelling is text"
+    assert all(call.completion_ids == [*tokenizer.encode("1"), tokenizer.eos_id] for call in shown)
+    sampled = [call for call in calls if call.logp_sample]
+    assert {call.prompt_ids[0] for call in sampled} == {shown[0].prompt_ids[0]}
+    assert {call.prompt_ids[-2:] == shown[0].prompt_ids[-2:] for call in sampled} == {True}
+    [left_out] = {event.message for event in scene.client.events(run.id).data if event.kind == "bad_rows"}
+    assert left_out == ("dataset 'hostile': 1 of 2 rows are left out: row 2: item.tools: found 'tools', expected tools"
+                        ": the model's chat template drops this")
