@@ -48,7 +48,7 @@ def test_open_files(monkeypatch: pytest.MonkeyPatch, soft: int, level: str) -> N
     assert (found.level, "ulimit" in found.mend) == (level, level != "ok")
 
 
-@pytest.mark.parametrize(("now", "level"), [(time.time(), "ok"), (0.0, "error")])
+@pytest.mark.parametrize(("now", "level"), [(time.time(), "ok"), (0.0, "error")], ids=["now", "never set"])
 def test_clock(monkeypatch: pytest.MonkeyPatch, now: float, level: str) -> None:
     monkeypatch.setattr(time, "time", lambda: now)
     assert only(system.clock(deployment())).level == level
