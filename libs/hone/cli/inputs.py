@@ -37,13 +37,14 @@ def add_model(
     """
     with connection.client() as client:
         model = _sent(client, name, directory) if upload else _registered(client, name, directory)
-    one(model, json)
-    if not json:
-        _say_text(model)
+    _show(model, json)
 
 
-def _say_text(model: Model) -> None:
-    """Say where answers end, and what the model's chat template cannot show."""
+def _show(model: Model, json: bool) -> None:
+    """Print a model: its fields, then where answers end, and what its chat template cannot show."""
+    one(model, json, beside=frozenset({"text"}))
+    if json:
+        return
     for end in model.text.ends:
         say(f"ends at        {end.text} (id {end.id}; {', '.join(end.sources)})")
     for reason in model.text.lacks.values():
@@ -74,7 +75,7 @@ def make_toy(
     """Make a small model with random weights and register it: a first base, for trying things out."""
     sizes = {"symbols": toy.TEXT, "vocab_size": len(toy.TEXT)} if text else {}
     with TemporaryDirectory() as directory, connection.client() as client:
-        one(client.upload_model(name, toy.write(directory, seed, **sizes)), json)
+        _show(client.upload_model(name, toy.write(directory, seed, **sizes)), json)
 
 
 @models.command("list")

@@ -43,13 +43,14 @@ def table(columns: Sequence[str], lines: Iterable[Sequence[str]]) -> None:
     Console(width=_WIDEST, markup=False, emoji=False).print(shown)
 
 
-def one(item: BaseModel, as_json: bool) -> None:
-    """Print one item, a field per line, or as JSON."""
+def one(item: BaseModel, as_json: bool, beside: frozenset[str] = frozenset()) -> None:
+    """Print one item, a field per line, or as JSON. The fields `beside` are left out of the lines."""
     if as_json:
         say(item.model_dump_json())
         return
     for name, value in item:
-        say(f"{name:<14} {cell(value)}")
+        if name not in beside:
+            say(f"{name:<14} {cell(value)}")
 
 
 def cell(value: Any) -> str:

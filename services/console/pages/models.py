@@ -64,7 +64,7 @@ async def show_one(view: PageView, request: Request) -> None:
     html(parts.section("Runs from this model", _policies(runs.data), older))
     html(parts.section("Ends", _ends(model), note=_text_note(model)))
     if model.text.lacks:
-        html(parts.section("What its chat template cannot show", _lacks(model),
+        html(parts.section("What it cannot be shown", _lacks(model),
                            note="Rows that need any of these are left out, with this reason."))
     ignored = f"Not stored, because they are not part of a model: {', '.join(model.ignored)}." if model.ignored else ""
     html(parts.section("Files", tables.files(model.files), note=ignored))
