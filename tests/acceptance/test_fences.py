@@ -111,5 +111,5 @@ def test_a_request_that_no_engine_can_serve_fails_the_run_with_the_reason(scene:
     run = scene.client.create_run({**spec("endless"), "sampling": {"max_tokens": 510}})  # 512 with a prompt do not fit
     ended = wait_for("the end of the run", lambda: scene.ended(run.id), 60)
     assert ended.state == "failed"
-    assert "inference refuses" in (ended.reason or "")
+    assert "the policy's first prompt is too long: found" in (ended.reason or "")
     assert scene.rows("SELECT id FROM groups WHERE run_id = %s AND state <> 'dropped'", run.id) == []
