@@ -7,13 +7,17 @@ from hone.graders.contract import Result
 from hone.graders.specs import Spec
 from services.reward import __main__ as reward
 from services.reward.grading import Grading, Key, Sample
+from services.reward.pool import Turn
 
 _batches = Grading.batches
 _chance = random.Random(0)
+_NOW = Turn()
 
 
-async def _shuffled(grading: Grading, spec: Spec, samples: Sequence[Sample]) -> AsyncIterator[dict[Key, Result]]:
-    async for results in _batches(grading, spec, samples):
+async def _shuffled(
+    grading: Grading, spec: Spec, samples: Sequence[Sample], turn: Turn = _NOW,
+) -> AsyncIterator[dict[Key, Result]]:
+    async for results in _batches(grading, spec, samples, turn):
         dealt = list(results.values())
         _chance.shuffle(dealt)
         yield dict(zip(results, dealt, strict=True))
