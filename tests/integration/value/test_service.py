@@ -1,7 +1,7 @@
 """The value service as its own process on a real PostgreSQL."""
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ def run(postgres_owner_url: str) -> Run:
     return make_run(postgres_owner_url)
 
 
-def graded(run: Run, number: int, task_hash: str, values: list[float | None], state: str = "used",
+def graded(run: Run, number: int, task_hash: str, values: Sequence[float | None], state: str = "used",
            purpose: str = "train") -> int:
     group = run.groups(number, task_hash=task_hash, state=state, purpose=purpose)[0]
     for index, score in reversed(list(enumerate(values))):

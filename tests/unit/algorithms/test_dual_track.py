@@ -1,6 +1,7 @@
 """Dual-Track GRPO against the numbers of trust-sql.md, the oracle, and its exact properties."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -197,7 +198,7 @@ def test_without_a_proposal_the_boundary_is_the_end_of_the_last_exploring_turn_a
 def test_where_spans_mark_exploring_turns_a_turn_that_tries_the_query_is_none():
     marked = np.zeros(10, np.bool_)
     marked[[3, 4]] = True  # inside the first turn of the second trajectory, and in its second turn's first token
-    rows = ((1, 1, [0], [(1, False)]), (0, 1, [], [(3, True), (4, True), (2, False)]))
+    rows: Any = ((1, 1, [0], [(1, False)]), (0, 1, [], [(3, True), (4, True), (2, False)]))
     found = dual_track(explored(*rows, spans={"look": marked}), DualTrackParams(explore="look"), {})[0][1]
     assert found.counts.tolist() == [True] + [True] * 7 + [False] * 2
     marked[4] = False

@@ -24,8 +24,9 @@ LIKELIEST = {"roles": {"teacher": {"model": "large", "top_k": 8}}}
 HINT = {"contexts": {"privileged": [{"text": "It is {{ item.answer }}."}, {"text": "one", "match": "s1"}]}}
 GRADED = {"task": {"environment": "sort_turns", "params": {"rules": {"length": 0.5, "right": 1.0}}}}
 MARKS = {"name": "schema", "start": "<schema>", "end": "</schema>"}
-NAMED = {"harness": {"name": "chat", "params": {"spans": [MARKS]}}, "grader": {"type": "weighted", "parts": {
-    part: {"grader": {"type": "exact"}} for part in ("exec", "fmt", "schema")}}}
+NAMED: dict[str, Any] = {
+    "harness": {"name": "chat", "params": {"spans": [MARKS]}}, "grader": {"type": "weighted", "parts": {
+        part: {"grader": {"type": "exact"}} for part in ("exec", "fmt", "schema")}}}
 OTHERS: dict[str, dict[str, Any]] = {
     "opd": TEACHER, "aopd": LIKELIEST, "scope": TEACHER, "sdar": HINT, "rlsd": HINT, "hian": GRADED,
     "trust_sql": NAMED}

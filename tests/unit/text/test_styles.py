@@ -63,7 +63,7 @@ def id_of(name: str, token: str) -> int:
     return found
 
 
-def rendered(name: str, messages: list[dict[str, Any]], tools: list[dict[str, Any]], **options: Any) -> Any:
+def rendered(name: str, messages: list[dict[str, Any]], tools: list[Any], **options: Any) -> Any:
     """Return what transformers renders: ids, or a text with tokenize=False."""
     tokenizer = theirs(name)
     if STYLES[name].template is None:
