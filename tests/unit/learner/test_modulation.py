@@ -98,11 +98,12 @@ def test_the_first_update_is_the_step_of_its_minibatch_alone():
 def test_no_cut_of_the_step_changes_an_update_and_a_repetition_has_the_same_bits():
     plan, trajectories = several()
     whole, again, parts = learner(), learner(), learner(token_budget=30)
-    for trained in (whole, again, parts):
-        list(updates(trained, plan, trajectories))
+    of_whole, _, of_parts = ([found for _, _, found in updates(trained, plan, trajectories)]
+                             for trained in (whole, again, parts))
     assert whole.weights() == again.weights()
-    for name, tensor in whole.models.policy.trained.items():
-        torch.testing.assert_close(parts.models.policy.trained[name], tensor, atol=2e-5, rtol=1e-3, msg=name)
+    for expected, found in zip(of_whole, of_parts, strict=True):  # not weights: Adam scales tiny gradients up
+        for name, tensor in found.items():
+            torch.testing.assert_close(tensor, expected[name], atol=2e-6, rtol=1e-3, msg=name)
 
 
 def test_in_bypass_mode_the_swing_reads_the_ratio_that_the_loss_has():
