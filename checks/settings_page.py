@@ -27,7 +27,6 @@ FOOT = """## Other variables
 | variable | meaning |
 |---|---|
 | `HONE_URL`, `HONE_API_KEY` | The gateway that the command `hone` and `hone.client` call, and the key they use. |
-| `HONE_STATE` | State directory of the stack on this machine; without it `.hone`. |
 | `HONE_OWNER_DATABASE_URL` | PostgreSQL URL of the schema's owner, for `hone prepare` alone. |
 | `HONE_VLLM_PYTHON` | Python of vLLM's own environment; without it `.venv-vllm/bin/python`, which `make vllm` builds. |
 | `HONE_CRASH_DIR` | Directory that arms crash points, for tests. |

@@ -146,8 +146,11 @@ class Settings(Strict):
         30.0, gt=0, description="Seconds a minute and process that the symbolic grading of one run may take while "
         "samples of other runs are graded. Samples beyond it are graded later.")
     model_root: Path | None = Field(
-        None, description="Directory below which models are registered by path. Without it, any path that the gateway "
-        "may read.")
+        None, description="Directory below which models are registered by path, by every tenant. Without it, any path "
+        "that the gateway may read while there is one tenant, and none once there are several.")
+    state: Path | None = Field(
+        None, description="State directory of the stack on this machine; without it .hone for the command hone, and "
+        "none for a process.")
     max_body_mb: int = Field(
         64, ge=1, description="Largest upload in one request, MiB; of JSON it is 1 MiB. An upload in parts may be "
         "larger.")
@@ -187,7 +190,7 @@ _PATTERNS = {
 _SHORTER = {"HONE_ENGINE_KIND": "HONE_ENGINE"}
 
 OTHER_VARIABLES = frozenset({
-    "HONE_URL", "HONE_API_KEY", "HONE_STATE", "HONE_OWNER_DATABASE_URL", "HONE_VLLM_PYTHON",  # read by the command hone
+    "HONE_URL", "HONE_API_KEY", "HONE_OWNER_DATABASE_URL", "HONE_VLLM_PYTHON",  # read by the command hone
     "HONE_STACK",  # marks the processes of an embedded stack
     "HONE_CRASH_DIR",  # arms crash points in tests
     "HONE_LISTEN", "HONE_CONSOLE_LISTEN", "HONE_PROMETHEUS_LISTEN", "HONE_MODELS", "HONE_EXTRAS",

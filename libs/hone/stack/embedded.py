@@ -164,7 +164,8 @@ class Stack:
             **threads, **self._environment, **processes.addresses(self._processes),
             "HOME": self._environment.get("HOME") or str(self.state),
             "HONE_DATABASE_URL": kept.database_url, "HONE_GATEWAY_DATABASE_URL": kept.gateway_database_url,
-            "HONE_OBJECTS_URL": kept.objects_url, "HONE_BROKER_URL": kept.broker_url, leftovers.MARK: str(self.state)}
+            "HONE_OBJECTS_URL": kept.objects_url, "HONE_BROKER_URL": kept.broker_url,
+            "HONE_STATE": str(self.state), leftovers.MARK: str(self.state)}
 
     def _provide(self, kept: Record, urls: provision.Urls, until: float) -> None:
         """Wait for the database and the supervisor; create tables, logins and the first key."""

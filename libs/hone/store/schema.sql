@@ -60,6 +60,10 @@ CREATE FUNCTION key_holder(wanted bytea) RETURNS TABLE (id text, tenant_id text)
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_temp AS
     $$ SELECT k.id, k.tenant_id FROM api_keys k WHERE k.hash = wanted AND k.revoked_at IS NULL $$;
 
+-- Whether there is one tenant. A gateway sees its caller's alone.
+CREATE FUNCTION single_tenant() RETURNS boolean LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_temp AS
+    $$ SELECT count(*) <= 1 FROM (SELECT FROM tenants LIMIT 2) few $$;
+
 
 -- What runs start from ------------------------------------------------------------------------------------------------
 
@@ -547,8 +551,8 @@ $$;
 
 GRANT USAGE ON SCHEMA public TO hone_gateway, hone_worker;
 GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO hone_gateway, hone_worker;
-REVOKE ALL ON FUNCTION key_holder FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION key_holder TO hone_gateway, hone_worker;
+REVOKE ALL ON FUNCTION key_holder, single_tenant FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION key_holder, single_tenant TO hone_gateway, hone_worker;
 
 -- A worker may write every table, but changes no collection and makes no second sweep.
 GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO hone_worker;

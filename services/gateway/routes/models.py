@@ -1,7 +1,6 @@
 """/v1/models: base models, from a directory on the gateway's machine or as an upload."""
 
 import asyncio
-import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,12 +13,13 @@ from starlette.responses import JSONResponse
 
 from hone.client.artifact_resources import Model
 from hone.client.resources import Page
-from hone.spec.problems import Invalid, Problem, found, from_validation
+from hone.spec.problems import Invalid, Problem, from_validation
+from hone.spec.settings import Settings
 from hone.store.database import Row
-from services.gateway.admission import artifacts, model_files
+from services.gateway.admission import artifacts, local_folders, model_files
 from services.gateway.admission.parameters import After, Config, Id, Limit, Store
 from services.gateway.middleware.idempotency import Key
-from services.gateway.middleware.tenancy import Caller
+from services.gateway.middleware.tenancy import Caller, TenantSession
 
 Fields = TypeVar("Fields", bound=BaseModel)
 
@@ -32,7 +32,9 @@ class NewModel(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
     name: artifacts.Name = Field(description="Name of the model in specs.")
-    directory: str = Field(description="Absolute path on the gateway's machine.")
+    directory: str = Field(
+        description="Absolute path on the gateway's machine: below HONE_MODEL_ROOT or, if there is one tenant and no "
+        "root, anywhere outside the stack's own directories.")
 
 
 class UploadedModel(BaseModel):
@@ -62,7 +64,7 @@ async def register(
 
     The same name and content again answers 200 with the stored model.
     """
-    async with _offered(request, settings.model_root) as (name, directory):
+    async with _offered(request, caller, settings) as (name, directory):
         checked = await asyncio.to_thread(model_files.inspect, directory)
         upload = artifacts.Upload(
             "base_model", name, directory, checked.names, checked.facts.as_json(), {"ignored": checked.ignored})
@@ -70,7 +72,7 @@ async def register(
 
 
 @asynccontextmanager
-async def _offered(request: Request, root: Path | None) -> AsyncIterator[tuple[str, Path]]:
+async def _offered(request: Request, caller: TenantSession, settings: Settings) -> AsyncIterator[tuple[str, Path]]:
     """Yield the name of the model and a directory with its files: uploaded ones, or a directory of this machine."""
     if request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
         async with request.form() as form:
@@ -79,7 +81,8 @@ async def _offered(request: Request, root: Path | None) -> AsyncIterator[tuple[s
                 yield name, directory
     else:
         wanted = _validated(NewModel, await _json(request))
-        yield wanted.name, _directory(wanted.directory, root)
+        await local_folders.allow(caller, settings)
+        yield wanted.name, await asyncio.to_thread(local_folders.opened, wanted.directory, settings)
 
 
 async def _json(request: Request) -> Any:
@@ -102,18 +105,6 @@ def _form(form: FormData) -> tuple[str, list[UploadFile]]:
     if not files:
         raise Invalid([Problem("files", "nothing", "the model's files, each a part called files")])
     return fields.name, files
-
-
-def _directory(text: str, root: Path | None) -> Path:
-    """Return the real path of the directory. A refusal does not reveal whether a path outside `root` exists."""
-    directory = Path(text)
-    usable = "\0" not in text and directory.is_absolute()
-    if not usable or (root is not None and not directory.resolve().is_relative_to(root.resolve())):
-        below = "" if root is None else f", below {root}"
-        raise Invalid([Problem("directory", found(text), f"an absolute path on the gateway's machine{below}")])
-    if not os.path.isdir(directory):  # unlike Path.is_dir, raises nothing where access is denied
-        raise Invalid([Problem("directory", found(text), "a directory on the gateway's machine")])
-    return directory.resolve()
 
 
 @router.get("")

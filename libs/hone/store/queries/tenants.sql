@@ -9,3 +9,6 @@ ON CONFLICT (name) DO NOTHING
 
 -- name: named
 SELECT id FROM tenants WHERE name = %(name)s
+
+-- name: is_only
+SELECT single_tenant() AS only
