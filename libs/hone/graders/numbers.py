@@ -26,6 +26,7 @@ _NO_VALUE = re.compile(r"\\(?!(?:[dtc]?frac|times|cdot|sqrt|pm|pi)(?![A-Za-z]))[
 
 _VULGAR = {chr(code): Fraction(unicodedata.normalize("NFKC", chr(code)).replace("⁄", "/"))
            for code in (*range(0xBC, 0xBF), *range(0x2150, 0x215F), 0x2189)}
+_SIGN_WORD = re.compile(r"(?<![A-Za-z])(?<![0-9)}\]][ ])(?:minus|negative)[ ](?=[$€£¥₹]?\.?[0-9])", re.IGNORECASE)
 _SCALES = {"hundred": 10**2, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
 _SUPERSCRIPT = str.maketrans("⁺⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "+-0123456789")
 
@@ -45,7 +46,7 @@ _SPACES = r"[ \u00a0\u2007\u2009\u202f]"
 _WITH_POINT = "|".join(_grouped(separator) + _POINT_DECIMALS for separator in (
     ",", r"\{,\}", r",\\!", r"\\[,;: ]", "[_'’]", "~"))
 _WITH_SPACE = _grouped(_SPACES)
-_PLAIN_POINT = rf"(?>[0-9]+){_POINT_DECIMALS}|\.[0-9]+"
+_PLAIN_POINT = r"(?:(?>[0-9]+)(?>\.[0-9]+)?|(?>\.[0-9]+))(?!\.[0-9])"  # 7.0.1 is no number
 _CLEARLY_COMMA = (r"(?<![0-9]\.)[1-9][0-9]{0,2}(?>(?:\.[0-9]{3})+),(?>[0-9]+)(?![,.]?[0-9])"
                   r"|(?<![0-9]\.)[1-9][0-9]{0,2}(?>(?:\.[0-9]{3}){2,})(?!\.?[0-9])")
 _PLAIN_COMMA = r"(?>[0-9]+)(?:(?:,|\{,\})[0-9]+)?"
@@ -86,7 +87,8 @@ def legible(text: str) -> str:
     """Return a text of the same length with one form for digits, signs, full-width characters and equals signs."""
     plain = _FOREIGN_DIGIT.sub(lambda match: str(unicodedata.decimal(match[0])), text.translate(_ONE_FORM))
     equal = _ROUGHLY.sub(lambda match: "=".rjust(len(match[0])), plain)
-    return _NO_VALUE.sub(lambda match: " " * len(match[0]), equal)
+    signed = _SIGN_WORD.sub(lambda match: "-".rjust(len(match[0])), equal)
+    return _NO_VALUE.sub(lambda match: " " * len(match[0]), signed)
 
 
 @dataclass(frozen=True)
