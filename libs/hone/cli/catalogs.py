@@ -64,6 +64,17 @@ def show(name: Annotated[str, typer.Argument(help="Name of a preset or of a meth
         _say_parameters(method.params_schema)
 
 
+@algorithms.command("spec")
+def starting_spec(
+    preset: Annotated[str, typer.Argument(help="Name of a preset.")],
+    base: Annotated[str, typer.Option(help="The model to train.")] = "",
+    dataset: Annotated[str, typer.Option(help="The dataset of its tasks.")] = "",
+    environment: Annotated[str, typer.Option(help="The environment that makes its tasks.")] = "",
+) -> None:
+    """Print a complete spec of a preset to begin with."""
+    say(catalog.starting_spec(preset, base, dataset, environment).text.rstrip())
+
+
 def _filled(filling: Filling) -> str:
     """Return the slots with their methods, in one line."""
     methods = {slot: chosen if isinstance(chosen, list) else [chosen] for slot, chosen in filling.items()}

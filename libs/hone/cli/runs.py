@@ -16,7 +16,8 @@ from hone.client import Client, every
 from hone.client.errors import Away
 from hone.client.resources import Desired, Export, RunState
 from hone.resolution import resolve
-from hone.spec.files import Raw, as_json, read
+from hone.resolution.brevity import brief
+from hone.spec.files import Raw, as_json, as_text, read
 from hone.spec.problems import Invalid, Problem
 from hone.trajectory.records import PREVIEW
 
@@ -141,6 +142,16 @@ def get(run: RunId, json: Json = False) -> None:
     """Show one run."""
     with connection.client() as client:
         one(client.run(run), json)
+
+
+@app.command("spec")
+def shown_spec(
+    run: RunId, full: Annotated[bool, typer.Option("--full", help="With every default written out.")] = False,
+) -> None:
+    """Print the spec of a run as YAML, to start another from it."""
+    with connection.client() as client:
+        spec = client.run(run).spec
+    say(as_text(spec if full else brief(spec)).rstrip())
 
 
 @app.command()

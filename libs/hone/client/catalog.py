@@ -10,9 +10,10 @@ from typing import Any
 
 from hone.algorithms import presets
 from hone.algorithms.slots import METHODS
-from hone.client.resources import Algorithm, Environment, Grader, SlotMethod
+from hone.client.resources import Algorithm, Environment, Grader, SlotMethod, StartingSpec
 from hone.environments import ENVIRONMENTS
 from hone.graders import GRADERS
+from hone.resolution import starting_specs
 from hone.spec.run import AlgorithmSpec
 
 _SLOT = re.compile(r"\w+ \(S\d+\): ")
@@ -45,6 +46,12 @@ def algorithms() -> list[Algorithm]:
     return [Algorithm(name=name, slots=presets.filled(AlgorithmSpec(preset=name)), unmet=presets.unmet(name),
                       asked=presets.asked(name))
             for name in presets.PRESETS]
+
+
+def starting_spec(preset: str, base: str = "", dataset: str = "", environment: str = "") -> StartingSpec:
+    """Return a complete spec of a preset to begin with. Raises Invalid as hone.resolution.starting_specs.make does."""
+    spec = starting_specs.make(preset, base, dataset, environment)
+    return StartingSpec(preset=preset, spec=spec, text=starting_specs.text(spec))
 
 
 def methods() -> list[SlotMethod]:

@@ -38,6 +38,7 @@ from hone.client.resources import (
     RunCounts,
     RunState,
     RunSummary,
+    StartingSpec,
     Trajectory,
     TrajectoryRow,
     TrajectoryTokens,
@@ -296,6 +297,13 @@ class Client:
     def algorithms(self) -> list[Algorithm]:
         """List the presets with the method in each slot."""
         return self._get(Page[Algorithm], "/v1/algorithms").data
+
+    def starting_spec(
+        self, preset: str, base: str = "", dataset: str = "", environment: str = "",
+    ) -> StartingSpec:
+        """Return a complete spec of a preset to begin with. Raises Refused for a preset that no run can have yet."""
+        given = {"base": base, "dataset": dataset, "environment": environment}
+        return self._get(StartingSpec, rest_path("algorithms", preset, "spec"), **given)
 
     def _get(self, kind: type[Answer], path: str, **query: Any) -> Answer:
         given = {name: value for name, value in query.items() if value is not None}

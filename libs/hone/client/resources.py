@@ -322,6 +322,14 @@ class Algorithm(Resource):
     asked: list[str] = []
 
 
+class StartingSpec(Resource):
+    """A complete spec of a preset to begin with: as an object, and as YAML."""
+
+    preset: str
+    spec: dict[str, Any]
+    text: str
+
+
 class SlotMethod(Resource):
     """A method for a slot: its source, its formula, and the JSON Schema of its parameters."""
 

@@ -1,6 +1,8 @@
 """Run specs as text: YAML or JSON files read into objects, and specs written as plain JSON."""
 
+import math
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,9 @@ from hone.spec.run import RunSpec
 
 Raw = dict[str, Any]
 """A run spec as a user wrote it, not yet checked."""
+
+_WIDTH = 100
+"""Characters of a line that as_text fills with a value in braces."""
 
 
 def read(path: Path | str) -> Raw:
@@ -35,6 +40,35 @@ def parse(text: bytes, name: str = "spec") -> Raw:
 def as_json(spec: RunSpec) -> Raw:
     """Return a spec as plain JSON, keys in the order of their definition."""
     return spec.model_dump(mode="json")
+
+
+def as_text(raw: Raw) -> str:
+    """Return a spec as YAML: a value on the line of its name where it fits, and below it where it does not."""
+    return "".join(_lines(raw, ""))
+
+
+def _lines(value: Raw, indent: str) -> Iterator[str]:
+    for name, inner in value.items():
+        line = f"{indent}{_flow(name)}: {_flow(inner)}\n"
+        if len(line) <= _WIDTH or not isinstance(inner, dict) or not inner:
+            yield line
+        else:
+            yield f"{indent}{_flow(name)}:\n"
+            yield from _lines(inner, f"{indent}  ")
+
+
+def _flow(value: Any) -> str:
+    """Return a value as YAML in one line."""
+    text: str = yaml.dump(value, Dumper=_Dumper, default_flow_style=True, sort_keys=False, allow_unicode=True,
+                          width=math.inf)
+    return text.removesuffix("...\n").strip()
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes a value that occurs twice twice."""
+
+    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002
+        return True
 
 
 class _Loader(yaml.SafeLoader):

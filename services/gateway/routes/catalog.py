@@ -1,9 +1,11 @@
 """/v1/environments, /v1/algorithms, /v1/graders: the names that a spec may use, and the activity of graders."""
 
-from fastapi import APIRouter
+from typing import Annotated
+
+from fastapi import APIRouter, Query
 
 from hone.client import catalog
-from hone.client.resources import Algorithm, Environment, Grader, GraderActivity, Page
+from hone.client.resources import Algorithm, Environment, Grader, GraderActivity, Page, StartingSpec
 from services.gateway.admission.parameters import Id
 from services.gateway.middleware.errors import NotFound
 from services.gateway.middleware.tenancy import Caller
@@ -33,6 +35,17 @@ async def algorithm(name: Id) -> Algorithm:
         if preset.name == name:
             return preset
     raise NotFound(f"There is no algorithm {name}.")
+
+
+@router.get("/algorithms/{name}/spec")
+async def starting_spec(
+    name: Id,
+    base: Annotated[str, Query(max_length=200, description="The model to train.")] = "",
+    dataset: Annotated[str, Query(max_length=200, description="The dataset of its tasks.")] = "",
+    environment: Annotated[str, Query(max_length=200, description="The environment that makes its tasks.")] = "",
+) -> StartingSpec:
+    """Return a complete spec of a preset to begin with. Refused (422) for a preset that no run can have yet."""
+    return catalog.starting_spec(name, base, dataset, environment)
 
 
 @router.get("/graders")

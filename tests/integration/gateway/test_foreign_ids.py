@@ -15,8 +15,8 @@ from tests.integration.gateway.seed import Seeded
 from tests.servers.postgres import TestDatabase
 
 ADDRESS = "engine-host.internal:4711"
-CATALOGS = {"/v1/environments", "/v1/algorithms", "/v1/algorithms/{name}", "/v1/graders", "/openapi.json", "/healthz",
-            "/docs", "/", "/favicon.ico"}
+CATALOGS = {"/v1/environments", "/v1/algorithms", "/v1/algorithms/{name}", "/v1/algorithms/{name}/spec", "/v1/graders",
+            "/openapi.json", "/healthz", "/docs", "/", "/favicon.ico"}
 """Paths with the same answer for every tenant."""
 
 

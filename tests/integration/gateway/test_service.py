@@ -12,6 +12,7 @@ import pytest
 from psycopg import Connection
 
 from hone.client import Client, every
+from hone.client.errors import Refused
 from hone.stack import ports
 from hone.store.database import Database
 from tests.integration.gateway import seed
@@ -80,6 +81,11 @@ def test_catalogs(hone: Client) -> None:
     assert {"sort_digits", "reasoning_gym"} <= environments.keys()
     assert "digits" in environments["sort_digits"].params_schema["properties"]
     assert {"grpo", "rloo", "sft"} <= {one.name for one in hone.algorithms()}
+    begun = hone.starting_spec("grpo", base="toy", environment="sort_digits")
+    assert begun.spec["model"] == {"base": "toy"}
+    assert "task: {environment: sort_digits" in begun.text
+    with pytest.raises(Refused, match="a preset that runs"):
+        hone.starting_spec("hipif")
 
 
 def test_request_ids_are_answered_and_logged(gateway: Gateway, tenant: str) -> None:

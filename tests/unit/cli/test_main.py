@@ -102,6 +102,12 @@ def test_presets_are_listed_by_what_is_their_own_and_by_what_they_need() -> None
     assert "needs: a harness that folds" in hone("algorithms", "show", "hipif").stdout
 
 
+def test_a_spec_to_begin_with_is_printed() -> None:
+    shown = hone("algorithms", "spec", "dapo", "--base", "toy", "--dataset", "sums").stdout
+    assert {"model: {base: toy}", "task: {dataset: sums}", "algorithm: dapo"} <= set(shown.splitlines())
+    assert "did you mean grpo?" in hone("algorithms", "spec", "grop").stderr
+
+
 def test_the_address_of_the_running_stack_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     from hone.cli import connection
 
