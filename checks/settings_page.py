@@ -17,8 +17,12 @@ PAGE = Path(__file__).resolve().parent.parent / "docs" / "settings.md"
 HEAD = """# Settings
 
 Every service reads its settings from environment variables. `hone up --env NAME=VALUE` sets one for a whole stack, a
-line of `deploy/.env` for [containers](compose.md). An unknown `HONE_*` variable, or a value that does not fit, is
-refused by name before anything starts.
+line of `.env` for [containers](compose.md). An unknown `HONE_*` variable, or a value that does not fit, is refused by
+name before anything starts.
+
+A secret need not be in the environment: `HONE_X_FILE=/path` gives the value of `HONE_X` in a file, for every variable
+of these tables but the last one's, and for `HONE_URL`, `HONE_API_KEY` and `HONE_OWNER_DATABASE_URL`. Newlines at the
+end of the file do not count. Both variables at once are refused.
 
 This page is written from the models by `python -m checks.settings_page --write`, and a check compares them.
 """
@@ -31,7 +35,7 @@ FOOT = """## Other variables
 | `HONE_VLLM_PYTHON` | Python of vLLM's own environment; without it `.venv-vllm/bin/python`, which `make vllm` builds. |
 | `HONE_CRASH_DIR` | Directory that arms crash points, for tests. |
 
-`deploy/docker-compose.yml` reads some more: see [containers](compose.md).
+`docker-compose.yml` reads some more: see [containers](compose.md).
 """
 _TITLES = {"vllm": "vLLM"}
 _TYPES = {str: "text", int: "integer", float: "number", bool: "true or false", Path: "path"}

@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 from hone.client import Client
+from hone.spec import settings
 from hone.stack.record import StackMissing, load
 from hone.store.database import Database
 
@@ -24,7 +25,8 @@ def client() -> Client:
 
     Raises Unconfigured.
     """
-    url, key = os.environ.get("HONE_URL"), os.environ.get("HONE_API_KEY")
+    given = settings.resolved(os.environ)
+    url, key = given.get("HONE_URL"), given.get("HONE_API_KEY")
     if url and key:
         return Client(url, key)
     found_url, found_key = _from_stack()
@@ -48,7 +50,7 @@ def database(place: Path | None = None) -> Database:
     It belongs to the stack in `place` if given, else it is at `HONE_DATABASE_URL`, else it belongs to this machine's
     stack. Raises Unconfigured.
     """
-    url = "" if place else os.environ.get("HONE_DATABASE_URL", "")
+    url = "" if place else settings.resolved(os.environ).get("HONE_DATABASE_URL", "")
     return Database(url or _database_url((place or state()).resolve()), size=1)
 
 

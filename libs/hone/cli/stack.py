@@ -96,7 +96,7 @@ def prepare(
 ) -> None:
     """Prepare the servers of a deployment, which HONE_* variables name: schema, logins, bucket. Safe to repeat."""
     try:
-        made = deployment.prepare(settings.load(), os.environ.get(_OWNER, ""), timeout)
+        made = deployment.prepare(settings.load(), settings.resolved(os.environ).get(_OWNER, ""), timeout)
     except _MISTAKES as error:
         _fail(error)
     typer.echo(f"ready; the tables {'were made now' if made else 'existed already'}")

@@ -52,4 +52,5 @@ def find(state: Path, environment: Mapping[str, str]) -> Deployment:
         record = load(state)
     except StackMissing:
         record = None
-    return Deployment(state, environment, service_settings.read(environment), record, lock.holder(state) is not None)
+    given = service_settings.resolved(environment)
+    return Deployment(state, given, service_settings.read(environment), record, lock.holder(state) is not None)

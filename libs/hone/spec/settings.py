@@ -4,6 +4,8 @@
     settings.engine.slots        HONE_ENGINE_SLOTS
     settings.engine.kind         HONE_ENGINE
     settings.addresses.gateway   HONE_GATEWAY_ADDRESS
+
+HONE_X_FILE=/path gives the value of HONE_X in a file.
 """
 
 import os
@@ -17,7 +19,7 @@ from typing import Literal
 
 from pydantic import Field, ValidationError, ValidationInfo, field_validator
 
-from hone.spec import destinations
+from hone.spec import destinations, variables
 from hone.spec.parameters import Strict
 from hone.spec.problems import Invalid, Problem, from_validation
 
@@ -216,27 +218,43 @@ VARIABLES: Mapping[str, tuple[str, ...]] = dict(_places())
 """The place of each variable in Settings: ("engine", "slots") for HONE_ENGINE_SLOTS."""
 
 
+IN_FILES = VARIABLES.keys() | {"HONE_URL", "HONE_API_KEY", "HONE_OWNER_DATABASE_URL"}
+"""Variables whose value may be in a file that HONE_X_FILE names."""
+
+
 def read(environment: Mapping[str, str]) -> Settings:
     """Return the settings that the HONE_* variables of `environment` choose.
 
-    Raises Invalid with every variable that is unknown or has a value that does not fit.
+    Raises Invalid with every variable that is unknown or has a value that does not fit, and for a file that cannot be
+    read.
     """
-    given = {name: value for name, value in environment.items() if name.startswith("HONE_") and not _is_other(name)}
+    given = {name: value for name, value in resolved(environment).items()
+             if name.startswith("HONE_") and not _is_other(name)}
     if unknown := sorted(given.keys() - VARIABLES.keys()):
         raise Invalid(Problem(name, "a variable that is no setting", _nearest(name)) for name in unknown)
     try:
         return Settings.model_validate(_nested(given))
     except ValidationError as error:
-        variables = {".".join(place): name for name, place in VARIABLES.items()}
-        raise Invalid(
-            replace(problem, field=variables[problem.field], found=_PASSWORD.sub("://…@", problem.found))
-            for problem in from_validation(error, Settings)) from error
+        raise Invalid(_refusal(problem, environment) for problem in from_validation(error, Settings)) from error
+
+
+def resolved(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment with the value of each HONE_X_FILE under HONE_X. Raises Invalid."""
+    return variables.from_files(environment, IN_FILES)
 
 
 @cache
 def load() -> Settings:
     """Return this process's settings. Raises Invalid with every wrong variable."""
     return read(os.environ)
+
+
+def _refusal(problem: Problem, environment: Mapping[str, str]) -> Problem:
+    """Return a problem with a field as one with the variable that was given. It shows neither password nor file."""
+    name = next(name for name, place in VARIABLES.items() if ".".join(place) == problem.field)
+    given = variables.given_as(name, environment)
+    shown = _PASSWORD.sub("://…@", problem.found) if given == name else f"the content of {environment[given]}"
+    return replace(problem, field=given, found=shown)
 
 
 def _is_other(name: str) -> bool:

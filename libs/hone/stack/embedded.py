@@ -219,9 +219,10 @@ def _variables(settings: Mapping[str, object]) -> dict[str, str]:
 
 
 def _checked(environment: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the environment if every HONE_* variable is known and has a value that fits. Raises Invalid."""
-    service_settings.read(environment)
-    return environment
+    """Return the environment, values from files read, if every HONE_* variable is known and fits. Raises Invalid."""
+    found = service_settings.resolved(environment)
+    service_settings.read(found)
+    return found
 
 
 def _url(address: str | None) -> str:

@@ -1,9 +1,11 @@
 """Settings: every field has a variable and a meaning, and a wrong variable is refused by its name."""
 
+from pathlib import Path
+
 import pytest
 
 from hone.spec.problems import Invalid
-from hone.spec.settings import VARIABLES, Settings, read
+from hone.spec.settings import VARIABLES, Settings, read, resolved
 
 
 def test_nothing_given_is_the_default() -> None:
@@ -46,3 +48,49 @@ def test_every_field_has_a_meaning() -> None:
     for *group, name in VARIABLES.values():
         model = type(Settings.model_fields[group[0]].default) if group else Settings
         assert str(model.model_fields[name].description).endswith((".", ")."))
+
+
+def test_a_value_may_be_in_a_file(tmp_path: Path) -> None:
+    (tmp_path / "url").write_text("postgresql://me:secret@host/hone\n")
+    (tmp_path / "slots").write_text("8\n\n")
+    given = {"HONE_DATABASE_URL_FILE": str(tmp_path / "url"), "HONE_ENGINE_SLOTS_FILE": str(tmp_path / "slots"),
+             "HONE_OWNER_DATABASE_URL_FILE": str(tmp_path / "url"), "PATH_FILE": "/x"}
+    found = read(given)
+    assert (found.database_url, found.engine.slots) == ("postgresql://me:secret@host/hone", 8)
+    assert resolved(given) == {
+        "HONE_DATABASE_URL": found.database_url, "HONE_ENGINE_SLOTS": "8",
+        "HONE_OWNER_DATABASE_URL": found.database_url, "PATH_FILE": "/x"}
+
+
+def test_every_setting_may_be_in_a_file(tmp_path: Path) -> None:
+    (tmp_path / "value").write_text("x")
+    given = {f"{name}_FILE": str(tmp_path / "value") for name in VARIABLES}
+    assert resolved(given) == dict.fromkeys(VARIABLES, "x")
+
+
+def test_a_value_and_its_file_at_once_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "url").write_text("x")
+    with pytest.raises(Invalid, match="HONE_DATABASE_URL_FILE: found HONE_DATABASE_URL beside it, expected one of the"):
+        read({"HONE_DATABASE_URL_FILE": str(tmp_path / "url"), "HONE_DATABASE_URL": "y"})
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    (tmp_path / "bytes").write_bytes(b"\xff")
+    with pytest.raises(Invalid) as refused:
+        read({"HONE_DATABASE_URL_FILE": str(tmp_path / "absent"), "HONE_BROKER_URL_FILE": str(tmp_path / "bytes")})
+    assert [str(problem) for problem in refused.value.problems] == [
+        f"HONE_BROKER_URL_FILE: found {tmp_path}/bytes: no text, expected a text file that can be read",
+        f"HONE_DATABASE_URL_FILE: found {tmp_path}/absent: No such file or directory, expected a text file that can be "
+        "read"]
+
+
+def test_a_refusal_of_a_files_content_names_the_file_and_does_not_show_it(tmp_path: Path) -> None:
+    (tmp_path / "lease").write_text("secret")
+    with pytest.raises(Invalid) as refused:
+        read({"HONE_LEASE_S_FILE": str(tmp_path / "lease")})
+    assert str(refused.value).startswith(f"HONE_LEASE_S_FILE: found the content of {tmp_path}/lease, expected")
+
+
+def test_an_other_variable_has_no_file(tmp_path: Path) -> None:
+    with pytest.raises(Invalid, match="HONE_STATE_FILE: found a variable that is no setting"):
+        read({"HONE_STATE_FILE": str(tmp_path)})
