@@ -70,7 +70,7 @@ compose ps
 report "up"
 test "$(compose ps --format '{{.Health}}' rollout | sort | uniq -c | tr -s ' ')" = " 2 healthy"
 
-key=$(compose run --rm -T prepare hone keys create compose-test 2> /dev/null | tail -1)
+key=$(compose run --rm -T prepare hone keys first compose-test 2> /dev/null | tail -1)
 "$python" -m tests.compose.toy_run "http://$HONE_LISTEN" "$key" native
 report "toy run"
 "$python" -m tests.compose.scraped "http://$HONE_PROMETHEUS_LISTEN"

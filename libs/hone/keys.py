@@ -1,11 +1,12 @@
-"""API keys: created next to the database, shown once, stored as their SHA-256."""
+"""API keys: made with scopes, shown once, stored as their SHA-256."""
 
 import hashlib
 import secrets
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from hone import ids
+from hone.scopes import Scope
 from hone.store.database import Database, Transaction
 
 PREFIX = "tml-"
@@ -13,26 +14,21 @@ DEFAULT_TENANT = "default"
 _SHOWN = len(PREFIX) + 6
 
 
+def _new_secret() -> str:
+    return PREFIX + secrets.token_urlsafe(32)
+
+
 @dataclass(frozen=True)
 class NewKey:
-    """A key that has just been created. Clients send `secret`, which nobody can read again."""
+    """A key that is about to be stored. Clients send `secret`, which nobody can read again."""
 
-    id: str
-    name: str
-    tenant: str
-    secret: str
+    id: str = field(default_factory=lambda: ids.new("key"))
+    secret: str = field(default_factory=_new_secret)
 
-
-@dataclass(frozen=True)
-class Key:
-    """A stored key; `prefix` is the beginning of its secret."""
-
-    id: str
-    name: str
-    prefix: str
-    tenant: str
-    created_at: datetime
-    revoked_at: datetime | None
+    @property
+    def prefix(self) -> str:
+        """Return the beginning of the secret, by which people tell keys apart."""
+        return self.secret[:_SHOWN]
 
 
 def digest(secret: str) -> bytes:
@@ -40,13 +36,18 @@ def digest(secret: str) -> bytes:
     return hashlib.sha256(secret.encode()).digest()
 
 
-def create(database: Database, name: str, tenant: str = DEFAULT_TENANT) -> NewKey:
-    """Create a key for the tenant of this name, and the tenant if there is none. The secret cannot be read again."""
-    key = NewKey(ids.new("key"), name, tenant, PREFIX + secrets.token_urlsafe(32))
+def create(
+    database: Database, name: str, tenant: str = DEFAULT_TENANT, scopes: Sequence[Scope] = ("admin",),
+) -> NewKey:
+    """Store a key for the tenant of this name, and the tenant if there is none. The secret cannot be read again.
+
+    It asks nobody's leave: for who reaches the database. The first tenant of a stack is its operator.
+    """
+    key = NewKey()
     with database.transaction() as transaction:
         transaction.run(
-            "api_keys.add", id=key.id, tenant_id=_tenant(transaction, tenant), name=name,
-            prefix=key.secret[:_SHOWN], hash=digest(key.secret))
+            "api_keys.add", id=key.id, tenant_id=_tenant(transaction, tenant), name=name, prefix=key.prefix,
+            hash=digest(key.secret), scopes=list(scopes), expires_at=None)
     return key
 
 
@@ -56,13 +57,3 @@ def _tenant(transaction: Transaction, name: str) -> str:
     if row is None:
         raise LookupError(f"tenant {name} was removed while its key was created")
     return str(row["id"])
-
-
-def listed(database: Database) -> list[Key]:
-    """Return every key of every tenant, oldest first, revoked ones included."""
-    return [Key(**row) for row in database.all("api_keys.all")]
-
-
-def revoke(database: Database, key: str) -> bool:
-    """Refuse a key from now on. `key` is its id or prefix. Return whether there is such a key."""
-    return database.run("api_keys.revoke", key=key) > 0

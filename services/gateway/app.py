@@ -20,6 +20,7 @@ from services.gateway.middleware.authentication import Authentication
 from services.gateway.middleware.bodies import BodyLimit, LateBodies
 from services.gateway.middleware.errors import ProblemResponses
 from services.gateway.middleware.observation import RequestObservation
+from services.gateway.middleware.permission import Permission
 from services.gateway.middleware.request_ids import RequestIds
 from services.gateway.routes import (
     catalog,
@@ -28,6 +29,7 @@ from services.gateway.routes import (
     events,
     exports,
     health,
+    keys,
     models,
     runs,
     trajectories,
@@ -35,7 +37,8 @@ from services.gateway.routes import (
     usage,
 )
 
-ROUTES = (runs, events, trajectories, exports, models, datasets, uploads, catalog, usage, health, documentation)
+ROUTES = (runs, events, trajectories, exports, models, datasets, uploads, catalog, usage, keys, health,
+          documentation)
 
 OPEN_PATHS = frozenset({"/", "/docs", "/openapi.json", "/favicon.ico", "/healthz"})
 """Paths that need no API key."""
@@ -62,6 +65,7 @@ def create(settings: Settings, database: AsyncDatabase, objects: Objects) -> Fas
             Middleware(ProblemResponses),
             Middleware(BodyLimit, limit=settings.max_body_mb * 2**20),
             Middleware(Authentication, database=database, open_paths=OPEN_PATHS),
+            Middleware(Permission),
         ],
         exception_handlers={HTTPException: errors.answer, RequestValidationError: errors.answer},
     )

@@ -1,67 +1,73 @@
-"""`hone keys`: API keys. These commands use the database directly, not REST."""
+"""`hone keys`: API keys and their scopes."""
 
-import json as json_text
-from dataclasses import asdict
+from datetime import UTC, datetime, timedelta
+from itertools import islice
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast
 
 import typer
 
 from hone import keys
 from hone.cli import connection
-from hone.cli.output import Commands, Json, cell, say, table
+from hone.cli.output import Commands, Json, rows, say
+from hone.client import every
+from hone.scopes import Scope
 
-app = typer.Typer(
-    cls=Commands, no_args_is_help=True, help="API keys. These commands use the database directly.")
+app = typer.Typer(cls=Commands, no_args_is_help=True, help="API keys and what they may do.")
 
-Place = Annotated[Path | None, typer.Option(
-    "--state", metavar="DIR",
-    help="State directory of the stack; HONE_DATABASE_URL, HONE_STATE or ./.hone by default.")]
+Scopes = Annotated[list[str] | None, typer.Option(
+    "--scope", help="read, run or admin; admin includes run, and run includes read. By default read and run.")]
+
+_COLUMNS = ("id", "name", "prefix", "scopes", "created_at", "expires_at", "last_used_at", "revoked_at")
 
 
 @app.command()
 def create(
     name: Annotated[str, typer.Argument(help="Name of the key: the person or program that uses it.")],
-    tenant: Annotated[str, typer.Option(
-        metavar="NAME", help="Tenant whose runs, models and data the key can use; it is made if missing."),
-    ] = keys.DEFAULT_TENANT,
-    state: Place = None, json: Json = False,
+    scope: Scopes = None,
+    days: Annotated[float | None, typer.Option(min=0, help="Days until it expires; without this, never.")] = None,
+    json: Json = False,
 ) -> None:
-    """Create a key and show it once: `hone keys create laptop --tenant research`."""
+    """Make a key and show it once: `hone keys create laptop --scope run`. Its scopes are read and run by default."""
+    expires_at = None if days is None else datetime.now(UTC) + timedelta(days=days)
+    with connection.client() as client:
+        key = client.create_key(name, cast(list[Scope], scope) or ("read", "run"), expires_at)
+    say(key.model_dump_json() if json else key.secret)
+
+
+@app.command("list")
+def listed(
+    limit: Annotated[int, typer.Option(min=1, help="Largest number of items.")] = 50, json: Json = False,
+) -> None:
+    """List the tenant's keys, newest first. Only the hash of a key is stored."""
+    with connection.client() as client:
+        found = islice(every(client.keys), limit)
+        rows(found, _COLUMNS, json)
+
+
+@app.command()
+def revoke(key: Annotated[str, typer.Argument(help="Id of a key, or the prefix that `list` shows.")]) -> None:
+    """Revoke a key: it is refused from now on."""
+    with connection.client() as client:
+        revoked = client.revoke_key(key)
+    say(f"{revoked.id} is revoked")
+
+
+@app.command()
+def first(
+    name: Annotated[str, typer.Argument(help="Name of the key.")] = "first",
+    tenant: Annotated[str, typer.Option(
+        metavar="NAME", help="Tenant of the key; it is made if missing. The first tenant of a stack is its operator."),
+    ] = keys.DEFAULT_TENANT,
+    state: Annotated[Path | None, typer.Option(
+        metavar="DIR", help="State directory of the stack; HONE_DATABASE_URL, HONE_STATE or ./.hone by default."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Make an admin key in the database itself: the first of a stack, or another for who has lost theirs."""
     database = connection.database(state)
     try:
         key = keys.create(database, name, tenant)
     finally:
         database.close()
-    say(json_text.dumps(asdict(key)) if json else key.secret)
-
-
-@app.command("list")
-def listed(state: Place = None, json: Json = False) -> None:
-    """List the keys of every tenant. Only the hash of a key is stored."""
-    database = connection.database(state)
-    try:
-        found = keys.listed(database)
-    finally:
-        database.close()
-    if json:
-        for key in found:
-            say(json_text.dumps(asdict(key), default=str))
-        return
-    columns = ("id", "name", "prefix", "tenant", "created_at", "revoked_at")
-    table(columns, ([cell(getattr(key, column)) for column in columns] for key in found))
-
-
-@app.command()
-def revoke(
-    key: Annotated[str, typer.Argument(help="Id of a key, or the prefix that `list` shows.")], state: Place = None,
-) -> None:
-    """Revoke a key: the gateway refuses it from now on."""
-    database = connection.database(state)
-    try:
-        known = keys.revoke(database, key)
-    finally:
-        database.close()
-    if not known:
-        raise connection.Unconfigured(f"there is no key {key} (`hone keys list`)")
-    say(f"{key} is revoked")
+    say(f'{{"id": "{key.id}", "secret": "{key.secret}"}}' if json else key.secret)

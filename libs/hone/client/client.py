@@ -6,7 +6,6 @@
             print(event.message)
 """
 
-import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
@@ -14,9 +13,9 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 import httpx
-from pydantic import ValidationError
 
-from hone.client import errors, uploads
+from hone.client import uploads
+from hone.client.administration import Administration
 from hone.client.artifact_resources import Dataset, Model
 from hone.client.preflight import PreflightReport
 from hone.client.resources import (
@@ -33,7 +32,6 @@ from hone.client.resources import (
     Health,
     Metrics,
     Page,
-    Resource,
     Run,
     RunCounts,
     RunState,
@@ -49,13 +47,12 @@ from hone.client.upload_resources import Upload
 from hone.client.uploads import PartSender, Progress
 
 Item = TypeVar("Item")
-Answer = TypeVar("Answer", bound=Resource)
 
 _PREFLIGHT_SPARE_S = 60.0
 """Seconds that a preflight may take besides the time for its samples."""
 
 
-class Client:
+class Client(Administration):
     """A client of one gateway with one API key. Every method raises hone.client.errors.HoneError.
 
     Failed requests are repeated, at most `attempts` times in all. Creating is safe to repeat too, because each call
@@ -304,21 +301,6 @@ class Client:
         """Return a complete spec of a preset to begin with. Raises Refused for a preset that no run can have yet."""
         given = {"base": base, "dataset": dataset, "environment": environment}
         return self._get(StartingSpec, rest_path("algorithms", preset, "spec"), **given)
-
-    def _get(self, kind: type[Answer], path: str, **query: Any) -> Answer:
-        given = {name: value for name, value in query.items() if value is not None}
-        return self._send(kind, "GET", path, params=given)
-
-    def _post(self, kind: type[Answer], path: str, idempotency_key: str | None, **content: Any) -> Answer:
-        headers = {"Idempotency-Key": idempotency_key or uuid.uuid4().hex}
-        return self._send(kind, "POST", path, headers=headers, **content)
-
-    def _send(self, kind: type[Answer], method: str, path: str, **content: Any) -> Answer:
-        response = self._transport.request(method, path, **content)
-        try:
-            return kind.model_validate_json(response.content)
-        except ValidationError as error:
-            raise errors.unreadable(response, response.text, kind.__name__) from error
 
 
 def every(pages: Callable[..., Page[Item]], **filters: Any) -> Iterator[Item]:

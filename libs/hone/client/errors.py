@@ -25,6 +25,10 @@ class Unauthenticated(HoneError):
     """The API key is missing, unknown or revoked."""
 
 
+class Forbidden(HoneError):
+    """The key may not do this; the message names the scope that is needed."""
+
+
 class NotFound(HoneError):
     """Nothing has this name."""
 
@@ -49,8 +53,8 @@ class Away(HoneError):
     """The gateway or a service behind it did not answer, after all retries."""
 
 
-_BY_STATUS = {400: Refused, 401: Unauthenticated, 404: NotFound, 409: Conflict, 413: TooLarge, 422: Refused,
-              502: Away, 507: Full, 503: Away, 504: Away}
+_BY_STATUS = {400: Refused, 401: Unauthenticated, 403: Forbidden, 404: NotFound, 409: Conflict, 413: TooLarge,
+              422: Refused, 502: Away, 507: Full, 503: Away, 504: Away}
 
 
 def from_response(response: httpx.Response) -> HoneError:

@@ -37,7 +37,7 @@ def rest_path(*segments: object) -> str:
 
 
 class HttpTransport:
-    """Requests to one gateway. All of them are safe to repeat: reads, desired states, and posts with a new key each."""
+    """Requests to one gateway. They are repeated, which is safe: reads, desired states, posts with a new key each."""
 
     def __init__(
         self, base_url: str, key: str, timeout_s: float, transport: httpx.BaseTransport | None = None,
@@ -47,20 +47,21 @@ class HttpTransport:
         self._http = httpx.Client(
             base_url=base_url, headers={"Authorization": f"Bearer {key}"}, timeout=timeout_s, transport=transport)
 
-    def request(self, method: str, path: str, **content: Any) -> httpx.Response:
+    def request(self, method: str, path: str, attempts: int | None = None, **content: Any) -> httpx.Response:
         """Return the response of a request that succeeded; `content` is httpx's, `files` of bytes included.
 
-        Raises hone.client.errors.HoneError.
+        `attempts` is 1 for a request that must not be repeated. Raises hone.client.errors.HoneError.
         """
-        for attempt in range(1, self._attempts + 1):
+        attempts = attempts or self._attempts
+        for attempt in range(1, attempts + 1):
             try:
                 response = self._http.request(method, path, **content)
             except httpx.TransportError as error:
-                if attempt == self._attempts:
+                if attempt == attempts:
                     raise errors.unreachable(self.base_url, error) from error
                 self.wait(attempt)
                 continue
-            if response.status_code not in _RETRIED or attempt == self._attempts:
+            if response.status_code not in _RETRIED or attempt == attempts:
                 break
             self.wait(attempt, response.headers.get("retry-after", ""))
         if not response.is_success:  # a redirect is an error too: the gateway sends none

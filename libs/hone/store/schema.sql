@@ -29,6 +29,8 @@ CREATE TABLE schema_version (
 CREATE TABLE tenants (
     id          text PRIMARY KEY,
     name        text NOT NULL UNIQUE,
+    operator    boolean NOT NULL DEFAULT false,  -- its admin keys administer every tenant; no gateway may change it
+    suspended_at timestamptz,            -- since then none of its keys is accepted
     max_running_groups integer NOT NULL DEFAULT 4096,
     created_at  timestamptz NOT NULL DEFAULT now()
 );
@@ -40,9 +42,13 @@ CREATE TABLE api_keys (
     name        text NOT NULL,
     prefix      text NOT NULL,
     hash        bytea NOT NULL UNIQUE,
+    scopes      text[] NOT NULL CHECK (scopes <> '{}' AND scopes <@ ARRAY['read', 'run', 'admin']),
     created_at  timestamptz NOT NULL DEFAULT now(),
+    expires_at  timestamptz,             -- null: never
+    last_used_at timestamptz,            -- to the minute or so
     revoked_at  timestamptz
 );
+CREATE INDEX api_keys_by_tenant ON api_keys (tenant_id, id);
 
 -- The answer to each request that had an idempotency key, so that a retry gets the same answer.
 CREATE TABLE idempotency_keys (
@@ -55,10 +61,21 @@ CREATE TABLE idempotency_keys (
     PRIMARY KEY (tenant_id, key)
 );
 
--- A key's holder. The gateway asks before it knows the tenant, so this function alone may read every tenant's keys.
-CREATE FUNCTION key_holder(wanted bytea) RETURNS TABLE (id text, tenant_id text)
-    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_temp AS
-    $$ SELECT k.id, k.tenant_id FROM api_keys k WHERE k.hash = wanted AND k.revoked_at IS NULL $$;
+-- The holder of a key that is in use, and what the key may do. The gateway asks before it knows the tenant, so this
+-- function alone may read every tenant's keys.
+CREATE FUNCTION key_holder(wanted bytea)
+    RETURNS TABLE (id text, tenant_id text, name text, scopes text[], operator boolean)
+    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_temp AS $$
+    SELECT k.id, k.tenant_id, k.name, k.scopes, t.operator FROM api_keys k JOIN tenants t ON t.id = k.tenant_id
+    WHERE k.hash = wanted AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())
+        AND t.suspended_at IS NULL
+$$;
+
+-- Whether this transaction administers every tenant: it asks for that, and its tenant is an operator.
+CREATE FUNCTION operates() RETURNS boolean LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_temp AS $$
+    SELECT current_setting('hone.operator', true) = 'on' AND EXISTS (
+        SELECT FROM tenants t WHERE t.id = current_setting('hone.tenant') AND t.operator)
+$$;
 
 -- Whether there is one tenant. A gateway sees its caller's alone.
 CREATE FUNCTION single_tenant() RETURNS boolean LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_temp AS
@@ -551,8 +568,8 @@ $$;
 
 GRANT USAGE ON SCHEMA public TO hone_gateway, hone_worker;
 GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO hone_gateway, hone_worker;
-REVOKE ALL ON FUNCTION key_holder, single_tenant FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION key_holder, single_tenant TO hone_gateway, hone_worker;
+REVOKE ALL ON FUNCTION key_holder, operates, single_tenant FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION key_holder, operates, single_tenant TO hone_gateway, hone_worker;
 
 -- A worker may write every table, but changes no collection and makes no second sweep.
 GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO hone_worker;
@@ -565,6 +582,8 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON idempotency_keys, artifacts, uploads, up
     operations, events, outcomes TO hone_gateway;
 GRANT SELECT ON tenants, api_keys, steps, collections, collection_items, versions, groups, group_transitions,
     trajectories, grades, engines, engine_models, workers, metrics, usage TO hone_gateway;
+GRANT INSERT, UPDATE (revoked_at, last_used_at) ON api_keys TO hone_gateway;
+GRANT INSERT (id, name), UPDATE (name, suspended_at, max_running_groups) ON tenants TO hone_gateway;
 
 -- The gateway sets hone.tenant in each transaction and sees the rows of that tenant only. Engines and workers serve
 -- everybody: each tenant may know that they are alive and how busy they are, and of the models they hold its own.
@@ -583,6 +602,7 @@ BEGIN
         END IF;
     END LOOP;
 END $$;
-CREATE POLICY own_tenant ON tenants TO hone_gateway USING (id = current_setting('hone.tenant'));
+CREATE POLICY own_tenant ON tenants FOR SELECT TO hone_gateway USING (id = current_setting('hone.tenant'));
+CREATE POLICY operator ON tenants TO hone_gateway USING (operates());
 CREATE POLICY own_tenant ON engine_models TO hone_gateway
     USING (EXISTS (SELECT FROM models m WHERE m.id = model_id));  -- the gateway sees its tenant's models only

@@ -52,6 +52,12 @@ class Unauthenticated(Refusal):
         super().__init__(problems=problems, headers={"WWW-Authenticate": "Bearer"})
 
 
+class Forbidden(Refusal):
+    """The key may not do this."""
+
+    status, title = 403, "Forbidden"
+
+
 class NotFound(Refusal):
     """Nothing has this name."""
 

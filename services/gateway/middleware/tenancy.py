@@ -1,6 +1,6 @@
 """The caller's access to the database. Row-level security binds every transaction to the caller's tenant."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Annotated
@@ -16,6 +16,9 @@ class TenantSession:
 
     tenant_id: str
     key_id: str
+    key_name: str
+    scopes: Sequence[str]
+    operator: bool  # the tenant administers all others
     database: AsyncDatabase
 
     @asynccontextmanager

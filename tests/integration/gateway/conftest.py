@@ -1,7 +1,7 @@
 """A real gateway process on a real database, and two tenants that share it.
 
 gateway    the process: .url, .pid, .objects (its store), .client(key), .http(key)
-tenant     API key of the first tenant; other_tenant: of the second
+tenant     admin key of the first tenant, which is the operator; other_tenant: of the second
 hone       SDK client of the first tenant; other: of the second
 seeded     a run of the first tenant with steps, versions, metrics, events, trajectories, usage
 """
@@ -82,7 +82,8 @@ def tenant(database: Database) -> str:
 
 
 @pytest.fixture(scope="module")
-def other_tenant(database: Database) -> str:
+def other_tenant(database: Database, tenant: str) -> str:
+    assert tenant, "the first tenant of a database is its operator"
     return keys.create(database, "second key", tenant="others").secret
 
 

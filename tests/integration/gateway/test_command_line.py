@@ -114,31 +114,34 @@ def test_results(seeded: Seeded, postgres: TestDatabase, gateway: Gateway, hone:
 def test_keys(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
     secret = typed("keys", "create", "typed").stdout.strip()
     with gateway.client(secret) as client:
-        client.runs()
+        assert client.account().scopes == ["read", "run"]
     assert "typed" in typed("keys", "list").stdout
+    reader = json.loads(typed("keys", "create", "--scope=read", "reader", "--days", "1", "--json").stdout)
+    assert (reader["scopes"], reader["expires_at"] is None) == (["read"], False)
     typed("keys", "revoke", secret[:10])
     monkeypatch.setenv("HONE_API_KEY", secret)
     assert "expected a key that is in use" in typed("runs", "list", code=1).stderr
-    assert "there is no key" in typed("keys", "revoke", "key_unknown", code=1).stderr
+    monkeypatch.setenv("HONE_API_KEY", reader["secret"])
+    assert "needs a key with the scope admin" in typed("keys", "revoke", "key_unknown", code=1).stderr
 
 
-def test_a_key_of_another_tenant_sees_what_is_its_tenants(
+def test_a_first_key_is_made_in_the_database(
     gateway: Gateway, hone: Client, base: str, postgres: TestDatabase, monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
 ) -> None:
     hone.create_run(seed.spec(base))
-    secret = typed("keys", "create", "laptop", "--tenant", "research").stdout.strip()
-    again = typed("keys", "create", "--tenant=research", "desk").stdout.strip()
-    with gateway.client(secret) as client, gateway.client(again) as second:
+    secret = typed("keys", "first", "laptop", "--tenant", "research").stdout.strip()
+    again = json.loads(typed("keys", "first", "--tenant=research", "desk", "--json").stdout)
+    with gateway.client(secret) as client, gateway.client(again["secret"]) as second:
         assert client.runs().data == []
         client.upload_dataset("shared", b'{"prompt": "a", "completion": "b"}\n')
         assert [one.name for one in second.datasets().data] == ["shared"]
-    assert typed("keys", "list").stdout.count("research") == 2
-    assert "--tenant" in typed("keys", "create", "--help").stdout
+        assert {one.id for one in client.keys().data} >= {again["id"]}
+        assert (client.account().tenant, client.account().operator) == ("research", False)
     with Connection.connect(postgres.owner_url) as connection:
         found = connection.execute("SELECT count(*) FROM tenants WHERE name = 'research'").fetchone()
     assert found == (1,)
     monkeypatch.delenv("HONE_DATABASE_URL")
-    output = typed("keys", "list", "--state", str(tmp_path / "absent"), code=1).stderr
+    output = typed("keys", "first", "--state", str(tmp_path / "absent"), code=1).stderr
     assert f"there is no stack in {tmp_path / 'absent'}" in output.replace("\n", " ")
 
 

@@ -43,8 +43,9 @@ def test_a_second_time_changes_nothing_and_both_roles_can_log_in(empty: str, tmp
     assert deployment.prepare(wanted, empty, timeout_s=5)
     assert not deployment.prepare(wanted, empty, timeout_s=5)
     worker = Database(wanted.database_url, size=1)
-    keys.create(worker, "first")
-    assert [key.name for key in keys.listed(worker)] == ["first"]
+    holder = worker.one("api_keys.holder", hash=keys.digest(keys.create(worker, "first").secret))
+    assert holder is not None
+    assert (holder["name"], holder["scopes"], holder["operator"]) == ("first", ["admin"], True)
     worker.close()
     with psycopg.connect(wanted.gateway_database_url) as gateway, pytest.raises(psycopg.errors.InsufficientPrivilege):
         gateway.execute("SELECT * FROM journal")

@@ -1,17 +1,28 @@
 -- API keys.
 
 -- name: add
-INSERT INTO api_keys (id, tenant_id, name, prefix, hash)
-VALUES (%(id)s, %(tenant_id)s, %(name)s, %(prefix)s, %(hash)s)
+INSERT INTO api_keys (id, tenant_id, name, prefix, hash, scopes, expires_at)
+VALUES (%(id)s, %(tenant_id)s, %(name)s, %(prefix)s, %(hash)s, %(scopes)s, %(expires_at)s)
 
--- name: all
-SELECT k.id, k.name, k.prefix, t.name AS tenant, k.created_at, k.revoked_at
-FROM api_keys k JOIN tenants t ON t.id = k.tenant_id
-ORDER BY k.id
+-- name: page
+SELECT id, name, prefix, scopes, created_at, expires_at, last_used_at, revoked_at FROM api_keys
+WHERE tenant_id = %(tenant_id)s AND (%(after)s::text IS NULL OR id < %(after)s)
+ORDER BY id DESC LIMIT %(limit)s
+
+-- name: one
+SELECT id, name, prefix, scopes, created_at, expires_at, last_used_at, revoked_at FROM api_keys
+WHERE tenant_id = %(tenant_id)s AND (id = %(key)s OR prefix = %(key)s) ORDER BY id LIMIT 1
 
 -- name: revoke
-UPDATE api_keys SET revoked_at = coalesce(revoked_at, now())
-WHERE id = %(key)s OR prefix = %(key)s
+UPDATE api_keys SET revoked_at = coalesce(revoked_at, now()) WHERE id = %(id)s
+
+-- name: note_use
+UPDATE api_keys SET last_used_at = now()
+WHERE id = %(id)s AND (last_used_at IS NULL OR last_used_at < now() - make_interval(secs => %(every_s)s))
 
 -- name: holder
-SELECT id, tenant_id FROM key_holder(%(hash)s)
+SELECT id, tenant_id, name, scopes, operator FROM key_holder(%(hash)s)
+
+-- name: expiry
+-- When a key expires, and whether the time that is wanted of another has passed.
+SELECT expires_at, coalesce(%(wanted)s::timestamptz <= now(), false) AS passed FROM api_keys WHERE id = %(id)s

@@ -1,0 +1,44 @@
+"""The part of the SDK's client that administers: keys, tenants, quotas, prices, the audit log."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from hone.client.account_resources import Account, CreatedKey, Key
+from hone.client.requests import Requests
+from hone.client.resources import Page
+from hone.client.transport import rest_path
+from hone.scopes import Scope
+
+
+class Administration(Requests):
+    """Methods about keys and tenants. Most need the scope admin; Forbidden names the scope that a key lacks."""
+
+    def account(self) -> Account:
+        """Return who this client's key is: its tenant and its scopes."""
+        return self._get(Account, "/v1/account")
+
+    def keys(self, limit: int = 50, after: str | None = None) -> Page[Key]:
+        """List the tenant's keys, newest first, revoked ones included."""
+        return self._get(Page[Key], "/v1/keys", limit=limit, after=after)
+
+    def create_key(
+        self, name: str, scopes: Sequence[Scope] = ("read", "run"), expires_at: datetime | None = None,
+    ) -> CreatedKey:
+        """Make a key; its secret cannot be read again. Raises Forbidden for more than this client's key may do.
+
+        The request is sent once: after Away there may be a key whose secret nobody has read. Revoke it.
+        """
+        return self._create_key(rest_path("keys"), name, scopes, expires_at)
+
+    def revoke_key(self, key: str) -> Key:
+        """Refuse a key from now on. `key` is its id or its prefix."""
+        return self._send(Key, "DELETE", rest_path("keys", key))
+
+    def _create_key(
+        self, path: str, name: str, scopes: Sequence[Scope], expires_at: datetime | None,
+    ) -> CreatedKey:
+        body: dict[str, Any] = {"name": name, "scopes": list(scopes)}
+        if expires_at is not None:
+            body["expires_at"] = expires_at.isoformat()
+        return self._send(CreatedKey, "POST", path, attempts=1, json=body)
