@@ -8,6 +8,8 @@ import socket
 import sys
 import urllib.request
 from collections.abc import Mapping
+from contextlib import suppress
+from ipaddress import ip_address
 
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
@@ -22,7 +24,6 @@ from hone.store.database import Database
 TIMEOUT_S = 5.0
 _PAGES = {"gateway", "console"}
 """Kinds of process that serve HTTP."""
-_EVERYWHERE = {"0.0.0.0", "::"}
 
 
 class Unwell(Exception):
@@ -32,8 +33,8 @@ class Unwell(Exception):
 def environment(kind: str, host: str, given: Mapping[str, str]) -> dict[str, str]:
     """Return the variables that the process gets besides `given`: its name, and its address if it listens.
 
-    Both have the container's name: an engine registers under its address, so that there may be several. An address of
-    every interface (0.0.0.0) stays as it is.
+    Both have the container's name: an engine registers under its address, so that there may be several. An IP stays as
+    it is: that of every interface (0.0.0.0), or a pod's own, for in Kubernetes nobody finds a pod by its name.
     """
     own = {"HONE_PROCESS_NAME": given.get("HONE_PROCESS_NAME") or f"{kind}-{host}"}
     listens = KINDS[kind].listens
@@ -41,7 +42,13 @@ def environment(kind: str, host: str, given: Mapping[str, str]) -> dict[str, str
         return own
     variable = f"HONE_{listens.upper()}_ADDRESS"
     place, _, port = (given.get(variable) or Addresses.model_fields[listens].default).rpartition(":")
-    return {**own, variable: f"{place if place in _EVERYWHERE else host}:{port}"}
+    return {**own, variable: f"{place if variable in given and _is_ip(place) else host}:{port}"}
+
+
+def _is_ip(place: str) -> bool:
+    with suppress(ValueError):
+        return bool(ip_address(place))
+    return False
 
 
 def probe(kind: str, settings: Settings) -> None:

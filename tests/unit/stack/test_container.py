@@ -15,6 +15,11 @@ def test_a_process_is_named_and_reached_by_its_container() -> None:
         "HONE_PROCESS_NAME": "driver-c3", "HONE_LEARNER_ADDRESS": "c3:8475"}
 
 
+def test_a_pods_ip_stays() -> None:
+    given = {"HONE_INFERENCE_ADDRESS": "10.1.2.3:8471"}
+    assert container.environment("inference", "pod", given)["HONE_INFERENCE_ADDRESS"] == "10.1.2.3:8471"
+
+
 def test_an_address_of_every_interface_and_a_given_name_stay() -> None:
     given = {"HONE_GATEWAY_ADDRESS": "0.0.0.0:80", "HONE_PROCESS_NAME": "door"}
     assert container.environment("gateway", "a1b2", given) == {

@@ -1,0 +1,57 @@
+{{- /* The variables of a process: (dict "root" $ "kind" "rollout" "fact" its entry in kinds.yaml). */}}
+{{- define "hone.environment" -}}
+{{- $kinds := include "hone.kinds" .root | fromYaml }}
+{{- $values := get .root.Values .kind }}
+{{- if .fact.self }}
+- {name: POD_IP, valueFrom: {fieldRef: {fieldPath: status.podIP}}}
+{{- end }}
+{{- with .fact.port }}
+- {name: {{ $.fact.address }}, value: "{{ ternary "$(POD_IP)" "0.0.0.0" (default false $.fact.self) }}:{{ . }}"}
+{{- end }}
+- {name: HONE_METRICS_ADDRESS, value: "0.0.0.0:9464"}
+{{- range .fact.reaches }}
+{{- $peer := get $kinds . }}
+- {name: {{ $peer.address }}, value: "{{ include "hone.of" (dict "root" $.root "kind" .) }}:{{ $peer.port }}"}
+{{- end }}
+{{- range .fact.secrets }}
+- {name: {{ . }}, valueFrom: {secretKeyRef: {name: {{ include "hone.secret" $.root }}, key: {{ . }}}}}
+{{- end }}
+{{- $own := include (printf "hone.environment.%s" .kind) .root | fromYaml }}
+{{- range $name, $value := merge (dict) $values.settings .root.Values.settings $own }}
+- {name: {{ $name }}, value: {{ ternary $value (toJson $value) (kindIs "string" $value) | quote }}}
+{{- end }}
+{{- end }}
+
+{{- define "hone.environment.gateway" }}{}{{ end }}
+{{- define "hone.environment.driver" }}{}{{ end }}
+{{- define "hone.environment.rollout" }}{}{{ end }}
+{{- define "hone.environment.reward" }}{}{{ end }}
+{{- define "hone.environment.value" }}{}{{ end }}
+{{- define "hone.environment.simulation" }}{}{{ end }}
+{{- define "hone.environment.prepare" }}{}{{ end }}
+{{- define "hone.environment.sinks" }}{}{{ end }}
+
+{{- define "hone.environment.console" -}}
+NICEGUI_STORAGE_PATH: /tmp/console
+{{- end }}
+
+{{- define "hone.environment.inference" -}}
+{{- $values := .Values.inference }}
+HONE_ENGINE: {{ $values.engine }}
+{{- if gt (int $values.gpus) 0 }}
+HONE_VLLM_TENSOR_PARALLEL: {{ $values.gpus }}
+{{- end }}
+{{- end }}
+
+{{- define "hone.environment.trainer" -}}
+{{- $values := .Values.trainer }}
+HONE_TRAINER_RANKS: {{ include "hone.trainer.ranks" . }}
+{{- if gt (int $values.gpus) 0 }}
+HONE_TRAINER_DEVICE: cuda
+{{- end }}
+GLIBC_TUNABLES: glibc.malloc.hugetlb=1
+{{- if gt (int $values.nodes) 1 }}
+GLOO_SOCKET_IFNAME: {{ $values.interface }}
+NCCL_SOCKET_IFNAME: {{ $values.interface }}
+{{- end }}
+{{- end }}

@@ -1,0 +1,136 @@
+{{- /* The pod of a kind of process: (dict "root" $ "kind" "rollout" "fact" its entry in kinds.yaml). With "follows" it is a
+further node of a trainer, about which only the first one has a row. */}}
+{{- define "hone.pod" -}}
+{{- $values := get .root.Values .kind }}
+{{- $shm := get $values "shm" }}
+metadata:
+  labels:
+    {{- include "hone.selector" . | nindent 4 }}
+spec:
+  {{- include "hone.pod.rights" .root | nindent 2 }}
+  {{- include "hone.pod.place" $values | nindent 2 }}
+  topologySpreadConstraints:
+    - maxSkew: 1
+      topologyKey: kubernetes.io/hostname
+      whenUnsatisfiable: ScheduleAnyway
+      labelSelector: {matchLabels: {{ include "hone.selector" . | fromYaml | toJson }}}
+  shareProcessNamespace: true  # the pause process reaps what our processes leave behind
+  terminationGracePeriodSeconds: {{ add .fact.grace 5 }}
+  containers:
+    - name: {{ .kind }}
+      image: {{ include "hone.image" (dict "root" .root "image" (include "hone.pod.image" .)) }}
+      imagePullPolicy: {{ .root.Values.images.pullPolicy }}
+      command: {{ include "hone.pod.command" . }}
+      env:
+        {{- include "hone.environment" . | nindent 8 }}
+      ports:
+        {{- with .fact.port }}
+        - {name: {{ $.kind }}, containerPort: {{ . }}}
+        {{- end }}
+        - {name: metrics, containerPort: 9464}
+      {{- if not .follows }}
+      {{- include "hone.probes" . | nindent 6 }}
+      {{- end }}
+      {{- if .fact.port }}
+      lifecycle:  # callers get time to hear that this pod leaves
+        preStop: {exec: {command: ["sleep", "5"]}}
+      {{- end }}
+      resources:
+        {{- include "hone.pod.resources" . | nindent 8 }}
+      securityContext:
+        {{- include "hone.confined" . | nindent 8 }}
+      volumeMounts:
+        - {name: tmp, mountPath: /tmp}
+        {{- if $shm }}
+        - {name: shm, mountPath: /dev/shm}
+        {{- end }}
+  volumes:
+    - {name: tmp, emptyDir: {sizeLimit: {{ $values.tmp }}}}
+    {{- if $shm }}
+    - {name: shm, emptyDir: {medium: Memory, sizeLimit: {{ $shm }}}}
+    {{- end }}
+{{- end }}
+
+{{- define "hone.pod.rights" -}}
+automountServiceAccountToken: false
+enableServiceLinks: false  # they would be HONE_… variables, and unknown ones are refused
+{{- with .Values.images.pullSecrets }}
+imagePullSecrets:
+  {{- range . }}
+  - {name: {{ . }}}
+  {{- end }}
+{{- end }}
+securityContext:
+  runAsNonRoot: true
+  runAsUser: 10001
+  runAsGroup: 10001
+  fsGroup: 10001
+  seccompProfile: {type: RuntimeDefault}
+{{- end }}
+
+{{- define "hone.pod.place" -}}
+{{- with .nodeSelector }}
+nodeSelector: {{ toJson . }}
+{{- end }}
+{{- with .tolerations }}
+tolerations: {{ toJson . }}
+{{- end }}
+{{- with .affinity }}
+affinity: {{ toJson . }}
+{{- end }}
+{{- end }}
+
+{{- define "hone.pod.image" -}}
+{{- if ne .fact.image "engine" }}{{ .fact.image }}{{ else }}{{ .root.Values.inference.engine }}{{ end }}
+{{- end }}
+
+{{- define "hone.pod.command" -}}
+{{- $trainer := .root.Values.trainer }}
+{{- if and (eq .kind "trainer") (gt (int $trainer.nodes) 1) -}}
+["python", "-m", "torch.distributed.run", "--nnodes", "$(LWS_GROUP_SIZE)", "--node-rank", "$(LWS_WORKER_INDEX)", "--nproc-per-node", {{ include "hone.trainer.ranks" .root | quote }}, "--max-restarts", "0", "--rdzv-backend", "static", "--shutdown-timeout", "4", "--master-addr", "$(LWS_LEADER_ADDRESS)", "--master-port", "29400", "-m", "hone.stack.container", "run", "trainer"]
+{{- else -}}
+["python", "-m", "hone.stack.container", "run", {{ .kind | quote }}]
+{{- end }}
+{{- end }}
+
+{{- define "hone.trainer.ranks" -}}
+{{- if gt (int .Values.trainer.gpus) 0 }}{{ .Values.trainer.gpus }}{{ else }}{{ .Values.trainer.ranks }}{{ end }}
+{{- end }}
+
+{{- define "hone.pod.resources" -}}
+{{- $values := get .root.Values .kind }}
+{{- $resources := deepCopy $values.resources }}
+{{- if gt (int (get $values "gpus")) 0 }}
+{{- $_ := set $resources "limits" (set ($resources.limits | default dict) "nvidia.com/gpu" (int $values.gpus)) }}
+{{- end }}
+{{- toYaml $resources }}
+{{- end }}
+
+{{- define "hone.confined" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities: {drop: [ALL]}
+{{- end }}
+
+{{- /* Inside the process for workers, which nobody calls: they prove by their row in the database that they are alive. */}}
+{{- define "hone.probes" -}}
+{{- $ask := dict "exec" (dict "command" (list "python" "-m" "hone.stack.container" "probe" .kind)) }}
+{{- if eq .fact.probe "grpc" }}{{ $ask = dict "grpc" (dict "port" .fact.port) }}{{ end }}
+{{- if eq .fact.probe "http" }}{{ $ask = dict "httpGet" (dict "path" "/healthz" "port" .kind) }}{{ end }}
+{{- $slow := eq .fact.probe "exec" }}
+startupProbe:
+  {{- toYaml $ask | nindent 2 }}
+  periodSeconds: 5
+  timeoutSeconds: {{ ternary 15 5 $slow }}
+  failureThreshold: 120
+readinessProbe:
+  {{- toYaml $ask | nindent 2 }}
+  periodSeconds: {{ ternary 30 10 $slow }}
+  timeoutSeconds: {{ ternary 15 5 $slow }}
+  failureThreshold: 3
+livenessProbe:  # a worker also fails it while the database is away: it is started again after ten minutes of that
+  {{- toYaml $ask | nindent 2 }}
+  periodSeconds: {{ ternary 60 15 $slow }}
+  timeoutSeconds: {{ ternary 15 10 $slow }}
+  failureThreshold: {{ ternary 10 8 $slow }}
+{{- end }}
