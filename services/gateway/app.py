@@ -32,13 +32,14 @@ from services.gateway.routes import (
     keys,
     models,
     runs,
+    tenants,
     trajectories,
     uploads,
     usage,
 )
 
-ROUTES = (runs, events, trajectories, exports, models, datasets, uploads, catalog, usage, keys, health,
-          documentation)
+ROUTES = (runs, events, trajectories, exports, models, datasets, uploads, catalog, usage, keys, tenants,
+          health, documentation)
 
 OPEN_PATHS = frozenset({"/", "/docs", "/openapi.json", "/favicon.ico", "/healthz"})
 """Paths that need no API key."""

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 import typer
 
-from hone.cli import api_keys, catalogs, demo, doctor, inputs, plan, runs, services, stack
+from hone.cli import api_keys, catalogs, demo, doctor, inputs, plan, runs, services, stack, tenants
 from hone.cli.output import Commands
 
 COMMANDS: Mapping[str, list[Callable[..., None]]] = {
@@ -26,3 +26,4 @@ app.add_typer(inputs.uploads, name="uploads", rich_help_panel="Training")
 app.add_typer(plan.app, name="plan", rich_help_panel="Training")
 app.add_typer(catalogs.algorithms, name="algorithms", rich_help_panel="Looking around")
 app.add_typer(api_keys.app, name="keys", rich_help_panel="This machine")
+app.add_typer(tenants.app, name="tenants", rich_help_panel="This machine")

@@ -34,3 +34,28 @@ class CreatedKey(Key):
     """A key that has just been made, with its secret, which nobody can read again."""
 
     secret: str
+
+
+class Limits(Resource):
+    """The quotas of a tenant; null means no limit.
+
+    `max_runs`: runs that have begun and not ended, paused ones included. `max_running_groups`: groups that are sampled
+    at a time. `max_tokens_a_day`: generated and trained, in a day of UTC. `max_stored_bytes`: models, datasets, open
+    uploads and stored weights. `month_budget`: money for a month of UTC, in the currency of the prices.
+    """
+
+    max_runs: int | None = None
+    max_running_groups: int
+    max_tokens_a_day: int | None = None
+    max_stored_bytes: int | None = None
+    month_budget: float | None = None
+
+
+class Tenant(Limits):
+    """A tenant with its quotas. None of its keys is accepted while it is suspended."""
+
+    id: str
+    name: str
+    operator: bool
+    suspended_at: datetime | None = None
+    created_at: datetime

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from hone.client.account_resources import Account, CreatedKey, Key
+from hone.client.account_resources import Account, CreatedKey, Key, Tenant
 from hone.client.requests import Requests
 from hone.client.resources import Page
 from hone.client.transport import rest_path
@@ -34,6 +34,31 @@ class Administration(Requests):
     def revoke_key(self, key: str) -> Key:
         """Refuse a key from now on. `key` is its id or its prefix."""
         return self._send(Key, "DELETE", rest_path("keys", key))
+
+    def tenants(self, limit: int = 50, after: str | None = None) -> Page[Tenant]:
+        """List all tenants, newest first. This and the methods below need an admin key of the operator."""
+        return self._get(Page[Tenant], "/v1/tenants", limit=limit, after=after)
+
+    def tenant(self, tenant: str) -> Tenant:
+        """Return a tenant by id or name."""
+        return self._get(Tenant, rest_path("tenants", tenant))
+
+    def create_tenant(self, name: str) -> Tenant:
+        """Make a tenant. Raises Conflict if the name is taken."""
+        return self._send(Tenant, "POST", "/v1/tenants", json={"name": name})
+
+    def change_tenant(self, tenant: str, **changes: Any) -> Tenant:
+        """Change the name of a tenant, whether it is `suspended`, or its quotas: the fields of Limits; None: no limit.
+
+        Raises Conflict for a name that is taken, and for the suspension of an operator.
+        """
+        return self._send(Tenant, "PATCH", rest_path("tenants", tenant), json=changes)
+
+    def create_tenant_key(
+        self, tenant: str, name: str, scopes: Sequence[Scope] = ("admin",), expires_at: datetime | None = None,
+    ) -> CreatedKey:
+        """Make a key of another tenant, such as its first; like create_key."""
+        return self._create_key(rest_path("tenants", tenant, "keys"), name, scopes, expires_at)
 
     def _create_key(
         self, path: str, name: str, scopes: Sequence[Scope], expires_at: datetime | None,

@@ -31,8 +31,13 @@ CREATE TABLE tenants (
     name        text NOT NULL UNIQUE,
     operator    boolean NOT NULL DEFAULT false,  -- its admin keys administer every tenant; no gateway may change it
     suspended_at timestamptz,            -- since then none of its keys is accepted
-    max_running_groups integer NOT NULL DEFAULT 4096,
-    created_at  timestamptz NOT NULL DEFAULT now()
+    max_runs    integer CHECK (max_runs >= 0),   -- quotas; null: no limit. Runs that have begun and not ended
+    max_running_groups integer NOT NULL DEFAULT 4096 CHECK (max_running_groups >= 0),  -- claimed at a time
+    max_tokens_a_day bigint CHECK (max_tokens_a_day >= 0),  -- generated and trained, in a day of UTC
+    max_stored_bytes bigint CHECK (max_stored_bytes >= 0),
+    month_budget double precision CHECK (month_budget >= 0),  -- money for a month of UTC, see prices
+    created_at  timestamptz NOT NULL DEFAULT now(),
+    CHECK (NOT operator OR suspended_at IS NULL)  -- else nobody could administer
 );
 
 -- The keys of a tenant. Only a key's hash is stored.
@@ -583,7 +588,8 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON idempotency_keys, artifacts, uploads, up
 GRANT SELECT ON tenants, api_keys, steps, collections, collection_items, versions, groups, group_transitions,
     trajectories, grades, engines, engine_models, workers, metrics, usage TO hone_gateway;
 GRANT INSERT, UPDATE (revoked_at, last_used_at) ON api_keys TO hone_gateway;
-GRANT INSERT (id, name), UPDATE (name, suspended_at, max_running_groups) ON tenants TO hone_gateway;
+GRANT INSERT (id, name), UPDATE (name, suspended_at, max_runs, max_running_groups, max_tokens_a_day, max_stored_bytes,
+    month_budget) ON tenants TO hone_gateway;
 
 -- The gateway sets hone.tenant in each transaction and sees the rows of that tenant only. Engines and workers serve
 -- everybody: each tenant may know that they are alive and how busy they are, and of the models they hold its own.

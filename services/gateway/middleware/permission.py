@@ -59,6 +59,11 @@ NEEDS: Mapping[str, Need] = {
     "GET /v1/keys": "admin",
     "POST /v1/keys": "admin",
     "DELETE /v1/keys/{key}": "admin",
+    "GET /v1/tenants": "operator",
+    "POST /v1/tenants": "operator",
+    "GET /v1/tenants/{tenant}": "operator",
+    "PATCH /v1/tenants/{tenant}": "operator",
+    "POST /v1/tenants/{tenant}/keys": "operator",
 }
 """What each route needs, by method and declared path. A route that is missing here needs admin; a test names it."""
 

@@ -2,12 +2,13 @@
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 from fastapi import Depends, Request
 
 from hone.store.database import AsyncDatabase, AsyncTransaction
+from services.gateway.middleware.errors import Forbidden
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,19 @@ class TenantSession:
         async with self.database.transaction() as transaction:
             await transaction.one("tenants.enter", tenant=self.tenant_id)
             yield transaction
+
+    @asynccontextmanager
+    async def operation(self) -> AsyncIterator[AsyncTransaction]:
+        """Open a transaction that also sees and changes the row of every tenant. Raises Forbidden for no operator."""
+        async with self.transaction() as transaction:
+            allowed = await transaction.one("tenants.operate")
+            if allowed is None or not allowed["allowed"]:
+                raise Forbidden("This tenant is no operator.", extra={"scope": "operator"})
+            yield transaction
+
+    def within(self, tenant_id: str) -> "TenantSession":
+        """Return this key's session in another tenant. Only what an operator does begins there."""
+        return replace(self, tenant_id=tenant_id, operator=False)
 
 
 def _session(request: Request) -> TenantSession:

@@ -16,7 +16,7 @@ router = APIRouter(prefix="/v1", tags=["keys"])
 async def account(caller: Caller) -> Account:
     """Return whose key this is: its tenant, and its scopes."""
     async with caller.transaction() as transaction:
-        tenant = await transaction.one("tenants.one", id=caller.tenant_id)
+        tenant = await transaction.one("tenants.one", tenant=caller.tenant_id)
     if tenant is None:
         raise NotFound("The tenant of this key is gone.")
     return Account(tenant_id=caller.tenant_id, tenant=tenant["name"], operator=caller.operator, key_id=caller.key_id,

@@ -145,6 +145,18 @@ def test_a_first_key_is_made_in_the_database(
     assert f"there is no stack in {tmp_path / 'absent'}" in output.replace("\n", " ")
 
 
+def test_tenants(gateway: Gateway) -> None:
+    with gateway.client(typed("tenants", "create", "typed-lab").stdout.strip()) as client:
+        assert client.account().scopes == ["admin"]
+    assert "max_runs       2" in typed("tenants", "quota", "typed-lab", "--runs", "2", "--stored-bytes", "1e9").stdout
+    assert "max_runs       -" in typed("tenants", "quota", "typed-lab", "--runs", "none").stdout
+    assert "1000000000" in typed("tenants", "list").stdout
+    assert "found many, expected a number" in typed("tenants", "quota", "typed-lab", "--runs", "many", code=1).stderr
+    typed("tenants", "suspend", "typed-lab")
+    assert "suspended_at   -" in typed("tenants", "resume", "typed-lab").stdout
+    assert "typed-bench" in typed("tenants", "rename", "typed-lab", "typed-bench").stdout
+
+
 def test_health_fails_when_something_is_away() -> None:
     output = typed("health", code=1).stdout
     assert "postgres" in output

@@ -19,4 +19,22 @@ SELECT id FROM tenants WHERE name = %(name)s
 SELECT single_tenant() AS only
 
 -- name: one
-SELECT id, name FROM tenants WHERE id = %(id)s
+-- By id or name.
+SELECT id, name, operator, suspended_at, max_runs, max_running_groups, max_tokens_a_day, max_stored_bytes, month_budget,
+    created_at
+FROM tenants WHERE id = %(tenant)s OR name = %(tenant)s ORDER BY id = %(tenant)s DESC LIMIT 1
+
+-- name: page
+SELECT id, name, operator, suspended_at, max_runs, max_running_groups, max_tokens_a_day, max_stored_bytes, month_budget,
+    created_at
+FROM tenants WHERE %(after)s::text IS NULL OR id < %(after)s ORDER BY id DESC LIMIT %(limit)s
+
+-- name: add
+INSERT INTO tenants (id, name) VALUES (%(id)s, %(name)s)
+
+-- name: change
+UPDATE tenants SET name = %(name)s,
+    suspended_at = CASE WHEN %(suspended)s THEN coalesce(suspended_at, now()) END, max_runs = %(max_runs)s,
+    max_running_groups = %(max_running_groups)s, max_tokens_a_day = %(max_tokens_a_day)s,
+    max_stored_bytes = %(max_stored_bytes)s, month_budget = %(month_budget)s
+WHERE id = %(id)s

@@ -1,0 +1,91 @@
+"""`hone tenants`: all tenants of a stack. These commands need an admin key of the operator."""
+
+from decimal import Decimal
+from itertools import islice
+from typing import Annotated, Any
+
+import typer
+
+from hone.cli import connection
+from hone.cli.output import Commands, Json, one, rows, say
+from hone.client import every
+from hone.spec.problems import Invalid, Problem
+
+app = typer.Typer(cls=Commands, no_args_is_help=True, help="Tenants and their quotas, for the operator.")
+
+NONE = "none"
+"""The word for no limit."""
+
+Tenant = Annotated[str, typer.Argument(metavar="TENANT", help="Name or id of the tenant.")]
+_COLUMNS = ("id", "name", "operator", "suspended_at", "max_runs", "max_tokens_a_day", "max_stored_bytes",
+            "month_budget", "created_at")
+
+
+@app.command("list")
+def listed(
+    limit: Annotated[int, typer.Option(min=1, help="Largest number of items.")] = 50, json: Json = False,
+) -> None:
+    """List all tenants with their quotas, newest first."""
+    with connection.client() as client:
+        found = islice(every(client.tenants), limit)
+        rows(found, _COLUMNS, json)
+
+
+@app.command()
+def create(name: Annotated[str, typer.Argument(help="Name of the tenant.")], json: Json = False) -> None:
+    """Make a tenant and its first admin key, which is shown once."""
+    with connection.client() as client:
+        tenant = client.create_tenant(name)
+        key = client.create_tenant_key(tenant.id, "first")
+    say(key.model_dump_json() if json else key.secret)
+
+
+@app.command()
+def rename(tenant: Tenant, name: Annotated[str, typer.Argument(help="The new name.")]) -> None:
+    """Give a tenant another name."""
+    _change(tenant, name=name)
+
+
+@app.command()
+def suspend(tenant: Tenant) -> None:
+    """Accept none of a tenant's keys from now on, and pause its runs."""
+    _change(tenant, suspended=True)
+
+
+@app.command()
+def resume(tenant: Tenant) -> None:
+    """Let a suspended tenant go on."""
+    _change(tenant, suspended=False)
+
+
+@app.command()
+def quota(
+    tenant: Tenant,
+    runs: Annotated[str | None, typer.Option(help="Runs that have begun and not ended.")] = None,
+    running_groups: Annotated[int | None, typer.Option(help="Groups that are sampled at a time.")] = None,
+    tokens_a_day: Annotated[str | None, typer.Option(help="Tokens generated and trained in a day of UTC.")] = None,
+    stored_bytes: Annotated[str | None, typer.Option(help="Bytes in the object store.")] = None,
+    month_budget: Annotated[str | None, typer.Option(help="Money for a month of UTC.")] = None,
+) -> None:
+    """Set quotas of a tenant: `hone tenants quota lab --runs 2`. Those that are not given stay; `none` is no limit."""
+    given = {"max_runs": _limit("--runs", runs), "max_tokens_a_day": _limit("--tokens-a-day", tokens_a_day),
+             "max_stored_bytes": _limit("--stored-bytes", stored_bytes),
+             "month_budget": _limit("--month-budget", month_budget), "max_running_groups": running_groups}
+    changes = {name: limit for name, limit in given.items() if limit is not None}
+    _change(tenant, **{name: None if limit == NONE else limit for name, limit in changes.items()})
+
+
+def _limit(option: str, text: str | None) -> float | str | None:
+    """Return the number that was given, NONE for no limit, or None for what was not given. Raises Invalid."""
+    if text in (None, NONE):
+        return text
+    try:
+        number = Decimal(text)
+        return int(number) if number == int(number) else float(number)
+    except (ArithmeticError, ValueError):
+        raise Invalid([Problem(option, text, f"a number, or {NONE}")]) from None
+
+
+def _change(tenant: str, **changes: Any) -> None:
+    with connection.client() as client:
+        one(client.change_tenant(tenant, **changes), as_json=False)
