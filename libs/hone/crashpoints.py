@@ -24,6 +24,9 @@ POINTS = {
 }
 """Every point by the kind of process that passes it. The kill tests go through this table."""
 
+DELETION_POINTS = {"driver": ["deletion.rows-objects"]}
+"""Points that only a deletion passes."""
+
 TURN_POINTS = {"simulation": ["turn.before", "turn.after"]}
 """Points that only runs with several turns pass."""
 

@@ -25,6 +25,7 @@ from services.gateway.middleware.request_ids import RequestIds
 from services.gateway.routes import (
     catalog,
     datasets,
+    deletions,
     documentation,
     events,
     exports,
@@ -38,7 +39,7 @@ from services.gateway.routes import (
     usage,
 )
 
-ROUTES = (runs, events, trajectories, exports, models, datasets, uploads, catalog, usage, keys, tenants,
+ROUTES = (runs, events, trajectories, exports, models, datasets, uploads, deletions, catalog, usage, keys, tenants,
           health, documentation)
 
 OPEN_PATHS = frozenset({"/", "/docs", "/openapi.json", "/favicon.ico", "/healthz"})

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from hone.cli import connection, sending
+from hone.cli import connection, deletions, sending
 from hone.cli.output import Commands, Json, one, rows, say
 from hone.cli.runs import Limit
 from hone.client import Client, every
@@ -84,6 +84,20 @@ def list_models(limit: Limit = 50, json: Json = False) -> None:
     with connection.client() as client:
         found = islice(every(client.models), limit)
         rows(found, ("id", "name", "architecture", "parameters", "dtype", "created_at"), json)
+
+
+@models.command("delete")
+def delete_model(name: Name) -> None:
+    """Delete a model. Its name is free at once; its files stay while a run that started from it is stored."""
+    with connection.client() as client:
+        say(deletions.line(client.delete_model(name)))
+
+
+@data.command("delete")
+def delete_dataset(name: Name) -> None:
+    """Delete a dataset."""
+    with connection.client() as client:
+        say(deletions.line(client.delete_dataset(name)))
 
 
 @data.command("add")

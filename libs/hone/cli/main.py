@@ -4,13 +4,13 @@ from collections.abc import Callable, Mapping
 
 import typer
 
-from hone.cli import api_keys, catalogs, demo, doctor, inputs, plan, runs, services, stack, tenants
+from hone.cli import api_keys, catalogs, deletions, demo, doctor, inputs, plan, runs, services, stack, tenants
 from hone.cli.output import Commands
 
 COMMANDS: Mapping[str, list[Callable[..., None]]] = {
     "This machine": [demo.demo, stack.up, stack.down, stack.status, stack.prepare],
     "Training": [runs.train, runs.validate, runs.export],
-    "Looking around": [doctor.doctor, services.health, services.usage, catalogs.environments],
+    "Looking around": [doctor.doctor, services.health, services.usage, deletions.deletions, catalogs.environments],
 }
 """Single commands by their panel in `hone --help`."""
 

@@ -10,7 +10,7 @@ import typer
 import yaml
 from rich.console import Console
 
-from hone.cli import connection, progress
+from hone.cli import connection, deletions, progress
 from hone.cli.output import Commands, Json, one, rows, say
 from hone.client import Client, every
 from hone.client.errors import Away
@@ -184,6 +184,38 @@ def _set_desired(run: str, desired: Desired) -> None:
     with connection.client() as client:
         changed = client.want(run, desired)
     say(f"{changed.id}  {changed.state}, desired: {changed.desired}")
+
+
+@app.command("delete")
+def delete_run(
+    run: RunId,
+    force: Annotated[bool, typer.Option("--force", help="Cancel the run first if it has not ended.")] = False,
+) -> None:
+    """Delete a run with its samples, metrics, events, checkpoints and exports. Its usage stays."""
+    with connection.client() as client:
+        say(deletions.line(client.delete_run(run, force)))
+
+
+@app.command()
+def exports(run: RunId, limit: Limit = 50, json: Json = False) -> None:
+    """List the exports of a run, newest first."""
+    with connection.client() as client:
+        found = islice(every(client.exports, run_id=run), limit)
+        rows(found, ("id", "version_id", "state", "reason", "created_at"), json)
+
+
+@app.command()
+def delete_export(export: Annotated[str, typer.Argument(metavar="EXPORT", help="The export's id.")]) -> None:
+    """Delete an export and its files."""
+    with connection.client() as client:
+        say(deletions.line(client.delete_export(export)))
+
+
+@app.command()
+def delete_checkpoint(run: RunId, version: Annotated[str, typer.Argument(help="The version's id.")]) -> None:
+    """Delete the weights of a version. Its line stays in the list of checkpoints."""
+    with connection.client() as client:
+        say(deletions.line(client.delete_checkpoint(run, version)))
 
 
 @app.command()

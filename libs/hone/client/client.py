@@ -17,6 +17,7 @@ import httpx
 from hone.client import uploads
 from hone.client.administration import Administration
 from hone.client.artifact_resources import Dataset, Model
+from hone.client.deletion_resources import Deletion
 from hone.client.preflight import PreflightReport
 from hone.client.resources import (
     Algorithm,
@@ -263,6 +264,37 @@ class Client(Administration):
     def export_archive(self, export_id: str) -> bytes:
         """Download all files of an export as a tar archive."""
         return self._transport.request("GET", rest_path("exports", export_id, "archive")).content
+
+    def delete_run(self, run_id: str, force: bool = False) -> Deletion:
+        """Delete a run with its samples, metrics, events, checkpoints and exports. `force` cancels it first.
+
+        Raises Conflict if the run has not ended, or if an open run starts from one of its versions.
+        """
+        return self._send(Deletion, "DELETE", rest_path("runs", run_id), params={"force": str(force).lower()})
+
+    def delete_checkpoint(self, run_id: str, version_id: str) -> Deletion:
+        """Delete the weights of a version. Raises Conflict while something needs them."""
+        return self._send(Deletion, "DELETE", rest_path("runs", run_id, "checkpoints", version_id))
+
+    def delete_export(self, export_id: str) -> Deletion:
+        """Delete an export and its files."""
+        return self._send(Deletion, "DELETE", rest_path("exports", export_id))
+
+    def delete_model(self, name: str) -> Deletion:
+        """Delete a registered model by name or id. Raises Conflict if an open run uses it."""
+        return self._send(Deletion, "DELETE", rest_path("models", name))
+
+    def delete_dataset(self, name: str) -> Deletion:
+        """Delete a dataset by name or id. Raises Conflict if an open run uses it."""
+        return self._send(Deletion, "DELETE", rest_path("datasets", name))
+
+    def deletions(self, limit: int = 50, after: str | None = None) -> Page[Deletion]:
+        """List deletions, newest first."""
+        return self._get(Page[Deletion], "/v1/deletions", limit=limit, after=after)
+
+    def deletion(self, subject_id: str) -> Deletion:
+        """Return the deletion of what had this id or name."""
+        return self._get(Deletion, rest_path("deletions", subject_id))
 
     def usage(
         self, by: str = "run", since: datetime | None = None, until: datetime | None = None, run_id: str | None = None,

@@ -11,10 +11,10 @@ Item = TypeVar("Item")
 Value = Annotated[float, BeforeValidator(lambda given: math.nan if given is None else given)]
 """A metric's value. JSON has null for a value that is not finite; it is NaN here."""
 
-RunState = Literal["queued", "running", "paused", "succeeded", "failed", "cancelled"]
+RunState = Literal["queued", "running", "paused", "succeeded", "failed", "cancelled", "deleting"]
 Desired = Literal["run", "pause", "cancel"]
-ENDED: tuple[RunState, ...] = ("succeeded", "failed", "cancelled")
-"""States that a run never leaves."""
+ENDED: tuple[RunState, ...] = ("succeeded", "failed", "cancelled", "deleting")
+"""States that a run never leaves. One that is being deleted is in no list."""
 
 
 class Resource(BaseModel):

@@ -7,6 +7,7 @@
 --   samples             groups, group_transitions, trajectories, grades, journal; the view outcomes
 --   who serves          engines, engine_models, workers
 --   what is reported    metrics, events, usage; sinks, sink_runs, unsent_points
+--   what is deleted     deletions
 --   the object store    orphans, orphan_sweeps
 --
 -- Two roles use the tables: hone_gateway sees one tenant per transaction, hone_worker sees all. Who may do what is at
@@ -99,8 +100,9 @@ CREATE TABLE artifacts (
     manifest    jsonb NOT NULL,          -- {files: {name: {key, sha256, bytes}}, ...}
     report      jsonb NOT NULL DEFAULT '{}',
     created_at  timestamptz NOT NULL DEFAULT now(),
-    UNIQUE (tenant_id, kind, name)
+    deleted_at  timestamptz              -- no request finds it from then on; its row stays while a model starts from it
 );
+CREATE UNIQUE INDEX artifacts_named ON artifacts (tenant_id, kind, name) WHERE deleted_at IS NULL;
 
 -- Files that arrive in parts and then become an artifact. Any gateway takes the next part, also after a restart.
 CREATE TABLE uploads (
@@ -177,8 +179,10 @@ CREATE TABLE runs (
     traceparent text,                    -- W3C trace context of the request that made the run; null: not traced
     created_at  timestamptz NOT NULL DEFAULT now(),
     started_at  timestamptz,
-    ended_at    timestamptz
+    ended_at    timestamptz,
+    deleted_at  timestamptz              -- no list shows it from then on; its rows go once it has ended
 );
+CREATE INDEX runs_deleted ON runs (policy_model_id) WHERE deleted_at IS NOT NULL;
 CREATE INDEX runs_open ON runs (created_at) WHERE state IN ('queued', 'running', 'paused');
 CREATE INDEX runs_by_tenant ON runs (tenant_id, id);
 -- Counts a tenant's runs in each state, and finds the newest in one state, without reading specs.
@@ -204,9 +208,9 @@ CREATE TABLE steps (
 CREATE INDEX steps_planned ON steps (run_id) WHERE state = 'planned';
 
 -- One version of what a run collects while it trains, such as answers to judge. It comes with a step, in the transaction
--- that plans the step, and never changes.
+-- that plans the step, and never changes; it goes with its run.
 CREATE TABLE collections (
-    run_id      text NOT NULL REFERENCES runs,
+    run_id      text NOT NULL REFERENCES runs ON DELETE CASCADE,
     tenant_id   text NOT NULL REFERENCES tenants,
     name        text NOT NULL,           -- verification
     version     integer NOT NULL,        -- number of the step
@@ -224,7 +228,7 @@ CREATE TABLE collection_items (
     place       integer NOT NULL,        -- from 0 within the version
     body        jsonb NOT NULL,
     PRIMARY KEY (run_id, name, version, place),
-    FOREIGN KEY (run_id, name, version) REFERENCES collections
+    FOREIGN KEY (run_id, name, version) REFERENCES collections ON DELETE CASCADE
 );
 
 
@@ -244,8 +248,12 @@ CREATE TABLE models (
     lease_owner text,
     lease_epoch bigint NOT NULL DEFAULT 0,
     lease_expires timestamptz,
-    created_at  timestamptz NOT NULL DEFAULT now()
+    created_at  timestamptz NOT NULL DEFAULT now(),
+    deleted_at  timestamptz              -- its run is gone; its row stays while another model starts from its versions
 );
+CREATE INDEX models_by_base ON models (base_artifact_id) WHERE base_artifact_id IS NOT NULL;
+CREATE INDEX models_by_base_version ON models (base_version_id) WHERE base_version_id IS NOT NULL;
+CREATE INDEX models_deleted ON models (deleted_at) WHERE deleted_at IS NOT NULL;
 
 -- A model's operation log. The trainer executes it in the order of seq, which has no gaps.
 CREATE TABLE operations (
@@ -265,6 +273,7 @@ CREATE TABLE operations (
     replayed    integer NOT NULL DEFAULT 0,
     created_at  timestamptz NOT NULL DEFAULT now(),
     finished_at timestamptz,
+    deleted_at  timestamptz,             -- of an export: its files are gone, and no list shows it
     UNIQUE (model_id, seq),
     UNIQUE (model_id, dedupe_key)
 );
@@ -278,7 +287,7 @@ CREATE TABLE versions (
     model_id    text NOT NULL REFERENCES models,
     seq         bigint NOT NULL,         -- of the save that made it
     number      integer NOT NULL,
-    parent_id   text REFERENCES versions,
+    parent_id   text,                    -- no foreign key, as of steps and groups: see below
     state       text NOT NULL DEFAULT 'live' CHECK (state IN ('live', 'abandoned')),
     manifest    jsonb NOT NULL,          -- {files: {name: {key, sha256, bytes}}, weights_sha256, tokenizer_sha256}
     weights_deleted_at timestamptz,      -- retention removed its files; the row stays for ancestry
@@ -287,8 +296,11 @@ CREATE TABLE versions (
 CREATE UNIQUE INDEX versions_live ON versions (model_id, seq) WHERE state = 'live';
 CREATE INDEX versions_newest ON versions (model_id, number DESC) WHERE state = 'live';
 CREATE INDEX versions_kept ON versions (model_id, number) WHERE weights_deleted_at IS NULL;
+CREATE INDEX versions_by_model ON versions (model_id, id);
 
-ALTER TABLE steps ADD FOREIGN KEY (version_id) REFERENCES versions;
+-- A version that a model starts from cannot be deleted. Steps, groups and engines name versions and models without
+-- foreign keys: whoever deletes a run would have every group and every step searched for each of its versions.
+ALTER TABLE models ADD FOREIGN KEY (base_version_id) REFERENCES versions;
 
 
 -- Samples -------------------------------------------------------------------------------------------------------------
@@ -306,8 +318,8 @@ CREATE TABLE groups (
     series      text NOT NULL DEFAULT '',-- of an eval: greedy, sampled
     task_hash   text NOT NULL,
     "order"     json NOT NULL,           -- all that a worker needs: hone.trajectory.order.Order; keys stay in their order
-    model_id    text NOT NULL REFERENCES models,
-    version_id  text REFERENCES versions,-- exactly this one; null: the newest
+    model_id    text NOT NULL,
+    version_id  text,                    -- exactly this one; null: the newest
     state       text NOT NULL DEFAULT 'requested',
     reason      text,
     refused     text,                    -- why no worker will ever make it ready; its run fails with this
@@ -431,8 +443,8 @@ CREATE TABLE engines (
 -- One model that an engine holds or refuses, and how much it has generated for it.
 CREATE TABLE engine_models (
     engine_id   text NOT NULL REFERENCES engines ON DELETE CASCADE,
-    model_id    text NOT NULL REFERENCES models,
-    version_id  text REFERENCES versions,
+    model_id    text NOT NULL,           -- it may be deleted while the engine holds it
+    version_id  text,
     refused_version_id text,
     refused_reason text,
     gap_mean    double precision,        -- nats between the engine's and the trainer's log-probs of the probe, when the
@@ -484,7 +496,7 @@ CREATE INDEX events_by_run ON events (run_id, id);
 CREATE TABLE usage (
     id          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     tenant_id   text NOT NULL REFERENCES tenants,
-    run_id      text REFERENCES runs,
+    run_id      text,                    -- the run may be deleted: what it used is still billed
     key_id      text REFERENCES api_keys,
     kind        text NOT NULL,           -- prompt_tokens, completion_tokens, trained_tokens, trainer_s, grades,
                                          -- grading_s
@@ -528,6 +540,37 @@ BEGIN
 END $$;
 CREATE TRIGGER metrics_unsent AFTER INSERT ON metrics REFERENCING NEW TABLE AS points
     FOR EACH STATEMENT EXECUTE FUNCTION mark_unsent();
+
+
+-- What is deleted -----------------------------------------------------------------------------------------------------
+
+-- A run, model, dataset, export or checkpoint that a request deleted. The request marks it and writes this row; a driver
+-- removes its rows in batches and has its objects removed. The row stays: it tells the name of what usage was for.
+CREATE TABLE deletions (
+    subject_id  text PRIMARY KEY,
+    tenant_id   text NOT NULL REFERENCES tenants,
+    key_id      text REFERENCES api_keys,
+    kind        text NOT NULL CHECK (kind IN ('run', 'model', 'dataset', 'export', 'checkpoint')),
+    name        text NOT NULL,
+    removed_rows bigint NOT NULL DEFAULT 0,
+    after       text NOT NULL DEFAULT '',  -- the last object of the subject that was noted for removal
+    requested_at timestamptz NOT NULL DEFAULT now(),
+    worked_at   timestamptz NOT NULL DEFAULT now(),  -- when a driver last did a batch of it: deletions take turns
+    finished_at timestamptz
+);
+CREATE INDEX deletions_unfinished ON deletions (worked_at) WHERE finished_at IS NULL;
+CREATE INDEX deletions_by_tenant ON deletions (tenant_id, requested_at);
+
+-- Why a deletion cannot go on yet, for a person to read; null: it can, or it has finished.
+CREATE FUNCTION deletion_waits_for(d deletions) RETURNS text LANGUAGE sql STABLE AS $$
+    SELECT CASE WHEN d.finished_at IS NOT NULL THEN NULL
+    WHEN d.kind = 'run' THEN (
+        SELECT 'the run to end' FROM runs r WHERE r.id = d.subject_id AND r.state IN ('queued', 'running', 'paused'))
+    WHEN d.kind = 'model' THEN (
+        SELECT format('the end of %s models that started from it: delete their runs', count(*))
+        FROM models m WHERE m.base_artifact_id = d.subject_id HAVING count(*) > 0)
+    END
+$$;
 
 
 -- The object store ----------------------------------------------------------------------------------------------------
@@ -585,6 +628,8 @@ REVOKE INSERT, UPDATE, DELETE ON schema_version FROM hone_worker;
 -- The gateway writes the rows that requests make. It may read the others, but for the journal, sinks and orphans.
 GRANT SELECT, INSERT, UPDATE, DELETE ON idempotency_keys, artifacts, uploads, upload_files, upload_parts, runs, models,
     operations, events, outcomes TO hone_gateway;
+GRANT SELECT, INSERT ON deletions TO hone_gateway;
+GRANT UPDATE (weights_deleted_at) ON versions TO hone_gateway;
 GRANT SELECT ON tenants, api_keys, steps, collections, collection_items, versions, groups, group_transitions,
     trajectories, grades, engines, engine_models, workers, metrics, usage TO hone_gateway;
 GRANT INSERT, UPDATE (revoked_at, last_used_at) ON api_keys TO hone_gateway;
@@ -599,7 +644,7 @@ BEGIN
     FOREACH t IN ARRAY ARRAY['tenants', 'api_keys', 'idempotency_keys', 'artifacts', 'uploads', 'upload_files',
                              'upload_parts', 'runs', 'steps', 'collections', 'collection_items', 'models',
                              'operations', 'versions', 'groups', 'trajectories', 'grades', 'engine_models',
-                             'metrics', 'events', 'usage'] LOOP
+                             'metrics', 'events', 'usage', 'deletions'] LOOP
         EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', t);
         EXECUTE format('CREATE POLICY every_tenant ON %I TO hone_worker USING (true)', t);
         IF t NOT IN ('tenants', 'engine_models') THEN

@@ -51,6 +51,8 @@ FAMILIES = (
     Family("hone_operations_queued", "Operations that wait for a trainer or are being executed.",
            "operations", "operations"),
     Family("hone_operations_oldest_seconds", "Age of the oldest of these operations.", "operations", "oldest_s"),
+    Family("hone_deletions_waiting", "Deletions whose rows are not all removed yet.", "deletions", "deletions"),
+    Family("hone_deletions_oldest_seconds", "Age of the oldest of these deletions.", "deletions", "oldest_s"),
     Family("hone_engine_heartbeat_age_seconds", "Seconds since an engine last reported.", "engines", "age_s", _ENGINE),
     Family("hone_engine_refused_versions", "Versions that an engine refuses to serve.", "engines", "refused", _ENGINE),
     Family("hone_engine_tokens", "Tokens that an engine generated for a model.",

@@ -25,6 +25,8 @@ GRADING_SECONDS = Counter("hone_grading_seconds", "Seconds of the processes of t
 GRADES_WAITING = Gauge("hone_grades_waiting", "Samples that wait for a process of this reward service.")
 UNITS_COMMITTED = Counter("hone_units_committed", "Units of operations that this trainer committed.")
 ORPHANS_COLLECTED = Counter("hone_orphans_collected", "Objects without a row that this driver removed.")
+DELETIONS_FINISHED = Counter("hone_deletions_finished", "Deletions that this driver finished, by kind.", ("kind",))
+ROWS_DELETED = Counter("hone_rows_deleted", "Rows of deleted runs, models and others that this driver removed.")
 VERSIONS_TAKEN_OVER = Counter(
     "hone_versions_taken_over", "Versions that this engine was offered, by the action after which the probe agreed.",
     ("model", "action"))
@@ -33,7 +35,7 @@ PROBE_GAP = Gauge(
     "version that was offered last.", ("model", "statistic"))
 PROCESS_METRICS = (RPC_SECONDS, HTTP_SECONDS, HINTS_SENT, HINTS_LOST, HINTS_RECEIVED, GROUPS_CLAIMED, GROUPS_READY,
                    GROUPS_FAILED, CLAIMS_LOST, GRADING_SECONDS, GRADES_WAITING, UNITS_COMMITTED, ORPHANS_COLLECTED,
-                   VERSIONS_TAKEN_OVER, PROBE_GAP)
+                   DELETIONS_FINISHED, ROWS_DELETED, VERSIONS_TAKEN_OVER, PROBE_GAP)
 
 _serving = False
 

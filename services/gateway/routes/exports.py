@@ -85,7 +85,7 @@ async def _version(transaction: AsyncTransaction, run_id: str, version_id: str |
     Raises NotFound, Invalid, and Conflict when no version is stored yet.
     """
     run = await transaction.one("runs.state", run_id=run_id)
-    if run is None:
+    if run is None or run["state"] == "deleting":
         raise unknown_run(run_id)
     if version_id is None:
         newest = await transaction.one("versions.newest_stored", model_id=run["policy_model_id"])

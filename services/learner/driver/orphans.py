@@ -15,7 +15,9 @@ from hone.store.objects import Objects
 from hone.telemetry import metrics
 
 BATCH = 1000
-"""Keys that a pass checks at most, and that it removes at most."""
+"""Keys that a pass checks at most, and that it removes at a time."""
+_BATCHES = 20
+"""Times that a pass removes a batch at most: what was deleted is noted all at once."""
 
 _WRITTEN = re.compile(
     r"(artifacts/art_\w+|models/model_\w+/(versions|snapshots|exports|adapters)|runs/run_\w+/parts)/.")
@@ -52,7 +54,13 @@ class Orphans:
             self._expire_uploads()
             self._discard_unfinished()
         self._note(begun["after"])
-        return self._collect()
+        removed = 0
+        for _ in range(_BATCHES):
+            checked, collected = self._collect()
+            removed += collected
+            if checked < BATCH:
+                break
+        return removed
 
     def _own(self, identity: str) -> bool:
         """Return whether the object store belongs to this database. The first one to ask marks the store as its own."""
@@ -85,7 +93,8 @@ class Orphans:
             transaction.run("orphans.note", keys=written, owners=_owners(written))
             transaction.run("orphans.set_reached", after=keys[-1] if len(keys) == BATCH else "")
 
-    def _collect(self) -> int:
+    def _collect(self) -> tuple[int, int]:
+        """Check a batch of keys that were noted long ago, and remove the unnamed ones. Return the number of each."""
         with self._database.transaction() as transaction:
             due = {row["key"] for row in transaction.all(
                 "orphans.due", grace_s=self._grace_s, limit=BATCH)}
@@ -94,7 +103,7 @@ class Orphans:
         unnamed = sorted(due - named)
         if unnamed:
             self._remove(unnamed)
-        return len(unnamed)
+        return len(due), len(unnamed)
 
     def _remove(self, keys: list[str]) -> None:
         self._objects.delete(keys)

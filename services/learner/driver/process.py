@@ -19,6 +19,7 @@ from hone.store.notifications import Listener
 from hone.store.objects import StoreAway
 from hone.telemetry import logs
 from services.learner.driver import lease as run_leases
+from services.learner.driver.deletions import Deletions
 from services.learner.driver.orphans import Orphans, pause_s
 from services.learner.driver.peers import Peers
 from services.learner.driver.run import RunDriver
@@ -37,6 +38,7 @@ class Driver:
         self._objects = objects.connect(settings.objects_url)
         self._orphans_pause_s = pause_s(settings.orphan_grace_s)
         self._orphans = Orphans(self._database, self._objects, settings.orphan_grace_s, self._orphans_pause_s)
+        self._deletions = Deletions(self._database, self._objects)
         self._hints, self._peers = Hints(settings), Peers(settings)
         self._listener = Listener(settings.database_url, "runs", "groups", "steps", "versions")
         self._runs: Holder[RunDriver] = Holder(self._database, "runs", owner, settings.lease_s)
@@ -49,7 +51,7 @@ class Driver:
 
     def run(self) -> None:
         """Release the leases of an earlier process of this name. Then lease and advance runs until stopped."""
-        for work in (self._keep_leases, self._collect_orphans):
+        for work in (self._keep_leases, self._collect_orphans, self._delete):
             threading.Thread(target=work, daemon=True).start()
         self._outages.survive(self._runs.release_all)
         while not self._stop.is_set():
@@ -105,6 +107,10 @@ class Driver:
         while not self._stop.wait(self._orphans_pause_s):
             self._outages.survive(self._orphans.sweep)
             self._outages.survive(partial(forget_silent, self._database))
+
+    def _delete(self) -> None:
+        while not self._stop.wait(self._settings.sweep_s):
+            self._outages.survive(self._deletions.work)
 
     def _keep_leases(self) -> None:
         while not self._stop.wait(interval_s(self._settings.lease_s)):

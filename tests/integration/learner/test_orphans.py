@@ -173,6 +173,7 @@ def test_an_upload_that_goes_on_is_spared_and_one_without_parts_expires(world: W
 
 def test_a_pass_is_bounded_and_the_next_goes_on(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(orphans, "BATCH", 3)
+    monkeypatch.setattr(orphans, "_BATCHES", 1)
     run = ids.new("run")
     world.put(*(f"runs/{run}/parts/{number}" for number in range(5)), f"artifacts/{ids.new('art')}/x")
     noted = []

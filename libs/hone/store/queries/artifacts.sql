@@ -1,15 +1,16 @@
 -- Artifacts: base models, datasets, graders.
 
 -- name: dataset
-SELECT id, manifest FROM artifacts WHERE tenant_id = %(tenant_id)s AND kind = 'dataset' AND (id = %(name)s OR name = %(name)s)
+SELECT id, manifest FROM artifacts WHERE tenant_id = %(tenant_id)s AND kind = 'dataset' AND deleted_at IS NULL
+    AND (id = %(name)s OR name = %(name)s)
 
 -- name: named
 SELECT id, name, hash, manifest, report, created_at FROM artifacts
-WHERE kind = %(kind)s AND (id = %(name)s OR name = %(name)s)
+WHERE kind = %(kind)s AND deleted_at IS NULL AND (id = %(name)s OR name = %(name)s)
 
 -- name: page
 SELECT id, name, hash, manifest, report, created_at FROM artifacts
-WHERE kind = %(kind)s AND (%(after)s::text IS NULL OR id < %(after)s)
+WHERE kind = %(kind)s AND deleted_at IS NULL AND (%(after)s::text IS NULL OR id < %(after)s)
 ORDER BY id DESC LIMIT %(limit)s
 
 -- name: add

@@ -3,7 +3,7 @@
 -- name: runs
 SELECT s.state, count(r.id) AS runs
 FROM unnest(ARRAY['queued', 'running', 'paused', 'succeeded', 'failed', 'cancelled']) AS s (state)
-LEFT JOIN runs r ON r.state = s.state AND r.preflight IS NULL GROUP BY s.state
+LEFT JOIN runs r ON r.state = s.state AND r.preflight IS NULL AND r.deleted_at IS NULL GROUP BY s.state
 
 -- name: open_runs
 SELECT r.id AS run, coalesce(last.n, 0) AS step, (r.spec ->> 'steps')::integer AS steps,
@@ -57,3 +57,7 @@ FROM engine_models h JOIN models m ON m.id = h.model_id WHERE h.version_id IS NO
 
 -- name: workers
 SELECT kind, id AS worker, extract(epoch FROM now() - heartbeat_at) AS age_s FROM workers
+
+-- name: deletions
+SELECT count(*) AS deletions, coalesce(extract(epoch FROM now() - min(requested_at)), 0) AS oldest_s
+FROM deletions WHERE finished_at IS NULL

@@ -5,7 +5,7 @@ INSERT INTO models (id, tenant_id, kind, base_artifact_id, base_version_id, conf
 VALUES (%(id)s, %(tenant_id)s, %(kind)s, %(base_artifact_id)s, %(base_version_id)s, %(config)s)
 
 -- name: of_tenant
-SELECT id FROM models WHERE id = %(model_id)s AND tenant_id = %(tenant_id)s
+SELECT id FROM models WHERE id = %(model_id)s AND tenant_id = %(tenant_id)s AND deleted_at IS NULL
 
 -- name: base_manifest
 SELECT coalesce(a.manifest, v.manifest) AS manifest FROM models m
@@ -17,7 +17,7 @@ UPDATE models SET lease_owner = %(owner)s, lease_epoch = lease_epoch + 1,
     lease_expires = now() + make_interval(secs => %(lease_s)s)
 WHERE id = (
     SELECT m.id FROM models m
-    WHERE (m.lease_expires IS NULL OR m.lease_expires <= now())
+    WHERE m.deleted_at IS NULL AND (m.lease_expires IS NULL OR m.lease_expires <= now())
         AND EXISTS (SELECT FROM operations o WHERE o.model_id = m.id AND o.state = 'queued')
     ORDER BY (SELECT min(o.created_at) FROM operations o WHERE o.model_id = m.id AND o.state = 'queued')
     LIMIT 1 FOR NO KEY UPDATE OF m SKIP LOCKED)

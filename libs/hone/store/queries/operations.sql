@@ -63,7 +63,7 @@ SELECT o.id, o.model_id, o.payload ->> 'version_id' AS version_id, o.result, o.c
        (SELECT r.id FROM runs r WHERE r.policy_model_id = o.model_id) AS run_id,
        (SELECT r.spec -> 'sampling' FROM runs r WHERE r.policy_model_id = o.model_id) AS trained
 FROM operations o, LATERAL (SELECT o.state = 'queued' AND o.deadline <= now() AS late) due
-WHERE o.kind = 'export' AND o.id = %(export_id)s
+WHERE o.kind = 'export' AND o.id = %(export_id)s AND o.deleted_at IS NULL
 
 -- name: exports_of_run
 SELECT o.id, o.model_id, o.payload ->> 'version_id' AS version_id, o.result, o.created_at, o.finished_at,
@@ -72,12 +72,13 @@ SELECT o.id, o.model_id, o.payload ->> 'version_id' AS version_id, o.result, o.c
        r.spec -> 'sampling' AS trained
 FROM operations o JOIN runs r ON r.policy_model_id = o.model_id,
      LATERAL (SELECT o.state = 'queued' AND o.deadline <= now() AS late) due
-WHERE o.kind = 'export' AND r.id = %(run_id)s AND (%(after)s::text IS NULL OR o.id < %(after)s)
+WHERE o.kind = 'export' AND r.id = %(run_id)s AND o.deleted_at IS NULL
+    AND (%(after)s::text IS NULL OR o.id < %(after)s)
 ORDER BY o.id DESC LIMIT %(limit)s
 
 -- name: exports_of_version
 SELECT o.id, o.model_id, o.payload ->> 'version_id' AS version_id, o.result, o.created_at, o.finished_at,
-       CASE WHEN late THEN 'failed' ELSE o.state END AS state,
+       CASE WHEN late OR o.deleted_at IS NOT NULL THEN 'failed' ELSE o.state END AS state,
        CASE WHEN late THEN 'no trainer finished it within its deadline' ELSE o.reason END AS reason,
        (SELECT r.id FROM runs r WHERE r.policy_model_id = o.model_id) AS run_id,
        (SELECT r.spec -> 'sampling' FROM runs r WHERE r.policy_model_id = o.model_id) AS trained

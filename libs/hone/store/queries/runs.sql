@@ -17,7 +17,8 @@ SELECT r.id, r.name, r.state, r.desired, r.reason, r.waiting_for, r.policy_model
        (SELECT v.id FROM versions v WHERE v.model_id = r.policy_model_id AND v.state = 'live'
         ORDER BY v.number DESC LIMIT 1) AS version_id
 FROM runs r
-WHERE r.preflight IS NULL AND (%(state)s::text IS NULL OR r.state = %(state)s) AND (%(after)s::text IS NULL OR r.id < %(after)s)
+WHERE r.preflight IS NULL AND r.deleted_at IS NULL AND (%(state)s::text IS NULL OR r.state = %(state)s)
+  AND (%(after)s::text IS NULL OR r.id < %(after)s)
   AND (%(like)s::text IS NULL OR r.spec - 'seed' - 'name' = (
         SELECT o.spec - 'seed' - 'name' FROM runs o WHERE o.id = %(like)s))
   AND (%(base)s::text[] IS NULL OR r.spec -> 'model' ->> 'base' = ANY (%(base)s))
@@ -27,7 +28,8 @@ ORDER BY r.id DESC LIMIT %(limit)s
 
 -- name: detail
 -- With the newest value of each metric. The names are read by steps through the index, not from every step's row.
-SELECT r.id, r.name, r.state, r.desired, r.reason, r.waiting_for, r.policy_model_id AS model_id, r.roles, r.spec,
+SELECT r.id, r.name, CASE WHEN r.deleted_at IS NULL THEN r.state ELSE 'deleting' END AS state, r.desired, r.reason,
+       r.waiting_for, r.policy_model_id AS model_id, r.roles, r.spec,
        r.created_at, r.started_at, r.ended_at, r.deadline, (r.spec ->> 'steps')::integer AS steps,
        (r.spec ->> 'seed')::integer AS seed, r.spec -> 'model' ->> 'base' AS base,
        r.spec -> 'algorithm' ->> 'preset' AS algorithm,
@@ -51,17 +53,20 @@ SELECT r.id, r.name, r.state, r.desired, r.reason, r.waiting_for, r.policy_model
 FROM runs r WHERE r.id = %(run_id)s
 
 -- name: state
-SELECT id, name, state, desired, reason, waiting_for, policy_model_id FROM runs WHERE id = %(run_id)s
+SELECT id, name, CASE WHEN deleted_at IS NULL THEN state ELSE 'deleting' END AS state, desired, reason, waiting_for,
+    policy_model_id
+FROM runs WHERE id = %(run_id)s
 
 -- name: exists
 SELECT id FROM runs WHERE id = %(run_id)s
 
 -- name: count_by_state
-SELECT state, count(*)::integer AS runs FROM runs WHERE preflight IS NULL GROUP BY state
+SELECT state, count(*)::integer AS runs FROM runs WHERE preflight IS NULL AND deleted_at IS NULL GROUP BY state
 
 -- name: set_desired
 UPDATE runs SET desired = %(desired)s
-WHERE id = %(run_id)s AND state IN ('queued', 'running', 'paused') AND (desired <> 'cancel' OR %(desired)s = 'cancel')
+WHERE id = %(run_id)s AND deleted_at IS NULL AND state IN ('queued', 'running', 'paused')
+    AND (desired <> 'cancel' OR %(desired)s = 'cancel')
 
 -- name: lease
 UPDATE runs SET lease_owner = %(owner)s, lease_epoch = lease_epoch + 1,

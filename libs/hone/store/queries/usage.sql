@@ -1,14 +1,15 @@
 -- The usage of tenants.
 
 -- name: totals
-SELECT used.id, coalesce(r.name, k.name) AS name, used.amounts FROM (
+SELECT used.id, coalesce(r.name, k.name, d.name) AS name, used.amounts FROM (
     SELECT id, jsonb_object_agg(kind, amount) AS amounts FROM (
         SELECT CASE %(by)s WHEN 'run' THEN run_id ELSE key_id END AS id, kind, sum(amount) AS amount FROM usage
         WHERE (%(since)s::timestamptz IS NULL OR created_at >= %(since)s)
           AND (%(until)s::timestamptz IS NULL OR created_at < %(until)s)
           AND (%(run_id)s::text IS NULL OR run_id = %(run_id)s)
         GROUP BY 1, kind) sums GROUP BY id) used
-LEFT JOIN runs r ON r.id = used.id LEFT JOIN api_keys k ON k.id = used.id ORDER BY used.id
+LEFT JOIN runs r ON r.id = used.id LEFT JOIN api_keys k ON k.id = used.id
+LEFT JOIN deletions d ON d.subject_id = used.id ORDER BY used.id
 
 -- name: add
 -- Adds to the usage of the key that requested the run.

@@ -32,6 +32,8 @@ SELECT v.id, v.model_id, v.number, v.weights_deleted_at IS NULL AS stored,
     jsonb_exists(v.manifest -> 'files', 'adapter_model.safetensors') AS adapter,
     v.manifest #>> '{files,tokenizer.json,sha256}' AS tokenizer FROM versions v
 WHERE v.id = %(version_id)s AND v.state = 'live'
+    AND NOT EXISTS (SELECT FROM runs r WHERE r.policy_model_id = v.model_id AND r.deleted_at IS NOT NULL)
+    AND EXISTS (SELECT FROM models m WHERE m.id = v.model_id AND m.deleted_at IS NULL)
 
 -- name: all_of_model
 SELECT id, seq, number, state FROM versions

@@ -1,0 +1,25 @@
+"""`hone deletions`: what was deleted, and how far each deletion is."""
+
+from itertools import islice
+from typing import Annotated
+
+import typer
+
+from hone.cli import connection
+from hone.cli.output import Json, rows
+from hone.client import every
+from hone.client.deletion_resources import Deletion
+
+
+def deletions(
+    limit: Annotated[int, typer.Option(min=1, help="Largest number of items.")] = 50, json: Json = False,
+) -> None:
+    """List what was deleted, newest first, and what a deletion waits for."""
+    with connection.client() as client:
+        found = islice(every(client.deletions), limit)
+        rows(found, ("id", "kind", "name", "state", "waits_for", "removed_rows", "requested_at", "finished_at"), json)
+
+
+def line(found: Deletion) -> str:
+    """Return the line about a deletion."""
+    return f"{found.id}  {found.state}{f', waiting for {found.waits_for}' if found.waits_for else ''}"

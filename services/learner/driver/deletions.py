@@ -1,0 +1,106 @@
+"""Removes what requests deleted: its rows in batches, then its objects through the sweep of orphans.
+
+Rows are the truth. A request marks a subject and writes a row of `deletions`; from then on no list shows it. A driver
+that is killed between two batches, or between rows and objects, leaves a row that says how far it came, and any driver
+goes on. The models of a deleted run are removed after it, each once no other model starts from one of its versions.
+"""
+
+import logging
+from collections.abc import Iterator
+from itertools import islice
+
+from psycopg import IntegrityError
+
+from hone.crashpoints import reach
+from hone.store.database import Database, Row, Transaction
+from hone.store.objects import Objects
+from hone.telemetry import metrics
+
+BATCH = 1000
+"""Groups, steps or versions that one transaction removes at most, and keys that it notes; of smaller rows ten times."""
+
+_ROWS = {
+    "run": ("remove_groups", "remove_metrics", "remove_events", "remove_steps", "remove_run"),
+    "model": ("remove_artifact",),
+    "dataset": ("remove_artifact",),
+    "export": ("remove_export",),
+    "checkpoint": ("remove_checkpoint",),
+}
+"""The statements that remove the rows of a kind, in order. Each is repeated until it finds nothing."""
+
+_PREFIXES = {"run": "runs/{}/", "model": "artifacts/{}/", "dataset": "artifacts/{}/"}
+
+_log = logging.getLogger(__name__)
+
+
+class Deletions:
+    """Goes on with the deletion that has waited longest, a batch at a time. Several drivers work side by side."""
+
+    def __init__(self, database: Database, objects: Objects, batch: int = BATCH) -> None:
+        self._database, self._objects, self._batch = database, objects, batch
+
+    def work(self) -> bool:
+        """Remove a batch; return False if there was nothing to do. Raises psycopg.OperationalError, StoreAway."""
+        return self._subject() or self._model()
+
+    def _subject(self) -> bool:
+        with self._database.transaction() as transaction:
+            row = transaction.one("deletions.next")
+            if row is None:
+                return False
+            left = not row["after"] and self._rows(transaction, _ROWS[row["kind"]], row["subject_id"])
+        if not left:
+            reach("deletion.rows-objects")
+            self._objects_of(row)
+        return True
+
+    def _rows(self, transaction: Transaction, statements: tuple[str, ...], subject_id: str) -> bool:
+        """Remove a batch of a subject's rows. Return whether some may be left."""
+        for statement in statements:
+            found = transaction.one(f"deletions.{statement}", id=subject_id, limit=self._batch)
+            if found and found["rows"]:
+                transaction.run("deletions.count", id=subject_id, rows=found["rows"])
+                metrics.ROWS_DELETED.inc(found["rows"])
+            if found and found["found"]:
+                return True
+        return False
+
+    def _objects_of(self, row: Row) -> None:
+        """Have the next objects of a subject without rows removed. At the last ones the deletion is finished."""
+        prefix = _PREFIXES.get(row["kind"])
+        keys = [] if prefix is None else list(
+            islice(self._objects.list(prefix.format(row["subject_id"]), row["after"]), self._batch))
+        finished = len(keys) < self._batch
+        with self._database.transaction() as transaction:
+            transaction.run("deletions.note_objects", keys=keys)
+            transaction.run("deletions.set_reached", id=row["subject_id"], after=keys[-1] if keys else row["after"],
+                            finished=finished)
+        if finished:
+            metrics.DELETIONS_FINISHED.labels(row["kind"]).inc()
+            _log.info("the %s %s is deleted", row["kind"], row["subject_id"])
+
+    def _model(self) -> bool:
+        """Remove a batch of the rows of a deleted run's model, with its last rows the model itself."""
+        try:
+            with self._database.transaction() as transaction:
+                row = transaction.one("deletions.next_model")
+                if row is None:
+                    return False
+                left = self._rows(transaction, ("remove_operations", "remove_versions"), row["id"])
+            if not left:
+                self._end_of_model(row["id"], kept=row["kept"])
+        except IntegrityError as used:  # a model that starts from it was added meanwhile: the next look sees it
+            _log.info("a model of a deleted run stays: %s", used)
+        return True
+
+    def _end_of_model(self, model_id: str, kept: bool) -> None:
+        """Have the objects of a model removed that no row names any more, and its row, unless it is kept."""
+        for keys in _batches(self._objects.list(f"models/{model_id}/"), self._batch):
+            self._database.run("deletions.note_objects", keys=keys)
+        if not kept:
+            self._database.run("deletions.remove_model", id=model_id)
+
+
+def _batches(keys: Iterator[str], size: int) -> Iterator[list[str]]:
+    while batch := list(islice(keys, size)):
+        yield batch
