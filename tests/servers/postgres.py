@@ -30,6 +30,11 @@ class Server:
         users = (SUPERUSER, "test_worker", "test_gateway")
         return TestDatabase(*(self.cluster.url(user, PASSWORD, name) for user in users))
 
+    def empty(self, name: str) -> str:
+        """Create a database without tables and return its owner's URL."""
+        self._execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+        return self.cluster.url(SUPERUSER, PASSWORD, name)
+
     def prepare(self) -> None:
         """Create the template that each database is copied from, and one login for each of the two roles."""
         self._execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(_TEMPLATE)))

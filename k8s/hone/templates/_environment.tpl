@@ -2,6 +2,7 @@
 {{- define "hone.environment" -}}
 {{- $kinds := include "hone.kinds" .root | fromYaml }}
 {{- $values := get .root.Values .kind }}
+- {name: HONE_PROCESS_NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}
 {{- if .fact.self }}
 - {name: POD_IP, valueFrom: {fieldRef: {fieldPath: status.podIP}}}
 {{- end }}
