@@ -21,6 +21,7 @@ from services.console.pages import (
     graders,
     metrics,
     models,
+    new_run,
     not_found,
     preflight,
     run,
@@ -41,6 +42,7 @@ Show = Callable[[PageView, Request], Awaitable[None]]
 
 PAGES: dict[str, tuple[str, Show]] = {
     "/runs": ("Runs", runs.show),
+    "/runs/new": ("New run", new_run.show),
     "/runs/{run_id}": ("Run", run.show),
     "/runs/{run_id}/metrics": ("Metrics", metrics.show),
     "/runs/{run_id}/samples": ("Samples", samples.show),

@@ -16,12 +16,17 @@ _TIMEOUT_S = 20.0
 
 @dataclass
 class BrowserSession:
-    """One signed-in browser. `dark` is its choice of a theme; None follows the system."""
+    """One signed-in browser. `dark` is its choice of a theme; None follows the system.
+
+    `draft` is the text of a spec that is being written, `begun` the text that it began with.
+    """
 
     client: Client
     key_hint: str
     clock: Callable[[], float]
     dark: bool | None = None
+    draft: str = ""
+    begun: str = ""
     open: bool = True
     used_at: float = field(init=False)
 

@@ -92,6 +92,10 @@ class Browser:
         self.wait(named, lambda: f"no button {text}")
         return named()[0]
 
+    def press_twice(self, text: str) -> None:
+        """Press the button with a text twice at once, as an impatient hand does."""
+        self._driver.execute_script("arguments[0].click(); arguments[0].click();", self.button(text))
+
     def press(self, keys: str) -> None:
         """Send keys to the element with the focus."""
         self._driver.switch_to.active_element.send_keys(keys)

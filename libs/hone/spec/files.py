@@ -49,16 +49,16 @@ def as_text(raw: Raw) -> str:
 
 def _lines(value: Raw, indent: str) -> Iterator[str]:
     for name, inner in value.items():
-        line = f"{indent}{_flow(name)}: {_flow(inner)}\n"
+        line = f"{indent}{as_flow(name)}: {as_flow(inner)}\n"
         if len(line) <= _WIDTH or not isinstance(inner, dict) or not inner:
             yield line
         else:
-            yield f"{indent}{_flow(name)}:\n"
+            yield f"{indent}{as_flow(name)}:\n"
             yield from _lines(inner, f"{indent}  ")
 
 
-def _flow(value: Any) -> str:
-    """Return a value as YAML in one line."""
+def as_flow(value: Any) -> str:
+    """Return a part of a spec as YAML in one line."""
     text: str = yaml.dump(value, Dumper=_Dumper, default_flow_style=True, sort_keys=False, allow_unicode=True,
                           width=math.inf)
     return text.removesuffix("...\n").strip()

@@ -1,14 +1,15 @@
-"""/preflight: a spec is pasted, its run is looked at before it starts, and a button starts it."""
+"""/preflight: the run of a spec is looked at before it starts, and a button starts it."""
 
 from collections.abc import Sequence
-from typing import Any
 
-import yaml
 from nicegui import ui
 from starlette.requests import Request
 
 from hone.client.preflight import Cost, Finding, GradedReferences, GradedSample, Lengths, PreflightReport, ShownPrompt
 from hone.client.preflight import Tokens as ReportTokens
+from services.console.pages import new_run
+from services.console.pages.run_start import RunStart
+from services.console.pages.spec_editor import SpecEditor
 from services.console.view import PageView
 from services.console.widgets import formats, parts, tables, tokens
 from services.console.widgets.markup import Markup, details, html, join, mono, tag
@@ -19,47 +20,34 @@ _TONES = {"error": "bad", "warning": "warn", "ok": "good"}
 
 
 async def show(view: PageView, request: Request) -> None:
-    """Show the form, with the spec of the run that the query parameter `run` names."""
-    of_run = request.query_params.get("run")
-    run = await view.ask(view.hone.run, of_run) if of_run else None
+    """Show the editor, with the spec of the run that the query parameter `run` names."""
+    await new_run.copy_spec(view, request)
     html(parts.heading("Preflight", "What a run of a spec would do, before it starts: first prompts, lengths, graded "
                        "samples of the base, and what to mend."))
-    _PreflightPage(view, yaml.safe_dump(run.spec, sort_keys=False, allow_unicode=True) if run else "")
+    await _PreflightPage(view).open()
 
 
 class _PreflightPage:
-    """The form of one spec, and the report on it."""
+    """The editor of one spec, and the report on it."""
 
-    def __init__(self, view: PageView, spec: str) -> None:
+    def __init__(self, view: PageView) -> None:
         self._view = view
-        self._spec = ui.textarea("Spec, as YAML or JSON", value=spec).props(
-            "outlined autogrow debounce=200").classes("wide mono")
-        with ui.element("div").classes("filters"):
+        self._editor = SpecEditor(view)
+        with ui.element("div").classes("actions"):
             self._look = ui.button("Look", on_click=lambda: view.tried(self._looked), color=None).props(
-                "unelevated no-caps").classes("primary")
-            self._start = ui.button("Start run", on_click=lambda: view.tried(self._started), color=None).props(
-                "flat no-caps").classes("plain")
-        self._start.set_visibility(False)
+                "outline no-caps").classes("plain")
+            RunStart(view, self._editor)
         self._shown = html(Markup(""))
 
-    def _read(self) -> dict[str, Any] | None:
-        """Return the spec; show why if it is none."""
-        try:
-            found = yaml.safe_load(self._spec.value or "")
-        except yaml.YAMLError as error:
-            found = str(error)
-        if isinstance(found, dict):
-            return found
-        self._shown.set_content(tag("p", f"This is no spec: found {found or 'nothing'}, expected fields with values.",
-                                    class_="refused", role="alert"))
-        return None
+    async def open(self) -> None:
+        await self._editor.open()
 
     async def _looked(self) -> None:
-        spec = self._read()
+        spec = self._editor.read()
         if spec is None:
             return
         self._shown.set_content(tag("p", "The base answers the first tasks. This takes seconds for a small model, and "
-                                    "up to two minutes.", class_="note", role="status"))
+                                    "up to two minutes.", class_="banner busy", role="status"))
         self._look.disable()
         try:
             report = await self._view.ask(self._view.hone.preflight, spec)
@@ -68,14 +56,7 @@ class _PreflightPage:
             raise
         finally:
             self._look.enable()
-        self._start.set_visibility(True)
         self._shown.set_content(shown(report))
-
-    async def _started(self) -> None:
-        spec = self._read()
-        if spec is not None:
-            run = await self._view.ask(self._view.hone.create_run, spec)
-            ui.navigate.to(f"/runs/{run.id}")
 
 
 def shown(report: PreflightReport) -> Markup:

@@ -74,12 +74,22 @@ def _reason(run: Run) -> Markup:
     ended = run.state in ("failed", "cancelled") and run.reason
     lines = [("Warning", warning, "warning") for warning in run.warnings]
     lines += [(run.state.capitalize(), run.reason, run.state)] if ended and run.reason else []
+    lines += [standing] if (standing := _standing(run)) else []
     return Markup("").join(tag("div", tag("strong", word), ": ", text, class_=f"banner {tone}")
                            for word, text, tone in lines)
 
 
+def _standing(run: Run) -> tuple[str, str, str] | None:
+    """Return why an open run stands still: a word, the reason, and the tone of both."""
+    if run.state == "paused":
+        return "Paused", run.reason or run.waiting_for or "Resume goes on with the next step.", "wait"
+    if run.state == "queued":
+        return "Queued", f"waits for {run.waiting_for or 'a driver that takes it up'}", "wait"
+    return None
+
+
 def _progress(run: Run) -> Markup:
-    waits = f"waits for {run.waiting_for}" if run.waiting_for else ""
+    waits = f"waits for {run.waiting_for}" if run.waiting_for and run.state == "running" else ""
     return tag("div", parts.progress(run.step, run.steps, "steps"), tag("p", waits, class_="note"), class_="wide-bar")
 
 

@@ -7,7 +7,7 @@ from nicegui import ui
 
 from hone.client.resources import ENDED, Run
 from services.console.view import PageView
-from services.console.widgets import parts
+from services.console.widgets import parts, questions
 from services.console.widgets.markup import Markup, html, join, link, mono, tag
 
 PAGES = {"Overview": "", "Metrics": "/metrics", "Samples": "/samples", "Versions": "/versions", "Events": "/events",
@@ -27,6 +27,7 @@ class RunHeader:
                 self._pause = self._button("Pause", lambda: self._set_desired(view.hone.pause))
                 self._resume = self._button("Resume", lambda: self._set_desired(view.hone.resume))
                 self._cancel = self._button("Cancel", self._confirm_cancel)
+                self._button("Clone", lambda: ui.navigate.to(f"/runs/new?run={run.id}"))
         html(tag("nav", *(_tab(run.id, name, end, here) for name, end in PAGES.items()), class_="tabs",
                  aria_label="Pages of this run"))
         self._add_keys()
@@ -60,17 +61,10 @@ class RunHeader:
         await self._view.tried(change)
 
     async def _confirm_cancel(self) -> None:
-        with ui.dialog() as dialog, ui.card().classes("dialog"):
-            html(tag("h2", "Cancel this run?"))
-            html(tag("p", "The run ends for good after its present step. Its versions stay."))
-            with ui.element("div").classes("actions"):
-                ui.button("Keep it running", on_click=lambda: dialog.submit(False), color=None).props(
-                    "outline no-caps autofocus").classes("plain")
-                ui.button("Cancel the run", on_click=lambda: dialog.submit(True), color=None).props(
-                    "unelevated no-caps").classes("danger")
-        if await dialog:
+        words = "The run ends for good after its present step. Its versions stay."
+        if await questions.agreed(f"Cancel the run {self.run.name}?", words, act="Cancel the run",
+                                  leave="Keep it running"):
             await self._set_desired(self._view.hone.cancel)
-        dialog.delete()
 
 
 def _title(run: Run) -> Markup:

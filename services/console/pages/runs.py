@@ -30,7 +30,9 @@ class _RunsPage:
     def __init__(self, view: PageView) -> None:
         self._view = view
         self._state, self._search, self._most = _ALL, "", _PAGE
-        html(parts.heading("Runs", "What is being trained, and the results."))
+        with ui.element("div").classes("run-head"):
+            html(parts.heading("Runs", "What is being trained, and the results."))
+            html(link("New run", "/runs/new", class_="button primary"))
         self._figures = html(Markup(""))
         self._add_filters()
         self._table = LiveTable(_COLUMNS)

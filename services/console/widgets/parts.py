@@ -78,6 +78,11 @@ def problem(error: HoneError) -> Markup:
                link("Try again", "", class_="again"), class_="problem", role="alert")
 
 
+def facts(found: Iterable[tuple[str, object]]) -> Markup:
+    """Return names with their values, a line for each."""
+    return tag("dl", *(join([tag("dt", name), tag("dd", value)]) for name, value in found), class_="facts")
+
+
 def pager(path: str, name: str, here: str | None, after: str | None) -> Markup:
     """Return links to the next page of a list and back to the first; nothing if the list has one page.
 

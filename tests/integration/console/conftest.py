@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.remote.webelement import WebElement
 
 from hone.client import Client
 from hone.models import toy
@@ -86,6 +88,27 @@ def sign_in(browser: Browser, key: str, expected: str = "Runs") -> None:
     browser.button("Sign in").click()
     browser.wait(lambda: browser.path() == "/runs")
     browser.wait_for(expected)
+
+
+def write(browser: Browser, text: str) -> None:
+    """Replace the text of the editor, which is open, by what a person types."""
+    editor = browser.find(".cm-content")
+    editor.send_keys(Keys.CONTROL + "a", Keys.BACKSPACE)
+    editor.send_keys(text)
+
+
+def choose(browser: Browser, label: str, option: str) -> None:
+    """Choose an option of a select in which one can search."""
+    field = browser.find(f"input[aria-label='{label}']")
+    field.click()
+    field.send_keys(Keys.CONTROL + "a", option)
+
+    def offered() -> list[WebElement]:
+        return [one for one in browser.all(".q-menu .q-item") if one.text == option]
+
+    browser.wait(offered, lambda: f"{label} does not offer {option}")
+    offered()[0].click()
+    browser.wait(lambda: browser.find(f"input[aria-label='{label}']").get_attribute("value") == option)
 
 
 def kept_picture(browser: Browser, name: str) -> None:

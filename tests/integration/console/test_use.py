@@ -97,9 +97,10 @@ def test_pause_resume_cancel(signed_in: Browser, hone: Client) -> None:
 def test_cancelling_is_asked_about_first(signed_in: Browser, hone: Client, world: World) -> None:
     signed_in.open(f"/runs/{world.fresh.id}", "Cancel")
     signed_in.button("Cancel").click()
-    signed_in.wait_for("Cancel this run?")
+    question = f"Cancel the run {world.fresh.name}?"
+    signed_in.wait_for(question)
     signed_in.button("Keep it running").click()
-    signed_in.wait(lambda: "Cancel this run?" not in signed_in.text())
+    signed_in.wait(lambda: question not in signed_in.text())
     assert hone.run(world.fresh.id).desired == "run"
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from hone.client.resources import Run
-from services.console.pages.run import _stage
+from services.console.pages.run import _stage, _standing
 
 STAGES = [{"until": 3, "name": "warm-up"}, {"until": 5, "name": "easy"}]
 
@@ -25,3 +25,15 @@ def run(step: int, state: str = "running", **spec: Any) -> Run:
 ])
 def test_the_stage_of_a_run(found: Run, expected: str) -> None:
     assert _stage(found) == expected
+
+
+@pytest.mark.parametrize(("state", "said", "expected"), [
+    ("queued", {"waiting_for": "a free trainer"}, ("Queued", "waits for a free trainer")),
+    ("queued", {}, ("Queued", "waits for a driver that takes it up")),
+    ("paused", {"reason": "the budget of the run is spent"}, ("Paused", "the budget of the run is spent")),
+    ("paused", {}, ("Paused", "Resume goes on with the next step.")),
+    ("running", {"waiting_for": "191 of 256 samples"}, None), ("failed", {"reason": "nan"}, None),
+])
+def test_a_run_that_stands_still_says_why(state: str, said: dict[str, str], expected: tuple[str, str] | None) -> None:
+    found = _standing(run(3, state).model_copy(update=said))
+    assert (found and found[:2]) == expected

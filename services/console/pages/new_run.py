@@ -1,0 +1,161 @@
+"""/runs/new: a spec is written or chosen, the gateway reads it meanwhile, and a button starts its run."""
+
+import asyncio
+from typing import Any
+
+from nicegui import ui
+from starlette.requests import Request
+
+from hone.client.resources import Algorithm, StartingSpec
+from hone.resolution.brevity import brief
+from hone.spec.files import as_text
+from services.console.pages.run_start import RunStart
+from services.console.pages.spec_editor import SpecEditor
+from services.console.view import PageView
+from services.console.widgets import parts, questions, spec_text
+from services.console.widgets.markup import Markup, code, details, html, link, tag
+from services.console.widgets.spec_text import Unreadable
+
+_MOST = 200
+_DATASET, _ENVIRONMENT = "dataset:", "environment:"
+
+
+async def show(view: PageView, request: Request) -> None:
+    """Show the editor, with the spec of the run that the query parameter `run` names."""
+    await copy_spec(view, request)
+    html(parts.heading("New run", "Begin with a preset, a run, or a spec of your own. The gateway reads it while you "
+                       "write, and says what it would refuse.", [("Runs", "/runs")]))
+    page = _NewRunPage(view, await _choices(view))
+    await page.open()
+
+
+async def copy_spec(view: PageView, request: Request) -> None:
+    """Make the spec of the run that the address names the draft: without defaults, and with a name of its own."""
+    run_id = request.query_params.get("run")
+    if not run_id:
+        return
+    run = await view.ask(view.hone.run, run_id)
+    spec = await asyncio.to_thread(brief, run.spec)
+    view.session.draft = as_text({**spec, "name": copied_name(run.name)})
+    ui.navigate.history.replace(request.url.path)  # a reload shows the draft, not the run's spec again
+
+
+def copied_name(name: str) -> str:
+    """Return the name of a copy: NAME copy, NAME copy 2, NAME copy 3."""
+    head, _, number = name.rpartition(" copy ")
+    if head and number.isdecimal():
+        return f"{head} copy {int(number) + 1}"
+    return f"{name} 2" if name.endswith(" copy") else f"{name} copy"
+
+
+async def _choices(view: PageView) -> dict[str, dict[str, str]]:
+    """Return what the three selects offer: value -> words."""
+    presets = await view.ask(view.hone.algorithms)
+    models, runs = await view.ask(view.hone.models, _MOST), await view.ask(view.hone.runs, _MOST, state="succeeded")
+    datasets = await view.ask(view.hone.datasets, _MOST)
+    environments = await view.ask(view.hone.environments)
+    return {
+        "preset": {one.name: _preset_words(one) for one in presets},
+        "base": {**{one.name: one.name for one in models.data},
+                 **{run.id: f"end of {run.name} ({run.id})" for run in runs.data}},
+        "task": {**{f"{_DATASET}{one.name}": f"dataset {one.name}" for one in datasets.data},
+                 **{f"{_ENVIRONMENT}{one.name}": f"environment {one.name}" for one in environments}}}
+
+
+def _preset_words(preset: Algorithm) -> str:
+    return f"{preset.name} (cannot be run yet)" if preset.unmet else preset.name
+
+
+class _NewRunPage:
+    """The selects, the editor and the buttons. A select shows what the text says, and changes the text."""
+
+    def __init__(self, view: PageView, choices: dict[str, dict[str, str]]) -> None:
+        self._view = view
+        with ui.element("div").classes("filters picks"):
+            self._preset = self._select("Preset", choices["preset"], self._begin_with_preset)
+            self._base = self._select("Model", choices["base"], self._set_base)
+            self._task = self._select("Tasks", choices["task"], self._set_task)
+        self._editor = SpecEditor(view, self._follow_text)
+        with ui.element("div").classes("actions"):
+            RunStart(view, self._editor)
+            html(link("Look at it first", "/preflight", class_="button"))
+        html(tag("p", "Look at it first: the base answers a few tasks, and a report says what to mend. In the editor, "
+                 "Escape and then Tab leaves it. The draft stays until you sign out.", class_="note"))
+        self._resolved = html(Markup(""))
+
+    async def open(self) -> None:
+        await self._editor.open()
+
+    def _select(self, label: str, options: dict[str, str], change: Any) -> ui.select:
+        return ui.select(options, label=label, with_input=True,
+                         on_change=lambda event: self._view.tried(lambda: change(event.value))).props(
+            "outlined dense").classes("pick")
+
+    def _follow_text(self) -> None:
+        """Show in the selects what the text says, and the resolved spec of a text that has one."""
+        said = named(self._editor.text)
+        for select, name in ((self._preset, "preset"), (self._base, "base"), (self._task, "task")):
+            select.set_value(said[name] if said[name] in select.options else None)
+        checked = self._editor.checked
+        self._resolved.set_content(details("The spec with every default", code(as_text(checked.spec)))
+                                   if checked else Markup(""))
+
+    async def _begin_with_preset(self, preset: str | None) -> None:
+        said = named(self._editor.text)
+        if preset is None or preset == said["preset"]:
+            return
+        if not self._untouched():
+            words = "What you wrote goes; the editor's undo (Ctrl+Z) brings it back."
+            if not await questions.agreed(f"Begin again with {preset}?", words, act="Replace my text"):
+                self._follow_text()
+                return
+        await self._begin({**said, "preset": preset})
+
+    async def _set_base(self, base: str | None) -> None:
+        said = named(self._editor.text)
+        if base is None or base == said["base"]:
+            return
+        if self._untouched():
+            await self._begin({**said, "base": base})
+        else:
+            await self._editor.set_field("model.base", base)
+
+    async def _set_task(self, task: str | None) -> None:
+        said = named(self._editor.text)
+        if task is None or task == said["task"]:
+            return
+        if self._untouched():
+            await self._begin({**said, "task": task})
+            return
+        begun = await self._starting_spec({**said, "task": task})
+        await self._editor.set_field("task", begun.spec["task"])
+        if "grader" in begun.spec and not said["graded"]:
+            await self._editor.set_field("grader", begun.spec["grader"])
+
+    def _untouched(self) -> bool:
+        """Return whether the text is as the selects left it. Then another choice writes all of it again."""
+        return self._editor.text in (self._view.session.begun, "")
+
+    async def _begin(self, said: dict[str, Any]) -> None:
+        begun = await self._starting_spec(said)
+        self._view.session.begun = begun.text
+        await self._editor.replace(begun.text)
+
+    async def _starting_spec(self, said: dict[str, Any]) -> StartingSpec:
+        kind, _, source = (said["task"] or "").partition(":")
+        return await self._view.ask(self._view.hone.starting_spec, said["preset"] or "grpo", said["base"] or "",
+                                    **({kind: source} if source else {}))
+
+
+def named(text: str) -> dict[str, Any]:
+    """Return what a text says about its preset, base and tasks, as the selects name them; None where it is silent."""
+    try:
+        raw = spec_text.read(text)
+    except Unreadable:
+        raw = {}
+    model, task, algorithm = (raw.get(name) for name in ("model", "task", "algorithm"))
+    model, task = (one if isinstance(one, dict) else {} for one in (model, task))
+    preset = algorithm.get("preset") if isinstance(algorithm, dict) else algorithm
+    source = f"{_DATASET}{task['dataset']}" if "dataset" in task else f"{_ENVIRONMENT}{task.get('environment')}"
+    return {"preset": preset, "base": model.get("base"), "task": source if task else None,
+            "graded": "grader" in raw}

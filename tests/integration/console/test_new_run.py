@@ -1,0 +1,89 @@
+"""The page New run: a preset becomes a spec, the gateway reads what is written, and one run starts of it."""
+
+import pytest
+from selenium.webdriver.common.keys import Keys
+
+from hone.client import Client
+from tests.integration.console.conftest import choose, kept_picture, write
+from tests.integration.console.rows import World
+from tests.servers.chromium import Browser
+
+FINE = "A run can have this spec."
+
+
+def test_a_run_starts_once_from_a_preset_a_model_and_tasks(signed_in: Browser, hone: Client) -> None:
+    signed_in.open("/runs", "New run")
+    signed_in.find("a[href='/runs/new']").click()
+    signed_in.wait_for("Choose a preset")
+    choose(signed_in, "Preset", "dapo")
+    signed_in.wait_for("algorithm: dapo")
+    choose(signed_in, "Model", "toy-text")
+    choose(signed_in, "Tasks", "dataset sums")
+    signed_in.wait_for("whose 40 rows make 1 task")
+    choose(signed_in, "Tasks", "environment even_digits")
+    signed_in.wait_for("task: {environment: even_digits}")
+    signed_in.wait_for(FINE)
+    kept_picture(signed_in, "new-run-1280")
+    signed_in.button("Start run").click()
+    signed_in.wait_for("Start the run dapo run?")
+    signed_in.wait_for("25.6 k, at most 6.55 M tokens")
+    signed_in.press_twice("Start it")
+    signed_in.wait(lambda: signed_in.path().startswith("/runs/run_"))
+    signed_in.wait_for("dapo run")
+    started = hone.runs(search="dapo run").data
+    assert [(run.base, run.algorithm, run.step) for run in started] == [("toy-text", "dapo", 0)]
+    signed_in.open("/runs/new", "Choose a preset")
+    assert signed_in.complaints() == []
+    assert signed_in.foreign_requests() == []
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_problems_are_beside_their_lines_while_one_writes(signed_in: Browser, width: int) -> None:
+    signed_in.look(width, dark=width == 390)
+    signed_in.open("/runs/new", "New run")
+    write(signed_in, "name: typed\nmodel: {base: absent}\ntask: {environment: sort_digits}\nsteps: -3\n")
+    signed_in.wait_for("2 problems")
+    wrong = [one.text for one in signed_in.all(".cm-line.wrong")]
+    assert [one.split("found")[0].strip() for one in wrong] == ["model: {base: absent}", "steps: -3"]
+    assert 'found -3, expected greater than or equal to 1' in wrong[1]
+    signed_in.wait_for("line 4")
+    kept_picture(signed_in, f"new-run-problems-{width}")
+    assert signed_in.path() == "/runs/new", "the keys of the page are text in the editor"
+    write(signed_in, "name: x: y")
+    signed_in.wait_for("expected YAML")
+    signed_in.button("Start run").click()
+    signed_in.wait_for("1 problem")
+    assert "Start it" not in signed_in.text()
+    assert signed_in.overflow() <= 0
+    assert signed_in.complaints() == []
+    write(signed_in, "")
+
+
+def test_a_clone_is_short_has_its_own_name_and_survives_a_reload(signed_in: Browser, world: World) -> None:
+    signed_in.open(f"/runs/{world.failed.id}", "Clone")
+    signed_in.button("Clone").click()
+    signed_in.wait_for("name: sort six digits, hot copy")
+    signed_in.wait_for(FINE)
+    text = signed_in.find(".cm-content").text
+    assert "algorithm: rdpo" in text
+    assert "keep_versions" not in text
+    signed_in.find(".cm-content").send_keys(Keys.CONTROL + Keys.END)
+    signed_in.find(".cm-content").send_keys("seed: 41")
+    signed_in.wait_for(FINE)
+    signed_in.open("/runs/new", "seed: 41")
+    assert "sort six digits, hot copy" in signed_in.text()
+    choose(signed_in, "Preset", "grpo")
+    signed_in.wait_for("Begin again with grpo?")
+    signed_in.button("Leave it").click()
+    signed_in.wait_for("seed: 41")
+    signed_in.open("/preflight", "seed: 41")
+    assert signed_in.complaints() == []
+
+
+def test_the_keyboard_leaves_the_editor(signed_in: Browser) -> None:
+    signed_in.open("/runs/new", "New run")
+    signed_in.find(".cm-content").click()
+    signed_in.press(Keys.ESCAPE)
+    signed_in.press(Keys.TAB)
+    signed_in.press(Keys.TAB)
+    assert signed_in.focused().text in ("Start run", "Look at it first")
