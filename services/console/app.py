@@ -19,6 +19,7 @@ from services.console import layout
 from services.console.pages import (
     datasets,
     graders,
+    keys,
     metrics,
     models,
     new_run,
@@ -29,6 +30,7 @@ from services.console.pages import (
     samples,
     services,
     sign_in,
+    tenants,
     trajectory,
     usage,
     versions,
@@ -58,6 +60,8 @@ PAGES: dict[str, tuple[str, Show]] = {
     "/graders": ("Graders", graders.show),
     "/services": ("Services", services.show),
     "/usage": ("Usage", usage.show),
+    "/admin": ("Keys", keys.show),
+    "/admin/tenants": ("Tenants", tenants.show),
 }
 """Path -> title, and the function that shows the page."""
 

@@ -12,12 +12,18 @@ from services.console.widgets.markup import Markup, html, join, link, tag
 PLACES = {
     "r": ("Runs", "/runs"), "p": ("Preflight", "/preflight"), "m": ("Models", "/models"),
     "d": ("Datasets", "/datasets"), "a": ("Graders", "/graders"), "s": ("Services", "/services"),
-    "u": ("Usage", "/usage"),
+    "u": ("Usage", "/usage"), "k": ("Admin", "/admin"),
 }
 """Key after `g` -> title and path."""
 
 PRIMARY = "#4f7cff"
 """Colour of the elements that Quasar draws."""
+
+_SHOW_PLACE = """
+const place = document.querySelector('.menu nav [aria-current]');
+if (place) place.parentElement.scrollLeft = place.offsetLeft - place.parentElement.offsetLeft - 40;
+"""
+"""On a narrow screen the places are a row that scrolls: show the one that is open."""
 
 _THEMES: dict[bool | None, tuple[str, str, bool | None]] = {
     None: ("brightness_auto", "Theme: the system's", True), True: ("dark_mode", "Theme: dark", False),
@@ -40,10 +46,10 @@ def frame(title: str, path: str, session: BrowserSession) -> Iterator[PageView]:
             with ui.element("div").classes("tools"):
                 _theme_button(dark, session)
                 _help_button(shortcuts)
-                html(tag("form", tag("button", "Sign out", type="submit", class_="plain",
-                                     title=f"Signed in with {session.key_hint}"), method="post", action="/sign-out"))
+                html(_sign_out(session))
         with ui.element("main").classes("page"):
             html(tag("a", id="content", tabindex="-1"))
+            ui.run_javascript(_SHOW_PLACE)
             yield PageView(session, shortcuts, html(Markup("")))
 
 
@@ -52,6 +58,12 @@ def _navigation(path: str) -> Markup:
     links = [link(name, to, aria_current="page" if to == here else None) for name, to in PLACES.values()]
     return tag("div", link(join([logo(), tag("span", "Hone")]), "/runs", class_="brand"),
                tag("nav", *links, aria_label="Pages"), class_="menu")
+
+
+def _sign_out(session: BrowserSession) -> Markup:
+    who = f"Signed in with the key {session.account.key} of the tenant {session.account.tenant}"
+    return tag("form", tag("button", "Sign out", type="submit", class_="plain", title=who), method="post",
+               action="/sign-out")
 
 
 def logo() -> Markup:

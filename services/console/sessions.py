@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from hone.client import Client
+from hone.client.account_resources import Account
 
 IDLE_S = 12 * 3600.0
 """Seconds without use after which a session ends."""
@@ -22,7 +23,7 @@ class BrowserSession:
     """
 
     client: Client
-    key_hint: str
+    account: Account
     clock: Callable[[], float]
     dark: bool | None = None
     draft: str = ""
@@ -59,11 +60,11 @@ class BrowserSessions:
         """Return a client for a key. It gives up early, because a person waits for the answer."""
         return Client(self.gateway_url, key, timeout_s=_TIMEOUT_S, attempts=_ATTEMPTS)
 
-    def open(self, browser: str, client: Client, key: str) -> BrowserSession:
-        """Sign a browser in with a key that the gateway has accepted."""
+    def open(self, browser: str, client: Client, account: Account) -> BrowserSession:
+        """Sign a browser in with a client whose key the gateway has accepted as this account's."""
         self.close(browser)
         self._forget_idle()
-        session = self._open[browser] = BrowserSession(client, f"{key[:8]}…", self._clock)
+        session = self._open[browser] = BrowserSession(client, account, self._clock)
         return session
 
     def find(self, browser: str) -> BrowserSession | None:

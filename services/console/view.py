@@ -10,8 +10,10 @@ from typing import Literal, ParamSpec, TypeVar
 from nicegui import ui
 from nicegui.events import KeyEventArguments
 
+from hone import scopes
 from hone.client import Client, HoneError
 from hone.client.errors import Unauthenticated
+from hone.scopes import Scope
 from services.console.sessions import BrowserSession
 from services.console.widgets import parts
 from services.console.widgets.markup import Markup, tag
@@ -86,6 +88,21 @@ class PageView:
     def hone(self) -> Client:
         """The SDK client of the signed-in person. Its calls block, so pages make them with `ask`."""
         return self.session.client
+
+    def lacks(self, needed: Scope) -> str:
+        """Return why the person's key may not do what a scope allows; nothing if it may."""
+        account = self.session.account
+        if scopes.includes(account.scopes, needed):
+            return ""
+        return f"This needs a key with the scope {needed}; your key {account.key} has {', '.join(account.scopes)}."
+
+    def permit(self, button: ui.button, needed: Scope) -> ui.button:
+        """Disable a button that the person's key may not use, and let its title say why."""
+        reason = self.lacks(needed)
+        if reason:
+            button.props["title"] = reason
+            button.disable()
+        return button
 
     async def ask(self, call: Callable[Given, Answer], *args: Given.args, **kwargs: Given.kwargs) -> Answer:
         """Make a call of the SDK in a thread, beside the event loop.

@@ -34,8 +34,8 @@ class _PreflightPage:
         self._view = view
         self._editor = SpecEditor(view)
         with ui.element("div").classes("actions"):
-            self._look = ui.button("Look", on_click=lambda: view.tried(self._looked), color=None).props(
-                "outline no-caps").classes("plain")
+            self._look = view.permit(ui.button("Look", on_click=lambda: view.tried(self._looked), color=None).props(
+                "outline no-caps").classes("plain"), "run")
             RunStart(view, self._editor)
         self._shown = html(Markup(""))
 
@@ -63,9 +63,9 @@ def shown(report: PreflightReport) -> Markup:
     """Return the report, findings first."""
     return join([
         parts.section("Findings", _findings(report.findings)),
-        _filled("First prompts", [_prompt(one) for one in report.prompts]),
+        _filled("First prompts", _specimens([_prompt(one) for one in report.prompts])),
         _filled("Ends", [tag("p", mono(one.text), f" id {one.id}: {', '.join(one.sources)}") for one in report.ends]),
-        _filled("Samples of the base", [_sample(one) for one in report.samples]),
+        _filled("Samples of the base", _specimens([_sample(one) for one in report.samples])),
         _filled("Lengths in tokens", [_lengths(report.lengths)] if report.lengths else []),
         _filled("References", [_references(report.references)] if report.references else []),
         _filled("Estimates", [_costs([*report.memory, *report.times])] if report.memory else [])])
@@ -75,8 +75,12 @@ def _filled(title: str, content: Sequence[Markup]) -> Markup:
     return parts.section(title, *content) if content else Markup("")
 
 
+def _specimens(found: Sequence[Markup]) -> list[Markup]:
+    return [tag("div", *(tag("div", one, class_="specimen") for one in found), class_="specimens")] if found else []
+
+
 def _findings(found: Sequence[Finding]) -> Markup:
-    columns = [Column("Level"), Column("Check"), Column("Found", "wide"), Column("How to mend it", "wide")]
+    columns = [Column("Level"), Column("Check", "check"), Column("Found", "wide"), Column("How to mend it", "wide")]
     return tables.table(columns, [[parts.chip(one.level, _TONES[one.level]), one.check, one.found, one.mend]
                                   for one in found])
 
@@ -103,8 +107,8 @@ def _sample(one: GradedSample) -> Markup:
     why = "; ".join([*one.reasons, *([f"the grader read {one.extracted!r}"] if one.extracted else [])])
     about = join([parts.chip(one.status), f" score {formats.number(one.score)}, {one.completion_tokens} tokens, ended "
                   f"by {one.finish_reason}{f': {why}' if why else ''}"])
-    return join([tag("p", about, class_="note"), details("Prompt", tag("pre", one.prompt)),
-                 _painted(one.tokens, one.trained)])
+    return join([tag("p", about, class_="note"), _painted(one.tokens, one.trained),
+                 details("Prompt", tag("pre", one.prompt))])
 
 
 def _lengths(found: Sequence[Lengths]) -> Markup:

@@ -48,7 +48,8 @@ class RunHeader:
         return self.run
 
     def _button(self, text: str, action: Callable[[], object]) -> ui.button:
-        return ui.button(text, on_click=action, color=None).props("outline no-caps").classes("plain")
+        return self._view.permit(
+            ui.button(text, on_click=action, color=None).props("outline no-caps").classes("plain"), "run")
 
     def _add_keys(self) -> None:
         for key, (name, end) in zip("123456", PAGES.items(), strict=True):

@@ -18,8 +18,8 @@ class RunStart:
 
     def __init__(self, view: PageView, editor: SpecEditor) -> None:
         self._view, self._editor = view, editor
-        self._button = ui.button("Start run", on_click=lambda: view.tried(self._start), color=None).props(
-            "unelevated no-caps").classes("primary")
+        self._button = view.permit(ui.button("Start run", on_click=lambda: view.tried(self._start), color=None).props(
+            "unelevated no-caps").classes("primary"), "run")
 
     async def _start(self) -> None:
         self._button.disable()  # a second press while the first is on its way does nothing

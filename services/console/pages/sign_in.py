@@ -61,7 +61,7 @@ async def _signed_in(sessions: BrowserSessions, browser: str, key: str) -> Marku
         return _refused("Enter a key.")
     try:
         client = sessions.client(key)
-        await asyncio.to_thread(client.runs, 1)
+        account = await asyncio.to_thread(client.account)
     except Unauthenticated as error:
         found = error.problems[0].found if error.problems else "a key"
         return _refused(f"This key is not in use: found {found}, expected a key that `hone keys list` shows.")
@@ -69,7 +69,7 @@ async def _signed_in(sessions: BrowserSessions, browser: str, key: str) -> Marku
         return parts.problem(error)
     except UnicodeEncodeError:
         return _refused("This is not a key: it contains characters that a key cannot have.")
-    sessions.open(browser, client, key)
+    sessions.open(browser, client, account)
     return Markup("")
 
 

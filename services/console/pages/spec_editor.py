@@ -94,6 +94,9 @@ class SpecEditor:
         self._changes += 1
         now, text, raw = self._changes, self.text, self.read()
         self.checked = None
+        if reason := self._view.lacks("run"):
+            self._say(reason, "warn")
+            return None
         if raw is None:
             return None
         self._say("The gateway reads the spec …")

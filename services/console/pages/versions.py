@@ -38,9 +38,9 @@ class _VersionsPage:
     def __init__(self, view: PageView, run_id: str, header: RunHeader, after: str | None) -> None:
         self._view, self._run_id, self._header, self._after = view, run_id, header, after
         self._exports = html(Markup(""))
-        self._ask = ui.button(
+        self._ask = view.permit(ui.button(
             "Export the newest version", on_click=lambda: view.tried(self._export), color=None).props(
-            "outline no-caps").classes("plain")
+            "outline no-caps").classes("plain"), "run")
         self._listed = html(Markup(""))
 
     async def load(self) -> None:

@@ -74,6 +74,17 @@ def ago(moment: datetime | None, now: datetime | None = None) -> str:
     return f"{int(passed)} s ago"
 
 
+def until(moment: datetime, now: datetime | None = None) -> str:
+    """Return how long it is until a moment: in 5 min, in 3 d; or how long ago it was."""
+    left = (moment - (now or datetime.now(UTC))).total_seconds()
+    if left <= 0:
+        return ago(moment, now)
+    for length, unit in ((86_400, "d"), (3600, "h"), (60, "min")):
+        if left >= length:
+            return f"in {round(left / length)} {unit}"
+    return f"in {int(left)} s"
+
+
 def clock(moment: datetime | None) -> str:
     """Return a moment in full, UTC."""
     return ABSENT if moment is None else moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")

@@ -31,6 +31,11 @@ def moment(when: datetime | None) -> Markup:
     return tag("time", formats.ago(when), datetime=when.isoformat(), title=formats.clock(when))
 
 
+def due(when: datetime) -> Markup:
+    """Return how long it is until a moment; the exact time is its title."""
+    return tag("time", formats.until(when), datetime=when.isoformat(), title=formats.clock(when))
+
+
 def figure(label: str, value: object, note: object = "", tone: str = "") -> Markup:
     """Return one number with its label above it and a note below it."""
     return tag("div", tag("div", label, class_="label"), tag("div", value, class_="value"),

@@ -1,5 +1,7 @@
 """Questions before an act: they name the thing, say what will happen, and wait for the person."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Literal
 
 from nicegui import ui
@@ -11,8 +13,7 @@ async def agreed(
     title: str, content: Markup | str, act: str, leave: str = "Leave it", tone: Literal["danger", "primary"] = "danger",
 ) -> bool:
     """Ask in a dialog and return whether the person chose `act`. Escape and a click beside the dialog are no."""
-    with ui.dialog() as dialog, ui.card().classes("dialog").props(f'role=dialog aria-label="{_quoted(title)}"'):
-        html(tag("h2", title))
+    with ui.dialog() as dialog, card(title):
         html(tag("div", content))
         with ui.element("div").classes("actions"):
             ui.button(leave, on_click=lambda: dialog.submit(False), color=None).props(
@@ -24,6 +25,14 @@ async def agreed(
     return chosen
 
 
-def _quoted(text: str) -> str:
+@contextmanager
+def card(title: str) -> Iterator[None]:
+    """Make the card of a dialog with its title. Elements that are made in the context become its content."""
+    with ui.card().classes("dialog").props(f'role=dialog aria-label="{quoted(title)}"'):
+        html(tag("h2", title))
+        yield
+
+
+def quoted(text: str) -> str:
     """Return a text for a property between double quotes."""
     return text.replace("\\", "").replace('"', "'")

@@ -1,6 +1,6 @@
 """Tables: plain ones, tables that change in place, and tables of parameters and files."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from nicegui import ui
@@ -65,6 +65,28 @@ def files(stored: Mapping[str, StoredFile]) -> Markup:
     return table(columns, [
         [mono(name), formats.size(one.bytes), mono(formats.short(one.sha256, 24), one.sha256)]
         for name, one in stored.items()])
+
+
+class ActionTable:
+    """A table with buttons in the last cell of its rows. Without rows it is hidden."""
+
+    def __init__(self, columns: Sequence[Column]) -> None:
+        self._columns = columns
+        with ui.element("div").classes("scroll") as self._whole, ui.element("table"):
+            html(titles([*columns, Column("")]), "thead")
+            self._body = ui.element("tbody")
+
+    def show(self, rows: Sequence[tuple[Sequence[object], Callable[[], None]]]) -> None:
+        """Show these rows: the cells of each, and what puts its buttons on the page."""
+        self._whole.set_visibility(bool(rows))
+        self._body.clear()
+        with self._body:
+            for cells, add_actions in rows:
+                with ui.element("tr"):
+                    for column, cell in zip(self._columns, cells, strict=True):
+                        html(escape(cell), "td").classes(column.kind).props(f'data-label="{column.title}"')
+                    with ui.element("td").classes("row-actions"):
+                        add_actions()
 
 
 class LiveTable:

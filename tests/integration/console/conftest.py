@@ -111,6 +111,18 @@ def choose(browser: Browser, label: str, option: str) -> None:
     browser.wait(lambda: browser.find(f"input[aria-label='{label}']").get_attribute("value") == option)
 
 
+def pick(browser: Browser, label: str, option: str) -> None:
+    """Pick an option of a select in which one cannot search."""
+    browser.find(f"input[aria-label='{label}']").click()
+
+    def offered() -> list[WebElement]:
+        return [one for one in browser.all(".q-menu .q-item") if one.text == option]
+
+    browser.wait(offered, lambda: f"{label} does not offer {option}")
+    offered()[0].click()
+    browser.wait(lambda: not browser.all(".q-menu"))
+
+
 def kept_picture(browser: Browser, name: str) -> None:
     """Write a screenshot into the directory that HONE_TEST_SCREENSHOTS names, if it does."""
     directory = os.environ.get("HONE_TEST_SCREENSHOTS")

@@ -2,7 +2,10 @@
 
 import pytest
 
+from hone.client.account_resources import Account
 from services.console.sessions import IDLE_S, BrowserSessions
+
+ACCOUNT = Account(tenant_id="t1", tenant="default", operator=True, key_id="key_1", key="laptop", scopes=["read"])
 
 
 class Clock:
@@ -22,10 +25,10 @@ def clock() -> Clock:
 
 def test_a_browser_keeps_its_key_until_it_signs_out(clock: Clock) -> None:
     sessions = BrowserSessions("http://127.0.0.1:1", clock)
-    opened = sessions.open("one", sessions.client("tml-secret-key"), "tml-secret-key")
+    opened = sessions.open("one", sessions.client("tml-secret-key"), ACCOUNT)
     assert sessions.find("one") is opened
     assert sessions.find("other") is None
-    assert opened.key_hint == "tml-secr…"
+    assert "tml-" not in repr(opened.account)
     sessions.close("one")
     assert sessions.find("one") is None
     assert not opened.open
@@ -34,7 +37,7 @@ def test_a_browser_keeps_its_key_until_it_signs_out(clock: Clock) -> None:
 def test_an_idle_session_is_forgotten_and_a_used_one_is_not(clock: Clock) -> None:
     sessions = BrowserSessions("http://127.0.0.1:1", clock)
     for browser in ("one", "two"):
-        sessions.open(browser, sessions.client("tml-k"), "tml-k")
+        sessions.open(browser, sessions.client("tml-k"), ACCOUNT)
     clock.now = IDLE_S
     assert sessions.find("one")
     clock.now = IDLE_S + 1

@@ -13,7 +13,7 @@ from services.console import app, layout
 from services.console.sessions import IDLE_S, BrowserSession, BrowserSessions
 from services.console.view import PageView, Shortcuts
 from services.console.widgets.markup import Markup, html
-from tests.unit.console.test_sessions import Clock
+from tests.unit.console.test_sessions import ACCOUNT, Clock
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def clock() -> Clock:
 @pytest.fixture
 def session(clock: Clock) -> BrowserSession:
     sessions = BrowserSessions("http://127.0.0.1:1", clock)
-    return sessions.open("browser", sessions.client("tml-k"), "tml-k")
+    return sessions.open("browser", sessions.client("tml-k"), ACCOUNT)
 
 
 @pytest.fixture

@@ -1,0 +1,103 @@
+"""The place Admin: keys are made and revoked, tenants too; a key that may not do something is told why."""
+
+import pytest
+
+from hone.client import Client
+from hone.client.errors import Unauthenticated
+from tests.integration.console.conftest import kept_picture, pick, sign_in
+from tests.integration.console.rows import World
+from tests.integration.console.test_pages import check
+from tests.integration.gateway.conftest import Gateway
+from tests.servers.chromium import Browser
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_key_is_made_shown_once_and_revoked(
+    signed_in: Browser, hone: Client, gateway: Gateway, width: int,
+) -> None:
+    name = f"dashboard {width}"
+    signed_in.look(width, dark=width == 390)
+    signed_in.open("/admin", "New key")
+    signed_in.find("input[aria-label='Name']").send_keys(name)
+    pick(signed_in, "Scope", "read: looks")
+    pick(signed_in, "Expires", "in 90 days")
+    signed_in.press_twice("Make key")
+    signed_in.wait_for(f"The key {name} is made.")
+    secret = str(signed_in.find(".secret input").get_attribute("value"))
+    kept_picture(signed_in, f"keys-{width}")
+    with gateway.client(secret) as reader:
+        assert reader.account().scopes == ["read"]
+        made = [key for key in hone.keys().data if key.name == name]
+        assert len(made) == 1, "pressed twice, it makes one key"
+        signed_in.open("/admin", name)
+        assert secret not in signed_in.source()
+        signed_in.find(f"button[aria-label='Revoke {name}']").click()
+        signed_in.wait_for(f"Revoke the key {name}?")
+        kept_picture(signed_in, f"key-question-{width}")
+        signed_in.button("Revoke it").click()
+        signed_in.wait(lambda: not signed_in.all(f"button[aria-label='Revoke {name}']"))
+        with pytest.raises(Unauthenticated):
+            reader.account()
+    check(signed_in, "/admin")
+
+
+def test_the_words_of_the_gateway_are_shown(signed_in: Browser) -> None:
+    signed_in.open("/admin", "New key")
+    signed_in.button("Make key").click()
+    signed_in.wait_for("name")
+    signed_in.wait(lambda: signed_in.all(".notice"))
+    assert "at least 1 character" in signed_in.find(".notice").text
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_tenant_is_made_with_its_first_key_and_quotas(signed_in: Browser, gateway: Gateway, width: int) -> None:
+    name = f"lab {width}"
+    signed_in.look(width)
+    signed_in.open("/admin/tenants", "New tenant")
+    signed_in.find("input[aria-label='Name']").send_keys(name)
+    signed_in.button("Make tenant").click()
+    signed_in.wait_for(f"A key of the tenant {name}")
+    signed_in.all("input[aria-label='Name']")[1].send_keys("first")
+    signed_in.button("Make key").click()
+    signed_in.wait_for("The key first is made.")
+    secret = str(signed_in.find(".secret input").get_attribute("value"))
+    signed_in.find(f"button[aria-label='Quotas: {name}']").click()
+    signed_in.wait_for(f"Quotas of the tenant {name}")
+    signed_in.find("input[aria-label='Open runs']").send_keys("3")
+    kept_picture(signed_in, f"quota-form-{width}")
+    signed_in.button("Set quotas").click()
+    signed_in.wait_for("3 open runs")
+    with gateway.client(secret) as client:
+        assert client.account().tenant == name
+        signed_in.find(f"button[aria-label='Suspend: {name}']").click()
+        signed_in.wait_for(f"Suspend the tenant {name}?")
+        signed_in.button("Suspend it").click()
+        signed_in.find(f"button[aria-label='Resume: {name}']")
+        with pytest.raises(Unauthenticated):
+            client.account()
+    kept_picture(signed_in, f"tenants-{width}")
+    check(signed_in, "/admin/tenants")
+
+
+def test_only_the_operator_sees_tenants(browser: Browser, other_tenant: str) -> None:
+    sign_in(browser, other_tenant)
+    browser.open("/admin/tenants", "This needs an admin key of the operator")
+    check(browser, "/admin/tenants")
+
+
+def test_a_key_that_reads_sees_everything_and_buttons_say_what_it_lacks(
+    browser: Browser, hone: Client, world: World,
+) -> None:
+    sign_in(browser, hone.create_key("reader", ["read"]).secret)
+    reason = "This needs a key with the scope run; your key reader has read."
+    browser.open(f"/runs/{world.running.id}", "Pause")
+    for name in ("Pause", "Cancel"):
+        assert browser.button(name).get_attribute("disabled")
+        assert browser.button(name).get_attribute("title") == reason
+    browser.open(f"/runs/new?run={world.running.id}", reason)
+    assert browser.button("Start run").get_attribute("disabled")
+    browser.open(f"/runs/{world.running.id}/versions", "Export the newest version")
+    assert browser.button("Export the newest version").get_attribute("disabled")
+    browser.open("/admin", "This needs a key with the scope admin; your key reader has read.")
+    kept_picture(browser, "keys-reader")
+    check(browser, "/admin")
