@@ -92,5 +92,5 @@ def test_a_refusal_of_a_files_content_names_the_file_and_does_not_show_it(tmp_pa
 
 
 def test_an_other_variable_has_no_file(tmp_path: Path) -> None:
-    with pytest.raises(Invalid, match="HONE_STATE_FILE: found a variable that is no setting"):
-        read({"HONE_STATE_FILE": str(tmp_path)})
+    with pytest.raises(Invalid, match="HONE_VLLM_PYTHON_FILE: found a variable that is no setting"):
+        read({"HONE_VLLM_PYTHON_FILE": str(tmp_path)})

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 import tempfile
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -12,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 import urllib3
 from minio import Minio
-from minio.datatypes import Part
+from minio.credentials.credentials import Credentials
 from minio.deleteobjects import DeleteObject
 from minio.error import InvalidResponseError, S3Error, ServerError
 from urllib3.response import BaseHTTPResponse
@@ -26,6 +27,7 @@ from hone.store.objects.contract import (
     StoreFull,
     Unfinished,
 )
+from hone.store.objects.multipart import Multipart
 
 _DIGEST = "sha256"  # our own metadata: servers differ in which checksums they check
 _REFUSALS = {"SignatureDoesNotMatch", "InvalidAccessKeyId", "AccessDenied"}
@@ -33,6 +35,7 @@ _MISSING = {"NoSuchKey", "NoSuchUpload"}
 _FULL = {"QuotaExceeded", "XMinioStorageFull", "XMinioAdminBucketQuotaExceeded", "InsufficientCapacity"}
 """What Ceph, MinIO and others answer when a quota is used up or a disk is full."""
 _BEYOND_END = "InvalidRange"
+_FORBIDDEN = re.compile(r"Response code: (401|403)\b")  # an answer that is not S3's has its status in its text only
 
 
 class StoreRefused(PermissionError):
@@ -42,22 +45,23 @@ class StoreRefused(PermissionError):
 class Bucket:
     """Objects in one bucket, which is created if it does not exist. Raises StoreRefused at once for a wrong secret."""
 
-    def __init__(self, client: Minio, name: str) -> None:
-        self._client, self._name = client, name
+    def __init__(self, client: Minio, parts: Multipart, name: str) -> None:
+        self._client, self._parts, self._name = client, parts, name
         with _translated(name):
             _ensure(client, name)
 
     @classmethod
     def connect(cls, url: str) -> "Bucket":
         """Open `s3://key:secret@host:port/bucket`, or `s3s://…` over TLS. Raises ValueError for another URL."""
-        parts = urlsplit(url)
-        name = parts.path.strip("/")
-        if parts.scheme not in {"s3", "s3s"} or not parts.hostname or not name:
+        given = urlsplit(url)
+        name = given.path.strip("/")
+        if given.scheme not in {"s3", "s3s"} or not given.hostname or not name:
             raise ValueError("objects_url: expected s3://key:secret@host:port/bucket or s3s://…")
-        client = Minio(
-            parts.netloc.rpartition("@")[2], access_key=unquote(parts.username or ""),
-            secret_key=unquote(parts.password or ""), secure=parts.scheme == "s3s", http_client=_http())
-        return cls(client, name)
+        place, secure, http = given.netloc.rpartition("@")[2], given.scheme == "s3s", _http()
+        key, secret = unquote(given.username or ""), unquote(given.password or "")
+        client = Minio(place, access_key=key, secret_key=secret, secure=secure, http_client=http)
+        address = f"{'https' if secure else 'http'}://{place}"
+        return cls(client, Multipart(address, name, Credentials(key, secret), http), name)
 
     def put(self, key: str, content: Content) -> None:
         with _opened(content) as file, _translated(key):
@@ -87,8 +91,9 @@ class Bucket:
         return _checked(key, response)
 
     def list(self, prefix: str, after: str = "") -> Iterator[str]:
+        begin = after if after and after >= prefix else None  # SeaweedFS lists nothing after a key before the prefix
         with _translated(prefix):
-            for item in self._client.list_objects(self._name, prefix=prefix, recursive=True, start_after=after or None):
+            for item in self._client.list_objects(self._name, prefix=prefix, recursive=True, start_after=begin):
                 if item.object_name:
                     yield item.object_name
 
@@ -114,23 +119,18 @@ class Bucket:
                 return b""
             raise
 
-    # The library has no public methods for the parts of an upload.
-
     def begin(self, key: str, part_bytes: int, sha256: str) -> Unfinished:
-        headers: dict[str, str | list[str] | tuple[str]] = {f"x-amz-meta-{_DIGEST}": sha256}
         with _translated(key):
-            return Unfinished(key, self._client._create_multipart_upload(self._name, key, headers), part_bytes)
+            return Unfinished(key, self._parts.begin(key, {f"x-amz-meta-{_DIGEST}": sha256}), part_bytes)
 
     def put_part(self, unfinished: Unfinished, number: int, content: bytes) -> str:
         with _translated(unfinished.key):
-            return self._client._upload_part(
-                self._name, unfinished.key, content, None, unfinished.id, number)
+            return self._parts.put(unfinished.key, unfinished.id, number, content)
 
     def finish(self, unfinished: Unfinished, tags: Sequence[str]) -> None:
-        parts = [Part(number, tag) for number, tag in enumerate(tags, 1)]
         with _translated(unfinished.key):
             try:
-                self._client._complete_multipart_upload(self._name, unfinished.key, unfinished.id, parts)
+                self._parts.finish(unfinished.key, unfinished.id, tags)
             except S3Error as error:
                 if error.code != "NoSuchUpload":
                     raise
@@ -138,7 +138,7 @@ class Bucket:
 
     def abandon(self, unfinished: Unfinished) -> None:
         with suppress(ObjectMissing), _translated(unfinished.key):
-            self._client._abort_multipart_upload(self._name, unfinished.key, unfinished.id)
+            self._parts.abandon(unfinished.key, unfinished.id)
 
     def free_bytes(self) -> int | None:
         return None  # S3 has no call for it
@@ -146,11 +146,9 @@ class Bucket:
     def discard_unfinished(self, age_s: float, spared: Collection[str] = ()) -> int:
         begun = datetime.now(UTC) - timedelta(seconds=age_s)
         with _translated(self._name):
-            listed = self._client._list_multipart_uploads(self._name).uploads
-            old = [upload for upload in listed if upload.initiated_time and upload.initiated_time < begun
-                   and upload.upload_id not in spared]
-            for upload in old:
-                self._client._abort_multipart_upload(self._name, upload.object_name, upload.upload_id or "")
+            old = [one for one in self._parts.unfinished() if one.at and one.at < begun and one.id not in spared]
+        for one in old:
+            self.abandon(Unfinished(one.key, one.id, 0))
         return len(old)
 
 
@@ -215,8 +213,7 @@ def _translated(subject: str) -> Iterator[None]:
     except (ServerError, urllib3.exceptions.HTTPError) as error:
         raise StoreAway(f"the object store does not answer for {subject}: {error}") from error
     except InvalidResponseError as error:
-        refused = error._code in {401, 403}  # the library has no public status
-        raise (StoreRefused if refused else StoreAway)(f"{subject}: {error}") from error
+        raise (StoreRefused if _FORBIDDEN.search(str(error)) else StoreAway)(f"{subject}: {error}") from error
 
 
 def _as_own(error: S3Error, subject: str) -> Exception:
