@@ -8,7 +8,7 @@
 ## make deps       install the servers and programs that tests use: RabbitMQ, Ceph, promtool, Chromium, Node, helm
 ## make vllm       make vLLM's own environment, .venv-vllm (3 minutes, 4 GB); then HONE_ENGINE=vllm make demo
 ## make vllm-test  the same, then test the vLLM engine
-## make compose-test   start deploy/docker-compose.yml with stand-in images and train the toy run on it (minutes)
+## make compose-test   start docker-compose.yml with stand-in images and train the toy run on it (minutes)
 ## make bench      measure every published figure on this machine (almost two hours) and render the tables
 ## make bench-methods   run the experiments of the methods and write docs/experiments.md
 ## make bench-through-services   train with each method on a stack (20 minutes); write docs/through-the-services.md

@@ -10,17 +10,24 @@ mkdir -p "$2" && cache=$(cd "$2" && pwd)
 export HONE_LISTEN=127.0.0.1:${HONE_TEST_PORT:-18470} HONE_CONSOLE_LISTEN=127.0.0.1:${HONE_TEST_CONSOLE_PORT:-18476}
 export HONE_PROMETHEUS_LISTEN=127.0.0.1:${HONE_TEST_PROMETHEUS_PORT:-19090}
 export HONE_SERVICES_IMAGE=hone-test/services HONE_TRAINER_IMAGE=hone-test/native HONE_INFERENCE_IMAGE=hone-test/native
-export POSTGRES_IMAGE=hone-standin/postgres RABBITMQ_IMAGE=hone-standin/rabbitmq MINIO_IMAGE=hone-standin/minio
-export COLLECTOR_IMAGE=hone-standin/collector PROMETHEUS_IMAGE=hone-standin/prometheus
+export POSTGRES_IMAGE=hone-standin/postgres RABBITMQ_IMAGE=hone-standin/rabbitmq COLLECTOR_IMAGE=hone-standin/collector
+export MINIO_IMAGE=hone-standin/minio SEAWEEDFS_IMAGE=hone-standin/seaweedfs PROMETHEUS_IMAGE=hone-standin/prometheus
 export PYTHON_IMAGE=hone-standin/python PYTHON_TORCH_IMAGE=hone-standin/python-torch
+export COMPOSE_PROJECT_NAME=hone-test COMPOSE_ANSI=never COMPOSE_FILE=docker-compose.yml:deploy/standin/compose.yml
+export COMPOSE_PROFILES=sinks,prometheus HONE_SINKS=tensorboard:///var/lib/hone/tensorboard
 
 report() { echo "== $* ($SECONDS s)"; }
 
-compose() {
-  docker compose --ansi never --project-name hone-test --env-file "$cache/secrets.env" \
-    --profile sinks --profile prometheus -f deploy/docker-compose.yml \
-    -f deploy/standin/compose.yml "$@"
+# As a fresh clone has them: the files that git knows or would.
+clone=$cache/clone
+fresh() {
+  rm -rf "$clone" && mkdir "$clone"
+  git ls-files --cached --others --exclude-standard | while read -r file; do if test -e "$file"; then echo "$file"; fi; done \
+    | tar -cf - -T - | tar -C "$clone" -xf -
 }
+
+compose() { (cd "$clone" && docker compose "$@"); }
+up() { compose up -d --quiet-pull --wait --wait-timeout 300 "$@" 2> "$cache/up.log" || { tail -30 "$cache/up.log" >&2; exit 1; }; }
 
 clean() {
   local code=$?
@@ -42,35 +49,18 @@ report "engine $(docker version --format '{{.Server.Version}}'), $(docker compos
 deploy/standin/images.sh "$cache" "$python"
 report "stand-in images"
 
-sed -n 's/^\([A-Z_]*\)=$/\1/p' deploy/env.example | while read -r name; do
-  echo "$name=$(od -An -N24 -tx1 /dev/urandom | tr -d ' \n')"
-done > "$cache/secrets.env"
-echo "HONE_SINKS=tensorboard:///var/lib/hone/tensorboard" >> "$cache/secrets.env"
-
-compilers="g++ libc6-dev python3-dev"  # the public Python image has its own headers
-build() {
-  docker build -q -f "deploy/Dockerfile.$1" --build-arg PYTHON_IMAGE="$2" --build-arg BUILD_PACKAGES="$compilers" \
-    -t "hone-test/$1" . > /dev/null
-  report "image $1"
-}
-build services "$PYTHON_IMAGE"
-build native "$PYTHON_TORCH_IMAGE"
-build vllm "$PYTHON_TORCH_IMAGE"
-
+fresh
 compose down -v --remove-orphans > /dev/null 2>&1  # volumes of a killed test have other passwords
-# docs/compose.md, Upgrading: a volume that belongs to root is refused until its owner is changed.
-as_root() { compose run --rm -T --no-deps --user 0 --cap-add CHOWN objects "$@" 2> /dev/null; }
-as_root sh -c 'cd /var/lib/hone/objects && chown 0:0 . && touch file'
-if compose run --rm -T --no-deps objects > /dev/null 2>&1; then echo "a volume that belongs to root was accepted" >&2; exit 1; fi
-as_root chown -R 10001:10001 /var/lib/hone/objects
-
-compose up -d --quiet-pull --no-build --wait --wait-timeout 300 --scale rollout=2 2> "$cache/up.log" \
-  || { tail -30 "$cache/up.log" >&2; exit 1; }
+up --scale rollout=2
 compose ps
 report "up"
 test "$(compose ps --format '{{.Health}}' rollout | sort | uniq -c | tr -s ' ')" = " 2 healthy"
 
-key=$(compose run --rm -T prepare hone keys first compose-test 2> /dev/null | tail -1)
+# What a person reads after the first start.
+introduced() { compose logs --no-log-prefix --tail 3 prepare; }
+introduced
+test "$(introduced | sed -n 's/^console *//p')" = "http://$HONE_CONSOLE_LISTEN"
+key=$(introduced | sed -nE 's/^API key +(tml-[^ ]+) .*/\1/p')
 "$python" -m tests.compose.toy_run "http://$HONE_LISTEN" "$key" native
 report "toy run"
 "$python" -m tests.compose.scraped "http://$HONE_PROMETHEUS_LISTEN"
@@ -88,13 +78,25 @@ confined() {
 }
 containers=$(compose ps -q)
 for container in $containers; do confined "$container"; done
-test "$(compose exec -T minio sh -c 'touch /data/written && stat -c %u /data/written')" = 10001
+test "$(compose exec -T objects sh -c 'touch /data/written && stat -c %u /data/written')" = 10001
 compose exec -T sinks sh -c 'ls /var/lib/hone/tensorboard/*/events.out.tfevents.*'
 report "none of $(wc -w <<< "$containers") containers runs as root or can write, the sink has event files"
 
-echo "HONE_ENGINE=vllm" >> "$cache/secrets.env"
-export HONE_INFERENCE_IMAGE=hone-test/vllm
-compose up -d --no-build --wait --wait-timeout 300 inference 2> "$cache/up.log" || { tail -30 "$cache/up.log" >&2; exit 1; }
-confined "$(compose ps -q inference)"
+# A second start changes nothing: the same secrets, no other key.
+secrets() { compose run --rm -T --no-deps secrets sh -c 'cd /var/lib/hone/secrets && sha256sum */*'; }
+before=$(secrets 2> /dev/null)
+up --no-build --scale rollout=2
+test "$before" = "$(secrets 2> /dev/null)"
+introduced | grep -q "API key  made at the first start"
+test "$(compose exec -T gateway ls /run/secrets | xargs)" = "gateway stack"
+report "a second start"
+
+# One variable each: another engine, another object store.
+compose down -v > /dev/null 2>&1
+export HONE_ENGINE=vllm HONE_OBJECTS=seaweedfs HONE_INFERENCE_IMAGE=hone-test/vllm
+up --scale rollout=2
+containers=$(compose ps -q inference objects)
+for container in $containers; do confined "$container"; done
+key=$(introduced | sed -nE 's/^API key +(tml-[^ ]+) .*/\1/p')
 "$python" -m tests.compose.toy_run "http://$HONE_LISTEN" "$key" vllm
-report "toy run on vLLM"
+report "toy run on vLLM, objects in SeaweedFS"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Stand-ins for the public images, built from Debian and pip on a machine that reaches no image registry.
 #   images.sh CACHE PYTHON     CACHE keeps the root file system; PYTHON's pip finds torch's wheel
-# They cannot test the entrypoints of the public images. S3 is moto, which keeps nothing on disk.
+# They cannot test the entrypoints of the public images. MinIO is moto, which keeps nothing on disk.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 cache=$1 python=$2
@@ -45,7 +45,7 @@ torch() {
 }
 
 has hone-standin/python || base
-for name in postgres rabbitmq minio collector prometheus; do
+for name in postgres rabbitmq minio seaweedfs collector prometheus; do
   docker build --quiet -t "hone-standin/$name" "$here/$name" > /dev/null
   echo "hone-standin/$name"
 done

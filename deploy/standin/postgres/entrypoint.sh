@@ -2,9 +2,7 @@ set -eu
 chmod 700 "$PGDATA"
 if ! test -f "$PGDATA/PG_VERSION"; then
   umask 077
-  printf %s "$POSTGRES_PASSWORD" > /tmp/password
-  initdb -D "$PGDATA" -U "$POSTGRES_USER" --pwfile=/tmp/password --auth=scram-sha-256 -E UTF8 --locale=C
-  rm /tmp/password
+  initdb -D "$PGDATA" -U "$POSTGRES_USER" --pwfile="$POSTGRES_PASSWORD_FILE" --auth=scram-sha-256 -E UTF8 --locale=C
   echo "host all all all scram-sha-256" >> "$PGDATA/pg_hba.conf"
   echo "local all all trust" > /tmp/hba && cat "$PGDATA/pg_hba.conf" >> /tmp/hba && cat /tmp/hba > "$PGDATA/pg_hba.conf"
   pg_ctl -D "$PGDATA" -w -o "-c listen_addresses=''" start

@@ -1,6 +1,7 @@
 """`hone doctor`: this machine, or with a spec the run that it describes."""
 
 import logging
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +10,7 @@ import typer
 from hone.cli import connection
 from hone.cli.output import Json, say
 from hone.cli.preflight import preflight
-from hone.doctor import machine
+from hone.doctor import machine, servers
 from hone.doctor.findings import Finding
 
 Spec = Annotated[Path | None, typer.Argument(
@@ -22,17 +23,23 @@ def doctor(
         min=2, max=64, help="With a spec: answers of the base to the first tasks, an even number.")] = 8,
     deadline: Annotated[float, typer.Option(
         min=5, max=900, help="With a spec: seconds within which these answers are made.")] = 120.0,
+    objects: Annotated[str | None, typer.Option(
+        metavar="URL", help="Try what Hone needs on this object store alone: s3s://key:secret@host/bucket.")] = None,
 ) -> None:
     """Check this machine, or with a spec the run, and say how to mend what is wrong. An error gives exit code 1."""
-    if not (_healthy(json) if spec is None else preflight(spec, json, samples, deadline)):
+    if spec is not None:
+        well = preflight(spec, json, samples, deadline)
+    else:
+        well = _healthy(servers.object_needs_met(objects) if objects else machine.look(connection.state()), json)
+    if not well:
         raise typer.Exit(1)
 
 
-def _healthy(as_json: bool) -> bool:
-    """Print each finding about this machine and return whether none is an error."""
+def _healthy(findings: Iterable[Finding], as_json: bool) -> bool:
+    """Print each finding and return whether none is an error."""
     logging.getLogger("urllib3").setLevel(logging.ERROR)  # what its retries say is in the finding
     healthy = True
-    for finding in machine.look(connection.state()):
+    for finding in findings:
         say(finding.model_dump_json() if as_json else line(finding))
         healthy = healthy and finding.level != "error"
     return healthy

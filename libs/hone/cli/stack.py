@@ -17,7 +17,7 @@ from hone.stack.embedded import Stack, StackNotReady
 from hone.stack.lock import StackRunning
 from hone.stack.postgres import DataOfAnother, PostgresMissing
 from hone.stack.provision import RoleRefused
-from hone.stack.record import Record, StackMissing, load
+from hone.stack.record import Record, StackMissing, load, reachable
 from hone.stack.supervision import Status, Supervisor, SupervisorAway
 from hone.store.objects import StoreAway
 from hone.store.schema import SchemaMismatch
@@ -25,6 +25,7 @@ from hone.store.schema import SchemaMismatch
 _DOWN_S = 20.0
 _UP = {"RUNNING", "STARTING"}
 _OWNER = "HONE_OWNER_DATABASE_URL"
+_PUBLISHED = {"gateway": "HONE_LISTEN", "console": "HONE_CONSOLE_LISTEN"}
 _MISTAKES = (
     OperationalError, StackRunning, StackNotReady, StackMissing, RoleRefused, DataOfAnother, PostgresMissing,
     SchemaMismatch, StoreAway, PermissionError, ValueError,
@@ -93,13 +94,27 @@ def status(state: State = DEFAULT_STATE) -> None:
 
 def prepare(
     timeout: Annotated[float, typer.Option(help="Seconds until the database must answer.")] = 60.0,
+    first_key: Annotated[bool, typer.Option(
+        "--first-key", help="Make an API key if there is none, and print it and the published addresses.")] = False,
 ) -> None:
     """Prepare the servers of a deployment, which HONE_* variables name: schema, logins, bucket. Safe to repeat."""
     try:
-        made = deployment.prepare(settings.load(), settings.resolved(os.environ).get(_OWNER, ""), timeout)
+        chosen = settings.load()
+        made = deployment.prepare(chosen, settings.resolved(os.environ).get(_OWNER, ""), timeout)
+        typer.echo(f"ready; the tables {'were made now' if made else 'existed already'}")
+        if first_key:
+            _introduce(deployment.first_key(chosen))
     except _MISTAKES as error:
         _fail(error)
-    typer.echo(f"ready; the tables {'were made now' if made else 'existed already'}")
+
+
+def _introduce(key: str | None) -> None:
+    """Print what a person needs for the first visit."""
+    for name, variable in _PUBLISHED.items():
+        if place := os.environ.get(variable):
+            typer.echo(f"{name:<8} http://{reachable(place)}")
+    typer.echo(f"API key  {key}  (shown this once)" if key else
+               "API key  made at the first start; `hone keys first NAME` makes another one")
 
 
 def summary(record: Record, state: Path, seconds: float) -> str:

@@ -1,6 +1,5 @@
 """PostgreSQL, broker and object store: whether they answer, and whether they can do what Hone asks of them."""
 
-import hashlib
 import os
 import secrets
 import time
@@ -13,11 +12,11 @@ import psycopg
 from kombu import Connection as Broker
 from psycopg.rows import dict_row
 
+from hone.doctor import object_needs
 from hone.doctor.deployment import Deployment
 from hone.doctor.findings import Finding, error, ok, warning
 from hone.stack import postgres as embedded
 from hone.store import objects, schema
-from hone.store.objects import SMALLEST_PART, Objects
 from hone.store.sql import statement
 
 _TIMEOUT_S = 5
@@ -113,48 +112,33 @@ def _message_passed(url: str) -> Finding:
 
 
 def object_store(deployment: Deployment) -> Iterator[Finding]:
-    """Store probe objects, whole and in parts, read them, list them, and delete them again."""
-    url = deployment.objects_url
+    """Try what Hone needs of an object store, and say how long that took."""
+    url, begun = deployment.objects_url, time.monotonic()
     if not url:
         yield ok("objects", "hone up makes a folder for objects")
         return
-    place, begun = _place(url), time.monotonic()
+    wrong = [finding for finding in object_needs_met(url) if finding.level == "error"]
+    took = time.monotonic() - begun
+    yield from wrong or [ok("objects", f"{_place(url)} does what Hone needs, in {took:.2f} s{_room(url)}")]
+
+
+def object_needs_met(url: str) -> Iterator[Finding]:
+    """Yield a finding for each need of an object store."""
     try:
-        store = objects.connect(url)
-        wrong = _probed(store, f"health/doctor-{secrets.token_hex(8)}")
-        free = store.free_bytes()
+        for need, wrong in object_needs.trials(url):
+            if wrong:
+                yield error(f"objects: {need}", f"{_place(url)}: {wrong}",
+                            "use a store that does (docs/compose.md names tested ones)")
+            else:
+                yield ok(f"objects: {need}", _place(url))
     except (OSError, KeyError, ValueError) as failed:
-        yield error("objects", f"{place}: {_first_line(failed)}", "look at host, port, key, secret and bucket in "
+        yield error("objects", f"{_place(url)}: {_first_line(failed)}", "look at host, port, key, secret and bucket in "
                     "HONE_OBJECTS_URL, and at the rights of the key: it puts, gets, lists and deletes")
-        return
-    room = "" if free is None else f", {free / 2**30:.1f} GiB left"
-    if wrong:
-        yield error("objects", f"{place}: {wrong}", "use a store that keeps to S3 (docs/compose.md names tested ones)")
-    else:
-        took = time.monotonic() - begun
-        yield ok("objects", f"{place} puts, reads, takes parts, lists and deletes, in {took:.2f} s{room}")
 
 
-def _probed(store: Objects, key: str) -> str:
-    """Return what the store did wrong; empty if nothing. The probe objects are deleted in any case."""
-    whole, parts = secrets.token_bytes(1000), [bytes(SMALLEST_PART), b"the end"]
-    try:
-        store.put(f"{key}/whole", whole)
-        if store.get(f"{key}/whole") != whole or store.read_range(f"{key}/whole", 10, 20) != whole[10:30]:
-            return "other bytes came back than were stored"
-        begun = store.begin(f"{key}/parts", SMALLEST_PART, hashlib.sha256(b"".join(parts)).hexdigest())
-        try:
-            store.finish(begun, [store.put_part(begun, number, part) for number, part in enumerate(parts, 1)])
-        except BaseException:
-            store.abandon(begun)
-            raise
-        if b"".join(store.read(f"{key}/parts")) != b"".join(parts):
-            return "an object in parts came back with other bytes"
-        if list(store.list(f"{key}/")) != [f"{key}/parts", f"{key}/whole"]:
-            return "not every stored object is listed"
-    finally:
-        store.delete([f"{key}/whole", f"{key}/parts"])
-    return "" if not list(store.list(f"{key}/")) else "a deleted object is still listed"
+def _room(url: str) -> str:
+    free = objects.connect(url).free_bytes()
+    return "" if free is None else f", {free / 2**30:.1f} GiB left"
 
 
 def _place(url: str) -> str:

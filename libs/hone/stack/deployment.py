@@ -5,10 +5,12 @@ from urllib.parse import unquote, urlsplit
 
 from psycopg import OperationalError
 
+from hone import keys
 from hone.spec import destinations
 from hone.spec.settings import Settings
 from hone.stack import provision
 from hone.store import objects, schema
+from hone.store.database import Database
 
 _PAUSE_S = 0.5
 
@@ -30,6 +32,15 @@ def prepare(settings: Settings, owner_url: str, timeout_s: float) -> bool:
     provision.forget_sinks(settings.database_url, destinations.names(settings.sinks))
     objects.connect(settings.objects_url)
     return made
+
+
+def first_key(settings: Settings) -> str | None:
+    """Make an admin key if there is no key and return its secret, which cannot be read again. Otherwise return None."""
+    database = Database(settings.database_url, size=1)
+    try:
+        return None if database.one("api_keys.any") else keys.create(database, "first").secret
+    finally:
+        database.close()
 
 
 def _expect_given(settings: Settings, *names: str) -> None:

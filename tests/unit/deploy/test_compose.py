@@ -7,22 +7,39 @@ from typing import Any, get_args
 import pytest
 import yaml
 
-from hone.spec.settings import VARIABLES, EngineSettings
+from hone.spec.settings import IN_FILES, OTHER_VARIABLES, VARIABLES, EngineSettings
+from hone.stack import secret_files
 from hone.stack.processes import KINDS
 
-DEPLOY = Path(__file__).resolve().parents[3] / "deploy"
-SERVERS = {"postgres", "rabbitmq", "minio", "collector", "prometheus"}
-ONCE = {"prepare", "objects"}
+ROOT = Path(__file__).resolve().parents[3]
+DEPLOY = ROOT / "deploy"
+SERVERS = {"postgres", "rabbitmq", "objects", "collector", "prometheus"}
+STORES = {path.stem: path for path in (DEPLOY / "objects").glob("*.yml")}
+ONCE = {"prepare", "secrets"}
 HOLD_TORCH = {"inference", "trainer"}
 ENGINES = get_args(EngineSettings.model_fields["kind"].annotation)
-NOT_CHOSEN = {"HONE_INFERENCE_ADDRESS", "HONE_PROCESS_NAME"}
-"""Each container makes these from its name."""
+HOLD = {
+    "postgres": {"owner"}, "rabbitmq": {"rabbitmq"}, "objects": {"objects"}, "gateway": {"gateway", "stack"},
+    "prepare": {"owner", "worker", "gateway", "stack"}, "console": set()}
+"""Whose secrets a service may read, where it is not one of the workers."""
+NOT_CHOSEN = {"HONE_INFERENCE_ADDRESS", "HONE_PROCESS_NAME", "HONE_STATE"}
+"""Each container makes the first two from its name; it has no state directory."""
 
 
 @pytest.fixture(scope="module")
 def compose() -> dict[str, Any]:
-    found: dict[str, Any] = yaml.safe_load((DEPLOY / "docker-compose.yml").read_text())
+    """The file as Compose reads it, with the object store that it has by default."""
+    found: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+    objects = found["services"]["objects"]
+    file = objects.pop("extends")["file"].replace("${HONE_OBJECTS:-minio}", "minio")
+    objects |= yaml.safe_load((ROOT / file).read_text())["services"]["objects"]
     return found
+
+
+def mounted(service: dict[str, Any]) -> dict[str, str]:
+    """Return where each volume and directory of a service is in it."""
+    places = (re.sub(r"\$\{[A-Z_]+:-(\w+)\}", r"\1", volume).split(":") for volume in service.get("volumes", []))
+    return {place[0]: place[1] for place in places if len(place) > 1}
 
 
 def test_every_kind_of_process_is_a_service_that_runs_it(compose: dict[str, Any]) -> None:
@@ -63,7 +80,7 @@ def test_torch_comes_first_in_the_version_that_is_pinned(name: str) -> None:
 
 def test_vllms_image_removes_the_packages_that_its_environment_removes() -> None:
     removed = r"uninstall --yes ([a-z ]+)"
-    script = re.search(removed, (DEPLOY.parent / "scripts" / "environment.sh").read_text())
+    script = re.search(removed, (ROOT / "scripts" / "environment.sh").read_text())
     dockerfile = re.search(removed, (DEPLOY / "Dockerfile.vllm").read_text())
     assert script is not None
     assert dockerfile is not None
@@ -89,19 +106,68 @@ def test_a_kind_that_may_have_several_processes_can_have_them(compose: dict[str,
 
 
 def test_every_variable_is_a_setting_and_no_secret_is_written_down(compose: dict[str, Any]) -> None:
-    settings = {*VARIABLES, "HONE_OWNER_DATABASE_URL"}
+    known = VARIABLES.keys() | OTHER_VARIABLES | {f"{name}_FILE" for name in IN_FILES}
     for name, service in compose["services"].items():
         given = service.get("environment", {})
-        assert {key for key in given if key.startswith("HONE_")} <= settings, name
+        assert {key for key in given if key.startswith("HONE_")} <= known, name
         for key, value in given.items():
-            if value is None:
-                continue
-            secret = re.search(r"://[^:/]+:([^@]+)@", value) or (re.match(r"(.*)", value) if "PASS" in key else None)
-            assert secret is None or re.fullmatch(r"\$\{[A-Z_]+:\?.+\}", secret[1]), (name, key)
+            assert value is None or not re.search(r"://[^/]*@", value), (name, key)
+            assert value is None or "PASS" not in key or key.endswith("_FILE"), (name, key)
+    asked = set(re.findall(r"\$\{(HONE_[A-Z_]+)", (ROOT / "docker-compose.yml").read_text()))
+    assert asked <= VARIABLES.keys() | OTHER_VARIABLES
+    assert ":?" not in (ROOT / "docker-compose.yml").read_text(), "nothing is needed before the first start"
+
+
+def test_each_service_reads_the_secrets_that_it_needs_and_no_others(compose: dict[str, Any]) -> None:
+    services = compose["services"]
+    made = {f"{folder}/{file}" for folder, file in (name.split("/") for name in secret_files.files(
+        dict.fromkeys(secret_files.MADE_NAMES, "x"), {}))}
+    for name, service in services.items():
+        places = {volume: place for volume, place in mounted(service).items() if volume.endswith("-secrets")}
+        if name == "secrets":
+            assert places == {f"{one}-secrets": f"/var/lib/hone/secrets/{one}" for one in (
+                *secret_files.VOLUMES, secret_files.MADE)}
+            continue
+        held = {volume.removesuffix("-secrets") for volume in places}
+        assert places == {f"{one}-secrets": f"/run/secrets/{one}" for one in held}, name
+        text = yaml.dump({**service, "volumes": []})
+        read = set(re.findall(r"/run/secrets/([a-z]+/[a-z.-]+)", text))
+        assert read <= made, name
+        assert {one.partition("/")[0] for one in read} == held, name
+        assert held == HOLD.get(name, {"stack", "worker"} if name in KINDS else set()), name
+        assert all(volume.endswith(":ro") for volume in service.get("volumes", []) if "-secrets:" in volume), name
+
+
+def test_what_runs_once_is_waited_for_to_its_end(compose: dict[str, Any]) -> None:
+    """`up --wait` counts a container that has ended as a failure, unless another service waits for that end."""
+    for name in ONCE:
+        assert compose["services"][name]["restart"] == "no"
+        assert {"condition": "service_completed_successfully"} in [
+            service.get("depends_on", {}).get(name) for service in compose["services"].values()]
+
+
+def test_one_variable_chooses_the_object_store(compose: dict[str, Any]) -> None:
+    assert STORES.keys() == {"minio", "seaweedfs", "rustfs"}
+    page = (ROOT / "docs" / "compose.md").read_text()
+    for name, path in STORES.items():
+        file = yaml.safe_load(path.read_text())["services"]
+        assert file.keys() == {"objects"}
+        variable, _, image = file["objects"]["image"].removeprefix("${").removesuffix("}").partition(":-")
+        assert variable == f"{name.upper()}_IMAGE"
+        assert re.fullmatch(r"[a-z]+/[a-z]+:[^@]+@sha256:[0-9a-f]{64}", image)
+        assert f"`HONE_OBJECTS={name}`" in page
+    assert compose["volumes"]["objects"]["name"] == "${COMPOSE_PROJECT_NAME}_objects-${HONE_OBJECTS:-minio}"
+
+
+def test_the_image_has_a_directory_of_its_user_for_each_volume_that_is_filled_from_it(compose: dict[str, Any]) -> None:
+    (names,) = re.findall(r"for name in ([a-z ]+);", (DEPLOY / "Dockerfile.services").read_text())
+    assert set(names.split()) == {*secret_files.VOLUMES, secret_files.MADE}
+    assert "objects" in mounted(compose["services"]["secrets"])
 
 
 def test_every_setting_can_be_chosen(compose: dict[str, Any]) -> None:
-    given = {key for service in compose["services"].values() for key in service.get("environment", {})}
+    given = {key.removesuffix("_FILE") for service in compose["services"].values()
+             for key in service.get("environment", {})}
     assert VARIABLES.keys() - given == NOT_CHOSEN
     for kind in sorted(KINDS.keys() - {"inference"}):
         assert "HONE_ENGINE_MAX_TOKENS" in compose["services"][kind]["environment"], kind
@@ -120,21 +186,11 @@ def test_only_public_ports_are_open_and_the_gateway_has_no_workers_password(comp
     console = compose["services"]["console"]
     for service in (gateway, console, compose["services"]["prometheus"]):
         assert ":-127.0.0.1:" in service["ports"][0]
-    assert "HONE_DATABASE_URL" not in console["environment"]
-    assert not {"HONE_DATABASE_URL", "HONE_OWNER_DATABASE_URL"} & gateway["environment"].keys()
 
 
-def test_the_example_names_every_secret(compose: dict[str, Any]) -> None:
-    asked = set(re.findall(r"\$\{([A-Z_]+):\?", (DEPLOY / "docker-compose.yml").read_text()))
-    assert asked == set(re.findall(r"^([A-Z_]+)=$", (DEPLOY / "env.example").read_text(), re.MULTILINE))
-    assert {volume for service in compose["services"].values() for volume in named_volumes(service)} == {
-        *compose["volumes"]} - {"models"}
-
-
-def named_volumes(service: dict[str, Any]) -> list[str]:
-    """Return the names of the volumes that a service keeps its data in."""
-    sources = [volume.partition(":")[0] for volume in service.get("volumes", [])]
-    return [source for source in sources if source.isidentifier()]
+def test_every_volume_is_used(compose: dict[str, Any]) -> None:
+    used = {volume for service in compose["services"].values() for volume in mounted(service)}
+    assert {volume for volume in used if re.fullmatch(r"[a-z-]+", volume)} == compose["volumes"].keys()
 
 
 def test_the_collector_takes_the_services_spans(compose: dict[str, Any]) -> None:
@@ -151,5 +207,5 @@ def test_prometheus_scrapes_every_kind_of_process_and_has_the_rules(compose: dic
     assert sorted(found["names"]) == sorted(KINDS)
     for kind in KINDS:
         assert compose["services"][kind]["environment"]["HONE_METRICS_ADDRESS"] == f"0.0.0.0:{found['port']}"
-    mounted = {volume.split(":")[0] for volume in compose["services"]["prometheus"]["volumes"]}
-    assert mounted == {"./prometheus.yml", "./alerts.yml", "prometheus"}
+    assert mounted(compose["services"]["prometheus"]).keys() == {
+        "./deploy/prometheus.yml", "./deploy/alerts.yml", "prometheus"}

@@ -43,7 +43,8 @@ def test_what_is_put_back_has_every_table_that_an_engine_writes_to(tmp_path: Pat
 
 
 def test_images_and_ports_are_other_than_a_deployments() -> None:
-    compose, script = ((DEPLOY / name).read_text() for name in ("docker-compose.yml", "test.sh"))
+    compose, script = ((DEPLOY / name).read_text() for name in ("../docker-compose.yml", "test.sh"))
     for variable in re.findall(r"image: \$\{([A-Z_]+):-hone-", compose) + re.findall(r"\$\{([A-Z_]+LISTEN):-", compose):
         assert re.search(rf"^export .*\b{variable}=", script, re.MULTILINE), variable
-    assert set(re.findall(r"-t \"([^\"]+)/", script)) == {"hone-test"}
+    assert set(re.findall(r"HONE_[A-Z]+_IMAGE=([a-z-]+)/", script)) == {"hone-test"}
+    assert "COMPOSE_PROJECT_NAME=hone-test " in script

@@ -46,7 +46,7 @@ class Bucket:
     """Objects in one bucket, which is created if it does not exist. Raises StoreRefused at once for a wrong secret."""
 
     def __init__(self, client: Minio, parts: Multipart, name: str) -> None:
-        self._client, self._parts, self._name = client, parts, name
+        self._client, self.parts, self._name = client, parts, name
         with _translated(name):
             _ensure(client, name)
 
@@ -121,16 +121,16 @@ class Bucket:
 
     def begin(self, key: str, part_bytes: int, sha256: str) -> Unfinished:
         with _translated(key):
-            return Unfinished(key, self._parts.begin(key, {f"x-amz-meta-{_DIGEST}": sha256}), part_bytes)
+            return Unfinished(key, self.parts.begin(key, {f"x-amz-meta-{_DIGEST}": sha256}), part_bytes)
 
     def put_part(self, unfinished: Unfinished, number: int, content: bytes) -> str:
         with _translated(unfinished.key):
-            return self._parts.put(unfinished.key, unfinished.id, number, content)
+            return self.parts.put(unfinished.key, unfinished.id, number, content)
 
     def finish(self, unfinished: Unfinished, tags: Sequence[str]) -> None:
         with _translated(unfinished.key):
             try:
-                self._parts.finish(unfinished.key, unfinished.id, tags)
+                self.parts.finish(unfinished.key, unfinished.id, tags)
             except S3Error as error:
                 if error.code != "NoSuchUpload":
                     raise
@@ -138,7 +138,7 @@ class Bucket:
 
     def abandon(self, unfinished: Unfinished) -> None:
         with suppress(ObjectMissing), _translated(unfinished.key):
-            self._parts.abandon(unfinished.key, unfinished.id)
+            self.parts.abandon(unfinished.key, unfinished.id)
 
     def free_bytes(self) -> int | None:
         return None  # S3 has no call for it
@@ -146,7 +146,7 @@ class Bucket:
     def discard_unfinished(self, age_s: float, spared: Collection[str] = ()) -> int:
         begun = datetime.now(UTC) - timedelta(seconds=age_s)
         with _translated(self._name):
-            old = [one for one in self._parts.unfinished() if one.at and one.at < begun and one.id not in spared]
+            old = [one for one in self.parts.unfinished() if one.at and one.at < begun and one.id not in spared]
         for one in old:
             self.abandon(Unfinished(one.key, one.id, 0))
         return len(old)

@@ -26,3 +26,6 @@ SELECT id, tenant_id, name, scopes, operator FROM key_holder(%(hash)s)
 -- name: expiry
 -- When a key expires, and whether the time that is wanted of another has passed.
 SELECT expires_at, coalesce(%(wanted)s::timestamptz <= now(), false) AS passed FROM api_keys WHERE id = %(id)s
+
+-- name: any
+SELECT id FROM api_keys LIMIT 1
