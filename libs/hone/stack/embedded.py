@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
 
 from psycopg import OperationalError
 
@@ -191,6 +192,19 @@ class Stack:
     def _waiting(self) -> list[str]:
         states = {one.name: one.state for one in self.status()}
         return [one.name for one in self._processes if not _ready(one, states[one.name])]
+
+
+def owner_url(state: Path) -> str:
+    """Return the URL at which the owner of the tables reaches the database of the stack in `state`.
+
+    Raises StackMissing.
+    """
+    kept = load(state)
+    if not postgres.Cluster(postgres.home(state), 0).data.exists():
+        return kept.database_url  # a database of one's own: its user owns the tables
+    parts = urlsplit(kept.database_url)
+    place = parts.netloc.rpartition("@")[2]
+    return urlunsplit(parts._replace(netloc=f"{postgres.SUPERUSER}:{kept.password}@{place}"))
 
 
 def clear(state: Path) -> None:

@@ -146,6 +146,11 @@ def packaged() -> Path:
     return Path(found.submodule_search_locations[0])
 
 
+def program(name: str) -> Path:
+    """Return the path of a program that comes with the server, such as pg_dump. Raises PostgresMissing."""
+    return packaged() / _BINARIES / name
+
+
 def _reachable(path: Path) -> bool:
     """Return whether the account that runs the server can enter every directory down to `path`."""
     if unprivileged() is None:

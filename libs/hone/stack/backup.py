@@ -1,0 +1,130 @@
+"""Backups: the database at one moment, and the objects that its rows name at that moment.
+
+The database comes first. Rows name objects that are stored already, so every object of a dump exists when the dump is
+made, and none is ever written again. One that the stack deletes before it is copied makes the backup begin again.
+"""
+
+import json
+import os
+import subprocess
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+import psycopg
+from psycopg.rows import dict_row
+
+from hone.stack import postgres
+from hone.store import objects, schema
+from hone.store.objects import ObjectMissing, Objects
+from hone.store.objects.directory import Directory
+from hone.store.sql import statement
+
+_DUMP, _OBJECTS, _LABEL = "database.dump", "objects", "backup.json"
+_TRIES = 5
+_MARKERS = "sweeps/"  # whose the store is: the database that may remove its orphans
+
+
+class NoBackup(ValueError):
+    """A directory holds no complete backup, or one that this release or this database cannot take."""
+
+
+class Moving(Exception):
+    """The stack deletes objects faster than they are copied. Pause its runs, and make the backup again."""
+
+
+class DumpFailed(Exception):
+    """pg_dump or pg_restore ended with an error; the message holds its last line."""
+
+
+@dataclass(frozen=True)
+class Label:
+    """What a backup is: when its dump was made, the version of the tables, and its objects."""
+
+    made_at: str
+    schema: int
+    objects: int
+
+
+def save(owner_url: str, objects_url: str, folder: Path) -> Label:
+    """Make a backup in `folder`. An older one there is renewed: objects that it has are not copied again.
+
+    Raises Moving, DumpFailed, StoreAway, psycopg.OperationalError.
+    """
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    source, copies = objects.connect(objects_url), Directory(folder / _OBJECTS)
+    for _ in range(_TRIES):
+        (folder / _LABEL).unlink(missing_ok=True)  # the label comes last: without it there is no backup
+        made_at, named = datetime.now(UTC), _dumped(owner_url, folder / _DUMP)
+        if _copied([*named, *source.list(_MARKERS)], source, copies):
+            label = Label(made_at.isoformat(timespec="seconds"), schema.VERSION, len(named))
+            (folder / _LABEL).write_text(json.dumps(asdict(label)) + "\n")
+            return label
+    raise Moving(f"objects were deleted before they were copied, {_TRIES} times: pause the runs, and try again")
+
+
+def restore(owner_url: str, objects_url: str, folder: Path) -> Label:
+    """Bring a backup back into a prepared database without work, and into its object store. No service may run.
+
+    Raises NoBackup, DumpFailed, StoreAway, psycopg.OperationalError.
+    """
+    label = read(folder)
+    with psycopg.connect(owner_url, row_factory=dict_row) as connection:
+        if (connection.execute(statement("backup.holds_work")).fetchone() or {})["found"]:
+            raise NoBackup("the database has runs, models or data: restore into a new one")
+    target, copies = objects.connect(objects_url), Directory(folder / _OBJECTS)
+    target.delete(list(target.list(_MARKERS)))
+    for key in copies.list(""):
+        target.put(key, folder / _OBJECTS / key)
+    _run("pg_restore", owner_url, "--clean", "--if-exists", "--no-owner", "--single-transaction", str(folder / _DUMP))
+    return label
+
+
+def read(folder: Path) -> Label:
+    """Return the label of the backup in a folder. Raises NoBackup."""
+    try:
+        label = Label(**json.loads((folder / _LABEL).read_text()))
+    except (OSError, ValueError, TypeError):
+        raise NoBackup(f"{folder} holds no complete backup ({_LABEL} is written last)") from None
+    if label.schema != schema.VERSION:
+        raise NoBackup(f"{folder} has tables of version {label.schema}, this release has {schema.VERSION}")
+    return label
+
+
+def _dumped(owner_url: str, file: Path) -> list[str]:
+    """Write the dump, and return the keys of the objects that its rows name."""
+    with psycopg.connect(owner_url, row_factory=dict_row) as connection:
+        connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        snapshot = (connection.execute(statement("backup.export_snapshot")).fetchone() or {})["id"]
+        unfinished = file.with_suffix(".new")
+        _run("pg_dump", owner_url, "--format=custom", "--no-owner", f"--snapshot={snapshot}", f"--file={unfinished}")
+        named = [row["key"] for row in connection.execute(statement("backup.named")) if row["key"]]
+    unfinished.replace(file)
+    return named
+
+
+def _copied(named: Iterable[str], source: Objects, copies: Objects) -> bool:
+    """Copy what is not there yet and delete what is not named. Return False if an object is gone."""
+    wanted, there = set(named), set(copies.list(""))
+    copies.delete(there - wanted)
+    try:
+        for key in sorted(wanted - there):
+            copies.put(key, source.read(key))
+    except ObjectMissing:
+        return False
+    return True
+
+
+def _run(program: str, url: str, *arguments: str) -> None:
+    """Run a program of PostgreSQL. The password is in its environment, which other users cannot read."""
+    parts = urlsplit(url)
+    user, _, place = parts.netloc.rpartition("@")
+    plain = urlunsplit(parts._replace(netloc=f"{user.partition(':')[0]}@{place}"))
+    environment = {**os.environ, "PGPASSWORD": unquote(parts.password or "")}
+    ended = subprocess.run(
+        [postgres.program(program), *arguments, f"--dbname={plain}"], env=environment, capture_output=True, text=True,
+        check=False)
+    if ended.returncode:
+        raise DumpFailed(f"{program}: {(ended.stderr.strip().splitlines() or ['it said nothing'])[-1]}")
