@@ -72,7 +72,7 @@ def restore(owner_url: str, objects_url: str, folder: Path) -> Label:
     """
     label = read(folder)
     with psycopg.connect(owner_url, row_factory=dict_row) as connection:
-        if (connection.execute(statement("backup.holds_work")).fetchone() or {})["found"]:
+        if (connection.execute(statement("backups.holds_work")).fetchone() or {})["found"]:
             raise NoBackup("the database has runs, models or data: restore into a new one")
     target, copies = objects.connect(objects_url), Directory(folder / _OBJECTS)
     target.delete(list(target.list(_MARKERS)))
@@ -97,10 +97,10 @@ def _dumped(owner_url: str, file: Path) -> list[str]:
     """Write the dump, and return the keys of the objects that its rows name."""
     with psycopg.connect(owner_url, row_factory=dict_row) as connection:
         connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
-        snapshot = (connection.execute(statement("backup.export_snapshot")).fetchone() or {})["id"]
+        snapshot = (connection.execute(statement("backups.export_snapshot")).fetchone() or {})["id"]
         unfinished = file.with_suffix(".new")
         _run("pg_dump", owner_url, "--format=custom", "--no-owner", f"--snapshot={snapshot}", f"--file={unfinished}")
-        named = [row["key"] for row in connection.execute(statement("backup.named")) if row["key"]]
+        named = [row["key"] for row in connection.execute(statement("backups.named")) if row["key"]]
     unfinished.replace(file)
     return named
 
