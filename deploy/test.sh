@@ -13,7 +13,7 @@ export HONE_SERVICES_IMAGE=hone-test/services HONE_TRAINER_IMAGE=hone-test/nativ
 export POSTGRES_IMAGE=hone-standin/postgres RABBITMQ_IMAGE=hone-standin/rabbitmq COLLECTOR_IMAGE=hone-standin/collector
 export MINIO_IMAGE=hone-standin/minio SEAWEEDFS_IMAGE=hone-standin/seaweedfs PROMETHEUS_IMAGE=hone-standin/prometheus
 export PYTHON_IMAGE=hone-standin/python PYTHON_TORCH_IMAGE=hone-standin/python-torch
-export COMPOSE_PROJECT_NAME=hone-test COMPOSE_ANSI=never COMPOSE_FILE=docker-compose.yml:deploy/standin/compose.yml
+export COMPOSE_PROJECT_NAME=hone-test COMPOSE_FILE=docker-compose.yml:deploy/standin/compose.yml
 export COMPOSE_PROFILES=sinks,prometheus HONE_SINKS=tensorboard:///var/lib/hone/tensorboard
 
 report() { echo "== $* ($SECONDS s)"; }
@@ -26,7 +26,7 @@ fresh() {
     | tar -cf - -T - | tar -C "$clone" -xf -
 }
 
-compose() { (cd "$clone" && docker compose "$@"); }
+compose() { (cd "$clone" && docker compose --ansi never "$@"); }
 up() { compose up -d --quiet-pull --wait --wait-timeout 300 "$@" 2> "$cache/up.log" || { tail -30 "$cache/up.log" >&2; exit 1; }; }
 
 clean() {
@@ -57,7 +57,7 @@ report "up"
 test "$(compose ps --format '{{.Health}}' rollout | sort | uniq -c | tr -s ' ')" = " 2 healthy"
 
 # What a person reads after the first start.
-introduced() { compose logs --no-log-prefix --tail 3 prepare; }
+introduced() { compose logs --no-color --no-log-prefix --tail 3 prepare | sed 's/^\x1b\[2K//'; }  # Compose clears each line
 introduced
 test "$(introduced | sed -n 's/^console *//p')" = "http://$HONE_CONSOLE_LISTEN"
 key=$(introduced | sed -nE 's/^API key +(tml-[^ ]+) .*/\1/p')

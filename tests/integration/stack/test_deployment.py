@@ -51,6 +51,17 @@ def test_a_second_time_changes_nothing_and_both_roles_can_log_in(empty: str, tmp
         gateway.execute("SELECT * FROM journal")
 
 
+def test_the_first_start_makes_a_key_and_later_ones_do_not(empty: str, tmp_path: Path) -> None:
+    wanted = settings(empty, tmp_path)
+    deployment.prepare(wanted, empty, timeout_s=5)
+    key = deployment.first_key(wanted)
+    assert key is not None
+    assert deployment.first_key(wanted) is None
+    worker = Database(wanted.database_url, size=1)
+    assert (worker.one("api_keys.holder", hash=keys.digest(key)) or {})["scopes"] == ["admin"]
+    worker.close()
+
+
 def test_a_changed_password_is_used(empty: str, tmp_path: Path) -> None:
     deployment.prepare(settings(empty, tmp_path), empty, timeout_s=5)
     changed = settings(empty, tmp_path, password="another")

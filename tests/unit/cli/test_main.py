@@ -32,6 +32,13 @@ def written(tmp_path: Path, **changes: object) -> str:
     return str(tmp_path / "spec.yaml")
 
 
+def test_doctor_tries_an_object_store_alone(tmp_path: Path) -> None:
+    tried = hone("doctor", "--objects", f"file://{tmp_path}/objects")
+    assert tried.exit_code == 0, tried.output
+    assert {line.split(": ")[0] for line in tried.output.splitlines()} == {"ok       objects"}
+    assert len(tried.output.splitlines()) > 5
+
+
 def test_validate_says_what_the_border_says(tmp_path: Path) -> None:
     assert hone("validate", written(tmp_path)).exit_code == 0
     refused = hone("validate", written(tmp_path, stepz=1, steps="x"))
