@@ -146,7 +146,8 @@ class PageView:
             self._notice.set_content("")
 
     def _show(self, error: HoneError) -> None:
-        self._notice.set_content(tag("div", error.detail or str(error), class_="notice", role="status"))
+        said = "; ".join(map(str, error.problems)) or error.detail or str(error)
+        self._notice.set_content(tag("div", said, class_="notice", role="status"))
 
 
 def _signed_out() -> Unauthenticated:

@@ -1,10 +1,13 @@
 """/datasets: the uploaded datasets, and the bad rows of each."""
 
 from collections.abc import Sequence
+from functools import partial
 
+from nicegui import ui
 from starlette.requests import Request
 
 from hone.client.artifact_resources import Dataset
+from services.console.pages import deletion
 from services.console.view import PageView
 from services.console.widgets import formats, parts, tables
 from services.console.widgets.markup import Markup, html, link, mono, tag
@@ -43,7 +46,10 @@ async def show_one(view: PageView, request: Request) -> None:
     """Show one dataset: its columns, and its bad rows with the value found and the value expected."""
     dataset = await view.ask(view.hone.dataset, request.path_params["name"])
     report = dataset.report
-    html(parts.heading(dataset.name, mono(dataset.id), [("Datasets", "/datasets")]))
+    with ui.element("div").classes("run-head"):
+        html(parts.heading(dataset.name, mono(dataset.id), [("Datasets", "/datasets")]))
+        deletion.button(view, f"the dataset {dataset.name}", "No run can use it any more.",
+                        partial(view.hone.delete_dataset, dataset.id), "/datasets")
     share = report.bad / report.rows if report.rows else 0.0
     html(parts.figures(
         parts.figure("Rows", formats.count(dataset.rows), "stored"),

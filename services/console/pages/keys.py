@@ -79,13 +79,14 @@ class _KeysPage:
         with ui.element("section").classes("panel"):
             html(tag("h2", "New key"))
             KeyForm(view, "run", self._make)
-        self._table = tables.ActionTable(_COLUMNS)
+        self._table, self._keys = tables.LiveTable(_COLUMNS, self._add_actions), dict[str, Key]()
         self._pager = html(Markup(""))
         html(tag("p", administration.whose(view.session.account), class_="note"))
 
     async def load(self) -> None:
         found = await self._view.ask(self._view.hone.keys, _MOST, self._after)
-        self._table.show([(cells(key), partial(self._add_actions, key)) for key in found.data])
+        self._keys = {f"{key.id} {state(key)}": key for key in found.data}  # another state has other buttons
+        self._table.show({row: cells(key) for row, key in self._keys.items()})
         self._pager.set_content(parts.pager("/admin", "after", self._after, found.next))
 
     async def _make(self, form: KeyForm) -> CreatedKey:
@@ -93,10 +94,10 @@ class _KeysPage:
         await self.load()
         return made
 
-    def _add_actions(self, key: Key) -> None:
+    def _add_actions(self, row: str) -> None:
+        key = self._keys[row]
         if key.revoked_at is None:
-            ui.button("Revoke", on_click=lambda: self._view.tried(partial(self._revoke, key)), color=None).props(
-                f'outline no-caps dense aria-label="Revoke {questions.quoted(key.name)}"').classes("plain small")
+            tables.action("Revoke", key.name, lambda: self._view.tried(partial(self._revoke, key)))
 
     async def _revoke(self, key: Key) -> None:
         own = key.id == self._view.session.account.key_id

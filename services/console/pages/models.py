@@ -1,11 +1,14 @@
 """/models: base models, and the policies that runs trained from them."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
+from nicegui import ui
 from starlette.requests import Request
 
 from hone.client.artifact_resources import Model
 from hone.client.resources import RunSummary, StoredFile
+from services.console.pages import deletion
 from services.console.view import PageView
 from services.console.widgets import formats, parts, tables, uploads
 from services.console.widgets.markup import Markup, html, join, link, mono
@@ -54,7 +57,10 @@ async def show_one(view: PageView, request: Request) -> None:
     model = await view.ask(view.hone.model, request.path_params["name"])
     after = request.query_params.get("after")
     runs = await view.ask(view.hone.runs, _MOST, after, base=[model.name, model.id])
-    html(parts.heading(model.name, join([model.architecture, mono(model.id)], " · "), [("Models", "/models")]))
+    with ui.element("div").classes("run-head"):
+        html(parts.heading(model.name, join([model.architecture, mono(model.id)], " · "), [("Models", "/models")]))
+        words = "No run can start from it any more. Its files stay as long as a run that started from it is stored."
+        deletion.button(view, f"the model {model.name}", words, partial(view.hone.delete_model, model.id), "/models")
     html(parts.figures(
         parts.figure("Parameters", formats.count(model.parameters), model.dtype),
         parts.figure("Vocabulary", formats.count(model.vocab_size), "tokens"),

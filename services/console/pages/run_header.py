@@ -6,6 +6,7 @@ from functools import partial
 from nicegui import ui
 
 from hone.client.resources import ENDED, Run
+from services.console.pages import deletion
 from services.console.view import PageView
 from services.console.widgets import parts, questions
 from services.console.widgets.markup import Markup, html, join, link, mono, tag
@@ -27,6 +28,7 @@ class RunHeader:
                 self._pause = self._button("Pause", lambda: self._set_desired(view.hone.pause))
                 self._resume = self._button("Resume", lambda: self._set_desired(view.hone.resume))
                 self._cancel = self._button("Cancel", self._confirm_cancel)
+                self._delete = self._button("Delete", self._confirm_delete)
                 self._button("Clone", lambda: ui.navigate.to(f"/runs/new?run={run.id}"))
         html(tag("nav", *(_tab(run.id, name, end, here) for name, end in PAGES.items()), class_="tabs",
                  aria_label="Pages of this run"))
@@ -41,6 +43,7 @@ class RunHeader:
         self._pause.set_visibility(is_open and run.desired == "run")
         self._resume.set_visibility(is_open and run.desired == "pause")
         self._cancel.set_visibility(is_open)
+        self._delete.set_visibility(run.state != "deleting")
 
     async def refresh(self) -> Run:
         """Read the run again and show it. Raises HoneError."""
@@ -60,6 +63,17 @@ class RunHeader:
             self.show(await self._view.ask(call, self._run_id))
 
         await self._view.tried(change)
+
+    async def _confirm_delete(self) -> None:
+        words = ("Its samples, metrics, events, versions and exports go, and cannot be brought back. Its usage stays."
+                 + ("" if self.run.state in ENDED else " It is open, and is cancelled first."))
+
+        async def delete() -> None:
+            if await deletion.asked(self._view, f"the run {self.run.name}", words, partial(
+                    self._view.hone.delete_run, self._run_id, force=True)):
+                ui.navigate.to("/runs")
+
+        await self._view.tried(delete)
 
     async def _confirm_cancel(self) -> None:
         words = "The run ends for good after its present step. Its versions stay."

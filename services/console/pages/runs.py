@@ -15,6 +15,7 @@ _COLUMNS = (Column("Run"), Column("State", "state"), Column("Progress"), Column(
             Column("Base", "base"), Column("Method"), Column("Seed", RIGHT), Column("Created"))
 _PAGE, _LARGEST = 50, 500
 _ALL = "all"
+_STATES = [_ALL, *(state for state in get_args(RunState) if state != "deleting")]
 _START = """hone models add my-base path/to/directory
 hone train sort.yaml --follow"""
 
@@ -49,7 +50,7 @@ class _RunsPage:
             search = ui.input(
                 "Search by name, id or base", on_change=lambda event: self._narrow(search=event.value)).props(
                 "outlined dense clearable debounce=300").classes("search")
-            ui.select([_ALL, *get_args(RunState)], value=_ALL, label="State",
+            ui.select(_STATES, value=_ALL, label="State",
                       on_change=lambda event: self._narrow(state=event.value)).props("outlined dense")
         self._view.shortcuts.add("/", "Search", lambda: search.run_method("focus"))
 

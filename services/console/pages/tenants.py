@@ -38,12 +38,13 @@ class _TenantsPage:
                 self._button = ui.button("Make tenant", on_click=lambda: view.tried(self._make), color=None).props(
                     "unelevated no-caps").classes("primary")
             self._first_key = ui.element("div").classes("more-fields")
-        self._table = tables.ActionTable(_COLUMNS)
+        self._table, self._tenants = tables.LiveTable(_COLUMNS, self._add_actions), dict[str, Tenant]()
         self._pager = html(Markup(""))
 
     async def load(self) -> None:
         found = await self._view.ask(self._view.hone.tenants, _MOST, self._after)
-        self._table.show([(cells(one), partial(self._add_actions, one)) for one in found.data])
+        self._tenants = {one.model_dump_json(): one for one in found.data}  # a change may bring other buttons
+        self._table.show({row: cells(one) for row, one in self._tenants.items()})
         self._pager.set_content(parts.pager("/admin/tenants", "after", self._after, found.next))
 
     async def _make(self) -> None:
@@ -67,13 +68,13 @@ class _TenantsPage:
             html(tag("h3", f"A key of the tenant {tenant.name}"))
             KeyForm(self._view, "admin", make)
 
-    def _add_actions(self, tenant: Tenant) -> None:
+    def _add_actions(self, row: str) -> None:
+        tenant = self._tenants[row]
         acts: list[tuple[str, Act]] = [("New key", self._open_key), ("Quotas", self._open_quotas)]
         if not tenant.operator:  # an operator cannot be suspended
             acts.append(("Suspend", self._suspend) if tenant.suspended_at is None else ("Resume", self._resume))
         for text, act in acts:
-            ui.button(text, on_click=lambda _, act=act: self._view.tried(partial(act, tenant)), color=None).props(
-                f'outline no-caps dense aria-label="{text}: {questions.quoted(tenant.name)}"').classes("plain small")
+            tables.action(text, tenant.name, partial(self._view.tried, partial(act, tenant)))
 
     async def _open_key(self, tenant: Tenant) -> None:
         self._offer_key(tenant)

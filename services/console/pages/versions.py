@@ -1,7 +1,8 @@
 """/runs/{id}/versions: the versions of a run's policy, their exports, and the download of an export's files."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import chain
 from urllib.parse import quote
 
@@ -10,18 +11,23 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response, StreamingResponse
 
 from hone.client import HoneError
+from hone.client.deletion_resources import Deletion
 from hone.client.errors import Unauthenticated
 from hone.client.resources import Checkpoint, Export
-from services.console.pages import sign_in
+from services.console.pages import deletion, sign_in
 from services.console.pages.run_header import RunHeader
 from services.console.sessions import BrowserSession, BrowserSessions
 from services.console.view import PageView
 from services.console.widgets import formats, parts, tables
-from services.console.widgets.markup import Markup, details, html, join, link, mono, tag
-from services.console.widgets.tables import RIGHT, Column
+from services.console.widgets.markup import Markup, details, join, link, mono, tag
+from services.console.widgets.tables import RIGHT, Column, LiveSection
 
 _PAGE = 100
 _REFRESH_S = 5.0
+_VERSIONS = (Column("Number", RIGHT), Column("Version"), Column("State"), Column("Weights"), Column("SHA-256"),
+             Column("Parent"), Column("Created"))
+_EXPORTS = (Column("Export"), Column("Version", RIGHT), Column("State"), Column("Largest difference", RIGHT),
+            Column("Files"), Column("Requested"))
 
 
 async def show(view: PageView, request: Request) -> None:
@@ -33,58 +39,71 @@ async def show(view: PageView, request: Request) -> None:
 
 
 class _VersionsPage:
-    """The tables of versions and exports, and the button that exports the newest version."""
+    """The tables of exports and versions, and the button that exports the newest version."""
 
     def __init__(self, view: PageView, run_id: str, header: RunHeader, after: str | None) -> None:
         self._view, self._run_id, self._header, self._after = view, run_id, header, after
-        self._exports = html(Markup(""))
+        self._stored = dict[str, Checkpoint]()
+        self._exports = LiveSection("Exports", _EXPORTS, parts.empty(
+            "No exports", "An export is a version as files for stock engines. One of them checks the files."),
+            self._add_export_actions)
         self._ask = view.permit(ui.button(
             "Export the newest version", on_click=lambda: view.tried(self._export), color=None).props(
             "outline no-caps").classes("plain"), "run")
-        self._listed = html(Markup(""))
+        self._versions = LiveSection("Versions", _VERSIONS, parts.empty(
+            "No versions yet", "Number 0 is the base. It appears once a trainer has loaded it."),
+            self._add_version_actions,
+            note="Number n follows step n; number 0 is the base. The spec's keep_versions limits the kept weights.")
 
     async def load(self) -> None:
         """Read both lists again. Raises HoneError."""
         run = await self._header.refresh()
         checkpoints = await self._view.ask(self._view.hone.checkpoints, self._run_id, _PAGE, self._after)
         exports = await self._view.ask(self._view.hone.exports, self._run_id, _PAGE)
-        numbers = {one.id: one.number for one in checkpoints.data}
         self._ask.set_visibility(run.version_id is not None)
+        self._stored = {one.id: one for one in checkpoints.data if one.stored}
         pager = parts.pager(f"/runs/{self._run_id}/versions", "after", self._after, checkpoints.next)
-        self._listed.set_content(_versions(checkpoints.data, pager))
-        self._exports.set_content(_exports(exports.data, numbers, exports.next is not None))
+        # A version whose weights went has no button, so it gets a row of its own.
+        self._versions.show({one.id if one.stored else f"{one.id} removed": _version_cells(one)
+                             for one in checkpoints.data}, pager)
+        numbers = {one.id: one.number for one in checkpoints.data}
+        newest = tag("p", f"The newest {_PAGE}.", class_="note") if exports.next is not None else Markup("")
+        self._exports.show({one.id: _export_cells(one, numbers) for one in exports.data}, newest)
 
     async def _export(self) -> None:
         await self._view.ask(self._view.hone.create_export, self._run_id)
         await self.load()
 
+    def _add_version_actions(self, row: str) -> None:
+        if version := self._stored.get(row):
+            self._add_delete(f"the weights of version {version.number}", f"version {version.number}",
+                             "Its line stays, as removed.", partial(
+                                 self._view.hone.delete_checkpoint, self._run_id, version.id))
 
-def _versions(found: list[Checkpoint], pager: Markup) -> Markup:
-    if not found:
-        return parts.section("Versions", parts.empty(
-            "No versions yet", "Number 0 is the base. It appears once a trainer has loaded it."))
-    columns = [Column("Number", RIGHT), Column("Version"), Column("State"), Column("Weights"), Column("SHA-256"),
-               Column("Parent"), Column("Created")]
-    return parts.section("Versions", tables.table(columns, [[
-        one.number, mono(one.id), parts.chip(one.state),
-        parts.chip("kept", "good") if one.stored else parts.chip("removed", "off"),
-        mono(formats.short(one.weights_sha256), one.weights_sha256),
-        mono(formats.short(one.parent_id, 14), one.parent_id), parts.moment(one.created_at)]
-        for one in found]), pager,
-        note="Number n follows step n; number 0 is the base. The spec's keep_versions limits the kept weights.")
+    def _add_export_actions(self, row: str) -> None:
+        self._add_delete(f"the export {row}", row, "Its files go. The version can be exported again.",
+                         partial(self._view.hone.delete_export, row))
+
+    def _add_delete(self, what: str, of: str, words: str, delete: Callable[[], Deletion]) -> None:
+        async def act() -> None:
+            if await deletion.asked(self._view, what, words, delete):
+                await self.load()
+
+        self._view.permit(tables.action("Delete", of, lambda: self._view.tried(act)), "run")
 
 
-def _exports(found: list[Export], numbers: dict[str, int], cut: bool) -> Markup:
-    if not found:
-        return parts.section("Exports", parts.empty(
-            "No exports", "An export is a version as files for stock engines. One of them checks the files."))
-    columns = [Column("Export"), Column("Version", RIGHT), Column("State"), Column("Largest difference", RIGHT),
-               Column("Files"), Column("Requested")]
-    return parts.section("Exports", tables.table(columns, [[
-        mono(one.id), numbers.get(one.version_id, mono(formats.short(one.version_id))),
-        join([parts.chip(one.state), one.reason or one.sampling_note], " "),
-        f"{formats.number(one.max_abs_diff)} nats" if one.max_abs_diff is not None else formats.ABSENT,
-        _files(one), parts.moment(one.created_at)] for one in found]), note=f"The newest {_PAGE}." if cut else "")
+def _version_cells(one: Checkpoint) -> list[object]:
+    return [one.number, mono(one.id), parts.chip(one.state),
+            parts.chip("kept", "good") if one.stored else parts.chip("removed", "off"),
+            mono(formats.short(one.weights_sha256), one.weights_sha256),
+            mono(formats.short(one.parent_id, 14), one.parent_id), parts.moment(one.created_at)]
+
+
+def _export_cells(one: Export, numbers: dict[str, int]) -> list[object]:
+    return [mono(one.id), numbers.get(one.version_id, mono(formats.short(one.version_id))),
+            join([parts.chip(one.state), one.reason or one.sampling_note], " "),
+            f"{formats.number(one.max_abs_diff)} nats" if one.max_abs_diff is not None else formats.ABSENT,
+            _files(one), parts.moment(one.created_at)]
 
 
 def _files(export: Export) -> Markup:

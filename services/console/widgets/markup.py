@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from markupsafe import Markup, escape
 from nicegui import ui
 
-__all__ = ["Markup", "code", "details", "escape", "html", "join", "link", "mono", "tag"]
+__all__ = ["Markup", "code", "details", "escape", "html", "join", "link", "mono", "quoted", "tag"]
 
 
 def tag(name: str, /, *content: object, **attributes: object) -> Markup:
@@ -39,6 +39,11 @@ def details(summary: object, content: object, opened: bool = False) -> Markup:
 def mono(text: object, title: str | None = None) -> Markup:
     """Return an id, a digest or a name in the typeface of code."""
     return tag("span", text, class_="mono", title=title)
+
+
+def quoted(text: str) -> str:
+    """Return a text for a property of an element, between double quotes."""
+    return text.replace("\\", "").replace('"', "'")
 
 
 def html(content: Markup, kind: str = "div") -> ui.html:

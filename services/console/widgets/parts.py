@@ -13,6 +13,7 @@ from services.console.widgets.tables import Column, table
 _TONES = {
     "ok": "good", "succeeded": "good", "done": "good", "live": "good", "committed": "good", "used": "good",
     "running": "busy", "queued": "wait", "paused": "wait", "requested": "wait", "ready": "busy",
+    "deleting": "wait", "deleted": "off",
     "no_answer": "warn", "timeout_candidate": "warn", "dropped": "warn", "abandoned": "warn",
     "failed": "bad", "cancelled": "off", "infra_error": "bad", "judge_error": "bad", "timeout_grader": "bad",
     "invalid_spec": "bad",

@@ -6,7 +6,7 @@ from typing import Literal
 
 from nicegui import ui
 
-from services.console.widgets.markup import Markup, html, tag
+from services.console.widgets.markup import Markup, html, quoted, tag
 
 
 async def agreed(
@@ -32,7 +32,3 @@ def card(title: str) -> Iterator[None]:
         html(tag("h2", title))
         yield
 
-
-def quoted(text: str) -> str:
-    """Return a text for a property between double quotes."""
-    return text.replace("\\", "").replace('"', "'")

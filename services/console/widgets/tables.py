@@ -7,10 +7,12 @@ from nicegui import ui
 
 from hone.client.resources import StoredFile
 from services.console.widgets import formats
-from services.console.widgets.markup import Markup, escape, html, mono, tag
+from services.console.widgets.markup import Markup, escape, html, mono, quoted, tag
 
 RIGHT = "number"
 """CSS class of a column of numbers."""
+
+_NOTHING = Markup("")
 
 
 class Column(NamedTuple):
@@ -67,39 +69,18 @@ def files(stored: Mapping[str, StoredFile]) -> Markup:
         for name, one in stored.items()])
 
 
-class ActionTable:
-    """A table with buttons in the last cell of its rows. Without rows it is hidden."""
-
-    def __init__(self, columns: Sequence[Column]) -> None:
-        self._columns = columns
-        with ui.element("div").classes("scroll") as self._whole, ui.element("table"):
-            html(titles([*columns, Column("")]), "thead")
-            self._body = ui.element("tbody")
-
-    def show(self, rows: Sequence[tuple[Sequence[object], Callable[[], None]]]) -> None:
-        """Show these rows: the cells of each, and what puts its buttons on the page."""
-        self._whole.set_visibility(bool(rows))
-        self._body.clear()
-        with self._body:
-            for cells, add_actions in rows:
-                with ui.element("tr"):
-                    for column, cell in zip(self._columns, cells, strict=True):
-                        html(escape(cell), "td").classes(column.kind).props(f'data-label="{column.title}"')
-                    with ui.element("td").classes("row-actions"):
-                        add_actions()
-
-
 class LiveTable:
     """A table whose cells change one by one, so that a refresh does not move the keyboard focus.
 
-    Without rows it is hidden.
+    `add_actions` puts the buttons of a row, which its key names, on the page: into the last cell. Without rows the
+    table is hidden.
     """
 
-    def __init__(self, columns: Sequence[Column]) -> None:
-        self._columns = columns
+    def __init__(self, columns: Sequence[Column], add_actions: Callable[[str], None] | None = None) -> None:
+        self._columns, self._add_actions = columns, add_actions
         self._cells: dict[str, list[ui.html]] = {}
         with ui.element("div").classes("scroll") as self._whole, ui.element("table"):
-            html(titles(columns), "thead")
+            html(titles([*columns, Column("")] if add_actions else columns), "thead")
             self._body = ui.element("tbody")
 
     def show(self, rows: Mapping[str, Sequence[object]]) -> None:
@@ -109,13 +90,44 @@ class LiveTable:
             self._body.clear()
             self._cells = {}
             with self._body:
-                self._cells = {key: self._row(cells) for key, cells in rows.items()}
+                self._cells = {key: self._row(key, cells) for key, cells in rows.items()}
             return
         for key, cells in rows.items():
             for shown, cell in zip(self._cells[key], cells, strict=True):
                 shown.set_content(escape(cell))
 
-    def _row(self, cells: Sequence[object]) -> list[ui.html]:
+    def _row(self, key: str, cells: Sequence[object]) -> list[ui.html]:
         with ui.element("tr"):
-            return [html(escape(cell), "td").classes(column.kind).props(f'data-label="{column.title}"')
-                    for column, cell in zip(self._columns, cells, strict=True)]
+            shown = [html(escape(cell), "td").classes(column.kind).props(f'data-label="{column.title}"')
+                     for column, cell in zip(self._columns, cells, strict=True)]
+            if self._add_actions:
+                with ui.element("td").classes("row-actions"):
+                    self._add_actions(key)
+        return shown
+
+
+class LiveSection:
+    """A part of a page with a live table, what is said where it has no rows, and what is below it."""
+
+    def __init__(
+        self, title: str, columns: Sequence[Column], empty: Markup, add_actions: Callable[[str], None] | None = None,
+        note: str = "",
+    ) -> None:
+        with ui.element("section").classes("panel"):
+            html(tag("h2", title))
+            if note:
+                html(tag("p", note, class_="note"))
+            self._table = LiveTable(columns, add_actions)
+            self._empty, self._below = html(empty), html(Markup(""))
+
+    def show(self, rows: Mapping[str, Sequence[object]], below: Markup = _NOTHING) -> None:
+        """Show these rows by key, and this below them."""
+        self._table.show(rows)
+        self._empty.set_visibility(not rows)
+        self._below.set_content(below)
+
+
+def action(text: str, of: str, act: Callable[[], object], tone: str = "plain") -> ui.button:
+    """Put a small button of a row on the page. `of` names the row for who does not see it."""
+    return ui.button(text, on_click=act, color=None).props(
+        f'outline no-caps dense aria-label="{text} {quoted(of)}"').classes(f"{tone} small")

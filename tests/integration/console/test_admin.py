@@ -61,7 +61,7 @@ def test_a_tenant_is_made_with_its_first_key_and_quotas(signed_in: Browser, gate
     signed_in.button("Make key").click()
     signed_in.wait_for("The key first is made.")
     secret = str(signed_in.find(".secret input").get_attribute("value"))
-    signed_in.find(f"button[aria-label='Quotas: {name}']").click()
+    signed_in.find(f"button[aria-label='Quotas {name}']").click()
     signed_in.wait_for(f"Quotas of the tenant {name}")
     signed_in.find("input[aria-label='Open runs']").send_keys("3")
     kept_picture(signed_in, f"quota-form-{width}")
@@ -69,10 +69,10 @@ def test_a_tenant_is_made_with_its_first_key_and_quotas(signed_in: Browser, gate
     signed_in.wait_for("3 open runs")
     with gateway.client(secret) as client:
         assert client.account().tenant == name
-        signed_in.find(f"button[aria-label='Suspend: {name}']").click()
+        signed_in.find(f"button[aria-label='Suspend {name}']").click()
         signed_in.wait_for(f"Suspend the tenant {name}?")
         signed_in.button("Suspend it").click()
-        signed_in.find(f"button[aria-label='Resume: {name}']")
+        signed_in.find(f"button[aria-label='Resume {name}']")
         with pytest.raises(Unauthenticated):
             client.account()
     kept_picture(signed_in, f"tenants-{width}")
@@ -91,7 +91,7 @@ def test_a_key_that_reads_sees_everything_and_buttons_say_what_it_lacks(
     sign_in(browser, hone.create_key("reader", ["read"]).secret)
     reason = "This needs a key with the scope run; your key reader has read."
     browser.open(f"/runs/{world.running.id}", "Pause")
-    for name in ("Pause", "Cancel"):
+    for name in ("Pause", "Cancel", "Delete"):
         assert browser.button(name).get_attribute("disabled")
         assert browser.button(name).get_attribute("title") == reason
     browser.open(f"/runs/new?run={world.running.id}", reason)
