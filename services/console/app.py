@@ -86,6 +86,7 @@ def create(gateway_url: str, secret: str) -> FastAPI:
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, middleware=[Middleware(SecurityHeaders)])
     _register(sessions)
     ui.add_css(_STYLE.read_text(), shared=True)
+    ui.add_head_html(layout.SCRIPT, shared=True)
     ui.run_with(app, title="Hone", favicon=_ICON, dark=None, tailwind=False, storage_secret=secret,
                 show_welcome_message=False)
     return app

@@ -19,10 +19,14 @@ PLACES = {
 PRIMARY = "#4f7cff"
 """Colour of the elements that Quasar draws."""
 
-_SHOW_PLACE = """
-const place = document.querySelector('.menu nav [aria-current]');
-if (place) place.parentElement.scrollLeft = place.offsetLeft - place.parentElement.offsetLeft - 40;
-"""
+SCRIPT = """<script>
+new MutationObserver((_, observer) => {
+  const place = document.querySelector('.menu nav [aria-current]');
+  if (!place) return;
+  observer.disconnect();
+  place.parentElement.scrollLeft = place.offsetLeft - place.parentElement.offsetLeft - 40;
+}).observe(document, {childList: true, subtree: true});
+</script>"""
 """On a narrow screen the places are a row that scrolls: show the one that is open."""
 
 _THEMES: dict[bool | None, tuple[str, str, bool | None]] = {
@@ -49,7 +53,6 @@ def frame(title: str, path: str, session: BrowserSession) -> Iterator[PageView]:
                 html(_sign_out(session))
         with ui.element("main").classes("page"):
             html(tag("a", id="content", tabindex="-1"))
-            ui.run_javascript(_SHOW_PLACE)
             yield PageView(session, shortcuts, html(Markup("")))
 
 
