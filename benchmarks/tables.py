@@ -102,6 +102,18 @@ def memory(results: Sequence[Result]) -> str:
     return markdown(head, rows)
 
 
+def footprint(results: Sequence[Result]) -> str:
+    """Bytes of a sample by the length of its answer, and of a weight."""
+    [figures] = results
+    scales, weights = figures["scales"].values(), figures["parameter_bytes"] / 4
+    head = ("tokens of an answer", "rows with indexes, bytes a sample", "log of writes, bytes a sample",
+            "trajectories, bytes a sample", "version, bytes a weight", "snapshot, bytes a weight")
+    kinds = ("tables", "log", "parts")
+    return markdown(head, (
+        (f"{scale['mean_tokens']:.1f}", *(f"{scale['bytes_a_sample'][kind]:.0f}" for kind in kinds),
+         *(f"{scale[name] / weights:.2f}" for name in ("version_bytes", "snapshot_bytes"))) for scale in scales))
+
+
 def recovery(results: Sequence[Result]) -> str:
     """Seconds until a run has gone on, by what was killed and on which back end."""
     head = ("what was killed", "back end", "kills", "median, s", "longest, s")
@@ -235,6 +247,7 @@ TABLES: Mapping[str, Table] = {
     "overhead": Table(("overhead",), "python -m benchmarks.overhead", overhead),
     "serving": Table(("serving",), "python -m benchmarks.serving", serving),
     "ingest": Table(("ingest",), "python -m benchmarks.ingest", ingest),
+    "footprint": Table(("footprint",), "python -m benchmarks.footprint", footprint),
     "recovery": Table(("recovery",), "python -m benchmarks.recovery", recovery),
     "memory": Table(("memory",), "python -m benchmarks.memory", memory),
     "policy_losses": Table(("policy_losses",), "python -m benchmarks.policy_losses", policy_losses),

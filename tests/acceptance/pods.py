@@ -41,9 +41,9 @@ class Pod:
 
     def start(self, logs: Path) -> None:
         """Start the container's process."""
+        command = [_expanded(word, self.environment) for word in self.container["command"]]
         with (logs / f"{self.name}.log").open("wb") as log:
-            self.process = subprocess.Popen(self.container["command"], env=self.environment, cwd=logs, stdout=log,
-                                            stderr=log)
+            self.process = subprocess.Popen(command, env=self.environment, cwd=logs, stdout=log, stderr=log)
 
     def run(self, *command: str) -> str:
         """Run a command beside the process, as kubectl exec does, and return what it prints."""
@@ -51,16 +51,16 @@ class Pod:
                               timeout=60).stdout
 
     def passes(self, probe: str) -> bool:
-        """Return whether the pod passes one of its probes now. Raises AssertionError if its process has ended."""
+        """Return whether the pod passes a probe now, or has none. Raises AssertionError if its process has ended."""
         assert self.process is not None
         assert self.process.poll() is None, f"{self.name} has ended"
-        asked = self.container[probe]
+        asked = self.container.get(probe, {})
         try:
             if "exec" in asked:
                 self.run(*asked["exec"]["command"])
             elif "grpc" in asked:
                 return _serves(f"{self.ip}:{asked['grpc']['port']}")
-            else:
+            elif "httpGet" in asked:
                 self.get(self.port(asked["httpGet"]["port"]), asked["httpGet"]["path"])
         except (OSError, subprocess.CalledProcessError, grpc.RpcError):
             return False
@@ -93,6 +93,8 @@ def of(rendered: Rendered, network: str, secret: Mapping[str, str]) -> list[Pod]
     services = {one["metadata"]["name"]: _first(one["spec"]["selector"], pods) for one in rendered.of("Service")}
     for pod in pods:
         pod.environment = _image_environment() | _environment(pod, services, secret)
+    for group in rendered.of("LeaderWorkerSet"):
+        _join([pod for pod in pods if pod.kind == component(group)])
     return pods
 
 
@@ -100,6 +102,18 @@ def _templates(rendered: Rendered) -> Iterator[tuple[str, str, Manifest]]:
     for manifest in rendered.of("Job") + rendered.of("Deployment", "StatefulSet"):
         for number in range(manifest["spec"].get("replicas", 1)):
             yield f"{manifest['metadata']['name']}-{number}", component(manifest), manifest["spec"]["template"]
+    for manifest in rendered.of("LeaderWorkerSet"):
+        name, group = f"{manifest['metadata']['name']}-0", manifest["spec"]["leaderWorkerTemplate"]
+        yield name, component(manifest), group["leaderTemplate"]
+        for number in range(1, group["size"]):
+            yield f"{name}-{number}", component(manifest), group["workerTemplate"]
+
+
+def _join(group: list[Pod]) -> None:
+    """Give the pods of a group the variables by which LeaderWorkerSet lets them meet."""
+    for number, pod in enumerate(group):
+        pod.environment |= {"LWS_LEADER_ADDRESS": group[0].ip, "LWS_GROUP_SIZE": str(len(group)),
+                            "LWS_WORKER_INDEX": str(number)}
 
 
 def _first(selector: Manifest, pods: list[Pod]) -> str:
@@ -123,9 +137,13 @@ def _environment(pod: Pod, services: Mapping[str, str], secret: Mapping[str, str
         elif "secretKeyRef" in source:
             value = secret[source["secretKeyRef"]["key"]]
         else:
-            value = re.sub(r"\$\((\w+)\)", lambda name: found[name[1]], variable["value"])
+            value = _expanded(variable["value"], found)
         found[variable["name"]] = _placed(value, pod.ip, services)
     return found
+
+
+def _expanded(text: str, variables: Mapping[str, str]) -> str:
+    return re.sub(r"\$\((\w+)\)", lambda name: variables[name[1]], text)
 
 
 def _placed(value: str, ip: str, services: Mapping[str, str]) -> str:

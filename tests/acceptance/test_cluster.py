@@ -19,13 +19,14 @@ from tests.unit.k8s import charts
 from tests.unit.k8s.charts import SETS, Rendered
 
 STEPS = 24
+NODES = ["--set", "trainer.nodes=2,trainer.interface=lo"]
 Rows = list[dict[str, Any]]
 
 
 @pytest.fixture
-def rendered(need: Callable[[str | None], None]) -> Rendered:
+def rendered(request: pytest.FixtureRequest, need: Callable[[str | None], None]) -> Rendered:
     need(charts.absent())
-    return charts.render(SETS["default"])
+    return charts.render(getattr(request, "param", SETS["default"]))
 
 
 @pytest.fixture
@@ -71,6 +72,16 @@ def test_the_rendered_pods_train_to_the_oracles_weights_and_leave_no_claim(
         pod.end()
     left = rows(secret["HONE_DATABASE_URL"], "SELECT id FROM workers UNION ALL SELECT id FROM engines")
     assert left == [], "whoever ends in order takes its row along"
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("rendered", [NODES], indirect=True, ids=["servers"])
+def test_a_trainer_of_two_pods_trains(running: list[Pod], bases: Callable[..., Path]) -> None:
+    gateway, driver = (next(pod for pod in running if pod.kind == kind) for kind in ("gateway", "driver"))
+    assert [pod.name for pod in running if pod.kind == "trainer"] == ["hone-trainer-0", "hone-trainer-0-1"]
+    key = driver.run("hone", "keys", "first").split()[-1]
+    with Client(f"http://{gateway.ip}:{gateway.port('gateway')}", key, timeout_s=60) as client:
+        assert trained(client, bases(), toy.spec("toy", "base", STEPS))
 
 
 def trained(client: Client, base: Path, spec: dict[str, Any]) -> str:

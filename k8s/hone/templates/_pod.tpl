@@ -23,6 +23,10 @@ spec:
       command: {{ include "hone.pod.command" . }}
       env:
         {{- include "hone.environment" . | nindent 8 }}
+      {{- with get $values "secret" }}
+      envFrom:
+        - secretRef: {name: {{ . }}}
+      {{- end }}
       ports:
         {{- with .fact.port }}
         - {name: {{ $.kind }}, containerPort: {{ . }}}

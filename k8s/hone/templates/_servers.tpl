@@ -23,7 +23,7 @@ rabbitmq:
 objects:
   port: 9000
   user: 10001
-  environment: {MINIO_ROOT_USER: hone, HOME: /tmp, MC_CONFIG_DIR: /tmp/.mc}
+  environment: {MINIO_ROOT_USER: hone, MINIO_BROWSER: "off", MINIO_UPDATE: "off", HOME: /tmp, MC_CONFIG_DIR: /tmp/.mc}
   secrets: {MINIO_ROOT_PASSWORD: OBJECTS_PASSWORD}
   args: [server, /data]
   data: /data

@@ -1,4 +1,4 @@
-"""`hone plan`: values for a spec, computed from the results of pilot runs. It needs no server."""
+"""`hone plan`: values for a spec from the results of pilot runs, and sizes of a cluster. It needs no server."""
 
 import json as json_text
 from pathlib import Path
@@ -9,10 +9,12 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from hone.algorithms.schedules.batch_size import SizeStage
 from hone.algorithms.schedules.switch_planner import Pilot, SwitchPlan, SwitchPlanner
+from hone.cli import cluster
 from hone.cli.output import Commands, Json, say
 from hone.spec.problems import Invalid, Problem, from_validation
 
-app = typer.Typer(cls=Commands, no_args_is_help=True, help="Plan values of a spec from pilot runs.")
+app = typer.Typer(cls=Commands, no_args_is_help=True, help="Plan values of a spec from pilot runs, or a cluster.")
+app.command("cluster")(cluster.cluster)
 
 
 class PlannedBatches(BaseModel):

@@ -37,6 +37,9 @@ RESULTS: dict[str, dict[str, Any]] = {
         {"engine": "vLLM", "dtype": "bfloat16", "layout": "2 x 1 threads", "tokens_per_s": 2554.4}]}}},
     "recovery": {**SOURCE, "backends": recovery.recoveries(
         'two\nseconds to the next steps on embedded: {"driver": {"count": 9, "median_s": 1.25, "longest_s": 3.5}}\n')},
+    "footprint": {**SOURCE, "parameter_bytes": 400, "scales": {"short": {
+        "mean_tokens": 5.96, "bytes_a_sample": {"tables": 700.4, "log": 2000.0, "parts": 90.0},
+        "version_bytes": 404, "snapshot_bytes": 1200}}},
     "overhead": {**SOURCE, "scales": {"toy": {
         "wall": {"step_s": 0.2, "parts_s": {"generation": 0.06, "asking": 0.009}, "outside": 0.31},
         "cpu": {"step_s": 0.25, "by_process_s": {"driver-0": 0.02}, "arithmetic_s": {"generation": 0.06, "update": 0.1},
@@ -71,6 +74,7 @@ def marked(name: str, body: str = "stale\n") -> str:
         "vLLM mode did not run at short: `python -m trl --vllm` ended with `AttributeError: weight_loader`.",
         "| short | Hone, no skipping | 1 x 1 threads | 0.250 | 1.20 | 0.500, 0.950 | – | 6.0 (6) | 3.2 |",
     ]),
+    ("footprint", ["| 6.0 | 700 | 2000 | 90 | 4.04 | 12.00 |"]),
     ("memory", ["| postgres | 90 | 7 | 40 |\n| value-0 | 60 | – | – |\n| all, shared pages once | 812 |  |  |"]),
     ("generation", ["| equal | transformers | 1 x 2 threads | 3000 | 1.20 |  |",
                     "| equal | native | 1 x 1 threads | 3600 | 1.00 | 60.1 % |"]),

@@ -114,6 +114,7 @@ def test_a_process_gets_only_the_secrets_that_it_needs(rendered: Rendered) -> No
            for name, container in rendered.containers()}
     assert {name for name, keys in has.items() if "HONE_OWNER_DATABASE_URL" in keys} == {"prepare"}
     assert has["console"] == set()
+    assert {name for name, container in rendered.containers() if "envFrom" in container} <= {"sinks"}
     assert "HONE_DATABASE_URL" not in has["gateway"]
 
 
