@@ -15,12 +15,14 @@ from hone.store.database import AsyncDatabase
 from hone.store.objects import Objects
 from services.gateway.admission.completion import Completions
 from services.gateway.admission.upload_parts import PartReceiver
+from services.gateway.contract import Gateway
 from services.gateway.middleware import errors
 from services.gateway.middleware.authentication import Authentication
 from services.gateway.middleware.bodies import BodyLimit, LateBodies
 from services.gateway.middleware.errors import ProblemResponses
+from services.gateway.middleware.json_bodies import JsonBodies
 from services.gateway.middleware.observation import RequestObservation
-from services.gateway.middleware.permission import Permission
+from services.gateway.middleware.permission import OPEN_PATHS, Permission
 from services.gateway.middleware.request_ids import RequestIds
 from services.gateway.routes import (
     catalog,
@@ -42,9 +44,6 @@ from services.gateway.routes import (
 ROUTES = (runs, events, trajectories, exports, models, datasets, uploads, deletions, catalog, usage, keys, tenants,
           health, documentation)
 
-OPEN_PATHS = frozenset({"/", "/docs", "/openapi.json", "/favicon.ico", "/healthz"})
-"""Paths that need no API key."""
-
 _SECURITY = [Security(HTTPBearer(auto_error=False)), Security(APIKeyHeader(name="X-API-Key", auto_error=False))]
 
 
@@ -56,7 +55,7 @@ def create(settings: Settings, database: AsyncDatabase, objects: Objects) -> Fas
         yield
         await database.close()
 
-    app = FastAPI(
+    app = Gateway(
         title="Hone", version=version("hone-rl"), docs_url=None, redoc_url=None, lifespan=lifespan,
         description="Reinforcement learning as a service: models, datasets, runs and their results.",
         dependencies=_SECURITY,
@@ -68,6 +67,7 @@ def create(settings: Settings, database: AsyncDatabase, objects: Objects) -> Fas
             Middleware(BodyLimit, limit=settings.max_body_mb * 2**20),
             Middleware(Authentication, database=database, open_paths=OPEN_PATHS),
             Middleware(Permission),
+            Middleware(JsonBodies),
         ],
         exception_handlers={HTTPException: errors.answer, RequestValidationError: errors.answer},
     )

@@ -1,6 +1,5 @@
 """The Value service: rollout budgets, and baselines from the outcomes of earlier steps."""
 
-import json
 import math
 from typing import Any
 
@@ -12,6 +11,7 @@ from hone.api import value_pb2, value_pb2_grpc
 from hone.crashpoints import reach
 from hone.rpc import outage
 from hone.rpc.errors import InvalidField, NotFound
+from hone.spec import strict_json
 from hone.store.database import AsyncDatabase
 
 
@@ -92,7 +92,7 @@ def _allocation(request: value_pb2.AllocateRolloutsRequest) -> tuple[Method[Allo
 
 def _params(text: str) -> dict[str, Any]:
     try:
-        params = json.loads(text or "{}")
+        params = strict_json.read(text or "{}")
     except ValueError as error:
         raise InvalidField("params_json", text[:200], f"a JSON object ({error})") from error
     if not isinstance(params, dict):

@@ -4,12 +4,19 @@ import math
 from datetime import datetime
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
 
 Item = TypeVar("Item")
 
-Value = Annotated[float, BeforeValidator(lambda given: math.nan if given is None else given)]
+_NUMBER = {"anyOf": [{"type": "number"}, {"type": "null"}]}
+
+Value = Annotated[
+    float, BeforeValidator(lambda given: math.nan if given is None else given), WithJsonSchema(_NUMBER)]
 """A metric's value. JSON has null for a value that is not finite; it is NaN here."""
+
+Point = Annotated[tuple[int, Value], WithJsonSchema(
+    {"type": "array", "items": _NUMBER, "minItems": 2, "maxItems": 2})]
+"""A step and a value. Its schema is one that every generator of clients reads."""
 
 RunState = Literal["queued", "running", "paused", "succeeded", "failed", "cancelled", "deleting"]
 Desired = Literal["run", "pause", "cancel"]
@@ -111,7 +118,7 @@ class Event(Resource):
 class Metrics(Resource):
     """Series by name: pairs of step and value, steps rising."""
 
-    series: dict[str, list[tuple[int, Value]]]
+    series: dict[str, list[Point]]
 
 
 class Checkpoint(Resource):

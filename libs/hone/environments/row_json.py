@@ -5,6 +5,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from hone.spec import strict_json
+
 _NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?")
 _MOST_DIGITS = 4000
 """Digits of an int. Python refuses to convert many more."""
@@ -14,21 +16,13 @@ class Literal(str):
     """The characters of a number that would be written back with others: 0.10, 1e-7, 0.1234567890123456789, -0."""
 
 
-class RepeatedKey(ValueError):
-    """An object of the text has a key twice, and readers disagree which value counts. Holds the key."""
-
-    def __init__(self, key: str) -> None:
-        super().__init__(f"the key {key!r} twice")
-        self.key = key
-
-
 def read(text: str | bytes) -> Any:
     """Return the value of a JSON text, with numbers that a grader's template renders with the characters of the text.
 
     A number becomes an int or a float where Python and PostgreSQL write it back with these characters, else a Literal.
-    Raises ValueError for a text that is no JSON, and RepeatedKey.
+    Raises ValueError for a text that is no JSON, and strict_json.RepeatedKey.
     """
-    return json.loads(text, parse_int=_integer, parse_float=_decimal, object_pairs_hook=_object)
+    return json.loads(text, parse_int=_integer, parse_float=_decimal, object_pairs_hook=strict_json.distinct)
 
 
 def literals(value: Any) -> Iterator[Literal]:
@@ -65,11 +59,3 @@ def _integer(literal: str) -> int | Literal:
 def _decimal(literal: str) -> float | Literal:
     value = float(literal)
     return value if repr(value) == literal and "e" not in literal else Literal(literal)  # jsonb writes no exponents
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) < len(pairs):
-        keys = [key for key, _ in pairs]
-        raise RepeatedKey(next(key for place, key in enumerate(keys) if key in keys[:place]))
-    return made

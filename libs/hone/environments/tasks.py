@@ -1,6 +1,5 @@
 """Tasks: made from a seed or a row with checked parameters, hashed, split, sent as messages and played as episodes."""
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -12,6 +11,7 @@ from hone.api import trajectory_pb2
 from hone.environments import ENVIRONMENTS
 from hone.environments.contract import Environment, EnvironmentParams, Episode, Row, Task, WrongParams, expectation
 from hone.environments.hashing import canonical, digest
+from hone.spec import strict_json
 
 Split = Literal["train", "held_out"]
 HELD_OUT_MODULUS = 16
@@ -124,16 +124,12 @@ def _maker(environment: str, params_json: str) -> TaskMaker:
 def json_object(text: str, field: str) -> dict[str, Any]:
     """Return the JSON object in a text field. Raises WrongParams naming the field."""
     try:
-        value = json.loads(text, parse_constant=_no_number)
+        value = strict_json.read(text)
     except ValueError as error:
         raise WrongParams(field, text[:200], f"a JSON object ({error})") from error
     if not isinstance(value, dict):
         raise WrongParams(field, text[:200], "a JSON object")
     return value
-
-
-def _no_number(name: str) -> float:
-    raise ValueError(f"{name} is no number of JSON")
 
 
 def _row(text: str) -> Row | None:

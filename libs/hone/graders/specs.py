@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from hone.environments.hashing import canonical, digest
 from hone.graders import GRADERS
 from hone.graders.contract import Bounds, Grader, GraderParams
+from hone.spec import strict_json
 from hone.spec.problems import Invalid, Problem, found, from_validation, one_of
 
 
@@ -39,7 +40,7 @@ class Spec:
 def spec(text: str) -> Spec:
     """Return the specification in a JSON text. Raises Invalid with every problem of the object's fields."""
     try:
-        given = json.loads(text)
+        given = strict_json.read(text)
     except ValueError as error:
         raise Invalid([Problem("grader", found(text), f"a JSON object ({error})")]) from error
     if not isinstance(given, dict):

@@ -2,7 +2,9 @@
 
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import Field, model_validator
+from pydantic import Field, GetJsonSchemaHandler, model_validator
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from hone.spec.parameters import Strict
 from hone.text.rules import TextRules
@@ -225,6 +227,13 @@ class AlgorithmSpec(Strict):
         "out of statistics and loss.")
 
 
+class _OrPreset:
+    """Tells in a field's JSON schema that the name of a preset is enough."""
+
+    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {"anyOf": [{"type": "string", "description": "Name of a preset."}, handler(core)]}
+
+
 class StageSpec(Strict):
     """Some steps of a run with a task, algorithm or size of their own; a null field is as in the run.
 
@@ -240,7 +249,7 @@ class StageSpec(Strict):
         None, description="JSON of a grader, with its type; null: the run's, or the environment's own beside a task.")
     harness: Slot | None = Field(
         None, description="Harness; null: the run's, or the environment's own beside a task.")
-    algorithm: AlgorithmSpec | None = Field(
+    algorithm: Annotated[AlgorithmSpec, _OrPreset()] | None = Field(
         None, description="The whole algorithm, also the slots not given here; null: the run's.")
     sampling: SamplingSpec | None = Field(None, description="How the policy samples; null: as in the run.")
     batch: BatchSpec | None = Field(None, description="Size of a step; null: as in the run.")
@@ -266,7 +275,7 @@ class RunSpec(Strict):
     harness: Slot | None = Field(
         None, description="Harness, which turns observations into prompts and completions into actions; null: the "
         "environment's own.")
-    algorithm: AlgorithmSpec = Field(
+    algorithm: Annotated[AlgorithmSpec, _OrPreset()] = Field(
         default_factory=AlgorithmSpec, description="The algorithm; a preset's name alone is enough.")
     chat: TextRules = Field(
         default_factory=TextRules, description="How conversations become text, where the model's files leave it open.")

@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any
 
 from hone.environments import row_json
+from hone.spec import strict_json
 from hone.spec.problems import Invalid, Problem, found, unstorable
 from hone.text import shape
 from services.gateway.middleware.errors import Unusable
@@ -93,7 +94,7 @@ def _row(line: bytes) -> tuple[dict[str, Any], list[Problem]]:
         row = row_json.read(line)
         if isinstance(row, dict):
             row |= {name: row_json.plain(row[name]) for name in _RENDERED if name in row}
-    except row_json.RepeatedKey as error:
+    except strict_json.RepeatedKey as error:
         return {}, [Problem(ascii(error.key)[1:-1][:200] or "row", "the key twice", "each key of an object once")]
     except (ValueError, RecursionError) as error:
         return {}, [Problem("row", f"a line that is not JSON: {error}"[:200], "one JSON object per line")]

@@ -14,6 +14,7 @@ from hone.models import architecture, checkpoint_header
 from hone.models.architecture import Architecture
 from hone.models.checkpoint_header import BadCheckpoint
 from hone.models.config_fields import Unsupported
+from hone.spec import strict_json
 from hone.spec.problems import Invalid, Problem, found
 from hone.store.objects import StoreAway
 from hone.text.files import FILES
@@ -102,9 +103,11 @@ def is_read(name: str) -> bool:
 
 def _json_file(directory: Folder, name: str) -> dict[str, Any]:
     try:
-        value = json.loads((directory / name).read_bytes())
+        value = json.loads((directory / name).read_bytes(), object_pairs_hook=strict_json.distinct)
     except FileNotFoundError:
         raise BadCheckpoint(name, "no such file", f"a {name} as transformers writes it") from None
+    except strict_json.RepeatedKey as error:
+        raise BadCheckpoint(name, error.found, error.expected) from None
     except (ValueError, RecursionError):
         raise BadCheckpoint(name, "text that is not JSON", "a JSON object") from None
     if not isinstance(value, dict):

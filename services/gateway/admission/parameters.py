@@ -51,6 +51,16 @@ Store = Annotated[Objects, Depends(_objects)]
 """Parameter of an endpoint: the object store."""
 
 
+def same(model: type[Resource]) -> dict[int | str, dict[str, Any]]:
+    """Return the answer of an operation that may find what it was asked to make."""
+    return {200: {"model": model, "description": "It existed already, with the same content."}}
+
+
+def content(media_type: str) -> dict[int | str, dict[str, Any]]:
+    """Return the answer of an operation that sends bytes."""
+    return {200: {"content": {media_type: {"schema": {"type": "string", "format": "binary"}}}}}
+
+
 def example(value: Any, summary: str = "") -> dict[str, Any]:
     """Return an OpenAPI example."""
     return {"summary": summary, "value": value}

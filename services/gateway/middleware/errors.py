@@ -12,6 +12,7 @@ from typing import Any
 
 from fastapi.exceptions import RequestValidationError
 from psycopg import OperationalError
+from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
@@ -21,6 +22,29 @@ from hone.spec.problems import Invalid, Problem, from_finding
 from hone.store.objects import StoreAway, StoreFull
 
 MEDIA_TYPE = "application/problem+json"
+
+
+class WrongField(BaseModel):
+    """A field of a request that is wrong."""
+
+    field: str = Field(description="Its path, such as `optimizer.lr`.")
+    found: str
+    expected: str
+
+
+class ProblemDocument(BaseModel):
+    """A refusal. Some have further fields, which their operations tell."""
+
+    model_config = ConfigDict(extra="allow")
+
+    type: str = Field(description="urn:hone:problem: and the title.")
+    title: str
+    status: int
+    detail: str
+    instance: str = Field(description="Path of the request.")
+    request_id: str | None = Field(description="Under which the gateway's log tells more.")
+    errors: list[WrongField]
+
 
 _TITLES = {404: "Not found", 405: "Method not allowed", 500: "Internal error"}
 """Titles of the refusals that the framework itself raises."""

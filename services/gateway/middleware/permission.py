@@ -13,6 +13,9 @@ from services.gateway.middleware.tenancy import TenantSession
 Need = scopes.Scope | Literal["operator"]
 """A scope; or operator, the scope admin in a tenant that is an operator."""
 
+OPEN_PATHS = frozenset({"/", "/docs", "/openapi.json", "/favicon.ico", "/healthz"})
+"""Paths that need no API key."""
+
 NEEDS: Mapping[str, Need] = {
     "GET /v1/runs": "read",
     "POST /v1/runs": "run",

@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Form, Request, UploadFile
+from fastapi import APIRouter, File, Form, Request, UploadFile
 from starlette.responses import JSONResponse
 
 from hone.client.artifact_resources import Dataset
@@ -12,18 +12,18 @@ from hone.client.resources import Page
 from hone.store.database import Row
 from services.gateway.admission import artifacts, dataset_rows, task_rows
 from services.gateway.admission.dataset_rows import RowChecks
-from services.gateway.admission.parameters import After, Id, Limit, Store
+from services.gateway.admission.parameters import After, Id, Limit, Store, same
 from services.gateway.middleware.idempotency import Key
 from services.gateway.middleware.tenancy import Caller
 
 router = APIRouter(prefix="/v1/datasets", tags=["datasets"])
 
 
-@router.post("", status_code=201, response_model=Dataset)
+@router.post("", status_code=201, response_model=Dataset, responses=same(Dataset))
 async def upload(
     request: Request, caller: Caller, objects: Store,
     name: Annotated[artifacts.Name, Form(description="Name of the dataset in specs.")],
-    file: Annotated[UploadFile, Form(
+    file: Annotated[UploadFile, File(
         description="One JSON object per line: prompt or messages, answer or completion.")],
     allow_bad_rows: Annotated[bool, Form(description="Store the good rows when some are bad.")] = False,
     key: Key = None,

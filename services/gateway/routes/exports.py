@@ -18,7 +18,7 @@ from hone.models import stock_sampling
 from hone.spec.problems import Invalid, Problem, found
 from hone.store.database import AsyncTransaction, Row
 from hone.store.objects import Objects
-from services.gateway.admission.parameters import After, Id, Limit, Store, page
+from services.gateway.admission.parameters import After, Id, Limit, Store, content, page, same
 from services.gateway.middleware.errors import Conflict, NotFound, unknown_run
 from services.gateway.middleware.idempotency import JsonAnswer, Key, fingerprint, once
 from services.gateway.middleware.tenancy import Caller, TenantSession
@@ -41,7 +41,7 @@ class NewExport(BaseModel):
         None, pattern=r"^\w{1,100}$", description="A version of the run's policy; the newest stored one by default.")
 
 
-@router.post("/v1/runs/{run_id}/exports", status_code=202, response_model=Export)
+@router.post("/v1/runs/{run_id}/exports", status_code=202, response_model=Export, responses=same(Export))
 async def create(
     request: Request, run_id: Id, caller: Caller, wanted: NewExport | None = None, key: Key = None,
 ) -> JSONResponse:
@@ -132,7 +132,8 @@ async def one(export_id: Id, caller: Caller) -> Export:
         return _resource(await _row(transaction, export_id))
 
 
-@router.get("/v1/exports/{export_id}/files/{name}", response_class=StreamingResponse)
+@router.get("/v1/exports/{export_id}/files/{name}", response_class=StreamingResponse,
+            responses={**content("application/octet-stream"), 409: {}})
 async def file(export_id: Id, name: Id, caller: Caller, objects: Store) -> StreamingResponse:
     """Download one file of an export."""
     files = await _files(caller, export_id)
@@ -144,7 +145,8 @@ async def file(export_id: Id, name: Id, caller: Caller, objects: Store) -> Strea
         "Content-Disposition": f'attachment; filename="{name}"'})
 
 
-@router.get("/v1/exports/{export_id}/archive", response_class=StreamingResponse)
+@router.get("/v1/exports/{export_id}/archive", response_class=StreamingResponse,
+            responses={**content("application/x-tar"), 409: {}})
 async def archive(export_id: Id, caller: Caller, objects: Store) -> StreamingResponse:
     """Download all files of an export as one tar archive."""
     files = await _files(caller, export_id)

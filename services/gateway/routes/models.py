@@ -17,7 +17,7 @@ from hone.spec.problems import Invalid, Problem, from_validation
 from hone.spec.settings import Settings
 from hone.store.database import Row
 from services.gateway.admission import artifacts, local_folders, model_files
-from services.gateway.admission.parameters import After, Config, Id, Limit, Store
+from services.gateway.admission.parameters import After, Config, Id, Limit, Store, same
 from services.gateway.middleware.idempotency import Key
 from services.gateway.middleware.tenancy import Caller, TenantSession
 
@@ -56,7 +56,7 @@ _BODY = {"requestBody": {"required": True, "content": {
 }}}
 
 
-@router.post("", status_code=201, response_model=Model, openapi_extra=_BODY)
+@router.post("", status_code=201, response_model=Model, responses=same(Model), openapi_extra=_BODY)
 async def register(
     request: Request, caller: Caller, objects: Store, settings: Config, key: Key = None,
 ) -> JSONResponse:

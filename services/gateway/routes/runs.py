@@ -7,6 +7,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, StringConstraints
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse
 
+from hone.client.preflight import PreflightReport
 from hone.client.resources import Checkpoint, Desired, Metrics, Page, Run, RunCounts, RunState, RunSummary
 from hone.resolution import read
 from hone.spec.files import as_json
@@ -35,6 +36,16 @@ EXAMPLES = {
         "task": {"dataset": "demonstrations"}, "batch": {"prompts": 128}, "optimizer": {"lr": 2e-3},
     }, "Supervised, from a dataset with completions"),
 }
+class Resolved(BaseModel):
+    """The answer to a dry run: the spec with every default filled in, and what the run would be told."""
+
+    spec: dict[str, Any]
+    warnings: list[str]
+    notes: list[str]
+
+
+_DRY: dict[int | str, dict[str, Any]] = {200: {
+    "model": Resolved | PreflightReport, "description": "Nothing was created: the answer to a dry run."}}
 _SCHEMA = {"requestBody": {"required": True, "content": {"application/json": {
     "schema": RunSpec.model_json_schema(), "examples": EXAMPLES}}}}
 
@@ -57,7 +68,7 @@ class DesiredState(BaseModel):
     desired: Desired
 
 
-@router.post("", status_code=201, response_model=Run, openapi_extra=_SCHEMA)
+@router.post("", status_code=201, response_model=Run, responses=_DRY, openapi_extra=_SCHEMA)
 async def create(
     request: Request, raw: Annotated[dict[str, Any], Body()], caller: Caller, settings: Config, objects: Store,
     dry_run: DryRun = "false", samples: Samples = 8, deadline_s: DeadlineS = 120.0, key: Key = None,
@@ -77,7 +88,7 @@ async def create(
         return JSONResponse(found.model_dump(mode="json"))
     if dry_run == "true":
         warnings, notes = await admission.check(caller, objects, settings, spec)
-        return JSONResponse({"spec": as_json(spec), "warnings": warnings, "notes": notes})
+        return JSONResponse(Resolved(spec=as_json(spec), warnings=warnings, notes=notes).model_dump(mode="json"))
     answer = await admission.create(caller, objects, settings, spec, key, fingerprint(request, raw))
     return answer.response()
 

@@ -8,7 +8,7 @@ from hone.client.resources import Page
 from hone.client.upload_resources import Upload
 from services.gateway.admission import uploads
 from services.gateway.admission.completion import Completions
-from services.gateway.admission.parameters import After, Config, Id, Limit, Store
+from services.gateway.admission.parameters import After, Config, Id, Limit, Store, same
 from services.gateway.admission.upload_parts import PartReceiver
 from services.gateway.middleware.tenancy import Caller
 
@@ -31,7 +31,7 @@ _BYTES = {"requestBody": {"required": True, "content": {
     "application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}}}
 
 
-@router.post("", status_code=201, response_model=Upload)
+@router.post("", status_code=201, response_model=Upload, responses=same(Upload))
 async def create(
     wanted: uploads.NewUpload, response: Response, caller: Caller, objects: Store, settings: Config,
 ) -> Upload:

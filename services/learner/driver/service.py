@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from hone.api import learner_pb2 as pb
 from hone.api import learner_pb2_grpc
 from hone.rpc.errors import InvalidField, NotFound
+from hone.spec import strict_json
 from hone.spec.operations import PAYLOADS, Export, ForwardBackward, Payload, Save
 from hone.spec.problems import from_validation, unstorable
 from hone.store.database import Database, Row, Transaction
@@ -93,6 +94,12 @@ def _payload(operation: pb.NewOperation, place: int) -> Payload:
     if operation.kind not in _KINDS:
         raise InvalidField(f"operations[{place}].kind", operation.kind, f"one of {sorted(_KINDS.values())}")
     model = PAYLOADS[_KINDS[operation.kind]]
+    try:
+        strict_json.read(operation.payload_json)
+    except strict_json.Ambiguous as error:
+        raise InvalidField(f"operations[{place}].payload_json", error.found, error.expected) from None
+    except ValueError:
+        pass  # the model says where it is no JSON
     try:
         return model.model_validate_json(operation.payload_json)
     except ValidationError as error:

@@ -2,9 +2,8 @@
 
 import json
 import os
-import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,32 +12,17 @@ from google.rpc import error_details_pb2
 
 from tests.acceptance import toy
 from tests.acceptance.scene import Scene, open_scene
+from tests.integration.foreign.conftest import Npm
 from tests.integration.learner.rows import add_run
 
 ROOT = Path(__file__).resolve().parents[3]
-MODULES = ROOT / ".cache" / "grpc-js"
-PACKAGES = ("@grpc/grpc-js@1.14.7", "@grpc/proto-loader@0.8.1")
 STEPS = 2
 
 
 @pytest.fixture(scope="module")
-def modules(need: Callable[[str | None], None]) -> Path:
-    """The folder with the Node packages; the first use installs them."""
-    for program in ("node", "npm"):
-        need(None if shutil.which(program) else f"{program} is not installed, so no foreign client can be run")
-    found = MODULES / "node_modules"
-    if not (found / "@grpc" / "proto-loader").exists():
-        need(_install())
-    return found
-
-
-def _install() -> str | None:
-    """Return the reason why the packages cannot be installed; None if they can."""
-    ended = subprocess.run(
-        ["npm", "install", "--loglevel", "error", "--no-audit", "--no-fund", "--fetch-retries", "1", "--fetch-timeout",
-         "30000", "--prefix", str(MODULES), *PACKAGES],
-        check=False, timeout=300, capture_output=True, text=True)
-    return f"npm cannot install grpc-js: {ended.stderr.strip()}" if ended.returncode else None
+def modules(npm: Npm) -> Path:
+    """The folder with the Node packages."""
+    return npm("grpc-js", "@grpc/grpc-js@1.14.7", "@grpc/proto-loader@0.8.1")
 
 
 @pytest.fixture(scope="module")

@@ -307,7 +307,11 @@ class TestBodies:
             answer = http.post("/v1/runs", content=_zeros(2**20), headers={"Content-Length": str(2**20)})
         _problem(answer, 401)
 
-    @pytest.mark.parametrize(("body", "found"), [(b"{", "text that is not JSON"), (b'"x"', '"x"'), (b"", "nothing")])
+    @pytest.mark.parametrize(("body", "found"), [
+        (b"{", "text that is not JSON"), (b'"x"', '"x"'), (b"", "nothing"),
+        (b'{"name": "a", "name": "b"}', "the key 'name' twice"), (b'{"steps": NaN}', "NaN"),
+        (b'{"a":' * 100_000, "values nested too deep"), (b'{"steps": %s}' % (b"9" * 5000), "a number of 5000 digits"),
+    ])
     def test_no_object(self, gateway: Gateway, tenant: str, body: bytes, found: str) -> None:
         with gateway.http(tenant) as http:
             answer = http.post("/v1/runs", content=body, headers={"Content-Type": "application/json"})

@@ -6,9 +6,9 @@ import pytest
 from fastapi import FastAPI
 
 from hone.spec.settings import Settings
-from services.gateway.app import OPEN_PATHS, create
+from services.gateway.app import create
 from services.gateway.middleware.errors import Forbidden
-from services.gateway.middleware.permission import NEEDS, Need, check, need
+from services.gateway.middleware.permission import NEEDS, OPEN_PATHS, Need, check, need
 from services.gateway.middleware.tenancy import TenantSession
 
 NOTHING: Any = None

@@ -1,0 +1,37 @@
+"""Node packages for clients that know nothing of our code."""
+
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+CACHE = Path(__file__).resolve().parents[3] / ".cache"
+
+Npm = Callable[..., Path]
+
+
+@pytest.fixture(scope="module")
+def npm(need: Callable[[str | None], None]) -> Npm:
+    """Return a function that gives a folder with packages: npm(name, *packages). Its first use installs them."""
+    for program in ("node", "npm"):
+        need(None if shutil.which(program) else f"{program} is not installed, so no foreign client can be run")
+
+    def installed(folder: str, *packages: str) -> Path:
+        done = CACHE / folder / "installed"
+        if not done.exists() or done.read_text() != " ".join(packages):
+            need(_install(CACHE / folder, packages))
+            done.write_text(" ".join(packages))
+        return CACHE / folder / "node_modules"
+
+    return installed
+
+
+def _install(folder: Path, packages: tuple[str, ...]) -> str | None:
+    """Return the reason why the packages cannot be installed; None if they can."""
+    ended = subprocess.run(
+        ["npm", "install", "--loglevel", "error", "--no-audit", "--no-fund", "--fetch-retries", "1", "--fetch-timeout",
+         "30000", "--prefix", str(folder), *packages],
+        check=False, timeout=300, capture_output=True, text=True)
+    return f"npm cannot install {' '.join(packages)}: {ended.stderr.strip()}" if ended.returncode else None
