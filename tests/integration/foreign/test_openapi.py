@@ -21,9 +21,10 @@ def test_a_generated_client_compiles(npm: Npm, tmp_path: Path) -> None:
     (tmp_path / "openapi.json").write_text(json.dumps(create(Settings(), NOTHING, NOTHING).openapi()))
     (tmp_path / PROGRAM.name).write_text(PROGRAM.read_text())
     tools = modules / ".bin"
-    for command in (
-        [tools / "openapi-typescript", "openapi.json", "--default-non-nullable=false", "-o", "api.d.ts"],
-        [tools / "tsc", *STRICT, PROGRAM.name],
+    for program, *options in (
+        ["openapi-typescript", "openapi.json", "--default-non-nullable=false", "-o", "api.d.ts"],
+        ["tsc", *STRICT, PROGRAM.name],
     ):
-        ended = subprocess.run(command, cwd=tmp_path, check=False, timeout=120, capture_output=True, text=True)
+        ended = subprocess.run(
+            [tools / program, *options], cwd=tmp_path, check=False, timeout=120, capture_output=True, text=True)
         assert ended.returncode == 0, ended.stdout + ended.stderr

@@ -308,16 +308,13 @@ class TestBodies:
         _problem(answer, 401)
 
     @pytest.mark.parametrize(("body", "found"), [
-        (b"{", "text that is not JSON"), (b'"x"', '"x"'), (b"", "nothing"),
-        (b'{"name": "a", "name": "b"}', "the key 'name' twice"), (b'{"steps": NaN}', "NaN"),
-        (b'{"a":' * 100_000, "values nested too deep"), (b'{"steps": %s}' % (b"9" * 5000), "a number of 5000 digits"),
-    ])
+        (b"{", "text that is not JSON"), (b'"x"', '"x"'), (b"", "nothing"), (b'{"a": 1, "a": 1}', "the key 'a' twice"),
+        (b'{"a":' * 100_000, "values nested too deep"), (b'{"steps": NaN}', "NaN")])
     def test_no_object(self, gateway: Gateway, tenant: str, body: bytes, found: str) -> None:
         with gateway.http(tenant) as http:
             answer = http.post("/v1/runs", content=body, headers={"Content-Type": "application/json"})
         (error,) = _problem(answer, 422)["errors"]
-        assert error["field"] == "body"
-        assert error["found"].startswith(found)
+        assert (error["field"], error["found"][:len(found)]) == ("body", found)
 
 
 @pytest.mark.parametrize(("path", "field"), [
