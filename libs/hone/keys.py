@@ -45,9 +45,12 @@ def create(
     """
     key = NewKey()
     with database.transaction() as transaction:
+        tenant_id = _tenant(transaction, tenant)
         transaction.run(
-            "api_keys.add", id=key.id, tenant_id=_tenant(transaction, tenant), name=name, prefix=key.prefix,
+            "api_keys.add", id=key.id, tenant_id=tenant_id, name=name, prefix=key.prefix,
             hash=digest(key.secret), scopes=list(scopes), expires_at=None)
+        transaction.run("audit_log.add_if_changed", tenant_id=tenant_id, key_id=None, action="keys.first",
+                        subject=key.id, request_id="", address="database")
     return key
 
 

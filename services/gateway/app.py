@@ -25,6 +25,7 @@ from services.gateway.middleware.observation import RequestObservation
 from services.gateway.middleware.permission import OPEN_PATHS, Permission
 from services.gateway.middleware.request_ids import RequestIds
 from services.gateway.routes import (
+    audit,
     catalog,
     datasets,
     deletions,
@@ -42,7 +43,7 @@ from services.gateway.routes import (
 )
 
 ROUTES = (runs, events, trajectories, exports, models, datasets, uploads, deletions, catalog, usage, keys, tenants,
-          health, documentation)
+          audit, health, documentation)
 
 _SECURITY = [Security(HTTPBearer(auto_error=False)), Security(APIKeyHeader(name="X-API-Key", auto_error=False))]
 

@@ -4,14 +4,29 @@ from collections.abc import Callable, Mapping
 
 import typer
 
-from hone.cli import api_keys, backups, catalogs, deletions, demo, doctor, inputs, plan, runs, services, stack, tenants
+from hone.cli import (
+    api_keys,
+    audit,
+    backups,
+    catalogs,
+    deletions,
+    demo,
+    doctor,
+    inputs,
+    plan,
+    runs,
+    services,
+    stack,
+    tenants,
+)
 from hone.cli.output import Commands
 
 COMMANDS: Mapping[str, list[Callable[..., None]]] = {
     "This machine": [demo.demo, stack.up, stack.down, stack.status, stack.prepare,
                      backups.backup, backups.restore],
     "Training": [runs.train, runs.validate, runs.export],
-    "Looking around": [doctor.doctor, services.health, services.usage, deletions.deletions, catalogs.environments],
+    "Looking around": [doctor.doctor, services.health, services.usage, audit.audit, deletions.deletions,
+                       catalogs.environments],
 }
 """Single commands by their panel in `hone --help`."""
 

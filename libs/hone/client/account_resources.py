@@ -36,6 +36,23 @@ class CreatedKey(Key):
     secret: str
 
 
+class AuditEntry(Resource):
+    """A request that changed something. `subject` is the id of what it made or changed.
+
+    `key_id` and `key` are the id and name of its key. The name is null for a key of the operator's tenant, and both are
+    null for what was done in the database itself.
+    """
+
+    id: int
+    key_id: str | None = None
+    key: str | None = None
+    action: str
+    subject: str
+    request_id: str
+    address: str
+    created_at: datetime
+
+
 class Limits(Resource):
     """The quotas of a tenant; null means no limit.
 

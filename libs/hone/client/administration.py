@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from hone.client.account_resources import Account, CreatedKey, Key, Tenant
+from hone.client.account_resources import Account, AuditEntry, CreatedKey, Key, Tenant
 from hone.client.requests import Requests
 from hone.client.resources import Page
 from hone.client.transport import rest_path
@@ -34,6 +34,15 @@ class Administration(Requests):
     def revoke_key(self, key: str) -> Key:
         """Refuse a key from now on. `key` is its id or its prefix."""
         return self._send(Key, "DELETE", rest_path("keys", key))
+
+    def audit(
+        self, limit: int = 50, after: str | None = None, action: str | None = None, subject: str | None = None,
+        key_id: str | None = None, since: datetime | None = None, until: datetime | None = None,
+    ) -> Page[AuditEntry]:
+        """List the requests of the tenant that changed something, newest first: by action, subject, key and time."""
+        moments = {"since": since and since.isoformat(), "until": until and until.isoformat()}
+        return self._get(Page[AuditEntry], "/v1/audit", limit=limit, after=after, action=action, subject=subject,
+                         key_id=key_id, **moments)
 
     def tenants(self, limit: int = 50, after: str | None = None) -> Page[Tenant]:
         """List all tenants, newest first. This and the methods below need an admin key of the operator."""

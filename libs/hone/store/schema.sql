@@ -1,6 +1,6 @@
 -- The data model. Rows are the truth, messages are hints, and time is now() of this server.
 --
---   who calls           tenants, api_keys, idempotency_keys
+--   who calls           tenants, api_keys, idempotency_keys, audit_log
 --   what runs start from  artifacts; uploads, upload_files, upload_parts
 --   runs                runs, steps, collections, collection_items
 --   models              models, operations, versions
@@ -66,6 +66,19 @@ CREATE TABLE idempotency_keys (
     created_at  timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (tenant_id, key)
 );
+
+-- Who changed what: one row for each request that changed rows, from the transaction that did. It is never changed.
+CREATE TABLE audit_log (
+    id          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    tenant_id   text NOT NULL REFERENCES tenants,
+    key_id      text REFERENCES api_keys,-- of the operator's tenant where the operator did it; null: in the database itself
+    action      text NOT NULL,           -- runs.create
+    subject     text NOT NULL,           -- id of what was made or changed
+    request_id  text NOT NULL,
+    address     text NOT NULL,           -- that the request came from
+    created_at  timestamptz NOT NULL DEFAULT now()
+);
+CREATE INDEX audit_log_by_tenant ON audit_log (tenant_id, id);
 
 -- The holder of a key that is in use, and what the key may do. The gateway asks before it knows the tenant, so this
 -- function alone may read every tenant's keys.
@@ -619,10 +632,11 @@ GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO hone_gateway, hone_worker;
 REVOKE ALL ON FUNCTION key_holder, operates, single_tenant FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION key_holder, operates, single_tenant TO hone_gateway, hone_worker;
 
--- A worker may write every table, but changes no collection and makes no second sweep.
+-- A worker may write every table, but changes no collection and no audit, and makes no second sweep.
 GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO hone_worker;
 REVOKE UPDATE, DELETE ON collections, collection_items FROM hone_worker;
 REVOKE INSERT, DELETE ON orphan_sweeps FROM hone_worker;
+REVOKE UPDATE, DELETE ON audit_log FROM hone_worker;
 REVOKE INSERT, UPDATE, DELETE ON schema_version FROM hone_worker;
 
 -- The gateway writes the rows that requests make. It may read the others, but for the journal, sinks and orphans.
@@ -632,6 +646,7 @@ GRANT SELECT, INSERT ON deletions TO hone_gateway;
 GRANT UPDATE (weights_deleted_at) ON versions TO hone_gateway;
 GRANT SELECT ON tenants, api_keys, steps, collections, collection_items, versions, groups, group_transitions,
     trajectories, grades, engines, engine_models, workers, metrics, usage TO hone_gateway;
+GRANT SELECT, INSERT ON audit_log TO hone_gateway;
 GRANT INSERT, UPDATE (revoked_at, last_used_at) ON api_keys TO hone_gateway;
 GRANT INSERT (id, name), UPDATE (name, suspended_at, max_runs, max_running_groups, max_tokens_a_day, max_stored_bytes,
     month_budget) ON tenants TO hone_gateway;
@@ -641,7 +656,7 @@ GRANT INSERT (id, name), UPDATE (name, suspended_at, max_runs, max_running_group
 DO $$
 DECLARE t text;
 BEGIN
-    FOREACH t IN ARRAY ARRAY['tenants', 'api_keys', 'idempotency_keys', 'artifacts', 'uploads', 'upload_files',
+    FOREACH t IN ARRAY ARRAY['tenants', 'api_keys', 'idempotency_keys', 'audit_log', 'artifacts', 'uploads', 'upload_files',
                              'upload_parts', 'runs', 'steps', 'collections', 'collection_items', 'models',
                              'operations', 'versions', 'groups', 'trajectories', 'grades', 'engine_models',
                              'metrics', 'events', 'usage', 'deletions'] LOOP

@@ -145,6 +145,7 @@ class NewArtifact:
 
 async def add(session: TenantSession, transaction: AsyncTransaction, new: NewArtifact) -> bool:
     """Write the row. Return whether the name was free."""
+    session.about(new.id)
     return bool(await transaction.run(
         "artifacts.add", id=new.id, tenant_id=session.tenant_id, kind=new.kind, name=new.name, hash=new.content,
         manifest=Jsonb(new.manifest), report=Jsonb(new.report)))

@@ -101,6 +101,7 @@ async def _deleted(session: TenantSession, kind: DeletionKind, name: str, mark: 
     async with session.transaction() as transaction:
         subject = await mark(transaction)
         if subject is not None:
+            session.about(subject["id"])
             await transaction.run("deletions.add", id=subject["id"], tenant_id=session.tenant_id, kind=kind,
                                   key_id=session.key_id, name=subject["name"])
         return await _one(transaction, kind, subject["id"] if subject else name)

@@ -40,6 +40,7 @@ async def create(giver: TenantSession, tenant: TenantSession, wanted: WantedKey)
     async with giver.transaction() as transaction:
         until = await transaction.one("api_keys.expiry", id=giver.key_id, wanted=wanted.expires_at)
     key = NewKey()
+    tenant.about(key.id)
     async with tenant.transaction() as transaction:
         await transaction.run(
             "api_keys.add", id=key.id, tenant_id=tenant.tenant_id, name=wanted.name, prefix=key.prefix,
@@ -79,5 +80,6 @@ async def revoke(session: TenantSession, key: str) -> Key:
     """Refuse a key from now on. Raises NotFound."""
     async with session.transaction() as transaction:
         found = await row_of(transaction, session, key)
+        session.about(found["id"])
         await transaction.run("api_keys.revoke", id=found["id"])
         return Key(**await row_of(transaction, session, found["id"]))

@@ -118,6 +118,7 @@ async def _add_run(
     preflight: Mapping[str, int] | None = None,
 ) -> str:
     run_id, content = ids.new("run"), as_json(spec)
+    session.about(run_id)
     await transaction.run(
         "runs.add", id=run_id, tenant_id=session.tenant_id, key_id=session.key_id, name=spec.name,
         spec=Jsonb(content), spec_sha=hashlib.sha256(canonical(content).encode()).hexdigest(), model_id=model_id,

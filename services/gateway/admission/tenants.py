@@ -62,6 +62,7 @@ async def row_of(transaction: AsyncTransaction, tenant: str) -> Row:
 async def create(session: TenantSession, name: str) -> Tenant:
     """Make a tenant. Raises Conflict if the name is taken."""
     tenant_id = ids.new("tenant")
+    session.about(tenant_id)
     try:
         async with session.operation() as transaction:
             await transaction.run("tenants.add", id=tenant_id, name=name)
@@ -77,6 +78,7 @@ async def change(session: TenantSession, tenant: str, wanted: TenantChange) -> T
             row = await row_of(transaction, tenant)
             if row["operator"] and wanted.suspended:
                 raise Conflict(f"{row['name']} is the operator, without which nobody could administer.")
+            session.about(row["id"])
             await transaction.run("tenants.change", id=row["id"], **wanted.applied(row))
             return Tenant.model_validate(await row_of(transaction, row["id"]))
     except UniqueViolation:

@@ -193,6 +193,7 @@ class _Opening:
         """Return the id of the upload, and whether it is new."""
         begun = await asyncio.to_thread(self._begin)
         upload_id = refused or ids.new("upl")
+        self._session.about(upload_id)
         try:
             async with self._session.transaction() as transaction:
                 opened = await self._write(transaction, upload_id, refused is not None, begun)

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Collection
+from dataclasses import replace
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -9,6 +10,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from hone import keys
 from hone.spec.problems import Problem
 from hone.store.database import AsyncDatabase
+from services.gateway.middleware.audit import AuditedRequest
 from services.gateway.middleware.errors import Unauthenticated
 from services.gateway.middleware.tenancy import TenantSession
 
@@ -27,7 +29,7 @@ class Authentication:
         if scope["type"] == "http" and scope["path"] not in self._open:
             session = await self._session(_secret(Headers(scope=scope)))
             await self._note_use(session)
-            scope["state"]["session"] = session
+            scope["state"]["session"] = replace(session, audited=AuditedRequest(scope))
         await self._app(scope, receive, send)
 
     async def _session(self, secret: str) -> TenantSession:

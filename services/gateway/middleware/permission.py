@@ -69,6 +69,7 @@ NEEDS: Mapping[str, Need] = {
     "GET /v1/keys": "admin",
     "POST /v1/keys": "admin",
     "DELETE /v1/keys/{key}": "admin",
+    "GET /v1/audit": "admin",
     "GET /v1/tenants": "operator",
     "POST /v1/tenants": "operator",
     "GET /v1/tenants/{tenant}": "operator",

@@ -8,6 +8,7 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from hone.store.database import AsyncDatabase, AsyncTransaction
+from services.gateway.middleware.audit import AuditedRequest
 from services.gateway.middleware.errors import Forbidden
 
 
@@ -21,13 +22,19 @@ class TenantSession:
     scopes: Sequence[str]
     operator: bool  # the tenant administers all others
     database: AsyncDatabase
+    audited: AuditedRequest | None = None  # None: the audit log does not tell what is changed
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[AsyncTransaction]:
-        """Open a transaction that sees the rows of this tenant only, whatever role the gateway connects as."""
+        """Open a transaction that sees the rows of this tenant only, whatever role the gateway connects as.
+
+        What it changes is in the audit log.
+        """
         async with self.database.transaction() as transaction:
             await transaction.one("tenants.enter", tenant=self.tenant_id)
             yield transaction
+            if self.audited is not None:
+                await self.audited.tell(transaction, self.tenant_id, self.key_id)
 
     @asynccontextmanager
     async def operation(self) -> AsyncIterator[AsyncTransaction]:
@@ -37,6 +44,11 @@ class TenantSession:
             if allowed is None or not allowed["allowed"]:
                 raise Forbidden("This tenant is no operator.", extra={"scope": "operator"})
             yield transaction
+
+    def about(self, subject: str) -> None:
+        """Tell the audit log the id of what this request makes or changes, where its path does not name it."""
+        if self.audited is not None:
+            self.audited.subject = subject
 
     def within(self, tenant_id: str) -> "TenantSession":
         """Return this key's session in another tenant. Only what an operator does begins there."""

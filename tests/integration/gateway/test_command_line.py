@@ -157,6 +157,12 @@ def test_tenants(gateway: Gateway) -> None:
     assert "typed-bench" in typed("tenants", "rename", "typed-lab", "typed-bench").stdout
 
 
+def test_the_audit_log() -> None:
+    key = json.loads(typed("keys", "create", "told", "--json").stdout)
+    assert key["id"] in typed("audit", "--action", "keys.create", "--since", "2026-01-01").stdout
+    assert key["id"] not in typed("audit", "--action", "keys.revoke", "--json").stdout
+
+
 def test_health_fails_when_something_is_away() -> None:
     output = typed("health", code=1).stdout
     assert "postgres" in output
