@@ -35,6 +35,7 @@ from services.gateway.routes import (
     health,
     keys,
     models,
+    quotas,
     runs,
     tenants,
     trajectories,
@@ -42,8 +43,8 @@ from services.gateway.routes import (
     usage,
 )
 
-ROUTES = (runs, events, trajectories, exports, models, datasets, uploads, deletions, catalog, usage, keys, tenants,
-          audit, health, documentation)
+ROUTES = (runs, events, trajectories, exports, models, datasets, uploads, deletions, catalog, usage, quotas, keys,
+          tenants, audit, health, documentation)
 
 _SECURITY = [Security(HTTPBearer(auto_error=False)), Security(APIKeyHeader(name="X-API-Key", auto_error=False))]
 

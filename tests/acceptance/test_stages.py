@@ -44,7 +44,15 @@ def staged(name: str) -> dict[str, Any]:
 
 
 def test_a_stage_goes_on_as_a_run_from_the_weights_before_it(scene: Scene) -> None:
-    run = scene.client.create_run(staged("staged"))
+    """The run in stages is also paused by its budget on the way, which changes no bit."""
+    scene.client.set_prices(trained_tokens=1e6)
+    run = scene.client.create_run({**staged("staged"), "budget": 1})
+    wait_for("the budget to pause it", lambda: scene.client.run(run.id).state == "paused", 60)
+    paused = scene.client.run(run.id)
+    assert (paused.desired, paused.reason) == ("run", "its budget of 1.00 EUR is used up")
+    assert paused.cost >= 1.0
+    assert paused.step < STEPS
+    scene.client.set_budget(run.id, None)
     shown = scene.client.create_run(toy.spec("shown", "stages-base", WARM_UP, **{
         **SHOWN, "eval": None, "optimizer": {"lr": 1e-3}}))
     scene.finished(shown.id, timeout_s=60)
@@ -54,6 +62,10 @@ def test_a_stage_goes_on_as_a_run_from_the_weights_before_it(scene: Scene) -> No
     first, then, whole = (scene.weights(each.id) for each in (shown, learned, run))
     assert len(set(whole)) == STEPS + 1, "each step moved the weights"
     assert whole == [*first, *then[1:]]
+    told = [event.message for event in scene.client.events(run.id).data if event.kind in ("limit", "budget")]
+    assert told == ["paused: its budget of 1.00 EUR is used up", "the budget is now none",
+                    "goes on; it was paused: its budget of 1.00 EUR is used up"]
+    assert "set_budget" in scene.client.audit(subject=run.id).data[0].action
     messages = [event.message for event in scene.client.events(run.id).data if event.kind == "stage"]
     assert messages == [f"stage grpo begins: steps {WARM_UP + 1} to {STEPS}"]
 

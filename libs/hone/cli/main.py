@@ -14,6 +14,7 @@ from hone.cli import (
     doctor,
     inputs,
     plan,
+    quotas,
     runs,
     services,
     stack,
@@ -25,7 +26,7 @@ COMMANDS: Mapping[str, list[Callable[..., None]]] = {
     "This machine": [demo.demo, stack.up, stack.down, stack.status, stack.prepare,
                      backups.backup, backups.restore],
     "Training": [runs.train, runs.validate, runs.export],
-    "Looking around": [doctor.doctor, services.health, services.usage, audit.audit, deletions.deletions,
+    "Looking around": [doctor.doctor, services.health, services.usage, quotas.quotas, audit.audit, deletions.deletions,
                        catalogs.environments],
 }
 """Single commands by their panel in `hone --help`."""
@@ -43,3 +44,4 @@ app.add_typer(plan.app, name="plan", rich_help_panel="Training")
 app.add_typer(catalogs.algorithms, name="algorithms", rich_help_panel="Looking around")
 app.add_typer(api_keys.app, name="keys", rich_help_panel="This machine")
 app.add_typer(tenants.app, name="tenants", rich_help_panel="This machine")
+app.add_typer(quotas.prices, name="prices", rich_help_panel="Looking around")

@@ -11,6 +11,7 @@ import yaml
 from rich.console import Console
 
 from hone.cli import connection, deletions, progress
+from hone.cli.amounts import amount
 from hone.cli.output import Commands, Json, one, rows, say
 from hone.client import Client, every
 from hone.client.errors import Away
@@ -18,6 +19,7 @@ from hone.client.resources import Desired, Export, RunState
 from hone.resolution import resolve
 from hone.resolution.brevity import brief
 from hone.spec.files import Raw, as_json, as_text, read
+from hone.spec.money import money
 from hone.spec.problems import Invalid, Problem
 from hone.trajectory.records import PREVIEW
 
@@ -172,6 +174,15 @@ def pause(run: RunId) -> None:
 def resume(run: RunId) -> None:
     """Resume a paused run."""
     _set_desired(run, "run")
+
+
+@app.command()
+def budget(run: RunId, to: Annotated[str, typer.Argument(help="Money that the run may cost, or none.")]) -> None:
+    """Set what a run may cost, by `hone prices`. A run that its budget paused goes on when there is more."""
+    with connection.client() as client:
+        changed = client.set_budget(run, amount("amount", to))
+    bound = "none" if changed.budget is None else money(changed.budget, changed.currency)
+    say(f"{changed.id}  {changed.state}, budget: {bound}, cost so far: {money(changed.cost, changed.currency)}")
 
 
 @app.command()

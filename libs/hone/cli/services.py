@@ -23,4 +23,4 @@ def usage(
 ) -> None:
     """Sum tokens, seconds and grades by run or key."""
     with connection.client() as client:
-        rows(client.usage(by), ("id", "name", "amounts"), json)
+        rows(client.usage(by), ("id", "name", "cost", "amounts"), json)

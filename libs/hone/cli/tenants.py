@@ -1,20 +1,16 @@
 """`hone tenants`: all tenants of a stack. These commands need an admin key of the operator."""
 
-from decimal import Decimal
 from itertools import islice
 from typing import Annotated, Any
 
 import typer
 
 from hone.cli import connection
+from hone.cli.amounts import amount
 from hone.cli.output import Commands, Json, one, rows, say
 from hone.client import every
-from hone.spec.problems import Invalid, Problem
 
 app = typer.Typer(cls=Commands, no_args_is_help=True, help="Tenants and their quotas, for the operator.")
-
-NONE = "none"
-"""The word for no limit."""
 
 Tenant = Annotated[str, typer.Argument(metavar="TENANT", help="Name or id of the tenant.")]
 _COLUMNS = ("id", "name", "operator", "suspended_at", "max_runs", "max_tokens_a_day", "max_stored_bytes",
@@ -68,22 +64,12 @@ def quota(
     month_budget: Annotated[str | None, typer.Option(help="Money for a month of UTC.")] = None,
 ) -> None:
     """Set quotas of a tenant: `hone tenants quota lab --runs 2`. Those that are not given stay; `none` is no limit."""
-    given = {"max_runs": _limit("--runs", runs), "max_tokens_a_day": _limit("--tokens-a-day", tokens_a_day),
-             "max_stored_bytes": _limit("--stored-bytes", stored_bytes),
-             "month_budget": _limit("--month-budget", month_budget), "max_running_groups": running_groups}
-    changes = {name: limit for name, limit in given.items() if limit is not None}
-    _change(tenant, **{name: None if limit == NONE else limit for name, limit in changes.items()})
-
-
-def _limit(option: str, text: str | None) -> float | str | None:
-    """Return the number that was given, NONE for no limit, or None for what was not given. Raises Invalid."""
-    if text in (None, NONE):
-        return text
-    try:
-        number = Decimal(text)
-        return int(number) if number == int(number) else float(number)
-    except (ArithmeticError, ValueError):
-        raise Invalid([Problem(option, text, f"a number, or {NONE}")]) from None
+    given = {"max_runs": runs, "max_tokens_a_day": tokens_a_day, "max_stored_bytes": stored_bytes,
+             "month_budget": month_budget}
+    changes = {name: amount(name, text) for name, text in given.items() if text is not None}
+    if running_groups is not None:
+        changes["max_running_groups"] = running_groups
+    _change(tenant, **changes)
 
 
 def _change(tenant: str, **changes: Any) -> None:

@@ -76,3 +76,37 @@ class Tenant(Limits):
     operator: bool
     suspended_at: datetime | None = None
     created_at: datetime
+
+
+class Quota(Resource):
+    """A limit and what is used of it now; a limit of null is none."""
+
+    limit: float | None = None
+    used: float
+
+
+class Quotas(Resource):
+    """The quotas of a tenant by the names in Limits, and the currency of its `month_budget`."""
+
+    max_runs: Quota
+    max_running_groups: Quota
+    max_tokens_a_day: Quota
+    max_stored_bytes: Quota
+    month_budget: Quota
+    currency: str
+
+
+class Prices(Resource):
+    """The price list of the stack, in force since `since`; null: since its beginning.
+
+    Money for a million tokens that are read as prompts, generated (`completion_tokens`) or trained, and for a second of
+    grading or of a trainer.
+    """
+
+    currency: str
+    prompt_tokens: float
+    completion_tokens: float
+    trained_tokens: float
+    grading_s: float
+    trainer_s: float
+    since: datetime | None = None

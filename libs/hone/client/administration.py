@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from hone.client.account_resources import Account, AuditEntry, CreatedKey, Key, Tenant
+from hone.client.account_resources import Account, AuditEntry, CreatedKey, Key, Prices, Quotas, Tenant
 from hone.client.requests import Requests
-from hone.client.resources import Page
+from hone.client.resources import Page, Run
 from hone.client.transport import rest_path
 from hone.scopes import Scope
 
@@ -44,6 +44,18 @@ class Administration(Requests):
         return self._get(Page[AuditEntry], "/v1/audit", limit=limit, after=after, action=action, subject=subject,
                          key_id=key_id, **moments)
 
+    def quotas(self) -> Quotas:
+        """Return the tenant's quotas, and what is used of each now."""
+        return self._get(Quotas, "/v1/quotas")
+
+    def prices(self) -> Prices:
+        """Return the price list of the stack."""
+        return self._get(Prices, "/v1/prices")
+
+    def set_budget(self, run_id: str, budget: float | None) -> Run:
+        """Set what a run may cost; None: no bound. A run that its budget paused goes on when there is more."""
+        return self._send(Run, "PUT", rest_path("runs", run_id, "budget"), json={"budget": budget})
+
     def tenants(self, limit: int = 50, after: str | None = None) -> Page[Tenant]:
         """List all tenants, newest first. This and the methods below need an admin key of the operator."""
         return self._get(Page[Tenant], "/v1/tenants", limit=limit, after=after)
@@ -62,6 +74,14 @@ class Administration(Requests):
         Raises Conflict for a name that is taken, and for the suspension of an operator.
         """
         return self._send(Tenant, "PATCH", rest_path("tenants", tenant), json=changes)
+
+    def tenant_quotas(self, tenant: str) -> Quotas:
+        """Return the quotas of any tenant, and what is used of each now."""
+        return self._get(Quotas, rest_path("tenants", tenant, "quotas"))
+
+    def set_prices(self, **prices: Any) -> Prices:
+        """Set prices by the fields of Prices; the others stay. What was used before keeps its cost."""
+        return self._send(Prices, "PATCH", "/v1/prices", json=prices)
 
     def create_tenant_key(
         self, tenant: str, name: str, scopes: Sequence[Scope] = ("admin",), expires_at: datetime | None = None,

@@ -84,13 +84,17 @@ class RunSummary(Resource):
 class Run(RunSummary):
     """A whole run: its resolved spec, the latest value of every metric, and the frozen models by role.
 
-    `warnings` are what was found in its data, and in its samples so far: many cut off, or few left to train on.
+    `warnings` are what was found in its data, and in its samples so far: many cut off, or few left to train on. `cost`
+    is money so far, in `currency`; when it reaches `budget`, the run pauses until there is more.
     """
 
     roles: dict[str, str] = {}
     warnings: list[str] = []
     spec: dict[str, Any]
     metrics: dict[str, Value] = {}
+    budget: float | None = None
+    cost: float = 0.0
+    currency: str = ""
 
 
 class RunCounts(Resource):
@@ -232,11 +236,12 @@ class TrajectoryTokens(Resource):
 
 
 class Usage(Resource):
-    """The usage of one run or key: amounts by kind (tokens, seconds, grades)."""
+    """The usage of one run or key: amounts by kind (tokens, seconds, grades), and what they cost."""
 
     id: str | None
     name: str | None = None
     amounts: dict[str, float]
+    cost: float = 0.0
 
 
 class ServiceHealth(Resource):

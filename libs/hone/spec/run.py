@@ -306,6 +306,9 @@ class RunSpec(Strict):
         0, ge=0, le=MOST, description="Steps between versions that are kept for good; 0: only the last.")
     gap_alarm_nats: float = Field(
         0.01, gt=0, description="Mean trainer-sampler gap above which the run raises an alarm, in nats a token.")
+    budget: float | None = Field(
+        None, ge=0, le=1e15, allow_inf_nan=False, description="Money that the run may cost, by `hone prices`. When it "
+        "is used up the run pauses, until the budget is raised (`hone runs budget`); null: no bound.")
     deadline_s: float = Field(
         86_400, gt=0, le=LONGEST_S, description="Seconds after which an unfinished run fails.")
 

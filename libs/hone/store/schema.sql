@@ -6,7 +6,7 @@
 --   models              models, operations, versions
 --   samples             groups, group_transitions, trajectories, grades, journal; the view outcomes
 --   who serves          engines, engine_models, workers
---   what is reported    metrics, events, usage; sinks, sink_runs, unsent_points
+--   what is reported    metrics, events, usage; prices, the view costs; sinks, sink_runs, unsent_points
 --   what is deleted     deletions
 --   the object store    orphans, orphan_sweeps
 --
@@ -175,6 +175,7 @@ CREATE TABLE runs (
     name        text NOT NULL,
     spec        jsonb NOT NULL,          -- with every default filled in
     spec_sha    text NOT NULL,
+    budget      double precision CHECK (budget >= 0),  -- money, see prices; at first the spec's. null: no bound
     policy_model_id text NOT NULL,
     roles       jsonb NOT NULL DEFAULT '{}',  -- {role: model id} of the models beside the policy, which nothing trains
     preflight   jsonb,                   -- {tasks, samples}: it samples its base once, trains nothing, and is in no list
@@ -514,9 +515,32 @@ CREATE TABLE usage (
     kind        text NOT NULL,           -- prompt_tokens, completion_tokens, trained_tokens, trainer_s, grades,
                                          -- grading_s
     amount      double precision NOT NULL,
+    summed      boolean NOT NULL DEFAULT false,  -- all of an hour that is over, of a run, key and kind
     created_at  timestamptz NOT NULL DEFAULT now()
 );
 CREATE INDEX usage_by_tenant ON usage (tenant_id, created_at);
+CREATE INDEX usage_by_run ON usage (run_id);
+CREATE INDEX usage_unsummed ON usage (created_at) WHERE NOT summed;
+
+-- The price lists of the stack. Each holds from its moment on, until the next. What was used earlier keeps its cost.
+CREATE TABLE prices (
+    since       timestamptz PRIMARY KEY DEFAULT now(),
+    currency    text NOT NULL,
+    prompt_tokens double precision NOT NULL DEFAULT 0 CHECK (prompt_tokens >= 0),          -- of a million, as the
+    completion_tokens double precision NOT NULL DEFAULT 0 CHECK (completion_tokens >= 0),  --   next two
+    trained_tokens double precision NOT NULL DEFAULT 0 CHECK (trained_tokens >= 0),
+    grading_s   double precision NOT NULL DEFAULT 0 CHECK (grading_s >= 0),                -- of a second, as the last
+    trainer_s   double precision NOT NULL DEFAULT 0 CHECK (trainer_s >= 0)
+);
+INSERT INTO prices (since, currency) VALUES ('-infinity', 'EUR');
+
+-- What each usage cost, at the price of its moment. Every sum of money is a sum over this.
+CREATE VIEW costs WITH (security_invoker = true) AS
+    SELECT u.tenant_id, u.run_id, u.key_id, u.kind, u.amount, u.created_at, u.amount * CASE u.kind
+        WHEN 'prompt_tokens' THEN p.prompt_tokens / 1e6 WHEN 'completion_tokens' THEN p.completion_tokens / 1e6
+        WHEN 'trained_tokens' THEN p.trained_tokens / 1e6
+        WHEN 'grading_s' THEN p.grading_s WHEN 'trainer_s' THEN p.trainer_s ELSE 0 END AS cost
+    FROM usage u, LATERAL (SELECT * FROM prices WHERE since <= u.created_at ORDER BY since DESC LIMIT 1) p;
 
 -- A place that run metrics are copied to.
 CREATE TABLE sinks (
@@ -605,6 +629,20 @@ CREATE TABLE orphan_sweeps (
 );
 INSERT INTO orphan_sweeps DEFAULT VALUES;
 
+-- The size of each object that counts for a tenant's max_stored_bytes: files of models, datasets, open uploads, versions,
+-- snapshots and exports.
+CREATE VIEW stored_files WITH (security_invoker = true) AS
+    SELECT a.tenant_id, file.value ->> 'key' AS key, (file.value ->> 'bytes')::bigint AS bytes
+        FROM artifacts a, jsonb_each(a.manifest -> 'files') file
+    UNION SELECT v.tenant_id, file.value ->> 'key', (file.value ->> 'bytes')::bigint
+        FROM versions v, jsonb_each(v.manifest -> 'files') file WHERE v.weights_deleted_at IS NULL
+    UNION SELECT m.tenant_id, file.value ->> 'key', (file.value ->> 'bytes')::bigint
+        FROM models m, jsonb_each(m.snapshot -> 'files') file
+    UNION SELECT o.tenant_id, file.value ->> 'key', (file.value ->> 'bytes')::bigint
+        FROM operations o, jsonb_each(o.result -> 'files') file WHERE o.kind = 'export'
+    UNION SELECT f.tenant_id, f.key, f.bytes FROM uploads u JOIN upload_files f ON f.upload_id = u.id
+        WHERE u.state IN ('open', 'refused') AND f.key IS NOT NULL;
+
 -- Every object that rows of these runs, models, artifacts and uploads name; of a version whose weights were deleted,
 -- the rest.
 CREATE FUNCTION named_keys(owners text[]) RETURNS SETOF text LANGUAGE sql STABLE AS $$
@@ -646,7 +684,8 @@ GRANT SELECT, INSERT ON deletions TO hone_gateway;
 GRANT UPDATE (weights_deleted_at) ON versions TO hone_gateway;
 GRANT SELECT ON tenants, api_keys, steps, collections, collection_items, versions, groups, group_transitions,
     trajectories, grades, engines, engine_models, workers, metrics, usage TO hone_gateway;
-GRANT SELECT, INSERT ON audit_log TO hone_gateway;
+GRANT SELECT, INSERT ON audit_log, prices TO hone_gateway;
+GRANT SELECT ON costs, stored_files TO hone_gateway;
 GRANT INSERT, UPDATE (revoked_at, last_used_at) ON api_keys TO hone_gateway;
 GRANT INSERT (id, name), UPDATE (name, suspended_at, max_runs, max_running_groups, max_tokens_a_day, max_stored_bytes,
     month_budget) ON tenants TO hone_gateway;
@@ -670,5 +709,8 @@ BEGIN
 END $$;
 CREATE POLICY own_tenant ON tenants FOR SELECT TO hone_gateway USING (id = current_setting('hone.tenant'));
 CREATE POLICY operator ON tenants TO hone_gateway USING (operates());
+ALTER TABLE prices ENABLE ROW LEVEL SECURITY;
+CREATE POLICY everybody ON prices FOR SELECT TO hone_gateway, hone_worker USING (true);
+CREATE POLICY operator ON prices FOR INSERT TO hone_gateway WITH CHECK (operates());
 CREATE POLICY own_tenant ON engine_models TO hone_gateway
     USING (EXISTS (SELECT FROM models m WHERE m.id = model_id));  -- the gateway sees its tenant's models only

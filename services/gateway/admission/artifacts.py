@@ -25,6 +25,7 @@ from hone.spec.problems import Invalid, Problem, found
 from hone.store.database import AsyncTransaction, Row
 from hone.store.manifests import file_digest, put_file
 from hone.store.objects import Objects
+from services.gateway.admission import quotas
 from services.gateway.admission.parameters import Shown, page
 from services.gateway.middleware.errors import Conflict, NotFound
 from services.gateway.middleware.idempotency import JsonAnswer, fingerprint, once
@@ -114,6 +115,9 @@ async def register(
     digests = await asyncio.to_thread(_digests, upload)
     async with session.transaction() as transaction:
         taken = await transaction.one("artifacts.named", kind=upload.kind, name=upload.name)
+        if taken is None:
+            size = sum((upload.directory / name).stat().st_size for name in upload.names)
+            await quotas.expect_storage(transaction, session, size)
     artifact_id, manifest = ids.new("art"), dict[str, Any]()
     if taken is None:
         manifest = {"files": await asyncio.to_thread(_put, objects, artifact_id, upload), **upload.facts}
@@ -122,6 +126,7 @@ async def register(
     async def work() -> JsonAnswer:
         added = taken is None and await add(session, transaction, entry)
         row = await same(transaction, entry)
+        session.about(row["id"])
         return JsonAnswer(201 if added else 200, resource(row).model_dump(mode="json"))
 
     async with session.transaction() as transaction:
@@ -145,7 +150,6 @@ class NewArtifact:
 
 async def add(session: TenantSession, transaction: AsyncTransaction, new: NewArtifact) -> bool:
     """Write the row. Return whether the name was free."""
-    session.about(new.id)
     return bool(await transaction.run(
         "artifacts.add", id=new.id, tenant_id=session.tenant_id, kind=new.kind, name=new.name, hash=new.content,
         manifest=Jsonb(new.manifest), report=Jsonb(new.report)))

@@ -11,6 +11,7 @@ from hone.client.resources import Desired, Run
 from hone.crashpoints import reach
 from hone.environments.hashing import canonical
 from hone.spec.files import as_json
+from hone.spec.money import money
 from hone.spec.run import RunSpec
 from hone.spec.settings import Settings
 from hone.store.database import AsyncTransaction, Row
@@ -122,6 +123,7 @@ async def _add_run(
     await transaction.run(
         "runs.add", id=run_id, tenant_id=session.tenant_id, key_id=session.key_id, name=spec.name,
         spec=Jsonb(content), spec_sha=hashlib.sha256(canonical(content).encode()).hexdigest(), model_id=model_id,
+        budget=spec.budget if preflight is None else None,
         roles=Jsonb(dict(roles)), preflight=None if preflight is None else Jsonb(dict(preflight)),
         deadline_s=spec.deadline_s, traceparent=tracing.current())
     return run_id
@@ -154,6 +156,17 @@ async def want(session: TenantSession, run_id: str, desired: Desired) -> Run:
                            f"It cannot be changed to {desired}.")
         if before["desired"] != desired:
             await _add_event(transaction, session, run_id, "desired", f"the desired state is now {desired}")
+        return Run.model_validate(await row_of(transaction, run_id))
+
+
+async def set_budget(session: TenantSession, run_id: str, budget: float | None) -> Run:
+    """Set what a run may cost; None: no bound. Raises NotFound."""
+    async with session.transaction() as transaction:
+        before = await row_of(transaction, run_id)
+        await transaction.run("runs.set_budget", run_id=run_id, budget=budget)
+        if before["budget"] != budget:
+            now = "none" if budget is None else money(budget, before["currency"])
+            await _add_event(transaction, session, run_id, "budget", f"the budget is now {now}")
         return Run.model_validate(await row_of(transaction, run_id))
 
 

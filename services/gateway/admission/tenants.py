@@ -16,6 +16,7 @@ from services.gateway.middleware.tenancy import TenantSession
 
 _MOST_BIG = 2**63 - 1
 _LIMITS = ("max_runs", "max_running_groups", "max_tokens_a_day", "max_stored_bytes", "month_budget")
+_NEVER_NULL = ("name", "suspended", "max_running_groups")
 
 
 class NewTenant(BaseModel):
@@ -43,12 +44,10 @@ class TenantChange(BaseModel):
 
     def applied(self, row: Row) -> dict[str, Any]:
         """Return the parameters of the statement that makes this change of a tenant's row."""
+        before = {**{name: row[name] for name in ("name", *_LIMITS)}, "suspended": row["suspended_at"] is not None}
         given = {name: getattr(self, name) for name in self.model_fields_set}
-        kept = {name: row[name] for name in ("name", *_LIMITS)}
-        merged = {**kept, "suspended": row["suspended_at"] is not None, **given}
-        required = ("name", "suspended", "max_running_groups")  # null leaves them as they are
-        return merged | {name: kept.get(name, row["suspended_at"] is not None) for name in required
-                         if merged[name] is None}
+        kept = {name: before[name] for name in _NEVER_NULL if given.get(name) is None}
+        return {**before, **given, **kept}
 
 
 async def row_of(transaction: AsyncTransaction, tenant: str) -> Row:

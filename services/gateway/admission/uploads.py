@@ -23,7 +23,7 @@ from hone.spec.problems import Invalid, Problem
 from hone.spec.settings import Settings
 from hone.store.database import AsyncTransaction, Row
 from hone.store.objects import MOST_PARTS, Objects, Unfinished
-from services.gateway.admission import artifacts, model_files
+from services.gateway.admission import artifacts, model_files, quotas
 from services.gateway.admission.parameters import page
 from services.gateway.middleware.bodies import PART_BYTES
 from services.gateway.middleware.errors import Conflict, NoRoom, NotFound, UploadTooLarge
@@ -196,6 +196,9 @@ class _Opening:
         self._session.about(upload_id)
         try:
             async with self._session.transaction() as transaction:
+                added = sum(file.bytes for file in self._added if file.key)
+                gone = sum(row["bytes"] for row in self._removed if row["key"])
+                await quotas.expect_storage(transaction, self._session, added - gone)
                 opened = await self._write(transaction, upload_id, refused is not None, begun)
         except BaseException:
             await asyncio.to_thread(self._abandon, begun)

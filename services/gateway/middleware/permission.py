@@ -22,6 +22,7 @@ NEEDS: Mapping[str, Need] = {
     "GET /v1/runs/counts": "read",
     "GET /v1/runs/{run_id}": "read",
     "PATCH /v1/runs/{run_id}": "run",
+    "PUT /v1/runs/{run_id}/budget": "admin",
     "POST /v1/runs/{run_id}/pause": "run",
     "POST /v1/runs/{run_id}/resume": "run",
     "POST /v1/runs/{run_id}/cancel": "run",
@@ -75,6 +76,10 @@ NEEDS: Mapping[str, Need] = {
     "GET /v1/tenants/{tenant}": "operator",
     "PATCH /v1/tenants/{tenant}": "operator",
     "POST /v1/tenants/{tenant}/keys": "operator",
+    "GET /v1/tenants/{tenant}/quotas": "operator",
+    "GET /v1/quotas": "read",
+    "GET /v1/prices": "read",
+    "PATCH /v1/prices": "operator",
 }
 """What each route needs, by method and declared path. A route that is missing here needs admin; a test names it."""
 

@@ -3,7 +3,7 @@
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Body, Query, Request
-from pydantic import BaseModel, BeforeValidator, ConfigDict, StringConstraints
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse
 
@@ -68,6 +68,14 @@ class DesiredState(BaseModel):
     desired: Desired
 
 
+class Budget(BaseModel):
+    """Money that a run may cost, by the prices of the stack."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    budget: float | None = Field(ge=0, le=1e15, allow_inf_nan=False)
+
+
 @router.post("", status_code=201, response_model=Run, responses=_DRY, openapi_extra=_SCHEMA)
 async def create(
     request: Request, raw: Annotated[dict[str, Any], Body()], caller: Caller, settings: Config, objects: Store,
@@ -130,6 +138,12 @@ async def one(run_id: Id, caller: Caller) -> Run:
 async def change(run_id: Id, wanted: DesiredState, caller: Caller) -> Run:
     """Set the desired state of a run: run, pause or cancel. A cancelled run cannot be resumed."""
     return await admission.want(caller, run_id, wanted.desired)
+
+
+@router.put("/{run_id}/budget")
+async def set_budget(run_id: Id, wanted: Budget, caller: Caller) -> Run:
+    """Set what a run may cost. A run that its budget paused goes on when there is more. Null: no bound."""
+    return await admission.set_budget(caller, run_id, wanted.budget)
 
 
 @router.post("/{run_id}/pause")

@@ -25,9 +25,10 @@ class End:
 
 @dataclass(frozen=True)
 class SetState:
-    """Pause the run, or let it go on."""
+    """Pause the run, or let it go on. `reason` is the limit that pauses it; None: its user does."""
 
     state: Literal["paused", "running"]
+    reason: str | None = None
 
 
 @dataclass(frozen=True)
@@ -193,10 +194,10 @@ class StepSource(Protocol):
 def decide(outline: Outline, source: StepSource, view: View) -> Action:
     """Return the first action that applies, in this order. `source` is the one of the step after the last planned.
 
-    A run ends if it was cancelled, has failed or is past its deadline. It rests while it is paused. It publishes
-    version 0. Then: drop refused groups; evaluate the newest version if that is due; drop expired groups; begin the
-    next stage once the stage before is committed; take the next action toward a step; and succeed once the last step
-    is committed and evaluated. Otherwise the run waits.
+    A run ends if it was cancelled, has failed or is past its deadline. It rests while it is paused, by its user or by a
+    limit that is reached. It publishes version 0. Then: drop refused groups; evaluate the newest version if that is
+    due; drop expired groups; begin the next stage once the stage before is committed; take the next action toward a
+    step; and succeed once the last step is committed and evaluated. Otherwise the run waits.
     """
     return (_end(outline, view) or _pause(view) or _publish(view) or _drop_refused(view) or _evaluate(outline, view)
             or _expire(outline, view) or _begin_stage(source, view) or _step(source, view) or _succeed(outline, view)
@@ -223,8 +224,12 @@ def _end(outline: Outline, view: View) -> End | None:
 
 
 def _pause(view: View) -> SetState | Wait | None:
+    if view.limit is not None:
+        paused = view.state == "paused" and view.reason == view.limit.reason
+        return Wait(str(view.limit)) if paused else SetState("paused", view.limit.reason)
     if view.desired == "pause":
-        return Wait(situation(view)) if view.state == "paused" else SetState("paused")
+        paused = view.state == "paused" and view.reason is None
+        return Wait(situation(view)) if paused else SetState("paused")
     return None if view.state == "running" else SetState("running")
 
 

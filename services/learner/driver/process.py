@@ -23,6 +23,7 @@ from services.learner.driver.deletions import Deletions
 from services.learner.driver.orphans import Orphans, pause_s
 from services.learner.driver.peers import Peers
 from services.learner.driver.run import RunDriver
+from services.learner.driver.usage import sum_hours
 
 log = logging.getLogger(__name__)
 
@@ -107,6 +108,7 @@ class Driver:
         while not self._stop.wait(self._orphans_pause_s):
             self._outages.survive(self._orphans.sweep)
             self._outages.survive(partial(forget_silent, self._database))
+            self._outages.survive(partial(sum_hours, self._database))
 
     def _delete(self) -> None:
         while not self._stop.wait(self._settings.sweep_s):

@@ -27,6 +27,7 @@ from services.learner.driver.groups import (
     train_sampling,
 )
 from services.learner.driver.lease import RunLease, close
+from services.learner.driver.limits import Limits
 from services.learner.driver.pacing import Outline
 from services.learner.driver.peers import Peers
 from services.learner.driver.preflight import PreflightSamples
@@ -65,6 +66,7 @@ class RunDriver:
         self._fresh_s = engine_fresh_s(settings.sweep_s)
         self._engine_clock = EngineClock(lease.model_id, self._fresh_s)
         self._traces = StepTraces(database, lease, settings.telemetry.trace_steps)
+        self._limits = Limits(database, lease, settings.sweep_s)
         self._waiting = WaitingReason(database, lease, settings.sweep_s)
 
     def _source(self, stage: Stage) -> decisions.StepSource:
@@ -107,7 +109,7 @@ class RunDriver:
             self._memory = read_memory(self._database, self.lease)
         view = read_view(self._database, self.lease, self._memory)
         self._traces.report(view.committed)
-        return view
+        return replace(view, limit=self._limits.reached(view.committed))
 
     def _source_of(self, view: View) -> decisions.StepSource:
         """Return the source of the step after the last planned one; beyond the last step, the last source.
@@ -126,8 +128,8 @@ class RunDriver:
         match action:
             case decisions.End():
                 self._end(action)
-            case decisions.SetState(state):
-                self._set_state(state)
+            case decisions.SetState():
+                self._set_state(action, view)
             case decisions.PublishBase():
                 self._publish_base(view)
             case decisions.DropRefused():
@@ -154,10 +156,15 @@ class RunDriver:
         with fenced(self._database, self.lease) as transaction:
             close(transaction, self.lease, action.state, action.reason, action.dropped)
 
-    def _set_state(self, state: str) -> None:
+    def _set_state(self, action: decisions.SetState, view: View) -> None:
+        """Pause the run or let it go on. An event tells of a pause by a limit, and of its end."""
         with fenced(self._database, self.lease) as transaction:
-            transaction.run("runs.set_state", run_id=self.lease.run_id, epoch=self.lease.epoch, state=state,
-                            reason=None)
+            transaction.run("runs.set_state", run_id=self.lease.run_id, epoch=self.lease.epoch, state=action.state,
+                            reason=action.reason)
+            if action.reason is not None:
+                record_event(transaction, self.lease, Event("limit", f"paused: {action.reason}"))
+            elif action.state == "running" and view.reason is not None:
+                record_event(transaction, self.lease, Event("limit", f"goes on; it was paused: {view.reason}"))
 
     def _publish_base(self, view: View) -> None:
         with fenced(self._database, self.lease) as transaction:

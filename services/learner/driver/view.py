@@ -9,6 +9,7 @@ from hone.algorithms.self_verify import GenerationGroup
 from hone.store.database import Database, Row
 from hone.store.leases import LeaseLost
 from services.learner.driver.lease import RunLease
+from services.learner.driver.limits import Limit
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,8 @@ class View:
     counts: Mapping[tuple[str, int], GroupCount] = field(default_factory=dict)  # by purpose and step
     collected: Mapping[str, Any] = field(default_factory=dict)  # {collection: {version, state}} of its newest version
     memory: Memory = Memory()
+    reason: str | None = None  # why the run is paused, if not by its user
+    limit: Limit | None = None  # that is reached
     samples: ReadySamples | None = None  # None until a decision asks for them
 
     def open(self, purpose: str, step: int) -> GroupCount:
@@ -86,7 +89,7 @@ def read_view(database: Database, lease: RunLease, memory: Memory) -> View:
         desired=run["desired"], state=run["state"], past_deadline=run["past_deadline"], failure=run["failure"],
         committed=run["committed"], planned=run["planned"], stage=run["stage"], version_id=run["version_id"],
         unpublished=tuple(run["unpublished"]), counts={(row["purpose"], row["step"]): _count(row) for row in counts},
-        collected=run["collected"], memory=memory)
+        collected=run["collected"], memory=memory, reason=run["reason"])
 
 
 def read_memory(database: Database, lease: RunLease) -> Memory:

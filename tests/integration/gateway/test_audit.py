@@ -25,8 +25,8 @@ def test_what_changes_something_is_told_once(hone: Client, base: str) -> None:
     run = hone.create_run(seed.spec(base), idempotency_key="told")
     hone.create_run(seed.spec(base), idempotency_key="told")
     hone.pause(run.id)
-    dataset = hone.upload_dataset("told", ROWS)
-    hone.upload_dataset("told", ROWS)
+    hone.upload_dataset("told", ROWS, idempotency_key="uploaded")
+    hone.upload_dataset("told", ROWS, idempotency_key="uploaded")
     key = hone.create_key("told")
     hone.revoke_key(key.prefix)
     hone.run(run.id)
@@ -35,8 +35,9 @@ def test_what_changes_something_is_told_once(hone: Client, base: str) -> None:
         hone.create_run(seed.spec("absent"))
     with pytest.raises(errors.NotFound):
         hone.cancel("run_absent")
+    told = hone.dataset("told").id
     assert newest(hone)[before:] == [
-        f"runs.create {run.id}", f"runs.change {run.id}", f"datasets.upload {dataset.id}", f"keys.create {key.id}",
+        f"runs.create {run.id}", f"runs.change {run.id}", f"datasets.upload {told}", f"keys.create {key.id}",
         f"keys.revoke {key.id}"]
 
 
@@ -104,6 +105,7 @@ def test_nobody_changes_the_log(postgres: TestDatabase, hone: Client) -> None:
     hone.create_key("told for good")
     for url in (postgres.gateway_url, postgres.worker_url):
         with Connection.connect(url) as connection:
+            connection.execute("SELECT set_config('hone.tenant', 'tenant_1', false)")
             for change in ("UPDATE audit_log SET action = ''", "DELETE FROM audit_log"):
                 with pytest.raises(sql_errors.InsufficientPrivilege), connection.transaction():
                     connection.execute(change.encode())

@@ -163,6 +163,17 @@ def test_the_audit_log() -> None:
     assert key["id"] not in typed("audit", "--action", "keys.revoke", "--json").stdout
 
 
+def test_quotas_prices_and_budgets(hone: Client, base: str) -> None:
+    run = hone.create_run(seed.spec(base)).id
+    assert "budget: 2.50 EUR" in typed("runs", "budget", run, "2.5").stdout
+    assert "budget: none" in typed("runs", "budget", run, "none").stdout
+    assert "found much, expected a number" in typed("runs", "budget", run, "much", code=1).stderr
+    assert "trained_tokens 10" in typed("prices", "set", "--trained-tokens", "10").stdout
+    assert json.loads(typed("prices", "--json").stdout)["trained_tokens"] == 10
+    assert "max_runs" in typed("quotas").stdout
+    assert json.loads(typed("quotas", "--tenant", "default", "--json").stdout)["currency"] == "EUR"
+
+
 def test_health_fails_when_something_is_away() -> None:
     output = typed("health", code=1).stdout
     assert "postgres" in output

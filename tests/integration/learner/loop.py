@@ -83,6 +83,12 @@ class Loop:
                 raise AssertionError(f"nobody has anything to do while the run is {state}")
         return str(state)
 
+    def move(self) -> str:
+        """Let another driver take the run's next action; return the run's state after it."""
+        self._run = self._leased()
+        self._run.advance()
+        return str(self.one("SELECT state FROM runs WHERE id = %s", self.rows.run_id))
+
     def all(self, query: str, *parameters: Any) -> list[Row]:
         with psycopg.connect(self._owner_url, row_factory=dict_row) as connection:
             return connection.execute(cast(Any, query), parameters).fetchall()

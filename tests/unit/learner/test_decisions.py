@@ -27,6 +27,7 @@ from services.learner.driver.decisions import (
     decide,
 )
 from services.learner.driver.lease import RunLease
+from services.learner.driver.limits import Limit
 from services.learner.driver.pacing import Outline
 from services.learner.driver.rollouts import Rollouts
 from services.learner.driver.supervised import PLAN_AHEAD, SupervisedRows
@@ -232,3 +233,18 @@ def test_answers_that_never_differ_cannot_be_judged() -> None:
     view = at(0, counts=probes(3 * PROMPTS), samples=answers(1.0, 1.0))
     with pytest.raises(NothingToJudge, match="6 groups of answers"):
         decided(ONLY_JUDGED, view)
+
+
+LIMIT = Limit("its budget of 5.00 EUR is used up", "a higher budget")
+
+
+@pytest.mark.parametrize(("changes", "action"), [
+    ({"limit": LIMIT}, SetState("paused", LIMIT.reason)),
+    ({"limit": LIMIT, "state": "paused", "reason": LIMIT.reason}, Wait(str(LIMIT))),
+    ({"limit": LIMIT, "state": "paused"}, SetState("paused", LIMIT.reason)),
+    ({"state": "paused", "reason": LIMIT.reason}, SetState("running")),
+    ({"state": "paused", "reason": LIMIT.reason, "desired": "pause"}, SetState("paused")),
+    ({"limit": LIMIT, "desired": "cancel"}, End("cancelled", "cancelled on request", "cancelled")),
+])
+def test_a_limit_that_is_reached_pauses_a_run(changes: dict[str, Any], action: Any) -> None:
+    assert decided(spec(), at(1, **changes)) == action

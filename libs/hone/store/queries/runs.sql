@@ -1,9 +1,10 @@
 -- Runs, their leases, and the views of them.
 
 -- name: add
-INSERT INTO runs (id, tenant_id, key_id, name, spec, spec_sha, policy_model_id, roles, preflight, traceparent, deadline)
-VALUES (%(id)s, %(tenant_id)s, %(key_id)s, %(name)s, %(spec)s, %(spec_sha)s, %(model_id)s, %(roles)s, %(preflight)s,
-        %(traceparent)s, now() + make_interval(secs => %(deadline_s)s))
+INSERT INTO runs (id, tenant_id, key_id, name, spec, spec_sha, budget, policy_model_id, roles, preflight, traceparent,
+                  deadline)
+VALUES (%(id)s, %(tenant_id)s, %(key_id)s, %(name)s, %(spec)s, %(spec_sha)s, %(budget)s, %(model_id)s, %(roles)s,
+        %(preflight)s, %(traceparent)s, now() + make_interval(secs => %(deadline_s)s))
 
 -- name: page
 SELECT r.id, r.name, r.state, r.desired, r.reason, r.waiting_for, r.policy_model_id AS model_id,
@@ -19,8 +20,8 @@ SELECT r.id, r.name, r.state, r.desired, r.reason, r.waiting_for, r.policy_model
 FROM runs r
 WHERE r.preflight IS NULL AND r.deleted_at IS NULL AND (%(state)s::text IS NULL OR r.state = %(state)s)
   AND (%(after)s::text IS NULL OR r.id < %(after)s)
-  AND (%(like)s::text IS NULL OR r.spec - 'seed' - 'name' = (
-        SELECT o.spec - 'seed' - 'name' FROM runs o WHERE o.id = %(like)s))
+  AND (%(like)s::text IS NULL OR r.spec - 'seed' - 'name' - 'budget' = (
+        SELECT o.spec - 'seed' - 'name' - 'budget' FROM runs o WHERE o.id = %(like)s))
   AND (%(base)s::text[] IS NULL OR r.spec -> 'model' ->> 'base' = ANY (%(base)s))
   AND (%(search)s::text IS NULL OR strpos(lower(r.name), lower(%(search)s)) > 0
     OR strpos(r.id, lower(%(search)s)) > 0 OR strpos(lower(r.spec -> 'model' ->> 'base'), lower(%(search)s)) > 0)
@@ -39,6 +40,8 @@ SELECT r.id, r.name, CASE WHEN r.deleted_at IS NULL THEN r.state ELSE 'deleting'
         ORDER BY s.n DESC LIMIT 1), 0) AS step,
        (SELECT v.id FROM versions v WHERE v.model_id = r.policy_model_id AND v.state = 'live'
         ORDER BY v.number DESC LIMIT 1) AS version_id,
+       r.budget, (SELECT coalesce(sum(c.cost), 0) FROM costs c WHERE c.run_id = r.id) AS cost,
+       (SELECT currency FROM prices ORDER BY since DESC LIMIT 1) AS currency,
        (WITH RECURSIVE named AS (
             (SELECT m.name FROM metrics m WHERE m.run_id = %(run_id)s ORDER BY m.name LIMIT 1)
             UNION ALL
@@ -68,6 +71,25 @@ UPDATE runs SET desired = %(desired)s
 WHERE id = %(run_id)s AND deleted_at IS NULL AND state IN ('queued', 'running', 'paused')
     AND (desired <> 'cancel' OR %(desired)s = 'cancel')
 
+-- name: set_budget
+UPDATE runs SET budget = %(budget)s WHERE id = %(run_id)s AND deleted_at IS NULL
+
+-- name: limits
+-- The limits of a run and its tenant, and what is used of each. What has no limit is not summed up.
+SELECT t.suspended_at IS NOT NULL AS suspended, p.currency, r.budget, t.month_budget, t.max_tokens_a_day,
+    CASE WHEN r.budget IS NOT NULL THEN (
+        SELECT coalesce(sum(c.cost), 0) FROM costs c WHERE c.run_id = r.id) END AS cost,
+    CASE WHEN t.month_budget IS NOT NULL THEN (
+        SELECT coalesce(sum(c.cost), 0) FROM costs c
+        WHERE c.tenant_id = t.id AND c.created_at >= date_trunc('month', now(), 'UTC')) END AS month_cost,
+    CASE WHEN t.max_tokens_a_day IS NOT NULL THEN (
+        SELECT coalesce(sum(u.amount), 0) FROM usage u
+        WHERE u.tenant_id = t.id AND u.kind IN ('completion_tokens', 'trained_tokens')
+            AND u.created_at >= date_trunc('day', now(), 'UTC')) END AS tokens_a_day
+FROM runs r JOIN tenants t ON t.id = r.tenant_id,
+    LATERAL (SELECT currency FROM prices ORDER BY since DESC LIMIT 1) p
+WHERE r.id = %(run_id)s
+
 -- name: lease
 UPDATE runs SET lease_owner = %(owner)s, lease_epoch = lease_epoch + 1,
     lease_expires = now() + make_interval(secs => %(lease_s)s),
@@ -95,7 +117,8 @@ WHERE id = %(id)s AND lease_epoch = %(epoch)s AND state IN ('queued', 'running',
 UPDATE runs SET lease_expires = now() WHERE lease_owner = %(owner)s AND state IN ('queued', 'running', 'paused')
 
 -- name: overview
-SELECT r.desired, r.state, r.stage, r.waiting_for, r.deadline <= now() AS past_deadline, last.committed, last.planned,
+SELECT r.desired, r.state, r.reason, r.stage, r.waiting_for,
+    r.deadline <= now() AND (r.state <> 'paused' OR r.reason IS NULL) AS past_deadline, last.committed, last.planned,
     (SELECT id FROM versions v
         WHERE v.model_id = r.policy_model_id AND v.number = last.committed AND v.state = 'live') AS version_id,
     ARRAY(SELECT role FROM jsonb_each_text(r.roles) AS named (role, model_id) WHERE NOT EXISTS (
@@ -144,7 +167,10 @@ FROM runs r, LATERAL (
 WHERE r.id = %(run_id)s
 
 -- name: set_state
+-- The time for which a limit paused the run does not count for its deadline.
 UPDATE runs SET state = %(state)s, reason = %(reason)s, waiting_for = NULL,
+    deadline = deadline + CASE WHEN state = 'paused' AND reason IS NOT NULL AND %(state)s = 'running'
+        THEN now() - (SELECT max(lower(rest)) FROM unnest(rests) rest) ELSE interval '0' END,
     rests = CASE WHEN %(state)s <> 'paused' THEN rests * tstzmultirange(tstzrange(NULL, now()))
         WHEN state <> 'paused' THEN rests + tstzmultirange(tstzrange(now(), NULL)) ELSE rests END,
     ended_at = CASE WHEN %(state)s IN ('succeeded', 'failed', 'cancelled') THEN now() END

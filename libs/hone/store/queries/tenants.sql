@@ -38,3 +38,28 @@ UPDATE tenants SET name = %(name)s,
     max_running_groups = %(max_running_groups)s, max_tokens_a_day = %(max_tokens_a_day)s,
     max_stored_bytes = %(max_stored_bytes)s, month_budget = %(month_budget)s
 WHERE id = %(id)s
+
+-- name: quotas
+-- The quotas of a tenant, and what it uses of each now.
+SELECT t.max_runs, t.max_running_groups, t.max_tokens_a_day, t.max_stored_bytes, t.month_budget,
+    (SELECT count(*) FROM runs r
+        WHERE r.tenant_id = t.id AND r.state IN ('running', 'paused') AND r.preflight IS NULL) AS runs,
+    (SELECT count(*) FROM groups g
+        WHERE g.tenant_id = t.id AND g.state = 'requested' AND g.claim_expires > now()) AS running_groups,
+    (SELECT coalesce(sum(amount), 0)::bigint FROM usage u
+        WHERE u.tenant_id = t.id AND u.kind IN ('completion_tokens', 'trained_tokens')
+            AND u.created_at >= date_trunc('day', now(), 'UTC')) AS tokens_a_day,
+    (SELECT coalesce(sum(f.bytes), 0)::bigint FROM stored_files f WHERE f.tenant_id = t.id) AS stored_bytes,
+    (SELECT coalesce(sum(c.cost), 0) FROM costs c
+        WHERE c.tenant_id = t.id AND c.created_at >= date_trunc('month', now(), 'UTC')) AS month_cost,
+    (SELECT currency FROM prices ORDER BY since DESC LIMIT 1) AS currency
+FROM tenants t WHERE t.id = %(tenant)s
+
+-- name: lock_storage
+-- Requests that add to what a tenant stores pass here one by one.
+SELECT pg_advisory_xact_lock(hashtext('stored bytes of ' || %(tenant)s))
+
+-- name: stored_bytes
+SELECT t.max_stored_bytes, (
+    SELECT coalesce(sum(f.bytes), 0)::bigint FROM stored_files f WHERE f.tenant_id = t.id) AS stored_bytes
+FROM tenants t WHERE t.id = %(tenant)s AND t.max_stored_bytes IS NOT NULL

@@ -1,9 +1,11 @@
 -- The usage of tenants.
 
 -- name: totals
-SELECT used.id, coalesce(r.name, k.name, d.name) AS name, used.amounts FROM (
-    SELECT id, jsonb_object_agg(kind, amount) AS amounts FROM (
-        SELECT CASE %(by)s WHEN 'run' THEN run_id ELSE key_id END AS id, kind, sum(amount) AS amount FROM usage
+SELECT used.id, coalesce(r.name, k.name, d.name) AS name, used.amounts, used.cost FROM (
+    SELECT id, jsonb_object_agg(kind, amount) AS amounts, sum(cost) AS cost FROM (
+        SELECT CASE %(by)s WHEN 'run' THEN run_id ELSE key_id END AS id, kind, sum(amount) AS amount,
+            sum(cost) AS cost
+        FROM costs
         WHERE (%(since)s::timestamptz IS NULL OR created_at >= %(since)s)
           AND (%(until)s::timestamptz IS NULL OR created_at < %(until)s)
           AND (%(run_id)s::text IS NULL OR run_id = %(run_id)s)
@@ -17,3 +19,15 @@ INSERT INTO usage (tenant_id, run_id, key_id, kind, amount)
 SELECT r.tenant_id, r.id, r.key_id, u.kind, u.amount
 FROM runs r, unnest(%(kinds)s::text[], %(amounts)s::double precision[]) AS u (kind, amount)
 WHERE r.id = %(run_id)s
+
+-- name: sum_hours
+-- The rows of hours that are over become one row of an hour, run, key, kind and price list: some of them at a time.
+WITH old AS (
+    DELETE FROM usage WHERE id = ANY (ARRAY(
+        SELECT id FROM usage WHERE NOT summed AND created_at < date_trunc('hour', now()) - interval '1 hour'
+        ORDER BY created_at LIMIT %(limit)s))
+    RETURNING tenant_id, run_id, key_id, kind, amount, created_at,
+        (SELECT max(p.since) FROM prices p WHERE p.since <= created_at) AS priced)
+INSERT INTO usage (tenant_id, run_id, key_id, kind, amount, summed, created_at)
+SELECT tenant_id, run_id, key_id, kind, sum(amount), true, max(created_at) FROM old
+GROUP BY tenant_id, run_id, key_id, kind, date_trunc('hour', created_at), priced

@@ -1,0 +1,117 @@
+"""Quotas, prices and budgets over REST: what a tenant may use, what it uses, and what that costs."""
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from psycopg import Connection
+
+from hone.client import Client, errors
+from hone.store.database import Database
+from tests.integration.gateway import seed
+from tests.integration.gateway.conftest import Gateway
+from tests.servers.postgres import TestDatabase
+
+ROW = b'{"prompt":"a","completion":"abcd"}\n'
+
+
+@contextmanager
+def tenant(gateway: Gateway, hone: Client, name: str) -> Iterator[Client]:
+    """Yield a client of a new tenant."""
+    hone.create_tenant(name)
+    with gateway.client(hone.create_tenant_key(name, "first").secret) as client:
+        yield client
+
+
+def use(postgres: TestDatabase, run_id: str, **amounts: float) -> None:
+    with Connection.connect(postgres.owner_url) as connection:
+        for kind, amount in amounts.items():
+            connection.execute("INSERT INTO usage (tenant_id, run_id, kind, amount) SELECT tenant_id, id, %s, %s "
+                               "FROM runs WHERE id = %s", [kind, amount, run_id])
+
+
+def test_a_price_holds_from_its_moment_on(hone: Client, other: Client, base: str, postgres: TestDatabase) -> None:
+    run = hone.create_run(seed.spec(base, budget=3))
+    assert (run.budget, run.cost, run.currency) == (3.0, 0.0, "EUR")
+    use(postgres, run.id, completion_tokens=1e6, grades=5)
+    assert hone.run(run.id).cost == 0.0
+    hone.set_prices(completion_tokens=2.5, trainer_s=0.5, currency="CHF")
+    assert hone.set_prices(trained_tokens=10).completion_tokens == 2.5
+    use(postgres, run.id, completion_tokens=1e6, trained_tokens=1e5, trainer_s=4, prompt_tokens=1e9)
+    found = hone.run(run.id)
+    assert (found.cost, found.currency) == (2.5 + 1.0 + 2.0, "CHF")
+    assert {one.id: one.cost for one in hone.usage()}[run.id] == found.cost
+    assert hone.quotas().month_budget.used == found.cost
+    assert (other.quotas().month_budget.used, other.prices().trained_tokens) == (0.0, 10.0)
+    with pytest.raises(errors.Forbidden, match="operator"):
+        other.set_prices(grading_s=1)
+
+
+def test_hours_that_are_over_become_one_row_each_and_cost_the_same(
+    hone: Client, base: str, postgres: TestDatabase,
+) -> None:
+    run = hone.create_run(seed.spec(base))
+    for _ in range(5):
+        use(postgres, run.id, trained_tokens=1e6, grading_s=1.0)
+    with Connection.connect(postgres.owner_url) as connection:
+        connection.execute("UPDATE usage SET created_at = now() - interval '3 hours' WHERE run_id = %s", [run.id])
+    before = {one.id: (one.amounts, one.cost) for one in hone.usage()}
+    database = Database(postgres.worker_url, size=1)
+    assert database.run("usage.sum_hours", limit=1000) >= 2
+    assert database.run("usage.sum_hours", limit=1000) == 0
+    database.close()
+    assert {one.id: (one.amounts, one.cost) for one in hone.usage()} == before
+    with Connection.connect(postgres.owner_url) as connection:
+        rows = connection.execute("SELECT count(*) FROM usage WHERE run_id = %s", [run.id]).fetchone()
+    assert rows == (2,)
+
+
+def test_a_budget_is_changed_by_admins(gateway: Gateway, hone: Client, other: Client, base: str) -> None:
+    run = hone.create_run(seed.spec(base))
+    assert (run.budget, hone.set_budget(run.id, 7.5).budget) == (None, 7.5)
+    assert "the budget is now 7.50" in hone.events(run.id).data[-1].message
+    assert hone.set_budget(run.id, None).budget is None
+    with pytest.raises(errors.Refused, match="budget"):
+        hone.set_budget(run.id, -1)
+    with pytest.raises(errors.NotFound):
+        other.set_budget(run.id, 1)
+    with gateway.client(hone.create_key("runner").secret) as runner, pytest.raises(errors.Forbidden):
+        runner.set_budget(run.id, 100)
+
+
+def test_an_upload_that_exceeds_the_storage_is_refused_with_figures(gateway: Gateway, hone: Client) -> None:
+    with tenant(gateway, hone, "small") as client:
+        hone.change_tenant("small", max_stored_bytes=1000)
+        with pytest.raises(errors.Conflict, match="1050 bytes beside 0 that are stored"):
+            client.upload_dataset("large", ROW * 30)
+        client.upload_dataset("fits", ROW * 20)
+        assert (client.quotas().max_stored_bytes.used, client.quotas().max_stored_bytes.limit) == (700, 1000)
+        assert hone.tenant_quotas("small") == client.quotas()
+        client.upload_dataset("fits", ROW * 20)  # it is stored already
+        with pytest.raises(errors.Conflict, match="700 that are stored, expected at most 1000 bytes"):
+            client.upload_dataset("second", ROW * 20)
+        with gateway.http(hone.create_tenant_key("small", "parts").secret) as http:
+            def announced(name: str, size: int) -> int:
+                file = {"name": "rows.jsonl", "bytes": size, "sha256": hashlib.sha256(name.encode()).hexdigest()}
+                return http.post("/v1/uploads", json={"kind": "dataset", "name": name, "files": [file]}).status_code
+
+            assert [announced("a", 301), announced("b", 200), announced("c", 200), announced("d", 100)] == [
+                409, 201, 409, 201], "an open upload counts by what it announced"
+        hone.change_tenant("small", max_stored_bytes=None)
+        client.upload_dataset("second", ROW * 20)
+
+
+def test_runs_and_tokens_are_counted(gateway: Gateway, hone: Client, postgres: TestDatabase, base: str) -> None:
+    run = hone.create_run(seed.spec(base))
+    before = hone.quotas()
+    use(postgres, run.id, completion_tokens=100, trained_tokens=50, prompt_tokens=1000)
+    with Connection.connect(postgres.owner_url) as connection:
+        connection.execute("UPDATE runs SET state = 'running' WHERE id = %s", [run.id])
+        connection.execute("INSERT INTO usage (tenant_id, run_id, kind, amount, created_at) SELECT tenant_id, id, "
+                           "'trained_tokens', 1000, now() - interval '1 day' FROM runs WHERE id = %s", [run.id])
+    after = hone.quotas()
+    assert after.max_runs.used == before.max_runs.used + 1
+    assert after.max_tokens_a_day.used == before.max_tokens_a_day.used + 150, "those of this day, without prompts"
+    with gateway.client(hone.create_key("reader", ["read"]).secret) as reader:
+        assert reader.quotas() == after

@@ -1,0 +1,47 @@
+"""Limits that pause a run, as its driver finds them in rows, and how it goes on."""
+
+from pathlib import Path
+
+import psycopg
+
+from tests.integration.learner.loop import Loop
+
+
+def test_the_tokens_of_a_day_pause_a_run_until_the_next_day(
+    postgres_url: str, postgres_owner_url: str, tmp_path: Path,
+) -> None:
+    loop = Loop(postgres_url, postgres_owner_url, tmp_path, lambda _, index: ("1", float(index), "ok"), steps=2,
+                batch={"prompts": 2, "samples": 2})
+    tenant, run = loop.rows.tenant_id, loop.rows.run_id
+    with psycopg.connect(postgres_owner_url, autocommit=True) as connection:
+        connection.execute("UPDATE tenants SET max_tokens_a_day = 10 WHERE id = %s", [tenant])
+        assert loop.move() == "running", "nothing is used yet"
+        for kind, amount in (("completion_tokens", 6), ("trained_tokens", 4), ("prompt_tokens", 1000)):
+            connection.execute("INSERT INTO usage (tenant_id, run_id, kind, amount) VALUES (%s, %s, %s, %s)",
+                               [tenant, run, kind, amount])
+        assert loop.move() == "paused"
+        paused = loop.all("SELECT desired, reason, deadline FROM runs WHERE id = %s", run)[0]
+        assert (paused["desired"], paused["reason"]) == (
+            "run", "its tenant's 10 tokens for this day are used up (max_tokens_a_day)")
+        connection.execute("UPDATE runs SET deadline = now() - interval '1 second' WHERE id = %s", [run])
+        assert loop.move() == "paused", "its deadline waits"
+        connection.execute("UPDATE usage SET created_at = created_at - interval '1 day' WHERE tenant_id = %s", [tenant])
+        connection.execute("UPDATE runs SET deadline = now() + interval '1 minute', "
+                           "rests = tstzmultirange(tstzrange(now() - interval '1 hour', NULL)) WHERE id = %s", [run])
+        assert loop.move() == "running"
+    left_s = loop.one("SELECT extract(epoch FROM deadline - now()) FROM runs WHERE id = %s", run)
+    assert 3600 < left_s <= 3660, "the time of the pause does not count"
+    assert loop.go() == "succeeded"
+    told = [row["message"] for row in loop.all("SELECT message FROM events WHERE run_id = %s AND kind = 'limit'", run)]
+    assert told == [f"paused: {paused['reason']}", f"goes on; it was paused: {paused['reason']}"]
+
+
+def test_a_suspended_tenant_s_run_pauses(postgres_url: str, postgres_owner_url: str, tmp_path: Path) -> None:
+    loop = Loop(postgres_url, postgres_owner_url, tmp_path, lambda _, index: ("1", float(index), "ok"), steps=2,
+                batch={"prompts": 2, "samples": 2})
+    with psycopg.connect(postgres_owner_url, autocommit=True) as connection:
+        connection.execute("UPDATE tenants SET suspended_at = now() WHERE id = %s", [loop.rows.tenant_id])
+        assert loop.move() == "paused"
+        assert loop.one("SELECT reason FROM runs WHERE id = %s", loop.rows.run_id) == "its tenant is suspended"
+        connection.execute("UPDATE tenants SET suspended_at = NULL WHERE id = %s", [loop.rows.tenant_id])
+    assert loop.move() == "running"
