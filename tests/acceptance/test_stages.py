@@ -62,9 +62,9 @@ def test_a_stage_goes_on_as_a_run_from_the_weights_before_it(scene: Scene) -> No
     first, then, whole = (scene.weights(each.id) for each in (shown, learned, run))
     assert len(set(whole)) == STEPS + 1, "each step moved the weights"
     assert whole == [*first, *then[1:]]
-    told = [event.message for event in scene.client.events(run.id).data if event.kind in ("limit", "budget")]
-    assert told == ["paused: its budget of 1.00 EUR is used up", "the budget is now none",
-                    "goes on; it was paused: its budget of 1.00 EUR is used up"]
+    limits = [event.message for event in scene.client.events(run.id).data if event.kind in ("limit", "budget")]
+    assert limits == ["paused: its budget of 1.00 EUR is used up", "the budget is now none",
+                      "goes on; it was paused: its budget of 1.00 EUR is used up"]
     assert "set_budget" in scene.client.audit(subject=run.id).data[0].action
     messages = [event.message for event in scene.client.events(run.id).data if event.kind == "stage"]
     assert messages == [f"stage grpo begins: steps {WARM_UP + 1} to {STEPS}"]

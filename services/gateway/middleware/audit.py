@@ -8,7 +8,7 @@ from hone.store.database import AsyncTransaction
 
 _READS = frozenset({"GET", "HEAD", "OPTIONS"})
 
-UNTOLD = frozenset({"uploads.put_part"})
+UNLOGGED = frozenset({"uploads.put_part"})
 """Actions without a row: the parts of an upload, which may be thousands. Its beginning and its end have one."""
 
 
@@ -18,18 +18,18 @@ class AuditedRequest:
 
     scope: Scope  # its route is known once the request has reached it
     subject: str = ""
-    told: bool = False
+    logged: bool = False
 
     async def tell(self, transaction: AsyncTransaction, tenant_id: str, key_id: str) -> None:
         """Write the request's row, unless it has one, or unless this transaction has changed nothing."""
         route = self.scope.get("route")
-        if self.told or route is None or self.scope["method"] in _READS:
+        if self.logged or route is None or self.scope["method"] in _READS:
             return
         action = f"{route.tags[0]}.{route.name}"
-        if action in UNTOLD:
+        if action in UNLOGGED:
             return
         client = self.scope.get("client")
         subject = self.subject or next(iter(self.scope["path_params"].values()), "")
-        self.told = bool(await transaction.run(
+        self.logged = bool(await transaction.run(
             "audit_log.add_if_changed", tenant_id=tenant_id, key_id=key_id, action=action, subject=subject,
             request_id=self.scope["state"]["request_id"], address=client[0] if client else ""))

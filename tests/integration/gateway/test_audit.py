@@ -20,7 +20,7 @@ def newest(hone: Client) -> list[str]:
     return [f"{one.action} {one.subject}" for one in reversed(list(every(hone.audit)))]
 
 
-def test_what_changes_something_is_told_once(hone: Client, base: str) -> None:
+def test_what_changes_something_is_logged_once(hone: Client, base: str) -> None:
     before = len(newest(hone))
     run = hone.create_run(seed.spec(base), idempotency_key="told")
     hone.create_run(seed.spec(base), idempotency_key="told")
@@ -35,13 +35,13 @@ def test_what_changes_something_is_told_once(hone: Client, base: str) -> None:
         hone.create_run(seed.spec("absent"))
     with pytest.raises(errors.NotFound):
         hone.cancel("run_absent")
-    told = hone.dataset("told").id
+    dataset = hone.dataset("told").id
     assert newest(hone)[before:] == [
-        f"runs.create {run.id}", f"runs.change {run.id}", f"datasets.upload {told}", f"keys.create {key.id}",
+        f"runs.create {run.id}", f"runs.change {run.id}", f"datasets.upload {dataset}", f"keys.create {key.id}",
         f"keys.revoke {key.id}"]
 
 
-def test_an_upload_in_parts_is_told_by_its_beginning_and_its_end(gateway: Gateway, hone: Client, tenant: str) -> None:
+def test_an_upload_in_parts_is_logged_by_its_beginning_and_its_end(gateway: Gateway, hone: Client, tenant: str) -> None:
     digest = hashlib.sha256(ROWS).hexdigest()
     before = len(newest(hone))
     with gateway.http(tenant) as http:
@@ -50,10 +50,10 @@ def test_an_upload_in_parts_is_told_by_its_beginning_and_its_end(gateway: Gatewa
         http.put(f"/v1/uploads/{upload}/files/rows.jsonl/parts/1?sha256={digest}", content=ROWS,
                  headers={"Content-Type": "application/octet-stream"}).raise_for_status()
         done = http.post(f"/v1/uploads/{upload}/complete").json()
-    told = newest(hone)[before:]
-    assert told[0] == f"uploads.create {upload}"
-    assert [line.split()[0] for line in told] == ["uploads.create", "uploads.complete"]
-    assert told[1].split()[1] in (upload, done["artifact_id"])
+    logged = newest(hone)[before:]
+    assert logged[0] == f"uploads.create {upload}"
+    assert [line.split()[0] for line in logged] == ["uploads.create", "uploads.complete"]
+    assert logged[1].split()[1] in (upload, done["artifact_id"])
 
 
 def test_an_entry_says_who_from_where_and_when_and_holds_no_secret(
@@ -84,7 +84,7 @@ def test_filters_and_pages(hone: Client) -> None:
     assert (hone.audit(since=later).data, hone.audit(until=later, limit=1).data != []) == ([], True)
 
 
-def test_a_tenant_reads_its_own_log_and_an_operator_is_told_where_it_acts(
+def test_a_tenant_reads_its_own_log_and_an_operator_is_logged_where_it_acts(
     gateway: Gateway, hone: Client, other: Client,
 ) -> None:
     key = hone.create_key("ours")

@@ -32,8 +32,9 @@ def test_the_tokens_of_a_day_pause_a_run_until_the_next_day(
     left_s = loop.one("SELECT extract(epoch FROM deadline - now()) FROM runs WHERE id = %s", run)
     assert 3600 < left_s <= 3660, "the time of the pause does not count"
     assert loop.go() == "succeeded"
-    told = [row["message"] for row in loop.all("SELECT message FROM events WHERE run_id = %s AND kind = 'limit'", run)]
-    assert told == [f"paused: {paused['reason']}", f"goes on; it was paused: {paused['reason']}"]
+    events = loop.all("SELECT message FROM events WHERE run_id = %s AND kind = 'limit' ORDER BY id", run)
+    assert [event["message"] for event in events] == [
+        f"paused: {paused['reason']}", f"goes on; it was paused: {paused['reason']}"]
 
 
 def test_a_suspended_tenant_s_run_pauses(postgres_url: str, postgres_owner_url: str, tmp_path: Path) -> None:
