@@ -174,9 +174,12 @@ def _shares(weights: Floats, total: int) -> Ints:
 
 def _in_turn(room: Ints, rest: int) -> Ints:
     """Return `rest` rollouts distributed one by one, in the prompts' order, to prompts below their limit."""
-    rounds = np.arange(room.max(initial=0))
-    takers = np.nonzero(rounds[:, None] < room)[1][:rest]
-    counts: Ints = np.bincount(takers, minlength=len(room))
+    rounds, most = 0, min(rest, int(room.max(initial=0)))  # whole rounds: the most for which `rest` is enough
+    while rounds < most:
+        middle = (rounds + most + 1) // 2
+        rounds, most = (middle, most) if np.minimum(room, middle).sum() <= rest else (rounds, middle - 1)
+    counts: Ints = np.minimum(room, rounds)
+    counts[np.flatnonzero(room > rounds)[:rest - int(counts.sum())]] += 1
     return counts
 
 

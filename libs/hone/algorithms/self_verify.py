@@ -182,8 +182,8 @@ class PhaseParams(Params):
     """The order of updates of two independent objectives. Only the ratio of their updates weighs them."""
 
     mode: Mode = Field("verify_alter", description="Order of generation and verification updates.")
-    interval: int = Field(5, ge=1, description="Steps between verification phases, in mode verify_alter.")
-    looplen: int = Field(1, ge=1, description="Most batches of items in one phase, in mode verify_alter.")
+    interval: int = Field(5, ge=1, le=1000, description="Steps between verification phases, in mode verify_alter.")
+    looplen: int = Field(1, ge=1, le=1000, description="Most batches of items in one phase, in mode verify_alter.")
     init_steps: int = Field(1000, ge=0, description="Steps of verification before generation, in mode verify_init.")
 
     def at(self, step: int) -> Mode:

@@ -3,9 +3,10 @@
 Step n trains version n - 1. A group's staleness counts from the oldest version that sampled one of its tokens.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 
+from hone.algorithms.schedules.step_sizes import StepSizes
 from hone.resolution import batches
 from hone.resolution.stages import ends, stages
 from hone.spec.run import MOST, EvalSpec, RunSpec
@@ -25,16 +26,16 @@ class Pace:
     """
 
     max_staleness: int
-    sizes: Sequence[int]  # groups of each step
+    sizes: StepSizes  # groups of each step
 
     @property
     def steps(self) -> int:
         """Steps of the run."""
-        return len(self.sizes)
+        return self.sizes.steps
 
     def size(self, n: int) -> int:
         """Return the groups of step `n`; beyond the last step, the groups of the last step."""
-        return self.sizes[min(n, self.steps) - 1]
+        return self.sizes.size(min(n, self.steps))
 
     def change(self, n: int) -> str:
         """Return a sentence if step `n` differs in size from the step before, else ""."""
@@ -43,7 +44,7 @@ class Pace:
 
     def before(self, n: int) -> int:
         """Return the groups of all steps before step `n`."""
-        return sum(self.sizes[:n - 1])
+        return self.sizes.before(n)
 
     @property
     def runs_ahead(self) -> bool:
@@ -52,7 +53,8 @@ class Pace:
 
     def room(self, committed: int, last: int = MOST) -> int:
         """Return how many groups may be open: those of the steps that staleness allows, up to step `last`."""
-        return sum(self.sizes[committed:min(committed + self.max_staleness + 1, last)])
+        end = min(committed + self.max_staleness + 1, last)
+        return max(0, self.before(end + 1) - self.before(committed + 1))
 
     def plannable(self, n: int, committed: int) -> bool:
         """Return whether step `n` may be planned. At most one step is planned ahead, so that the trainer never waits.
@@ -113,9 +115,9 @@ class Outline:
         return next(due, max(following, default=committed))
 
 
-def sizes(spec: RunSpec) -> list[int]:
-    """Return the groups of each step of a checked spec, in order."""
-    return [size for stage in stages(spec) for size in batches.sizes(stage.spec)]
+def sizes(spec: RunSpec) -> StepSizes:
+    """Return the groups of each step of a checked spec."""
+    return StepSizes(tuple(piece for stage in stages(spec) for piece in batches.sizes(stage.spec).pieces))
 
 
 def eval_due(spec: EvalSpec | None, stage_ends: Collection[int], step: int) -> bool:

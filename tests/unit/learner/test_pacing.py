@@ -4,21 +4,22 @@ from typing import Any
 
 import pytest
 
+from hone.algorithms.schedules.step_sizes import Piece, StepSizes
 from services.learner.driver.groups import expiry
 from services.learner.driver.pacing import Pace, staleness
 from services.learner.driver.reporting import EngineClock
 from services.learner.driver.view import GroupCount
 
-SYNCHRONOUS, AHEAD = Pace(0, [32] * 10), Pace(2, [32] * 10)
+SIZES = StepSizes((Piece(10, 32),))
+SYNCHRONOUS, AHEAD = Pace(0, SIZES), Pace(2, SIZES)
 
 
 def test_sizes_may_change_from_step_to_step() -> None:
-    growing = Pace(1, [4, 4, 8, 2])
+    growing = Pace(1, StepSizes.of([4, 4, 8, 2]))
     assert [growing.room(committed) for committed in range(5)] == [8, 12, 10, 2, 0]
     assert [growing.before(n) for n in range(1, 5)] == [0, 4, 8, 16]
     assert [growing.change(n) for n in (1, 2)] == ["", ""]
     assert growing.change(3) == "8 groups a step from here on, 4 before"
-
 
 
 def test_a_sample_of_the_version_in_training_is_not_stale() -> None:

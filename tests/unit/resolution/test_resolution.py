@@ -83,7 +83,7 @@ def test_a_critic_is_written_out_where_values_are_read() -> None:
 def test_a_schedule_of_sizes_is_written_out_with_its_largest() -> None:
     schedule = {"name": "late_switch", "params": {"small": 2, "fraction": 0.5}, "budget": 8}
     spec = resolve({**BASE, "batch": {"schedule": schedule}})
-    assert batches.sizes(spec) == [2, 2, 4]
+    assert list(batches.sizes(spec)) == [2, 2, 4]
     assert (spec.batch.prompts, spec.batch.schedule and spec.batch.schedule.params) == (
         4, {"small": 2, "large": None, "fraction": 0.5})
 

@@ -60,7 +60,7 @@ def test_what_a_stage_does_not_say_is_the_runs() -> None:
 
 def test_a_stage_of_completions_has_one_row_a_prompt_unless_it_says_so() -> None:
     spec = staged({**WARM_UP, "batch": {"prompts": 6}}, EASY)
-    assert sizes(spec) == [6] * 3 + [4] * 6
+    assert list(sizes(spec)) == [6] * 3 + [4] * 6
     assert [stage.spec.batch.samples for stage in stages(spec)] == [1, 8, 8]
 
 

@@ -14,7 +14,7 @@ class DynamicSampling(Params):
     tolerance: float = Field(
         1e-8, ge=0, description="A group whose largest and smallest reward differ by at most this has no signal.")
     max_rounds: int = Field(
-        10, ge=0, description="Most extra sampling rounds; then the step trains on the groups that it has.")
+        10, ge=0, le=100, description="Most extra sampling rounds; then the step trains on the groups that it has.")
 
 
 def dynamic_sampling(inputs: FilterInputs, params: DynamicSampling, state: State) -> tuple[list[bool], State, Metrics]:

@@ -7,7 +7,7 @@ dynamic sampling only kept groups. At a switch the learning rate and the optimiz
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -16,6 +16,7 @@ import numpy as np
 from pydantic import Field, field_validator, model_validator
 
 from hone.algorithms.method import Method, Metrics, Params, State
+from hone.algorithms.schedules.step_sizes import Piece, StepSizes
 from hone.spec.problems import Invalid, Problem
 
 _NO_RATE = 0.01
@@ -60,7 +61,7 @@ class StagesParams(BatchSizeParams):
     """Sizes one after another."""
 
     stages: list[SizeStage] = Field(
-        min_length=1, description="Stages in order; the last one lasts to the end of the budget.")
+        min_length=1, max_length=256, description="Stages in order; the last one lasts to the end of the budget.")
 
     @field_validator("stages")
     @classmethod
@@ -206,14 +207,35 @@ BATCH_SIZES: Mapping[str, Method[Consumption, int]] = {
 }
 
 
-def batches(name: str, params: Mapping[str, Any], budget: int) -> list[int]:
+def batches(name: str, params: Mapping[str, Any], budget: int) -> StepSizes:
     """Return the rows of every batch of a run, in order; they add up to `budget`.
 
-    Raises pydantic.ValidationError for bad parameters.
+    Takes time and memory for each size of the schedule, not for each batch. Raises pydantic.ValidationError for bad
+    parameters.
     """
-    found, consumed = list[int](), 0
+    method = BATCH_SIZES[name]
+    checked = method.params.model_validate(params)
+
+    def whole(consumed: int) -> int:
+        """Return the rows of the next batch, before the end of the budget cuts it."""
+        _, _, metrics = method.function(Consumption(consumed, budget), checked, {})
+        return int(metrics["rows"])
+
+    pieces, consumed = list[Piece](), 0
     while consumed < budget:
-        rows, _, _ = BATCH_SIZES[name](Consumption(consumed, budget), params, {})
-        found.append(rows)
-        consumed += rows
-    return found
+        rows, left = whole(consumed), budget - consumed
+        steps = min(_equal_steps(whole, consumed, left), left // rows)
+        pieces.append(Piece(steps, rows) if steps else Piece(1, left))
+        consumed += pieces[-1].steps * pieces[-1].size
+    return StepSizes(tuple(pieces))
+
+
+def _equal_steps(whole: Callable[[int], int], consumed: int, left: int) -> int:
+    """Return how many batches begin before the schedule has another size or no row is left. Sizes never fall."""
+    rows = whole(consumed)
+    least, most = 1, -(-left // rows)
+    while least < most:
+        middle = (least + most + 1) // 2
+        same = whole(consumed + (middle - 1) * rows) == rows
+        least, most = (middle, most) if same else (least, middle - 1)
+    return least
