@@ -14,6 +14,7 @@ from hone.spec.settings import Settings
 from hone.store.database import AsyncDatabase
 from hone.store.objects import Objects
 from services.gateway.admission.completion import Completions
+from services.gateway.admission.dataset_rows import RowBounds
 from services.gateway.admission.upload_parts import PartReceiver
 from services.gateway.contract import Gateway
 from services.gateway.middleware import errors
@@ -76,5 +77,5 @@ def create(settings: Settings, database: AsyncDatabase, objects: Objects) -> Fas
     for route in ROUTES:
         app.include_router(route.router)
     app.state.settings, app.state.objects = settings, objects
-    app.state.receiver, app.state.completions = PartReceiver(objects), Completions(objects)
+    app.state.receiver, app.state.completions = PartReceiver(objects), Completions(objects, RowBounds.of(settings))
     return app

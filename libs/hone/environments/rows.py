@@ -1,6 +1,6 @@
 """Rows of a dataset that are tasks of an environment. The gateway and the driver apply the same rule."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +26,18 @@ class BadRow:
 
     def __str__(self) -> str:
         return f"row {self.number}: {self.error}"[:_LONGEST]
+
+
+def lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the lines of a file that is read in pieces and never held whole, without their ends."""
+    begun = list[bytes]()
+    for piece in pieces:
+        first, *others = piece.split(b"\n")
+        begun.append(first)
+        for line in others:
+            yield b"".join(begun)
+            begun = [line]
+    yield b"".join(begun)
 
 
 class Sieve:

@@ -50,11 +50,31 @@ def held_out_rows(task_hashes: Iterable[str]) -> frozenset[str]:
     the one with the smallest hash is held out; where it would hold out every task, the one with the largest hash
     trains. Fewer than two different tasks have no split: nothing is held out.
     """
-    different = set(task_hashes)
-    if len(different) < 2:
-        return frozenset()
-    held = {one for one in different if split_of(one) == "held_out"} or {min(different)}
-    return frozenset(held - {max(held)} if held == different else held)
+    different, split = set(task_hashes), RowSplit()
+    for one in different:
+        split.add(one)
+    return frozenset(filter(split.holds_out, different))
+
+
+class RowSplit:
+    """The rule of `held_out_rows` for tasks that come one by one and are not kept."""
+
+    def __init__(self) -> None:
+        self._least, self._largest, self._sides = "", "", set[Split]()
+
+    def add(self, task_hash: str) -> None:
+        """Take another task of the dataset into account."""
+        self._least = min(self._least or task_hash, task_hash)
+        self._largest = max(self._largest, task_hash)
+        self._sides.add(split_of(task_hash))
+
+    def holds_out(self, task_hash: str) -> bool:
+        """Return whether a task is held out, once all tasks were added."""
+        if self._least == self._largest:
+            return False
+        if len(self._sides) == 2:
+            return split_of(task_hash) == "held_out"
+        return task_hash == self._least if "train" in self._sides else task_hash != self._largest
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """Hints: messages that wake rollout workers. A lost hint only costs time, so sending never blocks long or raises."""
 
 import logging
+import threading
 from typing import Any
 
 from kombu import Producer
@@ -16,12 +17,13 @@ _TIMEOUTS = {"read_timeout": CONNECT_TIMEOUT_S, "write_timeout": CONNECT_TIMEOUT
 
 
 class Hints:
-    """Sends hints to rollout workers. Not safe for threads: each thread needs one of its own."""
+    """Sends hints to rollout workers. Threads that share one send in turns."""
 
     def __init__(self, settings: Settings) -> None:
         self._application = create(settings)
         self._connection: Any = None
         self._producer: Producer | None = None
+        self._sending = threading.Lock()
 
     def send(self, count: int) -> int:
         """Send `count` hints and return how many the broker took: fewer if it is away or its queue is full.
@@ -29,6 +31,13 @@ class Hints:
         It takes about a second at most. The caller sends again for rows that stay unclaimed. In a trace, a hint carries
         the traceparent.
         """
+        with self._sending:
+            sent = self._send(count)
+        metrics.HINTS_SENT.inc(sent)
+        metrics.HINTS_LOST.inc(count - sent)
+        return sent
+
+    def _send(self, count: int) -> int:
         sent = 0
         try:
             while sent < count:
@@ -37,8 +46,6 @@ class Hints:
         except Exception as error:  # every transport has its own errors
             _log.warning("hints not sent: %r", error, extra={"fields": {"sent": sent, "wanted": count}})
             self.close()
-        metrics.HINTS_SENT.inc(sent)
-        metrics.HINTS_LOST.inc(count - sent)
         return sent
 
     def close(self) -> None:

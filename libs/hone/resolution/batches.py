@@ -43,8 +43,8 @@ def _open_at_a_time(spec: RunSpec) -> list[Problem]:
     at = "batch.prompts" if spec.batch.schedule is None else "batch.schedule.params"
     beside = f" with max_staleness {spec.max_staleness}" if spec.max_staleness else ""
     if size * steps > MOST_GROUPS:
-        return [Problem(at, str(size), f"at most {MOST_GROUPS // steps}{beside}: a run has at most {MOST_GROUPS} groups "
-                        "open at a time")]
+        return [Problem(at, str(size), f"at most {MOST_GROUPS // steps}{beside}: a run has at most {MOST_GROUPS} "
+                        "groups open at a time")]
     if size * steps * spec.batch.samples > MOST_SAMPLES:
         return [Problem("batch.samples", str(spec.batch.samples), f"at most {MOST_SAMPLES // (size * steps)} beside "
                         f"{size} groups of a step{beside}: a run has at most {MOST_SAMPLES} samples open at a time")]

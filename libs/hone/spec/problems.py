@@ -112,19 +112,20 @@ def _inner_model(annotation: Any) -> type[BaseModel] | None:
     return next((model for model in inner if model is not None), None)
 
 
-def unstorable(value: object, at: str = "", depth: int = 0) -> list[Problem]:
+def unstorable(value: object, at: str = "", depth: int = 0, deepest: int = _DEEPEST) -> list[Problem]:
     """Return problems with values that the database cannot hold.
 
     These are NUL and lone surrogates in text, numbers that are not finite, and nesting that is too deep.
     """
-    if depth > _DEEPEST:
-        return [Problem(ascii(at)[1:-1][:_LONGEST], f"values nested more than {_DEEPEST} deep", "fewer levels")]
+    if depth > deepest:
+        return [Problem(ascii(at)[1:-1][:_LONGEST], f"values nested more than {deepest} deep", "fewer levels")]
     if isinstance(value, Mapping):
         inner = ((key, item, f"{at}.{key}" if at else str(key)) for key, item in value.items())
         return [one for key, item, where in inner
-                for one in [*_bad_text(str(key), where), *unstorable(item, where, depth + 1)]]
+                for one in [*_bad_text(str(key), where), *unstorable(item, where, depth + 1, deepest)]]
     if isinstance(value, list):
-        return [one for place, item in enumerate(value) for one in unstorable(item, f"{at}[{place}]", depth + 1)]
+        return [one for place, item in enumerate(value)
+                for one in unstorable(item, f"{at}[{place}]", depth + 1, deepest)]
     if isinstance(value, float) and not math.isfinite(value):
         return [Problem(ascii(at)[1:-1], str(value), "a finite number")]
     return _bad_text(value, at) if isinstance(value, str) else []

@@ -142,6 +142,8 @@ class Settings(Strict):
     orphan_grace_s: float = Field(
         86400.0, gt=0, validate_default=True, description="Seconds after which an object that no row names is removed. "
         "It must be longer than any upload, and than two leases.")
+    driver_runs: int = Field(
+        64, ge=1, description="Runs that a driver moves at a time, each in a thread of its own. Others stay queued.")
     claim_groups: int = Field(64, ge=1, description="Groups that a rollout worker claims at a time.")
     grader_processes: int = Field(1, ge=1, description="Processes that run symbolic graders.")
     grader_budget_s: float = Field(
@@ -158,6 +160,14 @@ class Settings(Strict):
         "larger.")
     max_upload_gb: float | None = Field(
         None, gt=0, description="Largest upload in parts, GiB. Without a value: what the object store holds.")
+    max_dataset_gb: float = Field(16.0, gt=0, description="Largest file of a dataset, GiB.")
+    max_rows: int = Field(10_000_000, ge=1, description="Most rows of a dataset.")
+    max_row_kb: int = Field(
+        1024, ge=1, le=65_536, description="Largest row of a dataset, KiB. A larger one is a bad row: a rollout worker "
+        "and an engine would read it at once.")
+    max_row_depth: int = Field(
+        32, ge=1, le=50, description="Most levels of objects and lists inside each other in a row. A deeper one is a "
+        "bad row.")
     part_mb: int = Field(
         16, ge=5, le=64, description="MiB of a part of an upload. A gateway holds up to four parts in memory. Files of "
         "more than 10,000 parts have larger ones.")

@@ -70,7 +70,8 @@ class Holder(Generic[Work]):
 
     def drop(self, work: Work) -> None:
         """Hold this work no longer. Its lease is renewed no more and expires."""
-        self._work.pop(work.lease.row_id, None)
+        if self._work.get(work.lease.row_id) is work:  # and not later work on the same row
+            del self._work[work.lease.row_id]
 
     def renew(self, work: Work) -> None:
         """Renew the lease of this work; drop the work if the lease is lost."""

@@ -189,6 +189,8 @@ CREATE TABLE runs (
     lease_owner text,
     lease_epoch bigint NOT NULL DEFAULT 0,
     lease_expires timestamptz,
+    turn_begun  timestamptz,             -- when a driver began its first turn of this lease; null once that is finished
+    takedowns   integer NOT NULL DEFAULT 0,  -- drivers in a row that ended during their first turn
     deadline    timestamptz NOT NULL,
     traceparent text,                    -- W3C trace context of the request that made the run; null: not traced
     created_at  timestamptz NOT NULL DEFAULT now(),
@@ -201,6 +203,21 @@ CREATE INDEX runs_open ON runs (created_at) WHERE state IN ('queued', 'running',
 CREATE INDEX runs_by_tenant ON runs (tenant_id, id);
 -- Counts a tenant's runs in each state, and finds the newest in one state, without reading specs.
 CREATE INDEX runs_by_state ON runs (tenant_id, state, id);
+
+-- What an open run waits for, for a person to read; null where it does not wait. A run that no driver holds waits for
+-- one. The function counts the runs of all drivers, which one tenant cannot see, and tells nothing else about them.
+CREATE FUNCTION waits_for(run runs) RETURNS text
+    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_temp AS $$
+    SELECT CASE
+        WHEN run.state NOT IN ('queued', 'running', 'paused') OR run.lease_expires > now() THEN run.waiting_for
+        WHEN run.created_at > now() - interval '3 seconds' OR run.lease_expires > now() - interval '3 seconds'
+            THEN 'a driver to take it'
+        ELSE (
+            SELECT CASE count(DISTINCT o.lease_owner) WHEN 0 THEN 'a driver to take it: none is at work'
+                ELSE format('a driver to take it: %s at work, with %s runs, and no room for more (HONE_DRIVER_RUNS)',
+                            count(DISTINCT o.lease_owner), count(*)) END
+            FROM runs o WHERE o.state IN ('running', 'paused') AND o.lease_expires > now()) END
+$$;
 
 -- One update of a run's weights: planned by the driver from groups, committed by the trainer with a version.
 CREATE TABLE steps (

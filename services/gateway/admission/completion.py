@@ -8,17 +8,16 @@ import asyncio
 import hashlib
 import logging
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from hone.spec.problems import Invalid, Problem, found
+from hone.spec.problems import Invalid, Problem
 from hone.store.database import Row
 from hone.store.manifests import put_file
 from hone.store.objects import Objects, Unfinished
 from services.gateway.admission import artifacts, dataset_rows, model_files, task_rows, uploads
 from services.gateway.admission.artifacts import NewArtifact
-from services.gateway.admission.dataset_rows import RowChecks
+from services.gateway.admission.dataset_rows import RowBounds, RowChecks
 from services.gateway.admission.stored_folder import StoredFile, StoredFolder
 from services.gateway.middleware.errors import Conflict, Refusal
 from services.gateway.middleware.tenancy import TenantSession
@@ -27,7 +26,6 @@ WAIT_S = 10.0
 """Seconds that a request waits for the end before it is answered that the work goes on."""
 
 _READ_BYTES = 8 * 2**20
-_LONGEST_ROW = 64 * 2**20
 _LISTED = 20
 """Missing parts that a refusal names."""
 
@@ -37,8 +35,8 @@ _log = logging.getLogger("hone.gateway")
 class Completions:
     """The uploads that this gateway is completing."""
 
-    def __init__(self, objects: Objects) -> None:
-        self._objects = objects
+    def __init__(self, objects: Objects, bounds: RowBounds) -> None:
+        self._objects, self._bounds = objects, bounds
         self._running: dict[str, asyncio.Task[None]] = {}
 
     async def complete(self, session: TenantSession, upload_id: str) -> bool:
@@ -52,7 +50,7 @@ class Completions:
             if upload is None:
                 return True
             task = self._running.setdefault(
-                upload_id, asyncio.create_task(Completion(session, self._objects, upload).run()))
+                upload_id, asyncio.create_task(Completion(session, self._objects, self._bounds, upload).run()))
             task.add_done_callback(lambda _: self._running.pop(upload_id, None))
         elif not await _is_known(session, upload_id):
             raise uploads.unknown(upload_id)
@@ -82,8 +80,8 @@ async def _open_upload(session: TenantSession, upload_id: str) -> Row | None:
 class Completion:
     """The completion of one upload."""
 
-    def __init__(self, session: TenantSession, objects: Objects, upload: Row) -> None:
-        self._session, self._objects, self._upload = session, objects, upload
+    def __init__(self, session: TenantSession, objects: Objects, bounds: RowBounds, upload: Row) -> None:
+        self._session, self._objects, self._bounds, self._upload = session, objects, bounds, upload
         self._id = str(upload["id"])
 
     async def run(self) -> None:
@@ -157,7 +155,7 @@ class Completion:
 
     def _check_rows(self, file: StoredFile, good: Path) -> RowChecks:
         with file.open() as source, good.open("wb") as sink:
-            return dataset_rows.check(_rows(source), sink.write)
+            return dataset_rows.check(self._bounds.lines(source), sink.write, self._bounds)
 
     def _artifact(
         self, stored: dict[str, dict[str, Any]], facts: dict[str, Any], report: dict[str, Any],
@@ -200,13 +198,3 @@ def _unfinished(file: Row) -> Unfinished:
 
 def _entry(file: Row) -> dict[str, Any]:
     return {"key": file["key"], "sha256": file["sha256"], "bytes": file["bytes"]}
-
-
-def _rows(file: Any) -> Iterator[bytes]:
-    """Yield the lines of a file. Raises Invalid for a line that is longer than any row may be."""
-    number = 0
-    while line := file.readline(_LONGEST_ROW + 1):
-        number += 1
-        if len(line) > _LONGEST_ROW:
-            raise Invalid([Problem(f"line {number}", f"more than {found(_LONGEST_ROW)} bytes", "one row per line")])
-        yield line

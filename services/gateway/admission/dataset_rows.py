@@ -2,14 +2,15 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any
+from typing import IO, Any
 
 from hone.environments import row_json
 from hone.spec import strict_json
 from hone.spec.problems import Invalid, Problem, found, unstorable
+from hone.spec.settings import Settings
 from hone.text import shape
 from services.gateway.middleware.errors import Unusable
 
@@ -22,8 +23,30 @@ _RENDERED = ("messages", "tools")
 _TEXTS = 5
 """Rows that the report names whose numbers are kept as texts."""
 
+_ENDING = 2  # bytes of "\r\n"
 _PROMPTS = ("prompt", "messages")
 _COMPLETIONS = ("completion", "chosen", "rejected")
+
+
+@dataclass(frozen=True)
+class RowBounds:
+    """What a dataset may hold, so that no row or dataset takes all the memory or time of the processes that read it."""
+
+    rows: int = 10_000_000
+    row_bytes: int = 2**20
+    depth: int = 32
+
+    @classmethod
+    def of(cls, settings: Settings) -> "RowBounds":
+        """Return the bounds of the settings."""
+        return cls(settings.max_rows, settings.max_row_kb * 2**10, settings.max_row_depth)
+
+    def lines(self, file: IO[bytes]) -> Iterator[bytes]:
+        """Yield the lines of a file; of a line that is longer than a row may be, the beginning."""
+        while line := file.readline(self.row_bytes + _ENDING):
+            yield line
+            while not line.endswith(b"\n") and len(line) == self.row_bytes + _ENDING:
+                line = file.readline(self.row_bytes + _ENDING)
 
 
 @dataclass
@@ -71,14 +94,21 @@ def refuse(report: RowChecks, allow_bad_rows: bool) -> None:
             problems, extra={"report": report.as_json()})
 
 
-def check(lines: Iterable[bytes], keep: Callable[[bytes], object]) -> RowChecks:
-    """Return the report on all rows, and hand each good row to `keep` as one line of canonical JSON."""
+def check(
+    lines: Iterable[bytes], keep: Callable[[bytes], object], bounds: RowBounds = RowBounds(),
+) -> RowChecks:
+    """Return the report on all rows, and hand each good row to `keep` as one line of canonical JSON.
+
+    Raises Invalid if there are more rows than a dataset may have.
+    """
     report = RowChecks()
     for line in lines:
         if not line.strip():
             continue
         report.rows += 1
-        row, problems = _row(line.removeprefix(b"\xef\xbb\xbf") if report.rows == 1 else line)
+        if report.rows > bounds.rows:
+            raise Invalid([Problem("file", f"more than {bounds.rows} rows", f"at most {bounds.rows} (HONE_MAX_ROWS)")])
+        row, problems = _row(line.removeprefix(b"\xef\xbb\xbf") if report.rows == 1 else line, bounds)
         if problems:
             report.bad += 1
             report.problems += [(report.rows, problem) for problem in problems[:_REPORTED - len(report.problems)]]
@@ -89,7 +119,10 @@ def check(lines: Iterable[bytes], keep: Callable[[bytes], object]) -> RowChecks:
     return report
 
 
-def _row(line: bytes) -> tuple[dict[str, Any], list[Problem]]:
+def _row(line: bytes, bounds: RowBounds) -> tuple[dict[str, Any], list[Problem]]:
+    if len(line.rstrip(b"\r\n")) > bounds.row_bytes:
+        return {}, [Problem("row", f"more than {bounds.row_bytes} bytes",
+                            f"at most {bounds.row_bytes} bytes (HONE_MAX_ROW_KB)")]
     try:
         row = row_json.read(line)
         if isinstance(row, dict):
@@ -100,7 +133,7 @@ def _row(line: bytes) -> tuple[dict[str, Any], list[Problem]]:
         return {}, [Problem("row", f"a line that is not JSON: {error}"[:200], "one JSON object per line")]
     if not isinstance(row, dict):
         return {}, [Problem("row", found(row), "a JSON object")]
-    return row, [*unstorable(row), *_prompt(row), *_answers(row)]
+    return row, [*unstorable(row, deepest=bounds.depth), *_prompt(row), *_answers(row)]
 
 
 def _prompt(row: dict[str, Any]) -> list[Problem]:

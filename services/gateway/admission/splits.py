@@ -2,17 +2,16 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-import numpy as np
-
 from hone.spec.problems import Problem
 from hone.spec.run import EvalSpec, RunSpec
+from hone.store.disk_arrays import contained
 from services.gateway.admission.task_rows import CheckedDataset, Hashes, RowFindings
 
 
 def check(spec: RunSpec, rows: Sequence[CheckedDataset]) -> tuple[list[Problem], list[str]]:
     """Return the problems of a resolved spec's split, and sentences that tell how many rows are on each side.
 
-    The driver splits by the same rule: hone.environments.tasks.held_out_rows.
+    The driver splits by the same rule: hone.environments.tasks.RowSplit.
     """
     found = {one.at: one.findings for one in rows if not one.findings.problems}
     if spec.eval is None:
@@ -46,13 +45,22 @@ def _trained(spec: RunSpec, found: Mapping[str, RowFindings], held: Hashes) -> t
         if at not in found:
             continue
         rows = found[at].rows
-        left = int(found[at].counts[~np.isin(found[at].tasks, held)].sum())
+        left = rows - _held_rows(found[at], held)
         if not left:
             problems.append(Problem(f"{at}.dataset", f"{dataset}, whose every row is held out for evaluation",
                                     "a dataset with at least one row to train on"))
         held_out = f"{rows - left} {'is' if rows - left == 1 else 'are'} held out"
         sentences.append(f"dataset {dataset!r}: {left} of {rows} rows train, {held_out} for evaluation")
     return problems, list(dict.fromkeys(sentences))
+
+
+def _held_rows(findings: RowFindings, held: Hashes) -> int:
+    """Return how many rows make a task that is held out."""
+    begin, rows = 0, 0
+    for block in contained(findings.tasks, held):
+        rows += int(findings.counts[begin:begin + len(block)][block].sum())
+        begin += len(block)
+    return rows
 
 
 def _datasets(spec: RunSpec) -> Iterator[tuple[str, str]]:

@@ -7,8 +7,7 @@ A row is a task if the environment accepts it. The run's driver leaves rows out 
 import asyncio
 import json
 import logging
-from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -18,25 +17,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hone.environments.contract import Row
-from hone.environments.rows import Sieve
-from hone.environments.tasks import held_out_rows
+from hone.environments.rows import Sieve, lines
+from hone.environments.tasks import RowSplit
 from hone.resolution import stages
 from hone.spec.problems import Problem, found
 from hone.spec.run import RunSpec, TaskSource
+from hone.store import disk_arrays
+from hone.store.disk_arrays import HASH, Column, as_hex
 from hone.store.objects import ObjectMissing, Objects
 from services.gateway.middleware.tenancy import TenantSession
 
 FILE = "rows.jsonl"
 """Name of a dataset's file of rows."""
 
-_HASH = np.dtype("S32")
 Hashes = NDArray[np.bytes_]
-"""Content hashes of 32 bytes each, so that those of a million rows fit into memory."""
+"""Content hashes of 32 bytes each, on disk, because a dataset may have many rows."""
 
 log = logging.getLogger(__name__)
 
-reader = ThreadPoolExecutor(1, "task-rows")
-"""Reads datasets, which are large: one at a time, beside all other reading."""
+reader = ThreadPoolExecutor(4, "task-rows")
+"""Reads datasets, which are large: few at a time, beside all other reading."""
 
 
 @dataclass(frozen=True)
@@ -45,16 +45,16 @@ class RowFindings:
 
     `problems` are pairs of found and expected, empty if at least one row is a task. `message` describes the bad rows in
     the words of the driver's event, so that the run has one such event; it is empty if no row is bad. `tasks` are the
-    content hashes of the rows that are tasks, each once, with their `counts`; `rows` is the number of these
+    content hashes of the rows that are tasks, each once and sorted, with their `counts`; `rows` is the number of these
     rows. `held` are the tasks that the dataset itself holds out, if the run evaluates on it.
     """
 
     problems: tuple[tuple[str, str], ...]
     message: str = ""
     rows: int = 0
-    tasks: Hashes = field(default_factory=lambda: np.empty(0, _HASH), compare=False, repr=False)
+    tasks: Hashes = field(default_factory=lambda: np.empty(0, HASH), compare=False, repr=False)
     counts: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64), compare=False, repr=False)
-    held: Hashes = field(default_factory=lambda: np.empty(0, _HASH), compare=False, repr=False)
+    held: Hashes = field(default_factory=lambda: np.empty(0, HASH), compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -134,16 +134,18 @@ def _read(objects: Objects, key: str, source: str, lacks: str) -> RowFindings:
     taken = TaskSource.model_validate_json(source)
     missing = json.loads(lacks)
     sieve, dataset = Sieve(taken.kind, taken.params, lambda: missing), str(taken.dataset)
-    hashes = filter(None, (sieve.content_hash(row) for row in rows(objects, key, dataset)))
-    counted = Counter(hashes)
-    tasks, held = _array(counted), _array(held_out_rows(counted))
+    found, split = Column(HASH), RowSplit()
+    for row in rows(objects, key, dataset):
+        if (content_hash := sieve.content_hash(row)) is not None:
+            found.add(bytes.fromhex(content_hash))
+            split.add(content_hash)
+    tasks, counts = disk_arrays.distinct(found.array())
+    held = Column(HASH)
+    for task in disk_arrays.each(tasks):
+        if split.holds_out(as_hex(task)):
+            held.add(task)
     problems = tuple(_no_task(sieve, dataset, taken.kind)) if sieve.bad == sieve.rows else ()
-    return RowFindings(problems, sieve.message(dataset) if sieve.bad else "", counted.total(), tasks,
-                       np.fromiter(counted.values(), np.int64), held)
-
-
-def _array(hashes: Iterable[str]) -> Hashes:
-    return np.fromiter(map(bytes.fromhex, hashes), _HASH)
+    return RowFindings(problems, sieve.message(dataset) if sieve.bad else "", len(found), tasks, counts, held.array())
 
 
 def _no_task(sieve: Sieve, dataset: str, kind: str) -> Iterator[tuple[str, str]]:
@@ -156,21 +158,9 @@ def _no_task(sieve: Sieve, dataset: str, kind: str) -> Iterator[tuple[str, str]]
 def rows(objects: Objects, key: str, dataset: str) -> Iterator[Row]:
     """Yield the rows under a key. Raises RowsLost."""
     try:
-        for line in filter(bytes.strip, _lines(objects.read(key))):
+        for line in filter(bytes.strip, lines(objects.read(key))):
             yield json.loads(line)
     except ObjectMissing as missing:
         raise RowsLost(f"{dataset}, whose rows are not stored any more") from missing
     except ValueError as changed:  # ObjectCorrupt, or a line that is not JSON before the store could notice
         raise RowsLost(f"{dataset}, whose stored rows are not the uploaded ones") from changed
-
-
-def _lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the lines of a file that is read in pieces and never held whole."""
-    begun = list[bytes]()
-    for piece in pieces:
-        first, *others = piece.split(b"\n")
-        begun.append(first)
-        for line in others:
-            yield b"".join(begun)
-            begun = [line]
-    yield b"".join(begun)

@@ -117,7 +117,7 @@ async def create(
         return await _done(session, settings, wanted, taken["id"]), False
     artifact_id = refused["artifact_id"] if refused else ids.new("art")
     files = [_planned(file, wanted, settings, artifact_id) for file in wanted.files]
-    await asyncio.to_thread(_expect_room, objects, settings, files)
+    await asyncio.to_thread(_expect_room, objects, settings, files, kind)
     opening = _Opening(session, objects, wanted, artifact_id, files, before)
     upload_id, new = await opening.open(refused["id"] if refused else None)
     return await one(session, settings, upload_id), new
@@ -163,9 +163,12 @@ def _planned(file: AnnouncedFile, wanted: NewUpload, settings: Settings, artifac
     return PlannedFile(file.name, file.bytes, file.sha256, part_bytes, key)
 
 
-def _expect_room(objects: Objects, settings: Settings, files: list[PlannedFile]) -> None:
+def _expect_room(objects: Objects, settings: Settings, files: list[PlannedFile], kind: artifacts.Kind) -> None:
     """Raise UploadTooLarge or NoRoom before anything is sent. A store that does not say what it holds fails later."""
     needed = sum(file.bytes for file in files if file.key)
+    if kind == "dataset" and needed > settings.max_dataset_gb * 2**30:
+        raise UploadTooLarge(problems=[Problem(
+            "files", f"{needed} bytes", f"at most {settings.max_dataset_gb:g} GiB of a dataset (HONE_MAX_DATASET_GB)")])
     if settings.max_upload_gb is not None and needed > settings.max_upload_gb * 2**30:
         raise UploadTooLarge(problems=[Problem(
             "files", f"{needed} bytes in all", f"at most {settings.max_upload_gb:g} GiB (HONE_MAX_UPLOAD_GB)")])

@@ -11,8 +11,8 @@ from hone.client.artifact_resources import Dataset
 from hone.client.resources import Page
 from hone.store.database import Row
 from services.gateway.admission import artifacts, dataset_rows, task_rows
-from services.gateway.admission.dataset_rows import RowChecks
-from services.gateway.admission.parameters import After, Id, Limit, Store, same
+from services.gateway.admission.dataset_rows import RowBounds, RowChecks
+from services.gateway.admission.parameters import After, Config, Id, Limit, Store, same
 from services.gateway.middleware.idempotency import Key
 from services.gateway.middleware.tenancy import Caller
 
@@ -21,7 +21,7 @@ router = APIRouter(prefix="/v1/datasets", tags=["datasets"])
 
 @router.post("", status_code=201, response_model=Dataset, responses=same(Dataset))
 async def upload(
-    request: Request, caller: Caller, objects: Store,
+    request: Request, caller: Caller, objects: Store, settings: Config,
     name: Annotated[artifacts.Name, Form(description="Name of the dataset in specs.")],
     file: Annotated[UploadFile, File(
         description="One JSON object per line: prompt or messages, answer or completion.")],
@@ -30,17 +30,18 @@ async def upload(
 ) -> JSONResponse:
     """Upload a dataset. Bad rows refuse it with a report (422), unless `allow_bad_rows` keeps the good ones."""
     async with artifacts.received([file]) as directory:
-        report = await asyncio.to_thread(_check, next(directory.iterdir()), directory)
+        bounds = RowBounds.of(settings)
+        report = await asyncio.to_thread(_check, next(directory.iterdir()), directory, bounds)
         dataset_rows.refuse(report, allow_bad_rows)
         dataset = artifacts.Upload("dataset", name, directory, [task_rows.FILE], report.facts(), report.as_json())
         return (await artifacts.register(caller, objects, request, key, dataset, _resource)).response()
 
 
-def _check(uploaded: Path, directory: Path) -> RowChecks:
+def _check(uploaded: Path, directory: Path, bounds: RowBounds) -> RowChecks:
     """Write the good rows of the uploaded file into the directory and return the report on all rows."""
     good = directory / f".{task_rows.FILE}"  # the uploaded file may have the name of the rows
     with uploaded.open("rb") as file, good.open("wb") as sink:
-        report = dataset_rows.check(file, sink.write)
+        report = dataset_rows.check(bounds.lines(file), sink.write, bounds)
     good.rename(directory / task_rows.FILE)
     return report
 

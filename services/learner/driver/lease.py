@@ -9,6 +9,9 @@ from hone.spec.run import RunSpec
 from hone.store.database import Database, Row, Transaction
 from hone.store.leases import Table
 
+MOST_TAKEDOWNS = 2
+"""Drivers that a run may take down in a row before it is failed."""
+
 
 @dataclass(frozen=True)
 class Held:
@@ -41,15 +44,20 @@ class RunLease(Held):
     traceparent: str | None = None  # of the request that made the run
     roles: dict[str, str] = field(default_factory=dict)  # ids of the models beside the policy, by role
     preflight: Preflight | None = None  # None: it trains
+    takedowns: int = 0  # drivers in a row that ended during their first turn of the run
 
 
 def acquire(database: Database, owner: str, lease_s: float) -> RunLease | None:
     """Lease the oldest open run that nobody holds, or return None if there is none.
 
-    If its stored spec cannot be read, because another release wrote it for instance, fail the run and return None.
+    If its stored spec cannot be read, because another release wrote it for instance, or if it took down two drivers,
+    fail the run and return None.
     """
     row = database.one("runs.lease", owner=owner, lease_s=lease_s)
     if row is None:
+        return None
+    if row["takedowns"] >= MOST_TAKEDOWNS:
+        _fail(database, row, _taken_down(row))
         return None
     try:
         spec = RunSpec.model_validate(row["spec"])
@@ -57,7 +65,13 @@ def acquire(database: Database, owner: str, lease_s: float) -> RunLease | None:
         _fail(database, row, f"the spec is not understood: {error}")
         return None
     return RunLease(row["id"], row["tenant_id"], row["policy_model_id"], row["lease_epoch"], spec, row["traceparent"],
-                    row["roles"], Preflight(**row["preflight"]) if row["preflight"] else None)
+                    row["roles"], Preflight(**row["preflight"]) if row["preflight"] else None, row["takedowns"])
+
+
+def _taken_down(row: Row) -> str:
+    waited = f"; it waited for {row['waiting_for']}" if row["waiting_for"] else ""
+    return (f"it took down {row['takedowns']} drivers in a row: each one ended while it did its first turn of this run"
+            f"{waited}")
 
 
 def _fail(database: Database, row: Row, reason: str) -> None:

@@ -29,12 +29,12 @@ class Peers:
         self._value = value_pb2_grpc.ValueServiceStub(blocking_channel(settings.addresses.value))
 
     def draw(
-        self, source: TaskSource, split: Literal["TRAIN", "HELD_OUT"], seed: int, first: int, count: int, distinct: bool
+        self, source: TaskSource, split: Literal["TRAIN", "HELD_OUT"], seed: int, first: int, count: int,
     ) -> list[Task]:
         """Return tasks `first … first+count-1` of the split's stream."""
         request = simulation_pb2.DrawTasksRequest(
             environment=source.environment or "", params_json=json.dumps(source.params),
-            split=_SPLITS[split], seed=seed, first=first, count=count, distinct=distinct)
+            split=_SPLITS[split], seed=seed, first=first, count=count)
         drawn = self._simulation.DrawTasks(request, timeout=TIMEOUT_S).tasks
         return [Task(_body(task), task.content_hash) for task in drawn]
 

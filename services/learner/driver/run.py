@@ -1,6 +1,7 @@
 """A leased run and its driver: look at the rows, decide, perform. `decisions.decide` is the training loop."""
 
 import json
+import threading
 import time
 from dataclasses import replace
 
@@ -47,18 +48,23 @@ from services.learner.driver.supervised import SupervisedRows
 from services.learner.driver.tasks import Tasks
 from services.learner.driver.verification import Verification
 from services.learner.driver.view import Memory, View, read_memory, read_view
+from services.learner.driver.watch import Watch
 
 
 class RunDriver:
     """Drives a leased run. Its state is in rows, so that another driver can take the run over at any time."""
 
     def __init__(
-        self, settings: Settings, database: Database, objects: Objects, hints: Hints, peers: Peers, lease: RunLease
+        self, settings: Settings, database: Database, objects: Objects, hints: Hints, peers: Peers, lease: RunLease,
+        stop: threading.Event | None = None,
     ) -> None:
+        """`stop` is set when the driver is to end: what takes long is given up then."""
         self.lease = lease
+        self._waiting = WaitingReason(database, lease, settings.sweep_s)
+        self.watch = Watch(database, lease, self._waiting, stop or threading.Event(), settings.sweep_s)
         self._settings, self._database, self._objects = settings, database, objects
         self._hints, self._hinted_at = hints, 0.0
-        self._peers, self._tasks = peers, Tasks(database, objects, peers, lease)
+        self._peers, self._tasks = peers, Tasks(database, objects, peers, lease, self.watch)
         self._outline = Outline.of(lease.spec)
         self._sources = [self._source(stage) for stage in stages(lease.spec)]
         self._decide = decisions.decide if lease.preflight is None else decisions.decide_preflight
@@ -67,11 +73,10 @@ class RunDriver:
         self._engine_clock = EngineClock(lease.model_id, self._fresh_s)
         self._traces = StepTraces(database, lease, settings.telemetry.trace_steps)
         self._limits = Limits(database, lease, settings.sweep_s)
-        self._waiting = WaitingReason(database, lease, settings.sweep_s)
 
     def _source(self, stage: Stage) -> decisions.StepSource:
         lease, slots = replace(self.lease, spec=stage.spec), presets.resolve(stage.spec.algorithm)
-        tasks = Tasks(self._database, self._objects, self._peers, lease, self._tasks)
+        tasks = Tasks(self._database, self._objects, self._peers, lease, self.watch, self._tasks)
         if self.lease.preflight is not None:
             return PreflightSamples(stage, self.lease.preflight, tasks)
         if builder(slots).from_rows:
@@ -99,10 +104,6 @@ class RunDriver:
     def explain(self, reason: str) -> None:
         """Write on the run's row what it waits for."""
         self._waiting.write(reason)
-
-    def fail(self, reason: str) -> None:
-        """End the run as failed."""
-        self._end(decisions.End("failed", reason, "failed"))
 
     def _look(self) -> View:
         if self._memory is None:
@@ -183,7 +184,7 @@ class RunDriver:
 
     def _record_evaluation(self, step: int, view: View) -> None:
         record_evaluation(self._database, self.lease, step)
-        self._memory = replace(view.memory, evaluated=view.memory.evaluated | {step})
+        self._memory = view.memory.with_evaluated(step)
         self._traces.report_evaluation(step)
 
     def _expire(self, oldest: int) -> None:
@@ -257,7 +258,7 @@ class RunDriver:
         if any(count.unclaimed for count in view.counts.values()):
             self._repeat_hint()
         self._waiting.notice(reason)
-        if view.stage == source.stage.number:
+        if (view.desired, view.state) == ("run", "running") and view.stage == source.stage.number:
             with self._traces.place(view.committed + 2 + self._outline.pace.max_staleness):
                 source.prepare(view)
 

@@ -1,30 +1,39 @@
 """The tasks of a run: an environment's stream, or a dataset's rows in a seeded order."""
 
-import json
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hone.algorithms import presets
 from hone.algorithms.slots import BUILDERS
 from hone.environments.rows import Sieve
-from hone.environments.tasks import held_out_rows, make
+from hone.environments.tasks import make
 from hone.environments.trainable import TrainableRows
 from hone.spec.run import TaskSource
-from hone.store import manifests
 from hone.store.database import Database
+from hone.store.disk_arrays import Column, permutation
 from hone.store.leases import fenced
 from hone.store.objects import Objects
+from services.learner.driver.datasets import DatasetRows
+from services.learner.driver.held_out import HeldOut, places_of
 from services.learner.driver.lease import RunLease
 from services.learner.driver.peers import Peers, Task
 from services.learner.driver.policy_text import PolicyText
 from services.learner.driver.reporting import Event, record_once
+from services.learner.driver.watch import Watch
 
-NumberedRow = tuple[int, dict[str, Any]]
+Places = NDArray[np.int64]
+"""Places of rows in a dataset."""
 _LONGEST_REASONS = 500
 """Characters of the reasons in an event."""
+_DRAWN = 1024
+"""Tasks that simulation is asked for at a time, so that other runs' requests come between."""
+_TRIES, _TRIES_MORE = 64, 1024
+"""Places of a stream, for each held-out task and more, after which the split has no more of them. The last of N equally
+likely tasks comes after about N ln N places."""
 
 
 class UnknownDataset(LookupError):
@@ -44,94 +53,132 @@ class Tasks:
     """
 
     def __init__(
-        self, database: Database, objects: Objects, peers: Peers, lease: RunLease, run: "Tasks | None" = None,
+        self, database: Database, objects: Objects, peers: Peers, lease: RunLease, watch: Watch,
+        run: "Tasks | None" = None,
     ) -> None:
         self._database, self._objects, self._peers, self._lease = database, objects, peers, lease
-        self._run = run
+        self._watch, self._run = watch, run
         self.text: PolicyText = run.text if run else PolicyText(database, objects, lease.model_id, lease.spec)
-        self._order: tuple[int, list[int]] = (-1, [])  # an epoch and its permutation: the one that was used last
+        self._order: tuple[int, Places] = (-1, np.empty(0, np.int64))  # an epoch and its permutation: the last used
+        self._datasets: dict[str, DatasetRows] = run._datasets if run else {}  # by the JSON of their source
 
     def train(self, first: int, count: int) -> list[Task]:
-        """Return the training tasks at places `first … first+count-1`."""
+        """Return the training tasks at places `first … first+count-1`. Raises Interrupted."""
         source = self._lease.spec.task
         if source.dataset is None:
-            return self._peers.draw(source, "TRAIN", self._lease.spec.seed, first, count, distinct=False)
+            return self._drawn(source, first, count)
         rows = self.train_rows(first, count)
         return [_dataset_task(row, source) for row in rows]
 
     def train_rows(self, first: int, count: int) -> list[dict[str, Any]]:
-        """Return the dataset rows at places `first …`. Each epoch is a new permutation of the training rows."""
-        rows = self._training_rows
-        return [rows[self._place(*divmod(place, len(rows)))] for place in range(first, first + count)]
+        """Return the dataset rows at places `first …`. Each epoch is a new permutation of the training rows.
+
+        Raises NoTasks, UnknownDataset, Interrupted.
+        """
+        rows, size = self._training_rows, len(self._training_rows)
+        places = [rows[self._place(*divmod(place, size))] for place in range(first, first + count)]
+        return self._rows(self._lease.spec.task).some(np.array(places, np.int64))
 
     @cached_property
     def held_out(self) -> list[Task]:
-        """The held-out tasks, distinct by content and never drawn for training. Raises NoTasks, UnknownDataset."""
+        """The held-out tasks, distinct by content and never drawn for training.
+
+        Raises NoTasks, UnknownDataset, Interrupted.
+        """
         spec = self._lease.spec.eval
         if spec is None:
             return []
         source = spec.source or self._lease.spec.task
-        if source.dataset is None:
-            return self._peers.draw(source, "HELD_OUT", spec.seed, 0, spec.prompts, distinct=True)
-        tasks = list(self._held_out_rows.values())
-        if not tasks:
+        if source.dataset is None or self._held_out is None:
+            return self._drawn_held_out(source, spec.seed, spec.prompts)
+        places = self._held_out.places()
+        if not len(places):
             raise NoTasks(f"dataset {source.dataset!r} holds no row out; expected an evaluation source, or eval: null")
-        return [tasks[place] for place in _permutation(spec.seed, 0, len(tasks))[: spec.prompts]]
+        asked = places[permutation(np.random.default_rng([spec.seed, 0]), len(places))[:spec.prompts]]
+        return [_dataset_task(row, source) for row in self._rows(source).some(asked)]
+
+    def _drawn(self, source: TaskSource, first: int, count: int) -> list[Task]:
+        tasks = list[Task]()
+        self._watch.begin()
+        while len(tasks) < count:
+            self._watch.look(f"simulation to draw tasks: {len(tasks)} of {count} so far")
+            tasks += self._peers.draw(source, "TRAIN", self._lease.spec.seed, first + len(tasks),
+                                      min(_DRAWN, count - len(tasks)))
+        return tasks
+
+    def _drawn_held_out(self, source: TaskSource, seed: int, count: int) -> list[Task]:
+        """Draw distinct tasks. Raises NoTasks if the environment has too few."""
+        found, place = dict[str, Task](), 0
+        self._watch.begin()
+        while place < _TRIES * count + _TRIES_MORE:
+            self._watch.look(f"simulation to draw held-out tasks: {len(found)} of {count} so far")
+            for task in self._peers.draw(source, "HELD_OUT", seed, place, min(_DRAWN, max(count, 16))):
+                found.setdefault(task.content_hash, task)
+                if len(found) == count:
+                    return list(found.values())
+                place += 1
+        raise NoTasks(f"eval.prompts: found {count}, expected at most {len(found)}: {source.environment} with "
+                      f"{source.params} has no more tasks in split held_out")
 
     @cached_property
-    def _training_rows(self) -> list[dict[str, Any]]:
-        source, taken = self._lease.spec.task, self._held_out_rows
-        rows = self._numbered_rows(source)
-        kept = [one for one in rows if _dataset_task(one[1], source).content_hash not in taken] if taken else rows
-        if not kept:
+    def _training_rows(self) -> Places:
+        """The places of the rows that train."""
+        source = self._lease.spec.task
+        rows = self._rows(source)
+        kept = places_of(rows, self._held_out, held_out=False)
+        if not len(kept):
             raise NoTasks(f"dataset {source.dataset!r} has {len(rows)} rows and every one is held out of training")
         columns = BUILDERS[presets.builder_of(self._lease.spec.algorithm)].columns
-        return self._trainable(kept, columns) if columns else [row for _, row in kept]
+        return self._trainable(rows, kept, columns) if columns else kept
 
-    def _trainable(self, rows: list[NumberedRow], columns: Sequence[str]) -> list[dict[str, Any]]:
-        """Return the rows that the model can be trained on; events name the others. Raises NoTasks."""
-        sieve, dataset = TrainableRows(columns, self.text.tokenizer, self.text.positions), self._lease.spec.task.dataset
-        good = [row for number, row in rows if sieve.takes(number, row)]
-        messages = list(sieve.messages(str(dataset)))
-        if not good:
+    def _trainable(self, rows: DatasetRows, kept: Places, columns: Sequence[str]) -> Places:
+        """Return the places of rows that the model can be trained on; events name the others. Raises NoTasks."""
+        sieve, good = TrainableRows(columns, self.text.tokenizer, self.text.positions), Column(np.int64)
+        self._watch.begin()
+        for place in kept:
+            self._watch.look(f"the driver, which reads dataset {rows.name!r} as the model would: {sieve.rows} of "
+                             f"{len(kept)} rows so far")
+            if sieve.takes(int(rows.numbers[place]), rows.row(int(place))):
+                good.add(place)
+        messages = list(sieve.messages(rows.name))
+        if not len(good):
             raise NoTasks("; ".join(message for _, message in messages))
         with fenced(self._database, self._lease) as transaction:
             for kind, message in messages:
-                record_once(transaction, self._lease, Event(kind, message, {"of": str(dataset)}))
-        return good
+                record_once(transaction, self._lease, Event(kind, message, {"of": rows.name}))
+        return good.array()
 
     @cached_property
-    def _held_out_rows(self) -> dict[str, Task]:
-        """The tasks that a dataset holds out, by content hash, whether or not an evaluation asks all of them."""
+    def _held_out(self) -> HeldOut | None:
+        """The tasks that a dataset holds out, whether or not an evaluation asks all of them; None if none does."""
         if self._run is not None:
-            return self._run._held_out_rows
+            return self._run._held_out
         spec = self._lease.spec.eval
         source = None if spec is None else spec.source or self._lease.spec.task
         if spec is None or source is None or source.dataset is None:
-            return {}
-        found: dict[str, Task] = {}
-        for task in (_dataset_task(row, source) for row in self._rows(source)):
-            found.setdefault(task.content_hash, task)
-        kept = held_out_rows(found) if spec.source is None else found
-        return {content_hash: task for content_hash, task in found.items() if content_hash in kept}
+            return None
+        return HeldOut(self._rows(source), whole=spec.source is not None)
 
-    def _rows(self, source: TaskSource) -> list[dict[str, Any]]:
-        return [row for _, row in self._numbered_rows(source)]
+    def _rows(self, source: TaskSource) -> DatasetRows:
+        """Return the rows of a dataset that its environment accepts. An event names the others. Raises NoTasks."""
+        key = source.model_dump_json()
+        if key not in self._datasets:
+            self._datasets[key] = self._read(source)
+        return self._datasets[key]
 
-    def _numbered_rows(self, source: TaskSource) -> list[NumberedRow]:
-        """Return the rows of a dataset that its environment accepts, each with its number from 1. Raises NoTasks.
-
-        An event names the others.
-        """
+    def _read(self, source: TaskSource) -> DatasetRows:
+        artifact = self._database.one("artifacts.dataset", tenant_id=self._lease.tenant_id, name=source.dataset)
+        if artifact is None:
+            raise UnknownDataset(f"dataset {source.dataset!r} does not exist")
         sieve = Sieve(source.kind, source.params, self._lacks)
-        good = [(number, row) for number, row in enumerate(self._stored(source), 1)
-                if sieve.content_hash(row) is not None]
-        if sieve.bad and not good:
+        rows = DatasetRows(str(source.dataset), self._objects, artifact["manifest"]["files"]["rows.jsonl"], sieve,
+                           self._watch)
+        if sieve.bad and not len(rows):
             raise NoTasks(f"dataset {source.dataset!r} has {sieve.bad} rows and none is a task of {source.kind}: "
                           f"{sieve.first[0]}")
         if sieve.bad:
-            self._record_bad_rows(sieve.message(str(source.dataset)))
-        return good
+            self._record_bad_rows(sieve.message(rows.name))
+        return rows
 
     def _lacks(self) -> Mapping[str, str]:
         return self.text.tokenizer.lacks
@@ -148,25 +195,15 @@ class Tasks:
             transaction.run("events.add_bad_rows", tenant_id=self._lease.tenant_id, run_id=self._lease.run_id,
                             message=message)
 
-    def _stored(self, source: TaskSource) -> list[dict[str, Any]]:
-        artifact = self._database.one("artifacts.dataset", tenant_id=self._lease.tenant_id, name=source.dataset)
-        if artifact is None:
-            raise UnknownDataset(f"dataset {source.dataset!r} does not exist")
-        data = manifests.get_file(self._objects, artifact["manifest"]["files"]["rows.jsonl"])
-        return [json.loads(line) for line in data.splitlines() if line.strip()]  # of bytes: texts may hold U+2028
-
     def _place(self, epoch: int, place: int) -> int:
         """Return the index of the row at a place of an epoch."""
         if self._order[0] != epoch:
-            self._order = epoch, _permutation(self._lease.spec.seed, epoch, len(self._training_rows))
-        return self._order[1][place]
+            generator = np.random.default_rng([self._lease.spec.seed, epoch])
+            self._order = epoch, permutation(generator, len(self._training_rows))
+        return int(self._order[1][place])
 
 
 def _dataset_task(row: dict[str, Any], source: TaskSource) -> Task:
     made = make(source.kind, source.params, 0, row)
     body = {"environment": made.environment, "params": made.params, "seed": made.seed, "item": made.item}
     return Task(body, made.content_hash)
-
-
-def _permutation(seed: int, epoch: int, size: int) -> list[int]:
-    return [int(place) for place in np.random.default_rng([seed, epoch]).permutation(size)]

@@ -1,7 +1,7 @@
 """A run's rows at one moment: all that its driver needs in order to decide."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hone.algorithms.method import State
@@ -27,17 +27,25 @@ class GroupCount:
     refused: int = 0  # requested groups that can never become ready, and of whose purpose another group was ready
 
 
+_REMEMBERED = 64
+"""Evaluations that a driver remembers: decisions ask about the last planned steps only."""
+
+
 @dataclass(frozen=True)
 class Memory:
     """Facts that only the driver of a run changes: read once for a lease, then kept up by the driver itself.
 
-    `evaluated` are the steps whose weights were evaluated. `next_task` is the place of the first training task that
-    no group asks for. `base_requested` is true once this driver has asked for version 0.
+    `evaluated` are the last steps whose weights were evaluated. `next_task` is the place of the first training task
+    that no group asks for. `base_requested` is true once this driver has asked for version 0.
     """
 
     evaluated: frozenset[int] = frozenset()
     next_task: int = 0
     base_requested: bool = False
+
+    def with_evaluated(self, step: int) -> "Memory":
+        """Return the memory after the evaluation of the weights after `step`."""
+        return replace(self, evaluated=frozenset(sorted({*self.evaluated, step})[-_REMEMBERED:]))
 
 
 @dataclass(frozen=True)
@@ -94,7 +102,7 @@ def read_view(database: Database, lease: RunLease, memory: Memory) -> View:
 
 def read_memory(database: Database, lease: RunLease) -> Memory:
     """Read from rows what a driver remembers of its run."""
-    evaluated = database.all("metrics.evaluated_steps", run_id=lease.run_id)
+    evaluated = database.all("metrics.evaluated_steps", run_id=lease.run_id, most=_REMEMBERED)
     place = database.one("groups.next_task_place", run_id=lease.run_id)
     return Memory(frozenset(row["step"] for row in evaluated), int(place["place"]) if place else 0)
 

@@ -32,10 +32,9 @@ Answer = Callable[[Row, int], tuple[str, float, str]]
 class Peers:
     """Simulation and value, asked in this process."""
 
-    def draw(self, source: TaskSource, split: str, seed: int, first: int, count: int, distinct: bool) -> list[Task]:
+    def draw(self, source: TaskSource, split: str, seed: int, first: int, count: int) -> list[Task]:
         made = streams.draw(
-            source.environment or "", source.params, "train" if split == "TRAIN" else "held_out", seed, first, count,
-            distinct)
+            source.environment or "", source.params, "train" if split == "TRAIN" else "held_out", seed, first, count)
         return [Task({"environment": one.environment, "params": one.params, "seed": one.seed, "item": one.item},
                      one.content_hash) for one in made]
 

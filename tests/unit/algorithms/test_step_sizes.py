@@ -33,9 +33,9 @@ def test_pieces_answer_as_the_list_of_all_steps_does(drawn: list[tuple[int, int]
 
 @given(GROWING, st.integers(1, 400))
 @settings(max_examples=50, deadline=None)
-def test_the_batches_of_a_schedule_are_those_that_it_gives_one_by_one(drawn: list[tuple[int, int]], budget: int) -> None:
-    stages = [{"until": sum(length for length, _ in drawn[:place + 1]), "rows": 1 + sum(more for _, more in
-               drawn[:place + 1])} for place in range(len(drawn))]
+def test_the_batches_of_a_schedule_are_those_that_it_gives(drawn: list[tuple[int, int]], budget: int) -> None:
+    stages = [{"until": sum(length for length, _ in drawn[:place]), "rows": 1 + sum(more for _, more in drawn[:place])}
+              for place in range(1, len(drawn) + 1)]
     for name, params in (("stages", {"stages": stages}), ("fsl", {"small": 2, "large": 16, "growth": 0.5})):
         assert list(batches(name, params, budget)) == one_by_one(name, params, budget)
 

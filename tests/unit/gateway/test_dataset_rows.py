@@ -2,14 +2,16 @@
 
 import json
 from collections.abc import Iterable
+from io import BytesIO
 from typing import Any
 
 import pytest
 
 from hone.environments.hashing import canonical
 from hone.graders.templates import rendered
+from hone.spec.problems import Invalid
 from services.gateway.admission import dataset_rows
-from services.gateway.admission.dataset_rows import RowChecks
+from services.gateway.admission.dataset_rows import RowBounds, RowChecks
 
 GOOD: list[Any] = [
     {"prompt": "a", "answer": "b"}, {"prompt": "a", "answer": 2}, {"prompt": "a", "completion": "b", "more": [1]},
@@ -127,3 +129,31 @@ def test_a_report_shows_a_hundred_problems_at_most() -> None:
 def test_no_more_problems_are_kept_than_are_shown() -> None:
     _, report = check([b"x", b'{"messages": [' + b", ".join([b"0"] * 5000) + b'], "answer": "b"}', b"x"])
     assert (report.bad, len(report.problems)) == (3, 100)
+
+
+BOUNDS = RowBounds(rows=3, row_bytes=200, depth=3)
+
+
+def bounded(text: bytes) -> RowChecks:
+    return dataset_rows.check(BOUNDS.lines(BytesIO(text)), lambda _: None, BOUNDS)
+
+
+def test_a_row_that_is_too_long_is_a_bad_row_and_the_next_one_is_read() -> None:
+    fits = b'{"prompt": "a", "answer": "%s"}' % (b"x" * (200 - 29))
+    assert len(fits) == 200
+    report = bounded(b"\n".join([fits, b'{"prompt": "' + b"y" * 10_000 + b'"}', fits + b"\r"]) + b"\n")
+    assert (report.rows, report.good) == (3, 2)
+    [(number, problem)] = report.problems
+    assert (number, problem.field, problem.found) == (2, "row", "more than 200 bytes")
+    assert problem.expected == "at most 200 bytes (HONE_MAX_ROW_KB)"
+
+
+def test_a_row_that_is_nested_too_deep_is_a_bad_row() -> None:
+    report = bounded(b'{"prompt": "a", "answer": "b", "c": [[1]]}\n{"prompt": "a", "answer": "b", "c": [[[1]]]}')
+    [(number, problem)] = report.problems
+    assert (number, problem.field, problem.found) == (2, "c[0][0][0]", "values nested more than 3 deep")
+
+
+def test_more_rows_than_a_dataset_may_have_are_refused() -> None:
+    with pytest.raises(Invalid, match=r"more than 3 rows, expected at most 3 \(HONE_MAX_ROWS\)"):
+        bounded(b'{"prompt": "a", "answer": "b"}\n' * 4)

@@ -30,18 +30,22 @@ def planned(size: int, key: str | None = "key") -> list[PlannedFile]:
 
 def test_a_store_that_holds_less_than_is_announced_is_full(tmp_path: Path) -> None:
     store, settings = Small(tmp_path), Settings()
-    uploads._expect_room(store, settings, planned(10 * MIB))
-    uploads._expect_room(store, settings, planned(2**40, key=None))  # is never sent
+    uploads._expect_room(store, settings, planned(10 * MIB), "base_model")
+    uploads._expect_room(store, settings, planned(2**40, key=None), "base_model")  # is never sent
     with pytest.raises(NoRoom) as full:
-        uploads._expect_room(store, settings, planned(10 * MIB + 1))
+        uploads._expect_room(store, settings, planned(10 * MIB + 1), "base_model")
     assert full.value.status_code == 507
     assert full.value.problems[0].found == f"{10 * MIB + 1} bytes in all"
 
 
 def test_a_limit_is_named_with_its_setting(tmp_path: Path) -> None:
     with pytest.raises(UploadTooLarge) as large:
-        uploads._expect_room(Small(tmp_path), Settings(max_upload_gb=0.001), planned(2 * MIB))
+        uploads._expect_room(Small(tmp_path), Settings(max_upload_gb=0.001), planned(2 * MIB), "base_model")
     assert "HONE_MAX_UPLOAD_GB" in large.value.problems[0].expected
+    uploads._expect_room(Small(tmp_path), Settings(max_dataset_gb=0.001), planned(2 * MIB), "base_model")
+    with pytest.raises(UploadTooLarge) as large:
+        uploads._expect_room(Small(tmp_path), Settings(max_dataset_gb=0.001), planned(2 * MIB), "dataset")
+    assert "HONE_MAX_DATASET_GB" in large.value.problems[0].expected
 
 
 @pytest.mark.parametrize(("size", "part_mb", "parts"), [

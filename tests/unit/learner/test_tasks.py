@@ -1,6 +1,7 @@
 """Which rows train and which are held out, and in which order."""
 
 import json
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,14 +19,20 @@ from hone.store.database import Database
 from hone.store.objects import Objects
 from hone.text.rules import TextRules
 from hone.text.tokenizer import Tokenizer
+from services.learner.driver import datasets
+from services.learner.driver.datasets import TooManyBytes
 from services.learner.driver.lease import RunLease
 from services.learner.driver.peers import Peers, Task
+from services.learner.driver.reporting import WaitingReason
 from services.learner.driver.tasks import NoTasks, Tasks, UnknownDataset
+from services.learner.driver.watch import Interrupted, Watch
 from tests.unit.text.styles import STYLES, files
 
 Row = dict[str, Any]
 ROWS: list[Row] = [{"prompt": f"{a}+{b}=", "answer": str(a + b)} for a in range(20) for b in range(20)]
-DRAWN = [Task({"environment": "sort_digits", "params": {}, "seed": 5, "item": None}, "drawn")]
+def drawn(first: int, count: int) -> list[Task]:
+    return [Task({"environment": "sort_digits", "params": {}, "seed": 5, "item": None}, f"drawn {place}")
+            for place in range(first, first + count)]
 
 
 class Shelf:
@@ -33,6 +40,8 @@ class Shelf:
 
     def __init__(self, store: Objects, datasets: dict[str, list[Row]]) -> None:
         self.recorded: list[str] = []
+        self.waits: list[str] = []
+        self.desired = "run"
         self._entries = {name: manifests.put_file(store, f"{name}/rows.jsonl", _lines(rows))
                          for name, rows in datasets.items()}
 
@@ -40,7 +49,10 @@ class Shelf:
     def transaction(self) -> Iterator["Shelf"]:
         yield self
 
-    def run(self, statement: str, tenant_id: str, run_id: str, message: str) -> int:
+    def run(self, statement: str, run_id: str, tenant_id: str = "", message: str = "", **named: Any) -> int:
+        if statement == "runs.set_waiting_for":
+            self.waits.append(named["waiting_for"])
+            return 1
         assert (statement, tenant_id, run_id) == ("events.add_bad_rows", "ten_1", "run_1")
         self.recorded.append(message)
         return 1
@@ -48,32 +60,37 @@ class Shelf:
     def one(self, statement: str, tenant_id: str = "ten_1", name: str = "", **_: Any) -> Row | None:
         if statement == "runs.fence":
             return {}
+        if statement == "runs.wanted":
+            return {"desired": self.desired, "past_deadline": False}
         assert (statement, tenant_id) == ("artifacts.dataset", "ten_1")
         return {"manifest": {"files": {"rows.jsonl": self._entries[name]}}} if name in self._entries else None
 
 
 class Simulation:
-    """Draws the same task each time, and remembers the requests."""
+    """Draws tasks without end, or two tasks again and again, and remembers the requests."""
 
     def __init__(self) -> None:
-        self.asked: list[tuple[str | None, str, int, int, int, bool]] = []
+        self.asked: list[tuple[str | None, str, int, int, int]] = []
+        self.endless = True
 
-    def draw(self, source: TaskSource, split: str, seed: int, first: int, count: int, distinct: bool) -> list[Task]:
-        self.asked.append((source.environment, split, seed, first, count, distinct))
-        return DRAWN
+    def draw(self, source: TaskSource, split: str, seed: int, first: int, count: int) -> list[Task]:
+        self.asked.append((source.environment, split, seed, first, count))
+        return drawn(first, count) if self.endless else drawn(0, 2)
 
 
 class Scene:
     """The tasks of a run whose datasets are on a shelf."""
 
     def __init__(self, home: Path, **datasets: list[Row]) -> None:
+        self.look_every_s = 60.0
         self.home, self._store = home, objects.connect(f"file://{home}")
         self.shelf, self.simulation = Shelf(self._store, datasets), Simulation()
 
     def tasks(self, **spec: Any) -> Tasks:
         raw = {"name": "x", "model": {"base": "b"}, "steps": 1, "task": {"dataset": "rows"}, "seed": 3, **spec}
-        lease = RunLease("run_1", "ten_1", "mdl_1", 1, resolve(raw))
-        return Tasks(cast(Database, self.shelf), self._store, cast(Peers, self.simulation), lease)
+        lease, database = RunLease("run_1", "ten_1", "mdl_1", 1, resolve(raw)), cast(Database, self.shelf)
+        watch = Watch(database, lease, WaitingReason(database, lease, 1.0), threading.Event(), self.look_every_s)
+        return Tasks(database, self._store, cast(Peers, self.simulation), lease, watch)
 
 
 @pytest.fixture
@@ -145,16 +162,27 @@ def test_all_of_an_evaluation_dataset_is_held_out_and_what_asks_the_same_does_no
 
 def test_beside_an_evaluation_environment_every_row_trains(scene: Scene) -> None:
     tasks = scene.tasks(eval={"prompts": 7, "seed": 9, "source": {"environment": "sort_digits"}})
-    assert tasks.held_out == DRAWN
+    assert tasks.held_out == drawn(0, 7)
     assert sorted(map(str, tasks.train_rows(0, len(ROWS)))) == sorted(map(str, ROWS))
-    assert scene.simulation.asked == [("sort_digits", "HELD_OUT", 9, 0, 7, True)]
+    assert scene.simulation.asked == [("sort_digits", "HELD_OUT", 9, 0, 16)]
 
 
 def test_an_environment_draws_both_splits(scene: Scene) -> None:
     tasks = scene.tasks(task={"environment": "sort_digits"}, eval={"prompts": 7, "seed": 9})
-    assert (tasks.train(32, 16), tasks.held_out) == (DRAWN, DRAWN)
-    assert scene.simulation.asked == [
-        ("sort_digits", "TRAIN", 3, 32, 16, False), ("sort_digits", "HELD_OUT", 9, 0, 7, True)]
+    assert (tasks.train(32, 16), tasks.held_out) == (drawn(32, 16), drawn(0, 7))
+    assert scene.simulation.asked == [("sort_digits", "TRAIN", 3, 32, 16), ("sort_digits", "HELD_OUT", 9, 0, 16)]
+
+
+def test_many_tasks_are_drawn_in_pieces(scene: Scene) -> None:
+    tasks = scene.tasks(task={"environment": "sort_digits"}, eval={"prompts": 1500})
+    assert (tasks.train(5, 2000), tasks.held_out) == (drawn(5, 2000), drawn(0, 1500))
+    assert [one[3:] for one in scene.simulation.asked] == [(5, 1024), (1029, 976), (0, 1024), (1024, 1024)]
+
+
+def test_a_split_with_too_few_tasks_is_named(scene: Scene) -> None:
+    scene.simulation.endless = False
+    with pytest.raises(NoTasks, match=r"eval.prompts: found 3, expected at most 2: sort_digits .* held_out"):
+        _ = scene.tasks(task={"environment": "sort_digits"}, eval={"prompts": 3}).held_out
 
 
 def test_each_epoch_is_a_permutation_of_its_own(scene: Scene) -> None:
@@ -189,6 +217,30 @@ def test_equal_rows_are_one_held_out_task(scene: Scene) -> None:
 def test_a_dataset_without_a_training_row_is_named(tmp_path: Path, rows: list[Row], words: str) -> None:
     with pytest.raises(NoTasks, match=f"dataset 'rows' .*{words}"):
         Scene(tmp_path, rows=rows).tasks(eval={"source": {"dataset": "rows"}}).train(0, 1)
+
+
+def test_a_run_that_is_not_to_go_on_gives_up_its_dataset(scene: Scene) -> None:
+    scene.look_every_s = 0.0
+    tasks = scene.tasks()
+    first = tasks.train_rows(0, 4)
+    assert "the driver, which reads dataset 'rows': 399 rows so far" in scene.shelf.waits
+    scene.shelf.desired = "cancel"
+    with pytest.raises(Interrupted):
+        scene.tasks().train_rows(0, 4)
+    scene.shelf.desired = "run"
+    assert scene.tasks().train_rows(0, 4) == first
+
+
+def test_rows_of_a_step_have_a_bound_together(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(datasets, "MOST_BYTES", 100)
+    assert len(scene.tasks().train_rows(0, 2)) == 2
+    with pytest.raises(TooManyBytes, match=r"dataset 'rows': 9 rows .* expected at most 100: lower batch.prompts"):
+        scene.tasks().train_rows(0, 9)
+
+
+def test_the_order_of_rows_is_that_of_numpy(scene: Scene) -> None:
+    order = np.random.default_rng([3, 0]).permutation(len(ROWS))
+    assert scene.tasks(eval=None).train_rows(0, len(ROWS)) == [ROWS[place] for place in order]
 
 
 def test_a_dataset_without_a_held_out_row_is_named(tmp_path: Path) -> None:

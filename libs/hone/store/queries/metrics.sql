@@ -7,7 +7,8 @@ FROM unnest(%(names)s::text[], %(values)s::double precision[]) AS m (name, value
 ON CONFLICT (run_id, name, step) DO NOTHING
 
 -- name: evaluated_steps
-SELECT DISTINCT step FROM metrics WHERE run_id = %(run_id)s AND name = 'eval/masked'
+-- The last ones.
+SELECT step FROM metrics WHERE run_id = %(run_id)s AND name = 'eval/masked' ORDER BY step DESC LIMIT %(most)s
 
 -- name: series
 SELECT name, jsonb_agg(jsonb_build_array(step, value) ORDER BY step) AS points FROM metrics

@@ -7,7 +7,7 @@ VALUES (%(id)s, %(tenant_id)s, %(key_id)s, %(name)s, %(spec)s, %(spec_sha)s, %(b
         %(preflight)s, %(traceparent)s, now() + make_interval(secs => %(deadline_s)s))
 
 -- name: page
-SELECT r.id, r.name, r.state, r.desired, r.reason, r.waiting_for, r.policy_model_id AS model_id,
+SELECT r.id, r.name, r.state, r.desired, r.reason, waits_for(r) AS waiting_for, r.policy_model_id AS model_id,
        r.created_at, r.started_at, r.ended_at, r.deadline, (r.spec ->> 'steps')::integer AS steps,
        (r.spec ->> 'seed')::integer AS seed, r.spec -> 'model' ->> 'base' AS base,
        r.spec -> 'algorithm' ->> 'preset' AS algorithm,
@@ -30,7 +30,7 @@ ORDER BY r.id DESC LIMIT %(limit)s
 -- name: detail
 -- With the newest value of each metric. The names are read by steps through the index, not from every step's row.
 SELECT r.id, r.name, CASE WHEN r.deleted_at IS NULL THEN r.state ELSE 'deleting' END AS state, r.desired, r.reason,
-       r.waiting_for, r.policy_model_id AS model_id, r.roles, r.spec,
+       waits_for(r) AS waiting_for, r.policy_model_id AS model_id, r.roles, r.spec,
        r.created_at, r.started_at, r.ended_at, r.deadline, (r.spec ->> 'steps')::integer AS steps,
        (r.spec ->> 'seed')::integer AS seed, r.spec -> 'model' ->> 'base' AS base,
        r.spec -> 'algorithm' ->> 'preset' AS algorithm,
@@ -56,8 +56,8 @@ SELECT r.id, r.name, CASE WHEN r.deleted_at IS NULL THEN r.state ELSE 'deleting'
 FROM runs r WHERE r.id = %(run_id)s
 
 -- name: state
-SELECT id, name, CASE WHEN deleted_at IS NULL THEN state ELSE 'deleting' END AS state, desired, reason, waiting_for,
-    policy_model_id
+SELECT id, name, CASE WHEN deleted_at IS NULL THEN state ELSE 'deleting' END AS state, desired, reason,
+    waits_for(runs) AS waiting_for, policy_model_id
 FROM runs WHERE id = %(run_id)s
 
 -- name: exists
@@ -91,15 +91,33 @@ FROM runs r JOIN tenants t ON t.id = r.tenant_id,
 WHERE r.id = %(run_id)s
 
 -- name: lease
+-- The tenant with the fewest runs in drivers comes first. A driver that left its first turn of the run unfinished was
+-- taken down by the run, unless the database was started again since: then the whole machine may have been.
+WITH held AS (
+    SELECT tenant_id, count(*) AS runs FROM runs
+    WHERE state IN ('running', 'paused') AND lease_expires > now() GROUP BY tenant_id)
 UPDATE runs SET lease_owner = %(owner)s, lease_epoch = lease_epoch + 1,
     lease_expires = now() + make_interval(secs => %(lease_s)s),
+    takedowns = takedowns + (coalesce(turn_begun > pg_postmaster_start_time(), false))::integer, turn_begun = NULL,
     state = CASE state WHEN 'queued' THEN 'running' ELSE state END,
     started_at = coalesce(started_at, now())
 WHERE id = (
-    SELECT id FROM runs
-    WHERE state IN ('queued', 'running', 'paused') AND (lease_expires IS NULL OR lease_expires <= now())
-    ORDER BY created_at, id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED)
-RETURNING id, tenant_id, spec, policy_model_id, roles, preflight, lease_epoch, traceparent
+    SELECT r.id FROM runs r LEFT JOIN held USING (tenant_id)
+    WHERE r.state IN ('queued', 'running', 'paused') AND (r.lease_expires IS NULL OR r.lease_expires <= now())
+    ORDER BY coalesce(held.runs, 0), r.created_at, r.id LIMIT 1 FOR NO KEY UPDATE OF r SKIP LOCKED)
+RETURNING id, tenant_id, spec, policy_model_id, roles, preflight, lease_epoch, traceparent, takedowns, waiting_for
+
+-- name: begin_turn
+UPDATE runs SET turn_begun = now() WHERE id = %(run_id)s AND lease_epoch = %(epoch)s
+
+-- name: end_turn
+-- A turn that came to its end proves that the run takes no driver down.
+UPDATE runs SET turn_begun = NULL, takedowns = CASE WHEN %(finished)s THEN 0 ELSE takedowns END
+WHERE id = %(run_id)s AND lease_epoch = %(epoch)s
+
+-- name: wanted
+SELECT desired, deadline <= now() AS past_deadline FROM runs
+WHERE id = %(run_id)s AND lease_epoch = %(epoch)s AND state IN ('running', 'paused')
 
 -- name: renew_lease
 UPDATE runs SET lease_expires = now() + make_interval(secs => %(lease_s)s)
@@ -110,7 +128,7 @@ SELECT id FROM runs
 WHERE id = %(id)s AND lease_epoch = %(epoch)s AND state IN ('running', 'paused') FOR NO KEY UPDATE
 
 -- name: release_lease
-UPDATE runs SET lease_expires = now()
+UPDATE runs SET lease_expires = now(), turn_begun = NULL
 WHERE id = %(id)s AND lease_epoch = %(epoch)s AND state IN ('queued', 'running', 'paused')
 
 -- name: release_leases
