@@ -1,6 +1,7 @@
 """The sizes of steps as pieces: equal to the list of all steps, and as cheap for a billion steps as for ten."""
 
 import tracemalloc
+from collections.abc import Mapping
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,7 +12,7 @@ from hone.algorithms.schedules.step_sizes import Piece, StepSizes
 GROWING = st.lists(st.tuples(st.integers(1, 60), st.integers(0, 9)), min_size=1, max_size=5)
 
 
-def one_by_one(name: str, params: dict[str, object], budget: int) -> list[int]:
+def one_by_one(name: str, params: Mapping[str, object], budget: int) -> list[int]:
     sizes, consumed = list[int](), 0
     while consumed < budget:
         rows, _, _ = BATCH_SIZES[name](Consumption(consumed, budget), params, {})
