@@ -16,11 +16,12 @@ from hone.queues import application
 from hone.queues.topology import CLAIM_ROLLOUTS
 from hone.spec import settings
 from hone.telemetry import metrics, tracing
+from services.rollout.claims import SHARES
 from services.rollout.worker import Worker
 
 Result = TypeVar("Result")
-THREADS = 2
-"""Hints that a process works on at the same time."""
+THREADS = 2 * SHARES
+"""Hints that a process works on at the same time. One tenant's groups leave half of them free for other tenants."""
 
 
 class LoopThread:

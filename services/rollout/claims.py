@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import time
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,6 +22,8 @@ from hone.trajectory.order import Order
 from hone.trajectory.records import Turn
 
 _log = logging.getLogger(__name__)
+SHARES = 2
+"""Hints whose groups may all be of one tenant. A process works on more hints at a time (services.rollout.__main__)."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +86,7 @@ class Claims:
         self._heartbeat = AsyncHeartbeat(database, "rollout", self._owner)
         self._held: dict[int, Claim] = {}
         self._working: dict[int, asyncio.Task[Any]] = {}
+        self._taking = asyncio.Lock()
 
     async def release_predecessor(self) -> None:
         """Let any worker claim the groups of an earlier process of this name."""
@@ -91,10 +95,18 @@ class Claims:
     async def take(self, count: int) -> list[Claim]:
         """Claim up to `count` groups and return them with the calls that earlier attempts journaled.
 
+        Of one tenant this process holds at most SHARES times HONE_CLAIM_GROUPS groups, however slow they are.
+
         If the journal cannot be read any more, this raises psycopg.OperationalError, and the new claims expire.
         """
-        rows = await self._database.all("groups.claim", owner=self._owner, count=count,
-                                        lease_s=self._settings.lease_s)
+        async with self._taking:
+            return await self._take(count)
+
+    async def _take(self, count: int) -> list[Claim]:
+        held = Counter(claim.tenant_id for claim in self._held.values())
+        rows = await self._database.all(
+            "groups.claim", owner=self._owner, count=count, lease_s=self._settings.lease_s, tenants=list(held),
+            holds=list(held.values()), most=SHARES * self._settings.claim_groups)
         again = [row["id"] for row in rows if row["attempt"] > 1]
         calls = await self._database.all("journal.calls", group_ids=again) if again else []
         claims = _claims(await self._readable(rows), calls)

@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Iterable
+from collections import defaultdict
+from collections.abc import Coroutine, Iterable, Mapping
 from typing import Any
 
 import grpc
@@ -17,10 +18,12 @@ from hone.store.database import AsyncDatabase
 from hone.telemetry import logs, metrics, tracing
 from services.rollout.claims import Claim, ClaimLost, Claims
 from services.rollout.groups import GradedGroup, Groups, Store
-from services.rollout.retry import Retry, describe
+from services.rollout.retry import AWAY, Retry, describe
 
 RunningGroup = asyncio.Task[GradedGroup | None]
 
+MOST_ATTEMPTS = 6
+"""Attempts after which a group that fails is refused, about a minute after the first one."""
 SOON_S = 0.2
 """Longest wait before finished groups are stored, where training may go on with them before their step is complete."""
 
@@ -101,7 +104,7 @@ class Worker:
                     hint = None
                 if not running:
                     break
-                done, _ = await asyncio.wait(running, timeout=self._wave_s(running.values()))
+                done = await self._finished(running)
                 await self._keep([graded for task in done if (graded := task.result()) is not None])
                 await self._release([running.pop(task) for task in done], 0)
         finally:
@@ -109,6 +112,19 @@ class Worker:
                 task.cancel()
             await asyncio.gather(*running, return_exceptions=True)
             await self._release(running.values(), 0)
+
+    async def _finished(self, running: Mapping[RunningGroup, Claim]) -> list[RunningGroup]:
+        """Return finished groups: once all of a run have finished, or after a while those that have until then."""
+        of_runs = defaultdict[str, list[RunningGroup]](list)
+        for task, claim in running.items():
+            of_runs[claim.run_id].append(task)
+        waits = [asyncio.ensure_future(asyncio.wait(tasks)) for tasks in of_runs.values()]
+        try:
+            await asyncio.wait(waits, timeout=self._wave_s(running.values()), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for wait in waits:
+                wait.cancel()
+        return [task for task in running if task.done()]
 
     def _wave_s(self, claims: Iterable[Claim]) -> float:
         """Return how long to collect finished groups. Groups of one version all wait for the last group of a step."""
@@ -170,9 +186,19 @@ class Worker:
             "group_ids": [claim.id for claim in claims], "run_ids": sorted({claim.run_id for claim in claims})}})
         try:
             await self._record_failure(claims, describe(error))
+            if not isinstance(error, AWAY):
+                await self._refuse([claim for claim in claims if claim.attempt >= MOST_ATTEMPTS], describe(error))
         except OperationalError as away:
             _log.warning("cannot record the failure: %s", away)
         await self._release(claims, self._settings.sweep_s * min(2 ** max(claim.attempt for claim in claims), 60))
+
+    async def _refuse(self, claims: list[Claim], reason: str) -> None:
+        """Refuse groups that failed again and again, though nothing that they need was away."""
+        async with self._database.transaction() as transaction:
+            for claim in claims:
+                await transaction.run("groups.refuse", group_id=claim.id, attempt=claim.attempt,
+                                      reason=f"{claim.attempt} attempts failed, the last one with {reason}")
+                await transaction.run("server.notify", channel="groups", payload=claim.run_id)
 
     async def _record_failure(self, claims: list[Claim], reason: str) -> None:
         async with self._database.transaction() as transaction:

@@ -13,6 +13,10 @@ from hone.store.database import Database, Transaction
 Table = Literal["runs", "models"]
 
 
+MOST_TAKEDOWNS = 2
+"""Processes in a row that a run may take down before it is failed."""
+
+
 class LeaseLost(RuntimeError):
     """Another process holds the row now. Its former holder must write nothing more."""
 

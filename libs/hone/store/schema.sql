@@ -279,6 +279,8 @@ CREATE TABLE models (
     lease_owner text,
     lease_epoch bigint NOT NULL DEFAULT 0,
     lease_expires timestamptz,
+    turn_begun  timestamptz,             -- when a trainer began its first unit of this lease; null once that is done
+    takedowns   integer NOT NULL DEFAULT 0,  -- trainers in a row that ended during their first unit
     created_at  timestamptz NOT NULL DEFAULT now(),
     deleted_at  timestamptz              -- its run is gone; its row stays while another model starts from its versions
 );

@@ -7,10 +7,7 @@ from pydantic import ValidationError
 
 from hone.spec.run import RunSpec
 from hone.store.database import Database, Row, Transaction
-from hone.store.leases import Table
-
-MOST_TAKEDOWNS = 2
-"""Drivers that a run may take down in a row before it is failed."""
+from hone.store.leases import MOST_TAKEDOWNS, Table
 
 
 @dataclass(frozen=True)

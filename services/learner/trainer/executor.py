@@ -13,7 +13,7 @@ from hone.models.ranks import RanksLost
 from hone.process.outages import AWAY
 from hone.store import manifests
 from hone.store.database import Database, Row
-from hone.store.leases import LeaseLost, fenced
+from hone.store.leases import MOST_TAKEDOWNS, LeaseLost, fenced
 from hone.store.objects import Objects
 from hone.telemetry import logs, metrics, tracing
 from hone.trajectory.plan import StepPlan
@@ -34,6 +34,10 @@ _NOT_OURS = (LeaseLost, StaleUnit, RanksLost)
 """Errors after which the work belongs to another trainer, or to the ranks that come next."""
 
 
+class TookDown(RuntimeError):
+    """An operation ended every trainer that executed it."""
+
+
 class ModelExecutor:
     """Executes one leased model's operations. Its learner is in the state after the last committed operation."""
 
@@ -46,6 +50,7 @@ class ModelExecutor:
         self._token_budget, self._threads = token_budget, threads
         self._checkpoints = Checkpoints(database, objects, lease)
         self._learner: Learner | None = None
+        self._proven = False  # whether a unit of this lease came to its end
         self.idle_since = time.monotonic()
 
     def advance(self) -> bool:
@@ -58,9 +63,30 @@ class ModelExecutor:
         if not unit:
             return False
         with logs.about(model_id=self.lease.model_id, **_names(unit)), tracing.under(_traceparent(unit)):
-            self._perform_or_fail(unit)
+            if self._proven:
+                self._perform_or_fail(unit)
+            else:
+                self._prove(unit)
         self.idle_since = time.monotonic()
         return True
+
+    def _prove(self, unit: list[Row]) -> None:
+        """Perform the first unit of the lease, and mark that on the model's row as long as it may end this process.
+
+        The unit fails if it ended two trainers before.
+        """
+        if self.lease.takedowns >= MOST_TAKEDOWNS:
+            self._fail(unit, TookDown(f"{self.lease.takedowns} trainers in a row ended while they executed it"))
+        else:
+            key = {"model_id": self.lease.model_id, "epoch": self.lease.epoch}
+            self._database.run("models.begin_turn", **key)
+            try:
+                self._perform_or_fail(unit)
+            except (LeaseLost, StaleUnit, *AWAY):
+                self._database.run("models.end_turn", **key, finished=False)
+                raise
+        self._database.run("models.end_turn", model_id=self.lease.model_id, epoch=self.lease.epoch, finished=True)
+        self._proven = True
 
     def _perform_or_fail(self, unit: list[Row]) -> None:
         try:

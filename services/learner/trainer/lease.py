@@ -18,6 +18,7 @@ class ModelLease:
     snapshot_seq: int
     snapshot: dict[str, Any] | None
     epoch: int
+    takedowns: int = 0  # trainers in a row that ended during their first unit of the model
 
     @property
     def row_id(self) -> str:
@@ -30,4 +31,5 @@ def acquire(database: Database, owner: str, lease_s: float) -> ModelLease | None
     if row is None:
         return None
     return ModelLease(
-        row["id"], row["tenant_id"], row["config"], row["snapshot_seq"], row["snapshot"], row["lease_epoch"])
+        row["id"], row["tenant_id"], row["config"], row["snapshot_seq"], row["snapshot"], row["lease_epoch"],
+        row["takedowns"])

@@ -173,3 +173,18 @@ def test_the_line_that_tells_of_a_failure_says_whose(bench: Bench, monkeypatch: 
     assert bench.executor(monkeypatch).advance()
     (line,) = [line for line in lines if "exception" in line]
     assert (line["run_id"], line["model_id"], line["step"]) == (bench.run.run_id, bench.run.model_id, 2)
+
+
+def test_an_operation_that_took_two_trainers_down_fails_and_the_next_one_is_executed(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.append(("version/0", Save(run_id=bench.run.run_id, number=0)))
+    for _ in range(2):
+        lease = bench.executor(monkeypatch).lease
+        bench.database.run("models.begin_turn", model_id=lease.model_id, epoch=lease.epoch)
+        bench.database.run("models.release_leases", owner="trainer")
+    executor = bench.executor(monkeypatch)
+    assert executor.advance()
+    assert bench.operations() == [
+        ("failed", "server", "TookDown: 2 trainers in a row ended while they executed it")]
+    assert bench.rows("SELECT takedowns, turn_begun FROM models WHERE id = %s", bench.run.model_id) == [(0, None)]

@@ -41,7 +41,8 @@ def requested(database: Database, step: int, purpose: str = "train") -> None:
 
 
 def claimed(database: Database, run: RunRows) -> list[dict[str, Any]]:
-    rows = database.all("groups.claim", owner="worker", count=64, lease_s=60.0)
+    rows = database.all("groups.claim", owner="worker", count=64, lease_s=60.0, tenants=[], holds=[],
+                        most=64)
     return sorted((row for row in rows if row["run_id"] == run.run_id), key=lambda row: row["id"])
 
 

@@ -13,7 +13,7 @@ from hone.store import objects
 from hone.store.database import AsyncDatabase
 from hone.trajectory.records import Call, Turn, VersionSpan
 from services.rollout.calls import Journal
-from services.rollout.claims import ClaimLost, Claims
+from services.rollout.claims import SHARES, ClaimLost, Claims
 from tests.integration.rollout.conftest import Open
 from tests.integration.rollout.peers import Peers
 from tests.integration.rollout.rows import Run, add_run, every, one
@@ -166,6 +166,20 @@ async def test_tenants_take_turns_and_keep_their_quota(run: Run, settings: Setti
     taken = [[claim.tenant_id for claim in await claims.take(6)] for _ in range(3)]
     assert [tenants.count(run.tenant_id) for tenants in taken] == [3, 2, 0]
     assert [tenants.count(other.tenant_id) for tenants in taken] == [3, 1, 0]
+
+
+async def test_a_tenant_that_floods_the_queue_with_slow_groups_keeps_no_other_waiting(
+        run: Run, settings: Settings, database: AsyncDatabase) -> None:
+    other = add_run(run.url, objects.connect(settings.objects_url))
+    most, few = 16, settings.model_copy(update={"claim_groups": 16})
+    run.request(60)
+    claims = Claims(database, few)
+    for expected in (*[most] * SHARES, 0):  # its groups are so slow that none of them ends
+        assert len(await claims.take(most)) == expected
+    for request in range(3):  # three steps of the other tenant: each is claimed whole, at its first hint
+        other.request(8, first=8 * request)
+        assert [claim.tenant_id for claim in await claims.take(most)] == [other.tenant_id] * 8
+    assert len(await Claims(database, few.model_copy(update={"process_name": "rollout-1"})).take(most)) == most
 
 
 async def test_groups_past_their_deadline_are_not_claimed(run: Run, settings: Settings,

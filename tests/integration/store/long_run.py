@@ -39,7 +39,7 @@ ASKED: dict[str, dict[str, Any]] = {
     "versions.numbered": {"model_id": "m", "number": STEPS},
     "versions.newest": {"model_id": "m"},
     "versions.retire": {"model_id": "m", "newest": STEPS, "keep": 4, "checkpoint_every": 0},
-    "groups.claim": {"owner": "w", "count": 64, "lease_s": 30.0},
+    "groups.claim": {"owner": "w", "count": 64, "lease_s": 30.0, "tenants": [], "holds": [], "most": 64},
     "grades.stored": {"tenant_id": "t", "run_id": "r", "grader_hash": "h", "group_ids": list(range(1, PROMPTS + 1))},
     "grades.add": {"tenant_id": "t", "run_id": "r", "grader_hash": "other", "group_ids": list(range(1, PROMPTS + 1)),
                    "grades": '[{"group_id": 1, "index": 0, "component": "", "status": "ok", "value": 1, "reasons": [], '

@@ -21,19 +21,23 @@ SELECT count(*) AS place FROM groups
 WHERE run_id = %(run_id)s AND purpose IN ('train', 'probe') AND kind = 'generate'
 
 -- name: claim
--- A tenant's groups queue behind those it already has running, so the tenant with the fewest comes first.
+-- A tenant's groups queue behind those it already has running, so the tenant with the fewest comes first. One worker
+-- holds at most `most` groups of a tenant, so that those of a slow tenant leave room for others; `tenants` are those
+-- whose groups it holds, and `holds` how many of each.
 -- `role_versions` is looked up with each claim: a role's model may be published, or published anew, after the request.
 WITH running AS (
     SELECT tenant_id, count(*) AS groups FROM groups
     WHERE state = 'requested' AND claim_expires > now() GROUP BY tenant_id),
 line AS (
-    SELECT g.id, coalesce(r.groups, 0) + row_number() OVER (PARTITION BY g.tenant_id ORDER BY g.id) AS turn
+    SELECT g.id, coalesce(r.groups, 0) + row_number() OVER (PARTITION BY g.tenant_id ORDER BY g.id) AS turn,
+        coalesce(own.groups, 0) + row_number() OVER (PARTITION BY g.tenant_id ORDER BY g.id) AS place
     FROM groups g LEFT JOIN running r USING (tenant_id)
+    LEFT JOIN unnest(%(tenants)s::text[], %(holds)s::integer[]) AS own (tenant_id, groups) USING (tenant_id)
     WHERE g.state = 'requested' AND g.deadline > now() AND g.refused IS NULL
         AND (g.claim_expires IS NULL OR g.claim_expires <= now())),
 mine AS (
     SELECT g.id FROM groups g JOIN line USING (id) JOIN tenants t ON t.id = g.tenant_id
-    WHERE line.turn <= t.max_running_groups AND g.state = 'requested'
+    WHERE line.turn <= t.max_running_groups AND line.place <= %(most)s AND g.state = 'requested'
         AND (g.claim_expires IS NULL OR g.claim_expires <= now())
     ORDER BY line.turn, g.id LIMIT %(count)s FOR NO KEY UPDATE OF g SKIP LOCKED)
 UPDATE groups g SET attempt = g.attempt + 1, claim_owner = %(owner)s, reason = NULL,

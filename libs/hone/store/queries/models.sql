@@ -14,14 +14,22 @@ WHERE m.id = %(model_id)s
 
 -- name: lease
 UPDATE models SET lease_owner = %(owner)s, lease_epoch = lease_epoch + 1,
-    lease_expires = now() + make_interval(secs => %(lease_s)s)
+    lease_expires = now() + make_interval(secs => %(lease_s)s),
+    takedowns = takedowns + (coalesce(turn_begun > pg_postmaster_start_time(), false))::integer, turn_begun = NULL
 WHERE id = (
     SELECT m.id FROM models m
     WHERE m.deleted_at IS NULL AND (m.lease_expires IS NULL OR m.lease_expires <= now())
         AND EXISTS (SELECT FROM operations o WHERE o.model_id = m.id AND o.state = 'queued')
     ORDER BY (SELECT min(o.created_at) FROM operations o WHERE o.model_id = m.id AND o.state = 'queued')
     LIMIT 1 FOR NO KEY UPDATE OF m SKIP LOCKED)
-RETURNING id, tenant_id, config, snapshot_seq, snapshot, lease_epoch
+RETURNING id, tenant_id, config, snapshot_seq, snapshot, lease_epoch, takedowns
+
+-- name: begin_turn
+UPDATE models SET turn_begun = now() WHERE id = %(model_id)s AND lease_epoch = %(epoch)s
+
+-- name: end_turn
+UPDATE models SET turn_begun = NULL, takedowns = CASE WHEN %(finished)s THEN 0 ELSE takedowns END
+WHERE id = %(model_id)s AND lease_epoch = %(epoch)s
 
 -- name: renew_lease
 UPDATE models SET lease_expires = now() + make_interval(secs => %(lease_s)s)
@@ -31,7 +39,7 @@ WHERE id = %(id)s AND lease_epoch = %(epoch)s
 SELECT id FROM models WHERE id = %(id)s AND lease_epoch = %(epoch)s FOR NO KEY UPDATE
 
 -- name: release_lease
-UPDATE models SET lease_expires = now() WHERE id = %(id)s AND lease_epoch = %(epoch)s
+UPDATE models SET lease_expires = now(), turn_begun = NULL WHERE id = %(id)s AND lease_epoch = %(epoch)s
 
 -- name: release_leases
 UPDATE models SET lease_expires = now() WHERE lease_owner = %(owner)s
