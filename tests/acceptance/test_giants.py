@@ -1,6 +1,7 @@
 """One run of a billion steps stops nobody: another run trains beside it, and it is cancelled within seconds."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from tests.acceptance import toy
@@ -24,5 +25,9 @@ def test_a_run_trains_beside_one_of_a_billion_steps(plain: Scene, bases: Callabl
         assert plain.client.run(run.id).steps == run.steps
         plain.client.cancel(run.id)
     for run in (giant, switched):
-        wait_for("a giant to be cancelled", lambda one=run.id: plain.client.run(one).state == "cancelled", SOON_S)
+        wait_for("a giant to be cancelled", partial(cancelled, plain, run.id), SOON_S)
     assert plain.stack.pids() == pids
+
+
+def cancelled(scene: Scene, run_id: str) -> bool:
+    return scene.client.run(run_id).state == "cancelled"
