@@ -204,12 +204,24 @@ CREATE INDEX runs_by_tenant ON runs (tenant_id, id);
 -- Counts a tenant's runs in each state, and finds the newest in one state, without reading specs.
 CREATE INDEX runs_by_state ON runs (tenant_id, state, id);
 
+-- What a queued run waits for, if as many of its tenant's runs have begun and not ended as max_runs allows; else null.
+-- A preflight needs no place, and a run that is cancelled none either.
+CREATE FUNCTION awaited_place(run runs) RETURNS text LANGUAGE sql STABLE AS $$
+    SELECT format('one of its tenant''s runs to end: %s of %s have begun (max_runs)', begun.runs, t.max_runs)
+    FROM tenants t, LATERAL (
+        SELECT count(*) AS runs FROM runs o
+        WHERE o.tenant_id = t.id AND o.state IN ('running', 'paused') AND o.preflight IS NULL) begun
+    WHERE t.id = run.tenant_id AND t.max_runs IS NOT NULL AND begun.runs >= t.max_runs AND run.state = 'queued'
+        AND run.preflight IS NULL AND run.desired <> 'cancel' AND run.deadline > now()
+$$;
+
 -- What an open run waits for, for a person to read; null where it does not wait. A run that no driver holds waits for
 -- one. The function counts the runs of all drivers, which one tenant cannot see, and tells nothing else about them.
 CREATE FUNCTION waits_for(run runs) RETURNS text
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_temp AS $$
     SELECT CASE
         WHEN run.state NOT IN ('queued', 'running', 'paused') OR run.lease_expires > now() THEN run.waiting_for
+        WHEN awaited_place(run) IS NOT NULL THEN awaited_place(run)
         WHEN run.created_at > now() - interval '3 seconds' OR run.lease_expires > now() - interval '3 seconds'
             THEN 'a driver to take it'
         ELSE (

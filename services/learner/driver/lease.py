@@ -45,12 +45,14 @@ class RunLease(Held):
 
 
 def acquire(database: Database, owner: str, lease_s: float) -> RunLease | None:
-    """Lease the oldest open run that nobody holds, or return None if there is none.
+    """Lease the oldest open run that nobody holds and that has a place (max_runs), or return None if there is none.
 
     If its stored spec cannot be read, because another release wrote it for instance, or if it took down two drivers,
     fail the run and return None.
     """
-    row = database.one("runs.lease", owner=owner, lease_s=lease_s)
+    with database.transaction() as transaction:
+        transaction.one("runs.lock_leases")
+        row = transaction.one("runs.lease", owner=owner, lease_s=lease_s)
     if row is None:
         return None
     if row["takedowns"] >= MOST_TAKEDOWNS:

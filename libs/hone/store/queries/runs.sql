@@ -90,6 +90,10 @@ FROM runs r JOIN tenants t ON t.id = r.tenant_id,
     LATERAL (SELECT currency FROM prices ORDER BY since DESC LIMIT 1) p
 WHERE r.id = %(run_id)s
 
+-- name: lock_leases
+-- Drivers lease one by one: each counts the runs that the one before has begun.
+SELECT pg_advisory_xact_lock(hashtext('leases of runs'))
+
 -- name: lease
 -- The tenant with the fewest runs in drivers comes first. A driver that left its first turn of the run unfinished was
 -- taken down by the run, unless the database was started again since: then the whole machine may have been.
@@ -104,6 +108,7 @@ UPDATE runs SET lease_owner = %(owner)s, lease_epoch = lease_epoch + 1,
 WHERE id = (
     SELECT r.id FROM runs r LEFT JOIN held USING (tenant_id)
     WHERE r.state IN ('queued', 'running', 'paused') AND (r.lease_expires IS NULL OR r.lease_expires <= now())
+        AND awaited_place(r) IS NULL
     ORDER BY coalesce(held.runs, 0), r.created_at, r.id LIMIT 1 FOR NO KEY UPDATE OF r SKIP LOCKED)
 RETURNING id, tenant_id, spec, policy_model_id, roles, preflight, lease_epoch, traceparent, takedowns, waiting_for
 
@@ -116,7 +121,7 @@ UPDATE runs SET turn_begun = NULL, takedowns = CASE WHEN %(finished)s THEN 0 ELS
 WHERE id = %(run_id)s AND lease_epoch = %(epoch)s
 
 -- name: wanted
-SELECT desired, deadline <= now() AS past_deadline FROM runs
+SELECT desired, deadline <= now() AND (state <> 'paused' OR reason IS NULL) AS past_deadline FROM runs
 WHERE id = %(run_id)s AND lease_epoch = %(epoch)s AND state IN ('running', 'paused')
 
 -- name: renew_lease
