@@ -91,12 +91,15 @@ introduced | grep -q "API key  made at the first start"
 test "$(compose exec -T gateway ls /run/secrets | xargs)" = "gateway stack"
 report "a second start"
 
-# One variable each: another engine, another object store.
+# A backup moves the deployment to another object store, and another engine serves it: one variable each.
+rm -rf "$cache/backup" && mkdir "$cache/backup" && chmod 777 "$cache/backup"
+compose run --rm -T -v "$cache/backup:/backup" prepare hone backup /backup 2> /dev/null
 compose down -v > /dev/null 2>&1
 export HONE_ENGINE=vllm HONE_OBJECTS=seaweedfs HONE_INFERENCE_IMAGE=hone-test/vllm
+compose run --rm -T -v "$cache/backup:/backup" prepare hone restore /backup 2> "$cache/up.log" \
+  || { tail -30 "$cache/up.log" >&2; exit 1; }
 up --scale rollout=2
 containers=$(compose ps -q inference objects)
 for container in $containers; do confined "$container"; done
-key=$(introduced | sed -nE 's/^API key +(tml-[^ ]+) .*/\1/p')
 "$python" -m tests.compose.toy_run "http://$HONE_LISTEN" "$key" vllm
-report "toy run on vLLM, objects in SeaweedFS"
+report "a backup restored into SeaweedFS, with a toy run on vLLM under the same key"

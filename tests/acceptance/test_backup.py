@@ -32,8 +32,7 @@ def test_a_run_goes_on_from_a_backup_and_ends_with_the_oracles_weights(
     try:
         key = scene.stack.record().api_key
         run_id = begun(scene, bases(), spec)
-        busy = hone("restore", str(folder), "--state", str(first))
-        assert (busy.returncode, "holds no complete backup" in busy.stderr) == (1, True), busy.stderr
+        scene.stack.kill("driver-0")  # so that the run does not end while the stack stops
     finally:
         scene.stack.stop()
     made = hone("backup", str(folder), "--state", str(first))

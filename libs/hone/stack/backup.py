@@ -6,10 +6,13 @@ made, and none is ever written again. One that the stack deletes before it is co
 
 import json
 import os
+import shutil
 import subprocess
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from urllib.parse import unquote, urlsplit, urlunsplit
 
@@ -24,6 +27,7 @@ from hone.store.sql import statement
 
 _DUMP, _OBJECTS, _LABEL = "database.dump", "objects", "backup.json"
 _TRIES = 5
+_HEAD_LINES, _NEWER = 50, b"SET transaction_timeout = 0;\n"  # pg_restore 18 writes it, servers before 17 refuse it
 _MARKERS = "sweeps/"  # whose the store is: the database that may remove its orphans
 
 
@@ -78,7 +82,7 @@ def restore(owner_url: str, objects_url: str, folder: Path) -> Label:
     target.delete(list(target.list(_MARKERS)))
     for key in copies.list(""):
         target.put(key, folder / _OBJECTS / key)
-    _run("pg_restore", owner_url, "--clean", "--if-exists", "--no-owner", "--single-transaction", str(folder / _DUMP))
+    _fill(owner_url, folder / _DUMP)
     return label
 
 
@@ -117,14 +121,41 @@ def _copied(named: Iterable[str], source: Objects, copies: Objects) -> bool:
     return True
 
 
+def _fill(owner_url: str, dump: Path) -> None:
+    """Replace the tables by those of a dump, all of them or none."""
+    script = _started("pg_restore", "", "--clean", "--if-exists", "--no-owner", "--file=-", str(dump))
+    tables = _started("psql", owner_url, "--no-psqlrc", "--quiet", "--single-transaction", "--set=ON_ERROR_STOP=1",
+                      "--output=/dev/null")
+    with script, tables:
+        assert script.stdout
+        assert tables.stdin
+        with suppress(BrokenPipeError):  # psql says why it ended
+            tables.stdin.writelines(line for line in islice(script.stdout, _HEAD_LINES) if line != _NEWER)
+            shutil.copyfileobj(script.stdout, tables.stdin)
+            tables.stdin.close()
+        _expect_well("psql", tables)
+        _expect_well("pg_restore", script)
+
+
 def _run(program: str, url: str, *arguments: str) -> None:
-    """Run a program of PostgreSQL. The password is in its environment, which other users cannot read."""
+    with _started(program, url, *arguments) as running:
+        _expect_well(program, running)
+
+
+def _started(program: str, url: str, *arguments: str) -> "subprocess.Popen[bytes]":
+    """Start a program of PostgreSQL. The password is in its environment, which other users cannot read."""
     parts = urlsplit(url)
     user, _, place = parts.netloc.rpartition("@")
     plain = urlunsplit(parts._replace(netloc=f"{user.partition(':')[0]}@{place}"))
-    environment = {**os.environ, "PGPASSWORD": unquote(parts.password or "")}
-    ended = subprocess.run(
-        [postgres.program(program), *arguments, f"--dbname={plain}"], env=environment, capture_output=True, text=True,
-        check=False)
-    if ended.returncode:
-        raise DumpFailed(f"{program}: {(ended.stderr.strip().splitlines() or ['it said nothing'])[-1]}")
+    environment = {
+        **os.environ, "PGPASSWORD": unquote(parts.password or ""), "PGOPTIONS": "-c client_min_messages=warning"}
+    return subprocess.Popen(
+        [postgres.program(program), *arguments, *([f"--dbname={plain}"] if url else [])], env=environment,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def _expect_well(program: str, running: "subprocess.Popen[bytes]") -> None:
+    assert running.stderr
+    said = running.stderr.read().decode(errors="replace").strip().splitlines()
+    if running.wait():
+        raise DumpFailed(f"{program}: {(said or ['it said nothing'])[-1]}")
