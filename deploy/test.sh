@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 python=$1
 mkdir -p "$2" && cache=$(cd "$2" && pwd)
 export HONE_LISTEN=127.0.0.1:${HONE_TEST_PORT:-18470} HONE_CONSOLE_LISTEN=127.0.0.1:${HONE_TEST_CONSOLE_PORT:-18476}
-export HONE_PROMETHEUS_LISTEN=127.0.0.1:${HONE_TEST_PROMETHEUS_PORT:-19090}
+export HONE_PROMETHEUS_LISTEN=127.0.0.1:${HONE_TEST_PROMETHEUS_PORT:-19090} HONE_DOOR_LISTEN=127.0.0.1:${HONE_TEST_DOOR_PORT:-18477}
 export HONE_SERVICES_IMAGE=hone-test/services HONE_TRAINER_IMAGE=hone-test/native HONE_INFERENCE_IMAGE=hone-test/native
 export POSTGRES_IMAGE=hone-standin/postgres RABBITMQ_IMAGE=hone-standin/rabbitmq COLLECTOR_IMAGE=hone-standin/collector
 export MINIO_IMAGE=hone-standin/minio SEAWEEDFS_IMAGE=hone-standin/seaweedfs PROMETHEUS_IMAGE=hone-standin/prometheus
