@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hone.text.tokenizer import Tokenizer
+from hone.text.model_text import ModelText
 from services.inference.requests import Answer, Completion, Request
 
 
@@ -49,7 +49,7 @@ class AnswerCollector:
 class TextStops:
     """Finds stop texts in completions, with a version's tokenizer."""
 
-    def __init__(self, tokenizer: Tokenizer) -> None:
+    def __init__(self, tokenizer: ModelText) -> None:
         self._tokenizer = tokenizer
 
     def tokens_kept(self, ids: Sequence[int], stops: Sequence[str], include_stop: bool) -> int | None:

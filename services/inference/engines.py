@@ -9,7 +9,7 @@ from hone.models.architecture import Architecture
 from hone.models.checkpoint import Checkpoint
 from hone.models.probe import Probe
 from hone.spec.settings import Settings
-from hone.text.tokenizer import Tokenizer
+from hone.text.model_text import ModelText
 from services.inference.requests import Answer, Request
 from services.inference.scoring import Scored, ScoreItem
 from services.inference.takeover import Verdict
@@ -30,7 +30,7 @@ class Version:
     checkpoint: Checkpoint  # the whole model, or the adapter's base
     adapter: Mapping[str, bytes] | None  # files by name; None for a whole model
     base: str  # digest of the base's files, equal for all adapters of one base; empty for a whole model
-    tokenizer: Tokenizer
+    tokenizer: ModelText
     probe: Probe | None
 
     def merged(self) -> Checkpoint:

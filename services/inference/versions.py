@@ -16,7 +16,9 @@ from hone.models.probe import Probe
 from hone.store import manifests
 from hone.store.database import AsyncDatabase, Row
 from hone.store.objects import ObjectMissing, Objects
-from hone.text.tokenizer import Tokenizer, TokenizerError
+from hone.text.confined import ConfinedTokenizer
+from hone.text.files import FILES, TokenizerError
+from hone.text.model_text import ModelText
 from services.inference.engines import Version
 from services.inference.takeover import NotFinite, ProbeRefused
 
@@ -55,7 +57,7 @@ class Versions:
         self._database, self._objects = database, objects
         self._files: OrderedDict[str, bytes] = OrderedDict()
         self._bases: OrderedDict[str, Checkpoint] = OrderedDict()
-        self._tokenizers: OrderedDict[tuple[bytes, ...], Tokenizer] = OrderedDict()
+        self._tokenizers: OrderedDict[tuple[bytes, ...], ModelText] = OrderedDict()
 
     async def rows(self, model_id: str, version_ids: Collection[str] = ()) -> dict[str, VersionRow]:
         """Return the newest live version of a model, and the versions with these ids, by id.
@@ -105,10 +107,12 @@ class Versions:
         _trim(self._files, digest)
         return self._files[digest]
 
-    def _tokenizer(self, files: Mapping[str, bytes]) -> Tokenizer:
-        key = tuple(data for _, data in sorted(files.items()))
+    def _tokenizer(self, files: Mapping[str, bytes]) -> ModelText:
+        key = tuple(files[name] for name in FILES if name in files)
         if key not in self._tokenizers:
-            self._tokenizers[key] = Tokenizer(files)
+            found = ConfinedTokenizer({name: files[name] for name in FILES if name in files})
+            found.close()  # an engine only reads ids
+            self._tokenizers[key] = found
         _trim(self._tokenizers, key)
         return self._tokenizers[key]
 

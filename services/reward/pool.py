@@ -5,12 +5,12 @@ Samples wait for a process, and the runs take turns.
 
 import asyncio
 import json
-import os
 import sys
 from collections import deque
 from dataclasses import dataclass, replace
 
 from hone.graders.contract import Result, Status, failure
+from hone.process.confined import environment
 from hone.telemetry import logs, metrics
 from services.reward.shares import WINDOW_S, Shares
 
@@ -26,7 +26,6 @@ BUDGET_S = 30.0
 """Seconds a minute and process that a run may use while other runs are graded, too."""
 _LOOK_S = 0.25
 _MAX_LINE = 2**22
-_PASSED_ON = ("PATH", "PYTHONPATH", "LANG", "LC_ALL", "VIRTUAL_ENV")
 
 
 class StillWaiting(Exception):
@@ -233,13 +232,9 @@ class _Worker:
         return self._running
 
     async def _start(self) -> _Process:
-        # The environment holds no secrets, because graders parse text that a policy wrote. The hash order is fixed,
-        # because some verifiers iterate over sets.
-        environ = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "services.reward.worker", str(self._limit_s), limit=_MAX_LINE,
-            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
-            env={**environ, "PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"})
+            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, env=environment())
         if process.stdin is None or process.stdout is None:
             raise ConnectionError("it was started without pipes")
         return _Process(process, process.stdin, process.stdout)

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from hone.api import inference_pb2, trajectory_pb2
 from hone.crashpoints import reach
 from hone.store.database import AsyncDatabase
+from hone.text.model_text import ModelText
 from hone.text.stops import cut
-from hone.text.tokenizer import Tokenizer
 from hone.trajectory import journal
 from hone.trajectory.order import Role
 from hone.trajectory.records import Call, Scored, Step, Turn, VersionSpan
@@ -31,7 +31,7 @@ class CallRequest:
     """A call to be made: its number among the sample's calls, its prompt, and the role that answers it."""
 
     claim: Claim
-    tokenizer: Tokenizer  # of the model that answers
+    tokenizer: ModelText  # of the model that answers
     number: int
     prompt_ids: list[int]
     turn: int = 0
@@ -91,7 +91,7 @@ class Sampler:
         return response, engine
 
 
-def sampling(claim: Claim, tokenizer: Tokenizer) -> trajectory_pb2.Sampling:
+def sampling(claim: Claim, tokenizer: ModelText) -> trajectory_pb2.Sampling:
     """Return the sampling parameters of a claim's calls for an engine."""
     asked = claim.order.sampling
     return trajectory_pb2.Sampling(

@@ -20,8 +20,8 @@ from hone.harnesses.contract import Harness, HarnessParams
 from hone.harnesses.spans import Marks
 from hone.harnesses.spans import spans as text_spans
 from hone.text.conversation import content_text, with_system
+from hone.text.model_text import ModelText
 from hone.text.reasoning import spoken
-from hone.text.tokenizer import Tokenizer
 from hone.trajectory.order import PrivilegedText
 from hone.trajectory.records import Call, Context, Span, Step
 from services.rollout.calls import CallRequest, Sampler
@@ -93,7 +93,7 @@ class Episode:
     opening: "PrivilegedOpening | None" = None
 
     @property
-    def tokenizer(self) -> Tokenizer:
+    def tokenizer(self) -> ModelText:
         """The policy's."""
         return self.tokenizers.policy
 
@@ -121,6 +121,7 @@ class Episode:
         """Return the whole answer of a call: what its prompt began, such as a block of reasoning, and its text."""
         return self.begun[call.index] + call.text
 
+    @reading("policy")
     def _answered(self, call: Call) -> list[Message]:
         """Return the conversation up to the answer of the policy's last call."""
         messages = self.tokenizer.answered(self.asked, call.prompt_ids, call.completion_ids, self.setup.shown)
@@ -169,7 +170,7 @@ class Episodes:
         try:
             while not episode.ended:
                 taken = await self._act(episode, call)
-                request = _next_request(episode, taken)
+                request = await episode.tokenizers.work(_next_request, episode, taken)
                 if request is not None:
                     call = await self._answer(episode, request)
         except (Diverged, StepRefused) as error:
@@ -179,7 +180,7 @@ class Episodes:
 
     async def _act(self, episode: Episode, call: Call) -> simulation_pb2.StepResponse:
         """Take the call's actions in order, until one ends the episode or makes the environment ask a role."""
-        episode.add(call)
+        await episode.tokenizers.work(episode.add, call)
         for action in episode.setup.actions(call.role, episode.answer(episode.calls[-1])):
             taken = await self._step(episode, call, action)
             if taken.done or taken.observation.HasField("ask"):
@@ -256,7 +257,7 @@ def _step(index: int, call: int, action: str, taken: simulation_pb2.StepResponse
         rules=dict(sorted(taken.rules.items())))  # protobuf maps have no order, stored ones have
 
 
-def token_spans(ids: Sequence[int], kinds: Sequence[Marks], tokenizer: Tokenizer) -> list[Span]:
+def token_spans(ids: Sequence[int], kinds: Sequence[Marks], tokenizer: ModelText) -> list[Span]:
     """Return the named spans of a completion as ranges of its tokens, kind by kind. Its text includes a stop id.
 
     A token belongs to a span if any of its text does. A character of several ids is text of each of them.
@@ -289,7 +290,7 @@ class PrivilegedContexts:
     """The privileged texts of a group, and the prompts that hold them. The group's samples share it."""
 
     def __init__(
-        self, texts: Sequence[PrivilegedText], item: Mapping[str, Any], tokenizer: Tokenizer, positions: int,
+        self, texts: Sequence[PrivilegedText], item: Mapping[str, Any], tokenizer: ModelText, positions: int,
         shown: Sequence[Mapping[str, Any]] = (),
     ) -> None:
         """Take the texts in order, the item whose fields they may name, how many ids an engine holds, and the tools
@@ -301,7 +302,7 @@ class PrivilegedContexts:
 
     @classmethod
     def of_claim(
-        cls, claim: Claim, item_json: str, tokenizer: Tokenizer, positions: int, shown: Sequence[Mapping[str, Any]],
+        cls, claim: Claim, item_json: str, tokenizer: ModelText, positions: int, shown: Sequence[Mapping[str, Any]],
     ) -> "PrivilegedContexts":
         """Return the contexts of a claim. Its texts may name fields of its dataset row and of the environment's item.
         """
@@ -342,12 +343,12 @@ class PrivilegedContexts:
         return self._tokenizer.prompt_ids(with_text(asked, text, self._tokenizer), self._shown)
 
 
-def with_text(asked: Sequence[Message], text: str, tokenizer: Tokenizer) -> list[Message]:
+def with_text(asked: Sequence[Message], text: str, tokenizer: ModelText) -> list[Message]:
     """Return messages with a text at the end of their system message, or in a new one.
 
     Without a chat template the text is a line before everything else.
     """
-    if not tokenizer.templated:
+    if not tokenizer.facts.templated:
         return [{"role": "system", "content": f"{text}\n"}, *asked]
     return [dict(one) for one in with_system(asked, text, "system" not in tokenizer.lacks, end=True)]
 

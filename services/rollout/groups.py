@@ -113,8 +113,12 @@ class GroupStart:
         return Episode(self.claim, index, self.tokenizers, self.setup, session, self.asked,
                        session.observation.item_json, contexts=self.contexts)
 
+    def all_finished(self, calls: list[Call]) -> list[Episode]:
+        """Return samples that end with their first calls. Raises Unreadable."""
+        return [self.finished(index, call) for index, call in enumerate(calls)]
+
     def finished(self, index: int, call: Call) -> Episode:
-        """Return a sample that ends with its first call."""
+        """Return a sample that ends with its first call. Raises Unreadable."""
         episode = self.episode(index, self.session)
         episode.add(call)
         episode.ended = "done"
@@ -152,8 +156,8 @@ class Groups:
             self._session(claim),
             self._retry.until_answered(claim, "the tokenizer", lambda: self._tokenizers.of(claim)))
         start = GroupStart(claim, tokenizers, session, self._positions)
-        calls = await self._sampler.first_calls(start.first_request())
-        episodes = [start.finished(index, call) for index, call in enumerate(calls)] if start.single_turn else (
+        calls = await self._sampler.first_calls(await tokenizers.work(start.first_request))
+        episodes = await tokenizers.work(start.all_finished, calls) if start.single_turn else (
             await self._play(start, calls))
         grades, scored = await asyncio.gather(self._grade(start, episodes), self._with_teacher(claim, episodes))
         return _graded(claim, episodes, grades, scored)

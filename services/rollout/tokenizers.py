@@ -1,24 +1,32 @@
-"""The tokenizers of the models that answer a group's calls. Versions with the same files share one tokenizer."""
+"""The tokenizers of the models that answer a group's calls. A run's versions with the same files share one."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+import time
+from collections import OrderedDict, defaultdict
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from hone.store.database import AsyncDatabase
 from hone.store.manifests import get_file
 from hone.store.objects import Objects
+from hone.text.confined import ConfinedTokenizer
 from hone.text.conversation import Message, Tools
+from hone.text.files import FILES, TokenizerError
+from hone.text.model_text import ModelText
 from hone.text.rules import TextRules
-from hone.text.tokenizer import FILES, Tokenizer, TokenizerError
 from services.rollout.batcher import Batcher
 from services.rollout.claims import AnsweringModel, Claim
 from services.rollout.retry import Unavailable
 
 KEPT = 256
-"""How many versions' tokenizers are kept in memory."""
+"""How many versions' files are known."""
+PROCESSES, IDLE_S = 32, 60.0
+"""Most processes of tokenizers, and how long an unused one is kept."""
 
+Answer = TypeVar("Answer")
 VersionKey = tuple[str, str | None]
 """Id of a model and of its version; without a version its newest live one."""
 Manifest = tuple[str, dict[str, Any]]
@@ -42,10 +50,15 @@ def reading(role: str) -> Iterator[None]:
 class RoleTokenizers:
     """The tokenizers of a group's roles: the policy's, and those of other models by their role."""
 
-    policy: Tokenizer
-    others: Mapping[str, Tokenizer] = field(default_factory=dict)
+    policy: ModelText
+    others: Mapping[str, ModelText] = field(default_factory=dict)
+    thread: Executor | None = None
 
-    def of(self, role: str) -> Tokenizer:
+    async def work(self, do: Callable[..., Answer], *given: Any) -> Answer:
+        """Return what `do` returns, which makes ids: in a thread of the run's own, where it holds up no other run."""
+        return await asyncio.get_running_loop().run_in_executor(self.thread, do, *given)
+
+    def of(self, role: str) -> ModelText:
         """Return the tokenizer of the model that answers for a role."""
         return self.others.get(role, self.policy)
 
@@ -55,52 +68,73 @@ class RoleTokenizers:
             return self.of(role).prompt_ids(messages, tools)
 
 
+@dataclass
+class RunTokenizer:
+    """A tokenizer in a process that serves one run, and the thread that waits for it."""
+
+    tokenizer: ConfinedTokenizer
+    thread: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "tokenizer"))
+    used: float = field(default_factory=time.monotonic)
+
+
 class Tokenizers:
     """Reads tokenizers from the object store and keeps them."""
 
     def __init__(self, database: AsyncDatabase, objects: Objects) -> None:
         self._database, self._objects = database, objects
         self._manifests: Batcher[VersionKey, Manifest | None] = Batcher(self._look_up)
-        self._by_files: dict[tuple[str, ...], Tokenizer] = {}
-        self._by_version: dict[tuple[str, str], Tokenizer] = {}  # by the version's id and the rules' JSON
-        self._reading = asyncio.Lock()
+        self._files: dict[str, dict[str, Any]] = {}  # entries of a version's manifest, by its id
+        self._kept: OrderedDict[tuple[str, ...], RunTokenizer] = OrderedDict()  # by run, rules and digests of files
+        self._reading = defaultdict[str, asyncio.Lock](asyncio.Lock)  # by run
 
     async def of(self, claim: Claim) -> RoleTokenizers:
         """Return the tokenizers of a group's roles.
 
-        Raises Unavailable when a version does not exist yet, TokenizerError when its files are no tokenizer.
+        Raises Unavailable when a version does not exist yet, Unreadable when its files are no tokenizer.
         """
-        asked = list(claim.order.asked)
-        rules = claim.order.chat
+        asked, rules = list(claim.order.asked), claim.order.chat
         policy, *others = await asyncio.gather(
-            self._of(claim.answering("policy"), rules),
-            *(self._of(claim.answering(role), rules.for_others()) for role in asked))
-        return RoleTokenizers(policy, dict(zip(asked, others, strict=True)))
+            self._of(claim, "policy", rules), *(self._of(claim, role, rules.for_others()) for role in asked))
+        return RoleTokenizers(
+            policy.tokenizer, dict(zip(asked, (one.tokenizer for one in others), strict=True)), policy.thread)
 
-    async def _of(self, model: AnsweringModel, rules: TextRules) -> Tokenizer:
-        form = rules.model_dump_json()
-        if model.version_id is not None and (model.version_id, form) in self._by_version:
-            return self._by_version[model.version_id, form]
+    async def _of(self, claim: Claim, role: str, rules: TextRules) -> RunTokenizer:
+        entries = await self._entries(claim.answering(role))
+        key = (claim.run_id, rules.model_dump_json(), *(entry["sha256"] for entry in entries.values()))
+        async with self._reading[claim.run_id]:
+            if key not in self._kept:
+                with reading(role):
+                    self._kept[key] = RunTokenizer(await asyncio.to_thread(self._read, entries, rules))
+        self._kept[key].used = time.monotonic()
+        self._kept.move_to_end(key)
+        self._end_idle()
+        return self._kept[key]
+
+    async def _entries(self, model: AnsweringModel) -> dict[str, Any]:
+        """Return the entries of a version's tokenizer files in its manifest, by name."""
+        if model.version_id is not None and model.version_id in self._files:
+            return self._files[model.version_id]
         found = await self._manifests.ask((model.model_id, model.version_id))
         if found is None:
             raise Unavailable(f"model {model.model_id} has no version {model.version_id or 'that is live'}")
         version_id, manifest = found
-        tokenizer = await self._shared(manifest, rules)
-        if len(self._by_version) >= KEPT:
-            self._by_version.clear()
-        self._by_version[version_id, form] = tokenizer
-        return tokenizer
+        if len(self._files) >= KEPT:
+            self._files.clear()
+        self._files[version_id] = {name: manifest["files"][name] for name in FILES if name in manifest["files"]}
+        return self._files[version_id]
 
-    async def _shared(self, manifest: dict[str, Any], rules: TextRules) -> Tokenizer:
-        entries = {name: manifest["files"][name] for name in FILES if name in manifest["files"]}
-        key = (rules.model_dump_json(), *(entry["sha256"] for entry in entries.values()))
-        async with self._reading:
-            if key not in self._by_files:
-                self._by_files[key] = await asyncio.to_thread(self._read, entries, rules)
-        return self._by_files[key]
+    def _read(self, entries: dict[str, Any], rules: TextRules) -> ConfinedTokenizer:
+        return ConfinedTokenizer({name: get_file(self._objects, entry) for name, entry in entries.items()}, rules)
 
-    def _read(self, entries: dict[str, Any], rules: TextRules) -> Tokenizer:
-        return Tokenizer({name: get_file(self._objects, entry) for name, entry in entries.items()}, rules)
+    def _end_idle(self) -> None:
+        """End the processes that were not used for a while, and the longest unused ones if there are too many."""
+        while len(self._kept) > 1:
+            key, oldest = next(iter(self._kept.items()))
+            if len(self._kept) <= PROCESSES and time.monotonic() - oldest.used < IDLE_S:
+                break
+            del self._kept[key]
+            self._reading.pop(key[0], None)
+            oldest.tokenizer.close()
 
     async def _look_up(self, keys: list[VersionKey]) -> AsyncIterator[tuple[int, Manifest | None]]:
         unique = sorted(set(keys), key=str)

@@ -6,8 +6,8 @@ from typing import Any
 from hone.environments.contract import WrongParams
 from hone.environments.dataset import conversation
 from hone.text.conversation import Message
-from hone.text.files import TokenizerError
-from hone.text.tokenizer import Tokenizer
+from hone.text.files import TokenizerError, Unbounded
+from hone.text.model_text import ModelText
 from hone.trajectory.records import Call, Trajectory
 
 Answer = tuple[Sequence[Message], Message]
@@ -18,15 +18,17 @@ class UnusableRow(ValueError):
     """The model cannot be trained on a row. The message is the reason."""
 
 
-def trajectories(row: Mapping[str, Any], place: int, columns: Sequence[str], tokenizer: Tokenizer) -> list[Trajectory]:
+def trajectories(row: Mapping[str, Any], place: int, columns: Sequence[str], tokenizer: ModelText) -> list[Trajectory]:
     """Return the trajectories of a row: one for each of `columns`, with a call for each answer that is trained.
 
     A row that lacks its only column is a conversation: each message of the assistant is trained whose weight is not 0.
-    Raises UnusableRow.
+    Raises UnusableRow, and Unbounded where the template or the tokenizer takes too long for a row.
     """
     try:
         return [_trajectory(row, place, index, _answers(row, column, len(columns)), tokenizer)
                 for index, column in enumerate(columns)]
+    except Unbounded:
+        raise
     except (TokenizerError, WrongParams) as error:
         raise UnusableRow(str(error)) from error
 
@@ -50,7 +52,7 @@ def _turns(messages: Sequence[Message]) -> Iterator[Answer]:
 
 
 def _trajectory(
-    row: Mapping[str, Any], place: int, index: int, answers: Sequence[Answer], tokenizer: Tokenizer
+    row: Mapping[str, Any], place: int, index: int, answers: Sequence[Answer], tokenizer: ModelText
 ) -> Trajectory:
     calls = [_call(number, answer, row.get("tools") or (), tokenizer) for number, answer in enumerate(answers)]
     return Trajectory(
@@ -58,7 +60,7 @@ def _trajectory(
         status="ok", score=None, grade_id=None)
 
 
-def _call(number: int, answer: Answer, tools: Sequence[Mapping[str, Any]], tokenizer: Tokenizer) -> Call:
+def _call(number: int, answer: Answer, tools: Sequence[Mapping[str, Any]], tokenizer: ModelText) -> Call:
     prompt_ids, completion_ids = tokenizer.answer_ids(*answer, tools)
     return Call(
         index=number, turn=number, prompt_ids=prompt_ids, completion_ids=completion_ids, logp_sample=[],

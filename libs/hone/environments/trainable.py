@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from hone.environments.demonstrations import UnusableRow, trajectories
-from hone.text.tokenizer import Tokenizer
+from hone.text.model_text import ModelText
 
 LONG, EQUAL, UNUSABLE = "long_rows", "equal_pairs", "bad_rows"
 """Kinds of events about rows that are left out."""
@@ -20,7 +20,7 @@ _OVERHEAD, _TOKENS_OF_A_BYTE = 4096, 4
 class TrainableRows:
     """Counts the rows that are left out, by cause, and keeps the first ones of each."""
 
-    def __init__(self, columns: Sequence[str], tokenizer: Tokenizer, positions: int) -> None:
+    def __init__(self, columns: Sequence[str], tokenizer: ModelText, positions: int) -> None:
         """`columns` hold the answers: one, or the chosen and the rejected one of a pair. 0 positions are no limit."""
         self._columns, self._tokenizer, self._positions = columns, tokenizer, positions
         self.rows, self.left_out = 0, defaultdict[str, int](int)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hone.text.conversation import Message, Tools, plain
-from hone.text.files import TokenizerError
+from hone.text.files import TokenizerError, Unbounded
 from hone.text.template import ChatTemplate
 
 _ASKED, _SAID, _THIRD = "Lemma", "Corollary", "Theorem"
@@ -73,6 +73,8 @@ def turn_end(template: ChatTemplate, added: Mapping[str, int]) -> str:
     parts = reads_parts_only(template)
     try:
         text = template([plain(one, parts) for one in (_USER, {"role": "assistant", "content": _SAID})], [], False)
+    except Unbounded:
+        raise
     except TokenizerError:
         return ""
     rest = text[text.rfind(_SAID) + len(_SAID):].lstrip() if _SAID in text else ""
@@ -83,6 +85,8 @@ def _reason(template: ChatTemplate, parts: bool, name: str, probe: Probe) -> str
     messages, tools, ask, words = probe
     try:
         text = template([plain(message, parts) for message in messages], tools, ask)
+    except Unbounded:
+        raise
     except TokenizerError as error:
         return f"{name}: the model's chat template refuses this: {error}"
     return f"{name}: the model's chat template drops this" if any(word not in text for word in words) else ""

@@ -16,11 +16,15 @@ class TokenizerError(ValueError):
     """The tokenizer files cannot be used, or the chat template rejects the messages."""
 
 
+class Unbounded(TokenizerError):
+    """The chat template or the tokenizer needs more time or memory than it may have."""
+
+
 def json_file(files: Files, name: str) -> dict[str, Any]:
     """Return the object in a JSON file; {} where the file is missing. Raises TokenizerError."""
     try:
         found = json.loads(files.get(name, b"{}"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise TokenizerError(f"{name}: {error}") from error
     if not isinstance(found, dict):
         raise TokenizerError(f"{name}: found {type(found).__name__}, expected an object")

@@ -5,6 +5,7 @@ The same environment as transformers' apply_chat_template, so that the same file
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from datetime import date
 from typing import Any
 
@@ -13,8 +14,12 @@ from jinja2.ext import Extension, LoopControlExtension
 from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from hone.text.files import Files, TokenizerError, json_file, named_tokens
+from hone.process.confined import PROCESSOR, TimeUp, interrupted
+from hone.text.files import Files, TokenizerError, Unbounded, json_file, named_tokens
 from hone.text.rules import TextRules
+
+MOST_CHARACTERS = 2**24
+"""Of the text of a conversation."""
 
 TOOLS = "tool_use"
 """Name of the template for conversations with tools, where a model has several templates."""
@@ -23,37 +28,60 @@ TOOLS = "tool_use"
 class ChatTemplate:
     """Renders conversations. Raises TokenizerError for a template that cannot be read."""
 
-    def __init__(self, sources: Mapping[str, str], tokens: Mapping[str, str], rules: TextRules) -> None:
-        """`sources` are templates by name, `default` among them; `tokens` are the named special tokens."""
-        environment = _environment(rules)
+    def __init__(
+        self, sources: Mapping[str, str], tokens: Mapping[str, str], rules: TextRules, render_s: float | None = None,
+    ) -> None:
+        """`sources` are templates by name, `default` among them; `tokens` are the named special tokens.
+
+        Each rendering may take `render_s` seconds of processor time, which only a main thread can measure.
+        """
+        environment, self._render_s = _environment(rules), render_s
         self._given = {**tokens, **rules.template}
         try:
             self._renders = {name: environment.from_string(source).render for name, source in sources.items()}
             self.literals = "".join(_literals(environment, source) for source in sources.values())
-        except TemplateError as error:
+        except (TemplateError, RecursionError) as error:
             raise TokenizerError(f"chat_template: {error}") from error
         self.dated = any("strftime_now" in source for source in sources.values())
 
     def __call__(self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Any], ask: bool) -> str:
-        """Return the text of a conversation; with `ask` it ends where the next answer begins. Raises TokenizerError."""
+        """Return the text of a conversation; with `ask` it ends where the next answer begins.
+
+        Raises TokenizerError, and Unbounded for a template that loops or grows.
+        """
         render = self._renders.get(TOOLS if tools else "default", self._renders["default"])
+        given = {**self._given, "messages": list(messages), "tools": list(tools) or None, "documents": None,
+                 "add_generation_prompt": ask}
         try:
-            return render(**{**self._given, "messages": list(messages), "tools": list(tools) or None,
-                             "documents": None, "add_generation_prompt": ask})
-        except (TemplateError, TypeError, ValueError, LookupError, AttributeError, ArithmeticError) as error:
-            # A template is a program: it may add a text to a missing one.
+            with interrupted(self._render_s, PROCESSOR) if self._render_s else nullcontext():
+                text = render(**given)
+        except TimeUp as error:
+            limit = f"it did not finish within {self._render_s:g} s on {size(messages)}"
+            raise Unbounded(f"chat_template: {limit}") from error
+        except MemoryError as error:
+            raise Unbounded(f"chat_template: it needs too much memory for {size(messages)}") from error
+        except Exception as error:  # a template is a program: it may add a text to a missing one
             raise TokenizerError(f"chat_template: {error}") from error
+        if len(text) > MOST_CHARACTERS:
+            raise Unbounded(f"chat_template: it made {len(text)} characters of {size(messages)}, expected at most "
+                            f"{MOST_CHARACTERS}")
+        return text
 
 
-def of_files(files: Files, rules: TextRules) -> ChatTemplate | None:
+def size(messages: Sequence[Mapping[str, Any]]) -> str:
+    """Return how long a conversation is, for people."""
+    return f"a conversation of {sum(len(str(one.get('content') or '')) for one in messages)} characters"
+
+
+def of_files(files: Files, rules: TextRules, render_s: float | None = None) -> ChatTemplate | None:
     """Return a model's template, or None if it has none. Raises TokenizerError."""
     sources = _sources(files)
-    return ChatTemplate(sources, named_tokens(files), rules) if sources else None
+    return ChatTemplate(sources, named_tokens(files), rules, render_s) if sources else None
 
 
 def _sources(files: Files) -> dict[str, str]:
     if "chat_template.jinja" in files:
-        return {"default": files["chat_template.jinja"].decode()}
+        return {"default": _decoded(files["chat_template.jinja"])}
     given = json_file(files, "tokenizer_config.json").get("chat_template")
     if not given:
         return {}
@@ -69,6 +97,13 @@ def _sources(files: Files) -> dict[str, str]:
     return sources
 
 
+def _decoded(source: bytes) -> str:
+    try:
+        return source.decode()
+    except UnicodeDecodeError as error:
+        raise TokenizerError(f"chat_template.jinja: {error}") from error
+
+
 class _Generation(Extension):
     """`{% generation %}` marks the model's own text for training masks. It has no effect on prompts."""
 
@@ -82,6 +117,8 @@ class _Generation(Extension):
 def _environment(rules: TextRules) -> Environment:
     environment = ImmutableSandboxedEnvironment(
         trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, LoopControlExtension])
+    # Large constants are computed while a conversation is rendered, within its limit, not while the template is read.
+    environment.intercepted_binops = frozenset({"*", "**"})
     environment.filters["tojson"] = _to_json
     environment.globals.update(raise_exception=_refuse, strftime_now=_clock(rules))
     return environment

@@ -14,8 +14,6 @@ from hone.text.files import Files, TokenizerError
 _ANCHORS = ("\n", "a", ".", "0", "\u4e2d")
 """Texts that a continuation is encoded after, where its own text before would share a token with it."""
 _UNLIKELY = -1e9
-_CONTEXT = 8
-"""Ids before a text that decide how it begins."""
 
 
 class Vocabulary:
@@ -45,6 +43,18 @@ class Vocabulary:
         """Return the token of an id as the vocabulary writes it; None where no token has the id."""
         return self._backend.id_to_token(id)
 
+    @cached_property
+    def texts(self) -> dict[int, str]:
+        """The token of every id, also of those whose token has another id, too."""
+        found = {id: token for token, id in self._backend.get_vocab().items()}
+        rest = (id for id in range(len(found)) if id not in found)
+        return found | {id: token for id in rest if (token := self.text_of(id)) is not None}
+
+    @property
+    def decoder(self) -> Any:
+        """The decoder in tokenizer.json, null for none."""
+        return json.loads(self._backend.to_str())["decoder"]
+
     def encode(self, text: str) -> list[int]:
         """Return the ids of a text, without special tokens around it. Disarmed control tokens are ordinary text."""
         return list(self._encoded(text).ids)
@@ -62,12 +72,6 @@ class Vocabulary:
     def decode(self, ids: Sequence[int]) -> str:
         """Return the text of ids. Special tokens stay in it."""
         return str(self._backend.decode(list(ids), skip_special_tokens=False))
-
-    def continued(self, before: Sequence[int], ids: Sequence[int]) -> str:
-        """Return the text that `ids` add to the text of the ids before them: a space at its begin stays."""
-        tail = list(before[-_CONTEXT:])
-        known, whole = self.decode(tail), self.decode([*tail, *ids])
-        return whole[len(known):] if whole.startswith(known) else self.decode(ids)
 
     def _encoded(self, text: str) -> Encoding:
         if SENTINEL not in text:

@@ -13,8 +13,9 @@ from hone.spec.problems import Problem
 from hone.spec.run import RunSpec
 from hone.store.manifests import get_file
 from hone.store.objects import ObjectMissing, Objects
+from hone.text.confined import ConfinedTokenizer
 from hone.text.files import TokenizerError
-from hone.text.tokenizer import Tokenizer
+from hone.text.model_text import ModelText
 from services.gateway.admission import references, task_rows
 from services.gateway.admission.references import Base
 from services.gateway.admission.task_rows import RowsLost
@@ -32,9 +33,12 @@ class TrainedRows:
     dataset: str
     events: tuple[tuple[str, str], ...] = ()
     none: bool = False
+    unreadable: str = ""  # why the model's text cannot be made
 
     def problems(self) -> list[Problem]:
         """Return why the run cannot train on the dataset; empty if at least one row can be used."""
+        if self.unreadable:
+            return [Problem("model.base", self.unreadable, f"a model whose text can be made of {self.dataset!r}")]
         return [Problem(f"{self.at}.dataset", message.removeprefix("dataset "), "at least one row to train on")
                 for _, message in self.events if self.none]
 
@@ -60,17 +64,19 @@ def _findings(objects: Objects, key: str, at: str, part: RunSpec, base: Base) ->
     try:
         texts = {name: get_file(objects, entry) for name, entry in base.text_files.items()}
         date = part.chat.date or datetime.now(UTC).date().isoformat()
-        tokenizer = Tokenizer(texts, part.chat.model_copy(update={"date": date}))
+        tokenizer = ConfinedTokenizer(texts, part.chat.model_copy(update={"date": date}))
         sieve = TrainableRows(BUILDERS[presets.builder_of(part.algorithm)].columns, tokenizer, base.max_positions)
         whole = _looked_at(sieve, objects, key, part, tokenizer)
-    except (RowsLost, ObjectMissing, TokenizerError):  # reported with the rows, or by the driver as the run's failure
+    except (RowsLost, ObjectMissing):  # reported with the rows, or by the driver as the run's failure
         return TrainedRows(at, dataset)
+    except TokenizerError as error:
+        return TrainedRows(at, dataset, unreadable=str(error))
     more = "" if whole else f" (the first {sieve.rows} rows were looked at)"
     events = tuple((kind, f"{message}{more}") for kind, message in sieve.messages(dataset))
     return TrainedRows(at, dataset, events, sieve.none and whole)
 
 
-def _looked_at(sieve: TrainableRows, objects: Objects, key: str, part: RunSpec, tokenizer: Tokenizer) -> bool:
+def _looked_at(sieve: TrainableRows, objects: Objects, key: str, part: RunSpec, tokenizer: ModelText) -> bool:
     """Look at the rows that are tasks; return whether there was time for all of them."""
     tasks, begun = Sieve(part.task.kind, part.task.params, lambda: tokenizer.lacks), time.monotonic()
     for number, row in enumerate(task_rows.rows(objects, key, str(part.task.dataset)), 1):

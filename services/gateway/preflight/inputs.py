@@ -17,9 +17,11 @@ from hone.spec.problems import Problem
 from hone.spec.run import RunSpec, TaskSource
 from hone.store.manifests import get_file
 from hone.store.objects import Objects
+from hone.text.confined import ConfinedTokenizer
+from hone.text.files import FILES
+from hone.text.model_text import ModelText
 from hone.text.rules import TextRules
-from hone.text.tokenizer import FILES, Tokenizer
-from services.gateway.admission import task_rows
+from services.gateway.admission import task_rows, text_files
 from services.gateway.admission.references import Base, find_base
 from services.gateway.middleware.tenancy import TenantSession
 
@@ -35,7 +37,7 @@ class Model:
     """The base of a run: its limits, its tokenizer and its architecture."""
 
     base: Base
-    tokenizer: Tokenizer
+    tokenizer: ModelText
     architecture: Architecture
 
     def tokens(self, ids: Sequence[int]) -> Tokens:
@@ -62,12 +64,12 @@ async def model(session: TenantSession, objects: Objects, spec: RunSpec) -> Mode
         raise NoInput(f"the files of {name} are not stored any more")
     today = datetime.now(UTC).date().isoformat()
     rules = spec.chat.model_copy(update={"date": spec.chat.date or today})
-    return await asyncio.to_thread(_read, objects, base, row["manifest"]["files"], rules)
+    return await text_files.in_thread(_read, objects, base, row["manifest"]["files"], rules)
 
 
 def _read(objects: Objects, base: Base, entries: dict[str, Any], rules: TextRules) -> Model:
     files = {name: get_file(objects, entries[name]) for name in FILES if name in entries}
-    return Model(base, Tokenizer(files, rules), architecture.parse(json.loads(files[CONFIG])))
+    return Model(base, ConfinedTokenizer(files, rules), architecture.parse(json.loads(files[CONFIG])))
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,7 @@ async def rows(
 
 
 def _picked(
-    objects: Objects, key: str, source: TaskSource, tokenizer: Tokenizer, step: int, longest: int,
+    objects: Objects, key: str, source: TaskSource, tokenizer: ModelText, step: int, longest: int,
 ) -> PickedRows:
     picked, sieve = PickedRows(), Sieve(source.kind, source.params, lambda: tokenizer.lacks)
     long: list[tuple[int, int, TaskRow]] = []

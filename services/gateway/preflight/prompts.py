@@ -1,7 +1,6 @@
 """The first prompts of a run and the lengths of many: tasks are drawn and begun by simulation, rendered as workers do.
 """
 
-import asyncio
 import json
 import time
 from collections.abc import AsyncIterator, Sequence
@@ -22,8 +21,9 @@ from hone.rpc.client import channel
 from hone.spec.run import RunSpec
 from hone.spec.settings import Settings
 from hone.text import reasoning
-from hone.text.tokenizer import Tokenizer
+from hone.text.model_text import ModelText
 from hone.trajectory.records import Trajectory
+from services.gateway.admission import text_files
 from services.gateway.preflight.inputs import Model, NumberedRow, PickedRows
 
 SHOWN = 3
@@ -138,12 +138,12 @@ async def _rendered(
         await stub.Close(simulation_pb2.CloseRequest(
             session_ids=[session.session_id for session in begun.sessions]), timeout=BUDGET_S)
         seen = [session.observation for session in begun.sessions]
-        for one, ids in zip(some, await asyncio.to_thread(_prompts, model.tokenizer, spec, seen), strict=True):
+        for one, ids in zip(some, await text_files.in_thread(_prompts, model.tokenizer, spec, seen), strict=True):
             yield one.name, ids
 
 
 def _prompts(
-    tokenizer: Tokenizer, spec: RunSpec, seen: Sequence[simulation_pb2.Observation],
+    tokenizer: ModelText, spec: RunSpec, seen: Sequence[simulation_pb2.Observation],
 ) -> list[list[int]]:
     """Return the first prompts of the policy, as its harness shows them."""
     named = spec.harness

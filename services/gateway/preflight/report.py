@@ -20,7 +20,7 @@ from hone.spec.problems import Invalid
 from hone.spec.run import RunSpec
 from hone.spec.settings import Settings
 from hone.store.objects import Objects
-from services.gateway.admission import references, row_references, task_rows
+from services.gateway.admission import references, row_references, task_rows, text_files
 from services.gateway.admission.reference_findings import ReferenceFindings
 from services.gateway.admission.references import References
 from services.gateway.middleware.tenancy import TenantSession
@@ -144,7 +144,7 @@ class _Report:
             supervised = presets.supervised(stage.spec.algorithm)
             picked = await self._rows(stage.spec, model)
             if supervised and picked is not None:
-                texts = await asyncio.to_thread(prompts.of_rows, self._settings, model, stage, picked)
+                texts = await text_files.in_thread(prompts.of_rows, self._settings, model, stage, picked)
             else:
                 texts = await prompts.of_rollouts(self._settings, model, stage, picked)
             texts = prompts.named(texts, stage) if len(self._stages) > 1 else texts

@@ -12,11 +12,14 @@ from hone.spec.problems import Invalid, Problem, found
 from hone.store.database import Row
 from hone.store.manifests import get_file
 from hone.store.objects import ObjectMissing, Objects
-from hone.text.tokenizer import FILES, Tokenizer, TokenizerError
+from hone.text.confined import ConfinedTokenizer
+from hone.text.files import FILES, TokenizerError
+from hone.text.model_text import ModelText
 from hone.trajectory import parts
 from hone.trajectory.plan import StepPlan
 from hone.trajectory.records import PREVIEW
 from services.gateway import advantages
+from services.gateway.admission import text_files
 from services.gateway.admission.parameters import After, Id, Limit, Store
 from services.gateway.advantages import SampleAdvantages
 from services.gateway.middleware.errors import NotFound, unknown_run
@@ -93,7 +96,7 @@ async def tokens(run_id: Id, group_id: GroupId, index: Index, caller: Caller, ob
     manifests = {version["role"]: version["manifest"] for version in versions}
     given = _UNTRAINED if plan is None else await advantages.read(
         objects, StepPlan.model_validate(plan["plan"]), group_id, index)
-    return await asyncio.to_thread(_texts, objects, manifests, row, given)
+    return await text_files.in_thread(_texts, objects, manifests, row, given)
 
 
 def _unknown(run_id: str, group_id: int, index: int) -> NotFound:
@@ -120,17 +123,17 @@ def _texts(objects: Objects, manifests: Manifests, row: Row, given: SampleAdvant
     return TrajectoryTokens(calls=texts, advantage=given.whole, advantage_note=given.note)
 
 
-def _call_tokens(tokenizer: Tokenizer, call: dict[str, Any], own: list[float | None]) -> CallTokens:
+def _call_tokens(tokenizer: ModelText, call: dict[str, Any], own: list[float | None]) -> CallTokens:
     return CallTokens(prompt=tokenizer.pieces(call["prompt_ids"]), completion=tokenizer.pieces(call["completion_ids"]),
                       advantages=own)
 
 
-def _tokenizer(objects: Objects, role: str, manifest: dict[str, Any] | None) -> Tokenizer:
+def _tokenizer(objects: Objects, role: str, manifest: dict[str, Any] | None) -> ModelText:
     """Return the tokenizer of a role's model. Raises NotFound when it is not stored or cannot be read."""
     if manifest is None:
         raise NotFound(f"The run's {role} model has no stored version, so its tokens have no tokenizer.")
     entries = {name: manifest["files"][name] for name in FILES if name in manifest["files"]}
     try:
-        return Tokenizer({name: get_file(objects, entry) for name, entry in entries.items()})
+        return ConfinedTokenizer({name: get_file(objects, entry) for name, entry in entries.items()})
     except (ObjectMissing, TokenizerError) as error:
         raise NotFound(f"A tokenizer of the run's models cannot be read: {error}") from None

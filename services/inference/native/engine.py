@@ -10,7 +10,7 @@ from hone.crashpoints import reach
 from hone.models.architecture import Architecture
 from hone.models.checkpoint import Checkpoint
 from hone.models.probe import Gap, Probe
-from hone.text.tokenizer import Tokenizer
+from hone.text.model_text import ModelText
 from services.inference.answers import AnswerCollector, EndedSample, TextStops
 from services.inference.native import prefill
 from services.inference.native.cache import CHUNK, Cache
@@ -34,7 +34,7 @@ class FusedVersion:
 
     id: str
     weights: Weights
-    tokenizer: Tokenizer
+    tokenizer: ModelText
     probe: Probe | None = None
     checkpoint: Checkpoint | None = None
 

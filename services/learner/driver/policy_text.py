@@ -7,7 +7,9 @@ from hone.spec.run import RunSpec
 from hone.store import manifests
 from hone.store.database import Database
 from hone.store.objects import Objects
-from hone.text.tokenizer import FILES, Tokenizer
+from hone.text.confined import ConfinedTokenizer
+from hone.text.files import FILES
+from hone.text.model_text import ModelText
 
 
 class PolicyText:
@@ -27,8 +29,8 @@ class PolicyText:
         return int(self._manifest.get("max_positions", 0))
 
     @cached_property
-    def tokenizer(self) -> Tokenizer:
+    def tokenizer(self) -> ModelText:
         """The tokenizer. Raises TokenizerError when the base's files are none."""
         files = self._manifest["files"]
         named = {name: entry for name, entry in files.items() if name in FILES}
-        return Tokenizer(manifests.get_files(self._objects, {"files": named}), self._rules)
+        return ConfinedTokenizer(manifests.get_files(self._objects, {"files": named}), self._rules)

@@ -1,0 +1,136 @@
+"""A model's text, with its template and its tokenizer in a process of their own: services use this one.
+
+Both came with the model and are programs. One that loops or grows is given up at its limit and costs its caller only.
+"""
+
+import base64
+import json
+import threading
+import weakref
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hone.process.confined import Child, Ended, TookTooLong
+from hone.text.conversation import Message, Tools
+from hone.text.ends import End
+from hone.text.files import Files, TokenizerError, Unbounded
+from hone.text.model_text import Facts, ModelText
+from hone.text.rules import TextRules
+from hone.text.table import TokenTable
+from hone.text.template import size
+from hone.text.worker import ASK, LIMIT_S, MEMORY_BYTES, OPEN_S
+
+_WORKER = "hone.text.worker"
+_WAIT = 6
+"""Times the processor time of a request that its answer is waited for by the clock: the machine may be busy."""
+_TRIES = 2
+"""Processes that a request may end before it is given up; somebody else may have killed one."""
+
+
+class ConfinedTokenizer(ModelText):
+    """The text of a model whose files nobody checked. Its process starts when it is needed, and again after its end.
+
+    `files` maps names of FILES to their bytes. Raises TokenizerError naming the file that is missing or wrong, and
+    Unbounded where the files take too much time or memory: one rendering may take `limit_s` of processor time. Several
+    threads may use it; the process serves one.
+    """
+
+    def __init__(self, files: Files, rules: TextRules | None = None, limit_s: float = LIMIT_S) -> None:
+        self._limit_s = limit_s
+        named = {name: base64.b64encode(data).decode() for name, data in files.items()}
+        self._opening = _line({"files": named, "rules": (rules or TextRules()).model_dump()})
+        self._lock, self._end = threading.Lock(), _nothing
+        self._child: Child | None = None
+        found = self._repeated(None)
+        super().__init__(TokenTable(dict(zip(found["ids"], found["texts"], strict=True)), found["decoder"]))
+        self._facts = _facts(found["facts"])
+
+    @property
+    def facts(self) -> Facts:
+        return self._facts
+
+    def prompt_ids(self, messages: Sequence[Message], tools: Tools = ()) -> list[int]:
+        return list(self._ask(messages, "prompt_ids", messages, tools))
+
+    def next_prompt_ids(
+        self, asked: Sequence[Message], prompt_ids: list[int], completion_ids: list[int], added: Sequence[Message],
+        tools: Tools = (),
+    ) -> list[int]:
+        return list(self._ask(
+            [*asked, *added], "next_prompt_ids", asked, prompt_ids, completion_ids, added, tools))
+
+    def answer_ids(
+        self, messages: Sequence[Message], answer: Message, tools: Tools = ()
+    ) -> tuple[list[int], list[int]]:
+        prompt, completion = self._ask([*messages, answer], "answer_ids", messages, answer, tools)
+        return list(prompt), list(completion)
+
+    def own_space(self, asked: Sequence[Message], text: str, tools: Tools = ()) -> str:
+        if not text.startswith(" ") or not self._facts.templated:
+            return text
+        return str(self._ask(asked, "own_space", asked, text, tools))
+
+    def encode(self, text: str) -> list[int]:
+        return list(self._ask([{"role": "user", "content": text}], "encode", text))
+
+    def close(self) -> None:
+        """End the process, whatever it does. It starts again when it is needed."""
+        if self._child is not None:
+            self._child.kill()
+
+    def _ask(self, messages: Sequence[Message], method: str, *arguments: Any) -> Any:
+        """Return what a method of the process returns. Raises TokenizerError, and Unbounded with the prompt's size."""
+        try:
+            return self._repeated(_line([method, *arguments]))
+        except _GivenUp as error:
+            raise Unbounded(f"{error} on {size(messages)}") from error
+
+    def _repeated(self, line: bytes | None) -> Any:
+        """Return the answer to a line, None for the opening. A process that somebody killed is started again."""
+        with self._lock:
+            for _ in range(_TRIES):
+                try:
+                    opened = self._opened() if self._child is None or line is None else None
+                    return opened if line is None else self._value(line, ASK * self._limit_s)
+                except TookTooLong as error:
+                    self._child = None
+                    raise _GivenUp(f"it did not finish: {error}") from error
+                except Ended as error:
+                    self._child, ended = None, error
+        raise _GivenUp(f"{ended}; it may have {MEMORY_BYTES >> 20} MiB of memory") from ended
+
+    def _opened(self) -> Any:
+        """Start the process and return what it knows of the files. Raises TokenizerError and Ended."""
+        self._end()
+        self._child = child = Child(_WORKER, str(self._limit_s))
+        self._end = weakref.finalize(self, child.end)  # also when this process ends
+        return self._value(self._opening, OPEN_S)
+
+    def _value(self, line: bytes, seconds: float) -> Any:
+        assert self._child is not None
+        answer = json.loads(self._child.ask(line, _WAIT * seconds))
+        if "unbounded" in answer:
+            raise Unbounded(answer["unbounded"])
+        if "refused" in answer:
+            raise TokenizerError(answer["refused"])
+        return answer["value"]
+
+
+class _GivenUp(Unbounded):
+    """The process did not answer. The message says why."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"tokenizer.json: {reason}")
+
+
+def _nothing() -> None:
+    """End no process: none was started."""
+
+
+def _line(message: Any) -> bytes:
+    return json.dumps(message).encode()
+
+
+def _facts(given: Mapping[str, Any]) -> Facts:
+    ends = tuple(End(end["id"], end["text"], tuple(end["sources"])) for end in given["ends"])
+    return Facts(**{**given, "ends": ends, "control": frozenset(given["control"])})
