@@ -42,9 +42,11 @@ class LoopThread:
 
 def main() -> None:
     configuration = settings.load()
-    startup.begin("rollout", configuration)
+    memory = startup.begin("rollout", configuration)
     loop = LoopThread("rollout")
     worker = loop.run(Worker.open(configuration))
+    if memory is not None:
+        memory.before_end = worker.blame
     celery = application.create(configuration)
     _listen(celery, loop, worker)
     loop.submit(worker.resume())

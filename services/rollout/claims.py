@@ -8,14 +8,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from psycopg import OperationalError
+from psycopg import Connection, OperationalError
+from psycopg.rows import dict_row
 from pydantic import ValidationError
 
 from hone.crashpoints import reach
 from hone.ids import new
 from hone.process.heartbeat import AsyncHeartbeat, interval_s
 from hone.spec.settings import Settings
-from hone.store.database import AsyncDatabase, Row
+from hone.store.database import AsyncDatabase, Row, Statements
 from hone.telemetry import logs, metrics
 from hone.trajectory import journal
 from hone.trajectory.order import Order
@@ -47,6 +48,7 @@ class Claim:
     begun: int | None  # where the order names no version: the number of the oldest version that may sample
     role_versions: dict[str, str]  # version 0 of each role's model, by role; a role is missing until that is published
     remaining_s: float  # to the group's deadline, when it was claimed
+    memory_ends: int = 0  # workers that held it when their memory was over; from one on it runs alone
     claimed: float = field(default_factory=time.monotonic, compare=False)
     journaled: dict[tuple[int, int], Turn] = field(default_factory=dict, compare=False)  # by (sample, call)
 
@@ -88,6 +90,15 @@ class Claims:
         self._working: dict[int, asyncio.Task[Any]] = {}
         self._taking = asyncio.Lock()
 
+    def blame(self, reason: str) -> None:
+        """Record that this process ends because its memory is over, on the groups that it holds. Any thread may ask.
+
+        Raises psycopg.Error.
+        """
+        with _connected(self._settings.database_url) as connection:
+            Statements(connection).run(
+                "groups.blame", owner=self._owner, reason=f"it ended a rollout worker twice: {reason}")
+
     async def release_predecessor(self) -> None:
         """Let any worker claim the groups of an earlier process of this name."""
         await self._database.run("groups.release_claims_of", owner=self._owner)
@@ -96,13 +107,15 @@ class Claims:
         """Claim up to `count` groups and return them with the calls that earlier attempts journaled.
 
         Of one tenant this process holds at most SHARES times HONE_CLAIM_GROUPS groups, however slow they are.
-
+        A group that ended a worker by its memory is claimed alone, and nothing is claimed beside it.
         If the journal cannot be read any more, this raises psycopg.OperationalError, and the new claims expire.
         """
         async with self._taking:
             return await self._take(count)
 
     async def _take(self, count: int) -> list[Claim]:
+        if any(claim.memory_ends for claim in self._held.values()):
+            return []
         held = Counter(claim.tenant_id for claim in self._held.values())
         rows = await self._database.all(
             "groups.claim", owner=self._owner, count=count, lease_s=self._settings.lease_s, tenants=list(held),
@@ -186,6 +199,10 @@ class Claims:
         self.let_go([claim])
         if task is not None:
             task.cancel()
+
+
+def _connected(url: str) -> Connection[Row]:
+    return Connection.connect(url, connect_timeout=5, autocommit=True, row_factory=dict_row)
 
 
 def _keys(claims: Iterable[Claim]) -> dict[str, list[int]]:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from hone.store.database import AsyncDatabase
 from hone.store.manifests import get_file
 from hone.store.objects import Objects
-from hone.text.confined import ConfinedTokenizer
+from hone.text.confined import LIMIT_S, ConfinedTokenizer
 from hone.text.conversation import Message, Tools
 from hone.text.files import FILES, TokenizerError
 from hone.text.model_text import ModelText
@@ -124,7 +124,8 @@ class Tokenizers:
         return self._files[version_id]
 
     def _read(self, entries: dict[str, Any], rules: TextRules) -> ConfinedTokenizer:
-        return ConfinedTokenizer({name: get_file(self._objects, entry) for name, entry in entries.items()}, rules)
+        files = {name: get_file(self._objects, entry) for name, entry in entries.items()}
+        return ConfinedTokenizer(files, rules, LIMIT_S)
 
     def _end_idle(self) -> None:
         """End the processes that were not used for a while, and the longest unused ones if there are too many."""

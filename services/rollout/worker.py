@@ -64,6 +64,10 @@ class Worker:
         """
         await asyncio.wait([self._start(self._working, self._work(hint))])
 
+    def blame(self, reason: str) -> None:
+        """Record on the groups in work that this process ends because its memory is over. Raises psycopg.Error."""
+        self._claims.blame(reason)
+
     async def close(self) -> None:
         """Stop working, release every claim, and close all connections."""
         self._closing = True

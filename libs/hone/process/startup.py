@@ -5,6 +5,8 @@ import socket
 from typing import Protocol
 
 from hone import garbage
+from hone.process.memory import MemoryLimit
+from hone.spec import memory
 from hone.telemetry import logs, metrics, tracing
 
 
@@ -24,18 +26,26 @@ class Chosen(Protocol):
     def telemetry(self) -> Telemetry: ...
     @property
     def process_name(self) -> str: ...
+    @property
+    def memory_mb(self) -> str: ...
 
 
-def begin(service: str, chosen: Chosen) -> None:
+def begin(service: str, chosen: Chosen) -> MemoryLimit | None:
     """Set up logs, traces, metrics and memory of a process of this service, after its modules are loaded.
 
-    Raises OSError if the address for metrics is taken.
+    Return the limit of its memory, if there is one. Raises OSError if the address for metrics is taken.
     """
     logs.configure()
     tracing.configure(chosen.telemetry.otlp_endpoint, service, chosen.process_name or service)
     if chosen.telemetry.metrics_address:
         metrics.serve(chosen.telemetry.metrics_address)
     garbage.spare()
+    most_mb = memory.limit(chosen.memory_mb, service)
+    if most_mb is None:
+        return None
+    limit = MemoryLimit(most_mb)
+    limit.watch()
+    return limit
 
 
 def name(chosen: Chosen) -> str:

@@ -19,7 +19,7 @@ from typing import Literal
 
 from pydantic import Field, ValidationError, ValidationInfo, field_validator
 
-from hone.spec import destinations, variables
+from hone.spec import destinations, memory, variables
 from hone.spec.parameters import Strict
 from hone.spec.problems import Invalid, Problem, from_validation
 
@@ -144,6 +144,10 @@ class Settings(Strict):
         "It must be longer than any upload, and than two leases.")
     driver_runs: int = Field(
         64, ge=1, description="Runs that a driver moves at a time, each in a thread of its own. Others stay queued.")
+    memory_mb: str = Field(
+        "", description="Most memory of a process, MiB: for all processes, for kinds of them, or both, such "
+        "as 8192,rollout=2048. A process that exceeds it ends and is started again by its supervisor. A group that "
+        "does this to a rollout worker twice is refused. Without a value there is no limit.")
     claim_groups: int = Field(64, ge=1, description="Groups that a rollout worker claims at a time.")
     grader_processes: int = Field(1, ge=1, description="Processes that run symbolic graders.")
     grader_budget_s: float = Field(
@@ -186,6 +190,12 @@ class Settings(Strict):
     def _can_be_parsed(cls, sinks: str) -> str:
         destinations.parse(sinks)
         return sinks
+
+    @field_validator("memory_mb")
+    @classmethod
+    def _memory_by_kind(cls, memory_mb: str) -> str:
+        memory.parse(memory_mb)
+        return memory_mb
 
     @field_validator("orphan_grace_s")
     @classmethod

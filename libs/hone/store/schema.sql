@@ -371,6 +371,7 @@ CREATE TABLE groups (
     attempt     bigint NOT NULL DEFAULT 0,   -- the claim's epoch
     claim_owner text,
     claim_expires timestamptz,
+    memory_ends integer NOT NULL DEFAULT 0,  -- workers that held it when their memory was over; from one on it runs alone
     deadline    timestamptz NOT NULL,
     begun       integer,                 -- number of the newest live version at its first claim: no older one samples it
     oldest      integer,                 -- number of the oldest version that sampled a token, once it is ready

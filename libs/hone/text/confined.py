@@ -20,6 +20,8 @@ from hone.text.table import TokenTable
 from hone.text.template import size
 from hone.text.worker import ASK, LIMIT_S, MEMORY_BYTES, OPEN_S
 
+__all__ = ["LIMIT_S", "ConfinedTokenizer"]
+
 _WORKER = "hone.text.worker"
 _WAIT = 6
 """Times the processor time of a request that its answer is waited for by the clock: the machine may be busy."""

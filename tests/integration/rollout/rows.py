@@ -121,11 +121,13 @@ class Run:
         return [group["state"] for group in self.groups()]
 
 
-def add_run(url: str, objects: Objects, seed: int = 5) -> Run:
-    """Insert a tenant, a model with its version 0, and a running run."""
+def add_run(url: str, objects: Objects, seed: int = 5, template: str | None = None) -> Run:
+    """Insert a tenant, a model with its version 0 and perhaps a chat template, and a running run."""
     run = Run(url, *(ids.new(prefix) for prefix in ("ten", "run", "mod", "ver")))
     wanted = ("tokenizer.json", "tokenizer_config.json", "generation_config.json", "config.json")
     files = {name: data for name, data in toy.files().items() if name in wanted}
+    if template is not None:
+        files["chat_template.jinja"] = template.encode()
     manifest = {"files": put_files(objects, f"models/{run.model_id}/versions/{run.version_id}", files)}
     with psycopg.connect(url) as connection:
         connection.execute("INSERT INTO tenants (id, name) VALUES (%s, %s)", (run.tenant_id, run.tenant_id))

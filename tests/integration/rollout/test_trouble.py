@@ -8,11 +8,13 @@ from typing import Any
 import psycopg
 import pytest
 
+from hone.spec.settings import Settings
+from hone.store import objects
 from hone.telemetry import logs
 from services.rollout.groups import Groups
 from tests.integration.rollout.conftest import Open
 from tests.integration.rollout.peers import AWAY, Peers
-from tests.integration.rollout.rows import Run, every, register_engine
+from tests.integration.rollout.rows import Run, add_run, every, register_engine
 
 
 async def until_reason(run: Run, text: str) -> None:
@@ -110,6 +112,24 @@ async def test_a_group_whose_order_cannot_be_read_is_refused_and_others_go_on(ru
     await (await open_worker()).work()
     assert run.states() == ["requested", "ready"]
     assert run.groups()[0]["refused"] == "order: Field required (purpose)"
+
+
+@pytest.mark.parametrize(("template", "reason"), [
+    ("{% for a in range(99999) %}{% for b in range(99999) %}{% set c = b %}{% endfor %}{% endfor %}",
+     "policy's tokenizer refuses: chat_template: it did not finish within 0.3 s on a conversation of 5 characters"),
+    ("{% if %}", "policy's tokenizer refuses: chat_template: Expected an expression, got 'end of statement block'"),
+], ids=["loops", "syntax error"])
+async def test_a_template_that_cannot_be_used_refuses_its_groups_and_another_run_goes_on(
+        run: Run, settings: Settings, open_worker: Open, monkeypatch: pytest.MonkeyPatch, template: str,
+        reason: str) -> None:
+    monkeypatch.setattr("services.rollout.tokenizers.LIMIT_S", 0.3)
+    store = objects.connect(settings.objects_url)
+    other = add_run(run.url, store, template=template)
+    other.request(2)
+    run.request(2)
+    await (await open_worker()).work()
+    assert run.states() == ["ready"] * 2
+    assert [group["refused"] for group in other.groups()] == [reason] * 2
 
 
 async def test_a_group_that_raises_an_error_is_recorded_and_tried_later(run: Run, open_worker: Open) -> None:

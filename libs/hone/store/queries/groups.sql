@@ -24,20 +24,27 @@ WHERE run_id = %(run_id)s AND purpose IN ('train', 'probe') AND kind = 'generate
 -- A tenant's groups queue behind those it already has running, so the tenant with the fewest comes first. One worker
 -- holds at most `most` groups of a tenant, so that those of a slow tenant leave room for others; `tenants` are those
 -- whose groups it holds, and `holds` how many of each.
+-- A group that a worker's memory was too small for is claimed alone: by a worker that holds no other.
 -- `role_versions` is looked up with each claim: a role's model may be published, or published anew, after the request.
 WITH running AS (
     SELECT tenant_id, count(*) AS groups FROM groups
     WHERE state = 'requested' AND claim_expires > now() GROUP BY tenant_id),
 line AS (
-    SELECT g.id, coalesce(r.groups, 0) + row_number() OVER (PARTITION BY g.tenant_id ORDER BY g.id) AS turn,
+    SELECT g.id, g.memory_ends > 0 AS alone, g.tenant_id,
+        coalesce(r.groups, 0) + row_number() OVER (PARTITION BY g.tenant_id ORDER BY g.id) AS turn,
         coalesce(own.groups, 0) + row_number() OVER (PARTITION BY g.tenant_id ORDER BY g.id) AS place
     FROM groups g LEFT JOIN running r USING (tenant_id)
     LEFT JOIN unnest(%(tenants)s::text[], %(holds)s::integer[]) AS own (tenant_id, groups) USING (tenant_id)
     WHERE g.state = 'requested' AND g.deadline > now() AND g.refused IS NULL
         AND (g.claim_expires IS NULL OR g.claim_expires <= now())),
+head AS (
+    SELECT line.id, line.alone FROM line JOIN tenants t ON t.id = line.tenant_id
+    WHERE line.turn <= t.max_running_groups AND line.place <= %(most)s ORDER BY line.turn, line.id LIMIT 1),
 mine AS (
     SELECT g.id FROM groups g JOIN line USING (id) JOIN tenants t ON t.id = g.tenant_id
     WHERE line.turn <= t.max_running_groups AND line.place <= %(most)s AND g.state = 'requested'
+        AND CASE WHEN (SELECT alone FROM head) THEN g.id = (SELECT id FROM head) AND cardinality(%(tenants)s::text[]) = 0
+            ELSE NOT line.alone END
         AND (g.claim_expires IS NULL OR g.claim_expires <= now())
     ORDER BY line.turn, g.id LIMIT %(count)s FOR NO KEY UPDATE OF g SKIP LOCKED)
 UPDATE groups g SET attempt = g.attempt + 1, claim_owner = %(owner)s, reason = NULL,
@@ -46,12 +53,22 @@ UPDATE groups g SET attempt = g.attempt + 1, claim_owner = %(owner)s, reason = N
         SELECT max(v.number) FROM versions v WHERE v.model_id = g.model_id AND v.state = 'live'))
 FROM mine
 WHERE g.id = mine.id
-RETURNING g.id, g.attempt, g.tenant_id, g.run_id, g.order, g.begun,
+RETURNING g.id, g.attempt, g.tenant_id, g.run_id, g.order, g.begun, g.memory_ends,
     (SELECT coalesce(jsonb_object_agg(role.name, v.id), '{}')
         FROM json_each(g.order -> 'roles') AS role (name, model)
         JOIN versions v ON v.model_id = role.model ->> 'model_id' AND v.number = 0 AND v.state = 'live')
         AS role_versions,
     extract(epoch FROM g.deadline - now())::double precision AS remaining_s
+
+-- name: blame
+-- The groups of a worker that ends because its memory is over. One that it held alone, for the second time, is refused.
+-- The others run alone from now on, so that the next end shows whose fault it was.
+WITH holding AS (
+    SELECT id, count(*) OVER () AS groups FROM groups
+    WHERE claim_owner = %(owner)s AND state = 'requested' AND claim_expires > now())
+UPDATE groups g SET memory_ends = g.memory_ends + 1, claim_expires = now(),
+    refused = CASE WHEN holding.groups = 1 AND g.memory_ends > 0 THEN %(reason)s END
+FROM holding WHERE g.id = holding.id
 
 -- name: renew_claims
 UPDATE groups g SET claim_expires = now() + make_interval(secs => %(lease_s)s)

@@ -1,0 +1,49 @@
+"""A process that exceeds its memory says so and ends; the setting names kinds of processes."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from hone.process.memory import EXIT_STATUS, used_mb
+from hone.spec import memory
+from hone.spec.settings import read
+
+PROGRAM = """
+import time
+from hone.process.memory import MemoryLimit
+from hone.telemetry import logs
+logs.configure()
+limit = MemoryLimit(96)
+limit.before_end = lambda reason: print("worked on 7:", reason, flush=True)
+limit.watch()
+held = b"x" * 2**27
+time.sleep(60)
+"""
+
+
+def test_a_process_beyond_its_limit_records_its_work_logs_and_ends() -> None:
+    ended = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=50, check=False)
+    assert ended.returncode == EXIT_STATUS
+    assert ended.stdout.startswith("worked on 7: its memory was ")
+    line = json.loads(ended.stderr.splitlines()[-1])
+    assert line["message"].startswith("this process ends and is started again: its memory was ")
+    assert line["message"].endswith(" MiB, expected at most 96 (HONE_MEMORY_MB)")
+
+
+def test_this_process_has_some_memory() -> None:
+    assert 10 < used_mb() < 2**20
+
+
+def test_a_kind_has_its_own_limit_or_that_of_all() -> None:
+    text = "4096,rollout=2048, gateway=1024"
+    assert [memory.limit(text, kind) for kind in ("rollout", "gateway", "trainer")] == [2048, 1024, 4096]
+    assert memory.limit("rollout=2048", "trainer") is None
+    assert memory.limit("", "trainer") is None
+
+
+@pytest.mark.parametrize("text", ["1", "many", "rollout=", "rollout=512,rollout=512", "9,9", "-512", "rollout=9MB"])
+def test_a_limit_that_cannot_be_meant_is_refused_by_name(text: str) -> None:
+    with pytest.raises(ValueError, match="HONE_MEMORY_MB"):
+        read({"HONE_MEMORY_MB": text})
