@@ -4,9 +4,10 @@ import asyncio
 import time
 from collections import OrderedDict, defaultdict
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 
 from hone.store.database import AsyncDatabase
@@ -47,16 +48,58 @@ def reading(role: str) -> Iterator[None]:
 
 
 @dataclass(frozen=True)
+class Outcome:
+    """What some work has returned, or the exception that it has raised."""
+
+    answer: Any = None
+    error: Exception | None = None
+
+
+class TextThread:
+    """A thread that waits for the processes of one run's tokenizers, where it holds up no other run."""
+
+    def __init__(self) -> None:
+        self._thread = ThreadPoolExecutor(1, "text")
+        self._jobs: Batcher[Callable[[], Any], Outcome] = Batcher(self._done, calls=1)
+
+    async def work(self, do: Callable[[], Answer]) -> Answer:
+        """Return what `do` returns, or raise what it raises. Groups that ask together go on together."""
+        outcome = await self._jobs.ask(do)
+        if outcome.error is not None:
+            raise outcome.error
+        found: Answer = outcome.answer
+        return found
+
+    async def _done(self, jobs: list[Callable[[], Any]]) -> AsyncIterator[tuple[int, Outcome]]:
+        place = 0
+        while place < len(jobs):
+            for outcome in await asyncio.get_running_loop().run_in_executor(self._thread, _outcomes, jobs[place:]):
+                yield place, outcome
+                place += 1
+
+
+def _outcomes(jobs: list[Callable[[], Any]]) -> list[Outcome]:
+    """Do jobs one after another up to the first error, which may have taken long and must not wait for the others."""
+    found = list[Outcome]()
+    for job in jobs:
+        try:
+            found.append(Outcome(job()))
+        except Exception as error:
+            return [*found, Outcome(error=error)]
+    return found
+
+
+@dataclass(frozen=True)
 class RoleTokenizers:
     """The tokenizers of a group's roles: the policy's, and those of other models by their role."""
 
     policy: ModelText
     others: Mapping[str, ModelText] = field(default_factory=dict)
-    thread: Executor | None = None
+    thread: TextThread = field(default_factory=TextThread)
 
     async def work(self, do: Callable[..., Answer], *given: Any) -> Answer:
-        """Return what `do` returns, which makes ids: in a thread of the run's own, where it holds up no other run."""
-        return await asyncio.get_running_loop().run_in_executor(self.thread, do, *given)
+        """Return what `do` returns, which makes ids, in the run's own thread. Raises Unreadable."""
+        return await self.thread.work(partial(do, *given))
 
     def of(self, role: str) -> ModelText:
         """Return the tokenizer of the model that answers for a role."""
@@ -73,7 +116,7 @@ class RunTokenizer:
     """A tokenizer in a process that serves one run, and the thread that waits for it."""
 
     tokenizer: ConfinedTokenizer
-    thread: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "tokenizer"))
+    thread: TextThread = field(default_factory=TextThread)
     used: float = field(default_factory=time.monotonic)
 
 

@@ -11,15 +11,23 @@ from pydantic import AfterValidator
 from hone.environments import row_json
 from hone.graders.contract import InvalidSpec, NoAnswer, NoReference
 
-_VARIABLE = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
 _KNOWN = re.compile(r"item(\.[^.\s]+)+|sample\.output_text|sample\.output_json(\.[^.\s]+)*")
 
 
 def _checked(template: str) -> str:
-    for variable in _VARIABLE.findall(template):
+    for variable in _cut(template)[1::2]:
         if not _KNOWN.fullmatch(variable.strip()):
             raise ValueError("variables under item, sample.output_text or sample.output_json, not " + variable.strip())
     return template
+
+
+def _cut(template: str) -> list[str]:
+    """Return the literal texts of a template with the variables between them, in a time that grows with its length."""
+    parts, place = list[str](), 0
+    while (opened := template.find("{{", place)) >= 0 and (closed := template.find("}}", opened + 2)) >= 0:
+        parts += template[place:opened], template[opened + 2:closed]
+        place = closed + 2
+    return [*parts, template[place:]]
 
 
 Template = Annotated[str, AfterValidator(_checked)]
@@ -28,7 +36,7 @@ Template = Annotated[str, AfterValidator(_checked)]
 
 def variables(template: str) -> list[str]:
     """Return the variables of a template in order, for instance `item.answer`. Raises ValueError for an unknown one."""
-    return [variable.strip() for variable in _VARIABLE.findall(_checked(template))]
+    return [variable.strip() for variable in _cut(_checked(template))[1::2]]
 
 
 def rendered(template: str, item: dict[str, Any], output_text: str) -> str:
@@ -53,7 +61,7 @@ def of_row(template: str, item: dict[str, Any]) -> str:
 @lru_cache(maxsize=1024)
 def _parsed_template(template: str) -> tuple[list[str], list[list[str]]]:
     """Return the literal texts, and the path of the variable after each of them but the last."""
-    parts = _VARIABLE.split(template)
+    parts = _cut(template)
     return parts[::2], [variable.strip().split(".") for variable in parts[1::2]]
 
 

@@ -14,7 +14,7 @@ from hone.resolution import batches, shape, stages, stop_texts
 from hone.resolution.combinations import check
 from hone.resolution.roles import reader
 from hone.resolution.shape import covered
-from hone.spec.problems import Invalid, Problem, unstorable
+from hone.spec.problems import Invalid, Problem, too_many, unstorable
 from hone.spec.run import AlgorithmSpec, CriticSpec, EvalSpec, LoraSpec, ModelSpec, RunSpec, Slot, StageSpec, TaskSource
 
 Fields = dict[str, Any]
@@ -54,6 +54,8 @@ def read(raw: Fields) -> Reading:
 
     Raises Invalid with the problems of a spec of which nothing can be read.
     """
+    if many := too_many(raw):
+        raise Invalid([many])
     stored = unstorable(raw)
     if any("deep" in problem.found for problem in stored):
         raise Invalid(stored)

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from hone.spec.problems import Invalid, Problem, found
+from hone.spec.problems import Invalid, Problem, found, too_many
 from hone.spec.run import RunSpec
 
 Raw = dict[str, Any]
@@ -34,6 +34,8 @@ def parse(text: bytes, name: str = "spec") -> Raw:
         raise Invalid([Problem(name, " ".join(str(error).split()), "YAML or JSON")]) from None
     if not isinstance(value, dict):
         raise Invalid([Problem(name, found(value), "an object with the keys of a run spec")])
+    if many := too_many(value):  # as aliases of aliases make them
+        raise Invalid([many])
     return value
 
 

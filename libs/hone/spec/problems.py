@@ -5,12 +5,16 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from difflib import get_close_matches
+from itertools import islice
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
 _NOTHING = "nothing"
 _LONGEST, _DEEPEST = 200, 50
+_LONGEST_EXPECTATION = 1000
+MOST_VALUES = 3000
+"""Of a run spec: keys, items of lists, texts and numbers. Each may have a problem."""
 
 
 @dataclass(frozen=True)
@@ -50,9 +54,9 @@ def found(value: object) -> str:
 
 
 def path(parts: Iterable[str | int]) -> str:
-    """Return the path of a field, for instance `algorithm.regularizers[0].name`."""
+    """Return the path of a field, for instance `algorithm.regularizers[0].name`; long names are shortened."""
     text = ""
-    for part in parts:
+    for part in (part[:_LONGEST] if isinstance(part, str) else part for part in parts):
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
     return text
 
@@ -87,7 +91,7 @@ def _expectation(finding: Mapping[str, Any]) -> str:
     if finding["type"] == "string_pattern_mismatch":
         return f"text that matches {finding['ctx']['pattern']}"
     text = str(finding["msg"]).removeprefix("Value error, ").removeprefix("Input should be ").removeprefix("expected ")
-    return text[:1].lower() + text[1:]
+    return text[:1].lower() + text[1:_LONGEST_EXPECTATION]
 
 
 def _known_keys(location: Sequence[str | int], model: type[BaseModel] | None) -> str:
@@ -110,6 +114,17 @@ def _inner_model(annotation: Any) -> type[BaseModel] | None:
         return annotation
     inner = (_inner_model(part) for part in getattr(annotation, "__args__", ()))
     return next((model for model in inner if model is not None), None)
+
+
+def too_many(value: object) -> Problem | None:
+    """Return the problem of a spec with more than MOST_VALUES values; None if it has none. It never looks at more."""
+    left, seen = [value], 0
+    while left and seen <= MOST_VALUES:
+        one = left.pop()
+        seen += 1
+        inner = one.values() if isinstance(one, Mapping) else one if isinstance(one, list) else ()
+        left += islice(inner, MOST_VALUES + 1)
+    return Problem("body", f"more than {MOST_VALUES} values", f"at most {MOST_VALUES}") if seen > MOST_VALUES else None
 
 
 def unstorable(value: object, at: str = "", depth: int = 0, deepest: int = _DEEPEST) -> list[Problem]:

@@ -49,6 +49,9 @@ class ProblemDocument(BaseModel):
 _TITLES = {404: "Not found", 405: "Method not allowed", 500: "Internal error"}
 """Titles of the refusals that the framework itself raises."""
 
+MOST_PROBLEMS = 100
+"""Problems that an answer names."""
+
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 
 _log = logging.getLogger("hone.gateway")
@@ -189,7 +192,7 @@ def _of_system(error: Any) -> HTTPException:
 
 
 _TRANSLATIONS: Mapping[type[Exception], Callable[[Any], HTTPException]] = {
-    RequestValidationError: lambda error: Unusable(problems=[_request_problem(finding) for finding in error.errors()]),
+    RequestValidationError: lambda error: Unusable(problems=map(_request_problem, error.errors()[:MOST_PROBLEMS])),
     Invalid: lambda error: Unusable(problems=error.problems),
     ClientDisconnect: lambda _: HTTPException(400, "The client went away before its body had arrived."),
     OperationalError: lambda _: Away("The database does not answer. The same request may succeed later."),
@@ -219,7 +222,7 @@ def _response(request: Request, error: Exception) -> JSONResponse:
         "type": f"urn:hone:problem:{title.lower().replace(' ', '-')}", "title": title, "status": refused.status_code,
         "detail": _detail(str(refused.detail), problems), "instance": request.url.path,
         "request_id": getattr(request.state, "request_id", None),
-        "errors": [problem.as_json() for problem in problems], **extra,
+        "errors": [problem.as_json() for problem in problems[:MOST_PROBLEMS]], **extra,
     }
     return JSONResponse(body, refused.status_code, dict(refused.headers or {}), MEDIA_TYPE)
 

@@ -21,6 +21,10 @@ def test_variables_are_replaced_and_what_came_in_stays_literal(template: str, te
     assert rendered(template, ITEM, '{"a": [5]} {{ item.x }}') == text
 
 
+def test_a_template_of_a_million_braces_takes_no_time_worth_mentioning() -> None:
+    assert rendered("{{" * 500_000, ITEM, "") == "{{" * 500_000
+
+
 def test_json_outputs_have_fields() -> None:
     assert rendered("{{ sample.output_json.a.0 }}/{{ sample.output_json }}", {}, '{"a": [5]}') == '5/{"a": [5]}'
 

@@ -1,8 +1,12 @@
 """Problems of user input have one form."""
 
-import pytest
-from pydantic import BaseModel, ConfigDict
+from typing import Annotated
 
+import pytest
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
+
+from hone.resolution import read
+from hone.spec.files import Raw, parse
 from hone.spec.problems import Invalid, Problem, found, from_validation, one_of, path, unstorable
 
 
@@ -49,6 +53,36 @@ def test_unknown_keys_name_the_known_ones_of_their_place() -> None:
             Outer.model_validate(raw)
         (problem,) = from_validation(error.value, Outer, "root")  # type: ignore[arg-type]
         assert problem == Problem(field, "unknown key with value 1", "one of first (did you mean first?)")
+
+
+def test_a_spec_of_very_many_values_is_refused_also_where_aliases_make_them() -> None:
+    bomb = b"a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + b"".join(
+        b"a%d: &a%d [%s]\n" % (n, n, b", ".join([b"*a%d" % (n - 1)] * 10)) for n in range(1, 12))
+    with pytest.raises(Invalid, match="found more than 3000 values"):
+        parse(bomb)
+    large: list[Raw] = [{f"key{n}": n for n in range(10**5)}, {"stages": [{}] * 10**5}]
+    for raw in large:
+        with pytest.raises(Invalid) as refused:
+            read(raw)
+        assert [problem.expected for problem in refused.value.problems] == ["at most 3000"]
+
+
+def test_long_names_and_expectations_are_shortened() -> None:
+    class Strict(BaseModel):
+        model_config = ConfigDict(extra="forbid")
+
+        text: Annotated[str, AfterValidator(refuse)] = ""
+
+    with pytest.raises(ValueError) as wrong:  # noqa: PT011 — pydantic's, looked at below
+        Strict.model_validate({"k" * 10**5: 1, "text": "a"})
+    assert isinstance(wrong.value, ValidationError)
+    problems = from_validation(wrong.value, Strict)
+    assert max(len(problem.field) for problem in problems) == 200
+    assert max(len(str(problem)) for problem in problems) < 1500
+
+
+def refuse(text: str) -> str:
+    raise ValueError(text * 10**5)
 
 
 def test_an_error_names_every_problem() -> None:
