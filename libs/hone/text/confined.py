@@ -27,14 +27,16 @@ _WAIT = 6
 """Times the processor time of a request that its answer is waited for by the clock: the machine may be busy."""
 _TRIES = 2
 """Processes that a request may end before it is given up; somebody else may have killed one."""
+_MOST_GIVEN_UP = 2
+"""Requests that may be given up before nothing more is asked: each of them cost its whole limit."""
 
 
 class ConfinedTokenizer(ModelText):
     """The text of a model whose files nobody checked. Its process starts when it is needed, and again after its end.
 
     `files` maps names of FILES to their bytes. Raises TokenizerError naming the file that is missing or wrong, and
-    Unbounded where the files take too much time or memory: one rendering may take `limit_s` of processor time. Several
-    threads may use it; the process serves one.
+    Unbounded where the files take too much time or memory: one rendering may take `limit_s` of processor time. After
+    the second time it is not asked again. Several threads may use it; the process serves one.
     """
 
     def __init__(self, files: Files, rules: TextRules | None = None, limit_s: float = LIMIT_S) -> None:
@@ -43,6 +45,7 @@ class ConfinedTokenizer(ModelText):
         self._opening = _line({"files": named, "rules": (rules or TextRules()).model_dump()})
         self._lock, self._end = threading.Lock(), _nothing
         self._child: Child | None = None
+        self._given_up = list[str]()
         found = self._repeated(None)
         super().__init__(TokenTable(dict(zip(found["ids"], found["texts"], strict=True)), found["decoder"]))
         self._facts = _facts(found["facts"])
@@ -82,10 +85,14 @@ class ConfinedTokenizer(ModelText):
 
     def _ask(self, messages: Sequence[Message], method: str, *arguments: Any) -> Any:
         """Return what a method of the process returns. Raises TokenizerError, and Unbounded with the prompt's size."""
+        if len(self._given_up) >= _MOST_GIVEN_UP:
+            raise Unbounded(self._given_up[-1])
         try:
             return self._repeated(_line([method, *arguments]))
-        except _GivenUp as error:
-            raise Unbounded(f"{error} on {size(messages)}") from error
+        except Unbounded as error:
+            where = f" on {size(messages)}" if isinstance(error, _GivenUp) else ""
+            self._given_up.append(f"{error}{where}")
+            raise Unbounded(self._given_up[-1]) from error
 
     def _repeated(self, line: bytes | None) -> Any:
         """Return the answer to a line, None for the opening. A process that somebody killed is started again."""

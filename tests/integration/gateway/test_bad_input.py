@@ -114,7 +114,8 @@ class TestModels:
         ("chat_template.jinja", "{% if %}", ("chat_template", "Expected an expression, got 'end of statement block'")),
         ("chat_template.jinja", "{{ raise_exception('no') }}", (
             "chat_template", "question: the model's chat template refuses this: chat_template: no")),
-        ("tokenizer.json", "[" * 10**5, ("tokenizer.json", "recursion limit exceeded at line 1 column 128")),
+        ("tokenizer.json", "[" * 10**5, (
+            "tokenizer.json", "invalid type: sequence, expected struct Tokenizer at line 1 column 1")),
     ])
     def test_a_template_or_a_tokenizer_that_cannot_be_used(
             self, hone: Client, toy_directory: Path, tmp_path: Path, file: str, content: str,
@@ -149,7 +150,7 @@ class TestModels:
             assert _problem(http.post("/v1/models", json=body), 422)["errors"][0]["field"] == field
 
 
-MANY = {"more keys": json.dumps({f"key{number}": number for number in range(60_000)}),
+MANY = {"more keys": json.dumps({f"key{number}": number for number in range(40_000)}),
         "lists": "[" * 10**6, "objects": '{"a":' * 10**5, "digits": '{"steps": ' + "9" * 10**6 + "}",
         "long name": json.dumps({"k" * 10**6: 1}), "braces": json.dumps({"contexts": {"privileged": [{
             "text": "{{" * 500_000}]}})}
@@ -160,7 +161,8 @@ MANY = {"more keys": json.dumps({f"key{number}": number for number in range(60_0
 def test_a_body_of_a_mebibyte_is_refused_in_a_few_words(gateway: Gateway, tenant: str, name: str) -> None:
     with gateway.http(tenant) as http:
         answer = http.post("/v1/runs", content=MANY[name], headers={"content-type": "application/json"})
-    assert _problem(answer, 422)["errors"]
+    assert answer.status_code in (400, 422)
+    assert _problem(answer, answer.status_code)["detail"]
     assert len(answer.content) < 50_000
 
 

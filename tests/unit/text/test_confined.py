@@ -92,6 +92,16 @@ def test_files_that_cannot_be_used_are_refused_with_the_reason(given: dict[str, 
         ConfinedTokenizer(given, limit_s=LIMIT_S)
 
 
+def test_after_two_prompts_that_were_given_up_no_other_is_tried() -> None:
+    confined = ConfinedTokenizer(changed(on_a_word(LOOPS)), limit_s=LIMIT_S)
+    for _ in range(2):
+        with pytest.raises(Unbounded, match="on a conversation of 4 characters"):
+            confined.prompt_ids([{"role": "user", "content": "trap"}])
+    confined.close()
+    with pytest.raises(Unbounded, match="on a conversation of 4 characters"):
+        confined.prompt_ids([USER])
+
+
 def test_a_catastrophic_expression_in_a_tokenizer_is_given_up() -> None:
     confined = ConfinedTokenizer(changed(pre_tokenizer=split("(x+x+)+y")), limit_s=LIMIT_S)
     with pytest.raises(Unbounded, match="on a conversation of 5000 characters"):
