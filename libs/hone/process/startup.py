@@ -6,7 +6,6 @@ from typing import Protocol
 
 from hone import garbage
 from hone.process.memory import MemoryLimit
-from hone.spec import memory
 from hone.telemetry import logs, metrics, tracing
 
 
@@ -26,8 +25,7 @@ class Chosen(Protocol):
     def telemetry(self) -> Telemetry: ...
     @property
     def process_name(self) -> str: ...
-    @property
-    def memory_mb(self) -> str: ...
+    def most_memory_mb(self, kind: str) -> int | None: ...
 
 
 def begin(service: str, chosen: Chosen) -> MemoryLimit | None:
@@ -40,7 +38,7 @@ def begin(service: str, chosen: Chosen) -> MemoryLimit | None:
     if chosen.telemetry.metrics_address:
         metrics.serve(chosen.telemetry.metrics_address)
     garbage.spare()
-    most_mb = memory.limit(chosen.memory_mb, service)
+    most_mb = chosen.most_memory_mb(service)
     if most_mb is None:
         return None
     limit = MemoryLimit(most_mb)

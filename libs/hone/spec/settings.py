@@ -185,6 +185,10 @@ class Settings(Strict):
     vllm: VllmSettings = VllmSettings()
     telemetry: TelemetrySettings = TelemetrySettings()
 
+    def most_memory_mb(self, kind: str) -> int | None:
+        """Return the MiB that a process of a kind may have; None without a limit."""
+        return memory.limit(self.memory_mb, kind)
+
     @field_validator("sinks")
     @classmethod
     def _can_be_parsed(cls, sinks: str) -> str:
