@@ -23,8 +23,8 @@ from hone.text.worker import ASK, LIMIT_S, MEMORY_BYTES, OPEN_S
 __all__ = ["LIMIT_S", "ConfinedTokenizer"]
 
 _WORKER = "hone.text.worker"
-_WAIT = 6
-"""Times the processor time of a request that its answer is waited for by the clock: the machine may be busy."""
+_WAIT, _WAIT_S = 6, 30.0
+"""How long an answer is waited for by the clock: times the processor time of the request, and seconds besides."""
 _TRIES = 2
 """Processes that a request may end before it is given up; somebody else may have killed one."""
 _MOST_GIVEN_UP = 2
@@ -117,7 +117,7 @@ class ConfinedTokenizer(ModelText):
 
     def _value(self, line: bytes, seconds: float) -> Any:
         assert self._child is not None
-        answer = json.loads(self._child.ask(line, _WAIT * seconds))
+        answer = json.loads(self._child.ask(line, _WAIT * seconds + _WAIT_S))
         if "unbounded" in answer:
             raise Unbounded(answer["unbounded"])
         if "refused" in answer:
