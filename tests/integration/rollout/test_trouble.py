@@ -144,6 +144,14 @@ async def test_a_group_that_raises_an_error_is_recorded_and_tried_later(run: Run
         ("rollout.failed", "train/0, attempt 1: KeyError: 'environment'")]
 
 
+async def test_a_group_that_raises_an_error_again_and_again_is_refused_with_it(run: Run, open_worker: Open) -> None:
+    (group,) = run.request(1, task={"seed": 1})
+    with psycopg.connect(run.url) as connection:
+        connection.execute("UPDATE groups SET attempt = 5 WHERE id = %s", (group,))
+    await (await open_worker(sweep_s=5)).work()
+    assert run.groups()[0]["refused"] == "6 attempts failed, the last one with KeyError: 'environment'"
+
+
 async def test_the_line_that_tells_of_a_failed_group_says_whose(
         run: Run, open_worker: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     lines: list[dict[str, Any]] = []
