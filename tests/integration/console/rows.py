@@ -106,6 +106,7 @@ def _history(connection: Connection, run: Run, last: int, tokenizer: dict[str, A
     waiting = "191 of 256 samples of step 97" if state == "running" else None
     connection.execute(
         "UPDATE runs SET state = %s, reason = %s, waiting_for = %s, started_at = now() - make_interval(secs => %s),"
+        " lease_expires = now() + interval '1 day',"
         " ended_at = CASE WHEN %s THEN now() - interval '3 minutes' END WHERE id = %s",
         [state, reason, waiting, 200 + 2.1 * last, state != "running", run.id])
 
