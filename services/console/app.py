@@ -17,6 +17,7 @@ from hone.client import HoneError
 from hone.client.errors import Unauthenticated
 from services.console import layout
 from services.console.pages import (
+    audit,
     datasets,
     graders,
     keys,
@@ -25,11 +26,14 @@ from services.console.pages import (
     new_run,
     not_found,
     preflight,
+    prices,
+    quotas,
     run,
     runs,
     samples,
     services,
     sign_in,
+    storage,
     tenants,
     trajectory,
     usage,
@@ -61,6 +65,10 @@ PAGES: dict[str, tuple[str, Show]] = {
     "/services": ("Services", services.show),
     "/usage": ("Usage", usage.show),
     "/admin": ("Keys", keys.show),
+    "/admin/quotas": ("Quotas", quotas.show),
+    "/admin/prices": ("Prices", prices.show),
+    "/admin/storage": ("Storage", storage.show),
+    "/admin/audit": ("Audit log", audit.show),
     "/admin/tenants": ("Tenants", tenants.show),
 }
 """Path -> title, and the function that shows the page."""

@@ -89,16 +89,19 @@ class PageView:
         """The SDK client of the signed-in person. Its calls block, so pages make them with `ask`."""
         return self.session.client
 
-    def lacks(self, needed: Scope) -> str:
-        """Return why the person's key may not do what a scope allows; nothing if it may."""
+    def lacks(self, needed: Scope, operator: bool = False) -> str:
+        """Return why the person's key may not do what a scope, or the operator's, allows; nothing if it may."""
         account = self.session.account
-        if scopes.includes(account.scopes, needed):
-            return ""
-        return f"This needs a key with the scope {needed}; your key {account.key} has {', '.join(account.scopes)}."
+        if not scopes.includes(account.scopes, needed):
+            return f"This needs a key with the scope {needed}; your key {account.key} has {', '.join(account.scopes)}."
+        if operator and not account.operator:
+            return (f"This needs an admin key of the operator; your key {account.key} belongs to the tenant "
+                    f"{account.tenant}.")
+        return ""
 
-    def permit(self, button: ui.button, needed: Scope) -> ui.button:
+    def permit(self, button: ui.button, needed: Scope, operator: bool = False) -> ui.button:
         """Disable a button that the person's key may not use, and let its title say why."""
-        reason = self.lacks(needed)
+        reason = self.lacks(needed, operator)
         if reason:
             button.props["title"] = reason
             button.disable()

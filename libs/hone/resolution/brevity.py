@@ -25,7 +25,7 @@ def brief(resolved: Fields) -> Fields:
         target = as_json(resolve(resolved))
     except Invalid:
         return resolved
-    spec = deepcopy(resolved)
+    spec = deepcopy(target)  # in the order of the fields' definition, which a stored spec has lost
     _name_preset(spec, target)
     _shorten(spec, spec, target)
     return spec

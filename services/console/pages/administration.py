@@ -5,28 +5,22 @@ from services.console.view import PageView
 from services.console.widgets import parts
 from services.console.widgets.markup import Markup, html, join, link, tag
 
-PAGES = {"Keys": "/admin", "Tenants": "/admin/tenants"}
+PAGES = {"Keys": "/admin", "Quotas": "/admin/quotas", "Prices": "/admin/prices", "Storage": "/admin/storage",
+         "Audit log": "/admin/audit", "Tenants": "/admin/tenants"}
 """Title -> path."""
 
-_OPERATORS = ("Tenants",)
+_ADMINS, _OPERATORS = ("Keys", "Audit log"), ("Tenants",)
 
 
 def head(view: PageView, here: str, note: str) -> bool:
     """Show the head of a page. Return whether the person's key may see the page; if not, the reason is shown."""
-    account = view.session.account
     html(parts.heading(here, note))
     html(tag("nav", *(link(name, path, aria_current="page" if name == here else None) for name, path in PAGES.items()),
              class_="tabs", aria_label="Pages of Admin"))
-    reason = view.lacks("admin") or (_no_operator(account) if here in _OPERATORS else "")
+    reason = view.lacks("admin", operator=here in _OPERATORS) if here in (*_ADMINS, *_OPERATORS) else ""
     if reason:
         html(parts.empty("Not with this key", reason))
     return not reason
-
-
-def _no_operator(account: Account) -> str:
-    if account.operator:
-        return ""
-    return f"This needs an admin key of the operator; your key {account.key} belongs to the tenant {account.tenant}."
 
 
 def whose(account: Account) -> Markup:

@@ -8,6 +8,7 @@ from nicegui import ui
 from starlette.requests import Request
 
 from hone.client.resources import ENDED, Event, Run, Usage
+from hone.spec.money import money
 from services.console.pages.run_header import RunHeader
 from services.console.view import PageView
 from services.console.widgets import charts, formats, parts, tables
@@ -106,7 +107,7 @@ def _figures(run: Run, used: Sequence[Usage]) -> Markup:
         parts.figure("Trainer-sampler gap", formats.number(gap, 2), f"nats a token, {where}alarm at {alarm:g}",
                      "warn" if gap is not None and gap > alarm else ""),
         parts.figure("Staleness", formats.number(metrics.get("staleness/mean")), f"versions, at most {bound}"),
-        parts.figure("Cost", formats.duration(amounts.get("trainer_s")), _cost(amounts)))
+        parts.figure("Cost", *_cost(run, amounts)))
 
 
 def _stage(run: Run) -> str:
@@ -129,11 +130,20 @@ def _time(run: Run) -> str:
     return f"of {run.steps}, in {formats.duration(took)}"
 
 
-def _cost(amounts: dict[str, float]) -> str:
+def _cost(run: Run, amounts: dict[str, float]) -> tuple[str, str]:
+    """Return what a run cost, in money if anything has a price or the run a budget, and what it used."""
+    trainer = formats.duration(amounts.get("trainer_s"))
+    if not run.cost and run.budget is None:
+        return trainer, f"trainer time; {_used(amounts)}"
+    budget = "" if run.budget is None else f"of a budget of {money(run.budget, run.currency)}; "
+    return money(run.cost, run.currency), f"{budget}{trainer} of a trainer; {_used(amounts)}"
+
+
+def _used(amounts: dict[str, float]) -> str:
     tokens = formats.count(amounts.get("completion_tokens", 0.0))
     trained = formats.count(amounts.get("trained_tokens", 0.0))
     graded = formats.duration(amounts.get("grading_s"))
-    return f"trainer time; {tokens} tokens sampled, {trained} trained; {graded} of grading"
+    return f"{tokens} tokens sampled, {trained} trained; {graded} of grading"
 
 
 def _newest(run: Run, events: Sequence[Event]) -> Markup:

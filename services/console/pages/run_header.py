@@ -8,7 +8,7 @@ from nicegui import ui
 from hone.client.resources import ENDED, Run
 from services.console.pages import deletion
 from services.console.view import PageView
-from services.console.widgets import parts, questions
+from services.console.widgets import forms, parts, questions
 from services.console.widgets.markup import Markup, html, join, link, mono, tag
 
 PAGES = {"Overview": "", "Metrics": "/metrics", "Samples": "/samples", "Versions": "/versions", "Events": "/events",
@@ -28,6 +28,7 @@ class RunHeader:
                 self._pause = self._button("Pause", lambda: self._set_desired(view.hone.pause))
                 self._resume = self._button("Resume", lambda: self._set_desired(view.hone.resume))
                 self._cancel = self._button("Cancel", self._confirm_cancel)
+                self._budget = view.permit(self._button("Budget", self._ask_budget), "admin")
                 self._delete = self._button("Delete", self._confirm_delete)
                 self._button("Clone", lambda: ui.navigate.to(f"/runs/new?run={run.id}"))
         html(tag("nav", *(_tab(run.id, name, end, here) for name, end in PAGES.items()), class_="tabs",
@@ -43,6 +44,7 @@ class RunHeader:
         self._pause.set_visibility(is_open and run.desired == "run")
         self._resume.set_visibility(is_open and run.desired == "pause")
         self._cancel.set_visibility(is_open)
+        self._budget.set_visibility(is_open)
         self._delete.set_visibility(run.state != "deleting")
 
     async def refresh(self) -> Run:
@@ -61,6 +63,19 @@ class RunHeader:
     async def _set_desired(self, call: Callable[[str], Run]) -> None:
         async def change() -> None:
             self.show(await self._view.ask(call, self._run_id))
+
+        await self._view.tried(change)
+
+    async def _ask_budget(self) -> None:
+        async def change() -> None:
+            run = self.run
+            given = await forms.changed(
+                f"Budget of the run {run.name}", "When the run has cost this much, it pauses until there is more. "
+                "An empty field is no bound.", {"budget": (f"Money, {run.currency}", run.budget)}, act="Set budget")
+            if given:
+                budget = given["budget"]
+                self.show(await self._view.ask(self._view.hone.set_budget, run.id, budget if isinstance(
+                    budget, int | float) else None))
 
         await self._view.tried(change)
 

@@ -6,7 +6,9 @@ from typing import Any
 
 from nicegui import ui
 
+from hone.client.account_resources import Prices
 from hone.spec.files import Raw
+from hone.spec.money import money
 from services.console.pages.spec_editor import SpecEditor
 from services.console.view import PageView
 from services.console.widgets import formats, parts, questions
@@ -32,15 +34,16 @@ class RunStart:
         answer, raw = await self._editor.check(), self._editor.read()
         if answer is None or raw is None:
             return
+        prices = await self._view.ask(self._view.hone.prices)
         key = uuid.uuid4().hex  # the gateway makes one run of it, also if its answer is lost and asked for again
-        title, content = f"Start the run {answer.spec['name']}?", parts.facts(summary(answer.spec))
+        title, content = f"Start the run {answer.spec['name']}?", parts.facts(summary(answer.spec, prices))
         if await questions.agreed(title, content, act="Start it", leave="Not yet", tone="primary"):
             run = await self._view.ask(self._view.hone.create_run, raw, key)
             self._view.session.draft = ""
             ui.navigate.to(f"/runs/{run.id}")
 
 
-def summary(spec: Raw) -> Iterator[tuple[str, object]]:
+def summary(spec: Raw, prices: Prices) -> Iterator[tuple[str, object]]:
     """Yield what a run of a resolved spec will do: its model, tasks, method, and how much it samples at most."""
     kind = " with an adapter" if spec["model"]["kind"] == "lora" else ""
     yield "Model", mono(f"{spec['model']['base']}{kind}")
@@ -51,6 +54,12 @@ def summary(spec: Raw) -> Iterator[tuple[str, object]]:
     if samples:
         most = samples * spec["sampling"]["max_tokens"]
         yield "Samples", f"{formats.count(samples)}, at most {formats.count(most)} tokens"
+        if prices.completion_tokens or prices.trained_tokens:
+            price = prices.completion_tokens + prices.trained_tokens * spec["batch"]["epochs"]
+            yield "Money", (f"at most {money(most * price / 1e6, prices.currency)} for these tokens; prompts, "
+                            "evaluations, grading and trainers come on top")
+    if spec["budget"] is not None:
+        yield "Budget", money(spec["budget"], prices.currency)
     if spec["eval"]:
         times = 1 + spec["steps"] // spec["eval"]["every"] + (spec["steps"] % spec["eval"]["every"] > 0)
         yield "Evaluations", f"{formats.count(times)}, each of up to {formats.count(spec['eval']['prompts'])} tasks"

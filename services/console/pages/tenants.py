@@ -10,7 +10,7 @@ from hone.client.account_resources import CreatedKey, Tenant
 from services.console.pages import administration
 from services.console.pages.keys import KeyForm
 from services.console.view import PageView
-from services.console.widgets import parts, questions, quota_form, tables
+from services.console.widgets import parts, questions, quotas, tables
 from services.console.widgets.markup import Markup, html, join, mono, tag
 from services.console.widgets.tables import Column
 
@@ -81,7 +81,7 @@ class _TenantsPage:
         ui.run_javascript("window.scrollTo({top: 0, behavior: 'smooth'})")
 
     async def _open_quotas(self, tenant: Tenant) -> None:
-        changes = await quota_form.asked(tenant)
+        changes = await quotas.asked(tenant)
         if changes:
             await self._view.ask(self._view.hone.change_tenant, tenant.id, **changes)
             await self.load()
@@ -105,4 +105,4 @@ def cells(tenant: Tenant) -> Sequence[object]:
     name = join([tag("strong", tenant.name), tag("div", mono(tenant.id), class_="faint")])
     chip = parts.chip(f"{word}in use", "good") if tenant.suspended_at is None else join(
         [parts.chip("suspended", "warn"), " ", parts.moment(tenant.suspended_at)])
-    return [name, chip, " · ".join(quota_form.words(tenant)) or "none", parts.moment(tenant.created_at)]
+    return [name, chip, " · ".join(quotas.words(tenant)) or "none", parts.moment(tenant.created_at)]

@@ -7,6 +7,7 @@ from nicegui import ui
 from starlette.requests import Request
 
 from hone.client.resources import Usage
+from hone.spec.money import money
 from services.console.view import PageView
 from services.console.widgets import formats, parts, tables
 from services.console.widgets.markup import Markup, html, join, link, tag
@@ -26,14 +27,16 @@ async def show(view: PageView, request: Request) -> None:
             "outlined dense")
     total, by_key, by_run = (html(Markup("")) for _ in range(3))
 
+    currency = (await view.ask(view.hone.prices)).currency
+
     async def load() -> None:
         length = _SPANS[span.value]
         since = datetime.now(UTC) - length if length else None
         keys = await view.ask(view.hone.usage, "key", since)
         runs = await view.ask(view.hone.usage, "run", since)
-        total.set_content(_total(keys))
-        by_key.set_content(parts.section("By key", _table("Key", keys)))
-        by_run.set_content(parts.section("By run", _table("Run", runs)))
+        total.set_content(_total(keys, currency))
+        by_key.set_content(parts.section("By key", _table("Key", keys, currency)))
+        by_run.set_content(parts.section("By run", _table("Run", runs, currency)))
 
     await load()
 
@@ -49,18 +52,20 @@ def amount(kind: str, value: float | None) -> str:
     return formats.duration(value) if kind.endswith("_s") else formats.count(value)
 
 
-def _total(found: Sequence[Usage]) -> Markup:
+def _total(found: Sequence[Usage], currency: str) -> Markup:
     sums = {kind: sum(one.amounts.get(kind, 0.0) for one in found) for kind in kinds(found)}
-    return parts.figures(*(parts.figure(_WORDS.get(kind, kind), amount(kind, value)) for kind, value in sums.items()))
+    return parts.figures(*(parts.figure(_WORDS.get(kind, kind), amount(kind, value)) for kind, value in sums.items()),
+                         parts.figure("Cost", money(sum(one.cost for one in found), currency)))
 
 
-def _table(title: str, found: Sequence[Usage]) -> Markup:
+def _table(title: str, found: Sequence[Usage], currency: str) -> Markup:
     if not found:
         return parts.empty("No usage", "A run counts here from its first step.")
     shown = kinds(found)
-    columns = [Column(title), *(Column(_WORDS.get(kind, kind), RIGHT) for kind in shown)]
+    columns = [Column(title), *(Column(_WORDS.get(kind, kind), RIGHT) for kind in shown), Column("Cost", RIGHT)]
     return tables.table(columns, [
-        [_name(title, one), *(amount(kind, one.amounts.get(kind)) for kind in shown)] for one in found])
+        [_name(title, one), *(amount(kind, one.amounts.get(kind)) for kind in shown), money(one.cost, currency)]
+        for one in found])
 
 
 def _name(title: str, one: Usage) -> Markup:

@@ -93,7 +93,8 @@ def sign_in(browser: Browser, key: str, expected: str = "Runs") -> None:
 def write(browser: Browser, text: str) -> None:
     """Replace the text of the editor, which is open, by what a person types."""
     editor = browser.find(".cm-content")
-    editor.send_keys(Keys.CONTROL + "a", Keys.BACKSPACE)
+    editor.send_keys(Keys.CONTROL + "a")
+    editor.send_keys(Keys.BACKSPACE)
     editor.send_keys(text)
 
 
@@ -101,7 +102,8 @@ def choose(browser: Browser, label: str, option: str) -> None:
     """Choose an option of a select in which one can search."""
     field = browser.find(f"input[aria-label='{label}']")
     field.click()
-    field.send_keys(Keys.CONTROL + "a", option)
+    field.send_keys(Keys.CONTROL + "a")
+    field.send_keys(option)
 
     def offered() -> list[WebElement]:
         return [one for one in browser.all(".q-menu .q-item") if one.text == option]

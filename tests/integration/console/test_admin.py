@@ -1,6 +1,7 @@
 """The place Admin: keys are made and revoked, tenants too; a key that may not do something is told why."""
 
 import pytest
+from selenium.webdriver.common.keys import Keys
 
 from hone.client import Client
 from hone.client.errors import Unauthenticated
@@ -101,3 +102,48 @@ def test_a_key_that_reads_sees_everything_and_buttons_say_what_it_lacks(
     browser.open("/admin", "This needs a key with the scope admin; your key reader has read.")
     kept_picture(browser, "keys-reader")
     check(browser, "/admin")
+
+
+def test_prices_and_a_budget_are_set_and_a_start_says_what_it_costs(
+    signed_in: Browser, hone: Client, world: World,
+) -> None:
+    signed_in.open("/admin/prices", "Price list")
+    signed_in.button("Change prices").click()
+    signed_in.wait_for("Prices of the stack")
+    _fill(signed_in, "Generated tokens, a million", "2.5")
+    _fill(signed_in, "Currency", "CHF")
+    kept_picture(signed_in, "prices-form")
+    signed_in.button("Set prices").click()
+    signed_in.wait_for("2.50 CHF")
+    assert (hone.prices().completion_tokens, hone.prices().trained_tokens) == (2.5, 0.0)
+    signed_in.open(f"/runs/{world.fresh.id}", "Budget")
+    signed_in.button("Budget").click()
+    signed_in.wait_for(f"Budget of the run {world.fresh.name}")
+    _fill(signed_in, "Money, CHF", "12")
+    signed_in.button("Set budget").click()
+    signed_in.wait(lambda: hone.run(world.fresh.id).budget == 12)
+    signed_in.wait_for("of a budget of 12.00 CHF")
+    signed_in.open(f"/runs/new?run={world.fresh.id}", "A run can have this spec.")
+    signed_in.button("Start run").click()
+    signed_in.wait_for("CHF for these tokens")
+    kept_picture(signed_in, "start-question")
+    signed_in.button("Not yet").click()
+    check(signed_in, "/runs/new")
+
+
+def test_the_audit_log_is_narrowed(signed_in: Browser, world: World) -> None:
+    signed_in.open("/admin/audit", "runs.create")
+    pick(signed_in, "Action", "runs.create")
+    signed_in.wait(lambda: "datasets.upload" not in signed_in.text())
+    signed_in.find("input[aria-label='Id of the subject']").send_keys(world.failed.id)
+    signed_in.wait(lambda: world.running.id not in signed_in.text())
+    signed_in.wait_for(world.failed.id)
+    signed_in.find("input[aria-label='Id of the subject']").send_keys("x")
+    signed_in.wait_for("No entry fits")
+    check(signed_in, "/admin/audit")
+
+
+def _fill(browser: Browser, label: str, text: str) -> None:
+    field = browser.find(f"input[aria-label='{label}']")
+    field.send_keys(Keys.CONTROL + "a")
+    field.send_keys(text)

@@ -39,6 +39,13 @@ def pages(world: World) -> Iterator[tuple[str, str, list[str]]]:
     yield "dataset", "/datasets/sums", ["a line that is not JSON", "one JSON object per line", "Columns"]
     yield "graders", "/graders", ["infra error", "string_check", "Newest grades"]
     yield "services", "/services", ["inference-0", "trainer trainer-0", "2 828", "postgres"]
+    yield "new", "/runs/new", ["Choose a preset", "Start run"]
+    yield "keys", "/admin", ["first key", "in use", "Revoke"]
+    yield "quotas", "/admin/quotas", ["Groups sampled at a time", "of 4 096", "Money this month", "no limit"]
+    yield "prices", "/admin/prices", ["Generated tokens", "a million", "Change prices"]
+    yield "storage", "/admin/storage", ["Stored in all", "demonstrations", "Nothing was deleted"]
+    yield "audit", "/admin/audit", ["runs.create", "datasets.upload", world.running.id, "first key"]
+    yield "tenants", "/admin/tenants", ["operator in use", "New tenant"]
     yield "usage", "/usage", ["first key", "Trained tokens", "sort six digits"]
 
 
@@ -62,7 +69,8 @@ def check(browser: Browser, path: str) -> None:
 
 
 EMPTY = {"/runs": "No runs yet", "/models": "No models yet", "/datasets": "No datasets yet",
-         "/graders": "No grades yet", "/services": "Engines", "/usage": "No usage"}
+         "/graders": "No grades yet", "/services": "Engines", "/usage": "No usage",
+         "/admin/storage": "Nothing is stored", "/admin/audit": "keys.first", "/admin/tenants": "Not with this key"}
 
 
 @pytest.mark.parametrize("width", [1280, 390])

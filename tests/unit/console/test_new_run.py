@@ -2,10 +2,13 @@
 
 import pytest
 
+from hone.client.account_resources import Prices
 from hone.resolution import resolve, starting_specs
 from hone.spec.files import as_json
 from services.console.pages.new_run import copied_name, named
 from services.console.pages.run_start import summary
+
+FREE = Prices(currency="EUR", prompt_tokens=0, completion_tokens=0, trained_tokens=0, grading_s=0, trainer_s=0)
 
 
 @pytest.mark.parametrize(("name", "copy"), [
@@ -31,7 +34,15 @@ def test_the_selects_show_what_the_text_says(
 def test_the_question_before_a_start_says_how_much_a_run_does() -> None:
     spec = {**starting_specs.make("grpo", base="toy"), "sampling": {"max_tokens": 10}, "stages": [
         {"until": 10, "algorithm": "sft", "task": {"dataset": "rows"}}, {"until": 30, "batch": {"prompts": 2}}]}
-    said = dict(summary(as_json(resolve(spec))))
+    said = dict(summary(as_json(resolve(spec)), FREE))
     assert said["Samples"] == "18.2 k, at most 182 k tokens"  # 20 steps of 2 groups and 70 of 32, each of 8 samples
     assert said["Evaluations"] == "6, each of up to 64 tasks"
-    assert "Samples" not in dict(summary(as_json(resolve(starting_specs.make("sft")))))
+    assert "Samples" not in dict(summary(as_json(resolve(starting_specs.make("sft"))), FREE))
+
+
+def test_the_question_says_what_a_run_costs_where_tokens_have_prices() -> None:
+    resolved = as_json(resolve({**starting_specs.make("grpo"), "budget": 4.0}))
+    assert {"Money", "Budget"} & dict(summary({**resolved, "budget": None}, FREE)).keys() == set()
+    said = dict(summary(resolved, FREE.model_copy(update={"completion_tokens": 2.0, "trained_tokens": 1.0})))
+    assert str(said["Money"]).startswith("at most 19.66 EUR for these tokens")  # 100 * 32 * 8 * 256 tokens at 3
+    assert said["Budget"] == "4.00 EUR"

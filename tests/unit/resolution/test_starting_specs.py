@@ -50,7 +50,7 @@ def test_what_cannot_be_begun_is_refused(given: dict[str, str], expected: str) -
 @pytest.mark.parametrize("raw", [*map(starting_specs.make, RUNS), *map(read_file, EXAMPLES)])
 def test_a_brief_spec_resolves_to_the_same_and_is_not_longer(raw: dict[str, Any]) -> None:
     resolved = as_json(resolve(raw))
-    short = brief(resolved)
+    short = brief(dict(reversed(resolved.items())))
     assert as_json(resolve(short)) == resolved
     assert list(short) == [name for name in resolved if name in short]
     assert short.keys() <= raw.keys()
