@@ -38,6 +38,8 @@ from services.rollout.episodes import Episode, Episodes, HarnessSetup, Privilege
 from services.rollout.retry import Retry
 from services.rollout.tokenizers import RoleTokenizers, Tokenizers, Unreadable
 
+CHARACTERS = 1024
+"""More characters than any token stands for, but for runs of one character."""
 EVENT_CHARACTERS = 1000
 """Longest message of an event."""
 
@@ -95,9 +97,17 @@ class GroupStart:
         seen = self.session.observation
         role, said, shown = ((seen.ask.role, from_proto(seen.ask.messages), []) if seen.HasField("ask")
                              else ("policy", self.asked, self.setup.shown))
+        self._check_characters(role, len(json.dumps(said, ensure_ascii=False)))
         prompt_ids = self.tokenizers.prompt_ids(role, said, shown)
         self._check_room(role, len(prompt_ids), self.claim.order.sampling["max_tokens"])
         return CallRequest(self.claim, self.tokenizers.of(role), 0, prompt_ids, role=role)
+
+    def _check_characters(self, role: str, found: int) -> None:
+        """Raise Unreadable for a prompt that is too long whatever its tokens are, before it is tokenized."""
+        most = CHARACTERS * self.claim.room(role, self.positions)
+        if found > most:
+            raise Unreadable(
+                f"the {role}'s first prompt is too long: found {found} characters, expected at most {most}")
 
     def _check_room(self, role: str, prompt: int, answer: int) -> None:
         """Raise Unreadable if a prompt and its answer have more tokens than a role's model, or an engine, can hold."""

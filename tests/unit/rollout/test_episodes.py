@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -15,6 +15,7 @@ from hone.models import toy
 from hone.text.tokenizer import Tokenizer
 from hone.trajectory import journal
 from hone.trajectory.records import Call, Span, Step, Turn, VersionSpan
+from services.rollout import groups
 from services.rollout.calls import CallRequest
 from services.rollout.clients import SessionLost
 from services.rollout.episodes import Episode, Episodes, HarnessSetup
@@ -326,6 +327,16 @@ async def test_a_first_prompt_that_the_policy_or_an_engine_cannot_hold_is_refuse
     start = GroupStart(group, TOKENIZERS, await Local("shop").reset(group), engine)
     words = f"^the user's first prompt is too long: found 22 tokens, and 64 of max_tokens, expected at most 85.*{whose}"
     with pytest.raises(Unreadable, match=words) if whose else nullcontext():
+        start.first_request()
+
+
+async def test_a_prompt_of_far_too_many_characters_is_refused_before_it_is_tokenized(
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(ENVIRONMENTS, "shop", Shop())  # type: ignore[arg-type]
+    monkeypatch.setattr(groups, "CHARACTERS", 0)
+    group = claim(sampling={"max_tokens": 64})
+    start = GroupStart(group, RoleTokenizers(cast(Any, None)), await Local("shop").reset(group), 512)
+    with pytest.raises(Unreadable, match=r"first prompt is too long: found \d+ characters, expected at most 0"):
         start.first_request()
 
 
