@@ -17,7 +17,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import grpc
 import psycopg
 from psycopg.rows import dict_row
 
@@ -84,7 +83,7 @@ def reading(stack: Stack, client: Client, commits: Listener, run_id: str, step: 
 
 def engine_seconds(stack: Stack) -> float:
     """Return the seconds that the engine has computed since it started."""
-    with grpc.insecure_channel(stack.record().addresses["inference-0"]) as channel:
+    with stack_run.engine_channel(stack) as channel:
         models = InferenceServiceStub(channel).ListVersions(ListVersionsRequest(), timeout=10).models
     return sum(model.computed_s for model in models)
 

@@ -18,7 +18,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import grpc
 import psycopg
 import torch
 from psycopg.rows import dict_row
@@ -87,7 +86,7 @@ def publishing(stack: Stack, client: Client, spec: dict[str, Any], scratch: Path
     published.wait(0.01)
     run_id, model_id = _created(client, spec)
     first_token, copies, seen = list[float](), list[float](), ""
-    with grpc.insecure_channel(stack.record().addresses["inference-0"]) as channel:
+    with stack_run.engine_channel(stack) as channel:
         stub = InferenceServiceStub(channel)
         while client.run(run_id).state not in ("succeeded", "failed", "cancelled"):
             published.wait(1.0)
@@ -158,7 +157,7 @@ def main() -> None:
                 "batch": {"prompts": 8, "samples": 8}}
         result["publishing"] = publishing(stack, client, spec, scratch)
         model_id = client.runs(limit=1).data[0].model_id
-        with grpc.insecure_channel(stack.record().addresses["inference-0"]) as channel:
+        with stack_run.engine_channel(stack) as channel:
             service = over_grpc(InferenceServiceStub(channel), model_id)
             result["calls"] = calls(in_process(checkpoint), service, args.repetitions)
     store(args.out, result)

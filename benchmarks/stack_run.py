@@ -9,10 +9,13 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import grpc
+
 from benchmarks.records import Record
 from benchmarks.workloads import Workload
 from hone.client import Client, every
 from hone.client.resources import ENDED, Run
+from hone.rpc.client import blocking_channel
 from hone.stack.embedded import Stack
 
 PHASES = {"forward_backward": "trainer/forward_backward_s", "optim_step": "trainer/optim_step_s"}
@@ -35,11 +38,17 @@ def embedded(
     state: Path, settings: Mapping[str, object], counts: Mapping[str, int]
 ) -> Iterator[tuple[Stack, Client]]:
     """Start an embedded stack in `state` and hand out it and a client; it ends with the context."""
-    with Stack(state, settings=settings, counts={"console": 0, **counts}) as started:
+    with Stack(state, settings=settings, counts={"console": 0, "door": 0, **counts}) as started:
         started.wait_ready()
         kept = started.record()
         with Client(kept.gateway_url, kept.api_key) as client:
             yield started, client
+
+
+def engine_channel(stack: Stack) -> grpc.Channel:
+    """Open a channel to the stack's first engine."""
+    kept = stack.record()
+    return blocking_channel(kept.addresses["inference-0"], kept.stack_token)
 
 
 def stack(state: Path, workload: Workload) -> AbstractContextManager[tuple[Stack, Client]]:

@@ -38,6 +38,9 @@ settings.load_profile("fixed")
 # Models of tests lie in directories: nothing asks Hugging Face's hub.
 os.environ["HF_HUB_OFFLINE"] = "1"
 
+# Servers in a test's own process and those it starts share this stack's token.
+os.environ.setdefault("HONE_STACK_TOKEN", secrets.token_urlsafe(32))
+
 # Each worker draws its ports from a range of its own: a port may be used only seconds after it was found free.
 _WORKER, _WORKERS = os.environ.get("PYTEST_XDIST_WORKER", "gw0"), os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")
 ports.RANGE = ports.RANGE[int(_WORKER.removeprefix("gw"))::int(_WORKERS)]

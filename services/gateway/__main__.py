@@ -13,7 +13,7 @@ _GRACE_S = 3
 
 def main() -> None:
     """Serve with the settings of this process's environment."""
-    settings = service_settings.load()
+    settings = service_settings.load("stack_token")
     startup.begin("gateway", settings)
     host, _, port = settings.addresses.gateway.rpartition(":")
     app = create(settings, AsyncDatabase(settings.gateway_database_url), objects.connect(settings.objects_url))

@@ -18,6 +18,7 @@ from psycopg import OperationalError
 from hone.api import inference_pb2, inference_pb2_grpc
 from hone.process import ending, startup
 from hone.rpc import server
+from hone.rpc.tenancy import Tenancy
 from hone.spec import settings
 from hone.spec.settings import Settings
 from hone.store import objects
@@ -45,15 +46,19 @@ async def run(chosen: Settings) -> None:
     registration = Registration(database, _engine_id(chosen), chosen.addresses.inference, kind)
     models = LoadedModels(chosen, kind, Versions(database, objects.connect(chosen.objects_url)), registration)
     models.thread.start()
-    inference = Inference(Limits(chosen.engine.max_tokens, kind.least_temperature), models, registration.engine_id)
-    serving = await server.start(chosen.addresses.inference, SERVICE, lambda grpc_server:
-                                 inference_pb2_grpc.add_InferenceServiceServicer_to_server(inference, grpc_server))
+    tenancy = Tenancy(database)
+    inference = Inference(
+        Limits(chosen.engine.max_tokens, kind.least_temperature), models, registration.engine_id, tenancy.rows)
+    serving = await server.start(
+        chosen.addresses.inference, SERVICE, chosen.stack_token,
+        lambda grpc_server: inference_pb2_grpc.add_InferenceServiceServicer_to_server(inference, grpc_server), tenancy)
     tasks = [asyncio.create_task(work) for work in (
         registration.write_forever(chosen.sweep_s), models.follow_forever(),
         end_when_stuck(models.thread, chosen.engine.stall_s),
         follow(chosen.database_url, "versions", models.kick))]
     await _stopped(tasks)
     await _end(tasks, registration, models, serving)
+    await tenancy.close()
     await database.close()
     if models.thread.failure is not None:
         raise models.thread.failure
@@ -102,7 +107,7 @@ def _engine_id(chosen: Settings) -> str:
 
 
 def main() -> None:
-    chosen = settings.load()
+    chosen = settings.load("stack_token")
     ending.skip_tidying()
     startup.begin("inference", chosen)
     uvloop.run(run(chosen))

@@ -69,6 +69,7 @@ class Request:
     version_id: str = ""  # the request insists on this version; empty: any version
     kv_on_update: KvOnUpdate = KvOnUpdate.KEEP
     streamed: bool = False  # the caller wants each token as it is made
+    tenant_id: str = ""  # who may abort it through the door
 
 
 @dataclass(frozen=True)

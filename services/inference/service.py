@@ -13,7 +13,7 @@ import asyncio
 import math
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import attrgetter
 from typing import Any
@@ -23,8 +23,11 @@ import grpc
 from hone.api import inference_pb2 as pb
 from hone.api import inference_pb2_grpc
 from hone.models.architecture import Architecture
+from hone.rpc import outage
 from hone.rpc.client import TIMEOUT_S
 from hone.rpc.errors import Refused
+from hone.rpc.tenancy import Caller, calling
+from hone.store.ownership import OwnedRows
 from services.inference import requests, scoring
 from services.inference.engines import Engine
 from services.inference.loaded_models import LoadedModels
@@ -56,22 +59,23 @@ class PendingRequest:
 
     @classmethod
     def read(
-        cls, message: pb.GenerateRequest, limits: Limits, path: str = "", streamed: bool = False
+        cls, message: pb.GenerateRequest, limits: Limits, who: Caller | None, path: str = "", streamed: bool = False
     ) -> "PendingRequest":
-        """Read a message. Raises InvalidField."""
-        return cls(path, message.model_id, message.min_version, requests.read_request(message, limits, path, streamed))
+        """Read a message of a call that `who` made. Raises InvalidField."""
+        read = requests.read_request(message, limits, path, streamed)
+        return cls(path, message.model_id, message.min_version, replace(read, tenant_id=who.tenant_id) if who else read)
 
 
 class Inference(inference_pb2_grpc.InferenceServiceServicer):
     """Serves hone.v1.InferenceService with the models that are loaded."""
 
-    def __init__(self, limits: Limits, models: LoadedModels, engine_id: str) -> None:
-        self._limits, self._models, self._engine_id = limits, models, engine_id
+    def __init__(self, limits: Limits, models: LoadedModels, engine_id: str, rows: OwnedRows) -> None:
+        self._limits, self._models, self._engine_id, self._rows = limits, models, engine_id, rows
         self._thread = models.thread
 
     async def Generate(self, request: pb.GenerateRequest, context: Any) -> pb.GenerateResponse:
         """Answer one request when its last sample ends."""
-        pending = PendingRequest.read(request, self._limits)
+        pending = PendingRequest.read(request, self._limits, calling(context))
         async with self._answers([pending], context) as answers:
             (answer,) = await anext(answers)
             return _response(answer)
@@ -80,7 +84,7 @@ class Inference(inference_pb2_grpc.InferenceServiceServicer):
         self, request: pb.GenerateStreamRequest, context: Any
     ) -> AsyncIterator[pb.GenerateStreamResponse]:
         """Answer one request token by token."""
-        pending = PendingRequest.read(request.request, self._limits, "request.", streamed=True)
+        pending = PendingRequest.read(request.request, self._limits, calling(context), "request.", streamed=True)
         async with self._answers([pending], context) as answers:
             async for together in answers:
                 for made in (made for answer in together for made in answer.completions):
@@ -90,7 +94,8 @@ class Inference(inference_pb2_grpc.InferenceServiceServicer):
         self, request: pb.GenerateBatchRequest, context: Any
     ) -> AsyncIterator[pb.GenerateBatchResponse]:
         """Answer many requests, each when its last sample ends. Answers of about the same time share a message."""
-        pending = [PendingRequest.read(message, self._limits, f"requests[{number}].")
+        who = calling(context)
+        pending = [PendingRequest.read(message, self._limits, who, f"requests[{number}].")
                    for number, message in enumerate(request.requests)]
         async with self._answers(pending, context, _together_s) as answers:
             async for together in answers:
@@ -110,14 +115,15 @@ class Inference(inference_pb2_grpc.InferenceServiceServicer):
         return pb.ScoreResponse(version_id=version_id, items=map(scoring.item_message, scored))
 
     async def ListVersions(self, request: pb.ListVersionsRequest, context: Any) -> pb.ListVersionsResponse:
-        """List the models that are served, with their versions and counts."""
+        """List the models that are served, with their versions and counts; a tenant sees its own."""
+        strange = await self._strange(calling(context))
         models = [
             pb.LoadedModel(
                 model_id=held.model_id, version_id=engine.version_id, refused_reason=held.refused_reason,
                 running_sequences=engine.running, waiting_sequences=engine.waiting,
                 generated_tokens=engine.generated_tokens, generated_samples=engine.generated_samples,
                 computed_s=engine.computed_s,
-            ) for held in self._models.all() if (engine := held.engine) is not None
+            ) for held in self._models.all() if (engine := held.engine) is not None and held.model_id not in strange
         ]
         return pb.ListVersionsResponse(engine_id=self._engine_id, models=models)
 
@@ -137,9 +143,18 @@ class Inference(inference_pb2_grpc.InferenceServiceServicer):
         return pb.ResumeResponse()
 
     async def Abort(self, request: pb.AbortRequest, context: Any) -> pb.AbortResponse:
-        """End every running request with this id."""
-        named = [one for one in self._thread.requests() if one.request_id == request.request_id]
+        """End every running request with this id; a tenant ends its own."""
+        who = calling(context)
+        named = [one for one in self._thread.requests() if one.request_id == request.request_id
+                 and (who is None or one.tenant_id == who.tenant_id)]
         return pb.AbortResponse(aborted=await self._thread.abort(named))
+
+    async def _strange(self, who: Caller | None) -> set[str]:
+        """Return the served models that the caller may not see."""
+        if who is None:
+            return set()
+        with outage.reported():
+            return await self._rows.strange(who.tenant_id, "model", [held.model_id for held in self._models.all()])
 
     async def _set_paused(self, model_id: str, paused: bool) -> None:
         engine = self._models.engine(model_id)

@@ -5,6 +5,7 @@ import uvloop
 from hone.api import reward_pb2, reward_pb2_grpc
 from hone.process import startup
 from hone.rpc.server import serve
+from hone.rpc.tenancy import Tenancy
 from hone.spec import settings
 from hone.spec.settings import Settings
 from hone.store.database import AsyncDatabase
@@ -22,15 +23,16 @@ async def run(chosen: Settings) -> None:
     await database.open()
     reward = Reward(Grading(pool), Ledger(database))
     try:
-        await serve(chosen.addresses.reward, SERVICE,
-                    lambda server: reward_pb2_grpc.add_RewardServiceServicer_to_server(reward, server))
+        await serve(
+            chosen.addresses.reward, SERVICE, chosen.stack_token,
+            lambda server: reward_pb2_grpc.add_RewardServiceServicer_to_server(reward, server), Tenancy(database))
     finally:
         await pool.close()
         await database.close()
 
 
 def main() -> None:
-    chosen = settings.load()
+    chosen = settings.load("stack_token")
     startup.begin("reward", chosen)
     uvloop.run(run(chosen))
 

@@ -24,11 +24,12 @@ class StoredGrade:
 
 @dataclass(frozen=True)
 class Account:
-    """The run and the grader that grades belong to."""
+    """The run and the grader that grades belong to, and the key that uses them if it is not the run's."""
 
     tenant_id: str
     run_id: str
     grader_hash: str
+    key_id: str = ""
 
     def names(self) -> dict[str, str]:
         """Return the account as the parameters of a statement."""
@@ -63,8 +64,11 @@ class Ledger:
                                         grades=to_json(lines).decode())
                 added = {(row["group_id"], row["index"]): row["id"] for row in rows if not row["component"]}
                 seconds = sum(results[key].cost_ms for key in added) / 1000
-                await opened.run("usage.add", run_id=account.run_id, kinds=["grades", "grading_s"],
-                                 amounts=[float(len(added)), seconds])
+                used = {"kinds": ["grades", "grading_s"], "amounts": [float(len(added)), seconds]}
+                if account.key_id:
+                    await opened.run("usage.add_of_run_by_key", run_id=account.run_id, key_id=account.key_id, **used)
+                else:
+                    await opened.run("usage.add", run_id=account.run_id, **used)
         grades = {key: StoredGrade(grade_id, results[key]) for key, grade_id in added.items()}
         if earlier := results.keys() - grades.keys():
             grades |= await self.stored(account, earlier)

@@ -16,6 +16,7 @@ from hone.graders.contract import Result
 from hone.graders.right_answers import Ending, Finding
 from hone.graders.specs import Spec, spec
 from hone.rpc.errors import InvalidField, OverBudget
+from hone.rpc.tenancy import calling
 from hone.spec.problems import Invalid
 from services.reward.grading import YIELD_S, Grading, Key, Sample
 from services.reward.ledger import Account, Ledger, StoredGrade
@@ -35,7 +36,7 @@ class Reward(reward_pb2_grpc.RewardServiceServicer):
         """Grade the samples that have no grade yet, store the grades, and return the grades of all samples."""
         grader, samples = _spec(request.grader_json), _samples(request.items)
         grades: dict[Key, StoredGrade] = {}
-        async for more in self._graded(request, grader, samples, _turn(request.run_id, context)):
+        async for more in self._graded(request, grader, samples, _turn(request.run_id, context), _key(context)):
             grades |= more
         return reward_pb2.GradeResponse(grades=[_stored_message(grades[key]) for key in samples])
 
@@ -46,15 +47,16 @@ class Reward(reward_pb2_grpc.RewardServiceServicer):
         asked = request.request
         grader, samples = _spec(asked.grader_json), _samples(asked.items)
         places = {key: place for place, key in enumerate(samples)}
-        async for grades in self._graded(asked, grader, samples, _turn(asked.run_id, context)):
+        async for grades in self._graded(asked, grader, samples, _turn(asked.run_id, context), _key(context)):
             yield reward_pb2.GradeStreamResponse(
                 places=[places[key] for key in grades], grades=[_stored_message(grade) for grade in grades.values()])
 
     async def _graded(
-        self, request: reward_pb2.GradeRequest, grader: Spec, samples: dict[Key, Sample], turn: Turn
+        self, request: reward_pb2.GradeRequest, grader: Spec, samples: dict[Key, Sample], turn: Turn,
+        key_id: str,
     ) -> AsyncIterator[dict[Key, StoredGrade]]:
         """Yield the grades that are stored already, then the new ones in batches. Raises OverBudget."""
-        account = Account(request.tenant_id, request.run_id, grader.hash)
+        account = Account(request.tenant_id, request.run_id, grader.hash, key_id)
         known = await self._ledger.stored(account, samples.keys())
         if known:
             yield known
@@ -69,7 +71,7 @@ class Reward(reward_pb2_grpc.RewardServiceServicer):
         item = _item(request.item_json, "item_json")
         with _later():
             result = await self._grading.grade(
-                _spec(request.grader_json), item, request.output_text, _turn("", context))
+                _spec(request.grader_json), item, request.output_text, _turn(f"by hand/{_tenant(context)}", context))
         return reward_pb2.RunGraderResponse(grade=_message(result))
 
     async def CheckReferences(
@@ -114,6 +116,17 @@ def _turn(run: str, context: Any) -> Turn:
     """Return the turn of a call: its samples wait for a process until shortly before the call's deadline."""
     left_s = context.time_remaining()
     return Turn(run, WAIT_S if left_s is None else max(left_s - _ANSWER_S, left_s / 2))
+
+
+def _key(context: Any) -> str:
+    """Return the key of a call through the door, an empty text for another service's call."""
+    who = calling(context)
+    return who.key_id if who else ""
+
+
+def _tenant(context: Any) -> str:
+    who = calling(context)
+    return who.tenant_id if who else ""
 
 
 @contextmanager

@@ -41,7 +41,7 @@ class LoopThread:
 
 
 def main() -> None:
-    configuration = settings.load()
+    configuration = settings.load("stack_token")
     memory = startup.begin("rollout", configuration)
     loop = LoopThread("rollout")
     worker = loop.run(Worker.open(configuration))

@@ -32,8 +32,8 @@ class StepRefused(RuntimeError):
 class SimulationHost:
     """One simulation process. A session is stepped by the process that holds it."""
 
-    def __init__(self, address: str) -> None:
-        self._channel = channel(address)
+    def __init__(self, address: str, token: str) -> None:
+        self._channel = channel(address, token)
         self.stub = simulation_pb2_grpc.SimulationServiceStub(self._channel)
         self._steps: Batcher[simulation_pb2.StepRequest, simulation_pb2.StepOutcome] = Batcher(self._step)
 
@@ -57,7 +57,7 @@ class SimulationClient:
     """Starts, steps and ends the sessions of episodes. Make it inside the running loop."""
 
     def __init__(self, settings: Settings) -> None:
-        self._address = settings.addresses.simulation
+        self._address, self._token = settings.addresses.simulation, settings.stack_token
         self._hosts: dict[str, SimulationHost] = {}
         self._resets: Batcher[trajectory_pb2.Task, simulation_pb2.Session] = Batcher(self._reset, split=invalid)
 
@@ -93,7 +93,7 @@ class SimulationClient:
     def _host(self, address: str) -> SimulationHost:
         wanted = address or self._address
         if wanted not in self._hosts:
-            self._hosts[wanted] = SimulationHost(wanted)
+            self._hosts[wanted] = SimulationHost(wanted, self._token)
         return self._hosts[wanted]
 
     async def _reset(self, tasks: list[trajectory_pb2.Task]) -> AsyncIterator[tuple[int, simulation_pb2.Session]]:
@@ -132,7 +132,7 @@ class GradingClient:
     """Has the reward service grade answers. Make it inside the running loop."""
 
     def __init__(self, settings: Settings) -> None:
-        self._channel = channel(settings.addresses.reward)
+        self._channel = channel(settings.addresses.reward, settings.stack_token)
         self._stub = reward_pb2_grpc.RewardServiceStub(self._channel)
         self._graders: dict[tuple[str, str, str], Batcher[GroupAnswers, list[reward_pb2.Grade]]] = {}
 

@@ -30,7 +30,7 @@ DEADLINE_S = 3600.0
 class Engine:
     """One engine process. Requests that are made together share one stream; each is answered when it is done."""
 
-    def __init__(self, row: Row) -> None:
+    def __init__(self, row: Row, token: str) -> None:
         self.id, self.address = row["id"], row["address"]
         self.models: frozenset[str] = frozenset()
         self.refusing: frozenset[str] = frozenset()  # models whose newest version it refuses
@@ -39,7 +39,7 @@ class Engine:
         self.sequences = 0  # of ours that run there now
         self.failures = 0  # of our calls, since the engines' rows were read
         self._invited: dict[str, asyncio.Task[None]] = {}
-        self._channel = channel(self.address)
+        self._channel = channel(self.address, token)
         self._stub = inference_pb2_grpc.InferenceServiceStub(self._channel)
         self._requests: Batcher[inference_pb2.GenerateRequest, inference_pb2.GenerateResponse] = Batcher(
             self._stream, split=invalid)
@@ -118,7 +118,7 @@ class Engines:
     """All engines that have reported lately."""
 
     def __init__(self, database: AsyncDatabase, settings: Settings) -> None:
-        self._database, self._sweep_s = database, settings.sweep_s
+        self._database, self._sweep_s, self._token = database, settings.sweep_s, settings.stack_token
         self._fresh_s = engine_fresh_s(settings.sweep_s)
         self._known: dict[str, Engine] = {}
         self._looking: asyncio.Task[None] | None = None
@@ -175,7 +175,7 @@ class Engines:
             await engine.close(f"engine {engine.id} at {engine.address} has fallen silent")
 
     def _update(self, row: Row) -> None:
-        engine = self._known[row["id"]] = self._known.get(row["id"]) or Engine(row)
+        engine = self._known[row["id"]] = self._known.get(row["id"]) or Engine(row, self._token)
         engine.models, engine.refusing = frozenset(row["models"]), frozenset(row["refusing"])
         engine.busy, engine.failures = row["busy"], 0
 

@@ -20,6 +20,7 @@ from hone.environments.hashing import canonical
 from hone.environments.streams import draw
 from hone.environments.tasks import Split, episode_from_proto, json_object, to_proto
 from hone.rpc.errors import Diverged, InvalidField, Refused
+from hone.rpc.tenancy import calling
 from services.simulation.sessions import Session, Sessions
 
 Result = TypeVar("Result")
@@ -40,23 +41,24 @@ class Simulation(simulation_pb2_grpc.SimulationServiceServicer):
     async def Reset(self, request: simulation_pb2.ResetRequest, context: Any) -> simulation_pb2.ResetResponse:
         """Start one session for each task."""
         started = await self._task_thread.run(lambda: _started(request.tasks))
-        sessions = []
+        sessions, tenant_id = [], _tenant(context)
         for place, (one, seen) in enumerate(started):
             if place == len(started) // 2:
                 reach("reset.mid")
-            sessions.append(self._opened(one, observation_message(seen)))
+            sessions.append(self._opened(one, tenant_id, observation_message(seen)))
         return simulation_pb2.ResetResponse(sessions=sessions)
 
     async def Step(self, request: simulation_pb2.StepRequest, context: Any) -> simulation_pb2.StepResponse:
         """Take one step. A step that was taken already returns its stored result."""
-        session = self._sessions.get(request.session_id)
+        session = self._sessions.get(request.session_id, _tenant(context))
         return await self._step_thread.run(lambda: transition_message(session.step(request.index, request.action)))
 
     async def StepBatch(
             self, request: simulation_pb2.StepBatchRequest, context: Any) -> simulation_pb2.StepBatchResponse:
         """Take one step in each of many sessions."""
         reach("turn.before")
-        asked = [(self._sessions.find(one.session_id), one) for one in request.steps]
+        tenant_id = _tenant(context)
+        asked = [(self._sessions.find(one.session_id, tenant_id), one) for one in request.steps]
         outcomes = await self._step_thread.run(lambda: [_outcome(session, one) for session, one in asked])
         reach("turn.after")
         return simulation_pb2.StepBatchResponse(outcomes=outcomes)
@@ -64,27 +66,27 @@ class Simulation(simulation_pb2_grpc.SimulationServiceServicer):
     async def Snapshot(
             self, request: simulation_pb2.SnapshotRequest, context: Any) -> simulation_pb2.SnapshotResponse:
         """Return a session's state as JSON."""
-        session = self._sessions.get(request.session_id)
+        session = self._sessions.get(request.session_id, _tenant(context))
         return await self._step_thread.run(lambda: _snapshot(session))
 
     async def Restore(self, request: simulation_pb2.RestoreRequest, context: Any) -> simulation_pb2.RestoreResponse:
         """Start a session in the state of a snapshot."""
         restored = await self._task_thread.run(lambda: _restored(request))
-        return simulation_pb2.RestoreResponse(session=self._opened(restored))
+        return simulation_pb2.RestoreResponse(session=self._opened(restored, _tenant(context)))
 
     async def Fork(self, request: simulation_pb2.ForkRequest, context: Any) -> simulation_pb2.ForkResponse:
         """Start an independent session in the state of another."""
-        forked = await self._step_thread.run(self._sessions.get(request.session_id).fork)
-        return simulation_pb2.ForkResponse(session=self._opened(forked))
+        forked = await self._step_thread.run(self._sessions.get(request.session_id, _tenant(context)).fork)
+        return simulation_pb2.ForkResponse(session=self._opened(forked, _tenant(context)))
 
     async def Verify(self, request: simulation_pb2.VerifyRequest, context: Any) -> simulation_pb2.VerifyResponse:
         """Return the environment's own score of a session's present state."""
-        score = await self._step_thread.run(self._sessions.get(request.session_id).episode.verify)
+        score = await self._step_thread.run(self._sessions.get(request.session_id, _tenant(context)).episode.verify)
         return simulation_pb2.VerifyResponse(score=score)
 
     async def Close(self, request: simulation_pb2.CloseRequest, context: Any) -> simulation_pb2.CloseResponse:
         """End sessions."""
-        self._sessions.close(request.session_ids)
+        self._sessions.close(request.session_ids, _tenant(context))
         return simulation_pb2.CloseResponse()
 
     async def DrawTasks(
@@ -103,10 +105,17 @@ class Simulation(simulation_pb2_grpc.SimulationServiceServicer):
             for name, kind in ENVIRONMENTS.items()])
 
     def _opened(
-        self, session: Session, seen: simulation_pb2.Observation | None = None
+        self, session: Session, tenant_id: str, seen: simulation_pb2.Observation | None = None
     ) -> simulation_pb2.Session:
+        session.tenant_id = tenant_id
         return simulation_pb2.Session(session_id=self._sessions.open(session), address=self._address,
                                       ttl_s=self._sessions.ttl_s, observation=seen)
+
+
+def _tenant(context: Any) -> str:
+    """Return the tenant of a call through the door, an empty text for a call of another service."""
+    who = calling(context)
+    return who.tenant_id if who else ""
 
 
 @contextmanager

@@ -22,6 +22,7 @@ class Session:
     episode: Episode
     first: int = 0
     answers: list[Transition] = field(default_factory=list)
+    tenant_id: str = ""  # who started it through the door; empty if a service did
     last_call: float = 0.0
 
     @property
@@ -65,26 +66,31 @@ class Sessions:
         self._sessions[session_id] = session
         return session_id
 
-    def get(self, session_id: str) -> Session:
+    def get(self, session_id: str, tenant_id: str = "") -> Session:
         """Return a session and renew its time to live. Raises NotFound."""
-        session = self.find(session_id)
+        session = self.find(session_id, tenant_id)
         if session is None:
             raise NotFound(f"session {session_id}: unknown here, or unused for {self.ttl_s:g} s")
         return session
 
-    def find(self, session_id: str) -> Session | None:
-        """Return a session and renew its time to live; None if it is unknown."""
+    def find(self, session_id: str, tenant_id: str = "") -> Session | None:
+        """Return a session and renew its time to live; None if it is unknown, or not the tenant's.
+
+        Without a tenant, a service of the stack asks, which may use every session.
+        """
         self._forget_expired()
         session = self._sessions.get(session_id)
-        if session is not None:
-            session.last_call = self._clock()
-            self._sessions.move_to_end(session_id)
+        if session is None or tenant_id not in ("", session.tenant_id):
+            return None
+        session.last_call = self._clock()
+        self._sessions.move_to_end(session_id)
         return session
 
-    def close(self, session_ids: Iterable[str]) -> None:
-        """Forget sessions. Unknown ids are ignored."""
+    def close(self, session_ids: Iterable[str], tenant_id: str = "") -> None:
+        """Forget sessions. Ids that are unknown, or not the tenant's, are ignored."""
         for session_id in session_ids:
-            self._sessions.pop(session_id, None)
+            if self.find(session_id, tenant_id) is not None:
+                del self._sessions[session_id]
 
     def _forget_expired(self) -> None:
         oldest = self._clock() - self.ttl_s

@@ -5,6 +5,7 @@ import uvloop
 from hone.api import value_pb2, value_pb2_grpc
 from hone.process import startup
 from hone.rpc.server import serve
+from hone.rpc.tenancy import Tenancy
 from hone.spec import settings
 from hone.spec.settings import Settings
 from hone.store.database import AsyncDatabase
@@ -19,14 +20,14 @@ async def run(chosen: Settings) -> None:
     await database.open()
     value = Value(database)
     try:
-        await serve(chosen.addresses.value, SERVICE,
-                    lambda server: value_pb2_grpc.add_ValueServiceServicer_to_server(value, server))
+        await serve(chosen.addresses.value, SERVICE, chosen.stack_token,
+                    lambda server: value_pb2_grpc.add_ValueServiceServicer_to_server(value, server), Tenancy(database))
     finally:
         await database.close()
 
 
 def main() -> None:
-    chosen = settings.load()
+    chosen = settings.load("stack_token")
     startup.begin("value", chosen)
     uvloop.run(run(chosen))
 

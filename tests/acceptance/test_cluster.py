@@ -37,7 +37,8 @@ def secret(postgres_server: Any, rabbitmq: Any, s3: Any) -> dict[str, str]:
         "HONE_OWNER_DATABASE_URL": postgres_server.empty(name),
         "HONE_DATABASE_URL": postgres_server.cluster.url(f"{name}_worker", word, name),
         "HONE_GATEWAY_DATABASE_URL": postgres_server.cluster.url(f"{name}_gateway", word, name),
-        "HONE_OBJECTS_URL": s3.url(name.replace("_", "-")), "HONE_BROKER_URL": rabbitmq.virtual_host(name)}
+        "HONE_OBJECTS_URL": s3.url(name.replace("_", "-")), "HONE_BROKER_URL": rabbitmq.virtual_host(name),
+        "HONE_STACK_TOKEN": secrets.token_hex(24)}
 
 
 @pytest.fixture

@@ -34,7 +34,7 @@ def running(name: str, **variables: str) -> Iterator[Service]:
     command = [interpreters.python(name, environ), "-m", f"services.{name}"]
     process = subprocess.Popen(command, env=environ, stderr=subprocess.DEVNULL)
     try:
-        with blocking_channel(address) as channel:
+        with blocking_channel(address, environ["HONE_STACK_TOKEN"]) as channel:
             grpc.channel_ready_future(channel).result(180)
             yield Service(process, channel)
         if process.poll() is None:

@@ -36,6 +36,11 @@
 NICEGUI_STORAGE_PATH: /tmp/console
 {{- end }}
 
+{{- define "hone.environment.door" -}}
+HONE_DOOR_CERT: /run/door/tls.crt
+HONE_DOOR_KEY: /run/door/tls.key
+{{- end }}
+
 {{- define "hone.environment.inference" -}}
 {{- $values := .Values.inference }}
 HONE_ENGINE: {{ $values.engine }}

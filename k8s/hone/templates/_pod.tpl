@@ -48,10 +48,16 @@ spec:
         {{- if $shm }}
         - {name: shm, mountPath: /dev/shm}
         {{- end }}
+        {{- if $values.tls }}
+        - {name: tls, mountPath: /run/door, readOnly: true}
+        {{- end }}
   volumes:
     - {name: tmp, emptyDir: {sizeLimit: {{ $values.tmp }}}}
     {{- if $shm }}
     - {name: shm, emptyDir: {medium: Memory, sizeLimit: {{ $shm }}}}
+    {{- end }}
+    {{- with $values.tls }}
+    - {name: tls, secret: {secretName: {{ . }}}}
     {{- end }}
 {{- end }}
 

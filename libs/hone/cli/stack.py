@@ -118,9 +118,11 @@ def _introduce(key: str | None) -> None:
 
 
 def summary(record: Record, state: Path, seconds: float) -> str:
-    """Return the line about a stack that is ready: its addresses, and the file with its key."""
+    """Return the lines about a stack that is ready: its addresses, and the files with its key and certificate."""
     console = f", console {record.console_url}" if record.console_url else ""
-    return f"ready after {seconds:.1f} s: {record.gateway_url}{console}  (key and addresses in {state / 'stack.json'})"
+    door = f"\ngRPC {record.door_address}  (certificate {record.door_certificate})" if record.door_address else ""
+    return (f"ready after {seconds:.1f} s: {record.gateway_url}{console}  "
+            f"(key and addresses in {state / 'stack.json'}){door}")
 
 
 def _stack(state: Path, counts: list[str], variables: list[str]) -> Stack:

@@ -5,7 +5,8 @@ from typing import cast
 
 import grpc
 
-from hone.rpc import observation, subjects
+from hone.rpc import credential, observation
+from hone.rpc.calls import CallChannel
 from hone.rpc.server import MAX_MESSAGE_BYTES
 from hone.telemetry import tracing
 
@@ -24,16 +25,16 @@ _OPTIONS = [
 ]
 
 
-def channel(address: str) -> grpc.aio.Channel:
-    """Open an asynchronous channel to host:port."""
-    if tracing.on():
-        return grpc.aio.insecure_channel(address, options=_OPTIONS, interceptors=observation.client_interceptors())
-    return cast(grpc.aio.Channel, subjects.Channel(grpc.aio.insecure_channel(address, options=_OPTIONS)))
+def channel(address: str, token: str) -> grpc.aio.Channel:
+    """Open an asynchronous channel to host:port. Its calls show the stack's token."""
+    traced = observation.client_interceptors() if tracing.on() else None
+    opened = grpc.aio.insecure_channel(address, options=_OPTIONS, interceptors=traced)
+    return cast(grpc.aio.Channel, CallChannel(opened, credential.metadata(token)))
 
 
-def blocking_channel(address: str) -> grpc.Channel:
-    """Open a channel to host:port for synchronous callers."""
+def blocking_channel(address: str, token: str) -> grpc.Channel:
+    """Open a channel to host:port for synchronous callers. Its calls show the stack's token."""
     opened = grpc.insecure_channel(address, options=_OPTIONS)
     if tracing.on():
-        return grpc.intercept_channel(opened, *observation.blocking_interceptors())
-    return cast(grpc.Channel, subjects.Channel(opened))
+        opened = grpc.intercept_channel(opened, *observation.blocking_interceptors())
+    return cast(grpc.Channel, CallChannel(opened, credential.metadata(token)))

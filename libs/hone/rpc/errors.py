@@ -26,6 +26,18 @@ class InvalidField(RpcError):
         self.field = field
 
 
+class Unauthenticated(RpcError):
+    """The call does not show who makes it."""
+
+    code = grpc.StatusCode.UNAUTHENTICATED
+
+
+class Forbidden(RpcError):
+    """The caller is known, and may not make this call."""
+
+    code = grpc.StatusCode.PERMISSION_DENIED
+
+
 class NotFound(RpcError):
     """The thing that the request names does not exist."""
 

@@ -1,6 +1,6 @@
 """The observation of gRPC calls: log lines with the subject of each call, its duration and its end, and spans.
 
-Subject and span go to the server in the metadata, the span as a W3C traceparent.
+The span goes to the server in the metadata, as a W3C traceparent.
 """
 
 import asyncio
@@ -95,9 +95,9 @@ class BlockingCalls(grpc.UnaryUnaryClientInterceptor):  # type: ignore[type-arg]
 async def _asked(continuation: Any, details: Any, request: Any) -> Any:
     method = details.method.decode() if isinstance(details.method, bytes) else details.method
     span = tracing.begin(_name(method), SpanKind.CLIENT, **_attributes(method))
-    details = details._replace(metadata=grpc.aio.Metadata(*(details.metadata or ()), *_metadata(span)))
     if span is None:
         return await continuation(details, request)
+    details = details._replace(metadata=grpc.aio.Metadata(*(details.metadata or ()), *_metadata(span)))
     try:
         call = await continuation(details, request)
     except BaseException as error:
@@ -124,9 +124,8 @@ async def _end(span: Span, call: Any) -> None:
 
 
 def _metadata(span: Span | None) -> tuple[tuple[str, str], ...]:
-    """Return the metadata of a call: its subject, and its place in a trace."""
-    subject = subjects.call_metadata()
-    return subject if span is None else (*subject, (tracing.HEADER, tracing.current(span) or ""))
+    """Return a call's place in a trace, for its metadata."""
+    return () if span is None else ((tracing.HEADER, tracing.current(span) or ""),)
 
 
 def _answering(

@@ -2,7 +2,7 @@
 
 import json
 from itertools import islice
-from typing import Any, Self
+from typing import Any
 
 from hone.telemetry import logs
 
@@ -29,52 +29,3 @@ def read(received: dict[str, Any]) -> dict[str, Any]:
 
 def _bounded(value: Any) -> Any:
     return list(islice(value, MOST)) if isinstance(value, list) else value
-
-
-class Channel:
-    """A channel, asynchronous or blocking, that adds the subject to the metadata of its calls.
-
-    Channels of traced calls have an interceptor for it. Here an interceptor would cost each call a task of its own.
-    """
-
-    def __init__(self, channel: Any) -> None:
-        self._channel = channel
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._channel, name)
-
-    def __enter__(self) -> Self:
-        self._channel.__enter__()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._channel.__exit__(*error)
-
-    async def __aenter__(self) -> Self:
-        await self._channel.__aenter__()
-        return self
-
-    async def __aexit__(self, *error: object) -> None:
-        await self._channel.__aexit__(*error)
-
-    def unary_unary(self, *method: Any, **codec: Any) -> "Method":
-        return Method(self._channel.unary_unary(*method, **codec))
-
-    def unary_stream(self, *method: Any, **codec: Any) -> "Method":
-        return Method(self._channel.unary_stream(*method, **codec))
-
-
-class Method:
-    """One method of a channel, called in any of grpc's ways."""
-
-    def __init__(self, method: Any) -> None:
-        self._method = method
-
-    def __call__(self, request: Any, *, metadata: Any = None, **others: Any) -> Any:
-        return self._method(request, metadata=(*(metadata or ()), *call_metadata()), **others)
-
-    def future(self, request: Any, *, metadata: Any = None, **others: Any) -> Any:
-        return self._method.future(request, metadata=(*(metadata or ()), *call_metadata()), **others)
-
-    def with_call(self, request: Any, *, metadata: Any = None, **others: Any) -> Any:
-        return self._method.with_call(request, metadata=(*(metadata or ()), *call_metadata()), **others)

@@ -34,6 +34,15 @@ class Addresses(Strict):
     simulation: str = Field("127.0.0.1:8474", description="Address of the simulation service.")
     learner: str = Field("127.0.0.1:8475", description="Address of the Learner service, which each driver serves.")
     console: str = Field("127.0.0.1:8476", description="Address of the console.")
+    door: str = Field("127.0.0.1:8477", description="Address of the door, where gRPC clients of other systems call.")
+
+
+class DoorSettings(Strict):
+    """The door, which serves gRPC to clients of other systems over TLS (docs/grpc.md)."""
+
+    cert: Path | None = Field(
+        None, description="PEM file with the door's certificate, and those between it and its CA. `hone up` makes one.")
+    key: Path | None = Field(None, description="PEM file with the key of the door's certificate.")
 
 
 class EngineSettings(Strict):
@@ -133,6 +142,10 @@ class Settings(Strict):
         "", description="Object store: file:///directory, or s3://key:secret@host:port/bucket (s3s:// for TLS).")
     broker_url: str = Field("", description="Message broker: amqp://user:password@host//, or filesystem:///directory.")
 
+    stack_token: str = Field(
+        "", description="Secret of this stack, at least 16 letters or digits: every gRPC call between its services "
+        "shows it, and a service ends at its start without it. `hone up` makes one.")
+
     process_name: str = Field(
         "", description="Name of this process under its supervisor, such as trainer-0. A process that is started again "
         "under this name releases the leases of its predecessor.")
@@ -180,6 +193,7 @@ class Settings(Strict):
         "mlflow:http://host:port, wandb:project (docs/sinks.md).")
 
     addresses: Addresses = Addresses()
+    door: DoorSettings = DoorSettings()
     engine: EngineSettings = EngineSettings()
     trainer: TrainerSettings = TrainerSettings()
     vllm: VllmSettings = VllmSettings()
@@ -188,6 +202,13 @@ class Settings(Strict):
     def most_memory_mb(self, kind: str) -> int | None:
         """Return the MiB that a process of a kind may have; None without a limit."""
         return memory.limit(self.memory_mb, kind)
+
+    @field_validator("stack_token")
+    @classmethod
+    def _fits_metadata(cls, token: str) -> str:
+        if token and not _TOKEN.fullmatch(token):
+            raise ValueError("expected at least 16 ASCII characters without spaces")
+        return token
 
     @field_validator("sinks")
     @classmethod
@@ -211,19 +232,20 @@ class Settings(Strict):
 
 
 _PATTERNS = {
-    "addresses": "HONE_{}_ADDRESS", "engine": "HONE_ENGINE_{}", "trainer": "HONE_TRAINER_{}", "vllm": "HONE_VLLM_{}",
-    "telemetry": "HONE_{}"}
+    "addresses": "HONE_{}_ADDRESS", "door": "HONE_DOOR_{}", "engine": "HONE_ENGINE_{}", "trainer": "HONE_TRAINER_{}",
+    "vllm": "HONE_VLLM_{}", "telemetry": "HONE_{}"}
 _SHORTER = {"HONE_ENGINE_KIND": "HONE_ENGINE"}
 
 OTHER_VARIABLES = frozenset({
     "HONE_URL", "HONE_API_KEY", "HONE_OWNER_DATABASE_URL", "HONE_VLLM_PYTHON",  # read by the command hone
     "HONE_STACK",  # marks the processes of an embedded stack
     "HONE_CRASH_DIR",  # arms crash points in tests
-    "HONE_LISTEN", "HONE_CONSOLE_LISTEN", "HONE_PROMETHEUS_LISTEN", "HONE_MODELS", "HONE_EXTRAS",
+    "HONE_LISTEN", "HONE_CONSOLE_LISTEN", "HONE_DOOR_LISTEN", "HONE_PROMETHEUS_LISTEN", "HONE_MODELS", "HONE_EXTRAS",
     "HONE_SERVICES_IMAGE", "HONE_TRAINER_IMAGE", "HONE_INFERENCE_IMAGE", "HONE_OBJECTS",  # read by docker-compose.yml
 })
 """Variables that are no setting of a service."""
 
+_TOKEN = re.compile(r"[!-~]{16,}")
 _PASSWORD = re.compile(r"://[^/@]*@")
 _IN_TESTS = "HONE_TEST_"
 
@@ -268,9 +290,15 @@ def resolved(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 @cache
-def load() -> Settings:
-    """Return this process's settings. Raises Invalid with every wrong variable."""
-    return read(os.environ)
+def load(*needed: str) -> Settings:
+    """Return this process's settings. Raises Invalid with every wrong variable, and the first `needed` one without a
+    value.
+    """
+    settings = read(os.environ)
+    for name in needed:
+        if not getattr(settings, name):
+            raise Invalid([Problem(f"HONE_{name.upper()}", "nothing", "a value, see docs/settings.md")])
+    return settings
 
 
 def _refusal(problem: Problem, environment: Mapping[str, str]) -> Problem:
@@ -278,6 +306,7 @@ def _refusal(problem: Problem, environment: Mapping[str, str]) -> Problem:
     name = next(name for name, place in VARIABLES.items() if ".".join(place) == problem.field)
     given = variables.given_as(name, environment)
     shown = _PASSWORD.sub("://…@", problem.found) if given == name else f"the content of {environment[given]}"
+    shown = "a secret" if given == "HONE_STACK_TOKEN" else shown
     return replace(problem, field=given, found=shown)
 
 

@@ -13,7 +13,7 @@ from psycopg import OperationalError
 
 from hone.spec import destinations
 from hone.spec import settings as service_settings
-from hone.stack import leftovers, ports, postgres, processes, provision, supervision
+from hone.stack import door_identity, leftovers, ports, postgres, processes, provision, supervision
 from hone.stack.interruption import rest
 from hone.stack.lock import Lock
 from hone.stack.processes import Process
@@ -143,9 +143,12 @@ class Stack:
     def _fill(self, kept: Record, urls: provision.Urls) -> None:
         """Write the URLs and addresses of this start into the record."""
         kept.database_url, kept.gateway_database_url = urls.worker, urls.gateway
+        kept.stack_token = service_settings.read(self._environment).stack_token or kept.stack_token
         kept.objects_url = self._environment.get("HONE_OBJECTS_URL") or _folder_url("file", self.state / "objects")
         kept.broker_url = self._environment.get("HONE_BROKER_URL") or _folder_url("filesystem", self.state / "broker")
         kept.addresses = {one.name: one.address for one in self._processes if one.address}
+        kept.door_address = reachable(kept.addresses["door-0"]) if "door-0" in kept.addresses else ""
+        kept.door_certificate = self._identity()["HONE_DOOR_CERT"] if kept.door_address else ""
         kept.gateway_url, kept.console_url = (_url(kept.addresses.get(name)) for name in ("gateway-0", "console-0"))
         kept.save(self.state)
         objects.connect(kept.objects_url)
@@ -166,7 +169,16 @@ class Stack:
             "HOME": self._environment.get("HOME") or str(self.state),
             "HONE_DATABASE_URL": kept.database_url, "HONE_GATEWAY_DATABASE_URL": kept.gateway_database_url,
             "HONE_OBJECTS_URL": kept.objects_url, "HONE_BROKER_URL": kept.broker_url,
-            "HONE_STATE": str(self.state), leftovers.MARK: str(self.state)}
+            "HONE_STACK_TOKEN": kept.stack_token, **self._identity(), "HONE_STATE": str(self.state),
+            leftovers.MARK: str(self.state)}
+
+    def _identity(self) -> dict[str, str]:
+        """Return the variables of the door's certificate: those that are given, or of one of this stack's own."""
+        given = {name: self._environment.get(name, "") for name in ("HONE_DOOR_CERT", "HONE_DOOR_KEY")}
+        if any(given.values()):
+            return given
+        own = door_identity.ensure(self.state)
+        return {"HONE_DOOR_CERT": str(own.cert), "HONE_DOOR_KEY": str(own.key)}
 
     def _provide(self, kept: Record, urls: provision.Urls, until: float) -> None:
         """Wait for the database and the supervisor; create tables, logins and the first key."""

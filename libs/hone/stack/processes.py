@@ -35,6 +35,7 @@ KINDS = {
     "driver": Kind("services.learner.driver", "learner", True),
     "sinks": Kind("services.sinks", None, False, "HONE_SINKS"),
     "gateway": Kind("services.gateway", "gateway", False),
+    "door": Kind("services.door", "door", False),
     "console": Kind("services.console", "console", False),
 }
 """Every kind of service, in the order in which they are started."""

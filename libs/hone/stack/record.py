@@ -25,10 +25,13 @@ class Record(BaseModel):
     password: str = Field(description="Password of the embedded PostgreSQL's superuser.")
     gateway_password: str = Field(description="Password of this stack's login in the gateway's role.")
     worker_password: str = Field(description="Password of this stack's login in the workers' role.")
+    stack_token: str = Field(default="", description="What calls between this stack's services show each other.")
     ports: dict[str, int] = Field(default_factory=dict, description="Port by process, kept while it is free.")
     addresses: dict[str, str] = Field(default_factory=dict, description="host:port by process.")
     gateway_url: str = Field(default="", description="URL of the REST API.")
     console_url: str = Field(default="", description="URL of the console.")
+    door_address: str = Field(default="", description="host:port at which gRPC clients of other systems call.")
+    door_certificate: str = Field(default="", description="PEM file that such clients trust.")
     api_key: str = Field(default="", description="First API key, of the default tenant.")
     database_url: str = Field(default="", description="PostgreSQL URL of the workers' role.")
     gateway_database_url: str = Field(default="", description="PostgreSQL URL of the gateway's role.")
@@ -64,7 +67,8 @@ def load_or_create(state: Path) -> Record:
         return load(state)
     record = Record(
         identity=secrets.token_hex(8), password=secrets.token_urlsafe(24),
-        gateway_password=secrets.token_urlsafe(24), worker_password=secrets.token_urlsafe(24))
+        gateway_password=secrets.token_urlsafe(24), worker_password=secrets.token_urlsafe(24),
+        stack_token=secrets.token_urlsafe(32))
     record.save(state)
     return record
 

@@ -544,8 +544,8 @@ CREATE TABLE usage (
     tenant_id   text NOT NULL REFERENCES tenants,
     run_id      text,                    -- the run may be deleted: what it used is still billed
     key_id      text REFERENCES api_keys,
-    kind        text NOT NULL,           -- prompt_tokens, completion_tokens, trained_tokens, trainer_s, grades,
-                                         -- grading_s
+    kind        text NOT NULL,           -- prompt_tokens, completion_tokens, scored_tokens, trained_tokens, trainer_s,
+                                         -- grades, grading_s
     amount      double precision NOT NULL,
     summed      boolean NOT NULL DEFAULT false,  -- all of an hour that is over, of a run, key and kind
     created_at  timestamptz NOT NULL DEFAULT now()

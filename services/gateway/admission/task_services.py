@@ -43,7 +43,7 @@ class TaskServices:
             environment=source.tasks.kind, params_json=json.dumps(source.tasks.params),
             split=simulation_pb2.SPLIT_TRAIN, seed=source.seed, count=count)
         try:
-            async with channel(self._settings.addresses.simulation) as connection:
+            async with channel(self._settings.addresses.simulation, self._settings.stack_token) as connection:
                 stub = simulation_pb2_grpc.SimulationServiceStub(connection)
                 tasks = (await stub.DrawTasks(request, timeout=self.left_s)).tasks
                 return await self._items(stub, tasks)
@@ -55,7 +55,7 @@ class TaskServices:
         tasks = [trajectory_pb2.Task(environment=source.tasks.kind, params_json=json.dumps(source.tasks.params),
                                      item_json=json.dumps(row)) for row in rows]
         try:
-            async with channel(self._settings.addresses.simulation) as connection:
+            async with channel(self._settings.addresses.simulation, self._settings.stack_token) as connection:
                 return await self._items(simulation_pb2_grpc.SimulationServiceStub(connection), tasks)
         except grpc.aio.AioRpcError as error:
             raise ServiceAway(_described("simulation", error)) from error
@@ -68,7 +68,7 @@ class TaskServices:
             tenant_id=self._tenant_id, grader_json=spec.json, items_json=[json.dumps(item) for item in items],
             stop=source.ending.stop, include_stop=source.ending.include_stop)
         try:
-            async with channel(self._settings.addresses.reward) as connection:
+            async with channel(self._settings.addresses.reward, self._settings.stack_token) as connection:
                 stub = reward_pb2_grpc.RewardServiceStub(connection)
                 async for response in stub.CheckReferences(request, timeout=self.left_s):
                     for place, message in zip(response.places, response.findings, strict=True):

@@ -57,7 +57,7 @@ async def of_rollouts(settings: Settings, model: Model, stage: Stage, picked: Pi
     Raises grpc.aio.AioRpcError where simulation does not answer.
     """
     spec = stage.spec
-    async with channel(settings.addresses.simulation) as connection:
+    async with channel(settings.addresses.simulation, settings.stack_token) as connection:
         stub = simulation_pb2_grpc.SimulationServiceStub(connection)
         spaced = await _drawn(stub, spec) if picked is None else _of_rows(spec, picked.spaced)
         found = [one async for one in _rendered(stub, model, spec, spaced)]

@@ -100,7 +100,7 @@ async def _broker(url: str) -> str:
 
 def _grpc_check(address: str) -> Check:
     async def check() -> str:
-        async with channel(address) as connection:
+        async with channel(address, token="") as connection:
             stub = health_pb2_grpc.HealthStub(connection)
             try:
                 answer = await stub.Check(health_pb2.HealthCheckRequest(), timeout=TIMEOUT_S)

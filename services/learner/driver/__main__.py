@@ -17,7 +17,7 @@ from services.learner.driver.service import LearnerService
 
 def main() -> None:
     """Run a driver until SIGTERM or SIGINT."""
-    configuration = settings.load()
+    configuration = settings.load("stack_token")
     startup.begin("driver", configuration)
     if configuration.telemetry.metrics_address:
         _serve_gauges(Database(configuration.database_url, size=1))
@@ -28,6 +28,7 @@ def main() -> None:
     try:
         uvloop.run(serve(
             configuration.addresses.learner, learner_pb2.DESCRIPTOR.services_by_name["LearnerService"].full_name,
+            configuration.stack_token,
             lambda server: learner_pb2_grpc.add_LearnerServiceServicer_to_server(service, server)))
     finally:
         driver.stop()

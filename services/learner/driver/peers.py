@@ -25,8 +25,9 @@ class Peers:
     """Blocking clients. Every call has a deadline and raises grpc.RpcError if the service does not answer."""
 
     def __init__(self, settings: Settings) -> None:
-        self._simulation = simulation_pb2_grpc.SimulationServiceStub(blocking_channel(settings.addresses.simulation))
-        self._value = value_pb2_grpc.ValueServiceStub(blocking_channel(settings.addresses.value))
+        places, token = settings.addresses, settings.stack_token
+        self._simulation = simulation_pb2_grpc.SimulationServiceStub(blocking_channel(places.simulation, token))
+        self._value = value_pb2_grpc.ValueServiceStub(blocking_channel(places.value, token))
 
     def draw(
         self, source: TaskSource, split: Literal["TRAIN", "HELD_OUT"], seed: int, first: int, count: int,

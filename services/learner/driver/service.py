@@ -45,10 +45,9 @@ class LearnerService(learner_pb2_grpc.LearnerServiceServicer):
         return pb.GetOperationResponse(operation=_operation(row))
 
     async def ListModelVersions(self, request: Any, context: Any) -> pb.ListModelVersionsResponse:
-        """Return a model's versions, newest first; raises INVALID_ARGUMENT."""
+        """Return a model's versions, newest first; raises INVALID_ARGUMENT and NOT_FOUND."""
         _check_texts(request, "tenant_id", "model_id")
-        rows = await asyncio.to_thread(self._all, "versions.all_of_model", tenant_id=request.tenant_id,
-                                       model_id=request.model_id)
+        rows = await asyncio.to_thread(self._versions, request.tenant_id, request.model_id)
         return pb.ListModelVersionsResponse(versions=[
             pb.ModelVersion(version_id=row["id"], seq=row["seq"], number=row["number"], state=row["state"])
             for row in rows])
@@ -56,8 +55,7 @@ class LearnerService(learner_pb2_grpc.LearnerServiceServicer):
     def _append(self, tenant_id: str, model_id: str, operations: list[Named]) -> list[Row]:
         try:
             with self._database.transaction() as transaction:
-                if transaction.one("models.of_tenant", tenant_id=tenant_id, model_id=model_id) is None:
-                    raise NotFound(f"model_id: found {model_id!r}, expected the id of a model of yours")
+                _check_model(transaction, tenant_id, model_id)
                 _check_references(transaction, tenant_id, model_id, operations)
                 return append(transaction, tenant_id, model_id, operations)
         except DedupeConflict as conflict:
@@ -68,8 +66,15 @@ class LearnerService(learner_pb2_grpc.LearnerServiceServicer):
     def _one(self, name: str, **params: Any) -> Row | None:
         return self._database.one(name, **params)
 
-    def _all(self, name: str, **params: Any) -> list[Row]:
-        return self._database.all(name, **params)
+    def _versions(self, tenant_id: str, model_id: str) -> list[Row]:
+        with self._database.transaction() as transaction:
+            _check_model(transaction, tenant_id, model_id)
+            return transaction.all("versions.all_of_model", tenant_id=tenant_id, model_id=model_id)
+
+
+def _check_model(transaction: Transaction, tenant_id: str, model_id: str) -> None:
+    if transaction.one("models.of_tenant", tenant_id=tenant_id, model_id=model_id) is None:
+        raise NotFound(f"model_id: found {model_id!r}, expected the id of a model of yours")
 
 
 def _key(operation: pb.NewOperation, place: int) -> str:

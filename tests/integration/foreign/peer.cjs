@@ -14,10 +14,17 @@ function contracts(folder) {
   return grpc.loadPackageDefinition(loader.loadSync(files, {...OPTIONS, includeDirs: [folder]})).hone.v1;
 }
 
+const shown = new grpc.Metadata();
+
+/** Has every later call show `value` in its metadata. */
+function show(name, value) {
+  shown.set(name, value);
+}
+
 /** Makes one call and returns its response; the call ends after `deadlineMs` whatever the server does. */
 function call(client, method, request, deadlineMs = 30_000) {
   return new Promise((resolve, reject) => {
-    client[method](request, {deadline: Date.now() + deadlineMs}, (error, response) => {
+    client[method](request, shown, {deadline: Date.now() + deadlineMs}, (error, response) => {
       error ? reject(error) : resolve(response);
     });
   });
@@ -27,7 +34,7 @@ function call(client, method, request, deadlineMs = 30_000) {
 function collect(client, method, request, deadlineMs = 30_000) {
   return new Promise((resolve, reject) => {
     const messages = [];
-    const stream = client[method](request, {deadline: Date.now() + deadlineMs});
+    const stream = client[method](request, shown, {deadline: Date.now() + deadlineMs});
     stream.on("data", (message) => messages.push(message));
     stream.on("error", reject);
     stream.on("end", () => resolve(messages));
@@ -62,4 +69,4 @@ function detailsReader(folder) {
   };
 }
 
-module.exports = {call, collect, contracts, detailsReader, failure, grpc};
+module.exports = {call, collect, contracts, detailsReader, failure, grpc, show};

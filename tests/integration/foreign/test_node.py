@@ -45,13 +45,15 @@ def place(scene: Scene, tmp_path_factory: pytest.TempPathFactory) -> dict[str, A
     scene.rows("INSERT INTO steps (run_id, tenant_id, n, epoch, plan, group_ids) "
                "SELECT run_id, tenant_id, n + 1, epoch, jsonb_set(plan, '{n}', to_jsonb(n + 1)), '{}' FROM steps "
                "WHERE run_id = %s AND n = %s RETURNING n", run.id, STEPS)
-    addresses = scene.stack.record().addresses
+    record = scene.stack.record()
+    addresses = record.addresses
     return {
         "tenant_id": versions[0]["tenant_id"], "model_id": versions[0]["model_id"], "run_id": run.id,
         "planned_step": STEPS + 1, "stranger_run_id": add_run(scene.database_url).run_id,
         "newest_version_id": versions[0]["id"], "numbers": [row["number"] for row in versions],
         "inference_address": addresses["inference-0"], "learner_address": addresses["driver-0"],
-        "protos": str(ROOT / "proto"), "google_protos": str(Path(error_details_pb2.__file__).parents[2]),
+        "stack_token": record.stack_token, "protos": str(ROOT / "proto"),
+        "google_protos": str(Path(error_details_pb2.__file__).parents[2]),
     }
 
 

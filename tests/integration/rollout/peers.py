@@ -16,8 +16,9 @@ from hone.api import (
     simulation_pb2_grpc,
     trajectory_pb2,
 )
+from hone.rpc.border import RichErrors
 from hone.rpc.errors import InvalidField, NotReady, RpcError
-from hone.rpc.server import OPTIONS, RichErrors
+from hone.rpc.server import OPTIONS
 
 EOS = 2
 

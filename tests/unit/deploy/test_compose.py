@@ -20,7 +20,8 @@ HOLD_TORCH = {"inference", "trainer"}
 ENGINES = get_args(EngineSettings.model_fields["kind"].annotation)
 HOLD = {
     "postgres": {"owner"}, "rabbitmq": {"rabbitmq"}, "objects": {"objects"}, "gateway": {"gateway", "stack"},
-    "prepare": {"owner", "worker", "gateway", "stack"}, "console": set()}
+    "prepare": {"owner", "worker", "gateway", "stack"}, "console": set(),
+    "door": {"gateway", "stack", "door"}}
 """Whose secrets a service may read, where it is not one of the workers."""
 NOT_CHOSEN = {"HONE_INFERENCE_ADDRESS", "HONE_PROCESS_NAME", "HONE_STATE"}
 """Each container makes the first two from its name; it has no state directory."""
@@ -181,7 +182,7 @@ def test_a_sinks_login_is_given_to_sinks_alone(compose: dict[str, Any]) -> None:
 
 def test_only_public_ports_are_open_and_the_gateway_has_no_workers_password(compose: dict[str, Any]) -> None:
     assert {name for name, service in compose["services"].items() if "ports" in service} == {
-        "gateway", "console", "prometheus"}
+        "gateway", "door", "console", "prometheus"}
     gateway = compose["services"]["gateway"]
     console = compose["services"]["console"]
     for service in (gateway, console, compose["services"]["prometheus"]):

@@ -23,6 +23,7 @@ from hone.stack import ports
 from hone.telemetry import logs, tracing
 
 SERVICE = inference_pb2.DESCRIPTOR.services_by_name["InferenceService"].full_name
+TOKEN = "the token of this test"
 
 
 class Inference(inference_pb2_grpc.InferenceServiceServicer):
@@ -47,7 +48,7 @@ class Inference(inference_pb2_grpc.InferenceServiceServicer):
 async def served() -> AsyncIterator[str]:
     found = f"127.0.0.1:{ports.pick(1)[0]}"
     inference = Inference()  # type: ignore[abstract]  # the other methods are not asked
-    serving = await server.start(found, SERVICE, lambda grpc_server:
+    serving = await server.start(found, SERVICE, TOKEN, lambda grpc_server:
                                  inference_pb2_grpc.add_InferenceServiceServicer_to_server(inference, grpc_server))
     yield found
     await serving.stop(0)
@@ -74,7 +75,7 @@ def said() -> Iterator[io.StringIO]:
 
 @pytest_asyncio.fixture
 async def stub(address: str) -> AsyncIterator[Any]:
-    async with channel(address) as opened:
+    async with channel(address, TOKEN) as opened:
         yield inference_pb2_grpc.InferenceServiceStub(opened)
 
 
@@ -128,7 +129,7 @@ async def test_a_call_with_a_stream_of_answers(stub: Any, spans: InMemorySpanExp
 
 async def test_a_call_of_a_synchronous_caller(address: str, spans: InMemorySpanExporter) -> None:
     def ask() -> str:
-        with blocking_channel(address) as opened, tracing.span("work", root=True):
+        with blocking_channel(address, TOKEN) as opened, tracing.span("work", root=True):
             return str(inference_pb2_grpc.InferenceServiceStub(opened).LoadVersion(load("v"), timeout=10).version_id)
 
     seen = await asyncio.to_thread(ask)
@@ -137,7 +138,7 @@ async def test_a_call_of_a_synchronous_caller(address: str, spans: InMemorySpanE
 
 async def test_a_synchronous_caller_gets_a_refusal(address: str, spans: InMemorySpanExporter) -> None:
     def ask() -> grpc.RpcError:
-        with blocking_channel(address) as opened, pytest.raises(grpc.RpcError) as raised:
+        with blocking_channel(address, TOKEN) as opened, pytest.raises(grpc.RpcError) as raised:
             inference_pb2_grpc.InferenceServiceStub(opened).LoadVersion(load("missing"), timeout=10)
         return raised.value
 
@@ -219,7 +220,7 @@ async def test_a_line_of_a_stream_names_all_it_is_about(stub: Any, said: io.Stri
 
 async def test_a_line_of_a_synchronous_callers_call_names_its_run(address: str, said: io.StringIO) -> None:
     def ask() -> None:
-        with (blocking_channel(address) as opened, tracing.span("work", root=True),
+        with (blocking_channel(address, TOKEN) as opened, tracing.span("work", root=True),
               logs.about(run_id="run_1", step=4)):
             inference_pb2_grpc.InferenceServiceStub(opened).LoadVersion(load("v"), timeout=10)
 
@@ -257,10 +258,10 @@ async def test_a_line_of_a_stream_that_its_caller_leaves(stub: Any, said: io.Str
 async def ask(address: str, blocking: bool) -> None:
     """Call a method that fails."""
     if blocking:
-        with blocking_channel(address) as opened:
+        with blocking_channel(address, TOKEN) as opened:
             await asyncio.to_thread(
                 inference_pb2_grpc.InferenceServiceStub(opened).LoadVersion, load("missing"), timeout=10)
-    async with channel(address) as opened_too:
+    async with channel(address, TOKEN) as opened_too:
         await inference_pb2_grpc.InferenceServiceStub(opened_too).LoadVersion(load("missing"), timeout=10)
 
 

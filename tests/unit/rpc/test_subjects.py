@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from hone.rpc import subjects
+from hone.rpc.calls import CallChannel
 from hone.telemetry import logs
 
 
@@ -61,10 +62,10 @@ class Untraced:
 @pytest.mark.parametrize("way", ["__call__", "future", "with_call"])
 def test_a_channel_adds_the_subject_to_the_callers_metadata(kind: str, way: str) -> None:
     kept = Untraced()
-    call = getattr(getattr(subjects.Channel(kept), kind)("/hone/Method", request_serializer=None), way)
+    call = getattr(getattr(CallChannel(kept, (("always", "2"),)), kind)("/hone/Method", request_serializer=None), way)
     call("first", timeout=3)
     with logs.about(run_id="run_1"):
         call("second", metadata=(("mine", "1"),))
     assert kept.calls == [
-        ("first", {"timeout": 3, "metadata": ()}),
-        ("second", {"metadata": (("mine", "1"), (subjects.HEADER, '{"run_id": "run_1"}'))})]
+        ("first", {"timeout": 3, "metadata": (("always", "2"),)}),
+        ("second", {"metadata": (("mine", "1"), ("always", "2"), (subjects.HEADER, '{"run_id": "run_1"}'))})]

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from hone.spec.problems import Invalid
-from hone.spec.settings import VARIABLES, Settings, read, resolved
+from hone.spec.settings import VARIABLES, Settings, load, read, resolved
 
 
 def test_nothing_given_is_the_default() -> None:
@@ -94,3 +94,21 @@ def test_a_refusal_of_a_files_content_names_the_file_and_does_not_show_it(tmp_pa
 def test_an_other_variable_has_no_file(tmp_path: Path) -> None:
     with pytest.raises(Invalid, match="HONE_VLLM_PYTHON_FILE: found a variable that is no setting"):
         read({"HONE_VLLM_PYTHON_FILE": str(tmp_path)})
+
+
+@pytest.mark.parametrize("token", ["short", "with a space in it", "with-an-umlaut-äöü"])
+def test_a_token_that_no_call_can_show_is_refused_and_not_shown(token: str) -> None:
+    with pytest.raises(Invalid) as refused:
+        read({"HONE_STACK_TOKEN": token})
+    assert "HONE_STACK_TOKEN" in str(refused.value)
+    assert token not in str(refused.value)
+
+
+def test_a_process_names_the_setting_that_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    load.cache_clear()
+    monkeypatch.setenv("HONE_STACK_TOKEN", "")
+    with pytest.raises(Invalid, match="HONE_STACK_TOKEN: found nothing"):
+        load("stack_token")
+    monkeypatch.setenv("HONE_STACK_TOKEN", "0123456789abcdef")
+    assert load("stack_token").stack_token == "0123456789abcdef"
+    load.cache_clear()

@@ -19,6 +19,10 @@ FROM engines ORDER BY id
 -- Addresses for health checks. No tenant sees them.
 SELECT id, address FROM engines WHERE heartbeat_at > now() - make_interval(secs => %(fresh_s)s) ORDER BY id
 
+-- name: holding
+SELECT e.address FROM engines e JOIN engine_models m ON m.engine_id = e.id
+WHERE m.model_id = %(model_id)s AND m.version_id IS NOT NULL
+
 -- name: fresh
 -- `refusing`: models whose newest version the engine refuses. `busy`: number of its models that a running run uses; it
 -- gives up its other models when it needs the room.

@@ -7,6 +7,9 @@ VALUES (%(id)s, %(tenant_id)s, %(kind)s, %(base_artifact_id)s, %(base_version_id
 -- name: of_tenant
 SELECT id FROM models WHERE id = %(model_id)s AND tenant_id = %(tenant_id)s AND deleted_at IS NULL
 
+-- name: owned
+SELECT id FROM models WHERE id = ANY (%(ids)s) AND tenant_id = %(tenant_id)s
+
 -- name: base_manifest
 SELECT coalesce(a.manifest, v.manifest) AS manifest FROM models m
 LEFT JOIN artifacts a ON a.id = m.base_artifact_id LEFT JOIN versions v ON v.id = m.base_version_id

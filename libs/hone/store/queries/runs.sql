@@ -6,6 +6,9 @@ INSERT INTO runs (id, tenant_id, key_id, name, spec, spec_sha, budget, policy_mo
 VALUES (%(id)s, %(tenant_id)s, %(key_id)s, %(name)s, %(spec)s, %(spec_sha)s, %(budget)s, %(model_id)s, %(roles)s,
         %(preflight)s, %(traceparent)s, now() + make_interval(secs => %(deadline_s)s))
 
+-- name: owned
+SELECT id FROM runs WHERE id = ANY (%(ids)s) AND tenant_id = %(tenant_id)s
+
 -- name: page
 SELECT r.id, r.name, r.state, r.desired, r.reason, waits_for(r) AS waiting_for, r.policy_model_id AS model_id,
        r.created_at, r.started_at, r.ended_at, r.deadline, (r.spec ->> 'steps')::integer AS steps,

@@ -9,6 +9,7 @@ SELECT used.id, coalesce(r.name, k.name, d.name) AS name, used.amounts, used.cos
         WHERE (%(since)s::timestamptz IS NULL OR created_at >= %(since)s)
           AND (%(until)s::timestamptz IS NULL OR created_at < %(until)s)
           AND (%(run_id)s::text IS NULL OR run_id = %(run_id)s)
+          AND (%(by)s <> 'run' OR run_id IS NOT NULL)
         GROUP BY 1, kind) sums GROUP BY id) used
 LEFT JOIN runs r ON r.id = used.id LEFT JOIN api_keys k ON k.id = used.id
 LEFT JOIN deletions d ON d.subject_id = used.id ORDER BY used.id
@@ -31,3 +32,16 @@ WITH old AS (
 INSERT INTO usage (tenant_id, run_id, key_id, kind, amount, summed, created_at)
 SELECT tenant_id, run_id, key_id, kind, sum(amount), true, max(created_at) FROM old
 GROUP BY tenant_id, run_id, key_id, kind, date_trunc('hour', created_at), priced
+
+-- name: add_of_run_by_key
+-- Adds to the usage of a run by a key that did not request it, perhaps.
+INSERT INTO usage (tenant_id, run_id, key_id, kind, amount)
+SELECT r.tenant_id, r.id, %(key_id)s, u.kind, u.amount
+FROM runs r, unnest(%(kinds)s::text[], %(amounts)s::double precision[]) AS u (kind, amount)
+WHERE r.id = %(run_id)s
+
+-- name: add_of_key
+-- Adds to the usage of a key's calls that belong to no run.
+INSERT INTO usage (tenant_id, key_id, kind, amount)
+SELECT %(tenant_id)s, %(key_id)s, u.kind, u.amount
+FROM unnest(%(kinds)s::text[], %(amounts)s::double precision[]) AS u (kind, amount)
