@@ -112,6 +112,7 @@ CREATE TABLE artifacts (
     hash        text NOT NULL,
     manifest    jsonb NOT NULL,          -- {files: {name: {key, sha256, bytes}}, ...}
     report      jsonb NOT NULL DEFAULT '{}',
+    key_id      text REFERENCES api_keys,-- that registered it
     created_at  timestamptz NOT NULL DEFAULT now(),
     deleted_at  timestamptz              -- no request finds it from then on; its row stays while a model starts from it
 );

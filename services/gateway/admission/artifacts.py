@@ -151,8 +151,8 @@ class NewArtifact:
 async def add(session: TenantSession, transaction: AsyncTransaction, new: NewArtifact) -> bool:
     """Write the row. Return whether the name was free."""
     return bool(await transaction.run(
-        "artifacts.add", id=new.id, tenant_id=session.tenant_id, kind=new.kind, name=new.name, hash=new.content,
-        manifest=Jsonb(new.manifest), report=Jsonb(new.report)))
+        "artifacts.add", id=new.id, tenant_id=session.tenant_id, key_id=session.key_id, kind=new.kind, name=new.name,
+        hash=new.content, manifest=Jsonb(new.manifest), report=Jsonb(new.report)))
 
 
 async def same(transaction: AsyncTransaction, new: NewArtifact) -> Row:

@@ -11,6 +11,7 @@ from hone.client.resources import Page
 from hone.store.database import AsyncTransaction, Row
 from services.gateway.admission.artifacts import Kind
 from services.gateway.admission.parameters import page
+from services.gateway.middleware import permission
 from services.gateway.middleware.errors import Conflict, NotFound
 from services.gateway.middleware.tenancy import TenantSession
 
@@ -18,7 +19,10 @@ _OPEN = {"queued", "running", "paused"}
 _ARTIFACTS: dict[Kind, DeletionKind] = {"base_model": "model", "dataset": "dataset"}
 
 Mark = Callable[[AsyncTransaction], Awaitable[Row | None]]
-"""Checks the rules and marks a subject; returns its `id` and `name`, or None if there is no such subject."""
+"""Checks the rules and marks a subject. Returns its `id`, its `name`, and as `key_id` the key that made it or its run.
+
+None if there is no such subject.
+"""
 
 
 async def run(session: TenantSession, run_id: str, force: bool) -> Deletion:
@@ -60,8 +64,7 @@ async def artifact(session: TenantSession, kind: Kind, name: str) -> Deletion:
 async def export(session: TenantSession, export_id: str) -> Deletion:
     """Delete an export and its files; one that is queued is not made any more. Raises NotFound."""
     async def mark(transaction: AsyncTransaction) -> Row | None:
-        marked = await transaction.run("deletions.mark_export", id=export_id)
-        return {"id": export_id, "name": export_id} if marked else None
+        return await transaction.one("deletions.mark_export", id=export_id)
 
     return await _deleted(session, "export", export_id, mark)
 
@@ -74,7 +77,7 @@ async def checkpoint(session: TenantSession, run_id: str, version_id: str) -> De
             return None
         await _expect_unneeded(transaction, row)
         await transaction.run("deletions.mark_version", id=version_id)
-        return {"id": version_id, "name": f"{run_id} version {row['number']}"}
+        return {"id": version_id, "name": f"{run_id} version {row['number']}", "key_id": row["key_id"]}
 
     return await _deleted(session, "checkpoint", version_id, mark)
 
@@ -97,11 +100,16 @@ def _expect_unused(subject: str, users: Sequence[Row]) -> None:
 
 
 async def _deleted(session: TenantSession, kind: DeletionKind, name: str, mark: Mark) -> Deletion:
-    """Mark a subject and write its deletion, or return the deletion of an earlier request. Raises NotFound."""
+    """Mark a subject and write its deletion, or return the deletion of an earlier request.
+
+    Raises NotFound, and Forbidden for what another key made, unless this key is an admin's.
+    """
     async with session.transaction() as transaction:
         subject = await mark(transaction)
         if subject is not None:
             session.about(subject["id"])
+            if subject["key_id"] != session.key_id:
+                permission.check(session, "admin")
             await transaction.run("deletions.add", id=subject["id"], tenant_id=session.tenant_id, kind=kind,
                                   key_id=session.key_id, name=subject["name"])
         return await _one(transaction, kind, subject["id"] if subject else name)

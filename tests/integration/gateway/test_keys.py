@@ -86,3 +86,19 @@ def test_keys_of_another_tenant_do_not_exist(hone: Client, other: Client, databa
         other.revoke_key(key.id)
     assert hone.keys().data[0].revoked_at is None
     assert database.one("api_keys.holder", hash=keys.digest(key.secret)) is not None
+
+
+def test_a_key_deletes_what_it_made_and_an_admin_deletes_everything(gateway: Gateway, hone: Client, base: str) -> None:
+    ours = hone.create_run(seed.spec(base))
+    hone.upload_dataset("ours", b'{"prompt": "a", "completion": "b"}\n')
+    with gateway.client(hone.create_key("maker").secret) as client:
+        theirs = client.create_run(seed.spec(base))
+        client.upload_dataset("theirs", b'{"prompt": "a", "completion": "b"}\n')
+        for refused in (lambda: client.delete_run(ours.id, force=True), lambda: client.delete_dataset("ours")):
+            with pytest.raises(errors.Forbidden, match="scope admin"):
+                refused()
+        assert hone.run(ours.id).state == "queued"
+        assert client.delete_run(theirs.id, force=True).id == theirs.id
+        client.delete_dataset("theirs")
+    hone.delete_run(ours.id, force=True)
+    hone.delete_dataset("ours")

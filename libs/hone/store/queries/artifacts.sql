@@ -14,6 +14,6 @@ WHERE kind = %(kind)s AND deleted_at IS NULL AND (%(after)s::text IS NULL OR id 
 ORDER BY id DESC LIMIT %(limit)s
 
 -- name: add
-INSERT INTO artifacts (id, tenant_id, kind, name, hash, manifest, report)
-VALUES (%(id)s, %(tenant_id)s, %(kind)s, %(name)s, %(hash)s, %(manifest)s, %(report)s)
+INSERT INTO artifacts (id, tenant_id, kind, name, hash, manifest, report, key_id)
+VALUES (%(id)s, %(tenant_id)s, %(kind)s, %(name)s, %(hash)s, %(manifest)s, %(report)s, %(key_id)s)
 ON CONFLICT DO NOTHING

@@ -23,7 +23,7 @@ ORDER BY d.requested_at DESC, d.subject_id DESC LIMIT %(limit)s
 -- Marks --------------------------------------------------------------------------------------------------------------
 
 -- name: lock_run
-SELECT id, name, state, policy_model_id FROM runs WHERE id = %(id)s AND deleted_at IS NULL FOR UPDATE
+SELECT id, name, key_id, state, policy_model_id FROM runs WHERE id = %(id)s AND deleted_at IS NULL FOR UPDATE
 
 -- name: mark_run
 -- A run that has not ended is cancelled first.
@@ -41,7 +41,7 @@ WHERE r.state IN ('queued', 'running', 'paused') AND r.id <> %(id)s AND EXISTS (
 ORDER BY r.id LIMIT 10
 
 -- name: lock_artifact
-SELECT id, name FROM artifacts
+SELECT id, name, key_id FROM artifacts
 WHERE kind = %(kind)s AND (id = %(name)s OR name = %(name)s) AND deleted_at IS NULL FOR UPDATE
 
 -- name: mark_artifact
@@ -65,9 +65,10 @@ UPDATE operations SET deleted_at = now(), state = CASE state WHEN 'queued' THEN 
     reason = CASE state WHEN 'queued' THEN 'the export was deleted' ELSE reason END,
     finished_at = coalesce(finished_at, now())
 WHERE id = %(id)s AND kind = 'export' AND deleted_at IS NULL
+RETURNING id, id AS name, (SELECT r.key_id FROM runs r WHERE r.policy_model_id = operations.model_id) AS key_id
 
 -- name: lock_version
-SELECT v.id, v.number, v.model_id, v.weights_deleted_at IS NULL AS stored, r.id AS run_id, r.state AS run_state,
+SELECT v.id, v.number, v.model_id, r.key_id, v.weights_deleted_at IS NULL AS stored, r.id AS run_id, r.state AS run_state,
     v.number = (SELECT max(w.number) FROM versions w WHERE w.model_id = v.model_id AND w.state = 'live') AS newest
 FROM versions v JOIN runs r ON r.policy_model_id = v.model_id
 WHERE r.id = %(run_id)s AND r.deleted_at IS NULL AND v.id = %(id)s FOR UPDATE OF v
