@@ -6,9 +6,11 @@ Services, each of which leads to its first pod.
 
 import os
 import re
+import socket
 import subprocess
 import sys
 import urllib.request
+from base64 import b64decode
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,6 +34,7 @@ class Pod:
     ip: str
     template: Manifest
     environment: dict[str, str] = field(default_factory=dict)
+    mounts: dict[str, dict[str, bytes]] = field(default_factory=dict)
     process: "subprocess.Popen[bytes] | None" = None
 
     @property
@@ -40,7 +43,13 @@ class Pod:
         return container
 
     def start(self, logs: Path) -> None:
-        """Start the container's process."""
+        """Start the container's process, with what is mounted for it below `logs`."""
+        for path, files in self.mounts.items():
+            place = logs / self.name
+            place.mkdir()
+            for name, content in files.items():
+                (place / name).write_bytes(content)
+            self.environment = {name: value.replace(path, str(place)) for name, value in self.environment.items()}
         command = [_expanded(word, self.environment) for word in self.container["command"]]
         with (logs / f"{self.name}.log").open("wb") as log:
             self.process = subprocess.Popen(command, env=self.environment, cwd=logs, stdout=log, stderr=log)
@@ -60,6 +69,8 @@ class Pod:
                 self.run(*asked["exec"]["command"])
             elif "grpc" in asked:
                 return _serves(f"{self.ip}:{asked['grpc']['port']}")
+            elif "tcpSocket" in asked:
+                socket.create_connection((self.ip, self.port(asked["tcpSocket"]["port"])), 5).close()
             elif "httpGet" in asked:
                 self.get(self.port(asked["httpGet"]["port"]), asked["httpGet"]["path"])
         except (OSError, subprocess.CalledProcessError, grpc.RpcError):
@@ -93,6 +104,7 @@ def of(rendered: Rendered, network: str, secret: Mapping[str, str]) -> list[Pod]
     services = {one["metadata"]["name"]: _first(one["spec"]["selector"], pods) for one in rendered.of("Service")}
     for pod in pods:
         pod.environment = _image_environment() | _environment(pod, services, secret)
+        pod.mounts = _mounts(pod, rendered)
     for group in rendered.of("LeaderWorkerSet"):
         _join([pod for pod in pods if pod.kind == component(group)])
     return pods
@@ -140,6 +152,15 @@ def _environment(pod: Pod, services: Mapping[str, str], secret: Mapping[str, str
             value = _expanded(variable["value"], found)
         found[variable["name"]] = _placed(value, pod.ip, services)
     return found
+
+
+def _mounts(pod: Pod, rendered: Rendered) -> dict[str, dict[str, bytes]]:
+    """Return the files of each Secret that is mounted, by the path of the mount."""
+    made = {one["metadata"]["name"]: one["data"] for one in rendered.of("Secret") if "data" in one}
+    secrets = {one["name"]: made[one["secret"]["secretName"]] for one in pod.template["spec"]["volumes"]
+               if "secret" in one}
+    return {mount["mountPath"]: {name: b64decode(content) for name, content in secrets[mount["name"]].items()}
+            for mount in pod.container["volumeMounts"] if mount["name"] in secrets}
 
 
 def _expanded(text: str, variables: Mapping[str, str]) -> str:

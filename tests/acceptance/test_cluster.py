@@ -7,10 +7,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import grpc
 import psycopg
 import pytest
 from psycopg.rows import dict_row
 
+from hone.api.simulation_pb2 import ListEnvironmentsRequest
+from hone.api.simulation_pb2_grpc import SimulationServiceStub
 from hone.client import Client
 from tests.acceptance import oracle, pods, toy
 from tests.acceptance.pods import Pod
@@ -38,7 +41,7 @@ def secret(postgres_server: Any, rabbitmq: Any, s3: Any) -> dict[str, str]:
         "HONE_DATABASE_URL": postgres_server.cluster.url(f"{name}_worker", word, name),
         "HONE_GATEWAY_DATABASE_URL": postgres_server.cluster.url(f"{name}_gateway", word, name),
         "HONE_OBJECTS_URL": s3.url(name.replace("_", "-")), "HONE_BROKER_URL": rabbitmq.virtual_host(name),
-        "HONE_STACK_TOKEN": secrets.token_hex(24)}
+        "HONE_STACK_TOKEN": secrets.token_hex(16)}
 
 
 @pytest.fixture
@@ -68,6 +71,7 @@ def test_the_rendered_pods_train_to_the_oracles_weights_and_leave_no_claim(
     with Client(f"http://{gateway.ip}:{gateway.port('gateway')}", key, timeout_s=60) as client:
         weights = trained(client, bases(), spec)
     assert weights == oracle.digests(bases(), spec)[-1]
+    assert "sort_digits" in asked_at_the_door(next(pod for pod in running if pod.kind == "door"), key)
     look_from_outside(running, secret["HONE_DATABASE_URL"])
     for pod in running:
         pod.end()
@@ -95,6 +99,17 @@ def trained(client: Client, base: Path, spec: dict[str, Any]) -> str:
     newest = client.checkpoints(run.id, limit=1).data[0]
     assert newest.number == STEPS
     return str(newest.weights_sha256)
+
+
+def asked_at_the_door(door: Pod, key: str) -> list[str]:
+    """Return the environments, asked for by gRPC with the chart's certificate, as a client of another system would."""
+    [files] = door.mounts.values()
+    trust = grpc.ssl_channel_credentials(files["ca.crt"])
+    options = [("grpc.ssl_target_name_override", "hone-door")]
+    with grpc.secure_channel(f"{door.ip}:{door.port('door')}", trust, options) as channel:
+        answer = SimulationServiceStub(channel).ListEnvironments(
+            ListEnvironmentsRequest(), metadata=(("authorization", f"Bearer {key}"),), timeout=10)
+    return [one.name for one in answer.environments]
 
 
 def ended_of(client: Client, run_id: str) -> Any:

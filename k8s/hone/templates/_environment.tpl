@@ -24,6 +24,11 @@
 {{- end }}
 
 {{- define "hone.environment.gateway" }}{}{{ end }}
+{{- define "hone.environment.door" -}}
+HONE_DOOR_CERT: /etc/hone/door/tls.crt
+HONE_DOOR_KEY: /etc/hone/door/tls.key
+{{- end }}
+
 {{- define "hone.environment.driver" }}{}{{ end }}
 {{- define "hone.environment.rollout" }}{}{{ end }}
 {{- define "hone.environment.reward" }}{}{{ end }}
@@ -34,11 +39,6 @@
 
 {{- define "hone.environment.console" -}}
 NICEGUI_STORAGE_PATH: /tmp/console
-{{- end }}
-
-{{- define "hone.environment.door" -}}
-HONE_DOOR_CERT: /run/door/tls.crt
-HONE_DOOR_KEY: /run/door/tls.key
 {{- end }}
 
 {{- define "hone.environment.inference" -}}

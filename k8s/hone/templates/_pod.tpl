@@ -45,19 +45,19 @@ spec:
         {{- include "hone.confined" . | nindent 8 }}
       volumeMounts:
         - {name: tmp, mountPath: /tmp}
+        {{- if eq .kind "door" }}
+        - {name: certificate, mountPath: /etc/hone/door, readOnly: true}
+        {{- end }}
         {{- if $shm }}
         - {name: shm, mountPath: /dev/shm}
         {{- end }}
-        {{- if $values.tls }}
-        - {name: tls, mountPath: /run/door, readOnly: true}
-        {{- end }}
   volumes:
     - {name: tmp, emptyDir: {sizeLimit: {{ $values.tmp }}}}
+    {{- if eq .kind "door" }}
+    - {name: certificate, secret: {secretName: {{ $values.tls.existingSecret | default (include "hone.of" .) }}, defaultMode: 0440}}
+    {{- end }}
     {{- if $shm }}
     - {name: shm, emptyDir: {medium: Memory, sizeLimit: {{ $shm }}}}
-    {{- end }}
-    {{- with $values.tls }}
-    - {name: tls, secret: {secretName: {{ . }}}}
     {{- end }}
 {{- end }}
 
@@ -127,6 +127,7 @@ capabilities: {drop: [ALL]}
 {{- $ask := dict "exec" (dict "command" (list "python" "-m" "hone.stack.container" "probe" .kind)) }}
 {{- if eq .fact.probe "grpc" }}{{ $ask = dict "grpc" (dict "port" .fact.port) }}{{ end }}
 {{- if eq .fact.probe "http" }}{{ $ask = dict "httpGet" (dict "path" "/healthz" "port" .kind) }}{{ end }}
+{{- if eq .fact.probe "tcp" }}{{ $ask = dict "tcpSocket" (dict "port" .kind) }}{{ end }}
 {{- $slow := eq .fact.probe "exec" }}
 startupProbe:
   {{- toYaml $ask | nindent 2 }}

@@ -19,7 +19,7 @@ SETS: dict[str, list[str]] = {
     "default": [],
     **_FILES,
     "all": [*_FILES["demo"], *_FILES["gpu"], *_FILES["hardened"],
-            "--set", "trainer.nodes=2,sinks.replicas=1,sinks.secret=wandb,door.replicas=1",
+            "--set", "trainer.nodes=2,sinks.replicas=1,sinks.secret=wandb",
             "--set", "images.registry=mirror.example/hone/"],
 }
 """The options of helm by the name of a set of values."""

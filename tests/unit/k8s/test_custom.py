@@ -45,7 +45,7 @@ def test_the_monitor_finds_every_process_and_names_its_job_as_the_rules_do(rende
     (endpoint,) = monitor["spec"]["podMetricsEndpoints"]
     found = {name for name, pod in rendered.pods() if matches(monitor["spec"]["selector"]["matchLabels"], pod)
              and endpoint["port"] in {port["name"] for port in pod["spec"]["containers"][0].get("ports", [])}}
-    assert found - {"prepare"} == KINDS.keys() - {"sinks", "door"}
+    assert found - {"prepare"} == KINDS.keys() - {"sinks"}
 
 
 def test_the_rules_are_those_of_the_deployment(render_of: Render) -> None:

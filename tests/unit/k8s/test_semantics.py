@@ -21,7 +21,7 @@ KEYS = set(re.findall(r"\bHONE_[A-Z_]+", (CHART / "values.yaml").read_text().par
 
 def test_every_kind_of_process_runs_and_is_asked_how_it_is(rendered: Rendered) -> None:
     found = {name: container for name, container in rendered.containers() if name not in SERVERS}
-    assert found.keys() - {"prepare"} == KINDS.keys() - ({"sinks", "door"} - found.keys())
+    assert found.keys() - {"prepare"} == KINDS.keys() - ({"sinks"} - found.keys())
     for name in found.keys() - {"prepare"}:
         run = ["python", "-m", "hone.stack.container", "run", name]
         assert found[name]["command"] == run or found[name]["command"][-4:] == run[1:], name
@@ -44,7 +44,7 @@ def test_selectors_find_the_pods_of_their_own_kind_and_no_others(rendered: Rende
     for manifest in rendered.of("Service"):
         chosen = {name for name, pod in pods if matches(manifest["spec"]["selector"], pod)}
         assert chosen <= {component(manifest)}, manifest["metadata"]["name"]
-        assert chosen or component(manifest) in {"sinks", "door"}
+        assert chosen or component(manifest) == "sinks"
 
 
 def test_ports_that_are_named_exist(rendered: Rendered) -> None:
@@ -54,7 +54,8 @@ def test_ports_that_are_named_exist(rendered: Rendered) -> None:
             assert port["targetPort"] in ports[component(service)], service["metadata"]["name"]
     for name, container in rendered.containers():
         for probe in probes(container):
-            assert "httpGet" not in probe or probe["httpGet"]["port"] in ports[name], name
+            named = {probe[way]["port"] for way in ("httpGet", "tcpSocket") if way in probe}
+            assert named <= ports[name], name
             numbers = [port["containerPort"] for port in container["ports"]]
             assert probe.get("grpc", {}).get("port", numbers[0]) in numbers, name
 
@@ -102,11 +103,15 @@ def test_every_variable_is_a_setting_with_a_value_that_fits(rendered: Rendered) 
 
 
 def test_secrets_exist_and_have_the_keys_that_are_asked_for(rendered: Rendered) -> None:
-    made = {one["metadata"]["name"]: one["stringData"].keys() for one in rendered.of("Secret")} or {"hone": KEYS}
+    made = {"hone": KEYS} | {one["metadata"]["name"]: {**one.get("stringData", {}), **one.get("data", {})}.keys()
+                             for one in rendered.of("Secret")}
     for name, container in rendered.containers():
         for variable in container.get("env", []):
             if asked := variable.get("valueFrom", {}).get("secretKeyRef"):
                 assert asked["key"] in made[asked["name"]], (name, variable["name"])
+    for name, pod in rendered.pods():
+        for volume in pod["spec"]["volumes"]:
+            assert "secret" not in volume or made[volume["secret"]["secretName"]] >= {"tls.crt", "tls.key"}, name
 
 
 def test_a_process_gets_only_the_secrets_that_it_needs(rendered: Rendered) -> None:
@@ -115,7 +120,8 @@ def test_a_process_gets_only_the_secrets_that_it_needs(rendered: Rendered) -> No
     assert {name for name, keys in has.items() if "HONE_OWNER_DATABASE_URL" in keys} == {"prepare"}
     assert has["console"] == set()
     assert {name for name, container in rendered.containers() if "envFrom" in container} <= {"sinks"}
-    assert "HONE_DATABASE_URL" not in has["gateway"]
+    assert "HONE_DATABASE_URL" not in has["gateway"] | has["door"]
+    assert not {"trainer", "sinks", "console"} & {name for name, keys in has.items() if "HONE_STACK_TOKEN" in keys}
 
 
 def test_every_pod_gives_up_what_it_does_not_need(rendered: Rendered) -> None:
