@@ -1,7 +1,8 @@
-// Inference and learner, driven by grpc-js from the .proto files alone. HONE_FOREIGN says where they are (JSON).
+// Inference and learner behind the door, driven by grpc-js from the .proto files alone. HONE_FOREIGN says where they are (JSON).
 "use strict";
 
 const assert = require("node:assert/strict");
+const {readFileSync} = require("node:fs");
 const {after, before, test} = require("node:test");
 const {setTimeout: sleep} = require("node:timers/promises");
 
@@ -15,10 +16,11 @@ let inference;
 let learner;
 
 before(() => {
-  show("hone-stack-token", place.stack_token);
+  show("authorization", `Bearer ${place.api_key}`);
+  const trusted = grpc.credentials.createSsl(readFileSync(place.certificate));
   const {InferenceService, LearnerService} = contracts(place.protos);
-  inference = new InferenceService(place.inference_address, grpc.credentials.createInsecure());
-  learner = new LearnerService(place.learner_address, grpc.credentials.createInsecure());
+  inference = new InferenceService(place.door_address, trusted);
+  learner = new LearnerService(place.door_address, trusted);
 });
 
 after(() => {

@@ -1,4 +1,4 @@
-"""Node calls inference and learner of a real stack through grpc-js, with nothing but the .proto files."""
+"""Node calls inference and learner of a real stack through the door, with grpc-js and nothing but the .proto files."""
 
 import json
 import os
@@ -27,7 +27,7 @@ def modules(npm: Npm) -> Path:
 
 @pytest.fixture(scope="module")
 def scene(shared_directory: Path) -> Iterator[Scene]:
-    opened = open_scene(shared_directory / "foreign", {"sweep_s": 0.5}, {})
+    opened = open_scene(shared_directory / "foreign", {"sweep_s": 0.5}, {"door": 1})
     yield opened
     opened.stack.stop()
 
@@ -46,13 +46,12 @@ def place(scene: Scene, tmp_path_factory: pytest.TempPathFactory) -> dict[str, A
                "SELECT run_id, tenant_id, n + 1, epoch, jsonb_set(plan, '{n}', to_jsonb(n + 1)), '{}' FROM steps "
                "WHERE run_id = %s AND n = %s RETURNING n", run.id, STEPS)
     record = scene.stack.record()
-    addresses = record.addresses
     return {
         "tenant_id": versions[0]["tenant_id"], "model_id": versions[0]["model_id"], "run_id": run.id,
         "planned_step": STEPS + 1, "stranger_run_id": add_run(scene.database_url).run_id,
         "newest_version_id": versions[0]["id"], "numbers": [row["number"] for row in versions],
-        "inference_address": addresses["inference-0"], "learner_address": addresses["driver-0"],
-        "stack_token": record.stack_token, "protos": str(ROOT / "proto"),
+        "door_address": record.door_address, "certificate": record.door_certificate, "api_key": record.api_key,
+        "protos": str(ROOT / "proto"),
         "google_protos": str(Path(error_details_pb2.__file__).parents[2]),
     }
 
@@ -73,3 +72,7 @@ def test_a_client_in_another_language_needs_the_contracts_alone(
     assert step == {"state": "committed", "number": STEPS + 1}
     assert scene.one("SELECT value FROM metrics WHERE run_id = %s AND step = %s AND name = 'trained_tokens'",
                      place["run_id"], STEPS + 1) > 0
+    by_key = {row["kind"]: row["amount"] for row in scene.rows(
+        "SELECT kind, sum(amount) AS amount FROM usage WHERE run_id IS NULL GROUP BY kind")}
+    assert by_key["prompt_tokens"] > 0
+    assert by_key["completion_tokens"] > 0
