@@ -345,4 +345,4 @@ def test_the_first_core_of_a_process_sleeps_and_no_other() -> None:
 
 
 def test_no_files_of_a_base_stay_on_the_disk(engine: VllmEngine) -> None:
-    assert list(engine._core._scratch.path.iterdir()) == []
+    assert list(engine._core._folder.iterdir()) == []

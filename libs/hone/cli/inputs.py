@@ -83,7 +83,7 @@ def list_models(limit: Limit = 50, json: Json = False) -> None:
     """List base models, newest first."""
     with connection.client() as client:
         found = islice(every(client.models), limit)
-        rows(found, ("id", "name", "architecture", "parameters", "dtype", "created_at"), json)
+        rows(found, ("id", "name", "architecture", "parameters", "dtype", "bytes", "created_at"), json)
 
 
 @models.command("delete")
@@ -132,4 +132,4 @@ def list_datasets(limit: Limit = 50, json: Json = False) -> None:
     """List datasets, newest first."""
     with connection.client() as client:
         found = islice(every(client.datasets), limit)
-        rows(found, ("id", "name", "rows", "columns", "created_at"), json)
+        rows(found, ("id", "name", "rows", "columns", "bytes", "created_at"), json)

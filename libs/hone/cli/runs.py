@@ -136,7 +136,7 @@ def listed(
     """List runs, newest first."""
     with connection.client() as client:
         found = islice(every(client.runs, state=run_state, search=search), limit)
-        rows(found, ("id", "name", "state", "step", "steps", "waiting_for", "created_at"), json)
+        rows(found, ("id", "name", "state", "step", "steps", "bytes", "waiting_for", "created_at"), json)
 
 
 @app.command()
@@ -212,7 +212,7 @@ def exports(run: RunId, limit: Limit = 50, json: Json = False) -> None:
     """List the exports of a run, newest first."""
     with connection.client() as client:
         found = islice(every(client.exports, run_id=run), limit)
-        rows(found, ("id", "version_id", "state", "reason", "created_at"), json)
+        rows(found, ("id", "version_id", "state", "bytes", "reason", "created_at"), json)
 
 
 @app.command()
@@ -260,7 +260,7 @@ def checkpoints(run: RunId, limit: Limit = 50, json: Json = False) -> None:
     """List the versions of a run's policy, newest first."""
     with connection.client() as client:
         found = islice(every(client.checkpoints, run_id=run), limit)
-        rows(found, ("number", "id", "state", "stored", "weights_sha256", "created_at"), json)
+        rows(found, ("number", "id", "state", "stored", "bytes", "weights_sha256", "created_at"), json)
 
 
 @app.command()

@@ -1,11 +1,11 @@
-"""`hone health`, `hone usage`: the health of the services, and the usage of runs and keys."""
+"""`hone health`, `hone usage`, `hone storage`: the health of services, the usage of runs and keys, what is stored."""
 
 from typing import Annotated, Literal
 
 import typer
 
 from hone.cli import connection
-from hone.cli.output import Json, rows
+from hone.cli.output import Json, rows, say
 
 
 def health(json: Json = False) -> None:
@@ -24,3 +24,14 @@ def usage(
     """Sum tokens, seconds and grades by run or key."""
     with connection.client() as client:
         rows(client.usage(by), ("id", "name", "cost", "amounts"), json)
+
+
+def storage(
+    limit: Annotated[int, typer.Option(min=1, max=500, help="Largest number of items.")] = 50, json: Json = False,
+) -> None:
+    """Show what is stored: the sum, and the largest runs, models and datasets."""
+    with connection.client() as client:
+        found = client.storage(limit)
+    rows(found.items, ("bytes", "objects", "kind", "id", "name", "measured_at"), json)
+    if not json:
+        say(f"{found.bytes} bytes in {found.objects} objects")

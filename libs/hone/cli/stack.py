@@ -11,8 +11,10 @@ import psutil
 import typer
 from psycopg import OperationalError
 
+from hone.process import disks
 from hone.spec import settings
-from hone.stack import deployment, embedded, interruption, leftovers, lock
+from hone.spec.settings import Settings
+from hone.stack import deployment, embedded, interruption, leftovers, lock, postgres
 from hone.stack.embedded import Stack, StackNotReady
 from hone.stack.lock import StackRunning
 from hone.stack.postgres import DataOfAnother, PostgresMissing
@@ -23,6 +25,7 @@ from hone.store.objects import StoreAway
 from hone.store.schema import SchemaMismatch
 
 _DOWN_S = 20.0
+_AGAIN_S = 5.0
 _UP = {"RUNNING", "STARTING"}
 _OWNER = "HONE_OWNER_DATABASE_URL"
 _PUBLISHED = {"gateway": "HONE_LISTEN", "console": "HONE_CONSOLE_LISTEN"}
@@ -83,13 +86,24 @@ def status(state: State = DEFAULT_STATE) -> None:
     except StackMissing as error:
         _fail(error)
     except SupervisorAway:
-        _fail(f"the stack in {place} is not running (hone up starts it)")
+        full = "".join(f"; {disk.shortage(0)}" for disk in _disks(found, place) if disk.full)
+        _fail(f"the stack in {place} is not running (hone up starts it){full}")
     console = f"  console {found.console_url}" if found.console_url else ""
     typer.echo(f"{found.gateway_url}{console}  state {place}")
     for one in processes:
         typer.echo(_line(place, one))
-    if any(one.state not in _UP for one in processes):
+    written, low = _disks(found, place), settings.load().disk_low_gb * 2**30
+    for disk in written:
+        typer.echo(f"disk           {disk.shortage(low) or f'{disk.left} left in {disk.directory}'}")
+    if any(disk.full for disk in written) or any(one.state not in _UP for one in processes):
         raise typer.Exit(1)
+
+
+def _disks(found: Record, state: Path) -> list[disks.Disk]:
+    """Return the disks that the stack writes to on this machine."""
+    chosen = Settings(objects_url=found.objects_url, broker_url=found.broker_url, state=state)
+    database = postgres.home(state)
+    return disks.look([*disks.written(chosen), *([database] if database.exists() else [])])
 
 
 def prepare(
@@ -154,11 +168,21 @@ def _watch(stack: Stack) -> NoReturn:
             found = stack.pids()
         except SupervisorAway:
             typer.echo("supervisord ended; starting everything again")
-            stack.restart()
+            _restart(stack)
             found = known = stack.pids()
         for name in sorted(name for name, pid in found.items() if known.get(name, pid) != pid):
             typer.echo(f"{name} ended and was started again, now as process {found[name]}")
         known |= found
+
+
+def _restart(stack: Stack) -> None:
+    """Start everything again, again and again while that fails, because the disk is full for instance."""
+    while True:
+        try:
+            return stack.restart()
+        except (OSError, OperationalError, StackNotReady) as error:
+            typer.echo(f"not started, and tried again: {error}")
+            interruption.rest(_AGAIN_S)
 
 
 def _detached(state: Path, counts: list[str], variables: list[str], timeout_s: float) -> None:

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from pydantic import Field
 
-from hone.client.resources import Resource, StoredFile
+from hone.client.resources import Resource, WithFiles
 
 
 class End(Resource):
@@ -31,7 +31,7 @@ class ModelText(Resource):
     unused_ids: int = 0
 
 
-class Model(Resource):
+class Model(WithFiles):
     """A registered base model. `parameters` counts weights; `ignored` names files that were not stored."""
 
     id: str
@@ -42,19 +42,17 @@ class Model(Resource):
     vocab_size: int
     max_positions: int
     text: ModelText = ModelText()
-    files: dict[str, StoredFile]
     ignored: list[str] = Field(default_factory=list)
     created_at: datetime
 
 
-class Dataset(Resource):
+class Dataset(WithFiles):
     """An uploaded dataset: `columns` counts the rows that have each key; `report` describes the bad rows."""
 
     id: str
     name: str
     rows: int
     columns: dict[str, int]
-    files: dict[str, StoredFile]
     report: "RowReport"
     created_at: datetime
 

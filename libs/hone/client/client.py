@@ -43,6 +43,7 @@ from hone.client.resources import (
     TrajectoryTokens,
     Usage,
 )
+from hone.client.storage_resources import Storage
 from hone.client.transport import ATTEMPTS, HttpTransport, follow, rest_path
 from hone.client.upload_resources import Upload
 from hone.client.uploads import PartSender, Progress
@@ -302,6 +303,10 @@ class Client(Administration):
         """Sum tokens, seconds and grades by "run" or by "key"."""
         moments = {"since": since and since.isoformat(), "until": until and until.isoformat()}
         return self._get(Page[Usage], "/v1/usage", by=by, run_id=run_id, **moments).data
+
+    def storage(self, limit: int = 50) -> Storage:
+        """Return what is stored of this tenant: the sum, and the largest items."""
+        return self._get(Storage, "/v1/storage", limit=limit)
 
     def health(self) -> Health:
         """Return the health of every service, as the gateway sees it."""

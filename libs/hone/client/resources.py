@@ -4,7 +4,7 @@ import math
 from datetime import datetime
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema, computed_field
 
 Item = TypeVar("Item")
 
@@ -44,6 +44,17 @@ class StoredFile(Resource):
     bytes: int
 
 
+class WithFiles(Resource):
+    """Something whose files are stored; `bytes` is the sum of them."""
+
+    files: dict[str, StoredFile] = {}
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def bytes(self) -> int:
+        return sum(file.bytes for file in self.files.values())
+
+
 class DryRun(Resource):
     """A spec with every default filled in. `warnings` and `notes` are about the rows of its datasets.
 
@@ -58,7 +69,8 @@ class DryRun(Resource):
 class RunSummary(Resource):
     """A run in a list. `step` of `steps` steps are committed; `version_id` is the newest version of the policy.
 
-    `reward` is the mean reward of the newest step.
+    `reward` is the mean reward of the newest step. `bytes` is what the run and its models occupy in the object store,
+    as it was measured last; null before.
     """
 
     id: str
@@ -75,6 +87,7 @@ class RunSummary(Resource):
     base: str | None = None
     algorithm: str | None = None
     reward: float | None = None
+    bytes: int | None = None
     created_at: datetime
     started_at: datetime | None = None
     ended_at: datetime | None = None
@@ -126,7 +139,10 @@ class Metrics(Resource):
 
 
 class Checkpoint(Resource):
-    """One version of a run's policy: number 0 is the base, number n follows step n. `stored`: its weights are kept."""
+    """One version of a run's policy: number 0 is the base, number n follows step n.
+
+    `stored`: its weights are kept, and `bytes` is their size.
+    """
 
     id: str
     number: int
@@ -134,10 +150,11 @@ class Checkpoint(Resource):
     stored: bool
     parent_id: str | None = None
     weights_sha256: str | None = None
+    bytes: int | None = None
     created_at: datetime
 
 
-class Export(Resource):
+class Export(WithFiles):
     """A version as files. It is done once a stock engine agrees with it; `max_abs_diff` is the difference in nats.
 
     `compared_with`: probe, the log-probs that the trainer stored with the version; or forward, the log-probs of Hone's
@@ -152,7 +169,6 @@ class Export(Resource):
     version_id: str
     state: Literal["queued", "done", "failed"]
     reason: str | None = None
-    files: dict[str, StoredFile] = {}
     max_abs_diff: float | None = None
     compared_with: Literal["probe", "forward"] | None = None
     sampling_defaults: dict[str, Any] = {}

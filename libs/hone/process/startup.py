@@ -1,10 +1,12 @@
-"""The start of a process: its name, logs, traces, metrics and memory."""
+"""The start of a process: its name, logs, traces, metrics, memory and temporary files."""
 
 import os
 import socket
+from pathlib import Path
 from typing import Protocol
 
 from hone import garbage
+from hone.process import disks, scratch
 from hone.process.memory import MemoryLimit
 from hone.telemetry import logs, metrics, tracing
 
@@ -25,17 +27,25 @@ class Chosen(Protocol):
     def telemetry(self) -> Telemetry: ...
     @property
     def process_name(self) -> str: ...
+    @property
+    def objects_url(self) -> str: ...
+    @property
+    def broker_url(self) -> str: ...
+    @property
+    def state(self) -> Path | None: ...
     def most_memory_mb(self, kind: str) -> int | None: ...
 
 
 def begin(service: str, chosen: Chosen) -> MemoryLimit | None:
-    """Set up logs, traces, metrics and memory of a process of this service, after its modules are loaded.
+    """Set up logs, traces, metrics, memory and temporary files of a process, after its modules are loaded.
 
     Return the limit of its memory, if there is one. Raises OSError if the address for metrics is taken.
     """
     logs.configure()
     tracing.configure(chosen.telemetry.otlp_endpoint, service, chosen.process_name or service)
+    scratch.begin(chosen.state)
     if chosen.telemetry.metrics_address:
+        disks.measure(disks.written(chosen))
         metrics.serve(chosen.telemetry.metrics_address)
     garbage.spare()
     most_mb = chosen.most_memory_mb(service)

@@ -132,6 +132,17 @@ class TelemetrySettings(Strict):
         "", description="host:port at which this process serves its metrics to Prometheus. Without it, nowhere.")
 
 
+class RetentionSettings(Strict):
+    """How long a driver keeps what nobody asked to keep. Without a value: until it is deleted."""
+
+    preflights_d: float | None = Field(7.0, gt=0, description="Days for which an ended preflight is kept.")
+    idempotency_d: float | None = Field(
+        2.0, gt=0, description="Days for which the answer to a request with an idempotency key is kept.")
+    runs_d: float | None = Field(
+        None, gt=0, description="Days after its end after which a run is deleted, unless an open run started from it.")
+    exports_d: float | None = Field(None, gt=0, description="Days after which an export is deleted.")
+
+
 class Settings(Strict):
     """One process's settings. `read` makes them from environment variables."""
 
@@ -166,6 +177,9 @@ class Settings(Strict):
     grader_budget_s: float = Field(
         30.0, gt=0, description="Seconds a minute and process that the symbolic grading of one run may take while "
         "samples of other runs are graded. Samples beyond it are graded later.")
+    disk_low_gb: float = Field(
+        2.0, ge=0, description="GiB left on a disk of this machine below which `hone status` and the health of the "
+        "stack say so. Below 0.0625 GiB no more objects are stored in a directory.")
     model_root: Path | None = Field(
         None, description="Directory below which models are registered by path, by every tenant. Without it, any path "
         "that the gateway may read while there is one tenant, and none once there are several.")
@@ -198,6 +212,7 @@ class Settings(Strict):
     trainer: TrainerSettings = TrainerSettings()
     vllm: VllmSettings = VllmSettings()
     telemetry: TelemetrySettings = TelemetrySettings()
+    retention: RetentionSettings = RetentionSettings()
 
     def most_memory_mb(self, kind: str) -> int | None:
         """Return the MiB that a process of a kind may have; None without a limit."""
@@ -233,7 +248,7 @@ class Settings(Strict):
 
 _PATTERNS = {
     "addresses": "HONE_{}_ADDRESS", "door": "HONE_DOOR_{}", "engine": "HONE_ENGINE_{}", "trainer": "HONE_TRAINER_{}",
-    "vllm": "HONE_VLLM_{}", "telemetry": "HONE_{}"}
+    "vllm": "HONE_VLLM_{}", "telemetry": "HONE_{}", "retention": "HONE_KEEP_{}"}
 _SHORTER = {"HONE_ENGINE_KIND": "HONE_ENGINE"}
 
 OTHER_VARIABLES = frozenset({

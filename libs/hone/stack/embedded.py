@@ -222,7 +222,7 @@ def owner_url(state: Path) -> str:
 def clear(state: Path) -> None:
     """End every process of the stack in `state`. supervisord, if it runs, ends the others in order."""
     left = leftovers.marked(state)
-    daemons = [process for process in left if leftovers.runs(process, "supervisor.supervisord")]
+    daemons = [process for process in left if leftovers.runs(process, supervision.DAEMON)]
     leftovers.end(daemons, grace_s=2 * supervision.STOP_S)
     leftovers.end(leftovers.marked(state), grace_s=supervision.STOP_S)
     data = postgres.Cluster(postgres.home(state), 0).data

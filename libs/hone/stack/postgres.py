@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
@@ -18,6 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from hone.stack import leftovers
+from hone.store.objects.contract import no_space
+from hone.store.objects.directory import RESERVE_BYTES
 
 SUPERUSER = "postgres"
 _BINARIES = Path("pginstall18/bin")
@@ -159,8 +162,19 @@ def _reachable(path: Path) -> bool:
     return all(part.stat().st_mode & 0o001 for part in passed)
 
 
+def await_room(directory: Path, pause_s: float = 1.0) -> None:
+    """Return once a directory has room for a server's start. On a full disk it would end again and again."""
+    reported = False
+    while shutil.disk_usage(directory).free < RESERVE_BYTES:
+        if not reported:
+            print(f"{no_space(directory)}: PostgreSQL starts once there are {RESERVE_BYTES >> 20} MiB", flush=True)
+            reported = True
+        time.sleep(pause_s)
+
+
 def _become(cluster: Cluster) -> None:
     cluster.clear()
+    await_room(cluster.home)
     account, command = unprivileged(), cluster.command()  # found while this process can still read the package
     if account:
         os.setgroups([])

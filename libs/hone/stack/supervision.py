@@ -18,6 +18,8 @@ from hone.stack.processes import Process
 
 SERVICES = "services"
 POSTGRES = "postgres"
+DAEMON = "hone.stack.daemon"
+"""The module of supervisord's process."""
 _CALL_S = 10.0
 _SHUTDOWN = 6  # supervisor.xmlrpc.Faults.SHUTDOWN_STATE, whose module takes long to import
 STOP_S = 6
@@ -60,7 +62,7 @@ def start(state: Path, environment: Mapping[str, str]) -> subprocess.Popen[bytes
     with (state / "logs" / "supervisord.err").open("ab") as errors:
         options = ["--nodaemon", "--silent", "-c", str(state / "supervisord.conf")]
         return subprocess.Popen(
-            [sys.executable, "-m", "supervisor.supervisord", *options],
+            [sys.executable, "-m", DAEMON, *options],
             cwd=state, env=dict(environment), stdin=subprocess.DEVNULL, stdout=errors, stderr=errors,
             start_new_session=True)
 

@@ -8,7 +8,7 @@
 --   who serves          engines, engine_models, workers
 --   what is reported    metrics, events, usage; prices, the view costs; sinks, sink_runs, unsent_points
 --   what is deleted     deletions
---   the object store    orphans, orphan_sweeps
+--   the object store    orphans, orphan_sweeps, stored_sizes
 --
 -- Two roles use the tables: hone_gateway sees one tenant per transaction, hone_worker sees all. Who may do what is at
 -- the end. A change of this file needs a new hone.store.schema.VERSION.
@@ -66,6 +66,7 @@ CREATE TABLE idempotency_keys (
     created_at  timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (tenant_id, key)
 );
+CREATE INDEX idempotency_keys_oldest ON idempotency_keys (created_at);
 
 -- Who changed what: one row for each request that changed rows, from the transaction that did. It is never changed.
 CREATE TABLE audit_log (
@@ -199,6 +200,7 @@ CREATE TABLE runs (
     ended_at    timestamptz,
     deleted_at  timestamptz              -- no list shows it from then on; its rows go once it has ended
 );
+CREATE INDEX runs_ended ON runs (ended_at) WHERE ended_at IS NOT NULL AND deleted_at IS NULL;
 CREATE INDEX runs_deleted ON runs (policy_model_id) WHERE deleted_at IS NOT NULL;
 CREATE INDEX runs_open ON runs (created_at) WHERE state IN ('queued', 'running', 'paused');
 CREATE INDEX runs_by_tenant ON runs (tenant_id, id);
@@ -316,6 +318,7 @@ CREATE TABLE operations (
     result      jsonb,
     error_category text CHECK (error_category IN ('user', 'server')),
     reason      text,
+    waiting_for text,                    -- what its trainer waits for, for a person to read, while it is queued
     replayed    integer NOT NULL DEFAULT 0,
     created_at  timestamptz NOT NULL DEFAULT now(),
     finished_at timestamptz,
@@ -324,6 +327,7 @@ CREATE TABLE operations (
     UNIQUE (model_id, dedupe_key)
 );
 CREATE INDEX operations_queued ON operations (model_id, seq) WHERE state = 'queued';
+CREATE INDEX operations_exports ON operations (finished_at) WHERE kind = 'export' AND deleted_at IS NULL;
 CREATE INDEX operations_failed ON operations (model_id, seq) WHERE state = 'failed';
 
 -- Published weights of a model: number 0 is the base, number n follows step n.
@@ -620,7 +624,7 @@ CREATE TABLE deletions (
     subject_id  text PRIMARY KEY,
     tenant_id   text NOT NULL REFERENCES tenants,
     key_id      text REFERENCES api_keys,
-    kind        text NOT NULL CHECK (kind IN ('run', 'model', 'dataset', 'export', 'checkpoint')),
+    kind        text NOT NULL CHECK (kind IN ('run', 'preflight', 'model', 'dataset', 'export', 'checkpoint')),
     name        text NOT NULL,
     removed_rows bigint NOT NULL DEFAULT 0,
     after       text NOT NULL DEFAULT '',  -- the last object of the subject that was noted for removal
@@ -634,7 +638,7 @@ CREATE INDEX deletions_by_tenant ON deletions (tenant_id, requested_at);
 -- Why a deletion cannot go on yet, for a person to read; null: it can, or it has finished.
 CREATE FUNCTION deletion_waits_for(d deletions) RETURNS text LANGUAGE sql STABLE AS $$
     SELECT CASE WHEN d.finished_at IS NOT NULL THEN NULL
-    WHEN d.kind = 'run' THEN (
+    WHEN d.kind IN ('run', 'preflight') THEN (
         SELECT 'the run to end' FROM runs r WHERE r.id = d.subject_id AND r.state IN ('queued', 'running', 'paused'))
     WHEN d.kind = 'model' THEN (
         SELECT format('the end of %s models that started from it: delete their runs', count(*))
@@ -658,6 +662,7 @@ CREATE INDEX orphans_oldest ON orphans (seen_at);
 CREATE TABLE orphan_sweeps (
     identity    text PRIMARY KEY DEFAULT md5(random()::text || clock_timestamp()::text),
     due_at      timestamptz NOT NULL DEFAULT now(),
+    begun_at    timestamptz NOT NULL DEFAULT now(),  -- when the sweep was at the first key
     after       text NOT NULL DEFAULT ''
 );
 INSERT INTO orphan_sweeps DEFAULT VALUES;
@@ -675,6 +680,19 @@ CREATE VIEW stored_files WITH (security_invoker = true) AS
         FROM operations o, jsonb_each(o.result -> 'files') file WHERE o.kind = 'export'
     UNION SELECT f.tenant_id, f.key, f.bytes FROM uploads u JOIN upload_files f ON f.upload_id = u.id
         WHERE u.state IN ('open', 'refused') AND f.key IS NOT NULL;
+
+-- What a run, a model of a run or an artifact occupies in the object store, as the sweep found it when it listed all its
+-- objects last. `begun_*` are the sums so far while the sweep is in the middle of them.
+CREATE TABLE stored_sizes (
+    owner_id    text PRIMARY KEY,
+    tenant_id   text NOT NULL REFERENCES tenants,
+    bytes       bigint,
+    objects     bigint,
+    begun_bytes bigint NOT NULL,
+    begun_objects bigint NOT NULL,
+    measured_at timestamptz NOT NULL DEFAULT now()
+);
+CREATE INDEX stored_sizes_by_tenant ON stored_sizes (tenant_id, bytes);
 
 -- Every object that rows of these runs, models, artifacts and uploads name; of a version whose weights were deleted,
 -- the rest.
@@ -714,6 +732,7 @@ REVOKE INSERT, UPDATE, DELETE ON schema_version FROM hone_worker;
 GRANT SELECT, INSERT, UPDATE, DELETE ON idempotency_keys, artifacts, uploads, upload_files, upload_parts, runs, models,
     operations, events, outcomes TO hone_gateway;
 GRANT SELECT, INSERT ON deletions TO hone_gateway;
+GRANT SELECT ON stored_sizes TO hone_gateway;
 GRANT UPDATE (weights_deleted_at) ON versions TO hone_gateway;
 GRANT SELECT ON tenants, api_keys, steps, collections, collection_items, versions, groups, group_transitions,
     trajectories, grades, engines, engine_models, workers, metrics, usage TO hone_gateway;
@@ -731,7 +750,7 @@ BEGIN
     FOREACH t IN ARRAY ARRAY['tenants', 'api_keys', 'idempotency_keys', 'audit_log', 'artifacts', 'uploads', 'upload_files',
                              'upload_parts', 'runs', 'steps', 'collections', 'collection_items', 'models',
                              'operations', 'versions', 'groups', 'trajectories', 'grades', 'engine_models',
-                             'metrics', 'events', 'usage', 'deletions'] LOOP
+                             'metrics', 'events', 'usage', 'deletions', 'stored_sizes'] LOOP
         EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', t);
         EXECUTE format('CREATE POLICY every_tenant ON %I TO hone_worker USING (true)', t);
         IF t NOT IN ('tenants', 'engine_models') THEN

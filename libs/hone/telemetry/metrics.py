@@ -25,6 +25,7 @@ GRADING_SECONDS = Counter("hone_grading_seconds", "Seconds of the processes of t
 GRADES_WAITING = Gauge("hone_grades_waiting", "Samples that wait for a process of this reward service.")
 UNITS_COMMITTED = Counter("hone_units_committed", "Units of operations that this trainer committed.")
 ORPHANS_COLLECTED = Counter("hone_orphans_collected", "Objects without a row that this driver removed.")
+DISK_FREE = Gauge("hone_disk_free_bytes", "Bytes left on a disk that this process writes to.", ("directory",))
 DELETIONS_FINISHED = Counter("hone_deletions_finished", "Deletions that this driver finished, by kind.", ("kind",))
 ROWS_DELETED = Counter("hone_rows_deleted", "Rows of deleted runs, models and others that this driver removed.")
 VERSIONS_TAKEN_OVER = Counter(
@@ -35,7 +36,7 @@ PROBE_GAP = Gauge(
     "version that was offered last.", ("model", "statistic"))
 PROCESS_METRICS = (RPC_SECONDS, HTTP_SECONDS, HINTS_SENT, HINTS_LOST, HINTS_RECEIVED, GROUPS_CLAIMED, GROUPS_READY,
                    GROUPS_FAILED, CLAIMS_LOST, GRADING_SECONDS, GRADES_WAITING, UNITS_COMMITTED, ORPHANS_COLLECTED,
-                   DELETIONS_FINISHED, ROWS_DELETED, VERSIONS_TAKEN_OVER, PROBE_GAP)
+                   DISK_FREE, DELETIONS_FINISHED, ROWS_DELETED, VERSIONS_TAKEN_OVER, PROBE_GAP)
 
 _serving = False
 

@@ -8,8 +8,8 @@ they are judged, those inside the folder too. A hard link is the file itself and
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import urlsplit
 
+from hone.process import disks
 from hone.spec.problems import Invalid, Problem, found
 from hone.spec.settings import Settings
 from hone.stack import postgres
@@ -49,13 +49,14 @@ def opened(text: str, settings: Settings) -> Path:
 
 def own_places(settings: Settings) -> Iterator[Path]:
     """Yield the real paths of the stack's own directories on this machine: its state, objects, messages, database."""
-    for url in (settings.objects_url, settings.broker_url):
-        parts = urlsplit(url)
-        if parts.scheme in {"file", "filesystem"} and parts.path:
-            yield Path(os.path.realpath(parts.path))
+    yield from disks.own_places(settings)
     if settings.state is not None:
-        yield Path(os.path.realpath(settings.state))
         yield Path(os.path.realpath(postgres.home(settings.state)))
+
+
+def watched(settings: Settings) -> list[Path]:
+    """Return the directories that the stack writes to on this machine: its own, and that of temporary files."""
+    return [place for place in (*own_places(settings), *disks.written(settings)) if place.exists()]
 
 
 def _expect_open(real: Path, field: str, text: str, root: Path | None, own: list[Path]) -> None:

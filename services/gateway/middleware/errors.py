@@ -3,23 +3,26 @@
 A refusal's docstring is its default message, and its title names the problem type.
 """
 
-import errno
 import inspect
 import logging
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from fastapi.exceptions import RequestValidationError
 from psycopg import OperationalError
+from psycopg.errors import DiskFull
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from hone.process import disks
 from hone.spec.problems import Invalid, Problem, from_finding
 from hone.store.objects import StoreAway, StoreFull
+from hone.store.objects.contract import FULL, no_space
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -51,8 +54,6 @@ _TITLES = {404: "Not found", 405: "Method not allowed", 500: "Internal error"}
 
 MOST_PROBLEMS = 100
 """Problems that an answer names."""
-
-_FULL = {errno.ENOSPC, errno.EDQUOT}
 
 _log = logging.getLogger("hone.gateway")
 
@@ -160,7 +161,7 @@ class ProblemResponses:
             if begun:
                 raise
             request = Request(scope)
-            if refusal(error).status_code >= 500:
+            if refusal(error, scope).status_code >= 500:
                 fields = {"request_id": request.state.request_id, "path": request.url.path}
                 _log.exception("%s: %s", type(error).__name__, error, extra={"fields": fields})
             return await _response(request, error)(scope, receive, send)
@@ -171,14 +172,23 @@ async def answer(request: Request, error: Exception) -> Response:
     return _response(request, error)
 
 
-def refusal(error: Exception) -> HTTPException:
-    """Translate an exception into the refusal that the client receives."""
+def refusal(error: Exception, scope: Scope | None = None) -> HTTPException:
+    """Translate an exception into the refusal that the client receives. `scope` is the request's."""
     if isinstance(error, HTTPException):
         return error
+    if isinstance(error, OperationalError) and not isinstance(error, DiskFull):
+        return Away(f"The database does not answer{_shortage(scope or {})}. The same request may succeed later.")
     for kind, translate in _TRANSLATIONS.items():
         if isinstance(error, kind):
             return translate(error)
     return _unexpected()
+
+
+def _shortage(scope: Scope) -> str:
+    """Return the words about a full disk of this machine, "" if there is none."""
+    settings = getattr(getattr(scope.get("app"), "state", None), "settings", None)
+    full = [] if settings is None else [disk for disk in disks.look(disks.written(settings)) if disk.full]
+    return f": {no_space(full[0].directory)}" if full else ""
 
 
 def _unexpected() -> HTTPException:
@@ -186,17 +196,17 @@ def _unexpected() -> HTTPException:
 
 
 def _of_system(error: Any) -> HTTPException:
-    if error.errno not in _FULL:
+    if error.errno not in FULL:
         return _unexpected()
-    return NoRoom(f"The gateway's own disk is full ({tempfile.gettempdir()}): bodies pass through files there.")
+    return NoRoom(f"The gateway's disk is full, through which bodies pass: {no_space(Path(tempfile.gettempdir()))}.")
 
 
 _TRANSLATIONS: Mapping[type[Exception], Callable[[Any], HTTPException]] = {
     RequestValidationError: lambda error: Unusable(problems=map(_request_problem, error.errors()[:MOST_PROBLEMS])),
     Invalid: lambda error: Unusable(problems=error.problems),
     ClientDisconnect: lambda _: HTTPException(400, "The client went away before its body had arrived."),
-    OperationalError: lambda _: Away("The database does not answer. The same request may succeed later."),
-    StoreFull: lambda _: NoRoom(),
+    DiskFull: lambda _: NoRoom("The database's disk is full. Make room; then the same request succeeds."),
+    StoreFull: lambda full: NoRoom(f"The object store is full: {full}. Make room; then the same request succeeds."),
     StoreAway: lambda _: Away("The object store does not answer. The same request may succeed later."),
     OSError: _of_system,
 }
@@ -214,7 +224,7 @@ def _request_problem(finding: Mapping[str, Any]) -> Problem:
 
 
 def _response(request: Request, error: Exception) -> JSONResponse:
-    refused = refusal(error)
+    refused = refusal(error, request.scope)
     title, problems, extra = _TITLES.get(refused.status_code, "Bad request"), list[Problem](), dict[str, Any]()
     if isinstance(refused, Refusal):
         title, problems, extra = refused.title, refused.problems, refused.extra

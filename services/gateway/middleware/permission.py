@@ -63,6 +63,7 @@ NEEDS: Mapping[str, Need] = {
     "GET /v1/graders": "read",
     "GET /v1/graders/activity": "read",
     "GET /v1/usage": "read",
+    "GET /v1/storage": "read",
     "GET /v1/health": "read",
     "GET /v1/engines": "read",
     "GET /metrics": "read",

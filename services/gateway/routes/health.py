@@ -17,11 +17,13 @@ from kombu import Connection
 from starlette.responses import PlainTextResponse
 
 from hone.client.resources import Engine, EngineModel, Health, Page, ServiceHealth
+from hone.process import disks
 from hone.process.heartbeat import REMEMBERED_LEASES, worker_is_alive
 from hone.rpc.client import channel
 from hone.spec.settings import Settings
 from hone.store.objects import ObjectMissing, Objects
 from hone.telemetry import gauges
+from services.gateway.admission.local_folders import watched
 from services.gateway.admission.parameters import Config, Store
 from services.gateway.middleware.tenancy import Caller, TenantSession
 
@@ -46,7 +48,7 @@ async def alive() -> dict[str, bool]:
 
 @router.get("/v1/health")
 async def health(caller: Caller, settings: Config, objects: Store) -> Health:
-    """Check every service: database, object store, broker, gRPC services, engines, workers."""
+    """Check every service: database, object store, broker, gRPC services, engines, workers, disks of this machine."""
     checks = {
         "postgres": lambda: _postgres(caller), "objects": lambda: _objects(objects),
         "broker": lambda: _broker(settings.broker_url),
@@ -54,7 +56,7 @@ async def health(caller: Caller, settings: Config, objects: Store) -> Health:
         **await _engine_checks(caller, settings),
     }
     answers = await asyncio.gather(*(_timed(name, check) for name, check in checks.items()))
-    services = [*answers, *await _workers(caller, settings)]
+    services = [*answers, *await _workers(caller, settings), *await asyncio.to_thread(_disks, settings)]
     return Health(ok=all(service.ok for service in services), services=services)
 
 
@@ -135,6 +137,14 @@ def _worker(name: str, age_s: float, lease_s: float) -> ServiceHealth:
     ok = worker_is_alive(age_s, lease_s)
     return ServiceHealth(name=name, ok=ok, detail=f"reported {age_s:.1f} s ago" if ok else f"silent for {age_s:.0f} s",
                          ms=None)
+
+
+def _disks(settings: Settings) -> list[ServiceHealth]:
+    """Return what is left on the disks that this gateway and, in an embedded stack, the others write to."""
+    low = settings.disk_low_gb * 2**30
+    return [ServiceHealth(name=f"disk {disk.directory}", ok=not disk.full,
+                          detail=disk.shortage(low) or f"{disk.left} left", ms=None)
+            for disk in disks.look(watched(settings))]
 
 
 @router.get("/v1/engines")

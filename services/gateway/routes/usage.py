@@ -1,4 +1,4 @@
-"""/v1/usage: tokens, seconds and grades by run or key."""
+"""/v1/usage: tokens, seconds and grades by run or key. /v1/storage: bytes in the object store."""
 
 from typing import Annotated, Literal
 
@@ -6,14 +6,29 @@ from fastapi import APIRouter, Query
 from pydantic import AwareDatetime
 
 from hone.client.resources import Page, Usage
+from hone.client.storage_resources import Storage
+from services.gateway.admission.parameters import Limit
 from services.gateway.middleware.tenancy import Caller
 
-router = APIRouter(prefix="/v1/usage", tags=["usage"])
+router = APIRouter(prefix="/v1", tags=["usage"])
 
 Moment = Annotated[AwareDatetime | None, Query(description="With its UTC offset: 2026-01-31T00:00:00Z.")]
 
 
-@router.get("")
+@router.get("/storage")
+async def storage(caller: Caller, limit: Limit = 50) -> Storage:
+    """Return what is stored of yours: the sum, and the largest items.
+
+    A driver measures it each time it lists the store. Files that several models share count once, where they were
+    stored first.
+    """
+    async with caller.transaction() as transaction:
+        total = await transaction.one("stored_sizes.total")
+        rows = await transaction.all("stored_sizes.page", limit=limit)
+    return Storage.model_validate({**(total or {}), "items": rows})
+
+
+@router.get("/usage")
 async def usage(
     caller: Caller, by: Annotated[Literal["run", "key"], Query(description="Sum amounts by run or by key.")] = "run",
     since: Moment = None, until: Moment = None, run_id: Annotated[str | None, Query(pattern=r"^\w+$")] = None,

@@ -7,9 +7,11 @@ request the rest of each sequence again.
 import gc
 import itertools
 import shutil
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any, Protocol
 
 from torch import Tensor
@@ -25,8 +27,8 @@ from hone.models import adapter
 from hone.models.checkpoint import Checkpoint
 from hone.rpc.errors import Refused
 from hone.spec.settings import Settings
+from hone.store.objects.contract import room_in
 from services.inference.vllm.options import arguments
-from services.inference.vllm.scratch import Scratch
 from services.inference.vllm.transfer import sender
 from services.inference.vllm.transfer.sender import WeightUpdater
 
@@ -49,7 +51,7 @@ class Core:
         """Build nothing yet. Only one core of a process may sleep, since vLLM has one allocator that can."""
         self._settings, self._adapters = settings, adapters
         self.sleeps = sleeps and settings.vllm.sleep_s is not None
-        self._scratch = Scratch()
+        self._folder = Path(tempfile.mkdtemp(prefix="vllm-"))  # for files that vLLM reads by path
         self._llm: LLMEngine | None = None
         self._updater: WeightUpdater | None = None
         self._on_output: dict[str, OnOutput] = {}  # by the key of the request
@@ -76,9 +78,10 @@ class Core:
         It never draws the ids `unused`.
         """
         self._forget()
-        base = self._scratch.path / "base"
+        base = self._folder / "base"
         try:
-            _with_rope_written_out(checkpoint).write(base)
+            with room_in(self._folder):
+                _with_rope_written_out(checkpoint).write(base)
             self._llm = LLMEngine.from_engine_args(EngineArgs(
                 **arguments(self._settings, base, self._adapters, self.sleeps),
                 weight_transfer_config=WeightTransferConfig(backend=sender.route(self._settings).backend)))
@@ -101,10 +104,11 @@ class Core:
         """Load an adapter; it replaces the adapter of the same name. Raises what vLLM raises."""
         known = self._loras.get(name)
         number = known.lora_int_id if known else next(self._numbers)
-        folder = self._scratch.path / f"adapter-{number}"
-        folder.mkdir(exist_ok=True)
-        for file in (adapter.WEIGHTS, adapter.CONFIG):
-            (folder / file).write_bytes(files[file])
+        folder = self._folder / f"adapter-{number}"
+        with room_in(self._folder):
+            folder.mkdir(exist_ok=True)
+            for file in (adapter.WEIGHTS, adapter.CONFIG):
+                (folder / file).write_bytes(files[file])
         self._loras[name] = LoRARequest(name, number, str(folder))
         self.llm.add_lora(LoRARequest(name, number, str(folder), load_inplace=True))
         return self._loras[name]
@@ -172,7 +176,7 @@ class Core:
             self._llm.remove_lora(lora.lora_int_id)
         if not self.users:
             self._forget()
-            self._scratch.remove()
+            shutil.rmtree(self._folder)
 
     def _forget(self) -> None:
         self._on_output.clear()

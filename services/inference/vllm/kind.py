@@ -11,7 +11,7 @@ from hone.models.config_fields import Unsupported
 from hone.spec.settings import Settings
 from services.inference.engines import Version
 from services.inference.takeover import Tolerance, check_finite
-from services.inference.vllm import options, scratch
+from services.inference.vllm import options
 
 options.prepare_process()  # vLLM reads its switches as it is imported
 
@@ -31,7 +31,6 @@ class VllmKind:
     def __init__(self, settings: Settings) -> None:
         """Raises Invalid when the settings need GPUs that this machine does not have."""
         sender.check(settings, torch.cuda.device_count())
-        scratch.sweep()
         torch.set_num_threads(settings.engine.threads)
         self._settings = settings
         self._cores: dict[str, Core] = {}  # by the base that adapters share, or by the model

@@ -19,8 +19,10 @@ from hone.telemetry import metrics
 BATCH = 1000
 """Groups, steps or versions that one transaction removes at most, and keys that it notes; of smaller rows ten times."""
 
+_RUN = ("remove_groups", "remove_metrics", "remove_events", "remove_steps", "remove_run")
 _ROWS = {
-    "run": ("remove_groups", "remove_metrics", "remove_events", "remove_steps", "remove_run"),
+    "run": _RUN,
+    "preflight": _RUN,
     "model": ("remove_artifact",),
     "dataset": ("remove_artifact",),
     "export": ("remove_export",),
@@ -28,7 +30,7 @@ _ROWS = {
 }
 """The statements that remove the rows of a kind, in order. Each is repeated until it finds nothing."""
 
-_PREFIXES = {"run": "runs/{}/", "model": "artifacts/{}/", "dataset": "artifacts/{}/"}
+_PREFIXES = {"run": "runs/{}/", "preflight": "runs/{}/", "model": "artifacts/{}/", "dataset": "artifacts/{}/"}
 
 _log = logging.getLogger(__name__)
 

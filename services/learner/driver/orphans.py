@@ -8,7 +8,9 @@ the key unnamed, not when the object was written: while the database is away no 
 
 import logging
 import re
+from collections.abc import Sequence
 from itertools import chain, islice
+from typing import Any
 
 from hone.store.database import Database
 from hone.store.objects import Objects
@@ -85,13 +87,17 @@ class Orphans:
             _log.info("discarded %d unfinished objects of writers that are gone", discarded)
 
     def _note(self, after: str) -> None:
-        """Note those of the next keys that no row names."""
-        listed = chain.from_iterable(self._objects.list(prefix, after) for prefix in _PREFIXES)
-        keys = list(islice(listed, BATCH))
-        written = [key for key in keys if _WRITTEN.match(key)]
+        """Note those of the next keys that no row names, and what their owners occupy."""
+        listed = chain.from_iterable(self._objects.list_sizes(prefix, after) for prefix in _PREFIXES)
+        found = list(islice(listed, BATCH))
+        last = len(found) < BATCH
+        written = [key for key, _ in found if _WRITTEN.match(key)]
         with self._database.transaction() as transaction:
             transaction.run("orphans.note", keys=written, owners=_owners(written))
-            transaction.run("orphans.set_reached", after=keys[-1] if len(keys) == BATCH else "")
+            transaction.run("stored_sizes.add", **_sizes(found, after, last))
+            if last:
+                transaction.run("stored_sizes.forget_gone")
+            transaction.run("orphans.set_reached", after="" if last else found[-1][0])
 
     def _collect(self) -> tuple[int, int]:
         """Check a batch of keys that were noted long ago, and remove the unnamed ones. Return the number of each."""
@@ -114,4 +120,21 @@ class Orphans:
 
 def _owners(keys: list[str] | set[str]) -> list[str]:
     """Return the ids of the runs, models and artifacts whose rows could name the keys."""
-    return sorted({key.split("/")[1] for key in keys})
+    return sorted({_owner(key) for key in keys})
+
+
+def _sizes(found: Sequence[tuple[str, int]], after: str, last: bool) -> dict[str, list[Any]]:
+    """Return the bytes and objects of each owner of these keys, in order; `last`: no key follows them."""
+    sums = {_owner(after): (0, 0)} if after else dict[str, tuple[int, int]]()
+    for key, size in found:
+        owner = _owner(key)
+        known = sums.get(owner, (0, 0))
+        sums[owner] = known[0] + size, known[1] + 1
+    owners = list(sums)
+    return {"owners": owners, "bytes": [size for size, _ in sums.values()], "objects": [n for _, n in sums.values()],
+            "continued": [bool(after) and owner == _owner(after) for owner in owners],
+            "complete": [last or owner != owners[-1] for owner in owners]}
+
+
+def _owner(key: str) -> str:
+    return key.split("/")[1]

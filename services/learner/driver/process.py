@@ -14,6 +14,7 @@ from hone.store.database import Database
 from hone.store.leases import Holder
 from hone.store.notifications import Listener
 from services.learner.driver import lease as run_leases
+from services.learner.driver import retention
 from services.learner.driver.deletions import Deletions
 from services.learner.driver.orphans import Orphans, pause_s
 from services.learner.driver.peers import Peers
@@ -89,6 +90,7 @@ class Driver:
     def _collect_orphans(self) -> None:
         while not self._stop.wait(self._orphans_pause_s):
             self._outages.survive(self._orphans.sweep)
+            self._outages.survive(partial(retention.sweep, self._database, self._settings.retention))
             self._outages.survive(partial(forget_silent, self._database))
             self._outages.survive(partial(sum_hours, self._database))
 

@@ -69,6 +69,7 @@ class View:
     planned: int  # the last planned step
     stage: int  # number of the stage that was begun last
     version_id: str | None  # of version number `committed`
+    trainer_waits: str | None = None  # what a trainer waits for that has operations of the run's models
     unpublished: Sequence[str] = ()  # roles whose model has no version yet
     counts: Mapping[tuple[str, int], GroupCount] = field(default_factory=dict)  # by purpose and step
     collected: Mapping[str, Any] = field(default_factory=dict)  # {collection: {version, state}} of its newest version
@@ -96,7 +97,8 @@ def read_view(database: Database, lease: RunLease, memory: Memory) -> View:
     return View(
         desired=run["desired"], state=run["state"], past_deadline=run["past_deadline"], failure=run["failure"],
         committed=run["committed"], planned=run["planned"], stage=run["stage"], version_id=run["version_id"],
-        unpublished=tuple(run["unpublished"]), counts={(row["purpose"], row["step"]): _count(row) for row in counts},
+        trainer_waits=run["trainer_waits"], unpublished=tuple(run["unpublished"]),
+        counts={(row["purpose"], row["step"]): _count(row) for row in counts},
         collected=run["collected"], memory=memory, reason=run["reason"])
 
 
@@ -126,14 +128,15 @@ def _sum(counts: list[GroupCount]) -> GroupCount:
 
 def situation(view: View) -> str:
     """Return the reason why the run waits, as its user reads it."""
+    trainer = f"; {view.trainer_waits}" if view.trainer_waits else ""
     if view.version_id is None:
-        return "the trainer to publish the base weights"
+        return f"the trainer to publish the base weights{trainer}"
     if view.unpublished:
-        return f"the trainer to publish the {view.unpublished[0]}'s weights"
+        return f"the trainer to publish the {view.unpublished[0]}'s weights{trainer}"
     for (purpose, step), count in sorted(view.counts.items()):
         if count.requested:
             waits = f"{count.requested} of {count.total} {purpose} groups of step {step}"
             return f"{waits}; {count.reason}" if count.reason else waits
     if view.planned > view.committed:
-        return f"the trainer to commit step {view.committed + 1}"
+        return f"the trainer to commit step {view.committed + 1}{trainer}"
     return "nothing"

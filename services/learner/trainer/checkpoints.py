@@ -85,10 +85,10 @@ class Checkpoints:
         return [row["manifest"]["files"][self.weights_file]["key"] for row in retired]
 
     def after_commit(self, learner: Learner, seq: int, number: int, retired: Sequence[str]) -> None:
-        """Take a snapshot when one is due, then delete the objects of retired weights."""
+        """Delete the objects of retired weights, which makes room, then take a snapshot when one is due."""
+        self._objects.delete(retired)
         if not self._lease.config.get("frozen") and number % self._lease.config["snapshot_every"] == 0:
             self._take_snapshot(learner, seq)
-        self._objects.delete(retired)
 
     def compare(self, learner: Learner, unit: list[Row]) -> None:
         """Compare a replay with the stored version, if its weights are kept; replace the version if they differ."""

@@ -14,6 +14,7 @@ from hone.store import manifests
 from hone.store.database import Database, Row
 from hone.store.leases import fenced
 from hone.store.objects import ObjectMissing, Objects
+from hone.store.objects.contract import room_in
 from services.learner.trainer.commit import StaleUnit
 from services.learner.trainer.lease import ModelLease
 
@@ -46,7 +47,7 @@ def _export(database: Database, objects: Objects, lease: ModelLease, version_id:
     stored = manifests.get_files(objects, version["manifest"])
     files, base = exporting.export_files(stored), exporting.base_files(stored)
     noted = Probe.from_json(version["manifest"]["probe"]) if "probe" in version["manifest"] else None
-    with tempfile.TemporaryDirectory() as directory:
+    with room_in(Path(tempfile.gettempdir())), tempfile.TemporaryDirectory() as directory:
         whole = _written(Path(directory, "export"), files)
         agreed = exporting.verify(whole, _written(Path(directory, "base"), base) if base else None, noted)
         prefix = f"models/{lease.model_id}/exports/{ids.new('export')}"

@@ -118,6 +118,7 @@ class Trainer:
             log.warning("%s", stale)
         except StoreAway as away:  # perhaps only for this model's objects: the other models go on
             log.warning("%s waits: %s", executor.lease.model_id, away)
+            self._database.run("operations.set_waiting_for", model_id=executor.lease.model_id, waiting_for=str(away))
             return False
         return True
 

@@ -10,6 +10,7 @@ from psycopg import Connection
 from hone.client import Client, errors
 from hone.store.database import Database
 from services.learner.driver.deletions import Deletions
+from services.learner.driver.orphans import Orphans
 from tests.integration.gateway import seed
 from tests.integration.gateway.conftest import Gateway
 from tests.integration.gateway.seed import Seeded
@@ -139,6 +140,22 @@ def test_the_first_and_the_last_version_of_an_open_run_stay(
         with pytest.raises(errors.Conflict, match="needs its first and last version"):
             hone.delete_checkpoint(made.run.id, needed)
     assert hone.delete_checkpoint(made.run.id, made.versions[1]).kind == "checkpoint"
+
+
+def test_storage_is_reported_by_run_and_model(
+    hone: Client, other: Client, ended: Seeded, base: str, postgres: TestDatabase, gateway: Gateway,
+) -> None:
+    database = Database(postgres.worker_url, size=2)
+    Orphans(database, gateway.objects, grace_s=3600, pause_s=0.1).sweep()
+    database.close()
+    found = {item.id: item for item in hone.storage().items}
+    model, run = hone.model(base), hone.run(ended.run.id)
+    assert (found[model.id].bytes, found[model.id].kind) == (model.bytes, "model")
+    assert model.bytes == sum(file.bytes for file in model.files.values())
+    assert (found[run.id].bytes, found[run.id].objects) == (run.bytes, 1)
+    assert next(one for one in hone.runs(limit=500).data if one.id == run.id).bytes == run.bytes
+    assert hone.storage().bytes == sum(item.bytes for item in found.values())
+    assert (other.storage().bytes, other.storage().items) == (0, [])
 
 
 DELETES: list[Callable[[Client, Seeded], Any]] = [

@@ -186,6 +186,29 @@ def test_a_pass_is_bounded_and_the_next_goes_on(world: World, monkeypatch: pytes
     assert world.keys() == []
 
 
+def test_a_sweep_measures_what_each_owner_occupies(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if it needs several passes for one owner. What is gone counts no more."""
+    monkeypatch.setattr(orphans, "BATCH", 3)
+    run = add_run(world.url)
+    parts = [f"runs/{run.run_id}/parts/{number}" for number in range(5)]
+    world.put(*parts, f"models/{run.model_id}/versions/ver_1/weights", f"runs/{ids.new('run')}/parts/nobodys")
+
+    def measured() -> dict[str, tuple[int, int]]:
+        with psycopg.connect(world.url) as connection:
+            found = connection.execute("SELECT owner_id, bytes, objects FROM stored_sizes WHERE tenant_id = %s",
+                                       (run.tenant_id,)).fetchall()
+        return {owner: (size, objects) for owner, size, objects in found}
+
+    for _ in range(2):
+        for _ in range(3):
+            world.sweep()
+        assert measured() == {run.run_id: (5, 5), run.model_id: (1, 1)}
+    world.objects.delete([*parts[1:], f"models/{run.model_id}/versions/ver_1/weights"])
+    for _ in range(2):
+        world.sweep()
+    assert measured() == {run.run_id: (1, 1)}
+
+
 def test_one_of_several_sweeps_and_only_when_it_is_due(world: World) -> None:
     world.put(f"runs/{ids.new('run')}/parts/x")
     assert world.sweep() == 0

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from hone.stack import leftovers
+from hone.stack import leftovers, supervision
 from hone.stack.processes import KINDS
 from hone.stack.record import load
 
@@ -106,12 +106,12 @@ def test_after_a_hard_kill_down_ends_leftover_processes(state: Path) -> None:
 def test_up_reports_restarted_processes_and_survives_the_supervisors_death(state: Path) -> None:
     process = up(state)
     assert process.stdout is not None
-    [supervisor] = [one for one in leftovers.marked(state) if leftovers.runs(one, "supervisor.supervisord")]
+    [supervisor] = [one for one in leftovers.marked(state) if leftovers.runs(one, supervision.DAEMON)]
     [postgres] = [one for one in supervisor.children() if one.cwd() == str(state / "postgres" / "data")]
     postgres.kill()
     assert process.stdout.readline().startswith("postgres ended and was started again, now as process ")
     supervisor.kill()
-    while not any(leftovers.runs(one, "supervisor.supervisord") for one in leftovers.marked(state)):
+    while not any(leftovers.runs(one, supervision.DAEMON) for one in leftovers.marked(state)):
         time.sleep(0.1)
     while hone("status", state).returncode != 0:
         time.sleep(0.1)

@@ -105,5 +105,5 @@ def test_a_full_disk_is_called_full(tmp_path: Path) -> None:
         yield b"x"
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    with pytest.raises(StoreFull, match="No space left"):
+    with pytest.raises(StoreFull, match=f"no space left in {tmp_path}"):
         Directory(tmp_path).put("key", broken())

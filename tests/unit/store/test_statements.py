@@ -5,6 +5,7 @@ from pathlib import Path
 
 from hone.store.sql import named
 from hone.telemetry import gauges
+from services.learner.driver import deletions
 
 ROOT = Path(__file__).resolve().parents[3]
 QUERIES = ROOT / "libs" / "hone" / "store" / "queries"
@@ -14,6 +15,9 @@ COMPOSED = {
         "lease", "renew_lease", "fence", "release_lease", "release_leases")),  # hone.store.leases
     *(f"engines.{name}" for name in (
         "enter", "clear_loaded", "set_loaded", "set_refused", "set_evicted", "add_counts")),  # notes of an engine
+    *(f"deletions.{name}" for names in (*deletions._ROWS.values(), ("remove_operations", "remove_versions"))
+      for name in names),
+    *(f"retention.{name}" for name in ("preflights", "runs", "exports", "idempotency")),
 }
 """The names that the code puts together."""
 OTHERS = {"journal.after", "schema.sql"}

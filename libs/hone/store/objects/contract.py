@@ -1,6 +1,8 @@
 """The interface of an object store: bytes under keys."""
 
+import errno
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -26,6 +28,26 @@ class StoreAway(ConnectionError):
 
 class StoreFull(StoreAway):
     """The object store has no room left; the same call may succeed once something was deleted."""
+
+
+FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+"""Numbers of the system's errors for a full disk and a used-up quota."""
+
+
+def no_space(directory: Path) -> str:
+    """Return the words for a full disk, the same wherever a person reads them."""
+    return f"no space left in {directory}"
+
+
+@contextmanager
+def room_in(directory: Path) -> Iterator[None]:
+    """Raise StoreFull, which passes, if a file cannot be written because the disk of this directory is full."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        raise StoreFull(no_space(directory)) from error
 
 
 SMALLEST_PART, MOST_PARTS = 5 * 2**20, 10_000
@@ -62,6 +84,9 @@ class Objects(Protocol):
     def list(self, prefix: str, after: str = "") -> Iterator[str]:
         """Yield every key that starts with `prefix` and is greater than `after`, in the order of their text."""
 
+    def list_sizes(self, prefix: str, after: str = "") -> Iterator[tuple[str, int]]:
+        """Yield the same keys, each with the number of its bytes; 0 if the object is deleted meanwhile."""
+
     def delete(self, keys: Iterable[str]) -> None:
         """Delete the objects under these keys. A key without an object is no error."""
 
@@ -87,7 +112,7 @@ class Objects(Protocol):
         """Delete the parts. An unknown beginning is no error."""
 
     def free_bytes(self) -> int | None:
-        """Return how much the store still holds, or None if it does not say."""
+        """Return how many bytes the store still takes, or None if it does not say."""
 
     def discard_unfinished(self, age_s: float, spared: Collection[str] = ()) -> int:
         """Delete the parts of objects whose writing began over `age_s` seconds ago and never ended; return how many.

@@ -1,6 +1,5 @@
 """Objects as files of a directory."""
 
-import errno
 import math
 import os
 import shutil
@@ -10,10 +9,20 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from hone.store.objects.contract import Content, ObjectMissing, StoreAway, StoreFull, Unfinished, pieces
+from hone.store.objects.contract import (
+    Content,
+    ObjectMissing,
+    StoreAway,
+    StoreFull,
+    Unfinished,
+    no_space,
+    pieces,
+    room_in,
+)
 
 _UNFINISHED = ".unfinished/"
-_FULL = {errno.ENOSPC, errno.EDQUOT}
+RESERVE_BYTES = 64 * 2**20
+"""What is left on the disk when no more objects are stored: the database beside them needs room to say so."""
 
 
 class Directory:
@@ -31,7 +40,7 @@ class Directory:
         path = self._path(key)
         if isinstance(content, Path):
             content.stat()  # if it cannot be read, the error is the caller's and not StoreAway
-        with _translated(key):
+        with self._writing(key):
             path.parent.mkdir(parents=True, exist_ok=True)
             written = self._write(content)
             os.replace(written, path)
@@ -55,6 +64,11 @@ class Directory:
         with _translated(prefix):
             yield from _keys(self._root, "", prefix, after)
 
+    def list_sizes(self, prefix: str, after: str = "") -> Iterator[tuple[str, int]]:
+        for key in self.list(prefix, after):
+            with _translated(key):
+                yield key, _size(self._path(key))
+
     def delete(self, keys: Iterable[str]) -> None:
         for key in keys:
             with _translated(key):
@@ -70,14 +84,14 @@ class Directory:
 
     def begin(self, key: str, part_bytes: int, sha256: str) -> Unfinished:  # noqa: ARG002 - S3 keeps it beside the object
         self._path(key)
-        with _translated(key):
+        with self._writing(key):
             handle, name = tempfile.mkstemp(dir=self._unfinished)
             os.close(handle)
         return Unfinished(key, Path(name).name, part_bytes)
 
     def put_part(self, unfinished: Unfinished, number: int, content: bytes) -> str:
         """Write the part at its place in the file, so that finishing copies nothing."""
-        with _translated(unfinished.key):
+        with self._writing(unfinished.key):
             try:
                 handle = os.open(self._begun(unfinished), os.O_WRONLY)
             except FileNotFoundError:
@@ -106,7 +120,7 @@ class Directory:
 
     def free_bytes(self) -> int | None:
         with _translated(str(self._root)):
-            return shutil.disk_usage(self._root).free
+            return max(0, shutil.disk_usage(self._root).free - RESERVE_BYTES)
 
     def discard_unfinished(self, age_s: float, spared: Collection[str] = ()) -> int:
         begun = time.time() - age_s
@@ -115,6 +129,15 @@ class Directory:
             for path in old:
                 path.unlink(missing_ok=True)
         return len(old)
+
+    @contextmanager
+    def _writing(self, key: str) -> Iterator[None]:
+        """Raise StoreFull if the disk has no room, before or during the write; StoreAway if it is gone or broken."""
+        with _translated(key):
+            if shutil.disk_usage(self._root).free < RESERVE_BYTES:
+                raise StoreFull(no_space(self._root))
+            with room_in(self._root):
+                yield
 
     def _write(self, content: Content) -> str:
         """Write the content to a file that is no object yet, and return the file's name."""
@@ -158,13 +181,13 @@ def _may_hold(folder: str, prefix: str, after: str) -> bool:
 
 @contextmanager
 def _translated(key: str) -> Iterator[None]:
-    """Raise StoreAway for a disk that is gone or broken, since it may be back later, StoreFull for a full one."""
+    """Raise StoreAway for a disk that is gone or broken, since it may be back later."""
     try:
         yield
-    except ObjectMissing:
+    except (ObjectMissing, StoreAway):
         raise
     except OSError as error:
-        raise (StoreFull if error.errno in _FULL else StoreAway)(f"{key}: {error}") from error
+        raise StoreAway(f"{key}: {error}") from error
 
 
 def _modified(path: Path) -> float:
@@ -172,6 +195,13 @@ def _modified(path: Path) -> float:
         return path.stat().st_mtime
     except FileNotFoundError:
         return math.inf  # it has become an object
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
 
 
 def _sync_folder(folder: Path) -> None:

@@ -26,6 +26,7 @@ from hone.store.objects.contract import (
     StoreAway,
     StoreFull,
     Unfinished,
+    room_in,
 )
 from hone.store.objects.multipart import Multipart
 
@@ -34,8 +35,10 @@ _REFUSALS = {"SignatureDoesNotMatch", "InvalidAccessKeyId", "AccessDenied"}
 _MISSING = {"NoSuchKey", "NoSuchUpload"}
 _FULL = {"QuotaExceeded", "XMinioStorageFull", "XMinioAdminBucketQuotaExceeded", "InsufficientCapacity"}
 """What Ceph, MinIO and others answer when a quota is used up or a disk is full."""
+_INSUFFICIENT_STORAGE = 507
+"""The status of the same answer. Some servers send it with a code of their own, or without a body."""
 _BEYOND_END = "InvalidRange"
-_FORBIDDEN = re.compile(r"Response code: (401|403)\b")  # an answer that is not S3's has its status in its text only
+_STATUS = re.compile(r"Response code: (\d+)")  # an answer that is not S3's has its status in its text only
 
 
 class StoreRefused(PermissionError):
@@ -91,11 +94,14 @@ class Bucket:
         return _checked(key, response)
 
     def list(self, prefix: str, after: str = "") -> Iterator[str]:
+        yield from (key for key, _ in self.list_sizes(prefix, after))
+
+    def list_sizes(self, prefix: str, after: str = "") -> Iterator[tuple[str, int]]:
         begin = after if after and after >= prefix else None  # SeaweedFS lists nothing after a key before the prefix
         with _translated(prefix):
             for item in self._client.list_objects(self._name, prefix=prefix, recursive=True, start_after=begin):
                 if item.object_name:
-                    yield item.object_name
+                    yield item.object_name, item.size or 0
 
     def delete(self, keys: Iterable[str]) -> None:
         with _translated(self._name):
@@ -162,8 +168,9 @@ def _opened(content: Content) -> Iterator[BytesIO | BufferedReader | BufferedRan
             yield file
     else:
         with tempfile.TemporaryFile() as file:
-            file.writelines(content)
-            file.seek(0)
+            with room_in(Path(tempfile.gettempdir())):
+                file.writelines(content)
+                file.seek(0)
             yield file
 
 
@@ -210,17 +217,28 @@ def _translated(subject: str) -> Iterator[None]:
         yield
     except S3Error as error:
         raise _as_own(error, subject) from error
-    except (ServerError, urllib3.exceptions.HTTPError) as error:
+    except (ServerError, InvalidResponseError) as error:
+        raise _of_status(error, subject) from error
+    except urllib3.exceptions.HTTPError as error:
         raise StoreAway(f"the object store does not answer for {subject}: {error}") from error
-    except InvalidResponseError as error:
-        raise (StoreRefused if _FORBIDDEN.search(str(error)) else StoreAway)(f"{subject}: {error}") from error
+
+
+def _of_status(error: ServerError | InvalidResponseError, subject: str) -> Exception:
+    """Return our error for an answer without a readable body."""
+    written = _STATUS.search(str(error))
+    status = error.status_code if isinstance(error, ServerError) else int(written[1]) if written else 0
+    if status == _INSUFFICIENT_STORAGE:
+        return StoreFull(f"no space left in the object store: {subject}: status {status}")
+    if status in {401, 403}:
+        return StoreRefused(f"{subject}: {error}")
+    return StoreAway(f"the object store does not answer for {subject}: {error}")
 
 
 def _as_own(error: S3Error, subject: str) -> Exception:
     if error.code in _MISSING:
         return ObjectMissing(subject)
-    if error.code in _FULL:
-        return StoreFull(f"{subject}: {error.code}: {error.message}")
+    if error.code in _FULL or error.response.status == _INSUFFICIENT_STORAGE:
+        return StoreFull(f"no space left in the object store: {error.code}: {error.message}")
     if error.code in _REFUSALS:
         return StoreRefused(f"{subject}: the object store refused this key and secret ({error.code}: {error.message})")
     return StoreAway(f"{subject}: {error.code}: {error.message}")

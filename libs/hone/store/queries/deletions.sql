@@ -16,8 +16,8 @@ ORDER BY d.requested_at DESC LIMIT 1
 SELECT d.subject_id AS id, d.kind, d.name, d.requested_at, d.finished_at, d.removed_rows,
     deletion_waits_for(d) AS waits_for
 FROM deletions d
-WHERE %(after)s::text IS NULL OR (d.requested_at, d.subject_id) < (
-    SELECT last.requested_at, last.subject_id FROM deletions last WHERE last.subject_id = %(after)s)
+WHERE d.kind <> 'preflight' AND (%(after)s::text IS NULL OR (d.requested_at, d.subject_id) < (
+    SELECT last.requested_at, last.subject_id FROM deletions last WHERE last.subject_id = %(after)s))
 ORDER BY d.requested_at DESC, d.subject_id DESC LIMIT %(limit)s
 
 -- Marks --------------------------------------------------------------------------------------------------------------

@@ -38,6 +38,10 @@ WHERE model_id = %(model_id)s AND state = 'done' AND seq > %(after_seq)s AND kin
 UPDATE operations SET state = 'done', result = %(result)s, finished_at = now()
 WHERE id = ANY(%(ids)s) AND state = 'queued'
 
+-- name: set_waiting_for
+UPDATE operations SET waiting_for = %(waiting_for)s
+WHERE model_id = %(model_id)s AND state = 'queued' AND waiting_for IS DISTINCT FROM %(waiting_for)s
+
 -- name: fail
 UPDATE operations SET state = 'failed', error_category = %(category)s, reason = %(reason)s, finished_at = now()
 WHERE id = %(id)s AND state = 'queued'

@@ -2,7 +2,9 @@
 
 -- name: begin_sweep
 -- The first process that asks for a due pass does it.
-UPDATE orphan_sweeps SET due_at = now() + make_interval(secs => %(pause_s)s) WHERE due_at <= now()
+UPDATE orphan_sweeps SET due_at = now() + make_interval(secs => %(pause_s)s),
+    begun_at = CASE WHEN after = '' THEN now() ELSE begun_at END
+WHERE due_at <= now()
 RETURNING identity, after
 
 -- name: set_reached

@@ -18,6 +18,9 @@ SELECT r.id, r.name, r.state, r.desired, r.reason, waits_for(r) AS waiting_for, 
         ORDER BY m.step DESC LIMIT 1) AS reward,
        coalesce((SELECT s.n FROM steps s WHERE s.run_id = r.id AND s.state = 'committed'
         ORDER BY s.n DESC LIMIT 1), 0) AS step,
+       (SELECT sum(s.bytes)::bigint FROM stored_sizes s
+        WHERE s.owner_id = ANY (ARRAY[r.id, r.policy_model_id] || ARRAY(SELECT value FROM jsonb_each_text(r.roles))))
+        AS bytes,
        (SELECT v.id FROM versions v WHERE v.model_id = r.policy_model_id AND v.state = 'live'
         ORDER BY v.number DESC LIMIT 1) AS version_id
 FROM runs r
@@ -41,6 +44,9 @@ SELECT r.id, r.name, CASE WHEN r.deleted_at IS NULL THEN r.state ELSE 'deleting'
         ORDER BY m.step DESC LIMIT 1) AS reward,
        coalesce((SELECT s.n FROM steps s WHERE s.run_id = r.id AND s.state = 'committed'
         ORDER BY s.n DESC LIMIT 1), 0) AS step,
+       (SELECT sum(s.bytes)::bigint FROM stored_sizes s
+        WHERE s.owner_id = ANY (ARRAY[r.id, r.policy_model_id] || ARRAY(SELECT value FROM jsonb_each_text(r.roles))))
+        AS bytes,
        (SELECT v.id FROM versions v WHERE v.model_id = r.policy_model_id AND v.state = 'live'
         ORDER BY v.number DESC LIMIT 1) AS version_id,
        r.budget, (SELECT coalesce(sum(c.cost), 0) FROM costs c WHERE c.run_id = r.id) AS cost,
@@ -150,6 +156,9 @@ SELECT r.desired, r.state, r.reason, r.stage, r.waiting_for,
     ARRAY(SELECT role FROM jsonb_each_text(r.roles) AS named (role, model_id) WHERE NOT EXISTS (
         SELECT FROM versions v WHERE v.model_id = named.model_id AND v.number = 0 AND v.state = 'live')
         ORDER BY role) AS unpublished,
+    (SELECT o.waiting_for FROM operations o WHERE o.state = 'queued' AND o.model_id IN (
+            SELECT r.policy_model_id UNION ALL SELECT value FROM jsonb_each_text(r.roles))
+        ORDER BY o.waiting_for LIMIT 1) AS trainer_waits,
     coalesce((SELECT jsonb_object_agg(name, jsonb_build_object('version', version, 'state', state))
         FROM (SELECT DISTINCT ON (name) name, version, state FROM collections c WHERE c.run_id = r.id
             ORDER BY name, version DESC) AS newest), '{}') AS collected,

@@ -41,7 +41,10 @@ WHERE tenant_id = %(tenant_id)s AND model_id = %(model_id)s ORDER BY number DESC
 
 -- name: page
 SELECT id, number, state, weights_deleted_at IS NULL AS stored, parent_id,
-       manifest ->> 'weights_sha256' AS weights_sha256, created_at
+       manifest ->> 'weights_sha256' AS weights_sha256, created_at,
+       CASE WHEN weights_deleted_at IS NULL THEN (
+           SELECT sum((file.value ->> 'bytes')::bigint)::bigint FROM jsonb_each(manifest -> 'files') file
+           WHERE file.value ->> 'sha256' = manifest ->> 'weights_sha256') END AS bytes
 FROM versions
 WHERE model_id = %(model_id)s AND (%(after)s::text IS NULL
     OR (number, id) < (SELECT last.number, last.id FROM versions last WHERE last.id = %(after)s))

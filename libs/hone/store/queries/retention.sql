@@ -1,0 +1,47 @@
+-- What is deleted without a request, because it is old. Each statement takes a bounded number of rows.
+
+-- name: preflights
+WITH old AS (
+    SELECT id FROM runs WHERE preflight IS NOT NULL AND deleted_at IS NULL
+        AND ended_at < now() - make_interval(secs => 86400 * %(days)s)
+    ORDER BY ended_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED),
+marked AS (
+    UPDATE runs r SET deleted_at = now() FROM old WHERE r.id = old.id RETURNING r.id, r.tenant_id, r.name)
+INSERT INTO deletions (subject_id, tenant_id, kind, name) SELECT id, tenant_id, 'preflight', name FROM marked
+ON CONFLICT DO NOTHING
+
+-- name: runs
+-- A run from one of whose versions an open run started is kept.
+WITH old AS (
+    SELECT id FROM runs r WHERE preflight IS NULL AND deleted_at IS NULL
+        AND ended_at < now() - make_interval(secs => 86400 * %(days)s)
+        AND NOT EXISTS (
+            SELECT FROM versions v JOIN models m ON m.base_version_id = v.id
+            JOIN runs o ON o.state IN ('queued', 'running', 'paused')
+                AND (m.id = o.policy_model_id OR m.id IN (SELECT value FROM jsonb_each_text(o.roles)))
+            WHERE v.model_id = r.policy_model_id)
+    ORDER BY ended_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED),
+marked AS (
+    UPDATE runs r SET deleted_at = now() FROM old WHERE r.id = old.id RETURNING r.id, r.tenant_id, r.name)
+INSERT INTO deletions (subject_id, tenant_id, kind, name) SELECT id, tenant_id, 'run', name FROM marked
+ON CONFLICT DO NOTHING
+
+-- name: exports
+WITH old AS (
+    SELECT id FROM operations WHERE kind = 'export' AND state <> 'queued' AND deleted_at IS NULL
+        AND finished_at < now() - make_interval(secs => 86400 * %(days)s)
+    ORDER BY finished_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED),
+marked AS (UPDATE operations o SET deleted_at = now() FROM old WHERE o.id = old.id RETURNING o.id, o.tenant_id)
+INSERT INTO deletions (subject_id, tenant_id, kind, name) SELECT id, tenant_id, 'export', id FROM marked
+ON CONFLICT DO NOTHING
+
+-- name: idempotency
+DELETE FROM idempotency_keys WHERE (tenant_id, key) IN (
+    SELECT tenant_id, key FROM idempotency_keys
+    WHERE created_at < now() - make_interval(secs => 86400 * %(days)s) ORDER BY created_at LIMIT %(limit)s)
+
+-- name: journal
+-- Calls of groups that have ended or are gone: the transactions that end a group delete them, so none is expected.
+DELETE FROM journal WHERE group_id IN (
+    SELECT j.group_id FROM journal j LEFT JOIN groups g ON g.id = j.group_id
+    WHERE g.state IS DISTINCT FROM 'requested' LIMIT %(limit)s)

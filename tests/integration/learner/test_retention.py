@@ -1,0 +1,91 @@
+"""What is old goes without a request, a batch at a time; what is young or in use stays."""
+
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+from hone import ids
+from hone.spec.settings import RetentionSettings
+from hone.store.database import Database
+from services.learner.driver import retention
+from tests.integration.learner.rows import RunRows, add_run, add_version
+
+NEVER = RetentionSettings(preflights_d=None, idempotency_d=None)
+
+
+@pytest.fixture
+def database(postgres_url: str, postgres_owner_url: str) -> Iterator[Database]:
+    with psycopg.connect(postgres_owner_url) as connection:
+        connection.execute("UPDATE runs SET deleted_at = now() WHERE deleted_at IS NULL")
+        connection.execute("DELETE FROM idempotency_keys")
+    database = Database(postgres_url)
+    yield database
+    database.close()
+
+
+def ended(url: str, days: float, preflight: bool = False) -> RunRows:
+    run = add_run(url)
+    with psycopg.connect(url) as connection:
+        connection.execute("UPDATE runs SET state = 'succeeded', ended_at = now() - make_interval(secs => 86400 * %s),"
+                           " preflight = %s WHERE id = %s", (days, "{}" if preflight else None, run.run_id))
+    return run
+
+
+def marked(url: str) -> dict[str, str]:
+    """Return the kind of every deletion by the id of its subject."""
+    with psycopg.connect(url) as connection:
+        return dict(connection.execute("SELECT subject_id, kind FROM deletions").fetchall())
+
+
+def test_old_preflights_go_and_runs_stay_unless_they_are_asked_to_go(
+    database: Database, postgres_owner_url: str,
+) -> None:
+    url = postgres_owner_url
+    old, young, run = ended(url, 8, True), ended(url, 6, True), ended(url, 400)
+    add_run(url)
+    assert retention.sweep(database, NEVER)["journal"] == 0
+    assert retention.sweep(database, RetentionSettings())["preflights"] == 1
+    found = marked(url)
+    assert (found.get(old.run_id), young.run_id in found, run.run_id in found) == ("preflight", False, False)
+    assert retention.sweep(database, RetentionSettings(runs_d=399))["runs"] == 1
+    assert marked(url)[run.run_id] == "run"
+    assert not any(retention.sweep(database, RetentionSettings(runs_d=399)).values()), "again changes nothing"
+
+
+def test_a_run_from_which_an_open_run_started_stays(database: Database, postgres_owner_url: str) -> None:
+    old = ended(postgres_owner_url, 9)
+    version, child = add_version(postgres_owner_url, old, 1), add_run(postgres_owner_url)
+    with psycopg.connect(postgres_owner_url) as connection:
+        connection.execute("UPDATE models SET base_version_id = %s WHERE id = %s", (version, child.model_id))
+    assert retention.sweep(database, RetentionSettings(runs_d=1))["runs"] == 0
+
+
+def test_batches_are_bounded(database: Database, postgres_owner_url: str) -> None:
+    for _ in range(3):
+        ended(postgres_owner_url, 8, True)
+    assert [retention.sweep(database, RetentionSettings(), batch=2)["preflights"] for _ in range(3)] == [2, 1, 0]
+
+
+def test_answers_and_lost_calls_go(database: Database, postgres_owner_url: str) -> None:
+    run = add_run(postgres_owner_url)
+    with psycopg.connect(postgres_owner_url) as connection:
+        for key, days in (("old", 3), ("young", 1)):
+            connection.execute("INSERT INTO idempotency_keys (tenant_id, key, request_sha, created_at) VALUES"
+                               " (%s, %s, '', now() - make_interval(days => %s))", (run.tenant_id, key, days))
+        connection.execute("INSERT INTO journal (group_id, index, call, attempt, body) VALUES (-1, 0, 0, 1, '')")
+    found = retention.sweep(database, RetentionSettings())
+    assert (found["idempotency"], found["journal"]) == (1, 1)
+
+
+def test_old_exports_go(database: Database, postgres_owner_url: str) -> None:
+    run, export = add_run(postgres_owner_url), ids.new("op")
+    with psycopg.connect(postgres_owner_url) as connection:
+        connection.execute(
+            "INSERT INTO operations (id, tenant_id, model_id, seq, dedupe_key, kind, payload, payload_sha, deadline,"
+            " state, finished_at)"
+            " VALUES (%s, %s, %s, 1, 'e', 'export', '{}', '', now(), 'done', now() - interval '2 days')",
+            (export, run.tenant_id, run.model_id))
+    assert retention.sweep(database, RetentionSettings(exports_d=3))["exports"] == 0
+    assert retention.sweep(database, RetentionSettings(exports_d=1))["exports"] == 1
+    assert marked(postgres_owner_url)[export] == "export"

@@ -1,0 +1,55 @@
+"""Temporary files of killed processes are removed; those of running processes are not."""
+
+import os
+import signal
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from hone.process import scratch
+
+_HOLD = """
+import sys, tempfile, time
+from pathlib import Path
+from hone.process import scratch
+print(scratch.begin(Path(sys.argv[1])), flush=True)
+Path(tempfile.mkdtemp(prefix="hone-upload-"), "part").write_text("bytes on their way")
+print(tempfile.gettempdir(), flush=True)
+time.sleep(60 if len(sys.argv) == 2 else 0)
+"""
+
+
+def held(state: Path, *more: str) -> "subprocess.Popen[str]":
+    return subprocess.Popen([sys.executable, "-c", _HOLD, str(state), *more], stdout=subprocess.PIPE, text=True)
+
+
+def line(process: "subprocess.Popen[str]") -> Path:
+    assert process.stdout is not None
+    return Path(process.stdout.readline().strip())
+
+
+def test_a_killed_process_leaves_nothing_and_a_living_one_keeps_its_own(tmp_path: Path) -> None:
+    with held(tmp_path) as other:
+        left = line(other)
+        assert line(other) == left, "temporary files are made there"
+        assert (left.parent, scratch.sweep(left.parent), left.exists()) == (tmp_path / "scratch", 0, True)
+        other.send_signal(signal.SIGKILL)
+    assert list(left.glob("hone-upload-*/part")), "the kill left it"
+    with held(tmp_path, "briefly") as later:
+        assert line(later).exists()
+        assert not left.exists()
+    assert os.listdir(tmp_path / "scratch") == [], "a process that ends removes its own"
+
+
+def test_processes_that_sweep_at_once_do_so_without_an_error(tmp_path: Path) -> None:
+    (tmp_path / f"{scratch.PREFIX}file").write_text("nobody's directory")
+    for _ in range(10):
+        for number in range(20):
+            place = tmp_path / f"{scratch.PREFIX}{number}"
+            place.mkdir()
+            (place / "base").write_text("weights")
+        with ThreadPoolExecutor(4) as several:
+            for swept in [several.submit(scratch.sweep, tmp_path) for _ in range(4)]:
+                swept.result()
+    assert os.listdir(tmp_path) == [f"{scratch.PREFIX}file"]
