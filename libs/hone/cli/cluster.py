@@ -16,7 +16,7 @@ def cluster(
     gpus: Annotated[int, typer.Option(min=1, help="GPUs of the cluster.")],
     parameters: Annotated[float, typer.Option(help="Weights of the model, in billions.")] = 1.7,
     tokens: Annotated[int, typer.Option(min=1, help="Tokens of an answer, on average.")] = 512,
-    prompt_tokens: Annotated[int, typer.Option(min=1, help="Tokens of a prompt, on average.")] = 256,
+    prompt_length: Annotated[int, typer.Option(min=1, help="Tokens of a prompt, on average.")] = 256,
     samples: Annotated[int, typer.Option(min=1, help="Samples of a step.")] = 512,
     snapshot_every: Annotated[int, typer.Option(min=1, help="Steps between snapshots, as in the run's spec.")] = 1,
     group: Annotated[int, typer.Option(min=1, help="Samples of a prompt.")] = 8,
@@ -27,7 +27,7 @@ def cluster(
 ) -> None:
     """Compute sizes of a cluster from what samples and steps cost in our benchmarks."""
     _refuse(parameters, gpu_memory)
-    workload = Workload(gpus, parameters * 1e9, tokens, prompt_tokens, samples, snapshot_every, group, gpu_memory * 1e9,
+    workload = Workload(gpus, parameters * 1e9, tokens, prompt_length, samples, snapshot_every, group, gpu_memory * 1e9,
                         generate_rate, train_rate)
     try:
         found = plan(workload)

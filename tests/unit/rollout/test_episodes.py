@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -35,6 +36,7 @@ LINE: dict[str, Any] = {"syntax": "line", "describe": False}
 COUNT = "query: SELECT count(*) FROM items"
 ORDER: dict[str, Any] = {"sampling": {"max_tokens": 64}, "harness": "tool_loop", "harness_params": LINE}
 GROUP = claim(**ORDER)
+UNNAMED: Any = SimpleNamespace(invocation_metadata=tuple)  # the context of a call that names no tenant
 
 
 class Local:
@@ -50,13 +52,13 @@ class Local:
 
     async def reset(self, _: Any) -> simulation_pb2.Session:
         task = to_proto(make(self.environment, self.params, self.seed))
-        response = await self._servicer.Reset(simulation_pb2.ResetRequest(tasks=[task]), None)
+        response = await self._servicer.Reset(simulation_pb2.ResetRequest(tasks=[task]), UNNAMED)
         return response.sessions[0]
 
     async def step(self, session: simulation_pb2.Session, index: int, action: str) -> simulation_pb2.StepResponse:
         self.taken.append(action)
         request = simulation_pb2.StepRequest(session_id=session.session_id, index=index, action=action)
-        response = await self._servicer.StepBatch(simulation_pb2.StepBatchRequest(steps=[request]), None)
+        response = await self._servicer.StepBatch(simulation_pb2.StepBatchRequest(steps=[request]), UNNAMED)
         if response.outcomes[0].HasField("lost"):
             raise SessionLost
         return response.outcomes[0].taken
