@@ -127,8 +127,8 @@ def _request(connection: psycopg.Connection[Any], groups: int) -> str:
         ("tenants.ensure", {"id": tenant, "name": tenant}),
         ("models.add", {"id": model, "kind": "full", "base_artifact_id": None, "base_version_id": None,
                         "config": "{}"}),
-        ("runs.add", {"id": run, "key_id": None, "name": "ingest", "spec": spec, "spec_sha": "", "roles": "{}",
-                      "preflight": None, "deadline_s": 3600, "traceparent": None}),
+        ("runs.add", {"id": run, "key_id": None, "name": "ingest", "spec": spec, "spec_sha": "", "budget": None,
+                      "roles": "{}", "preflight": None, "deadline_s": 3600, "traceparent": None}),
         ("versions.add", {"id": version, "seq": 0, "number": 0, "parent_id": None, "manifest": "{}"}),
         ("groups.request", {
             "kind": "generate", "series": "", "deadline_s": 3600, "orders": [

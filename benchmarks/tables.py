@@ -91,6 +91,14 @@ def _cpu(scales: Sequence[tuple[str, Result]]) -> str:
     return markdown(["processor time", *(name for name, _ in scales)], rows)
 
 
+def door(results: Sequence[Result]) -> str:
+    """Milliseconds of a call at the service and through the door."""
+    rows = [(name, f"{figures['p50']:.2f}", f"{figures['p99']:.2f}")
+            for result in results for name, figures in result["ways"].items()]
+    rows += [("added by the door", f"{result['added_p50']:.2f}", "") for result in results]
+    return markdown(("way of a call", "p50, ms", "p99, ms"), rows)
+
+
 def memory(results: Sequence[Result]) -> str:
     """Peak resident size of every process, largest first."""
     head = ("process", "peak, MiB", "helpers", "largest helper, MiB")
@@ -245,6 +253,7 @@ TABLES: Mapping[str, Table] = {
     "vllm": Table(("vllm",), "make vllm && python -m benchmarks.vllm", vllm),
     "asynchronous": Table(("asynchronous",), "python -m benchmarks.asynchronous", asynchronous),
     "overhead": Table(("overhead",), "python -m benchmarks.overhead", overhead),
+    "door": Table(("door",), "python -m benchmarks.door", door),
     "serving": Table(("serving",), "python -m benchmarks.serving", serving),
     "ingest": Table(("ingest",), "python -m benchmarks.ingest", ingest),
     "footprint": Table(("footprint",), "python -m benchmarks.footprint", footprint),

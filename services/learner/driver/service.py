@@ -101,10 +101,10 @@ def _payload(operation: pb.NewOperation, place: int) -> Payload:
     model = PAYLOADS[_KINDS[operation.kind]]
     try:
         strict_json.read(operation.payload_json)
-    except strict_json.Ambiguous as error:
+    except strict_json.RepeatedKey as error:
         raise InvalidField(f"operations[{place}].payload_json", error.found, error.expected) from None
     except ValueError:
-        pass  # the model says where it is no JSON
+        pass  # the model says where it is no JSON, or no number
     try:
         return model.model_validate_json(operation.payload_json)
     except ValidationError as error:

@@ -18,6 +18,8 @@ ADDRESS = "engine-host.internal:4711"
 CATALOGS = {"/v1/environments", "/v1/algorithms", "/v1/algorithms/{name}", "/v1/algorithms/{name}/spec", "/v1/graders",
             "/openapi.json", "/healthz", "/docs", "/", "/favicon.ico"}
 """Paths with the same answer for every tenant."""
+OPERATOR = "/v1/tenants"
+"""Paths of the operator begin with this."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,8 @@ def owned(hone: Client, seeded: Seeded, gateway: Gateway, postgres: TestDatabase
     export = hone.create_export(seeded.run.id)
     seed.finish_export(postgres.owner_url, gateway.objects, export.id, {"config.json": b"{}"})
     dataset = hone.upload_dataset("confidential-rows", b'{"prompt": "a", "completion": "b"}\n')
+    deleted = hone.upload_dataset("deleted-rows", b'{"prompt": "a", "completion": "c"}\n')
+    hone.delete_dataset(deleted.id)
     with gateway.http(tenant) as http:
         upload = http.post("/v1/uploads", json={"kind": "dataset", "name": "secret-rows", "files": [
             {"name": "rows.jsonl", "bytes": 1, "sha256": "0" * 64}]}).json()["id"]
@@ -47,10 +51,10 @@ def owned(hone: Client, seeded: Seeded, gateway: Gateway, postgres: TestDatabase
         keys = connection.execute("SELECT k.id, k.prefix FROM api_keys k JOIN runs r ON r.key_id = k.id").fetchone()
     assert keys is not None
     named = {"run_id": seeded.run.id, "group_id": str(seeded.groups[0]), "index": "1", "export_id": export.id,
-             "upload_id": upload, "models.name": hone.model("toy").id, "datasets.name": dataset.name,
-             "exports.name": "config.json"}
+             "upload_id": upload, "subject_id": deleted.id, "models.name": hone.model("toy").id,
+             "datasets.name": dataset.name, "exports.name": "config.json"}
     return Owned(named, [seeded.run.id, seeded.run.model_id, *seeded.versions, export.id, dataset.name, dataset.id,
-                         upload, "secret-rows", named["models.name"], *keys, ADDRESS, "only for its owner",
+                         upload, "secret-rows", deleted.id, named["models.name"], *keys, ADDRESS, "only for its owner",
                          "answer 1_%"])
 
 
@@ -67,7 +71,8 @@ def _engine(connection: Connection, seeded: Seeded) -> None:
 def templates(gateway: Gateway) -> list[str]:
     with gateway.http() as http:
         paths = http.get("/openapi.json").json()["paths"]
-    return [path for path, methods in paths.items() if "get" in methods and path not in CATALOGS]
+    return [path for path, methods in paths.items()
+            if "get" in methods and path not in CATALOGS and not path.startswith(OPERATOR)]
 
 
 @pytest.fixture(scope="module")
@@ -101,6 +106,14 @@ def _words(answer: httpx.Response, named: dict[str, str]) -> str:
     for value in sorted(named.values(), key=len, reverse=True):
         words = words.replace(value, "ID")
     return words
+
+
+def test_what_the_operator_sees_is_forbidden(gateway: Gateway, foreign: httpx.Client) -> None:
+    with gateway.http() as http:
+        paths = [path for path, methods in http.get("/openapi.json").json()["paths"].items()
+                 if "get" in methods and path.startswith(OPERATOR)]
+    assert len(paths) > 2
+    assert {foreign.get(path.format(tenant="default")).status_code for path in paths} == {403}
 
 
 def test_a_stream_of_events_begins_for_its_tenant_alone(

@@ -277,7 +277,8 @@ def test_a_name_that_is_taken_is_refused_before_anything_is_sent(
     model = toy.write(tmp_path, seed=5)
     transport = Counted()
     with Client(gateway.url, tenant, transport=transport) as hone:
-        hone.register_model("taken", toy.write(tmp_path / "other"))
+        hone.upload_model("taken", toy.write(tmp_path / "other"))
+        transport.parts.clear()
         with pytest.raises(Conflict, match="other content"):
             hone.upload_model("taken", model)
     assert transport.parts == []
