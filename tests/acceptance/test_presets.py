@@ -130,7 +130,7 @@ def test_rollouts_go_where_outcomes_vary_and_add_up_to_the_steps(scene: Scene) -
     asked["task"] = {"environment": "sort_digits", "params": {"digits": 2}}  # few prompts: they come again
     run = scene.client.create_run({**asked, "steps": 6, "batch": {"prompts": 16, "samples": 4}})
     scene.finished(run.id, timeout_s=60)
-    groups = scene.rows("SELECT step, (g.order -> 'n')::int AS n FROM groups g "
+    groups = scene.rows("SELECT step, (g.order ->> 'n')::int AS n FROM groups g "
                         "WHERE run_id = %s AND purpose = 'train'", run.id)
     for step in range(1, 7):
         assert sum(row["n"] for row in groups if row["step"] == step) == 64
