@@ -51,6 +51,9 @@ report "stand-in images"
 
 fresh
 compose down -v --remove-orphans > /dev/null 2>&1  # volumes of a killed test have other passwords
+rebuilt() { compose build -q "$@" > "$cache/build.log" 2>&1 || { tail -30 "$cache/build.log" >&2; exit 1; }; }
+rebuilt secrets trainer inference  # up builds images that are not there; those of an earlier test may be
+report "images"
 up --scale rollout=2
 compose ps
 report "up"
@@ -98,6 +101,7 @@ compose down -v > /dev/null 2>&1
 export HONE_ENGINE=vllm HONE_OBJECTS=seaweedfs HONE_INFERENCE_IMAGE=hone-test/vllm
 compose run --rm -T -v "$cache/backup:/backup" prepare hone restore /backup 2> "$cache/up.log" \
   || { tail -30 "$cache/up.log" >&2; exit 1; }
+rebuilt inference
 up --scale rollout=2
 containers=$(compose ps -q inference objects)
 for container in $containers; do confined "$container"; done
