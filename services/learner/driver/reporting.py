@@ -119,7 +119,7 @@ class WaitingReason:
     def __init__(self, database: Database, lease: RunLease, after_s: float) -> None:
         self._database, self._lease, self._after_s = database, lease, after_s
         self._seen, self._since = "", time.monotonic()
-        self._written: str | None = None
+        self._written: str | None = ""  # what a driver before this one wrote, if any
 
     def notice(self, reason: str) -> None:
         """Write this reason if it has lasted; take back another that was written."""
