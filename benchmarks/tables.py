@@ -99,6 +99,13 @@ def door(results: Sequence[Result]) -> str:
     return markdown(("way of a call", "p50, ms", "p99, ms"), rows)
 
 
+def fairness(results: Sequence[Result]) -> str:
+    """A tenant's step alone, and beside the flood of another."""
+    rows = [(str(result["flood"]), milliseconds(result["alone_s"]), milliseconds(result["beside_s"]),
+             f"{result['ratio']:.2f}") for result in results]
+    return markdown(("groups of the flood", "a step alone", "beside the flood", "ratio"), rows)
+
+
 def memory(results: Sequence[Result]) -> str:
     """Peak resident size of every process, largest first."""
     head = ("process", "peak, MiB", "helpers", "largest helper, MiB")
@@ -254,6 +261,7 @@ TABLES: Mapping[str, Table] = {
     "asynchronous": Table(("asynchronous",), "python -m benchmarks.asynchronous", asynchronous),
     "overhead": Table(("overhead",), "python -m benchmarks.overhead", overhead),
     "door": Table(("door",), "python -m benchmarks.door", door),
+    "fairness": Table(("fairness",), "python -m benchmarks.fairness", fairness),
     "serving": Table(("serving",), "python -m benchmarks.serving", serving),
     "ingest": Table(("ingest",), "python -m benchmarks.ingest", ingest),
     "footprint": Table(("footprint",), "python -m benchmarks.footprint", footprint),
