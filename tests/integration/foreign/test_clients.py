@@ -1,8 +1,11 @@
-"""Node calls inference and learner of a real stack through the door, with grpc-js and nothing but the .proto files."""
+"""Clients in other environments call a real stack through the door, with nothing but the .proto files: Node, Python."""
 
 import json
 import os
 import subprocess
+import sys
+import sysconfig
+import venv
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -46,7 +49,9 @@ def place(scene: Scene, tmp_path_factory: pytest.TempPathFactory) -> dict[str, A
                "SELECT run_id, tenant_id, n + 1, epoch, jsonb_set(plan, '{n}', to_jsonb(n + 1)), '{}' FROM steps "
                "WHERE run_id = %s AND n = %s RETURNING n", run.id, STEPS)
     record = scene.stack.record()
+    stranger = scene.client.create_tenant_key(scene.client.create_tenant("stranger").id, "foreign", ["run"])
     return {
+        "stranger_key": stranger.secret,
         "tenant_id": versions[0]["tenant_id"], "model_id": versions[0]["model_id"], "run_id": run.id,
         "planned_step": STEPS + 1, "stranger_run_id": add_run(scene.database_url).run_id,
         "newest_version_id": versions[0]["id"], "numbers": [row["number"] for row in versions],
@@ -76,3 +81,31 @@ def test_a_client_in_another_language_needs_the_contracts_alone(
         "SELECT kind, sum(amount) AS amount FROM usage WHERE run_id IS NULL GROUP BY kind")}
     assert by_key["prompt_tokens"] > 0
     assert by_key["completion_tokens"] > 0
+
+
+@pytest.fixture(scope="module")
+def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A Python that has our libraries but not Hone: what is installed as editable is found in its own folder only."""
+    home = tmp_path_factory.mktemp("python")
+    venv.create(home, with_pip=False)
+    [packages] = home.glob("lib/python*/site-packages")
+    (packages / "libraries.pth").write_text(sysconfig.get_path("purelib"))
+    return home / "bin" / "python"
+
+
+def test_a_python_client_without_hone_sees_its_tenant_alone(
+    python: Path, place: dict[str, Any], tmp_path: Path
+) -> None:
+    contracts = map(str, (ROOT / "proto" / "hone" / "v1").glob("*.proto"))
+    subprocess.run([sys.executable, "-m", "grpc_tools.protoc", f"-I{ROOT / 'proto'}", f"--python_out={tmp_path}",
+                    f"--grpc_python_out={tmp_path}", *contracts], check=True)
+    ended = subprocess.run(
+        [python, "-I", Path(__file__).with_name("python_client.py"), tmp_path], input=json.dumps(place), text=True,
+        capture_output=True, timeout=240, check=False)
+    assert ended.returncode == 0, ended.stderr
+    found = json.loads(ended.stdout)
+    assert set(found.pop("my versions")) >= {0, 1, 2}  # the other client may have added some
+    assert found == {
+        "held by mine": [place["model_id"]], "held by theirs": [], "no key": "UNAUTHENTICATED",
+        "their generation": "NOT_FOUND", "samples": 2, "streamed": True, "their pause": "NOT_FOUND",
+        "their step in my session": "NOT_FOUND", "my step": True, "their look at my versions": "NOT_FOUND"}
