@@ -86,11 +86,14 @@ class Browser:
 
     def button(self, text: str) -> WebElement:
         """Return the visible button with a text."""
-        def named() -> list[WebElement]:
-            return [one for one in self.all("button") if one.is_displayed() and one.text.strip() == text]
+        named: list[WebElement] = []
 
-        self.wait(named, lambda: f"no button {text}")
-        return named()[0]
+        def found() -> list[WebElement]:
+            named[:] = [one for one in self.all("button") if one.is_displayed() and one.text.strip() == text]
+            return named
+
+        self.wait(found, lambda: f"no button {text}")
+        return named[0]
 
     def press_twice(self, text: str) -> None:
         """Press the button with a text twice at once, as an impatient hand does."""

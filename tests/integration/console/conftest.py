@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.remote.webelement import WebElement
 
 from hone.client import Client
 from hone.models import toy
@@ -105,23 +104,26 @@ def choose(browser: Browser, label: str, option: str) -> None:
     field.send_keys(Keys.CONTROL + "a")
     field.send_keys(option)
 
-    def offered() -> list[WebElement]:
-        return [one for one in browser.all(".q-menu .q-item") if one.text == option]
-
-    browser.wait(offered, lambda: f"{label} does not offer {option}")
-    offered()[0].click()
+    _click_offered(browser, label, option)
     browser.wait(lambda: browser.find(f"input[aria-label='{label}']").get_attribute("value") == option)
+
+
+def _click_offered(browser: Browser, label: str, option: str) -> None:
+    """Click an option of the open menu, which is drawn anew while one types."""
+    def clicked() -> bool:
+        offered = [one for one in browser.all(".q-menu .q-item") if one.text == option]
+        if offered:
+            offered[0].click()
+        return bool(offered)
+
+    browser.wait(clicked, lambda: f"{label} does not offer {option}")
 
 
 def pick(browser: Browser, label: str, option: str) -> None:
     """Pick an option of a select in which one cannot search."""
     browser.find(f"input[aria-label='{label}']").click()
 
-    def offered() -> list[WebElement]:
-        return [one for one in browser.all(".q-menu .q-item") if one.text == option]
-
-    browser.wait(offered, lambda: f"{label} does not offer {option}")
-    offered()[0].click()
+    _click_offered(browser, label, option)
     browser.wait(lambda: not browser.all(".q-menu"))
 
 
