@@ -2,7 +2,6 @@
 
 import os
 import socket
-from pathlib import Path
 from typing import Protocol
 
 from hone import garbage
@@ -20,19 +19,13 @@ class Telemetry(Protocol):
     def metrics_address(self) -> str: ...
 
 
-class Chosen(Protocol):
+class Chosen(disks.Written, Protocol):
     """The settings that are read here."""
 
     @property
     def telemetry(self) -> Telemetry: ...
     @property
     def process_name(self) -> str: ...
-    @property
-    def objects_url(self) -> str: ...
-    @property
-    def broker_url(self) -> str: ...
-    @property
-    def state(self) -> Path | None: ...
     def most_memory_mb(self, kind: str) -> int | None: ...
 
 
