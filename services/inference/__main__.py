@@ -17,6 +17,7 @@ from psycopg import OperationalError
 
 from hone.api import inference_pb2, inference_pb2_grpc
 from hone.process import ending, startup
+from hone.process.memory import MemoryLimit
 from hone.rpc import server
 from hone.rpc.tenancy import Tenancy
 from hone.spec import settings
@@ -38,7 +39,7 @@ EXIT_STUCK = 70
 _log = logging.getLogger(__name__)
 
 
-async def run(chosen: Settings) -> None:
+async def run(chosen: Settings, memory: MemoryLimit | None) -> None:
     """Serve until SIGTERM. Then end running requests early, and delete the engine's rows."""
     database = AsyncDatabase(chosen.database_url, size=3)
     await database.open()
@@ -51,7 +52,8 @@ async def run(chosen: Settings) -> None:
         Limits(chosen.engine.max_tokens, kind.least_temperature), models, registration.engine_id, tenancy.rows)
     serving = await server.start(
         chosen.addresses.inference, SERVICE, chosen.stack_token,
-        lambda grpc_server: inference_pb2_grpc.add_InferenceServiceServicer_to_server(inference, grpc_server), tenancy)
+        lambda grpc_server: inference_pb2_grpc.add_InferenceServiceServicer_to_server(inference, grpc_server), tenancy,
+        memory)
     tasks = [asyncio.create_task(work) for work in (
         registration.write_forever(chosen.sweep_s), models.follow_forever(),
         end_when_stuck(models.thread, chosen.engine.stall_s),
@@ -109,8 +111,8 @@ def _engine_id(chosen: Settings) -> str:
 def main() -> None:
     chosen = settings.load("stack_token")
     ending.skip_tidying()
-    startup.begin("inference", chosen)
-    uvloop.run(run(chosen))
+    memory = startup.begin("inference", chosen)
+    uvloop.run(run(chosen, memory))
 
 
 if __name__ == "__main__":

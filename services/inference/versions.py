@@ -1,6 +1,7 @@
 """Versions of models: their rows, and their files, read and checked."""
 
 import asyncio
+import math
 from collections import OrderedDict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
@@ -16,8 +17,8 @@ from hone.models.probe import Probe
 from hone.store import manifests
 from hone.store.database import AsyncDatabase, Row
 from hone.store.objects import ObjectMissing, Objects
-from hone.text.confined import ConfinedTokenizer
 from hone.text.files import FILES, TokenizerError
+from hone.text.kept import KeptTexts
 from hone.text.model_text import ModelText
 from services.inference.engines import Version
 from services.inference.takeover import NotFinite, ProbeRefused
@@ -57,7 +58,7 @@ class Versions:
         self._database, self._objects = database, objects
         self._files: OrderedDict[str, bytes] = OrderedDict()
         self._bases: OrderedDict[str, Checkpoint] = OrderedDict()
-        self._tokenizers: OrderedDict[tuple[bytes, ...], ModelText] = OrderedDict()
+        self._texts = KeptTexts(_KEPT_FILES, math.inf)
 
     async def rows(self, model_id: str, version_ids: Collection[str] = ()) -> dict[str, VersionRow]:
         """Return the newest live version of a model, and the versions with these ids, by id.
@@ -108,13 +109,8 @@ class Versions:
         return self._files[digest]
 
     def _tokenizer(self, files: Mapping[str, bytes]) -> ModelText:
-        key = tuple(files[name] for name in FILES if name in files)
-        if key not in self._tokenizers:
-            found = ConfinedTokenizer({name: files[name] for name in FILES if name in files})
-            found.close()  # an engine only reads ids
-            self._tokenizers[key] = found
-        _trim(self._tokenizers, key)
-        return self._tokenizers[key]
+        named = {name: files[name] for name in FILES if name in files}
+        return self._texts.of(tuple(named.items()), lambda: named)
 
 
 def _trim(kept: OrderedDict[K, V], used: K, most: int = _KEPT_FILES) -> None:

@@ -4,6 +4,7 @@ import uvloop
 
 from hone.api import reward_pb2, reward_pb2_grpc
 from hone.process import startup
+from hone.process.memory import MemoryLimit
 from hone.rpc.server import serve
 from hone.rpc.tenancy import Tenancy
 from hone.spec import settings
@@ -17,7 +18,7 @@ from services.reward.service import Reward
 SERVICE = reward_pb2.DESCRIPTOR.services_by_name["RewardService"].full_name
 
 
-async def run(chosen: Settings) -> None:
+async def run(chosen: Settings, memory: MemoryLimit | None) -> None:
     """Serve until a stop signal, then end the pool's processes."""
     pool, database = Pool(chosen.grader_processes, budget_s=chosen.grader_budget_s), AsyncDatabase(chosen.database_url)
     await database.open()
@@ -25,7 +26,8 @@ async def run(chosen: Settings) -> None:
     try:
         await serve(
             chosen.addresses.reward, SERVICE, chosen.stack_token,
-            lambda server: reward_pb2_grpc.add_RewardServiceServicer_to_server(reward, server), Tenancy(database))
+            lambda server: reward_pb2_grpc.add_RewardServiceServicer_to_server(reward, server), Tenancy(database),
+            memory)
     finally:
         await pool.close()
         await database.close()
@@ -33,8 +35,8 @@ async def run(chosen: Settings) -> None:
 
 def main() -> None:
     chosen = settings.load("stack_token")
-    startup.begin("reward", chosen)
-    uvloop.run(run(chosen))
+    memory = startup.begin("reward", chosen)
+    uvloop.run(run(chosen, memory))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Long-lived processes for graders that can hang: a process that takes too long is killed and replaced.
 
-Samples wait for a process, and the runs take turns.
+Samples wait for a process, and tenants and their runs take turns.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from hone.graders.contract import Result, Status, failure
 from hone.process.confined import environment
 from hone.telemetry import logs, metrics
-from services.reward.shares import WINDOW_S, Shares
+from services.reward.shares import FairShares, Owner
 
 LIMIT_S = 5.0
 """Seconds after which a grade is interrupted."""
@@ -23,7 +23,7 @@ PREPARE_S = 120.0
 WAIT_S = 60.0
 """Most seconds that a job waits for a process, unless it says otherwise."""
 BUDGET_S = 30.0
-"""Seconds a minute and process that a run may use while other runs are graded, too."""
+"""Seconds a minute and process that a tenant, or one of its runs, may use while others are graded, too."""
 _LOOK_S = 0.25
 _MAX_LINE = 2**22
 
@@ -38,6 +38,11 @@ class Turn:
 
     run: str = ""
     wait_s: float = WAIT_S
+    tenant: str = ""
+
+    @property
+    def owner(self) -> Owner:
+        return Owner(self.tenant, self.run)
 
 
 @dataclass(frozen=True)
@@ -63,9 +68,9 @@ class Pool:
     """
 
     def __init__(self, size: int, limit_s: float = LIMIT_S, kill_s: float = KILL_S, budget_s: float = BUDGET_S) -> None:
-        """`budget_s`: seconds a minute and process that a run may use while other runs are graded, too."""
+        """`budget_s`: seconds a minute and process that a tenant, or a run, may use beside others."""
         self._workers = [_Worker(limit_s, kill_s) for _ in range(size)]
-        self._line = _Line(self._workers, Shares(budget_s * size))
+        self._line = _Line(self._workers, FairShares(budget_s * size))
 
     @property
     def waiting(self) -> int:
@@ -74,12 +79,12 @@ class Pool:
 
     async def grade(self, job: Job) -> Result:
         """Return the result of a job; it says why if there is no score. Raises StillWaiting if no process is free."""
-        worker, run = await self._line.take(job.turn), job.turn.run
-        began, seconds = self._line.shares.begin(run), 0.0
+        worker, owner = await self._line.take(job.turn), job.turn.owner
+        began, seconds = self._line.shares.begin(owner), 0.0
         try:
             result = await worker.grade(job)
         finally:
-            seconds = self._line.shares.end(run, began)
+            seconds = self._line.shares.end(owner, began)
             metrics.GRADING_SECONDS.inc(seconds)
             self._line.give_back(worker)
         return result if result.cost_ms else replace(result, cost_ms=1000 * seconds)
@@ -95,12 +100,12 @@ class Pool:
 
 
 class _Line:
-    """Jobs that wait for a free worker, by their run."""
+    """Jobs that wait for a free worker, by their owner."""
 
-    def __init__(self, workers: list["_Worker"], shares: Shares) -> None:
+    def __init__(self, workers: list["_Worker"], shares: FairShares) -> None:
         self.shares = shares
         self._free = list(workers)
-        self._waiting: dict[str, deque[asyncio.Future[_Worker]]] = {}
+        self._waiting: dict[Owner, deque[asyncio.Future[_Worker]]] = {}
         self._looking: asyncio.TimerHandle | None = None
 
     @property
@@ -108,40 +113,40 @@ class _Line:
         return sum(map(len, self._waiting.values()))
 
     async def take(self, turn: Turn) -> "_Worker":
-        """Return a free worker when it is the run's turn. Raises StillWaiting."""
+        """Return a free worker when it is the owner's turn. Raises StillWaiting."""
         place: asyncio.Future[_Worker] = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(turn.run, deque()).append(place)
+        self._waiting.setdefault(turn.owner, deque()).append(place)
         metrics.GRADES_WAITING.set_function(lambda: self.waiting)
         self._serve()
         try:
             async with asyncio.timeout(turn.wait_s):
                 return await place
         except TimeoutError:
-            self._leave(turn.run, place)
+            self._leave(turn.owner, place)
             raise StillWaiting(self._reason(turn)) from None
         except BaseException:
-            self._leave(turn.run, place)
+            self._leave(turn.owner, place)
             raise
 
     def give_back(self, worker: "_Worker") -> None:
         self._free.append(worker)
         self._serve()
 
-    def _leave(self, run: str, place: "asyncio.Future[_Worker]") -> None:
+    def _leave(self, owner: Owner, place: "asyncio.Future[_Worker]") -> None:
         """Take a place out of the line; a worker that came at the end of the wait is free again."""
-        if place in self._waiting.get(run, ()):
-            self._waiting[run].remove(place)
+        if place in self._waiting.get(owner, ()):
+            self._waiting[owner].remove(place)
         elif place.done() and not place.cancelled():
             self.give_back(place.result())
 
     def _serve(self) -> None:
         """Give free workers to those whose turn it is; look again while there are both."""
         while self._free:
-            self._waiting = {run: places for run, places in self._waiting.items() if places}
-            run = self.shares.next(self._waiting)
-            if run is None:
+            self._waiting = {owner: places for owner, places in self._waiting.items() if places}
+            owner = self.shares.next(self._waiting)
+            if owner is None:
                 break
-            place = self._waiting[run].popleft()
+            place = self._waiting[owner].popleft()
             if not place.done():
                 place.set_result(self._free.pop())
         if self._free and self.waiting and self._looking is None:
@@ -152,11 +157,8 @@ class _Line:
         self._serve()
 
     def _reason(self, turn: Turn) -> str:
-        used, budget = self.shares.used(turn.run), self.shares.budget_s
-        spent = used >= budget and self.shares.shared([turn.run])
-        share = f", and {budget:.0f} s are its share while other runs are graded" if spent else ""
-        return (f"no grading process was free for {turn.wait_s:.3g} s: the run's samples used {used:.0f} s of the last "
-                f"{WINDOW_S:.0f} s{share}. {self.waiting} other samples wait. Those without a grade are graded later")
+        return (f"no grading process was free for {turn.wait_s:.3g} s: {self.shares.report(turn.owner)}. "
+                f"{self.waiting} other samples wait. Those without a grade are graded later")
 
 
 @dataclass(frozen=True)

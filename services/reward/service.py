@@ -36,7 +36,7 @@ class Reward(reward_pb2_grpc.RewardServiceServicer):
         """Grade the samples that have no grade yet, store the grades, and return the grades of all samples."""
         grader, samples = _spec(request.grader_json), _samples(request.items)
         grades: dict[Key, StoredGrade] = {}
-        async for more in self._graded(request, grader, samples, _turn(request.run_id, context), _key(context)):
+        async for more in self._graded(request, grader, samples, context):
             grades |= more
         return reward_pb2.GradeResponse(grades=[_stored_message(grades[key]) for key in samples])
 
@@ -47,16 +47,16 @@ class Reward(reward_pb2_grpc.RewardServiceServicer):
         asked = request.request
         grader, samples = _spec(asked.grader_json), _samples(asked.items)
         places = {key: place for place, key in enumerate(samples)}
-        async for grades in self._graded(asked, grader, samples, _turn(asked.run_id, context), _key(context)):
+        async for grades in self._graded(asked, grader, samples, context):
             yield reward_pb2.GradeStreamResponse(
                 places=[places[key] for key in grades], grades=[_stored_message(grade) for grade in grades.values()])
 
     async def _graded(
-        self, request: reward_pb2.GradeRequest, grader: Spec, samples: dict[Key, Sample], turn: Turn,
-        key_id: str,
+        self, request: reward_pb2.GradeRequest, grader: Spec, samples: dict[Key, Sample], context: Any,
     ) -> AsyncIterator[dict[Key, StoredGrade]]:
         """Yield the grades that are stored already, then the new ones in batches. Raises OverBudget."""
-        account = Account(request.tenant_id, request.run_id, grader.hash, key_id)
+        account = Account(request.tenant_id, request.run_id, grader.hash, _key(context))
+        turn = _turn(request.tenant_id, request.run_id, context)
         known = await self._ledger.stored(account, samples.keys())
         if known:
             yield known
@@ -71,14 +71,14 @@ class Reward(reward_pb2_grpc.RewardServiceServicer):
         item = _item(request.item_json, "item_json")
         with _later():
             result = await self._grading.grade(
-                _spec(request.grader_json), item, request.output_text, _turn(f"by hand/{_tenant(context)}", context))
+                _spec(request.grader_json), item, request.output_text, _by_hand(context))
         return reward_pb2.RunGraderResponse(grade=_message(result))
 
     async def CheckReferences(
         self, request: reward_pb2.CheckReferencesRequest, context: Any
     ) -> AsyncIterator[reward_pb2.CheckReferencesResponse]:
         """Grade the reference of each row as if it were the output, and send each finding soon after it is made."""
-        grader, turn = _spec(request.grader_json), _turn(f"check/{request.tenant_id}", context)
+        grader, turn = _spec(request.grader_json), _turn(request.tenant_id, f"check/{request.tenant_id}", context)
         ending = Ending(tuple(request.stop), request.include_stop)
         rows = [json.loads(_item(text, f"items_json[{place}]")) for place, text in enumerate(request.items_json)]
         checks = {asyncio.ensure_future(self._checked(grader, row, ending, turn)): place
@@ -112,10 +112,15 @@ class Reward(reward_pb2_grpc.RewardServiceServicer):
         return grades
 
 
-def _turn(run: str, context: Any) -> Turn:
+def _turn(tenant_id: str, run: str, context: Any) -> Turn:
     """Return the turn of a call: its samples wait for a process until shortly before the call's deadline."""
     left_s = context.time_remaining()
-    return Turn(run, WAIT_S if left_s is None else max(left_s - _ANSWER_S, left_s / 2))
+    return Turn(run, WAIT_S if left_s is None else max(left_s - _ANSWER_S, left_s / 2), tenant_id)
+
+
+def _by_hand(context: Any) -> Turn:
+    tenant_id = _tenant(context)
+    return _turn(tenant_id, f"by hand/{tenant_id}", context)
 
 
 def _key(context: Any) -> str:

@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from hone.crashpoints import reach
 from hone.ids import new
 from hone.process.heartbeat import AsyncHeartbeat, interval_s
+from hone.process.memory import MemoryEnd
 from hone.spec.settings import Settings
 from hone.store.database import AsyncDatabase, Row, Statements
 from hone.telemetry import logs, metrics
@@ -48,7 +49,7 @@ class Claim:
     begun: int | None  # where the order names no version: the number of the oldest version that may sample
     role_versions: dict[str, str]  # version 0 of each role's model, by role; a role is missing until that is published
     remaining_s: float  # to the group's deadline, when it was claimed
-    memory_ends: int = 0  # workers that held it when their memory was over; from one on it runs alone
+    memory_ends: int = 0  # processes that worked on it when their memory was over; from one on it runs alone
     claimed: float = field(default_factory=time.monotonic, compare=False)
     journaled: dict[tuple[int, int], Turn] = field(default_factory=dict, compare=False)  # by (sample, call)
 
@@ -72,7 +73,7 @@ class Claim:
     @property
     def subject(self) -> logs.Subject:
         """Fields of every log line about the group."""
-        return {"run_id": self.run_id, "group_id": self.id, "step": self.order.step}
+        return {"tenant_id": self.tenant_id, "run_id": self.run_id, "group_id": self.id, "step": self.order.step}
 
 
 class ClaimLost(Exception):
@@ -90,14 +91,23 @@ class Claims:
         self._working: dict[int, asyncio.Task[Any]] = {}
         self._taking = asyncio.Lock()
 
-    def blame(self, reason: str) -> None:
+    def blame_all(self, end: MemoryEnd) -> None:
         """Record that this process ends because its memory is over, on the groups that it holds. Any thread may ask.
 
         Raises psycopg.Error.
         """
         with _connected(self._settings.database_url) as connection:
             Statements(connection).run(
-                "groups.blame", owner=self._owner, reason=f"it ended a rollout worker twice: {reason}")
+                "groups.blame", **_keys(list(self._held.values())), process=end.kind, why=end.why)
+
+    async def blame(self, claim: Claim, end: MemoryEnd) -> None:
+        """Record on a group that a process ended because its memory was over, and let the group go.
+
+        Raises psycopg.OperationalError.
+        """
+        if self.holds(claim):  # several samples of it may have been in work
+            self.let_go([claim])
+            await self._database.run("groups.blame", **_keys([claim]), process=end.kind, why=end.why)
 
     async def release_predecessor(self) -> None:
         """Let any worker claim the groups of an earlier process of this name."""
@@ -107,7 +117,7 @@ class Claims:
         """Claim up to `count` groups and return them with the calls that earlier attempts journaled.
 
         Of one tenant this process holds at most SHARES times HONE_CLAIM_GROUPS groups, however slow they are.
-        A group that ended a worker by its memory is claimed alone, and nothing is claimed beside it.
+        A group that a process with too much memory worked on is claimed alone, and nothing is claimed beside it.
         If the journal cannot be read any more, this raises psycopg.OperationalError, and the new claims expire.
         """
         async with self._taking:

@@ -1,8 +1,9 @@
 """Clients of the simulation and the reward service. Requests that are made together go as one call."""
 
 import json
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from hone.api import reward_pb2, reward_pb2_grpc, simulation_pb2, simulation_pb2_grpc, trajectory_pb2
 from hone.rpc.client import TIMEOUT_S, channel
@@ -12,6 +13,8 @@ from services.rollout.batcher import Batcher
 from services.rollout.claims import Claim
 from services.rollout.retry import invalid
 
+Item = TypeVar("Item")
+Answer = TypeVar("Answer")
 STATUSES = {number: name.removeprefix("GRADE_STATUS_").lower()
             for name, number in reward_pb2.GradeStatus.items() if number}
 """The words of `grades.status` for the protocol's numbers."""
@@ -29,17 +32,31 @@ class StepRefused(RuntimeError):
     """A known session refuses this step, and always will. The sample is masked."""
 
 
+class OfRuns(Generic[Item, Answer]):
+    """Batchers by run: the requests of a slow run hold up no other run's."""
+
+    def __init__(self, make: Callable[[], Batcher[Item, Answer]]) -> None:
+        self._make = make
+        self._made: dict[str, Batcher[Item, Answer]] = {}
+
+    def of(self, run_id: str) -> Batcher[Item, Answer]:
+        if run_id not in self._made:
+            self._made = {known: one for known, one in self._made.items() if not one.idle}
+            self._made[run_id] = self._make()
+        return self._made[run_id]
+
+
 class SimulationHost:
     """One simulation process. A session is stepped by the process that holds it."""
 
     def __init__(self, address: str, token: str) -> None:
         self._channel = channel(address, token)
         self.stub = simulation_pb2_grpc.SimulationServiceStub(self._channel)
-        self._steps: Batcher[simulation_pb2.StepRequest, simulation_pb2.StepOutcome] = Batcher(self._step)
+        self._steps = OfRuns[simulation_pb2.StepRequest, simulation_pb2.StepOutcome](lambda: Batcher(self._step))
 
-    async def step(self, request: simulation_pb2.StepRequest) -> simulation_pb2.StepOutcome:
-        """Take a step. Raises grpc.aio.AioRpcError."""
-        return await self._steps.ask(request)
+    async def step(self, run_id: str, request: simulation_pb2.StepRequest) -> simulation_pb2.StepOutcome:
+        """Take a step of a run. Raises grpc.aio.AioRpcError."""
+        return await self._steps.of(run_id).ask(request)
 
     async def close(self) -> None:
         await self._channel.close(None)
@@ -59,21 +76,24 @@ class SimulationClient:
     def __init__(self, settings: Settings) -> None:
         self._address, self._token = settings.addresses.simulation, settings.stack_token
         self._hosts: dict[str, SimulationHost] = {}
-        self._resets: Batcher[trajectory_pb2.Task, simulation_pb2.Session] = Batcher(self._reset, split=invalid)
+        self._resets = OfRuns[trajectory_pb2.Task, simulation_pb2.Session](
+            lambda: Batcher(self._reset, split=invalid))
 
     async def reset(self, claim: Claim) -> simulation_pb2.Session:
         """Return a session at the start of the group's task. Raises grpc.aio.AioRpcError."""
         with tracing.span("reset", environment=claim.order.task["environment"]):
-            return await self._resets.ask(_task(claim))
+            return await self._resets.of(claim.run_id).ask(_task(claim))
 
-    async def step(self, session: simulation_pb2.Session, index: int, action: str) -> simulation_pb2.StepResponse:
+    async def step(
+        self, run_id: str, session: simulation_pb2.Session, index: int, action: str,
+    ) -> simulation_pb2.StepResponse:
         """Take step `index` and return its result. Repeating a step that was taken returns the same result.
 
         Raises SessionLost, StepRefused and grpc.aio.AioRpcError.
         """
         request = simulation_pb2.StepRequest(session_id=session.session_id, index=index, action=action)
         with tracing.span("step", index=index):
-            outcome = await self._host(session.address).step(request)
+            outcome = await self._host(session.address).step(run_id, request)
         if outcome.HasField("lost"):
             raise SessionLost(outcome.lost)
         if outcome.HasField("refused"):

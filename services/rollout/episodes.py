@@ -209,10 +209,10 @@ class Episodes:
 
     async def _take(self, episode: Episode, index: int, action: str) -> simulation_pb2.StepResponse:
         try:
-            return await self._simulation.step(episode.session, index, action)
+            return await self._simulation.step(episode.claim.run_id, episode.session, index, action)
         except SessionLost:
             await self._rebuild(episode)
-            return await self._simulation.step(episode.session, index, action)
+            return await self._simulation.step(episode.claim.run_id, episode.session, index, action)
 
     async def _rebuild(self, episode: Episode) -> None:
         """Start the task again and repeat the episode's actions. Raises Diverged when the results differ."""
@@ -220,7 +220,7 @@ class Episodes:
         if session.observation.state_hash != episode.session.observation.state_hash:
             raise Diverged
         for known in episode.steps:
-            taken = await self._simulation.step(session, known.index, known.action)
+            taken = await self._simulation.step(episode.claim.run_id, session, known.index, known.action)
             if _step(known.index, known.call, known.action, taken) != known:
                 raise Diverged
         episode.session = session

@@ -92,13 +92,13 @@ class GroupStart:
         judges = "verified" in json.loads(seen.item_json or "{}")
         return seen.turns_left == 1 and not seen.HasField("ask") and not judges
 
-    def first_request(self) -> CallRequest:
+    async def first_request(self) -> CallRequest:
         """Return the first call of every sample. Raises Unreadable."""
         seen = self.session.observation
         role, said, shown = ((seen.ask.role, from_proto(seen.ask.messages), []) if seen.HasField("ask")
                              else ("policy", self.asked, self.setup.shown))
         self._check_characters(role, len(json.dumps(said, ensure_ascii=False)))
-        prompt_ids = self.tokenizers.prompt_ids(role, said, shown)
+        prompt_ids = await self.tokenizers.first_prompt_ids(role, said, shown)
         self._check_room(role, len(prompt_ids), self.claim.order.sampling["max_tokens"])
         return CallRequest(self.claim, self.tokenizers.of(role), 0, prompt_ids, role=role)
 
@@ -166,7 +166,7 @@ class Groups:
             self._session(claim),
             self._retry.until_answered(claim, "the tokenizer", lambda: self._tokenizers.of(claim)))
         start = GroupStart(claim, tokenizers, session, self._positions)
-        calls = await self._sampler.first_calls(await tokenizers.work(start.first_request))
+        calls = await self._sampler.first_calls(await start.first_request())
         episodes = await tokenizers.work(start.all_finished, calls) if start.single_turn else (
             await self._play(start, calls))
         grades, scored = await asyncio.gather(self._grade(start, episodes), self._with_teacher(claim, episodes))

@@ -8,6 +8,7 @@ from typing import NoReturn, TypeVar
 import grpc
 from psycopg import OperationalError
 
+from hone.process.memory import MemoryEnd
 from hone.rpc import errors
 from hone.spec.settings import Settings
 from hone.store.database import AsyncDatabase
@@ -58,12 +59,17 @@ class Retry:
         return answer
 
     async def _repeat(self, claim: Claim, source: str, ask: Callable[[], Awaitable[Answer]]) -> tuple[Answer, bool]:
-        """Return the answer, and whether an attempt failed before it. An invalid request refuses the group."""
+        """Return the answer, and whether an attempt failed before it.
+
+        An invalid request refuses the group. One during which the memory of the asked process was over is not repeated.
+        """
         pause_s, recorded = FIRST_PAUSE_S, ""
         while True:
             try:
                 return await ask(), bool(recorded)
             except AWAY as error:
+                if end := errors.memory_end(error):
+                    await self._blame(claim, end)
                 if invalid(error):
                     await self.refuse(claim, f"{source} refuses: {describe(error)}")
                 reason = f"waiting for {source}: {describe(error)}"
@@ -84,6 +90,17 @@ class Retry:
         async with self._database.transaction() as transaction:
             await transaction.run("groups.refuse", group_id=claim.id, attempt=claim.attempt, reason=reason)
             await transaction.run("server.notify", channel="groups", payload=claim.run_id)
+        raise ClaimLost
+
+    async def _blame(self, claim: Claim, end: MemoryEnd) -> NoReturn:
+        """Record that the asked process ended because its memory was over. A group does that twice at most.
+
+        Raises ClaimLost: the group is no longer ours.
+        """
+        try:
+            await self._claims.blame(claim, end)
+        except OperationalError as error:
+            _log.warning("cannot record that a process ended: %s", error, extra={"fields": {"group_id": claim.id}})
         raise ClaimLost
 
     def _remind(self, claim: Claim, reason: str) -> None:

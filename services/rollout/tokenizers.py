@@ -16,7 +16,7 @@ from hone.store.objects import Objects
 from hone.text.confined import LIMIT_S, ConfinedTokenizer
 from hone.text.conversation import Message, Tools
 from hone.text.files import FILES, TokenizerError
-from hone.text.model_text import ModelText
+from hone.text.model_text import ModelText, Prompt
 from hone.text.rules import TextRules
 from services.rollout.batcher import Batcher
 from services.rollout.claims import AnsweringModel, Claim
@@ -61,6 +61,8 @@ class TextThread:
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, "text")
         self._jobs: Batcher[Callable[[], Any], Outcome] = Batcher(self._done, calls=1)
+        self._prompts: Batcher[tuple[ModelText, Prompt], list[int] | TokenizerError] = Batcher(
+            self._made, calls=1)
 
     async def work(self, do: Callable[[], Answer]) -> Answer:
         """Return what `do` returns, or raise what it raises. Groups that ask together go on together."""
@@ -69,6 +71,28 @@ class TextThread:
             raise outcome.error
         found: Answer = outcome.answer
         return found
+
+    async def prompt_ids(self, tokenizer: ModelText, messages: Sequence[Message], tools: Tools) -> list[int]:
+        """Return the ids of a prompt. Prompts that are asked for together are made together. Raises TokenizerError."""
+        found = await self._prompts.ask((tokenizer, (messages, tools)))
+        if isinstance(found, TokenizerError):
+            raise found
+        return found
+
+    async def _made(
+        self, asked: list[tuple[ModelText, Prompt]]
+    ) -> AsyncIterator[tuple[int, list[int] | TokenizerError]]:
+        of_tokenizers = defaultdict[ModelText, list[int]](list)
+        for place, (tokenizer, _) in enumerate(asked):
+            of_tokenizers[tokenizer].append(place)
+        for tokenizer, places in of_tokenizers.items():
+            while places:
+                prompts = [asked[place][1] for place in places]
+                found = await asyncio.get_running_loop().run_in_executor(
+                    self._thread, tokenizer.all_prompt_ids, prompts)
+                for place, ids in zip(places, found, strict=False):
+                    yield place, ids
+                del places[:len(found)]
 
     async def _done(self, jobs: list[Callable[[], Any]]) -> AsyncIterator[tuple[int, Outcome]]:
         place = 0
@@ -104,6 +128,13 @@ class RoleTokenizers:
     def of(self, role: str) -> ModelText:
         """Return the tokenizer of the model that answers for a role."""
         return self.others.get(role, self.policy)
+
+    async def first_prompt_ids(self, role: str, messages: Sequence[Message], tools: Tools = ()) -> list[int]:
+        """Return the ids of a role's prompt, made in the run's own thread with those of other groups. Raises
+        Unreadable.
+        """
+        with reading(role):
+            return await self.thread.prompt_ids(self.of(role), messages, tools)
 
     def prompt_ids(self, role: str, messages: Sequence[Message], tools: Tools = ()) -> list[int]:
         """Return the ids of a role's prompt. Raises Unreadable."""

@@ -12,6 +12,7 @@ from psycopg import OperationalError
 from psycopg.types.json import Jsonb
 
 from hone.api import simulation_pb2
+from hone.process.memory import MemoryEnd
 from hone.spec.settings import Settings
 from hone.store import objects
 from hone.store.database import AsyncDatabase
@@ -64,9 +65,9 @@ class Worker:
         """
         await asyncio.wait([self._start(self._working, self._work(hint))])
 
-    def blame(self, reason: str) -> None:
+    def blame(self, end: MemoryEnd) -> None:
         """Record on the groups in work that this process ends because its memory is over. Raises psycopg.Error."""
-        self._claims.blame(reason)
+        self._claims.blame_all(end)
 
     async def close(self) -> None:
         """Stop working, release every claim, and close all connections."""

@@ -21,11 +21,11 @@ SERVICE = simulation_pb2.DESCRIPTOR.services_by_name["SimulationService"].full_n
 
 def main() -> None:
     chosen = settings.load("stack_token")
-    startup.begin("simulation", chosen)
+    memory = startup.begin("simulation", chosen)
     simulation = Simulation(chosen.addresses.simulation, Sessions())
     uvloop.run(serve(
         chosen.addresses.simulation, SERVICE, chosen.stack_token,
-        lambda server: simulation_pb2_grpc.add_SimulationServiceServicer_to_server(simulation, server)))
+        lambda server: simulation_pb2_grpc.add_SimulationServiceServicer_to_server(simulation, server), memory=memory))
 
 
 if __name__ == "__main__":

@@ -1,16 +1,12 @@
 """The Simulation service: it draws tasks, and starts and steps episodes. All that it keeps can be made again."""
 
-import asyncio
 import json
 import logging
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from contextvars import copy_context
 from functools import partial
-from queue import SimpleQueue
-from threading import Thread
-from typing import Any, TypeVar
+from itertools import chain
+from typing import Any
 
 from hone.api import simulation_pb2, simulation_pb2_grpc, trajectory_pb2
 from hone.crashpoints import reach
@@ -21,26 +17,33 @@ from hone.environments.streams import draw
 from hone.environments.tasks import Split, episode_from_proto, json_object, to_proto
 from hone.rpc.errors import Diverged, InvalidField, Refused
 from hone.rpc.tenancy import calling
+from hone.telemetry import logs
+from services.simulation.fair_thread import FairThread, Owner
 from services.simulation.sessions import Session, Sessions
 
-Result = TypeVar("Result")
 MAX_TASKS = 65_536
 """Most tasks of one DrawTasks call."""
+_DRAWN = 64
+"""Tasks that are drawn before the work of others may come between."""
 _LONGEST_REFUSAL = 1000
 _log = logging.getLogger(__name__)
 SPLITS: dict[int, Split] = {simulation_pb2.SPLIT_TRAIN: "train", simulation_pb2.SPLIT_HELD_OUT: "held_out"}
 
 
 class Simulation(simulation_pb2_grpc.SimulationServiceServicer):
-    """Serves at `address`; its sessions name that address. One thread makes tasks, another takes steps."""
+    """Serves at `address`; its sessions name that address. One thread makes tasks, another takes steps.
+
+    In both of them tenants and their runs take turns.
+    """
 
     def __init__(self, address: str, sessions: Sessions) -> None:
         self._address, self._sessions = address, sessions
-        self._task_thread, self._step_thread = SerialThread("tasks"), SerialThread("steps")
+        self._task_thread, self._step_thread = FairThread("tasks"), FairThread("steps")
 
     async def Reset(self, request: simulation_pb2.ResetRequest, context: Any) -> simulation_pb2.ResetResponse:
         """Start one session for each task."""
-        started = await self._task_thread.run(lambda: _started(request.tasks))
+        started = await self._task_thread.run_all(
+            _owner(context), [partial(_start, task, place) for place, task in enumerate(request.tasks)])
         sessions, tenant_id = [], _tenant(context)
         for place, (one, seen) in enumerate(started):
             if place == len(started) // 2:
@@ -51,7 +54,8 @@ class Simulation(simulation_pb2_grpc.SimulationServiceServicer):
     async def Step(self, request: simulation_pb2.StepRequest, context: Any) -> simulation_pb2.StepResponse:
         """Take one step. A step that was taken already returns its stored result."""
         session = self._sessions.get(request.session_id, _tenant(context))
-        return await self._step_thread.run(lambda: transition_message(session.step(request.index, request.action)))
+        return await self._step_thread.run(
+            _owner(context), lambda: transition_message(session.step(request.index, request.action)))
 
     async def StepBatch(
             self, request: simulation_pb2.StepBatchRequest, context: Any) -> simulation_pb2.StepBatchResponse:
@@ -59,7 +63,8 @@ class Simulation(simulation_pb2_grpc.SimulationServiceServicer):
         reach("turn.before")
         tenant_id = _tenant(context)
         asked = [(self._sessions.find(one.session_id, tenant_id), one) for one in request.steps]
-        outcomes = await self._step_thread.run(lambda: [_outcome(session, one) for session, one in asked])
+        outcomes = await self._step_thread.run_all(
+            _owner(context), [partial(_outcome, session, one) for session, one in asked])
         reach("turn.after")
         return simulation_pb2.StepBatchResponse(outcomes=outcomes)
 
@@ -67,21 +72,23 @@ class Simulation(simulation_pb2_grpc.SimulationServiceServicer):
             self, request: simulation_pb2.SnapshotRequest, context: Any) -> simulation_pb2.SnapshotResponse:
         """Return a session's state as JSON."""
         session = self._sessions.get(request.session_id, _tenant(context))
-        return await self._step_thread.run(lambda: _snapshot(session))
+        return await self._step_thread.run(_owner(context), lambda: _snapshot(session))
 
     async def Restore(self, request: simulation_pb2.RestoreRequest, context: Any) -> simulation_pb2.RestoreResponse:
         """Start a session in the state of a snapshot."""
-        restored = await self._task_thread.run(lambda: _restored(request))
+        restored = await self._task_thread.run(_owner(context), lambda: _restored(request))
         return simulation_pb2.RestoreResponse(session=self._opened(restored, _tenant(context)))
 
     async def Fork(self, request: simulation_pb2.ForkRequest, context: Any) -> simulation_pb2.ForkResponse:
         """Start an independent session in the state of another."""
-        forked = await self._step_thread.run(self._sessions.get(request.session_id, _tenant(context)).fork)
+        forked = await self._step_thread.run(
+            _owner(context), self._sessions.get(request.session_id, _tenant(context)).fork)
         return simulation_pb2.ForkResponse(session=self._opened(forked, _tenant(context)))
 
     async def Verify(self, request: simulation_pb2.VerifyRequest, context: Any) -> simulation_pb2.VerifyResponse:
         """Return the environment's own score of a session's present state."""
-        score = await self._step_thread.run(self._sessions.get(request.session_id, _tenant(context)).episode.verify)
+        score = await self._step_thread.run(
+            _owner(context), self._sessions.get(request.session_id, _tenant(context)).episode.verify)
         return simulation_pb2.VerifyResponse(score=score)
 
     async def Close(self, request: simulation_pb2.CloseRequest, context: Any) -> simulation_pb2.CloseResponse:
@@ -92,8 +99,8 @@ class Simulation(simulation_pb2_grpc.SimulationServiceServicer):
     async def DrawTasks(
             self, request: simulation_pb2.DrawTasksRequest, context: Any) -> simulation_pb2.DrawTasksResponse:
         """Return tasks `first … first + count - 1` of a split's stream."""
-        tasks = await self._task_thread.run(lambda: _drawn(request))
-        return simulation_pb2.DrawTasksResponse(tasks=map(to_proto, tasks))
+        drawn = await self._task_thread.run_all(_owner(context), _draws(request))
+        return simulation_pb2.DrawTasksResponse(tasks=map(to_proto, chain.from_iterable(drawn)))
 
     async def ListEnvironments(
             self, request: simulation_pb2.ListEnvironmentsRequest, context: Any,
@@ -118,16 +125,18 @@ def _tenant(context: Any) -> str:
     return who.tenant_id if who else ""
 
 
+def _owner(context: Any) -> Owner:
+    """Return whose work a call is: of a tenant that called the door, or of the subject that a service names."""
+    about = logs.subject()
+    return Owner(_tenant(context) or str(about.get("tenant_id", "")), str(about.get("run_id", "")))
+
+
 @contextmanager
 def _fields_named(prefix: str = "") -> Iterator[None]:
     try:
         yield
     except WrongParams as error:
         raise InvalidField(prefix + error.field, error.found, error.expected) from error
-
-
-def _started(tasks: Sequence[trajectory_pb2.Task]) -> list[tuple[Session, Observation]]:
-    return [_start(task, place) for place, task in enumerate(tasks)]
 
 
 def _start(message: trajectory_pb2.Task, place: int) -> tuple[Session, Observation]:
@@ -168,15 +177,22 @@ def _restored(request: simulation_pb2.RestoreRequest) -> Session:
     return Session(request.task, one, request.next_index)
 
 
-def _drawn(request: simulation_pb2.DrawTasksRequest) -> list[Task]:
+def _draws(request: simulation_pb2.DrawTasksRequest) -> list[Callable[[], list[Task]]]:
+    """Return the parts of a draw. Distinct tasks are drawn together. Raises InvalidField."""
     if request.split not in SPLITS:
         raise InvalidField("split", request.split, "SPLIT_TRAIN or SPLIT_HELD_OUT")
     if request.count > MAX_TASKS:
         raise InvalidField("count", request.count, f"at most {MAX_TASKS} at a time")
+    if request.distinct or request.count <= _DRAWN:
+        return [partial(_drawn, request, request.first, request.count)]
+    end = request.first + request.count
+    return [partial(_drawn, request, first, min(_DRAWN, end - first)) for first in range(request.first, end, _DRAWN)]
+
+
+def _drawn(request: simulation_pb2.DrawTasksRequest, first: int, count: int) -> list[Task]:
     with _fields_named():
         params = json_object(request.params_json or "{}", "params_json")
-        return draw(request.environment, params, SPLITS[request.split], request.seed,
-                    request.first, request.count, request.distinct)
+        return draw(request.environment, params, SPLITS[request.split], request.seed, first, count, request.distinct)
 
 
 def observation_message(seen: Observation) -> simulation_pb2.Observation:
@@ -200,34 +216,3 @@ def transition_message(taken: Transition) -> simulation_pb2.StepResponse:
 
 def _names(names: list[str] | None) -> simulation_pb2.Names | None:
     return None if names is None else simulation_pb2.Names(names=names)
-
-
-class SerialThread:
-    """Runs functions in one thread, one after another, because some task generators use process-wide randomness.
-
-    A function that has started runs to its end even if its caller is cancelled, so that a repeated call finds its
-    result. The thread is a daemon: a slow generator does not delay the end of the process.
-    """
-
-    def __init__(self, name: str) -> None:
-        self._jobs: SimpleQueue[tuple[Future[Any], Callable[[], Any]]] = SimpleQueue()
-        Thread(target=self._work, name=name, daemon=True).start()
-
-    async def run(self, work: Callable[[], Result]) -> Result:
-        """Return the function's result, or raise its error."""
-        future: Future[Result] = Future()
-        self._jobs.put((future, partial(copy_context().run, work)))  # with the caller's log fields
-        return await asyncio.wrap_future(future)
-
-    def _work(self) -> None:
-        while True:
-            future, work = self._jobs.get()
-            if future.set_running_or_notify_cancel():
-                _settle(future, work)
-
-
-def _settle(future: Future[Any], work: Callable[[], Any]) -> None:
-    try:
-        future.set_result(work())
-    except Exception as error:  # it is raised in the caller, which awaits the future
-        future.set_exception(error)

@@ -5,7 +5,7 @@ import socket
 from typing import Protocol
 
 from hone import garbage
-from hone.process import disks, scratch
+from hone.process import disks, memory, scratch
 from hone.process.memory import MemoryLimit
 from hone.telemetry import logs, metrics, tracing
 
@@ -41,11 +41,9 @@ def begin(service: str, chosen: Chosen) -> MemoryLimit | None:
         disks.measure(disks.written(chosen))
         metrics.serve(chosen.telemetry.metrics_address)
     garbage.spare()
-    most_mb = chosen.most_memory_mb(service)
-    if most_mb is None:
-        return None
-    limit = MemoryLimit(most_mb)
-    limit.watch()
+    limit = memory.limit(service, chosen.most_memory_mb(service), memory.container_mb())
+    if limit is not None:
+        limit.watch()
     return limit
 
 

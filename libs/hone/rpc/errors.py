@@ -7,7 +7,10 @@ from google.protobuf.any_pb2 import Any
 from google.rpc import error_details_pb2, status_pb2
 from grpc_status import rpc_status
 
+from hone.process.memory import MemoryEnd
+
 _ADDRESS = re.compile(r"\b(?:ipv4|ipv6|unix|dns):\S+\s?")
+_ENDS = " ends and is started again: "
 
 
 class RpcError(Exception):
@@ -74,6 +77,15 @@ class Diverged(RpcError):
     code = grpc.StatusCode.DATA_LOSS
 
 
+class MemoryOver(RpcError):
+    """The process ends because its memory is over. This call, or one beside it, may be the cause."""
+
+    code = grpc.StatusCode.ABORTED
+
+    def __init__(self, end: MemoryEnd) -> None:
+        super().__init__(f"{end.kind}{_ENDS}{end.why}")
+
+
 def status(error: RpcError) -> status_pb2.Status:
     """Return the rich status of an error, with a BadRequest detail if the error names a field."""
     rich = status_pb2.Status(code=error.code.value[0], message=str(error))
@@ -88,6 +100,14 @@ def status(error: RpcError) -> status_pb2.Status:
 def reason(error: grpc.RpcError) -> str:
     """Return the message of a failed call without addresses, since a tenant may read it."""
     return _ADDRESS.sub("", error.details() or str(error))
+
+
+def memory_end(error: BaseException) -> MemoryEnd | None:
+    """Return how a process ended during a call because its memory was over; None for another error."""
+    if not isinstance(error, grpc.RpcError) or error.code() is not MemoryOver.code:
+        return None
+    kind, ends, why = (error.details() or "").partition(_ENDS)
+    return MemoryEnd(kind, why) if ends else None
 
 
 async def abort(context: "grpc.aio.ServicerContext[object, object]", error: RpcError) -> None:

@@ -8,8 +8,10 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from hone.process.ending import stop_signal
+from hone.process.memory import MemoryLimit
 from hone.rpc.border import ReadRequests, RichErrors, StackCalls
 from hone.rpc.observation import server_interceptors
+from hone.rpc.running import RunningCalls
 from hone.rpc.tenancy import Tenancy, TenantCalls
 
 MAX_MESSAGE_BYTES = 256 * 2**20
@@ -19,17 +21,23 @@ GRACE_S = 4.0  # the supervisor waits 5
 
 
 async def start(
-    address: str, service: str, token: str, register: Callable[[grpc.aio.Server], None], tenancy: Tenancy | None = None
+    address: str, service: str, token: str, register: Callable[[grpc.aio.Server], None], tenancy: Tenancy | None = None,
+    memory: MemoryLimit | None = None,
 ) -> grpc.aio.Server:
     """Start serving `service` (its full protobuf name) at host:port to callers that show the stack's `token`.
 
-    `tenancy` limits calls that came through the door; without it the service itself does.
+    `tenancy` limits calls that came through the door; without it the service itself does. When the process ends at the
+    limit of its `memory`, the callers whose calls run are told.
 
     Return the server. Raises OSError if the address is taken, and ValueError for an empty token.
     """
     if not token:
         raise ValueError(f"token of the stack: found nothing, expected what callers of {service} show")
-    interceptors = [StackCalls(token), RichErrors(), *server_interceptors(), ReadRequests(), TenantCalls(tenancy)]
+    running = RunningCalls()
+    if memory is not None:
+        memory.before_end = running.end
+    interceptors = [StackCalls(token), RichErrors(), *server_interceptors(), running, ReadRequests(),
+                    TenantCalls(tenancy)]
     server = grpc.aio.server(interceptors=interceptors, options=OPTIONS)
     register(server)
     checks = health.aio.HealthServicer()  # type: ignore[attr-defined]  # stubs lack it
@@ -45,10 +53,11 @@ async def start(
 
 
 async def serve(
-    address: str, service: str, token: str, register: Callable[[grpc.aio.Server], None], tenancy: Tenancy | None = None
+    address: str, service: str, token: str, register: Callable[[grpc.aio.Server], None], tenancy: Tenancy | None = None,
+    memory: MemoryLimit | None = None,
 ) -> None:
     """Serve until SIGTERM or SIGINT. Then running calls have `GRACE_S` seconds to end."""
-    server = await start(address, service, token, register, tenancy)
+    server = await start(address, service, token, register, tenancy, memory)
     await stop_signal()
     await server.stop(GRACE_S)
     if tenancy:

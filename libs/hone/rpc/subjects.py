@@ -7,7 +7,8 @@ from typing import Any
 from hone.telemetry import logs
 
 HEADER = "hone-about"
-NAMES = ("run_id", "run_ids", "group_id", "group_ids", "model_id", "model_ids", "step", "steps")
+NAMES = ("tenant_id", "tenant_ids", "run_id", "run_ids", "group_id", "group_ids", "model_id", "model_ids", "step",
+         "steps")
 MOST = 32
 """Most values that are sent of each name. gRPC refuses calls with more than 8 KiB of metadata."""
 

@@ -171,12 +171,12 @@ class Settings(Strict):
     memory_mb: str = Field(
         "", description="Most memory of a process, MiB: for all processes, for kinds of them, or both, such "
         "as 8192,rollout=2048. A process that exceeds it ends and is started again by its supervisor. A group that "
-        "does this to a rollout worker twice is refused. Without a value there is no limit.")
+        "does this twice is refused. Without a value it is 90% of a container's limit, if there is one.")
     claim_groups: int = Field(64, ge=1, description="Groups that a rollout worker claims at a time.")
     grader_processes: int = Field(1, ge=1, description="Processes that run symbolic graders.")
     grader_budget_s: float = Field(
-        30.0, gt=0, description="Seconds a minute and process that the symbolic grading of one run may take while "
-        "samples of other runs are graded. Samples beyond it are graded later.")
+        30.0, gt=0, description="Seconds a minute and process that the symbolic grading of one tenant, and of one of "
+        "its runs, may take while samples of others are graded. Samples beyond it are graded later.")
     disk_low_gb: float = Field(
         2.0, ge=0, description="GiB left on a disk of this machine below which `hone status` and the health of the "
         "stack say so. Below 0.0625 GiB no more objects are stored in a directory.")

@@ -11,7 +11,7 @@ from typing import Any
 from hone.telemetry import tracing
 
 Subject = Mapping[str, Any]
-"""The subject of some work, by name: run_id, group_id, model_id, step."""
+"""The subject of some work, by name: tenant_id, run_id, group_id, model_id, step."""
 
 _about: ContextVar[Subject] = ContextVar("about", default={})  # noqa: B039 — never changed in place
 

@@ -8,19 +8,23 @@ import json
 import threading
 import weakref
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from typing import Any
 
 from hone.process.confined import Child, Ended, TookTooLong
 from hone.text.conversation import Message, Tools
 from hone.text.ends import End
 from hone.text.files import Files, TokenizerError, Unbounded
-from hone.text.model_text import Facts, ModelText
+from hone.text.model_text import Facts, ModelText, Prompt
 from hone.text.rules import TextRules
 from hone.text.table import TokenTable
 from hone.text.template import size
 from hone.text.worker import ASK, LIMIT_S, MEMORY_BYTES, OPEN_S
 
 __all__ = ["LIMIT_S", "ConfinedTokenizer"]
+
+Answer = dict[str, Any]
+"""What became of a request: {"value"}, {"refused"} or {"unbounded"}."""
 
 _WORKER = "hone.text.worker"
 _WAIT, _WAIT_S = 6, 30.0
@@ -46,7 +50,7 @@ class ConfinedTokenizer(ModelText):
         self._lock, self._end = threading.Lock(), _nothing
         self._child: Child | None = None
         self._given_up = list[str]()
-        found = self._repeated(None)
+        found = _value(self._repeated([])[0])
         super().__init__(TokenTable(dict(zip(found["ids"], found["texts"], strict=True)), found["decoder"]))
         self._facts = _facts(found["facts"])
 
@@ -56,6 +60,14 @@ class ConfinedTokenizer(ModelText):
 
     def prompt_ids(self, messages: Sequence[Message], tools: Tools = ()) -> list[int]:
         return list(self._ask(messages, "prompt_ids", messages, tools))
+
+    def all_prompt_ids(self, prompts: Sequence[Prompt]) -> list[list[int] | TokenizerError]:
+        try:
+            found = self._repeated([["prompt_ids", *prompt] for prompt in prompts]) if len(prompts) > 1 else []
+        except _GivenUp:
+            found = []  # one of them ended the process
+        good = [list(answer["value"]) for answer in takewhile(lambda answer: "value" in answer, found)]
+        return [*good] or super().all_prompt_ids(prompts)
 
     def next_prompt_ids(
         self, asked: Sequence[Message], prompt_ids: list[int], completion_ids: list[int], added: Sequence[Message],
@@ -88,19 +100,23 @@ class ConfinedTokenizer(ModelText):
         if len(self._given_up) >= _MOST_GIVEN_UP:
             raise Unbounded(self._given_up[-1])
         try:
-            return self._repeated(_line([method, *arguments]))
+            [answer] = self._repeated([[method, *arguments]])
+            return _value(answer)
         except Unbounded as error:
             where = f" on {size(messages)}" if isinstance(error, _GivenUp) else ""
             self._given_up.append(f"{error}{where}")
             raise Unbounded(self._given_up[-1]) from error
 
-    def _repeated(self, line: bytes | None) -> Any:
-        """Return the answer to a line, None for the opening. A process that somebody killed is started again."""
+    def _repeated(self, requests: Sequence[Sequence[Any]]) -> list[Answer]:
+        """Return the answers to requests, or the only answer to none, which is what is known of the files.
+
+        A process that somebody killed is started again. Raises _GivenUp.
+        """
         with self._lock:
             for _ in range(_TRIES):
                 try:
-                    opened = self._opened() if self._child is None or line is None else None
-                    return opened if line is None else self._value(line, ASK * self._limit_s)
+                    opened = self._opened() if self._child is None or not requests else {}
+                    return self._answers(requests) if requests else [opened]
                 except TookTooLong as error:
                     self._child = None
                     raise _GivenUp(f"it did not finish: {error}") from error
@@ -108,21 +124,27 @@ class ConfinedTokenizer(ModelText):
                     self._child, ended = None, error
         raise _GivenUp(f"{ended}; it may have {MEMORY_BYTES >> 20} MiB of memory") from ended
 
-    def _opened(self) -> Any:
-        """Start the process and return what it knows of the files. Raises TokenizerError and Ended."""
+    def _opened(self) -> Answer:
+        """Start the process and return its answer to the files. Raises Ended."""
         self._end()
         self._child = child = Child(_WORKER, str(self._limit_s))
         self._end = weakref.finalize(self, child.end)  # also when this process ends
-        return self._value(self._opening, OPEN_S)
+        found: Answer = json.loads(child.ask(self._opening, _WAIT * OPEN_S + _WAIT_S))
+        return found
 
-    def _value(self, line: bytes, seconds: float) -> Any:
+    def _answers(self, requests: Sequence[Sequence[Any]]) -> list[Answer]:
         assert self._child is not None
-        answer = json.loads(self._child.ask(line, _WAIT * seconds + _WAIT_S))
-        if "unbounded" in answer:
-            raise Unbounded(answer["unbounded"])
-        if "refused" in answer:
-            raise TokenizerError(answer["refused"])
-        return answer["value"]
+        seconds = len(requests) * ASK * self._limit_s
+        found: list[Answer] = json.loads(self._child.ask(_line(requests), _WAIT * seconds + _WAIT_S))
+        return found
+
+
+def _value(answer: Answer) -> Any:
+    if "unbounded" in answer:
+        raise Unbounded(answer["unbounded"])
+    if "refused" in answer:
+        raise TokenizerError(answer["refused"])
+    return answer["value"]
 
 
 class _GivenUp(Unbounded):

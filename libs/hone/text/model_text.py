@@ -12,7 +12,11 @@ from typing import Protocol
 
 from hone.text.conversation import Message, Tools, content_text, continues, with_answer
 from hone.text.ends import End
+from hone.text.files import TokenizerError
 from hone.text.reasoning import opened
+
+Prompt = tuple[Sequence[Message], Tools]
+"""A conversation and the tools that its template shows."""
 
 _ALWAYS_TRIED = 16
 """Ids without any text, after which text is looked for at each of them; then after twice as many, and so on."""
@@ -92,6 +96,16 @@ class ModelText(ABC):
         tokens that the tokenizer itself puts before a text. A last message of the assistant is continued. Raises
         TokenizerError if the template rejects the messages or drops one of them.
         """
+
+    def all_prompt_ids(self, prompts: Sequence[Prompt]) -> list[list[int] | TokenizerError]:
+        """Return the ids of at least one prompt, the first ones, or why it has none.
+
+        Prompts that are made together cost less. After one that took long the others need not wait for the rest.
+        """
+        try:
+            return [self.prompt_ids(*prompts[0])]
+        except TokenizerError as error:
+            return [error]
 
     @abstractmethod
     def next_prompt_ids(

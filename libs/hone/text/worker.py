@@ -1,7 +1,8 @@
 """`python -m hone.text.worker`: the process in which one model's template and tokenizer run.
 
 It reads lines of JSON from its standard input. The first holds the model's files and the rules; the answer is what is
-known of the model's text. Each further one names a method and its arguments; the answer is what it returns.
+known of the model's text. Each further one is a list of requests, each a method with its arguments; the answer is a
+list of what they return.
 """
 
 import base64
@@ -9,7 +10,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from typing import Any, BinaryIO
@@ -38,8 +39,7 @@ def main() -> None:
         given = json.loads(sys.stdin.buffer.readline())
         _send(answers, answered(partial(known, opened, given, limit_s)))
     for line in sys.stdin.buffer:
-        with ended(ASK * limit_s):
-            _send(answers, answered(partial(asked, opened[0], line)))
+        _send(answers, answers_of(opened[0], json.loads(line), ASK * limit_s))
 
 
 _METHODS: Mapping[str, Callable[..., Any]] = {
@@ -57,10 +57,15 @@ def known(opened: list[Tokenizer], given: Mapping[str, Any], limit_s: float) -> 
             "ids": list(texts), "texts": list(texts.values())}
 
 
-def asked(tokenizer: Tokenizer, line: bytes) -> Any:
-    """Return what the method returns that a line names with its arguments."""
-    method, *arguments = json.loads(line)
-    return _METHODS[method](tokenizer, *arguments)
+def answers_of(tokenizer: Tokenizer, requests: Sequence[Sequence[Any]], limit_s: float) -> list[dict[str, Any]]:
+    """Return the answers to requests, each of which may take so much time; up to the first that left its limits."""
+    found = list[dict[str, Any]]()
+    for method, *arguments in requests:
+        with ended(limit_s):
+            found.append(answered(partial(_METHODS[method], tokenizer, *arguments)))
+        if "unbounded" in found[-1]:
+            break
+    return found
 
 
 def answered(work: Callable[[], Any]) -> dict[str, Any]:
@@ -75,7 +80,7 @@ def answered(work: Callable[[], Any]) -> dict[str, Any]:
         return {"unbounded": f"tokenizer.json: it needs more than {MEMORY_BYTES >> 20} MiB of memory"}
 
 
-def _send(answers: BinaryIO, message: dict[str, Any]) -> None:
+def _send(answers: BinaryIO, message: Any) -> None:
     answers.write(json.dumps(message).encode() + b"\n")
     answers.flush()
 

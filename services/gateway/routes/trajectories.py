@@ -12,8 +12,8 @@ from hone.spec.problems import Invalid, Problem, found
 from hone.store.database import Row
 from hone.store.manifests import get_file
 from hone.store.objects import ObjectMissing, Objects
-from hone.text.confined import ConfinedTokenizer
 from hone.text.files import FILES, TokenizerError
+from hone.text.kept import KeptTexts
 from hone.text.model_text import ModelText
 from hone.trajectory import parts
 from hone.trajectory.plan import StepPlan
@@ -35,6 +35,8 @@ Manifests = dict[str, dict[str, Any] | None]
 """Manifest of a version by role, for the roles with a model of their own; None if no version is stored."""
 
 _BEFORE_ALL = (-1, -1)
+_KEPT, _IDLE_S = 4, 600.0
+_texts_of_models = KeptTexts(_KEPT, _IDLE_S)
 _UNTRAINED = SampleAdvantages(None, "no committed step trained on this sample")
 
 
@@ -134,6 +136,8 @@ def _tokenizer(objects: Objects, role: str, manifest: dict[str, Any] | None) -> 
         raise NotFound(f"The run's {role} model has no stored version, so its tokens have no tokenizer.")
     entries = {name: manifest["files"][name] for name in FILES if name in manifest["files"]}
     try:
-        return ConfinedTokenizer({name: get_file(objects, entry) for name, entry in entries.items()})
+        return _texts_of_models.of(
+            tuple((name, entry["sha256"]) for name, entry in entries.items()),
+            lambda: {name: get_file(objects, entry) for name, entry in entries.items()})
     except (ObjectMissing, TokenizerError) as error:
         raise NotFound(f"A tokenizer of the run's models cannot be read: {error}") from None

@@ -43,6 +43,7 @@ class RunThread:
         self._stop, self._sweep_s, self._ended = stop, sweep_s, ended
         self._outages, self._woken = Outages(stop, sweep_s), threading.Event()
         self._proven = False
+        self._memory_ends = 0  # services that ended during a call of this run since the last turn that needed no other
         self._thread = threading.Thread(target=self._work, name=lease.run_id, daemon=True)
 
     def start(self) -> None:
@@ -57,7 +58,7 @@ class RunThread:
         self._thread.join()
 
     def _work(self) -> None:
-        with logs.about(run_id=self.lease.run_id):
+        with logs.about(tenant_id=self.lease.tenant_id, run_id=self.lease.run_id):
             try:
                 self._move_on()
             except LeaseLost:
@@ -130,6 +131,7 @@ class RunThread:
         try:
             while not self._stop.is_set():
                 if not self._step(run):
+                    self._memory_ends = 0
                     return True
         except grpc.RpcError as error:
             self._answer_rpc_error(run, error)
@@ -153,8 +155,12 @@ class RunThread:
             close(transaction, self.lease, "failed", reason, "failed")
 
     def _answer_rpc_error(self, run: RunDriver, error: grpc.RpcError) -> None:
-        code, details = error.code(), errors.reason(error)
-        if code not in _PASSING:
+        code, details, end = error.code(), errors.reason(error), errors.memory_end(error)
+        if end and self._memory_ends:
+            self._fail(f"it ended {end.kind} twice: {end.why}")
+            return
+        self._memory_ends += end is not None
+        if code not in _PASSING and end is None:
             self._fail(details)
             return
         log.warning("the run waits: %s", error.details())

@@ -16,11 +16,13 @@ from hone.api import (
     simulation_pb2_grpc,
     trajectory_pb2,
 )
+from hone.process.memory import MemoryEnd
 from hone.rpc.border import RichErrors
-from hone.rpc.errors import InvalidField, NotReady, RpcError
+from hone.rpc.errors import InvalidField, MemoryOver, NotReady, RpcError
 from hone.rpc.server import OPTIONS
 
 EOS = 2
+WHY = "its memory was 2100 MiB, expected at most 2048 (HONE_MEMORY_MB)"
 
 
 class Inference(inference_pb2_grpc.InferenceServiceServicer):
@@ -83,10 +85,13 @@ class Simulation(simulation_pb2_grpc.SimulationServiceServicer):
         self.resets = 0
         self.forgotten: list[str] = []
         self.error: RpcError | None = None
+        self.over = "no prompt"  # requests with this text end the process by its memory
 
     async def Reset(self, request: simulation_pb2.ResetRequest, context: Any) -> simulation_pb2.ResetResponse:
         if self.error is not None:
             raise self.error
+        if any(self.over in task.params_json for task in request.tasks):
+            raise MemoryOver(MemoryEnd("simulation", WHY))
         self.resets += 1
         return simulation_pb2.ResetResponse(sessions=[_session(task) for task in request.tasks])
 
@@ -101,6 +106,7 @@ class Reward(reward_pb2_grpc.RewardServiceServicer):
     def __init__(self) -> None:
         self.requests: list[reward_pb2.GradeRequest] = []
         self.status: reward_pb2.GradeStatus = reward_pb2.GRADE_STATUS_OK
+        self.over = "no answer"  # requests with this text end the process by its memory
         self.error: RpcError | None = None
         self.open = asyncio.Event()
         self.open.set()
@@ -112,6 +118,8 @@ class Reward(reward_pb2_grpc.RewardServiceServicer):
         await self.open.wait()
         if self.error is not None:
             raise self.error
+        if any(self.over in item.item_json for item in request.request.items):
+            raise MemoryOver(MemoryEnd("reward", WHY))
         for place, item in enumerate(request.request.items):
             yield reward_pb2.GradeStreamResponse(places=[place], grades=[self._grade(item)])
 

@@ -93,7 +93,7 @@ async def played(texts: list[PrivilegedText], local: Local, **changes: Any) -> E
     start = GroupStart(group, RoleTokenizers(TOKENIZER), session, 512)
     script = Script([COUNT, "12"])
     return await Episodes(local, script, Patient()).play(  # type: ignore[arg-type]
-        start.episode(0, session), answer(start.first_request(), "query: SELEC"))
+        start.episode(0, session), answer(await start.first_request(), "query: SELEC"))
 
 
 async def test_later_prompts_go_on_with_the_same_ids_after_the_privileged_opening() -> None:
@@ -128,5 +128,5 @@ async def test_a_group_without_texts_has_no_contexts() -> None:
 async def test_samples_of_a_group_share_the_opening() -> None:
     session = await Local().reset(GROUP)
     start = GroupStart(claim(**ORDER, privileged=[text("Look.")]), RoleTokenizers(TOKENIZER), session, 512)
-    episodes = [start.finished(index, answer(start.first_request(), "12")) for index in range(2)]
+    episodes = [start.finished(index, answer(await start.first_request(), "12")) for index in range(2)]
     assert episodes[0].opening is episodes[1].opening is not None

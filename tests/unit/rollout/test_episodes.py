@@ -55,7 +55,9 @@ class Local:
         response = await self._servicer.Reset(simulation_pb2.ResetRequest(tasks=[task]), UNNAMED)
         return response.sessions[0]
 
-    async def step(self, session: simulation_pb2.Session, index: int, action: str) -> simulation_pb2.StepResponse:
+    async def step(
+        self, run_id: str, session: simulation_pb2.Session, index: int, action: str,  # noqa: ARG002
+    ) -> simulation_pb2.StepResponse:
         self.taken.append(action)
         request = simulation_pb2.StepRequest(session_id=session.session_id, index=index, action=action)
         response = await self._servicer.StepBatch(simulation_pb2.StepBatchRequest(steps=[request]), UNNAMED)
@@ -259,7 +261,7 @@ async def test_another_model_for_a_role_reads_with_a_tokenizer_of_its_own(monkey
     tokenizers = RoleTokenizers(TOKENIZER, {"user": OTHER})
     script = Script(["tea?", "no, milk", "sold"])
     await played(local, script, "good day", group, tokenizers)
-    first = GroupStart(group, tokenizers, await local.reset(group), 512).first_request()
+    first = await GroupStart(group, tokenizers, await local.reset(group), 512).first_request()
     asked = [first, *(question for question, _ in script.asked)]
     assert [(one.role, one.tokenizer is OTHER) for one in asked] == [
         ("user", True), ("policy", False), ("user", True), ("policy", False)]
@@ -294,7 +296,7 @@ async def test_a_role_is_named_if_its_tokenizer_refuses_the_first_prompt(
     tokenizers = RoleTokenizers(tokenizer) if role == "policy" else RoleTokenizers(TOKENIZER, {role: tokenizer})
     start = GroupStart(GROUP, tokenizers, await Local(environment).reset(GROUP), 512)
     with pytest.raises(Unreadable, match=f"^{role}'s tokenizer refuses: chat_template: nothing$"):
-        start.first_request()
+        await start.first_request()
 
 
 @pytest.mark.parametrize(("positions", "roles"), [
@@ -329,7 +331,7 @@ async def test_a_first_prompt_that_the_policy_or_an_engine_cannot_hold_is_refuse
     start = GroupStart(group, TOKENIZERS, await Local("shop").reset(group), engine)
     words = f"^the user's first prompt is too long: found 22 tokens, and 64 of max_tokens, expected at most 85.*{whose}"
     with pytest.raises(Unreadable, match=words) if whose else nullcontext():
-        start.first_request()
+        await start.first_request()
 
 
 async def test_a_prompt_of_far_too_many_characters_is_refused_before_it_is_tokenized(
@@ -339,7 +341,7 @@ async def test_a_prompt_of_far_too_many_characters_is_refused_before_it_is_token
     group = claim(sampling={"max_tokens": 64})
     start = GroupStart(group, RoleTokenizers(cast(Any, None)), await Local("shop").reset(group), 512)
     with pytest.raises(Unreadable, match=r"first prompt is too long: found \d+ characters, expected at most 0"):
-        start.first_request()
+        await start.first_request()
 
 
 @pytest.mark.parametrize("positions", [86, 85])
@@ -351,7 +353,7 @@ async def test_a_first_prompt_that_another_model_cannot_read_is_refused(
     start = GroupStart(group, TOKENIZERS, await Local("shop").reset(group), 512)
     words = "^the user's first prompt is too long: found 22 tokens, and 64 of max_tokens, expected at most 85"
     with pytest.raises(Unreadable, match=words) if positions == 85 else nullcontext():
-        start.first_request()
+        await start.first_request()
 
 
 @pytest.mark.parametrize(("max_context", "roles"), [

@@ -1,5 +1,6 @@
 """Rollouts with models of other styles: tools of rows, continued answers, reasoning that the prompt opens."""
 
+import asyncio
 import json
 from typing import Any
 
@@ -40,12 +41,12 @@ def answered(begun: GroupStart, request: CallRequest, text: str) -> str:
 
 
 def shown(begun: GroupStart) -> str:
-    return begun.tokenizers.policy.decode(begun.first_request().prompt_ids)
+    return begun.tokenizers.policy.decode(asyncio.run(begun.first_request()).prompt_ids)
 
 
 def test_reasoning_that_the_prompt_opened_and_nothing_closed_is_no_answer() -> None:
     begun = start("r1", {"messages": [QUESTION], "answer": "42"})
-    request = begun.first_request()
+    request = asyncio.run(begun.first_request())
     assert shown(begun).endswith("<think>\n")
     grades = {text: judged(MATH, {"answer": "42"}, answered(begun, request, text)) for text in (
         r"we try \boxed{42} maybe", r"hm</think>It is \boxed{42}.", r"\boxed{42}</think>It is \boxed{41}.")}
@@ -57,7 +58,7 @@ def test_an_answer_that_is_continued_is_graded_whole() -> None:
     row = {"messages": [QUESTION, {"role": "assistant", "content": r"It is \boxed{"}], "answer": "42"}
     begun = start("chatml", row)
     assert shown(begun).endswith("<|im_start|>assistant\nIt is \\boxed{")
-    assert answered(begun, begun.first_request(), "42}") == r"It is \boxed{42}"
+    assert answered(begun, asyncio.run(begun.first_request()), "42}") == r"It is \boxed{42}"
 
 
 def test_tools_of_a_row_reach_the_template() -> None:

@@ -24,11 +24,16 @@ WHERE run_id = %(run_id)s AND purpose IN ('train', 'probe') AND kind = 'generate
 -- A tenant's groups queue behind those it already has running, so the tenant with the fewest comes first. One worker
 -- holds at most `most` groups of a tenant, so that those of a slow tenant leave room for others; `tenants` are those
 -- whose groups it holds, and `holds` how many of each.
--- A group that a worker's memory was too small for is claimed alone: by a worker that holds no other.
+-- A group that was in work when a process ended because its memory was over is a suspect. It is claimed alone: by a
+-- worker that holds no other, while no other suspect is claimed, and before other groups of its run. So the next end
+-- shows whose fault it was, and other runs go on meanwhile.
 -- `role_versions` is looked up with each claim: a role's model may be published, or published anew, after the request.
 WITH running AS (
     SELECT tenant_id, count(*) AS groups FROM groups
     WHERE state = 'requested' AND claim_expires > now() GROUP BY tenant_id),
+suspect AS (
+    SELECT run_id, bool_or(claim_expires > now()) AS claimed FROM groups
+    WHERE state = 'requested' AND memory_ends > 0 AND refused IS NULL AND deadline > now() GROUP BY run_id),
 line AS (
     SELECT g.id, g.memory_ends > 0 AS alone, g.tenant_id,
         coalesce(r.groups, 0) + row_number() OVER (PARTITION BY g.tenant_id ORDER BY g.id) AS turn,
@@ -36,7 +41,9 @@ line AS (
     FROM groups g LEFT JOIN running r USING (tenant_id)
     LEFT JOIN unnest(%(tenants)s::text[], %(holds)s::integer[]) AS own (tenant_id, groups) USING (tenant_id)
     WHERE g.state = 'requested' AND g.deadline > now() AND g.refused IS NULL
-        AND (g.claim_expires IS NULL OR g.claim_expires <= now())),
+        AND (g.claim_expires IS NULL OR g.claim_expires <= now())
+        AND CASE WHEN g.memory_ends > 0 THEN NOT EXISTS (SELECT FROM suspect WHERE claimed)
+            ELSE g.run_id NOT IN (SELECT run_id FROM suspect) END),
 head AS (
     SELECT line.id, line.alone FROM line JOIN tenants t ON t.id = line.tenant_id
     WHERE line.turn <= t.max_running_groups AND line.place <= %(most)s ORDER BY line.turn, line.id LIMIT 1),
@@ -61,14 +68,22 @@ RETURNING g.id, g.attempt, g.tenant_id, g.run_id, g.order, g.begun, g.memory_end
     extract(epoch FROM g.deadline - now())::double precision AS remaining_s
 
 -- name: blame
--- The groups of a worker that ends because its memory is over. One that it held alone, for the second time, is refused.
--- The others run alone from now on, so that the next end shows whose fault it was.
-WITH holding AS (
-    SELECT id, count(*) OVER () AS groups FROM groups
-    WHERE claim_owner = %(owner)s AND state = 'requested' AND claim_expires > now())
-UPDATE groups g SET memory_ends = g.memory_ends + 1, claim_expires = now(),
-    refused = CASE WHEN holding.groups = 1 AND g.memory_ends > 0 THEN %(reason)s END
-FROM holding WHERE g.id = holding.id
+-- Groups that a process worked on when it ended because its memory was over. From then on each of them runs alone. One
+-- that was alone already, because the same had happened before, is refused.
+WITH blamed AS (
+    UPDATE groups g SET memory_ends = g.memory_ends + 1, claim_expires = now(), refused = CASE WHEN g.memory_ends > 0
+        THEN format('it ended %%s twice: %%s', %(process)s::text, %(why)s::text) END
+    FROM unnest(%(group_ids)s::bigint[], %(attempts)s::bigint[]) AS held (id, attempt)
+    WHERE g.id = held.id AND g.attempt = held.attempt AND g.state = 'requested' AND g.claim_expires > now()
+    RETURNING g.id, g.tenant_id, g.run_id, g.purpose, g.request_no, g.refused),
+told AS (
+    INSERT INTO events (tenant_id, run_id, kind, message, data)
+    SELECT tenant_id, run_id, 'rollout.memory',
+        format('%%s group %%s was in work when %%s ended: %%s. It is tried once more, alone', purpose, request_no,
+               %(process)s::text, %(why)s::text),
+        jsonb_build_object('group_id', id)
+    FROM blamed WHERE refused IS NULL)
+SELECT pg_notify('groups', run_id) FROM (SELECT DISTINCT run_id FROM blamed) runs
 
 -- name: renew_claims
 UPDATE groups g SET claim_expires = now() + make_interval(secs => %(lease_s)s)
