@@ -3,6 +3,8 @@
 LARGEST = 1e12
 """Largest number that makes sense in a field."""
 
+MOST_TOKENS = 2**20
+"""Largest vocabulary. Services hold the texts of all tokens, and engines a number for each of them at each position."""
 _MOST = 2**31 - 1
 
 
@@ -23,6 +25,7 @@ def number(field: str, value: object, least: float, most: float = LARGEST) -> fl
 
 def count(field: str, value: object) -> int:
     """Return a whole number of at least 1. Raises Unsupported."""
-    if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= _MOST:
+    most = MOST_TOKENS if field == "vocab_size" else _MOST
+    if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= most:
         return value
-    raise Unsupported(field, value, f"a whole number from 1 to {_MOST}")
+    raise Unsupported(field, value, f"a whole number from 1 to {most}")

@@ -8,6 +8,8 @@ from hone.text.files import Files, TokenizerError, json_file, named_tokens
 from hone.text.vocabulary import Vocabulary
 
 TEMPLATE = "chat template"
+MOST_ENDS = 128
+"""Every request to an engine names all ends."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,8 @@ def collect(files: Files, vocabulary: Vocabulary, of_template: int | None) -> li
     if not sources:
         raise TokenizerError("eos: found none in generation_config.json, config.json, tokenizer_config.json and the "
                              "chat template")
+    if len(sources) > MOST_ENDS:
+        raise TokenizerError(f"eos_token_id: found {len(sources)} ends in all files, expected at most {MOST_ENDS}")
     return [End(id, _text(vocabulary, id, named[0]), tuple(named)) for id, named in sources.items()]
 
 

@@ -11,6 +11,8 @@ from tokenizers import Tokenizer as Backend
 from hone.text.control import SENTINEL
 from hone.text.files import Files, TokenizerError
 
+MOST_TOKENS = 2**20
+"""Services hold the texts of all tokens."""
 _ANCHORS = ("\n", "a", ".", "0", "\u4e2d")
 """Texts that a continuation is encoded after, where its own text before would share a token with it."""
 _UNLIKELY = -1e9
@@ -100,6 +102,8 @@ def _backend(files: Files) -> Backend:
         backend = Backend.from_str(files["tokenizer.json"].decode())
     except Exception as error:  # the library raises bare Exception
         raise TokenizerError(f"tokenizer.json: {error}") from error
+    if backend.get_vocab_size() > MOST_TOKENS:
+        raise TokenizerError(f"tokenizer.json: found {backend.get_vocab_size()} tokens, expected at most {MOST_TOKENS}")
     backend.no_truncation()
     backend.no_padding()
     return backend

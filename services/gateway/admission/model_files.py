@@ -29,7 +29,12 @@ WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
 DTYPES = {"F32": "float32", "BF16": "bfloat16", "F16": "float16"}
 _OTHERS = {"generation_config.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
            "vocab.json", "merges.txt", "chat_template.jinja"}
-_LONGEST_HEADER = 100_000_000  # bytes; the limit of the safetensors library
+_LONGEST_HEADER = 16 * 2**20  # bytes; a checkpoint of 100,000 tensors has less
+_LARGEST = {"config.json": 2**20, "generation_config.json": 2**20, INDEX: 16 * 2**20}
+_LARGEST_TEXT = 64 * 2**20
+"""Most bytes of a file that is read whole: of JSON that services read, which takes up to thirty times as much memory,
+and of the others, which only a model's own process reads.
+"""
 _ITEM_BYTES = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I64": 8, "I32": 4, "I16": 2, "I8": 1, "U8": 1, "BOOL": 1}
 _PICKLES = {".bin", ".pt", ".pth", ".ckpt", ".pkl"}
 _OTHER_WEIGHTS = {".gguf", ".h5", ".msgpack", ".onnx", ".ot", ".tflite"}
@@ -75,6 +80,7 @@ def inspect(directory: Folder) -> ModelFiles:
     """
     try:
         present = {path.name for path in directory.iterdir() if path.is_file()}
+        _check_sizes(directory, present)
         config = _json_file(directory, "config.json")
         parsed = _architecture(config)
         weights = _weight_files(directory, present)
@@ -99,6 +105,14 @@ def inspect(directory: Folder) -> ModelFiles:
 def is_read(name: str) -> bool:
     """Return whether a file of this name could belong to a model. Other files need not be sent: nothing reads them."""
     return Path(name).suffix not in _PICKLES | _OTHER_WEIGHTS
+
+
+def _check_sizes(directory: Folder, present: set[str]) -> None:
+    """Raise BadCheckpoint for a file that is read whole and would take too much memory."""
+    for name in sorted(present & {"config.json", "tokenizer.json", INDEX, *_OTHERS}):
+        size, most = (directory / name).stat().st_size, _LARGEST.get(name, _LARGEST_TEXT)
+        if size > most:
+            raise BadCheckpoint(name, f"{size} bytes", f"at most {most}")
 
 
 def _json_file(directory: Folder, name: str) -> dict[str, Any]:

@@ -87,6 +87,10 @@ BAD: list[tuple[Callable[[Path], Any], str, str]] = [
     (text("config.json", "[]"), "config.json", "a JSON list"),
     (configured(architectures=["GPT2LMHeadModel"]), "config.json: architectures", '["GPT2LMHeadModel"]'),
     (configured(hidden_size="16"), "config.json: hidden_size", '"16"'),
+    (configured(vocab_size=2**21), "config.json: vocab_size", "2097152"),
+    (text("config.json", " " * (2**20 + 1)), "config.json", "1048577 bytes"),
+    (text("model.safetensors.index.json", " " * (2**24 + 1)), "model.safetensors.index.json", "16777217 bytes"),
+    (text("tokenizer.json", " " * (2**26 + 1)), "tokenizer.json", "67108865 bytes"),
     (configured(quantization_config={"bits": 4}), "config.json: quantization_config", '{"bits": 4}'),
     (configured(architectures=[[]]), "config.json", "a value of another type"),
     (configured(rms_norm_eps="small"), "config.json: rms_norm_eps", '"small"'),
@@ -208,7 +212,11 @@ def test_contradictions_in_a_header_are_refused(tmp_path: Path, header: Any, dat
         read_header(safetensors_file(tmp_path / "x", header, data))
 
 
-@pytest.mark.parametrize("content", [b"", b"\x01", (2**60).to_bytes(8, "little") + b"{}"])
+LONG = (2**24 + 1).to_bytes(8, "little") + b"[" + b"[]," * (2**23)
+
+
+@pytest.mark.parametrize("content", [b"", b"\x01", (2**60).to_bytes(8, "little") + b"{}", LONG],
+                         ids=["empty", "short", "giant", "long"])
 def test_weight_files_without_a_whole_header_are_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "x").write_bytes(content)
     with pytest.raises(BadCheckpoint, match="a whole safetensors file"):

@@ -10,6 +10,7 @@ import pytest
 
 from hone.text.confined import ConfinedTokenizer
 from hone.text.files import TokenizerError, Unbounded
+from hone.text.model_text import Prompt
 from hone.text.rules import TextRules
 from hone.text.table import TokenTable
 from hone.text.tokenizer import Tokenizer
@@ -50,6 +51,11 @@ def changed(template: str = CHATML, **parts: Any) -> dict[str, bytes]:
     return {**found, "chat_template.jinja": template.encode(), "tokenizer.json": json.dumps(whole).encode()}
 
 
+def words(count: int) -> dict[str, Any]:
+    """Return a model of tokenizer.json with so many tokens."""
+    return {"type": "WordLevel", "vocab": {f"t{id}": id for id in range(count)}, "unk_token": "t0"}
+
+
 def split(pattern: str) -> dict[str, Any]:
     return {"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated", "invert": False}
 
@@ -86,10 +92,34 @@ def test_a_template_that_loops_or_grows_is_given_up_and_the_next_prompt_is_made(
     ({**changed(), "tokenizer.json": b"[" * 10**6}, "tokenizer.json: "),
     ({**changed(), "tokenizer_config.json": b"[" * 10**6}, "tokenizer_config.json: "),
     ({**changed(), "chat_template.jinja": b"\xff"}, "chat_template.jinja: "),
+    ({**changed(), "generation_config.json": json.dumps({"eos_token_id": [*range(129)]}).encode()},
+     "eos_token_id: found 130 ends in all files, expected at most 128"),
+    ({**changed(), "generation_config.json": b'{"eos_token_id": 1' + b"0" * 10**5 + b"}"}, "generation_config.json: "),
+    (changed(model=words(2**20 + 1)), "tokenizer.json: found 104"),
 ])
 def test_files_that_cannot_be_used_are_refused_with_the_reason(given: dict[str, bytes], reason: str) -> None:
     with pytest.raises(TokenizerError, match=re.escape(reason)):
         ConfinedTokenizer(given, limit_s=LIMIT_S)
+
+
+def test_prompts_that_are_made_together_have_the_ids_that_they_have_alone_up_to_the_first_that_fails() -> None:
+    confined = ConfinedTokenizer(changed(on_a_word("{{ raise_exception('trapped') }}")), limit_s=LIMIT_S)
+    asked = [[{"role": "user", "content": text}] for text in ("a", "b", "trap", "c")]
+    prompts: list[Prompt] = [(one, ()) for one in asked]
+    assert confined.all_prompt_ids(prompts) == [confined.prompt_ids(asked[0]), confined.prompt_ids(asked[1])]
+    [refused] = confined.all_prompt_ids(prompts[2:])
+    assert str(refused) == "chat_template: trapped"
+    assert confined.all_prompt_ids(prompts[3:]) == [confined.prompt_ids(asked[3])]
+    confined.close()
+
+
+def test_a_prompt_that_loops_among_others_is_given_up_once_and_the_others_are_made() -> None:
+    confined = ConfinedTokenizer(changed(on_a_word("{{ 7 ** 90000000 }}")), limit_s=LIMIT_S)
+    asked = [[{"role": "user", "content": text}] for text in ("trap", "a", "b")]
+    [looped] = confined.all_prompt_ids([(one, ()) for one in asked])
+    assert "it did not finish" in str(looped)
+    assert confined.all_prompt_ids([(one, ()) for one in asked[1:]]) == [confined.prompt_ids(one) for one in asked[1:]]
+    confined.close()
 
 
 def test_after_two_prompts_that_were_given_up_no_other_is_tried() -> None:
