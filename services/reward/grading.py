@@ -47,7 +47,7 @@ class Grading:
             row = json.loads(item)
             if spec.grader.wait_s is not None:
                 await asyncio.sleep(spec.grader.wait_s(row, spec.params))
-            return judged(spec, row, output_text)
+            return await asyncio.to_thread(judged, spec, row, output_text)
         job = Job(spec.json, item, output_text, turn)
         result = await self._pool.grade(job)
         for pause_s in self._backoff_s:
@@ -92,8 +92,13 @@ class Grading:
 
 
 async def _at_once(spec: Spec, pairs: Sequence[Pair]) -> AsyncIterator[dict[Pair, Result]]:
+    yield await asyncio.to_thread(_judged, spec, pairs)
+
+
+def _judged(spec: Spec, pairs: Sequence[Pair]) -> dict[Pair, Result]:
+    """Judge outputs, in a thread: large rows take a while, and other calls go on meanwhile."""
     rows = {item: json.loads(item) for item, _ in pairs}
-    yield {pair: judged(spec, rows[pair[0]], pair[1]) for pair in pairs}
+    return {pair: judged(spec, rows[pair[0]], pair[1]) for pair in pairs}
 
 
 def _of_sample(result: Result, sample: Sample, first: bool) -> Result:

@@ -98,7 +98,7 @@ class Reward(reward_pb2_grpc.RewardServiceServicer):
 
     async def _checked(self, grader: Spec, row: dict[str, Any], ending: Ending, turn: Turn) -> Finding:
         if not grader.grader.pooled:
-            return right_answers.checked(grader, row, ending)
+            return await asyncio.to_thread(right_answers.checked, grader, row, ending)
         right = right_answers.asked(grader, row, ending)
         if isinstance(right, Finding):
             return right

@@ -23,7 +23,9 @@ class Kind:
 
 
 GRACE_S, LEASE_S = 15.0, 2.0
-PLAIN = Kind("plain", {"lease_s": 4.0, "sweep_s": 0.2}, {"rollout": 2})
+MEMORY = "rollout=900,simulation=500,reward=400"
+"""Far more than a toy run needs; test_memory.py exceeds it."""
+PLAIN = Kind("plain", {"lease_s": 4.0, "sweep_s": 0.2, "memory_mb": MEMORY}, {"rollout": 2})
 TWINS = Kind(
     "twins", {"lease_s": LEASE_S, "sweep_s": 0.5, "orphan_grace_s": GRACE_S,
               "sinks": "tensorboard://{state}/tensorboard"}, {"driver": 2, "trainer": 2, "rollout": 2})

@@ -32,7 +32,7 @@ async def test_groups_of_a_worker_that_ended_run_alone_and_the_one_that_ends_ano
     assert alone.id == bad
     assert await again._claims.take(8) == [], "nothing is claimed beside it"
     end(again)
-    assert [group["refused"] for group in run.groups()] == [f"it ended rollout twice: {WHY}", None, None]
+    assert [group["refused"] for group in run.groups()] == [f"it ended two processes, rollout last: {WHY}", None, None]
 
     await (await open_worker()).work()
     assert [group["id"] for group in run.groups() if group["state"] == "ready"] == healthy
@@ -59,7 +59,7 @@ async def test_a_group_that_ends_a_service_twice_is_refused_and_those_beside_it_
     peer.over = task["prompt" if service == "simulation" else "answer"]
     await (await open_worker(sweep_s=0.05)).work()
     refused, *others = run.groups()
-    assert (refused["id"], refused["refused"]) == (bad, f"it ended {service} twice: {WHY}")
+    assert (refused["id"], refused["refused"]) == (bad, f"it ended two processes, {service} last: {WHY}")
     assert [(one["id"], one["state"]) for one in others] == [(id, "ready") for id in healthy]
     messages = every(run.url, "SELECT message FROM events WHERE run_id = %(id)s ORDER BY id", id=run.run_id)
     assert (f"train group 0 was in work when {service} ended: {WHY}. It is tried once more, alone"

@@ -72,7 +72,7 @@ RETURNING g.id, g.attempt, g.tenant_id, g.run_id, g.order, g.begun, g.memory_end
 -- that was alone already, because the same had happened before, is refused.
 WITH blamed AS (
     UPDATE groups g SET memory_ends = g.memory_ends + 1, claim_expires = now(), refused = CASE WHEN g.memory_ends > 0
-        THEN format('it ended %%s twice: %%s', %(process)s::text, %(why)s::text) END
+        THEN format('it ended two processes, %%s last: %%s', %(process)s::text, %(why)s::text) END
     FROM unnest(%(group_ids)s::bigint[], %(attempts)s::bigint[]) AS held (id, attempt)
     WHERE g.id = held.id AND g.attempt = held.attempt AND g.state = 'requested' AND g.claim_expires > now()
     RETURNING g.id, g.tenant_id, g.run_id, g.purpose, g.request_no, g.refused),
