@@ -132,5 +132,8 @@ def describe(error: BaseException) -> str:
 
 
 def invalid(error: Exception) -> bool:
-    """Return whether the request itself is wrong, so that it would fail again; of a batch, one item may be wrong."""
-    return isinstance(error, grpc.aio.AioRpcError) and error.code() in _INVALID
+    """Return whether the request itself is wrong, so that it would fail again; of a batch, one item may be wrong.
+
+    A batch may also be longer than a message can be.
+    """
+    return isinstance(error, grpc.aio.AioRpcError) and (error.code() in _INVALID or errors.too_long(error))

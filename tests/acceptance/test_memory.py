@@ -16,8 +16,6 @@ STEPS = 4
 LARGE = ("CREATE TABLE t(x); WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 8000) "
          "INSERT INTO t SELECT zeroblob(1900) FROM n;")
 """Makes a database of 15 MiB, which each sample gets a copy of."""
-DATABASES: dict[str, Any] = {
-    "environment": "sqlite", "harness": {"name": "tool_loop", "params": {"syntax": "line", "describe": False}}}
 
 
 @pytest.fixture(scope="module")
@@ -40,24 +38,29 @@ def wordy(plain: Scene, tmp_path_factory: pytest.TempPathFactory) -> str:
     return "memory-wordy"
 
 
-@pytest.mark.parametrize(("process", "row", "samples", "changes"), [
-    ("simulation", {"database": LARGE}, 48, DATABASES),
-    ("reward", {"pad": "x" * 10**6}, 120, {}),
-    ("rollout", {"pad": "x" * 10**6}, 500, {}),
-])
+EATERS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "simulation": ({"database": LARGE}, {
+        "task": {"dataset": "memory-simulation", "environment": "sqlite"}, "batch": {"prompts": 2, "samples": 48},
+        "harness": {"name": "tool_loop", "params": {"syntax": "line", "describe": False}}}),
+    "reward": ({"pad": "x" * 10**6}, {"batch": {"prompts": 2, "samples": 60}}),
+    "rollout": ({"pad": "x" * 10**6}, {
+        "batch": {"prompts": 2, "samples": 2}, "algorithm": "sdar",
+        "contexts": {"privileged": [{"text": "{{ item.pad }}" * 1500}]}}),
+}
+"""By process: fields of a row, and of the spec of a run. Each sample's grade takes the row along; a privileged text is
+put together where prompts are made.
+"""
+
+
+@pytest.mark.parametrize("process", EATERS)
 def test_rows_that_eat_memory_fail_their_run_with_the_reason(
-        plain: Scene, beside: Client, wordy: str, tmp_path: Path,
-        process: str, row: dict[str, Any], samples: int, changes: dict[str, Any]) -> None:
-    before = plain.stack.pids()
-    name, rows = f"memory-{process}", [{"prompt": f"how {number}?", "answer": str(number), **row} for number in (1, 2)]
+        plain: Scene, beside: Client, wordy: str, tmp_path: Path, process: str) -> None:
+    before, name, (fields, changes) = plain.stack.pids(), f"memory-{process}", EATERS[process]
+    rows = [{"prompt": f"how {number}?", "answer": str(number), **fields} for number in (1, 2)]
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(one) + "\n" for one in rows))
     plain.client.upload_dataset(name, tmp_path / "rows.jsonl")
-    harness = {key: value for key, value in changes.items() if key == "harness"}
-    grader = {} if changes else {"grader": {"type": "exact", "reference": "{{ item.answer }}"}}
-    eating = plain.client.create_run({
-        **toy.spec(name, wordy, STEPS, eval=None), **harness, **grader, "sampling": {"max_tokens": 4},
-        "task": {"dataset": name, **{key: value for key, value in changes.items() if key == "environment"}},
-        "batch": {"prompts": 2, "samples": samples}})
+    eating = plain.client.create_run(toy.spec(name, wordy, STEPS, **{
+        "eval": None, "sampling": {"max_tokens": 4}, "task": {"dataset": name}, **changes}))
     healthy = beside.create_run(toy.spec(f"beside-{process}", "memory-base", STEPS, eval=None))
     ended = wait_for(f"the end of {name}", lambda: plain.ended(eating.id), 240)
     assert ended.state == "failed"

@@ -102,6 +102,11 @@ def reason(error: grpc.RpcError) -> str:
     return _ADDRESS.sub("", error.details() or str(error))
 
 
+def too_long(error: grpc.RpcError) -> bool:
+    """Return whether gRPC itself refused a call because its request, or the answer, is longer than a message may be."""
+    return error.code() is grpc.StatusCode.RESOURCE_EXHAUSTED and "message larger than max" in (error.details() or "")
+
+
 def memory_end(error: BaseException) -> MemoryEnd | None:
     """Return how a process ended during a call because its memory was over; None for another error."""
     if not isinstance(error, grpc.RpcError) or error.code() is not MemoryOver.code:

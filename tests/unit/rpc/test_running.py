@@ -1,4 +1,4 @@
-"""A server whose memory is over tells the callers whose calls run; later callers are told to try again."""
+"""Ends of calls that callers tell apart: the server's memory is over, or the message is longer than may be."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -59,4 +59,18 @@ async def test_callers_of_running_calls_learn_that_the_memory_is_over() -> None:
         assert [errors.memory_end(error) for error in found] == [END, END]
         late = await _failure(stub.GenerateStream(inference_pb2.GenerateStreamRequest()))
         assert (late.code(), errors.memory_end(late)) == (grpc.StatusCode.UNAVAILABLE, None)
+    await serving.stop(0)
+
+
+async def test_a_request_that_is_longer_than_a_message_may_be_is_known_as_such() -> None:
+    asked = inference_pb2.PauseRequest(model_id="m" * (server.MAX_MESSAGE_BYTES + 1))
+    async with channel("127.0.0.1:1", TOKEN) as opened:
+        stub: Any = inference_pb2_grpc.InferenceServiceStub(opened)
+        assert not errors.too_long(await _failure(stub.Pause(inference_pb2.PauseRequest(), timeout=5)))
+    slow, address = Slow(), f"127.0.0.1:{ports.pick(1)[0]}"  # type: ignore[abstract]
+    serving = await server.start(address, SERVICE, TOKEN, lambda grpc_server:
+                                 inference_pb2_grpc.add_InferenceServiceServicer_to_server(slow, grpc_server))
+    async with channel(address, TOKEN) as opened:
+        stub = inference_pb2_grpc.InferenceServiceStub(opened)
+        assert errors.too_long(await _failure(stub.Pause(asked, timeout=60)))
     await serving.stop(0)
