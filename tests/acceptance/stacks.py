@@ -23,7 +23,7 @@ class Kind:
 
 
 GRACE_S, LEASE_S = 15.0, 2.0
-MEMORY = "rollout=1200,simulation=500,reward=150"
+MEMORY = "rollout=600,simulation=500"
 """Far more than a toy run needs; test_memory.py exceeds it."""
 PLAIN = Kind("plain", {"lease_s": 4.0, "sweep_s": 0.2, "memory_mb": MEMORY}, {"rollout": 2})
 TWINS = Kind(

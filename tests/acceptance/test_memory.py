@@ -42,14 +42,9 @@ EATERS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "simulation": ({"database": LARGE}, {
         "task": {"dataset": "memory-simulation", "environment": "sqlite"}, "batch": {"prompts": 2, "samples": 48},
         "harness": {"name": "tool_loop", "params": {"syntax": "line", "describe": False}}}),
-    "reward": ({"pad": "x" * 10**6}, {"batch": {"prompts": 2, "samples": 60}}),
-    "rollout": ({"pad": "x" * 10**6}, {
-        "batch": {"prompts": 2, "samples": 2}, "algorithm": "sdar",
-        "contexts": {"privileged": [{"text": "{{ item.pad }}" * 1500}]}}),
+    "rollout": ({"pad": "x" * 10**6}, {"batch": {"prompts": 2, "samples": 150}}),
 }
-"""By process: fields of a row, and of the spec of a run. Each sample's grade takes the row along; a privileged text is
-put together where prompts are made.
-"""
+"""By process: fields of a row, and of the spec of a run. Each session holds its database, and each sample its row."""
 
 
 @pytest.mark.parametrize("process", EATERS)
