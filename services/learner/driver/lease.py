@@ -44,15 +44,17 @@ class RunLease(Held):
     takedowns: int = 0  # drivers in a row that ended during their first turn of the run
 
 
-def acquire(database: Database, owner: str, lease_s: float) -> RunLease | None:
+def acquire(database: Database, owner: str, lease_s: float, room: bool = True) -> RunLease | None:
     """Lease the oldest open run that nobody holds and that has a place (max_runs), or return None if there is none.
+
+    Without `room` in the driver it is a run that is cancelled or past its deadline: it ends in its first turn.
 
     If its stored spec cannot be read, because another release wrote it for instance, or if it took down two drivers,
     fail the run and return None.
     """
     with database.transaction() as transaction:
         transaction.one("runs.lock_leases")
-        row = transaction.one("runs.lease", owner=owner, lease_s=lease_s)
+        row = transaction.one("runs.lease", owner=owner, lease_s=lease_s, room=room)
     if row is None:
         return None
     if row["takedowns"] >= MOST_TAKEDOWNS:
@@ -65,6 +67,16 @@ def acquire(database: Database, owner: str, lease_s: float) -> RunLease | None:
         return None
     return RunLease(row["id"], row["tenant_id"], row["policy_model_id"], row["lease_epoch"], spec, row["traceparent"],
                     row["roles"], Preflight(**row["preflight"]) if row["preflight"] else None, row["takedowns"])
+
+
+def give_way(database: Database, owner: str) -> str | None:
+    """Take a run from its driver `owner` if a run waits whose tenant has fewer runs in drivers; return the id of the
+    run that was taken.
+    """
+    with database.transaction() as transaction:
+        transaction.one("runs.lock_leases")
+        row = transaction.one("runs.give_way", owner=owner)
+    return None if row is None else str(row["id"])
 
 
 def _taken_down(row: Row) -> str:

@@ -64,7 +64,7 @@ class Driver:
         """Lease runs that no driver holds if some may be new, wake every run, then wait for a hint."""
         if self._looks_for_runs:
             self._leased_at = time.monotonic()
-            while len(self._runs.work()) < self._settings.driver_runs and self._lease_another():
+            while self._lease_another() or self._give_way():
                 pass
         for run in self._runs.work():
             run.wake()
@@ -74,8 +74,26 @@ class Driver:
     def _looks_for_runs(self) -> bool:
         return "runs" in self._changed or time.monotonic() - self._leased_at >= self._settings.sweep_s
 
+    @property
+    def _room(self) -> int:
+        """Runs that this driver may lease. One that is about to end may come beyond that."""
+        return max(0, self._settings.driver_runs - len(self._runs.work()))
+
+    def _give_way(self) -> bool:
+        """Make room for a run of a tenant that has fewer runs in drivers than another; return whether there is room."""
+        taken = None if self._room else run_leases.give_way(self._database, self._owner)
+        if taken is None:
+            return False
+        log.info("%s gives way to a run of another tenant", taken)
+        for run in self._runs.work():
+            if run.lease.run_id == taken:
+                self._runs.drop(run)
+                run.wake()
+        return True
+
     def _lease_another(self) -> bool:
-        lease = run_leases.acquire(self._database, self._owner, self._settings.lease_s)
+        room = self._room > 0
+        lease = run_leases.acquire(self._database, self._owner, self._settings.lease_s, room)
         if lease is None:
             return False
         log.info("leased %s at epoch %d", lease.run_id, lease.epoch)

@@ -26,7 +26,10 @@ class ModelLease:
 
 
 def acquire(database: Database, owner: str, lease_s: float) -> ModelLease | None:
-    """Lease the model whose oldest queued operation has waited longest, or return None if none can be leased."""
+    """Lease the model whose oldest queued operation has waited longest, of the tenant with the fewest leased models.
+
+    Return None if none can be leased.
+    """
     row = database.one("models.lease", owner=owner, lease_s=lease_s)
     if row is None:
         return None

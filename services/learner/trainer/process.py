@@ -78,7 +78,7 @@ class Trainer:
         self._listener = Listener(settings.database_url, "operations")
         self._executors: Holder[ModelExecutor] = Holder(self._database, "models", owner, settings.lease_s)
         self._heartbeat = Heartbeat(self._database, "trainer", owner)
-        self._stop = threading.Event()
+        self._stop, self._leased_at = threading.Event(), 0.0
         self._outages = Outages(self._stop, settings.sweep_s)
 
     def stop(self) -> None:
@@ -99,14 +99,30 @@ class Trainer:
         self._group.end()
 
     def _advance_all(self) -> None:
-        """Execute one unit of each model. If none has one, lease another model, or wait for a hint."""
+        """Execute one unit of each tenant, and lease another model; if there is nothing to do, wait for a hint.
+
+        A trainer that always has work leases one model a sweep: another trainer that is idle leases it earlier.
+        """
         self._group.beat()
-        advanced = [self._advance(executor) for executor in self._executors.work()]
-        if any(advanced):
+        advanced = [any(map(self._advance, executors)) for executors in self._lines()]
+        if any(advanced) and time.monotonic() - self._leased_at < self._settings.sweep_s:
             return
         self._release_idle()
-        if not self._lease_another():
+        self._leased_at = time.monotonic()
+        if not self._lease_another() and not any(advanced):
             self._listener.wait(self._settings.sweep_s)
+
+    def _lines(self) -> list[list[ModelExecutor]]:
+        """Return the executors that have work, by tenant; of a tenant's, the one that rested longest comes first."""
+        held = self._executors.work()
+        if len(held) > 1:
+            rows = self._database.all("operations.ready_models", model_ids=[one.lease.model_id for one in held])
+            ready = {row["model_id"] for row in rows}
+            held = [one for one in held if one.lease.model_id in ready]
+        lines: dict[str, list[ModelExecutor]] = {}
+        for executor in sorted(held, key=lambda one: one.idle_since):
+            lines.setdefault(executor.lease.tenant_id, []).append(executor)
+        return list(lines.values())
 
     def _advance(self, executor: ModelExecutor) -> bool:
         try:

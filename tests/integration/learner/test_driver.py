@@ -25,10 +25,10 @@ def test_a_run_lost_while_it_is_failed_is_left_to_its_new_holder(
 ) -> None:
     class Spoiled(RunDriver):
         def advance(self) -> bool:
-            database = Database(postgres_url)
-            database.run("runs.release_leases", owner=OWNER_A)
-            assert leases.acquire(database, OWNER_B, lease_s=60)
-            database.close()
+            with psycopg.connect(postgres_owner_url) as connection:
+                connection.execute("UPDATE runs SET lease_owner = %s, lease_epoch = lease_epoch + 1, "
+                                   "lease_expires = now() + interval '1 min' WHERE id = %s",
+                                   (OWNER_B, self.lease.run_id))
             raise ValueError("spoiled")
 
     monkeypatch.setattr(process, "RunDriver", Spoiled)

@@ -16,14 +16,17 @@ LEFT JOIN artifacts a ON a.id = m.base_artifact_id LEFT JOIN versions v ON v.id 
 WHERE m.id = %(model_id)s
 
 -- name: lease
+-- The tenant with the fewest models in trainers comes first.
+WITH held AS (SELECT tenant_id, count(*) AS models FROM models WHERE lease_expires > now() GROUP BY tenant_id)
 UPDATE models SET lease_owner = %(owner)s, lease_epoch = lease_epoch + 1,
     lease_expires = now() + make_interval(secs => %(lease_s)s),
     takedowns = takedowns + (coalesce(turn_begun > pg_postmaster_start_time(), false))::integer, turn_begun = NULL
 WHERE id = (
-    SELECT m.id FROM models m
+    SELECT m.id FROM models m LEFT JOIN held USING (tenant_id)
     WHERE m.deleted_at IS NULL AND (m.lease_expires IS NULL OR m.lease_expires <= now())
         AND EXISTS (SELECT FROM operations o WHERE o.model_id = m.id AND o.state = 'queued')
-    ORDER BY (SELECT min(o.created_at) FROM operations o WHERE o.model_id = m.id AND o.state = 'queued')
+    ORDER BY coalesce(held.models, 0),
+        (SELECT min(o.created_at) FROM operations o WHERE o.model_id = m.id AND o.state = 'queued')
     LIMIT 1 FOR NO KEY UPDATE OF m SKIP LOCKED)
 RETURNING id, tenant_id, config, snapshot_seq, snapshot, lease_epoch, takedowns
 

@@ -30,6 +30,11 @@ WHERE model_id = %(model_id)s AND state = 'queued' AND seq <= (
     WHERE model_id = %(model_id)s AND state = 'queued' AND kind IN ('save', 'export'))
 ORDER BY seq
 
+-- name: ready_models
+SELECT held.model_id FROM unnest(%(model_ids)s::text[]) AS held (model_id) WHERE EXISTS (
+    SELECT FROM operations o
+    WHERE o.model_id = held.model_id AND o.state = 'queued' AND o.kind IN ('save', 'export'))
+
 -- name: executed
 SELECT id, seq, kind, payload, payload_sha FROM operations
 WHERE model_id = %(model_id)s AND state = 'done' AND seq > %(after_seq)s AND kind <> 'export' ORDER BY seq

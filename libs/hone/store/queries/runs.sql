@@ -106,6 +106,7 @@ SELECT pg_advisory_xact_lock(hashtext('leases of runs'))
 -- name: lease
 -- The tenant with the fewest runs in drivers comes first. A driver that left its first turn of the run unfinished was
 -- taken down by the run, unless the database was started again since: then the whole machine may have been.
+-- Without `room`, only a run is leased that is about to end: that needs no place.
 WITH held AS (
     SELECT tenant_id, count(*) AS runs FROM runs
     WHERE state IN ('running', 'paused') AND lease_expires > now() GROUP BY tenant_id)
@@ -117,9 +118,28 @@ UPDATE runs SET lease_owner = %(owner)s, lease_epoch = lease_epoch + 1,
 WHERE id = (
     SELECT r.id FROM runs r LEFT JOIN held USING (tenant_id)
     WHERE r.state IN ('queued', 'running', 'paused') AND (r.lease_expires IS NULL OR r.lease_expires <= now())
-        AND awaited_place(r) IS NULL
-    ORDER BY coalesce(held.runs, 0), r.created_at, r.id LIMIT 1 FOR NO KEY UPDATE OF r SKIP LOCKED)
+        AND awaited_place(r) IS NULL AND (%(room)s OR r.desired = 'cancel' OR r.deadline <= now())
+    ORDER BY r.desired <> 'cancel', coalesce(held.runs, 0), r.created_at, r.id LIMIT 1
+    FOR NO KEY UPDATE OF r SKIP LOCKED)
 RETURNING id, tenant_id, spec, policy_model_id, roles, preflight, lease_epoch, traceparent, takedowns, waiting_for
+
+-- name: give_way
+-- Where a tenant waits that has at least two runs fewer in drivers than another, the newest run of the tenant with the
+-- most leaves its driver. The new epoch keeps its thread from writing anything more.
+WITH held AS (
+    SELECT tenant_id, count(*) AS runs FROM runs
+    WHERE state IN ('running', 'paused') AND lease_expires > now() GROUP BY tenant_id),
+waiting AS (
+    SELECT min(coalesce(held.runs, 0)) AS runs FROM runs r LEFT JOIN held USING (tenant_id)
+    WHERE r.state IN ('queued', 'running', 'paused') AND (r.lease_expires IS NULL OR r.lease_expires <= now())
+        AND awaited_place(r) IS NULL)
+UPDATE runs SET lease_epoch = lease_epoch + 1, lease_expires = now(), turn_begun = NULL, waiting_for = NULL
+WHERE id = (
+    SELECT r.id FROM runs r JOIN held USING (tenant_id), waiting
+    WHERE r.lease_owner = %(owner)s AND r.state IN ('running', 'paused') AND r.lease_expires > now()
+        AND r.desired <> 'cancel' AND held.runs > waiting.runs + 1
+    ORDER BY held.runs DESC, r.created_at DESC, r.id DESC LIMIT 1 FOR NO KEY UPDATE OF r)
+RETURNING id
 
 -- name: begin_turn
 UPDATE runs SET turn_begun = now() WHERE id = %(run_id)s AND lease_epoch = %(epoch)s
