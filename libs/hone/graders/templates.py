@@ -11,10 +11,15 @@ from pydantic import AfterValidator
 from hone.environments import row_json
 from hone.graders.contract import InvalidSpec, NoAnswer, NoReference
 
+LONGEST, MOST_RENDERED = 20_000, 2**22
+"""Characters of a template, and of a text that is made of it: a row may be a mebibyte, and a template repeat it."""
+
 _KNOWN = re.compile(r"item(\.[^.\s]+)+|sample\.output_text|sample\.output_json(\.[^.\s]+)*")
 
 
 def _checked(template: str) -> str:
+    if len(template) > LONGEST:
+        raise ValueError(f"at most {LONGEST} characters, not {len(template)}")
     for variable in _cut(template)[1::2]:
         if not _KNOWN.fullmatch(variable.strip()):
             raise ValueError("variables under item, sample.output_text or sample.output_json, not " + variable.strip())
@@ -43,11 +48,20 @@ def rendered(template: str, item: dict[str, Any], output_text: str) -> str:
     """Return the template with its variables replaced. Variables inside replaced values stay as they are.
 
     Texts are inserted unchanged, other values as JSON, numbers of an output as they were written. Raises InvalidSpec
-    for a field that the row lacks. Raises NoAnswer where `sample.output_json` needs JSON or a field that the output
-    lacks.
+    for a field that the row lacks, and for a text that would be too long. Raises NoAnswer where `sample.output_json`
+    needs JSON or a field that the output lacks.
     """
     literals, variables = _parsed_template(template)
-    values = [_text(variable, item, output_text) for variable in variables]
+    known: dict[str, str] = {}
+    values, length = list[str](), 0
+    for variable in variables:
+        name = ".".join(variable)
+        if name not in known:
+            known[name] = _text(variable, item, output_text)
+        values.append(known[name])
+        length += len(known[name])
+        if length > MOST_RENDERED:
+            raise InvalidSpec(f"other_error: a template makes a text of more than {MOST_RENDERED} characters")
     return "".join(chain.from_iterable(zip(literals, values, strict=False))) + literals[-1]
 
 
@@ -91,6 +105,7 @@ def _shown(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
+@lru_cache(maxsize=8)
 def _parsed(output_text: str) -> Any:
     try:
         return row_json.read(output_text)

@@ -106,7 +106,7 @@ def texts(spec: RunSpec) -> list[Problem]:
     for place, one in enumerate(spec.contexts.privileged):
         at = f"contexts.privileged[{place}].text"
         try:
-            variables = templates.variables(one.text)
+            variables = dict.fromkeys(templates.variables(one.text))
         except ValueError as error:
             problems.append(Problem(at, found(one.text), str(error)))
         else:

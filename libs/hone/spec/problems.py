@@ -45,12 +45,19 @@ def found(value: object) -> str:
     if value is None:
         return _NOTHING
     try:
-        text = json.dumps(value, ensure_ascii=True)
-    except (TypeError, ValueError):
-        text = repr(value)
+        text = _shown(value)
     except RecursionError:
         text = f"a {type(value).__name__} nested too deep to be shown"
+    except ValueError:  # Python writes no int of more than 4300 digits
+        text = f"a {type(value).__name__} with too many digits to be shown"
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}… ({len(text)} characters)"
+
+
+def _shown(value: object) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=True)
+    except (TypeError, ValueError):
+        return repr(value)
 
 
 def path(parts: Iterable[str | int]) -> str:

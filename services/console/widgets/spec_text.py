@@ -9,11 +9,13 @@ import yaml
 
 from hone.spec import files
 from hone.spec.files import Raw
-from hone.spec.problems import Invalid, Problem
+from hone.spec.problems import MOST_VALUES, Invalid, Problem
 
 LONGEST = 256 * 1024
 """Characters of the longest text that is read."""
 
+_MOST_EVENTS = 3 * MOST_VALUES
+"""Values, keys, and beginnings and ends of objects and lists. A text with more is not read to its end."""
 _ROOT = ""
 
 
@@ -67,7 +69,9 @@ def _compose(text: str) -> yaml.Node | None:
     if len(text) > LONGEST:
         raise Unreadable(f"{len(text):,} characters", f"at most {LONGEST:,}")
     try:
-        for event in yaml.parse(text, Loader=yaml.SafeLoader):
+        for number, event in enumerate(yaml.parse(text, Loader=yaml.SafeLoader)):
+            if number > _MOST_EVENTS:
+                raise Unreadable("more values than a spec has", f"at most {MOST_VALUES} values")
             if isinstance(event, yaml.AliasEvent):  # a few of them can stand for more values than memory holds
                 raise Unreadable(f"the alias *{event.anchor}", "the value itself",
                                  _line_place(text, event.start_mark.line + 1 if event.start_mark else 1))

@@ -57,6 +57,11 @@ def test_a_text_that_is_no_spec_says_why_and_where(text: str, found: str, line: 
         assert refused.value.located.line == line
 
 
+def test_a_text_with_far_too_many_values_is_refused_before_it_is_read_to_its_end() -> None:
+    with pytest.raises(Unreadable, match="found more values than a spec has, expected at most 3000 values"):
+        spec_text.read("".join(f"k{number}: 1\n" for number in range(20_000)))
+
+
 def test_deep_nesting_is_refused() -> None:
     with pytest.raises(Unreadable):
         spec_text.read("a: " + "[" * 5000)

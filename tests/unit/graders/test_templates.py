@@ -3,7 +3,7 @@
 import pytest
 
 from hone.graders.contract import InvalidSpec, NoAnswer
-from hone.graders.templates import rendered
+from hone.graders.templates import rendered, variables
 
 ITEM = {"x": "1", "deep": {"list": [{"y": "two"}], "number": 3, "none": None}, "answer": "{{ item.x }}"}
 
@@ -23,6 +23,19 @@ def test_variables_are_replaced_and_what_came_in_stays_literal(template: str, te
 
 def test_a_template_of_a_million_braces_takes_no_time_worth_mentioning() -> None:
     assert rendered("{{" * 500_000, ITEM, "") == "{{" * 500_000
+
+
+def test_a_template_that_repeats_a_large_field_makes_no_giant_text() -> None:
+    with pytest.raises(InvalidSpec, match="more than 4194304 characters"):
+        rendered("{{item.a}}" * 1000, {"a": "x" * 2**20}, "")
+    with pytest.raises(InvalidSpec, match="more than 4194304 characters"):
+        rendered("{{item.a}}" * 1000, {"a": ["x" * 2**20]}, "")
+
+
+def test_a_template_has_a_longest_length() -> None:
+    assert variables("{{item.a}}" * 2000) == ["item.a"] * 2000
+    with pytest.raises(ValueError, match="at most 20000 characters, not 20010"):
+        variables("{{item.a}}" * 2001)
 
 
 def test_json_outputs_have_fields() -> None:

@@ -23,6 +23,31 @@ def test_values_are_shown_short(value: object, text: str) -> None:
     assert found(value) == text
 
 
+def test_a_number_of_more_digits_than_python_writes_is_named() -> None:
+    assert found([16**9000]) == "a list with too many digits to be shown"
+
+
+def bomb(named: bool) -> bytes:
+    """Return YAML in which lists of aliases of lists of aliases stand for 10^12 values."""
+    lists = [b"&a0 [x, x, x, x, x, x, x, x, x, x]", *(
+        b"&a%d [%b]" % (level, b",".join([b"*a%d" % (level - 1)] * 10)) for level in range(1, 12))]
+    return b"".join((b"a%d: " % place if named else b"- ") + text + b"\n" for place, text in enumerate(lists))
+
+
+@pytest.mark.parametrize(("text", "problem"), [
+    (bomb(named=True), "more than 3000 values"), (bomb(named=False), "more than 3000 values"),
+    (b"&a [*a, *a]", "more than 3000 values"), (b"&a {b: *a, c: *a}", "more than 3000 values"),
+    (b"".join(b"k%d: 1\n" % n for n in range(50_000)), "more than 3000 values"),
+    (b"a: " + b"[" * 50_000, "more than 100 levels"), (b"".join(b" " * n + b"a:\n" for n in range(500)), "100 levels"),
+    (b"a: " + b"9" * 5000, "a number of 5000 characters"), (b"a: 1" + b":1" * 5000, "a number of 10001 characters"),
+    (b"a: 2001-99-99", "month must be in 1..12"), (b"a: &a [x]\n? *a\n: 1", "which is no text"),
+    (b"a: " + b"x" * 2**20, "1048579 bytes")])
+def test_yaml_of_any_kind_is_read_or_refused_in_little_time(text: bytes, problem: str) -> None:
+    with pytest.raises(Invalid) as refused:
+        parse(text)
+    assert problem in refused.value.problems[0].found
+
+
 def test_the_nearest_name_is_suggested() -> None:
     assert one_of("grop", ["grpo", "rloo"]) == "one of grpo, rloo (did you mean grpo?)"
     assert one_of("zzz", ["grpo", "rloo"]) == "one of grpo, rloo"
