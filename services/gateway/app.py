@@ -25,6 +25,7 @@ from services.gateway.middleware.json_bodies import JsonBodies
 from services.gateway.middleware.observation import RequestObservation
 from services.gateway.middleware.permission import OPEN_PATHS, Permission
 from services.gateway.middleware.request_ids import RequestIds
+from services.gateway.middleware.shares import TenantShare
 from services.gateway.routes import (
     audit,
     catalog,
@@ -70,6 +71,7 @@ def create(settings: Settings, database: AsyncDatabase, objects: Objects) -> Fas
             Middleware(BodyLimit, limit=settings.max_body_mb * 2**20),
             Middleware(Authentication, database=database, open_paths=OPEN_PATHS),
             Middleware(Permission),
+            Middleware(TenantShare, most=settings.tenant_requests),
             Middleware(JsonBodies),
         ],
         exception_handlers={HTTPException: errors.answer, RequestValidationError: errors.answer},

@@ -25,12 +25,13 @@ REFUSALS: Mapping[int, str] = {
     409: "The request does not fit the present state.",
     413: "The body is larger than this gateway accepts.",
     422: "The content is wrong. `errors` names each field, the value found and the value expected.",
+    429: "The tenant has too many requests open at a time. Try again.",
     503: "A service that the gateway needs does not answer. Try again.",
     507: "The object store is full.",
 }
 """Status of each refusal, and what it says. 500 is a defect and no part of the contract."""
 
-_HEADERS = {401: "WWW-Authenticate", 405: "Allow", 503: "Retry-After"}
+_HEADERS = {401: "WWW-Authenticate", 405: "Allow", 429: "Retry-After", 503: "Retry-After"}
 
 
 class Gateway(FastAPI):
@@ -76,7 +77,7 @@ def _statuses(path: str, method: str, operation: Mapping[str, Any]) -> Iterator[
     """Yield the refusals that operations of this kind may answer with."""
     body = "requestBody" in operation
     yield from (400,) if body else ()
-    yield from () if path in OPEN_PATHS else (401, 403)
+    yield from () if path in OPEN_PATHS else (401, 403, 429)
     yield from (404,) if "{" in path else ()
     yield 405
     yield from (409,) if method in _CHANGES else ()

@@ -186,6 +186,9 @@ class Settings(Strict):
     state: Path | None = Field(
         None, description="State directory of the stack on this machine; without it .hone for the command hone, and "
         "none for a process.")
+    tenant_requests: int = Field(
+        64, ge=1, description="Requests of one tenant that a gateway serves at a time, streams of events and downloads "
+        "among them. Others are answered with 429, which the SDK repeats.")
     max_body_mb: int = Field(
         64, ge=1, description="Largest upload in one request, MiB; of JSON it is 1 MiB. An upload in parts may be "
         "larger.")

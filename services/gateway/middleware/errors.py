@@ -110,6 +110,15 @@ class UploadTooLarge(Refusal):
     status, title = 413, "Upload too large"
 
 
+class TooMany(Refusal):
+    """The tenant has too many requests open. The same request may succeed later."""
+
+    status, title = 429, "Too many requests"
+
+    def __init__(self, detail: str = "") -> None:
+        super().__init__(detail, headers={"Retry-After": "1"})
+
+
 class NoRoom(Refusal):
     """The object store is full. Make room, or give it a larger disk or quota; then the same request succeeds."""
 
