@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections import Counter
 from collections.abc import AsyncIterator
 from typing import Annotated
 
@@ -20,6 +21,11 @@ _STREAM = "text/event-stream"
 _OVERLAP = 64  # ids below the largest sent one at which the stream looks again
 _BATCH = 500
 _PING_S = 15.0
+_OFTEN = 8
+"""Streams of a tenant that look each `HONE_SWEEP_S` seconds. If more are open, each looks as much more seldom."""
+
+_streams = Counter[str]()
+"""Open streams by tenant."""
 
 LastEventId = Annotated[int, Header(
     alias="Last-Event-ID", ge=0, description="Id of the last event that the client received.")]
@@ -60,6 +66,20 @@ async def _read(
 
 
 async def _stream(session: TenantSession, run_id: str, start: int, poll_s: float) -> AsyncIterator[str]:
+    _streams[session.tenant_id] += 1
+    try:
+        async for text in _events(session, run_id, start, poll_s):
+            yield text
+    finally:
+        _streams[session.tenant_id] -= 1
+
+
+def pause_s(tenant_id: str, poll_s: float) -> float:
+    """Return the seconds between two looks of a stream: all streams of a tenant together look equally often."""
+    return poll_s * max(1.0, _streams[tenant_id] / _OFTEN)
+
+
+async def _events(session: TenantSession, run_id: str, start: int, poll_s: float) -> AsyncIterator[str]:
     sent, quiet_s = {start}, 0.0
     while True:
         # An id is given before its transaction commits, so a lower id may appear after a higher one.
@@ -72,9 +92,10 @@ async def _stream(session: TenantSession, run_id: str, start: int, poll_s: float
         if state in ENDED and not fresh:
             yield f"event: end\ndata: {json.dumps({'state': state})}\n\n"
             return
-        quiet_s = 0.0 if fresh else quiet_s + poll_s
+        wait_s = pause_s(session.tenant_id, poll_s)
+        quiet_s = 0.0 if fresh else quiet_s + wait_s
         if quiet_s >= _PING_S:
             quiet_s = 0.0
             yield ": still here\n\n"
         if not fresh:
-            await asyncio.sleep(poll_s)
+            await asyncio.sleep(wait_s)
