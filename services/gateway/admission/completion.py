@@ -89,11 +89,16 @@ class Completion:
         files = await self._whole_files()
         await self._verify([file for file in files if file["key"] and not file["verified"]])
         try:
-            new = await asyncio.to_thread(self._model if self._upload["kind"] == "base_model" else self._dataset, files)
+            new = await self._checked(files)
             await self._register(new, files)
         except (Invalid, Refusal) as error:
             await self._refuse(str(error.detail) if isinstance(error, Refusal) else str(error))
             raise
+
+    async def _checked(self, files: list[Row]) -> NewArtifact:
+        if self._upload["kind"] == "base_model":
+            return await asyncio.to_thread(self._model, files)
+        return await task_rows.read_apart(self._session.tenant_id, self._dataset, files)
 
     async def _whole_files(self) -> list[Row]:
         """Return the files. Raises Conflict with every file of which parts are missing."""

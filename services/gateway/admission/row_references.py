@@ -86,7 +86,7 @@ class _Check:
         if files is None:
             raise RowsLost("there is no such dataset")
         key = files[task_rows.FILE]["key"]
-        return await asyncio.get_running_loop().run_in_executor(task_rows.reader, self._rows, objects, key)
+        return await task_rows.read_apart(session.tenant_id, self._rows, objects, key)
 
     def _rows(self, objects: Objects, key: str) -> list[Numbered]:
         tasks, found, kept, drawn = self._source.tasks, self._found, list[Numbered](), random.Random(0)

@@ -7,11 +7,11 @@ A row is a task if the environment accepts it. The run's driver leaves rows out 
 import asyncio
 import json
 import logging
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,8 +35,19 @@ Hashes = NDArray[np.bytes_]
 
 log = logging.getLogger(__name__)
 
-reader = ThreadPoolExecutor(4, "task-rows")
-"""Reads datasets, which are large: few at a time, beside all other reading."""
+_READERS, _OF_A_TENANT = 4, 2
+_reader = ThreadPoolExecutor(_READERS, "task-rows")
+_places: dict[str, asyncio.Semaphore] = {}
+Read = TypeVar("Read")
+
+
+async def read_apart(tenant_id: str, read: Callable[..., Read], *arguments: Any) -> Read:
+    """Return what a function returns that reads a dataset, which may be large.
+
+    It runs in one of few threads of its own, beside all other reading; a tenant leaves some of them to others.
+    """
+    async with _places.setdefault(tenant_id, asyncio.Semaphore(_OF_A_TENANT)):
+        return await asyncio.get_running_loop().run_in_executor(_reader, read, *arguments)
 
 
 @dataclass(frozen=True)
@@ -94,12 +105,12 @@ async def check(
     `lacks` is what the policy's chat template cannot show (hone.text.abilities). Reading may take long, so it happens
     outside of any transaction. References to datasets are checked elsewhere.
     """
-    loop, checked, missing = asyncio.get_running_loop(), list[CheckedDataset](), json.dumps(dict(lacks))
+    checked, missing = list[CheckedDataset](), json.dumps(dict(lacks))
     for at, source in _sources(spec):
         stored = await files(session, source)
         if stored is not None:
             key, text = stored[FILE]["key"], source.model_dump_json()
-            found_there = await loop.run_in_executor(reader, _findings, objects, key, text, missing)
+            found_there = await read_apart(session.tenant_id, _findings, objects, key, text, missing)
             checked.append(CheckedDataset(at, found_there))
     return checked
 

@@ -1,6 +1,5 @@
 """Checks the rows of supervised stages against the model: what it cannot be trained on is left out, and said before."""
 
-import asyncio
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -50,12 +49,12 @@ async def check(session: TenantSession, objects: Objects, spec: RunSpec) -> list
         return []
     async with session.transaction() as transaction:
         base = await references.find_base(transaction, spec.model.base, "model.base")
-    loop, found = asyncio.get_running_loop(), list[TrainedRows]()
+    found = list[TrainedRows]()
     for at, part in parts:
         stored = await task_rows.files(session, part.task)
         if stored is not None and isinstance(base, Base) and base.text_files:
             key = stored[task_rows.FILE]["key"]
-            found.append(await loop.run_in_executor(task_rows.reader, _findings, objects, key, at, part, base))
+            found.append(await task_rows.read_apart(session.tenant_id, _findings, objects, key, at, part, base))
     return found
 
 

@@ -1,6 +1,5 @@
 """/v1/datasets: JSONL files. Every row is checked before any is stored."""
 
-import asyncio
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -31,7 +30,7 @@ async def upload(
     """Upload a dataset. Bad rows refuse it with a report (422), unless `allow_bad_rows` keeps the good ones."""
     async with artifacts.received([file]) as directory:
         bounds = RowBounds.of(settings)
-        report = await asyncio.to_thread(_check, next(directory.iterdir()), directory, bounds)
+        report = await task_rows.read_apart(caller.tenant_id, _check, next(directory.iterdir()), directory, bounds)
         dataset_rows.refuse(report, allow_bad_rows)
         dataset = artifacts.Upload("dataset", name, directory, [task_rows.FILE], report.facts(), report.as_json())
         return (await artifacts.register(caller, objects, request, key, dataset, _resource)).response()

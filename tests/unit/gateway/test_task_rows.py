@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from typing import Any, cast
@@ -11,6 +12,7 @@ import pytest
 from hone.resolution import resolve
 from hone.spec.run import RunSpec
 from hone.store.objects import ObjectCorrupt, ObjectMissing, Objects
+from services.gateway.admission import task_rows
 from services.gateway.admission.task_rows import CheckedDataset, check
 from services.gateway.middleware.tenancy import TenantSession
 
@@ -23,6 +25,7 @@ class Shelf:
     """A database and an object store with a tenant's datasets. It counts reads and answers a few bytes at a time."""
 
     def __init__(self, **datasets: list[Row]) -> None:
+        self.tenant_id = f"ten_{id(self)}"
         self._datasets, self.reads, self.held = datasets, list[str](), False
         self.lost, self.changed = set[str](), b""
 
@@ -119,3 +122,24 @@ def test_rows_that_were_changed_are_a_problem(changed: bytes) -> None:
 @pytest.mark.parametrize("task", [{"environment": "sort_digits"}, {"environment": "sqlite", "dataset": "absent"}])
 def test_nothing_is_read_where_there_are_no_rows(task: Row) -> None:
     assert checked(Shelf(), task=task) == []
+
+
+async def test_a_tenant_that_reads_many_datasets_leaves_threads_to_others() -> None:
+    go_on, running = threading.Event(), list[str]()
+
+    def read(name: str) -> None:
+        running.append(name)
+        assert go_on.wait(60)
+
+    many = [asyncio.create_task(task_rows.read_apart("many", read, f"many {number}")) for number in range(9)]
+    await asyncio.sleep(0.1)
+    few = asyncio.create_task(task_rows.read_apart("few", read, "few"))
+    try:
+        async with asyncio.timeout(30):
+            while "few" not in running:
+                await asyncio.sleep(0.02)
+        assert sorted(running) == ["few", "many 0", "many 1"]
+    finally:
+        go_on.set()
+    await asyncio.gather(*many, few)
+    assert len(running) == 10
