@@ -2,9 +2,8 @@
 
     python -m benchmarks.door [--rounds N] [--calls N] [--out FILE]
 
-One client calls an RPC that does nothing (StepBatch without steps), one call after another: at the service with the
-stack's token, and through the door with an API key over TLS. The two take turns in rounds, so that both see the same
-machine.
+One client asks again for a step that was taken, one call after another: at the service with the stack's token, and
+through the door with an API key over TLS. The two take turns in rounds, so that both see the same machine.
 """
 
 import argparse
@@ -20,8 +19,9 @@ import grpc
 from benchmarks import stack_run
 from benchmarks.machine import provenance
 from benchmarks.results import RESULTS, store
-from hone.api.simulation_pb2 import StepBatchRequest
+from hone.api.simulation_pb2 import ResetRequest, StepRequest
 from hone.api.simulation_pb2_grpc import SimulationServiceStub
+from hone.api.trajectory_pb2 import Task
 from hone.rpc.client import blocking_channel
 from hone.stack.record import Record
 
@@ -64,6 +64,14 @@ def through_the_door(record: Record) -> grpc.Channel:
     return grpc.secure_channel(record.door_address, grpc.composite_channel_credentials(trusted, key))
 
 
+def _step(channel: grpc.Channel) -> Way:
+    """Return a call that asks for the first step of a session, which is taken once."""
+    stub = SimulationServiceStub(channel)
+    task = Task(environment="sort_turns", params_json="{}", seed=3)
+    session = stub.Reset(ResetRequest(tasks=[task]), timeout=30).sessions[0]
+    return partial(stub.Step, StepRequest(session_id=session.session_id, index=0, action="1"), timeout=10)
+
+
 def main() -> None:
     """Measure both ways and write one JSON."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -75,9 +83,7 @@ def main() -> None:
         record = stack.record()
         with blocking_channel(record.addresses["simulation-0"], record.stack_token) as direct, \
                 through_the_door(record) as door:
-            ways: dict[str, Way] = {
-                name: partial(SimulationServiceStub(channel).StepBatch, StepBatchRequest(), timeout=10)
-                for name, channel in (("direct", direct), ("door", door))}
+            ways = {name: _step(channel) for name, channel in (("direct", direct), ("door", door))}
             result = {**provenance(), "rounds": args.rounds, "calls": args.calls,
                       **measure(ways, args.rounds, args.calls)}
     store(args.out, result)

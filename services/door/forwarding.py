@@ -1,46 +1,70 @@
 """The way of a call through the door: its key is looked up, its scope checked, its bytes and its answer passed on.
 
-Neither request nor answer is read here. The services check what a request names: they get the tenant in the metadata.
+    KeyHolders      whose key it is; refused before a byte of the request is read
+    RunningCalls    a place among the tenant's calls; the request is read within bounds
+    Quotas          refused if the tenant has used up what the call would use
+    Backends        the services, which check what a request names: they get the tenant in the metadata
+    Audit           the row of a call that changes something, before its answer
 """
 
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Iterable, Iterator
-from contextlib import aclosing, contextmanager
-from typing import Any, NoReturn
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, aclosing, contextmanager
+from functools import partial
+from typing import Any, NamedTuple, NoReturn
 
 import grpc
 from grpc_health.v1 import health
 from grpc_reflection.v1alpha import reflection
 
-from hone.rpc import errors
-from hone.rpc.access import RULES, permits
+from hone import scopes
+from hone.rpc.access import RULES
 from hone.rpc.border import Continuation, refusal
-from hone.rpc.errors import Forbidden, RpcError, abort
+from hone.rpc.errors import Forbidden, OverBudget, RpcError, abort, departed
 from hone.rpc.tenancy import KEY, TENANT, Caller
 from hone.telemetry import metrics
-from services.door.backends import METHODS, Backends, Call, Metadata
-from services.door.keys import KeyHolders
+from services.door import refusals
+from services.door.audit import Audit
+from services.door.backends import Backends
+from services.door.call import METHODS, Call, Metadata
+from services.door.keys import Holder, KeyHolders
+from services.door.quotas import Quotas
+from services.door.reading import bounded
+from services.door.running import Running, RunningCalls
 
+LONGEST_S = 3600.0
+"""Seconds that a call may take, and that a call without a deadline gets."""
+_MOST_ASKING = 1000
 _HEALTH, _REFLECTION = f"/{health.SERVICE_NAME}/", f"/{reflection.SERVICE_NAME}/"
 _log = logging.getLogger(__name__)
-_DETAILS = "grpc-status-details-bin"
 _OURS = ("hone-", "grpc-", ":")
 _HOP = frozenset({"authorization", "user-agent", "content-type", "te", "host"})
 """Metadata that belongs to the way from the client to the door."""
 
 
+class Stations(NamedTuple):
+    """What a call passes."""
+
+    holders: KeyHolders
+    running: RunningCalls
+    quotas: Quotas
+    backends: Backends
+    audit: Audit
+
+
 class Door(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]  # not generic at run time
     """Serves every RPC of the stack to holders of keys. Health is told to everybody, contracts to every holder."""
 
-    def __init__(self, holders: KeyHolders, backends: Backends) -> None:
-        self._holders, self._backends = holders, backends
+    def __init__(self, stations: Stations) -> None:
+        self._holders, self._running, self._quotas, self._backends, self._audit = stations
+        self._asking = 0
 
     async def intercept_service(self, continuation: Continuation, handler_call_details: Any) -> Any:
         method, metadata = handler_call_details.method, handler_call_details.invocation_metadata or ()
         if method.startswith(_HEALTH):
-            return await continuation(handler_call_details)
+            return _found(await continuation(handler_call_details), self._health_calls)
         try:
             holder = await self._holders.of_call(metadata)
             if method in METHODS:
@@ -49,34 +73,71 @@ class Door(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]  # not generic
             _log.info("%s refused: %s", method, error)
             return refusal(error)
         if method in METHODS:
-            return self._forwarded(method, holder.caller, passed_on(metadata, holder.caller))
-        return await continuation(handler_call_details) if method.startswith(_REFLECTION) else None
+            return self._forwarded(method, holder, passed_on(metadata, holder.caller))
+        if method.startswith(_REFLECTION):
+            return _found(await continuation(handler_call_details), partial(self._running.one, holder))
+        return None
 
-    def _forwarded(self, method: str, who: Caller, metadata: Metadata) -> Any:
-        """Return the handler of one call."""
+    @contextmanager
+    def _health_calls(self) -> Iterator[None]:
+        """Hold one of the places of calls that need no key: watchers stay for long."""
+        if self._asking >= _MOST_ASKING:
+            raise OverBudget(f"calls about health: found {self._asking}, expected fewer than {_MOST_ASKING}")
+        self._asking += 1
+        try:
+            yield
+        finally:
+            self._asking -= 1
 
-        def call(raw: bytes, context: Any) -> Call:
-            return Call(method, who.tenant_id, raw, metadata, context.time_remaining())
+    def _forwarded(self, method: str, holder: Holder, metadata: Metadata) -> Any:
+        """Return the handler of one call. It reads the request itself: a handler with one request gets it unbounded."""
 
-        async def unary(raw: bytes, context: Any) -> bytes:
+        async def unary(requests: AsyncIterator[bytes], context: Any) -> bytes:
             try:
-                with _counted(method):
-                    return await self._backends.answer(call(raw, context))
-            except (grpc.aio.AioRpcError, RpcError) as error:
+                with _counted(method), self._running.one(holder) as running:
+                    call = await self._admitted(method, metadata, running, requests, context)
+                    answer = await self._backends.answer(call)
+                    await self._audit.tell(call, holder.caller, context.peer())
+                    return answer
+            except Exception as error:
                 await pass_back(context, error)
 
-        async def stream(raw: bytes, context: Any) -> AsyncIterator[bytes]:
+        async def stream(requests: AsyncIterator[bytes], context: Any) -> AsyncIterator[bytes]:
             try:
-                with _counted(method):
-                    async with aclosing(self._backends.stream(call(raw, context))) as answers:
-                        async for answer in answers:
-                            yield answer
-            except (grpc.aio.AioRpcError, RpcError) as error:
+                with _counted(method), self._running.one(holder) as running:
+                    call = await self._admitted(method, metadata, running, requests, context)
+                    async for answer in self._streamed(call, holder.caller, context.peer()):
+                        yield answer
+            except Exception as error:
                 await pass_back(context, error)
 
         if METHODS[method].server_streaming:
-            return grpc.unary_stream_rpc_method_handler(stream)
-        return grpc.unary_unary_rpc_method_handler(unary)
+            return grpc.stream_stream_rpc_method_handler(stream)
+        return grpc.stream_unary_rpc_method_handler(unary)
+
+    async def _admitted(
+        self, method: str, metadata: Metadata, running: Running, requests: AsyncIterator[bytes], context: Any
+    ) -> Call:
+        """Return the call once its request is read. Raises RpcError."""
+        raw, left_s = await running.read(requests), context.time_remaining()
+        call = Call(method, running.holder.caller.tenant_id, raw, metadata,
+                    LONGEST_S if left_s is None else min(left_s, LONGEST_S))
+        await self._quotas.expect_some_left(call)
+        return call
+
+    async def _streamed(self, call: Call, who: Caller, peer: str) -> AsyncIterator[bytes]:
+        """Yield the answers to a call. With the first one, the call may have changed something."""
+        logged = False
+        async with aclosing(self._backends.stream(call)) as answers:
+            async for answer in answers:
+                if not logged:
+                    await self._audit.tell(call, who, peer)
+                    logged = True
+                yield answer
+
+
+def _found(handler: Any, place: Callable[[], AbstractContextManager[object]]) -> Any:
+    return None if handler is None else bounded(handler, place)
 
 
 def passed_on(metadata: Iterable[Any], who: Caller) -> Metadata:
@@ -85,24 +146,24 @@ def passed_on(metadata: Iterable[Any], who: Caller) -> Metadata:
     return (*kept, (TENANT, who.tenant_id), (KEY, who.key_id))
 
 
-async def pass_back(context: Any, error: grpc.aio.AioRpcError | RpcError) -> NoReturn:
-    """End a call with the error of the service, and its details."""
+async def pass_back(context: Any, error: Exception) -> NoReturn:
+    """End a call with an error in the words that its caller may read."""
     if isinstance(error, RpcError):
         await abort(context, error)
-    elif error.code() is grpc.StatusCode.UNAUTHENTICATED:
-        _log.error("a service refuses the door: %s", error.details())
-        await context.abort(grpc.StatusCode.INTERNAL, "the stack's services and its door have different tokens")
+    elif isinstance(error, grpc.aio.AioRpcError):
+        with departed():
+            await context.abort(*refusals.public(error))
     else:
-        trailing: Iterable[Any] = error.trailing_metadata() or ()
-        details = [(name, value) for name, value in trailing if name == _DETAILS]
-        await context.abort(error.code(), errors.reason(error), tuple(details))
+        _log.error("a call failed", exc_info=error)
+        with departed():
+            await context.abort(grpc.StatusCode.INTERNAL, "the door failed; its log tells more")
     raise error  # abort ends the call with an exception of its own
 
 
-def _check_scope(method: str, scopes: list[str]) -> None:
+def _check_scope(method: str, held: list[str]) -> None:
     wanted = RULES[method].scope
-    if not permits(scopes, wanted):
-        raise Forbidden(f"authorization: found a key for {', '.join(scopes) or 'nothing'}, expected one for {wanted}")
+    if not scopes.includes(held, wanted):
+        raise Forbidden(f"authorization: found a key for {', '.join(held) or 'nothing'}, expected one for {wanted}")
 
 
 @contextmanager
@@ -119,6 +180,9 @@ def _counted(method: str) -> Iterator[None]:
         raise
     except (asyncio.CancelledError, GeneratorExit):
         code = grpc.StatusCode.CANCELLED
+        raise
+    except Exception:
+        code = grpc.StatusCode.INTERNAL
         raise
     finally:
         service, _, name = method[1:].rpartition("/")

@@ -7,7 +7,8 @@ import grpc
 from grpc_health.v1 import health, health_pb2
 
 from hone.rpc.errors import RpcError
-from services.door.backends import SERVICES, Backends
+from services.door.backends import Backends
+from services.door.call import SERVICES
 
 _PAUSE_S = 1.0
 _CHECK = f"/{health.SERVICE_NAME}/Check"

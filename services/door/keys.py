@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 from hone import keys
 from hone.rpc import outage
-from hone.rpc.access import SCOPES
 from hone.rpc.errors import Unauthenticated
 from hone.rpc.tenancy import Caller
 from hone.store.database import AsyncDatabase
+from hone.store.key_uses import KeyUses
 
 KEPT_S = 3.0
 """Seconds for which a holder is remembered: a revoked key works that long."""
@@ -17,17 +17,18 @@ _MOST = 10_000
 
 
 class Holder(NamedTuple):
-    """Who holds a key, and what the key may do."""
+    """Who holds a key, what the key may do, and its hash."""
 
     caller: Caller
     scopes: list[str]
+    hash: bytes
 
 
 class KeyHolders:
-    """Looks up the holders of keys."""
+    """Looks up the holders of keys, and notes that the keys are used."""
 
     def __init__(self, database: AsyncDatabase, clock: Callable[[], float] = time.monotonic) -> None:
-        self._database, self._clock = database, clock
+        self._database, self._clock, self._uses = database, clock, KeyUses(database)
         self._known: dict[str, tuple[float, Holder]] = {}
 
     async def of_call(self, metadata: Iterable[Any]) -> Holder:
@@ -39,12 +40,14 @@ class KeyHolders:
         return holder
 
     async def _look_up(self, secret: str) -> Holder:
+        shown = keys.digest(secret)
         with outage.reported():
-            row = await self._database.one("api_keys.holder", hash=keys.digest(secret))
-        if row is None:
-            self._known.pop(secret, None)
-            raise Unauthenticated("authorization: found a key that is not in use, expected one that is")
-        holder = Holder(Caller(row["tenant_id"], row["id"]), row.get("scopes", list(SCOPES)))
+            row = await self._database.one("api_keys.holder", hash=shown)
+            if row is None:
+                self._known.pop(secret, None)
+                raise Unauthenticated("authorization: found a key that is not in use, expected one that is")
+            await self._uses.note(row["tenant_id"], row["id"])
+        holder = Holder(Caller(row["tenant_id"], row["id"]), row["scopes"], shown)
         if len(self._known) >= _MOST:
             self._known.clear()
         self._known[secret] = (self._clock() + KEPT_S, holder)

@@ -104,7 +104,8 @@ class LoadedModels:
             try:
                 reason = await self._reason_to_wait(model, version_id)
             except OperationalError as error:
-                reason = f"the database is away: {error}"
+                _log.warning("the database is away: %s", str(error).strip())
+                reason = "the database is away"
             self.kick.set()
             try:
                 async with asyncio.timeout(min(deadline - time.monotonic(), self._settings.sweep_s)):

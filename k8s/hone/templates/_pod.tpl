@@ -122,12 +122,12 @@ readOnlyRootFilesystem: true
 capabilities: {drop: [ALL]}
 {{- end }}
 
-{{- /* Inside the process for workers, which nobody calls: they prove by their row in the database that they are alive. */}}
+{{- /* Inside the container for the door, which speaks TLS, and for workers, which nobody calls: they prove by their row in the
+database that they are alive. */}}
 {{- define "hone.probes" -}}
 {{- $ask := dict "exec" (dict "command" (list "python" "-m" "hone.stack.container" "probe" .kind)) }}
 {{- if eq .fact.probe "grpc" }}{{ $ask = dict "grpc" (dict "port" .fact.port) }}{{ end }}
 {{- if eq .fact.probe "http" }}{{ $ask = dict "httpGet" (dict "path" "/healthz" "port" .kind) }}{{ end }}
-{{- if eq .fact.probe "tcp" }}{{ $ask = dict "tcpSocket" (dict "port" .kind) }}{{ end }}
 {{- $slow := eq .fact.probe "exec" }}
 startupProbe:
   {{- toYaml $ask | nindent 2 }}

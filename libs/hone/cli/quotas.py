@@ -44,12 +44,14 @@ def change(
     currency: Annotated[str | None, typer.Option(help="Word after amounts, such as EUR.")] = None,
     prompt_tokens: Annotated[float | None, typer.Option(min=0, help="Of a million tokens of prompts.")] = None,
     completion_tokens: Annotated[float | None, typer.Option(min=0, help="Of a million generated tokens.")] = None,
+    scored_tokens: Annotated[float | None, typer.Option(min=0, help="Of a million scored tokens.")] = None,
     trained_tokens: Annotated[float | None, typer.Option(min=0, help="Of a million trained tokens.")] = None,
     grading_s: Annotated[float | None, typer.Option(min=0, help="Of a second of grading.")] = None,
     trainer_s: Annotated[float | None, typer.Option(min=0, help="Of a second of a trainer.")] = None,
 ) -> None:
     """Set prices, for the operator; those that are not given stay. What was used before keeps its cost."""
     given = {"currency": currency, "prompt_tokens": prompt_tokens, "completion_tokens": completion_tokens,
-             "trained_tokens": trained_tokens, "grading_s": grading_s, "trainer_s": trainer_s}
+             "scored_tokens": scored_tokens, "trained_tokens": trained_tokens, "grading_s": grading_s,
+             "trainer_s": trainer_s}
     with connection.client() as client:
         one(client.set_prices(**{name: value for name, value in given.items() if value is not None}), as_json=False)

@@ -28,7 +28,9 @@ _DOWN_S = 20.0
 _AGAIN_S = 5.0
 _UP = {"RUNNING", "STARTING"}
 _OWNER = "HONE_OWNER_DATABASE_URL"
-_PUBLISHED = {"gateway": "HONE_LISTEN", "console": "HONE_CONSOLE_LISTEN"}
+_PUBLISHED = {"gateway": ("HONE_LISTEN", "http://{}"), "console": ("HONE_CONSOLE_LISTEN", "http://{}"),
+              "gRPC": ("HONE_DOOR_LISTEN", "{}  (TLS: docker compose cp door:/run/secrets/door/cert.pem .)")}
+"""What a deployment publishes: the variable with its address, and how the address is shown."""
 _MISTAKES = (
     OperationalError, StackRunning, StackNotReady, StackMissing, RoleRefused, DataOfAnother, PostgresMissing,
     SchemaMismatch, StoreAway, PermissionError, ValueError,
@@ -89,7 +91,8 @@ def status(state: State = DEFAULT_STATE) -> None:
         full = "".join(f"; {disk.shortage(0)}" for disk in _disks(found, place) if disk.full)
         _fail(f"the stack in {place} is not running (hone up starts it){full}")
     console = f"  console {found.console_url}" if found.console_url else ""
-    typer.echo(f"{found.gateway_url}{console}  state {place}")
+    door = f"  gRPC {found.door_address}" if found.door_address else ""
+    typer.echo(f"{found.gateway_url}{console}{door}  state {place}")
     for one in processes:
         typer.echo(_line(place, one))
     written, low = _disks(found, place), settings.load().disk_low_gb * 2**30
@@ -124,9 +127,9 @@ def prepare(
 
 def _introduce(key: str | None) -> None:
     """Print what a person needs for the first visit."""
-    for name, variable in _PUBLISHED.items():
+    for name, (variable, form) in _PUBLISHED.items():
         if place := os.environ.get(variable):
-            typer.echo(f"{name:<8} http://{reachable(place)}")
+            typer.echo(f"{name:<8} {form.format(reachable(place))}")
     typer.echo(f"API key  {key}  (shown this once)" if key else
                "API key  made at the first start; `hone keys first NAME` makes another one")
 

@@ -99,13 +99,14 @@ class Quotas(Resource):
 class Prices(Resource):
     """The price list of the stack, in force since `since`; null: since its beginning.
 
-    Money for a million tokens that are read as prompts, generated (`completion_tokens`) or trained, and for a second of
-    grading or of a trainer.
+    Money for a million tokens that are read as prompts, generated (`completion_tokens`), scored or trained, and for a
+    second of grading or of a trainer.
     """
 
     currency: str
     prompt_tokens: float
     completion_tokens: float
+    scored_tokens: float
     trained_tokens: float
     grading_s: float
     trainer_s: float

@@ -60,6 +60,8 @@ class Demo:
             self._console.print(f"stack ready: {record.gateway_url}")
             if record.console_url:
                 self._console.print(f"console: {record.console_url} (sign in with api_key of {self._state}/stack.json)")
+            if record.door_address:
+                self._console.print(f"gRPC: {record.door_address} (certificate {record.door_certificate})")
             with Client(record.gateway_url, record.api_key) as client:
                 base = self._make_base(client)
                 outcome = self._learn(client, base)

@@ -1,6 +1,9 @@
 """The errors of gRPC services. Each has one status; an error about input names the field, found and expected."""
 
+import asyncio
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import grpc
 from google.protobuf.any_pb2 import Any
@@ -117,4 +120,14 @@ def memory_end(error: BaseException) -> MemoryEnd | None:
 
 async def abort(context: "grpc.aio.ServicerContext[object, object]", error: RpcError) -> None:
     """End a call with the error's rich status."""
-    await context.abort_with_status(rpc_status.to_status(status(error)))  # type: ignore[attr-defined]  # stubs lack it
+    with departed():
+        await context.abort_with_status(rpc_status.to_status(status(error)))  # type: ignore[attr-defined]  # stubs lack it
+
+
+@contextmanager
+def departed() -> Iterator[None]:
+    """Raise CancelledError for a call that grpc has ended already: its client left, or sent too large a message."""
+    try:
+        yield
+    except grpc.aio.InternalError as gone:
+        raise asyncio.CancelledError from gone

@@ -1,11 +1,17 @@
-"""An outage of the database during a gRPC call, reported to the caller, who may try again."""
+"""An outage of the database during a gRPC call, reported to the caller, who may try again.
 
+The caller may be a tenant's, so the log alone tells what the database's driver says: it names hosts and ports.
+"""
+
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from psycopg import OperationalError
 
 from hone.rpc.errors import NotReady
+
+_log = logging.getLogger(__name__)
 
 
 @contextmanager
@@ -14,4 +20,5 @@ def reported() -> Iterator[None]:
     try:
         yield
     except OperationalError as error:
-        raise NotReady(f"the database is away: {error}") from error
+        _log.warning("the database is away: %s", str(error).strip())
+        raise NotReady("the database is away") from error

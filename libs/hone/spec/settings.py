@@ -43,6 +43,11 @@ class DoorSettings(Strict):
     cert: Path | None = Field(
         None, description="PEM file with the door's certificate, and those between it and its CA. `hone up` makes one.")
     key: Path | None = Field(None, description="PEM file with the key of the door's certificate.")
+    calls: int = Field(
+        256, ge=1, description="Most calls of one tenant that a door has in progress. More are refused.")
+    message_mb: int = Field(
+        32, ge=1, le=256, description="Largest request through the door, MiB. A door holds at most four such of one "
+        "tenant at a time.")
 
 
 class EngineSettings(Strict):

@@ -13,6 +13,7 @@ from contextlib import suppress
 from ipaddress import ip_address
 
 import grpc
+from cryptography import x509
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from hone.process.heartbeat import worker_is_alive
@@ -60,7 +61,7 @@ def probe(kind: str, settings: Settings) -> None:
     elif kind in _PAGES:
         _expect_page(getattr(settings.addresses, listens))
     elif kind == "door":
-        _expect_tls(settings.addresses.door)
+        _expect_door(settings.addresses.door)
     else:
         _expect_serving(getattr(settings.addresses, listens))
 
@@ -72,21 +73,30 @@ def _expect_page(address: str) -> None:
 
 def _expect_serving(address: str) -> None:
     with grpc.insecure_channel(reachable(address)) as channel:
-        answer = health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(), timeout=TIMEOUT_S)
+        _check(channel, address)
+
+
+def _check(channel: grpc.Channel, address: str) -> None:
+    answer = health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(), timeout=TIMEOUT_S)
     if answer.status != health_pb2.HealthCheckResponse.SERVING:
         raise Unwell(f"{address} is {health_pb2.HealthCheckResponse.ServingStatus.Name(answer.status)}")
 
 
-def _expect_tls(address: str) -> None:
-    """Shake hands with a server whose certificate is for the name that its clients use, not for this one."""
-    context = ssl.create_default_context()
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    context.set_alpn_protocols(["h2"])
+def _expect_door(address: str) -> None:
+    """Ask a door. Its certificate is for the name that its clients use, not for this one: it is trusted as it is."""
     host, _, port = reachable(address).rpartition(":")
-    with (socket.create_connection((host, int(port)), TIMEOUT_S) as connection,
-          context.wrap_socket(connection) as wrapped):
-        if wrapped.selected_alpn_protocol() != "h2":
-            raise Unwell(f"{address} does not speak HTTP/2")
+    shown = ssl.get_server_certificate((host, int(port)), timeout=TIMEOUT_S)
+    trusted = grpc.ssl_channel_credentials(shown.encode())
+    with grpc.secure_channel(reachable(address), trusted, [("grpc.ssl_target_name_override", _name(shown))]) as channel:
+        _check(channel, address)
+
+
+def _name(pem: str) -> str:
+    """Return a name that a certificate is for. Raises x509.ExtensionNotFound if it has none."""
+    names = x509.load_pem_x509_certificate(pem.encode()).extensions.get_extension_for_class(
+        x509.SubjectAlternativeName).value
+    hosts = [*names.get_values_for_type(x509.DNSName), *map(str, names.get_values_for_type(x509.IPAddress))]
+    return hosts[0].replace("*", "any")
 
 
 def _expect_heartbeat(settings: Settings) -> None:

@@ -508,10 +508,10 @@ CREATE TABLE engine_models (
     PRIMARY KEY (engine_id, model_id)
 );
 
--- One worker process. It has no address, so it reports here that it is alive.
+-- One process that nobody inside the stack calls: it reports here that it is alive.
 CREATE TABLE workers (
     id           text PRIMARY KEY,         -- its name under a supervisor, or a name of its own
-    kind         text NOT NULL CHECK (kind IN ('trainer', 'rollout', 'sinks')),
+    kind         text NOT NULL CHECK (kind IN ('trainer', 'rollout', 'sinks', 'door')),
     started_at   timestamptz NOT NULL DEFAULT now(),
     heartbeat_at timestamptz NOT NULL DEFAULT now()
 );
@@ -564,7 +564,8 @@ CREATE TABLE prices (
     since       timestamptz PRIMARY KEY DEFAULT now(),
     currency    text NOT NULL,
     prompt_tokens double precision NOT NULL DEFAULT 0 CHECK (prompt_tokens >= 0),          -- of a million, as the
-    completion_tokens double precision NOT NULL DEFAULT 0 CHECK (completion_tokens >= 0),  --   next two
+    completion_tokens double precision NOT NULL DEFAULT 0 CHECK (completion_tokens >= 0),  --   next three
+    scored_tokens double precision NOT NULL DEFAULT 0 CHECK (scored_tokens >= 0),
     trained_tokens double precision NOT NULL DEFAULT 0 CHECK (trained_tokens >= 0),
     grading_s   double precision NOT NULL DEFAULT 0 CHECK (grading_s >= 0),                -- of a second, as the last
     trainer_s   double precision NOT NULL DEFAULT 0 CHECK (trainer_s >= 0)
@@ -575,7 +576,7 @@ INSERT INTO prices (since, currency) VALUES ('-infinity', 'EUR');
 CREATE VIEW costs WITH (security_invoker = true) AS
     SELECT u.tenant_id, u.run_id, u.key_id, u.kind, u.amount, u.created_at, u.amount * CASE u.kind
         WHEN 'prompt_tokens' THEN p.prompt_tokens / 1e6 WHEN 'completion_tokens' THEN p.completion_tokens / 1e6
-        WHEN 'trained_tokens' THEN p.trained_tokens / 1e6
+        WHEN 'scored_tokens' THEN p.scored_tokens / 1e6 WHEN 'trained_tokens' THEN p.trained_tokens / 1e6
         WHEN 'grading_s' THEN p.grading_s WHEN 'trainer_s' THEN p.trainer_s ELSE 0 END AS cost
     FROM usage u, LATERAL (SELECT * FROM prices WHERE since <= u.created_at ORDER BY since DESC LIMIT 1) p;
 
@@ -739,6 +740,7 @@ GRANT SELECT ON tenants, api_keys, steps, collections, collection_items, version
 GRANT SELECT, INSERT ON audit_log, prices TO hone_gateway;
 GRANT SELECT ON costs, stored_files TO hone_gateway;
 GRANT INSERT, UPDATE (revoked_at, last_used_at) ON api_keys TO hone_gateway;
+GRANT INSERT (id, kind), UPDATE (heartbeat_at), DELETE ON workers TO hone_gateway;
 GRANT INSERT (id, name), UPDATE (name, suspended_at, max_runs, max_running_groups, max_tokens_a_day, max_stored_bytes,
     month_budget) ON tenants TO hone_gateway;
 
@@ -766,3 +768,7 @@ CREATE POLICY everybody ON prices FOR SELECT TO hone_gateway, hone_worker USING 
 CREATE POLICY operator ON prices FOR INSERT TO hone_gateway WITH CHECK (operates());
 CREATE POLICY own_tenant ON engine_models TO hone_gateway
     USING (EXISTS (SELECT FROM models m WHERE m.id = model_id));  -- the gateway sees its tenant's models only
+ALTER TABLE workers ENABLE ROW LEVEL SECURITY;
+CREATE POLICY every_process ON workers TO hone_worker USING (true);
+CREATE POLICY seen ON workers FOR SELECT TO hone_gateway USING (true);
+CREATE POLICY doors ON workers TO hone_gateway USING (kind = 'door');  -- the door has the gateway's role

@@ -12,8 +12,8 @@ from services.console.widgets.tables import RIGHT, Column
 
 _KINDS = {
     "prompt_tokens": ("Tokens read as prompts", "a million"), "completion_tokens": ("Generated tokens", "a million"),
-    "trained_tokens": ("Trained tokens", "a million"), "grading_s": ("Grading", "a second"),
-    "trainer_s": ("A trainer", "a second"),
+    "scored_tokens": ("Scored tokens", "a million"), "trained_tokens": ("Trained tokens", "a million"),
+    "grading_s": ("Grading", "a second"), "trainer_s": ("A trainer", "a second"),
 }
 """Field -> what it is the price of, and the amount that costs it."""
 

@@ -15,8 +15,9 @@ from services.console.widgets.tables import RIGHT, Column
 
 _SPANS = {"All time": None, "Last 30 days": timedelta(days=30), "Last 7 days": timedelta(days=7),
           "Last 24 hours": timedelta(days=1)}
-_WORDS = {"prompt_tokens": "Prompt tokens", "completion_tokens": "Sampled tokens", "trained_tokens": "Trained tokens",
-          "trainer_s": "Trainer time", "grades": "Grades", "grading_s": "Grading time"}
+_WORDS = {"prompt_tokens": "Prompt tokens", "completion_tokens": "Sampled tokens", "scored_tokens": "Scored tokens",
+          "trained_tokens": "Trained tokens", "trainer_s": "Trainer time", "grades": "Grades",
+          "grading_s": "Grading time"}
 
 
 async def show(view: PageView, request: Request) -> None:

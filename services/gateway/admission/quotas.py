@@ -11,7 +11,8 @@ from services.gateway.middleware.errors import Conflict, NotFound
 from services.gateway.middleware.tenancy import TenantSession
 
 Price = Annotated[float, Field(ge=0, le=1e12, allow_inf_nan=False)]
-_PRICES = ("currency", "prompt_tokens", "completion_tokens", "trained_tokens", "grading_s", "trainer_s")
+_PRICES = ("currency", "prompt_tokens", "completion_tokens", "scored_tokens", "trained_tokens", "grading_s",
+           "trainer_s")
 
 
 class PriceChange(BaseModel):
@@ -23,6 +24,7 @@ class PriceChange(BaseModel):
         None, description="Word after amounts, such as EUR. Amounts are not converted.")
     prompt_tokens: Price | None = Field(None, description="Of a million tokens of prompts.")
     completion_tokens: Price | None = Field(None, description="Of a million generated tokens.")
+    scored_tokens: Price | None = Field(None, description="Of a million tokens of calls to Score.")
     trained_tokens: Price | None = Field(None, description="Of a million trained tokens.")
     grading_s: Price | None = Field(None, description="Of a second of grading.")
     trainer_s: Price | None = Field(None, description="Of a second of a trainer.")

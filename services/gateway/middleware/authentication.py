@@ -1,6 +1,5 @@
 """Authentication by API key, before a byte of the body is read."""
 
-import time
 from collections.abc import Collection
 from dataclasses import replace
 
@@ -10,12 +9,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from hone import keys
 from hone.spec.problems import Problem
 from hone.store.database import AsyncDatabase
+from hone.store.key_uses import KeyUses
 from services.gateway.middleware.audit import AuditedRequest
 from services.gateway.middleware.errors import Unauthenticated
 from services.gateway.middleware.tenancy import TenantSession
-
-USE_NOTED_S = 60.0
-"""Seconds within which a key's use is written once, and not with each request."""
 
 
 class Authentication:
@@ -23,12 +20,12 @@ class Authentication:
 
     def __init__(self, app: ASGIApp, database: AsyncDatabase, open_paths: Collection[str]) -> None:
         self._app, self._database, self._open = app, database, open_paths
-        self._noted: dict[str, float] = {}  # when the use of a key was written, by its id
+        self._uses = KeyUses(database)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["path"] not in self._open:
             session = await self._session(_secret(Headers(scope=scope)))
-            await self._note_use(session)
+            await self._uses.note(session.tenant_id, session.key_id)
             scope["state"]["session"] = replace(session, audited=AuditedRequest(scope))
         await self._app(scope, receive, send)
 
@@ -38,14 +35,6 @@ class Authentication:
             raise Unauthenticated([Problem("Authorization", f"a key {_beginning(secret)}", "a key that is in use")])
         return TenantSession(holder["tenant_id"], holder["id"], holder["name"], holder["scopes"], holder["operator"],
                              self._database)
-
-    async def _note_use(self, session: TenantSession) -> None:
-        now = time.monotonic()
-        if now - self._noted.get(session.key_id, -USE_NOTED_S) < USE_NOTED_S:
-            return
-        self._noted[session.key_id] = now
-        async with session.transaction() as transaction:
-            await transaction.run("api_keys.note_use", id=session.key_id, every_s=USE_NOTED_S)
 
 
 def _secret(headers: Headers) -> str:

@@ -4,7 +4,6 @@ The response, the log line and every problem document of the request carry it.
 """
 
 import logging
-import re
 import time
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -13,7 +12,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from hone import ids
 
 HEADER = "X-Request-Id"
-_ACCEPTED = re.compile(r"[\w.:-]{1,100}", re.ASCII)
 _log = logging.getLogger("hone.gateway")
 
 
@@ -26,8 +24,7 @@ class RequestIds:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
-        offered = Headers(scope=scope).get(HEADER, "")
-        request_id = offered if _ACCEPTED.fullmatch(offered) else ids.new("req")
+        request_id = ids.of_request(Headers(scope=scope).get(HEADER))
         scope.setdefault("state", {})["request_id"] = request_id
         started = time.monotonic()
 

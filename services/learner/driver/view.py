@@ -6,10 +6,10 @@ from typing import Any
 
 from hone.algorithms.method import State
 from hone.algorithms.self_verify import GenerationGroup
+from hone.limits import Limit
 from hone.store.database import Database, Row
 from hone.store.leases import LeaseLost
 from services.learner.driver.lease import RunLease
-from services.learner.driver.limits import Limit
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ from hone.spec.files import as_json
 from services.console.pages.new_run import copied_name, named
 from services.console.pages.run_start import summary
 
-FREE = Prices(currency="EUR", prompt_tokens=0, completion_tokens=0, trained_tokens=0, grading_s=0, trainer_s=0)
+FREE = Prices(currency="EUR", prompt_tokens=0, completion_tokens=0, scored_tokens=0, trained_tokens=0, grading_s=0,
+              trainer_s=0)
 
 
 @pytest.mark.parametrize(("name", "copy"), [

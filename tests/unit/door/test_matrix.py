@@ -1,7 +1,6 @@
 """Every RPC against every wrong caller: at the door, and at the services behind it. A new RPC needs a rule."""
 
-import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -11,25 +10,22 @@ import pytest
 import pytest_asyncio
 from google.protobuf.message_factory import GetMessageClass
 
-from hone import keys
+from hone import scopes
 from hone.api import inference_pb2_grpc as inference
 from hone.api import learner_pb2_grpc as learner
 from hone.api import reward_pb2_grpc as reward
 from hone.api import simulation_pb2_grpc as simulation
 from hone.api import value_pb2_grpc as value
 from hone.rpc import server
-from hone.rpc.access import RULES, Scope, permits
-from hone.rpc.border import RichErrors
+from hone.rpc.access import RULES
 from hone.rpc.client import channel
 from hone.rpc.tenancy import Tenancy
 from hone.stack import ports
-from services.door.backends import METHODS, Backends, Call
-from services.door.forwarding import Door
-from services.door.keys import KeyHolders
+from services.door.call import METHODS
+from tests.unit.door.fakes import SCOPES, Echo, Rows, door, ended
 
 TOKEN = "the-token-of-this-test"
 GARBAGE = b"\xff\xff\xff"
-HELD: dict[str, list[str]] = {"tml-admin": ["admin"], "tml-run": ["run"], "tml-read": ["read"], "tml-none": []}
 EACH = pytest.mark.parametrize("method", sorted(METHODS))
 
 
@@ -47,105 +43,31 @@ def test_the_page_tells_the_scope(method: str) -> None:
     assert scopes == [RULES[method].scope]
 
 
-@pytest.mark.parametrize(("held", "wanted", "may"), [
-    (["read"], "read", True), (["read"], "run", False), (["run"], "read", True), (["admin"], "run", True),
-    (["run"], "admin", False), ([], "read", False)])
-def test_a_scope_includes_those_before_it(held: list[str], wanted: Scope, may: bool) -> None:
-    assert permits(held, wanted) is may
-
-
-class Rows:
-    """The keys of a database."""
-
-    async def one(self, _: str, hash: bytes) -> dict[str, Any] | None:
-        found = {keys.digest(secret): scopes for secret, scopes in HELD.items()}.get(hash)
-        return None if found is None else {"id": "key_1", "tenant_id": "tenant_1", "scopes": found}
-
-
-class Echo:
-    """Services that answer with what they got."""
-
-    def __init__(self) -> None:
-        self.calls: list[Call] = []
-        self.ended = asyncio.Event()
-
-    async def answer(self, call: Call) -> bytes:
-        self.calls.append(call)
-        return call.raw
-
-    async def stream(self, call: Call) -> AsyncGenerator[bytes, None]:
-        self.calls.append(call)
-        try:
-            yield call.raw
-            await asyncio.sleep(0 if call.raw != b"forever" else 60)
-        finally:
-            self.ended.set()
-
-
 @pytest_asyncio.fixture
 async def echo() -> Echo:
     return Echo()
 
 
 @pytest_asyncio.fixture
-async def door(echo: Echo) -> AsyncIterator[grpc.aio.Channel]:
-    holders = KeyHolders(cast(Any, Rows()))
-    serving = grpc.aio.server(interceptors=[Door(holders, cast(Backends, echo)), RichErrors()])
-    port = serving.add_insecure_port("127.0.0.1:0")
-    await serving.start()
-    async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as opened:
-        yield opened
-    await serving.stop(0)
-
-
-async def ended(
-    opened: Any, method: str, raw: bytes, *metadata: tuple[str, str]
-) -> tuple[grpc.StatusCode, list[bytes]]:
-    """Make a call of bytes and return how it ended."""
-    try:
-        if METHODS[method].server_streaming:
-            answers = opened.unary_stream(method, request_serializer=None, response_deserializer=None)(
-                raw, metadata=metadata, timeout=20)
-            return grpc.StatusCode.OK, [answer async for answer in answers]
-        ask = opened.unary_unary(method, request_serializer=None, response_deserializer=None)
-        return grpc.StatusCode.OK, [await ask(raw, metadata=metadata, timeout=20)]
-    except grpc.aio.AioRpcError as error:
-        return error.code(), []
+async def opened(echo: Echo) -> AsyncIterator[grpc.aio.Channel]:
+    async with door(Rows(), echo) as (channel_to_it, _):
+        yield channel_to_it
 
 
 @EACH
-async def test_the_door_serves_those_who_may(method: str, door: grpc.aio.Channel, echo: Echo) -> None:
+async def test_the_door_serves_those_who_may(method: str, opened: grpc.aio.Channel, echo: Echo) -> None:
     wanted: dict[str | None, grpc.StatusCode] = {
         None: grpc.StatusCode.UNAUTHENTICATED, "tml-wrong": grpc.StatusCode.UNAUTHENTICATED,
         "": grpc.StatusCode.UNAUTHENTICATED,
-        **{secret: grpc.StatusCode.OK if permits(scopes, RULES[method].scope) else grpc.StatusCode.PERMISSION_DENIED
-           for secret, scopes in HELD.items()}}
+        **{secret: grpc.StatusCode.OK if scopes.includes(held, RULES[method].scope)
+           else grpc.StatusCode.PERMISSION_DENIED for secret, held in SCOPES.items()}}
     for secret, code in wanted.items():
         shown = [] if secret is None else [("authorization", f"Bearer {secret}")]
-        found, answers = await ended(door, method, b"raw", *shown, ("hone-tenant", "tenant_2"), ("mine", "1"))
-        assert (found, answers) == (code, [b"raw"] if code is grpc.StatusCode.OK else []), secret
+        found, answers, _ = await ended(opened, method, b"", *shown, ("hone-tenant", "tenant_2"), ("mine", "1"))
+        assert (found, answers) == (code, [b"answer"] if code is grpc.StatusCode.OK else []), secret
     for call in echo.calls:
         assert call.metadata == (("mine", "1"), ("hone-tenant", "tenant_1"), ("hone-key", "key_1"))
-        assert call.timeout_s is not None
         assert call.timeout_s < 30  # the wire rounds up
-
-
-async def test_a_revoked_key_stops_within_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = SimpleNamespace(now=0.0)
-    holders, shown = KeyHolders(cast(Any, Rows()), lambda: clock.now), [("authorization", "Bearer tml-run")]
-    assert (await holders.of_call(shown)).caller.tenant_id == "tenant_1"
-    monkeypatch.delitem(HELD, "tml-run")
-    clock.now = 5.0
-    with pytest.raises(Exception, match="a key that is not in use"):
-        await holders.of_call(shown)
-
-
-async def test_a_caller_who_leaves_ends_the_call_behind_the_door(door: Any, echo: Echo) -> None:
-    call = door.unary_stream("/hone.v1.InferenceService/GenerateStream")(
-        b"forever", metadata=(("authorization", "Bearer tml-run"),))
-    assert await call.read() == b"forever"
-    call.cancel()
-    await asyncio.wait_for(echo.ended.wait(), 20)
 
 
 @pytest_asyncio.fixture

@@ -7,6 +7,7 @@ import pytest
 
 from hone.algorithms import presets
 from hone.algorithms.self_verify import GenerationGroup
+from hone.limits import Limit
 from hone.resolution.stages import stages
 from hone.spec.run import RunSpec
 from services.learner.driver.decisions import (
@@ -27,7 +28,6 @@ from services.learner.driver.decisions import (
     decide,
 )
 from services.learner.driver.lease import RunLease
-from services.learner.driver.limits import Limit
 from services.learner.driver.pacing import Outline
 from services.learner.driver.rollouts import Rollouts
 from services.learner.driver.supervised import PLAN_AHEAD, SupervisedRows

@@ -23,6 +23,10 @@ WHERE id = %(id)s AND (last_used_at IS NULL OR last_used_at < now() - make_inter
 -- name: holder
 SELECT id, tenant_id, name, scopes, operator FROM key_holder(%(hash)s)
 
+-- name: in_use
+-- Which of these hashes are of a key that is in use.
+SELECT asked.hash FROM unnest(%(hashes)s::bytea[]) AS asked (hash), key_holder(asked.hash)
+
 -- name: expiry
 -- When a key expires, and whether the time that is wanted of another has passed.
 SELECT expires_at, coalesce(%(wanted)s::timestamptz <= now(), false) AS passed FROM api_keys WHERE id = %(id)s

@@ -6,6 +6,10 @@ INSERT INTO audit_log (tenant_id, key_id, action, subject, request_id, address)
 SELECT %(tenant_id)s, %(key_id)s, %(action)s, %(subject)s, %(request_id)s, %(address)s
 WHERE pg_current_xact_id_if_assigned() IS NOT NULL
 
+-- name: add
+INSERT INTO audit_log (tenant_id, key_id, action, subject, request_id, address)
+VALUES (%(tenant_id)s, %(key_id)s, %(action)s, %(subject)s, %(request_id)s, %(address)s)
+
 -- name: page
 SELECT a.id, a.key_id, k.name AS key, a.action, a.subject, a.request_id, a.address, a.created_at
 FROM audit_log a LEFT JOIN api_keys k ON k.id = a.key_id

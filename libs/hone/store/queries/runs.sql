@@ -83,22 +83,6 @@ WHERE id = %(run_id)s AND deleted_at IS NULL AND state IN ('queued', 'running', 
 -- name: set_budget
 UPDATE runs SET budget = %(budget)s WHERE id = %(run_id)s AND deleted_at IS NULL
 
--- name: limits
--- The limits of a run and its tenant, and what is used of each. What has no limit is not summed up.
-SELECT t.suspended_at IS NOT NULL AS suspended, p.currency, r.budget, t.month_budget, t.max_tokens_a_day,
-    CASE WHEN r.budget IS NOT NULL THEN (
-        SELECT coalesce(sum(c.cost), 0) FROM costs c WHERE c.run_id = r.id) END AS cost,
-    CASE WHEN t.month_budget IS NOT NULL THEN (
-        SELECT coalesce(sum(c.cost), 0) FROM costs c
-        WHERE c.tenant_id = t.id AND c.created_at >= date_trunc('month', now(), 'UTC')) END AS month_cost,
-    CASE WHEN t.max_tokens_a_day IS NOT NULL THEN (
-        SELECT coalesce(sum(u.amount), 0) FROM usage u
-        WHERE u.tenant_id = t.id AND u.kind IN ('completion_tokens', 'trained_tokens')
-            AND u.created_at >= date_trunc('day', now(), 'UTC')) END AS tokens_a_day
-FROM runs r JOIN tenants t ON t.id = r.tenant_id,
-    LATERAL (SELECT currency FROM prices ORDER BY since DESC LIMIT 1) p
-WHERE r.id = %(run_id)s
-
 -- name: lock_leases
 -- Drivers lease one by one: each counts the runs that the one before has begun.
 SELECT pg_advisory_xact_lock(hashtext('leases of runs'))
@@ -206,6 +190,10 @@ SELECT s.state AS step, EXISTS (
     SELECT FROM versions v WHERE v.model_id = r.policy_model_id AND v.number = %(number)s AND v.state = 'live') AS taken
 FROM runs r LEFT JOIN steps s ON s.run_id = r.id AND s.n = %(step)s
 WHERE r.id = %(run_id)s AND r.tenant_id = %(tenant_id)s AND r.policy_model_id = %(model_id)s
+
+-- name: billed
+-- The run with this id, or that trains the model with this id.
+SELECT id FROM runs WHERE id = %(subject)s OR policy_model_id = %(subject)s LIMIT 1
 
 -- name: named_models
 -- The policy of a run and the models beside it, and how many tokens each can read, as the artifact of its base says.

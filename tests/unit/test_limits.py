@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from services.learner.driver.limits import reached
+from hone.limits import reached
 
 FREE: dict[str, Any] = {
     "suspended": False, "currency": "EUR", "budget": None, "cost": None, "month_budget": None, "month_cost": None,

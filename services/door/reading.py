@@ -1,0 +1,53 @@
+"""The reading of requests within bounds. A handler of grpc for one request would wait for it without end."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractContextManager
+from typing import Any
+
+import grpc
+
+from hone.rpc.border import answers
+from hone.rpc.errors import InvalidField, RpcError, abort, departed
+
+READ_S = 30.0
+"""Seconds within which the request of a call has to arrive."""
+
+
+class Late(RpcError):
+    """The request of a call did not arrive in time."""
+
+    code = grpc.StatusCode.DEADLINE_EXCEEDED
+
+
+async def first(requests: AsyncIterator[bytes]) -> bytes:
+    """Return the first message of a call. Raises InvalidField if there is none, and Late."""
+    try:
+        with departed():
+            async with asyncio.timeout(READ_S):
+                return await anext(requests)
+    except StopAsyncIteration:
+        raise InvalidField("request", "nothing", "a message of the method's type") from None
+    except TimeoutError:
+        raise Late(f"request: found no whole message after {READ_S:g} s, expected one") from None
+
+
+def bounded(handler: Any, place: Callable[[], AbstractContextManager[object]]) -> Any:
+    """Return a handler of bytes, of the server's own services, that reads within bounds and holds a place meanwhile."""
+
+    async def answer(requests: AsyncIterator[bytes], context: Any) -> AsyncIterator[Any]:
+        try:
+            with place():
+                if handler.request_streaming:
+                    responses = handler.stream_stream(requests, context)
+                elif handler.response_streaming:
+                    responses = handler.unary_stream(await first(requests), context)
+                else:
+                    yield await handler.unary_unary(await first(requests), context)
+                    return
+                async for response in answers(responses):
+                    yield response
+        except RpcError as error:
+            await abort(context, error)
+
+    return grpc.stream_stream_rpc_method_handler(answer, None, handler.response_serializer)
