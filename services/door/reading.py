@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
 from typing import Any
 
 import grpc
@@ -20,11 +20,13 @@ class Late(RpcError):
     code = grpc.StatusCode.DEADLINE_EXCEEDED
 
 
-async def first(requests: AsyncIterator[bytes]) -> bytes:
-    """Return the first message of a call. Raises InvalidField if there is none, and Late."""
+async def first(
+    requests: AsyncIterator[bytes], place: AbstractAsyncContextManager[object] = nullcontext()
+) -> bytes:
+    """Return the first message of a call, read in the place. Raises InvalidField if there is none, and Late."""
     try:
         with departed():
-            async with asyncio.timeout(READ_S):
+            async with asyncio.timeout(READ_S), place:
                 return await anext(requests)
     except StopAsyncIteration:
         raise InvalidField("request", "nothing", "a message of the method's type") from None

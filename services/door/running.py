@@ -14,7 +14,7 @@ from hone.store.database import AsyncDatabase
 from services.door.keys import KEPT_S, Holder
 from services.door.reading import first
 
-_READS = 4
+_READS = 8
 """Requests of one tenant that are read at a time: each may have the largest size."""
 _ENDED = "authorization: the key of this call is not in use any more: it was revoked, or its time or tenant ended"
 _log = logging.getLogger(__name__)
@@ -47,8 +47,7 @@ class Running:
 
     async def read(self, requests: AsyncIterator[bytes]) -> bytes:
         """Return the call's request. Raises InvalidField if there is none, Late, and OverBudget."""
-        async with self._tenant.reading:
-            raw = await first(requests)
+        raw = await first(requests, self._tenant.reading)
         if self._tenant.held_bytes + len(raw) > _READS * self._most_bytes:
             raise OverBudget(f"request: found {len(raw)} bytes beside {self._tenant.held_bytes} of the tenant's other "
                              f"calls, expected at most {_READS * self._most_bytes} together (HONE_DOOR_MESSAGE_MB)")

@@ -46,7 +46,7 @@ class DoorSettings(Strict):
     calls: int = Field(
         256, ge=1, description="Most calls of one tenant that a door has in progress. More are refused.")
     message_mb: int = Field(
-        32, ge=1, le=256, description="Largest request through the door, MiB. A door holds at most four such of one "
+        32, ge=1, le=256, description="Largest request through the door, MiB. A door holds at most eight such of one "
         "tenant at a time.")
 
 

@@ -96,10 +96,10 @@ async def test_a_tenant_has_so_many_calls_in_progress_and_others_have_their_own(
 
 async def test_the_requests_of_a_tenant_s_calls_have_a_size_together() -> None:
     echo = Echo()
-    raw = inference_pb2.GenerateRequest(request_id="x" * 900_000).SerializeToString()
+    raw = inference_pb2.GenerateRequest(request_id="x" * 1_000_000).SerializeToString()
     async with door(Rows(), echo) as (opened, _):
-        waiting = [asyncio.create_task(ended(opened, UNARY, raw, RUN, WAIT)) for _ in range(4)]
-        await until(lambda: len(echo.calls) == 4)
+        waiting = [asyncio.create_task(ended(opened, UNARY, raw, RUN, WAIT)) for _ in range(8)]
+        await until(lambda: len(echo.calls) == 8)
         code, _, message = await ended(opened, UNARY, raw, RUN)
         assert code is grpc.StatusCode.RESOURCE_EXHAUSTED
         assert "HONE_DOOR_MESSAGE_MB" in message
