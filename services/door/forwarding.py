@@ -10,7 +10,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, aclosing, contextmanager
 from functools import partial
 from typing import Any, NamedTuple, NoReturn
@@ -102,12 +102,13 @@ class Door(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]  # not generic
             except Exception as error:
                 await pass_back(context, error)
 
-        async def stream(requests: AsyncIterator[bytes], context: Any) -> AsyncIterator[bytes]:
+        async def stream(requests: AsyncIterator[bytes], context: Any) -> None:
             try:
                 with _counted(method), self._running.one(holder) as running:
                     call = await self._admitted(method, metadata, running, requests, context)
-                    async for answer in self._streamed(call, holder.caller, context.peer()):
-                        yield answer
+                    async with aclosing(self._streamed(call, holder.caller, context.peer())) as answers:
+                        async for answer in answers:
+                            await context.write(answer)  # grpc sends what is yielded: an end meanwhile had no status
             except Exception as error:
                 await pass_back(context, error)
 
@@ -125,7 +126,7 @@ class Door(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]  # not generic
         await self._quotas.expect_some_left(call)
         return call
 
-    async def _streamed(self, call: Call, who: Caller, peer: str) -> AsyncIterator[bytes]:
+    async def _streamed(self, call: Call, who: Caller, peer: str) -> AsyncGenerator[bytes]:
         """Yield the answers to a call. With the first one, the call may have changed something."""
         logged = False
         async with aclosing(self._backends.stream(call)) as answers:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, aclosing, nullcontext
 from typing import Any
 
 import grpc
@@ -37,7 +37,7 @@ async def first(
 def bounded(handler: Any, place: Callable[[], AbstractContextManager[object]]) -> Any:
     """Return a handler of bytes, of the server's own services, that reads within bounds and holds a place meanwhile."""
 
-    async def answer(requests: AsyncIterator[bytes], context: Any) -> AsyncIterator[Any]:
+    async def answer(requests: AsyncIterator[bytes], context: Any) -> None:
         try:
             with place():
                 if handler.request_streaming:
@@ -45,10 +45,11 @@ def bounded(handler: Any, place: Callable[[], AbstractContextManager[object]]) -
                 elif handler.response_streaming:
                     responses = handler.unary_stream(await first(requests), context)
                 else:
-                    yield await handler.unary_unary(await first(requests), context)
+                    await context.write(await handler.unary_unary(await first(requests), context))
                     return
-                async for response in answers(responses):
-                    yield response
+                async with aclosing(answers(responses)) as each:
+                    async for response in each:
+                        await context.write(response)
         except RpcError as error:
             await abort(context, error)
 

@@ -6,7 +6,7 @@
 """
 
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from inspect import isawaitable
 from typing import Any
 
@@ -96,7 +96,7 @@ def _reading_all(behaviour: Callable[..., Any], read: Callable[[bytes], Any]) ->
     return call
 
 
-async def answers(behaviour: Any) -> AsyncIterator[Any]:
+async def answers(behaviour: Any) -> AsyncGenerator[Any]:
     """Yield what a servicer's method yields. One that writes to its context, as health's Watch does, is awaited."""
     if isawaitable(behaviour):
         await behaviour

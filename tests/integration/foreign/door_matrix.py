@@ -40,11 +40,11 @@ class Caller:
         """Make a call of bytes, and return its status, its answers and its message."""
         shown = () if self.key is None else (("authorization", f"Bearer {self.key}"),)
         streams = method in METHODS and METHODS[method].server_streaming
-        kind = self._channel.unary_stream if streams else self._channel.unary_unary
+        kind: Any = self._channel.unary_stream if streams else self._channel.unary_unary
         answers: list[bytes] = []
         try:
             answer = kind(method)(raw, metadata=shown, timeout=60, **given)
-            answers += answer if streams else [answer]
+            answers.extend(answer if streams else [answer])
         except grpc.RpcError as error:
             self.read.append(error.details() or "")
             return error.code(), answers, error.details() or ""

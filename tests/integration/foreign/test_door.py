@@ -264,7 +264,7 @@ def test_http_by_hand_is_bounded_and_others_are_served(
         open_calls.open_call(2 * number + 1, path, [grpc_type, bearer])
         open_calls.send(2 * number + 1, b"\0")  # the first byte of five that tell the size
     strange = connected()
-    strange.open_call(1, path, [("content-type", "text/html"), bearer], ends=True)
+    strange.open_call(1, path, [("content-type", "text/html"), ("authorization", f"Bearer {mine.key}")], ends=True)
     assert b"found 'nothing', expected a message" in strange.ended(1), "its type is not looked at"
     giant = connected()
     assert _refused_at_once(giant, path, [grpc_type, bearer, ("x-giant", "x" * 100_000)])

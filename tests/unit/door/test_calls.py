@@ -50,13 +50,16 @@ async def test_the_use_of_a_key_is_noted_once() -> None:
     assert [given["id"] for given in rows.done("api_keys.note_use")] == ["key_1"]
 
 
+@pytest.mark.parametrize("moment", [0.0, 0.2])
 @pytest.mark.parametrize("method", [STREAM, UNARY])
-async def test_a_call_in_progress_ends_with_its_key_and_others_go_on(method: str) -> None:
+async def test_a_call_in_progress_ends_with_its_key_and_others_go_on(method: str, moment: float) -> None:
+    """Also while its answer is being sent."""
     rows, echo = Rows(), Echo()
     async with door(rows, echo) as (opened, running):
         call = asyncio.create_task(ended(opened, method, b"", RUN, WAIT))
         other = asyncio.create_task(ended(opened, method, b"", OTHER, WAIT))
         await until(lambda: len(echo.calls) == 2)
+        await asyncio.sleep(moment)
         await running.end_those_of_ended_keys()
         assert not echo.ended.is_set()
         del rows.held["tml-run"]
