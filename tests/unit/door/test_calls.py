@@ -74,7 +74,7 @@ async def test_a_call_in_progress_ends_with_its_key_and_others_go_on(method: str
 async def test_a_caller_who_leaves_ends_the_call_behind_the_door() -> None:
     echo = Echo()
     async with door(Rows(), echo) as (opened, _):
-        call: Any = opened.unary_stream(STREAM)(b"", metadata=(RUN, WAIT))
+        call: Any = cast(Any, opened).unary_stream(STREAM)(b"", metadata=(RUN, WAIT))
         assert await call.read() == b"answer"
         call.cancel()
         await asyncio.wait_for(echo.ended.wait(), 20)
@@ -121,7 +121,7 @@ async def test_a_request_that_does_not_come_ends_and_one_that_is_none_too(monkey
 
     async with door(Rows(), Echo()) as (opened, _):
         for wait_s, code in ((60, grpc.StatusCode.DEADLINE_EXCEEDED), (0, grpc.StatusCode.INVALID_ARGUMENT)):
-            call: Any = opened.stream_unary(UNARY)(nothing(wait_s), metadata=(RUN,), timeout=20)
+            call: Any = cast(Any, opened).stream_unary(UNARY)(nothing(wait_s), metadata=(RUN,), timeout=20)
             with pytest.raises(grpc.aio.AioRpcError) as raised:
                 await call
             assert raised.value.code() is code
@@ -236,7 +236,7 @@ async def test_a_call_that_failed_changed_nothing() -> None:
 def aio_error(code: grpc.StatusCode, details: str, rich: bool) -> grpc.aio.AioRpcError:
     status = status_pb2.Status(code=code.value[0], message=details).SerializeToString()
     trailing = grpc.aio.Metadata(*([("grpc-status-details-bin", status)] if rich else []))
-    return grpc.aio.AioRpcError(code, grpc.aio.Metadata(), trailing, details)
+    return grpc.aio.AioRpcError(code, grpc.aio.Metadata(), trailing, details, None)
 
 
 @pytest.mark.parametrize(("code", "details", "rich", "shown"), [
