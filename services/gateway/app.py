@@ -4,8 +4,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 
-from fastapi import FastAPI, Security
+from fastapi import Depends, FastAPI, Security
 from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
 from fastapi.security import APIKeyHeader, HTTPBearer
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -17,11 +18,12 @@ from services.gateway.admission.completion import Completions
 from services.gateway.admission.dataset_rows import RowBounds
 from services.gateway.admission.upload_parts import PartReceiver
 from services.gateway.contract import Gateway
-from services.gateway.middleware import errors
+from services.gateway.middleware import errors, queries
 from services.gateway.middleware.authentication import Authentication
 from services.gateway.middleware.bodies import BodyLimit, LateBodies
 from services.gateway.middleware.errors import ProblemResponses
 from services.gateway.middleware.json_bodies import JsonBodies
+from services.gateway.middleware.methods import Methods
 from services.gateway.middleware.observation import RequestObservation
 from services.gateway.middleware.permission import OPEN_PATHS, Permission
 from services.gateway.middleware.request_ids import RequestIds
@@ -48,7 +50,8 @@ from services.gateway.routes import (
 ROUTES = (runs, events, trajectories, exports, models, datasets, uploads, deletions, catalog, usage, quotas, keys,
           tenants, audit, health, documentation)
 
-_SECURITY = [Security(HTTPBearer(auto_error=False)), Security(APIKeyHeader(name="X-API-Key", auto_error=False))]
+_DEPENDENCIES = [Security(HTTPBearer(auto_error=False)), Security(APIKeyHeader(name="X-API-Key", auto_error=False)),
+                 Depends(queries.expect_known)]
 
 
 def create(settings: Settings, database: AsyncDatabase, objects: Objects) -> FastAPI:
@@ -62,7 +65,7 @@ def create(settings: Settings, database: AsyncDatabase, objects: Objects) -> Fas
     app = Gateway(
         title="Hone", version=version("hone-rl"), docs_url=None, redoc_url=None, lifespan=lifespan,
         description="Reinforcement learning as a service: models, datasets, runs and their results.",
-        dependencies=_SECURITY,
+        dependencies=_DEPENDENCIES, redirect_slashes=False, generate_unique_id_function=_operation_id,
         middleware=[
             Middleware(RequestObservation),
             Middleware(RequestIds),
@@ -70,6 +73,7 @@ def create(settings: Settings, database: AsyncDatabase, objects: Objects) -> Fas
             Middleware(ProblemResponses),
             Middleware(BodyLimit, limit=settings.max_body_mb * 2**20),
             Middleware(Authentication, database=database, open_paths=OPEN_PATHS),
+            Middleware(Methods),
             Middleware(Permission),
             Middleware(TenantShare, most=settings.tenant_requests),
             Middleware(JsonBodies),
@@ -81,3 +85,8 @@ def create(settings: Settings, database: AsyncDatabase, objects: Objects) -> Fas
     app.state.settings, app.state.objects = settings, objects
     app.state.receiver, app.state.completions = PartReceiver(objects), Completions(objects, RowBounds.of(settings))
     return app
+
+
+def _operation_id(route: APIRoute) -> str:
+    """Return the name that generated clients give an operation: its action in the audit log, as in `runs_create`."""
+    return "_".join([*map(str, route.tags), route.name])

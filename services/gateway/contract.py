@@ -22,6 +22,7 @@ REFUSALS: Mapping[int, str] = {
     403: "The key's scopes do not allow this.",
     404: "Nothing has this name.",
     405: "The path has no such method.",
+    408: "The body did not arrive in time.",
     409: "The request does not fit the present state.",
     413: "The body is larger than this gateway accepts.",
     422: "The content is wrong. `errors` names each field, the value found and the value expected.",
@@ -48,7 +49,10 @@ def _completed(document: dict[str, Any]) -> dict[str, Any]:
     """Add the refusals of each operation, and give every inner schema its place among the components."""
     components = document["components"]
     schemas = components["schemas"]
-    for schema in [*_bodies(document), *schemas.values()]:
+    for body in _bodies(document):
+        _move_definitions(body["schema"], schemas)
+        _name(body, schemas)
+    for schema in [*schemas.values()]:
         _move_definitions(schema, schemas)
     schemas[errors.ProblemDocument.__name__] = errors.ProblemDocument.model_json_schema(
         ref_template=_SCHEMAS + "{model}")
@@ -80,6 +84,7 @@ def _statuses(path: str, method: str, operation: Mapping[str, Any]) -> Iterator[
     yield from () if path in OPEN_PATHS else (401, 403, 429)
     yield from (404,) if "{" in path else ()
     yield 405
+    yield 408  # also of a body that the operation would not read
     yield from (409,) if method in _CHANGES else ()
     yield 413  # also a body that the operation would not read
     yield from (422,) if body or operation.get("parameters") else ()
@@ -94,11 +99,18 @@ def _refusal(status: int) -> dict[str, Any]:
 
 
 def _bodies(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the schemas of the bodies that routes describe by themselves."""
+    """Yield the bodies of requests, each with its `schema`."""
     for methods in document["paths"].values():
         for method in methods.keys() & METHODS:
-            for content in methods[method].get("requestBody", {}).get("content", {}).values():
-                yield content["schema"]
+            yield from methods[method].get("requestBody", {}).get("content", {}).values()
+
+
+def _name(body: dict[str, Any], schemas: dict[str, Any]) -> None:
+    """Move the schema of a body that has a title among the components, so that clients are generated with its name."""
+    name = body["schema"].get("title")
+    if name is not None and "properties" in body["schema"]:
+        schemas[name] = body["schema"]
+        body["schema"] = {"$ref": _SCHEMAS + name}
 
 
 def _move_definitions(schema: dict[str, Any], schemas: dict[str, Any]) -> None:

@@ -25,9 +25,12 @@ ENDED: tuple[RunState, ...] = ("succeeded", "failed", "cancelled", "deleting")
 
 
 class Resource(BaseModel):
-    """A frozen value. Fields that a newer gateway adds are ignored."""
+    """A frozen value. Fields that a newer gateway adds are ignored.
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    A gateway sends every field, so the OpenAPI document calls all of them required; a default is for older gateways.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore", json_schema_serialization_defaults_required=True)
 
 
 class Page(Resource, Generic[Item]):

@@ -4,14 +4,15 @@ from collections.abc import Collection
 from datetime import UTC, datetime
 from typing import Annotated
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from hone.client.account_resources import CreatedKey, Key
 from hone.keys import NewKey, digest
 from hone.scopes import Scope, includes
 from hone.spec.problems import Invalid, Problem
 from hone.store.database import AsyncTransaction, Row
-from services.gateway.middleware.errors import Forbidden, NotFound
+from services.gateway.admission.parameters import Time
+from services.gateway.middleware.errors import Conflict, Forbidden, NotFound
 from services.gateway.middleware.tenancy import TenantSession
 
 Name = Annotated[str, StringConstraints(
@@ -26,7 +27,7 @@ class WantedKey(BaseModel):
 
     name: Name = Field(description="The person or program that uses the key.")
     scopes: set[Scope] = Field(default={"read", "run"}, min_length=1, description="admin includes run includes read.")
-    expires_at: AwareDatetime | None = Field(
+    expires_at: Time | None = Field(
         None, lt=datetime(3000, 1, 1, tzinfo=UTC),
         description="With its UTC offset: 2027-01-31T00:00:00Z. Null: when the key that makes it does.")
 
@@ -77,9 +78,12 @@ async def row_of(transaction: AsyncTransaction, session: TenantSession, key: str
 
 
 async def revoke(session: TenantSession, key: str) -> Key:
-    """Refuse a key from now on. Raises NotFound."""
+    """Refuse a key from now on. Raises NotFound, and Conflict for the last admin key of the tenant."""
     async with session.transaction() as transaction:
+        await transaction.one("api_keys.lock_revocations", tenant_id=session.tenant_id)
         found = await row_of(transaction, session, key)
+        if not await transaction.one("api_keys.other_admin", tenant_id=session.tenant_id, id=found["id"]):
+            raise Conflict(f"{found['name']} is the last admin key of this tenant. Make another one first.")
         session.about(found["id"])
         await transaction.run("api_keys.revoke", id=found["id"])
         return Key(**await row_of(transaction, session, found["id"]))

@@ -1,10 +1,11 @@
 """Parameters that many endpoints share: page limits, ids, and the application's settings and object store."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Annotated, Any, TypeVar, cast
 
 from fastapi import Depends, Path, Query, Request
-from pydantic import AfterValidator
+from pydantic import AfterValidator, BeforeValidator
 
 from hone.client.resources import Page, Resource
 from hone.spec.settings import Settings
@@ -26,6 +27,27 @@ def _possible(name: str) -> str:
 
 Id = Annotated[str, Path(), AfterValidator(_possible)]
 """An id or name in a path. A text that cannot be one answers 404, not 422."""
+
+
+
+_MOMENT = "expected a time with its UTC offset, such as 2027-01-31T00:00:00Z"
+
+
+def _written(moment: object) -> object:
+    """Refuse a number, which some take for seconds and others for milliseconds."""
+    if not isinstance(moment, str) or not moment.strip("+-.0123456789 "):
+        raise ValueError(_MOMENT)
+    return moment
+
+
+def _placed(moment: datetime) -> datetime:
+    if moment.tzinfo is None:
+        raise ValueError(_MOMENT)
+    return moment
+
+
+Time = Annotated[datetime, BeforeValidator(_written), AfterValidator(_placed)]
+"""A moment as text, with its UTC offset."""
 
 Shown = TypeVar("Shown", bound=Resource)
 

@@ -67,7 +67,9 @@ async def set_prices(session: TenantSession, wanted: PriceChange) -> Prices:
     session.about("prices")
     async with session.operation() as transaction:
         before = _prices(await transaction.one("prices.newest")).model_dump(include=set(_PRICES))
-        await transaction.run("prices.add", **{**before, **given})
+        after = {**before, **given}
+        if after != before:
+            await transaction.run("prices.add", **after)
         return _prices(await transaction.one("prices.newest"))
 
 

@@ -6,7 +6,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hone.spec.problems import Problem
-from services.gateway.middleware.errors import BodyTooLarge
+from services.gateway.middleware.errors import BodyTooLarge, TooSlow, Unusable
 
 DOCUMENT_BYTES = 2**20
 """Largest body that is not a multipart form: it is held in memory and searched."""
@@ -14,6 +14,9 @@ DOCUMENT_BYTES = 2**20
 UPLOADS = "/v1/uploads/"
 PART_BYTES = 64 * 2**20
 """Largest part of an upload, a body of bytes (application/octet-stream) that is written to a file as it comes."""
+
+SILENCE_S = 60.0
+"""Seconds that a body may pause. Then the request is refused, so that no connection is held for ever."""
 
 LINGER_S = 2.0
 """Seconds that an early response waits for a client that still sends. Closing at once would reset the connection."""
@@ -23,11 +26,11 @@ class BodyLimit:
     """Refuses a body that is too large: before it is read if it announces its length, otherwise during the read.
 
     A multipart form with files may have `limit` bytes, a part of an upload PART_BYTES, any other body DOCUMENT_BYTES.
-    Raises BodyTooLarge.
+    Raises BodyTooLarge, TooSlow after `silence_s` without a byte, and Unusable for a body that is compressed.
     """
 
-    def __init__(self, app: ASGIApp, limit: int) -> None:
-        self._app, self._limit = app, limit
+    def __init__(self, app: ASGIApp, limit: int, silence_s: float = SILENCE_S) -> None:
+        self._app, self._limit, self._silence_s = app, limit, silence_s
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -36,17 +39,27 @@ class BodyLimit:
         announced, limit = _announced(headers), self._allowed(scope, headers.get("content-type", "").lower())
         if announced > limit:
             raise _refusal(f"{announced} bytes", limit)
-        read = 0
+        if (coding := headers.get("content-encoding", "identity").lower()) not in ("", "identity"):
+            raise Unusable(problems=[Problem("header.Content-Encoding", coding[:100], "identity: nothing is unpacked")])
+        read, body = 0, _RemainingBody(_comes(headers), receive)
 
         async def counted() -> Message:
             nonlocal read
-            message = await receive()
+            message = await self._in_time(body)
             read += len(message.get("body", b""))
             if read > limit:
                 raise _refusal(f"more than {limit} bytes", limit)
             return message
 
         return await self._app(scope, counted, send)
+
+    async def _in_time(self, body: "_RemainingBody") -> Message:
+        """Return the next message. What comes after the body, the end of the connection, has no deadline."""
+        try:
+            async with asyncio.timeout(self._silence_s if body.coming else None):
+                return await body.receive()
+        except TimeoutError:
+            raise TooSlow(f"Nothing of the body came for {self._silence_s:.0f} s.") from None
 
     def _allowed(self, scope: Scope, kind: str) -> int:
         if kind.startswith("multipart/form-data"):
@@ -69,7 +82,7 @@ class LateBodies:
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
         headers = Headers(scope=scope)
-        body = _RemainingBody(_announced(headers) > 0 or "transfer-encoding" in headers, receive)
+        body = _RemainingBody(_comes(headers), receive)
 
         async def patient(message: Message) -> None:
             if message["type"] != "http.response.body" or message.get("more_body", False) or not body.coming:
@@ -100,6 +113,10 @@ class _RemainingBody:
                     await self.receive()
         except TimeoutError:
             return
+
+
+def _comes(headers: Headers) -> bool:
+    return _announced(headers) > 0 or "transfer-encoding" in headers
 
 
 def _announced(headers: Headers) -> int:

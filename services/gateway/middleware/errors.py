@@ -49,8 +49,11 @@ class ProblemDocument(BaseModel):
     errors: list[WrongField]
 
 
-_TITLES = {404: "Not found", 405: "Method not allowed", 500: "Internal error"}
+_TITLES = {404: "Not found", 500: "Internal error"}
 """Titles of the refusals that the framework itself raises."""
+
+NO_JSON = Problem("header.Content-Type", "a type that is not JSON", "application/json")
+"""The problem of a body that nothing calls JSON."""
 
 MOST_PROBLEMS = 100
 """Problems that an answer names."""
@@ -90,6 +93,21 @@ class NotFound(Refusal):
     """Nothing has this name."""
 
     status, title = 404, "Not found"
+
+
+class MethodNotAllowed(Refusal):
+    """The path does not have this method."""
+
+    status, title = 405, "Method not allowed"
+
+    def __init__(self, problems: Iterable[Problem], headers: Mapping[str, str]) -> None:
+        super().__init__(problems=problems, headers=headers)
+
+
+class TooSlow(Refusal):
+    """The body did not arrive. Send the request again."""
+
+    status, title = 408, "Request timeout"
 
 
 class Conflict(Refusal):
@@ -228,6 +246,8 @@ def _request_problem(finding: Mapping[str, Any]) -> Problem:
     if finding["type"] == "json_invalid":
         found = f"text that is not JSON ({finding['ctx']['error']} at character {location[0]})"
         return Problem("body", found, "JSON")
+    if source == "body" and isinstance(finding["input"], bytes):
+        return NO_JSON
     inner = {**finding, "loc": tuple(location)}
     return from_finding(inner) if source == "body" else from_finding(inner, root=str(source))
 

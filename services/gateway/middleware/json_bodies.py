@@ -1,6 +1,7 @@
 """JSON bodies: one that readers would understand differently is refused before a route reads it."""
 
 import asyncio
+import json
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -13,13 +14,13 @@ _LARGE = 2**16
 
 
 class JsonBodies:
-    """Reads each JSON body as `hone.spec.strict_json` does. What is no JSON at all is left to the route to refuse."""
+    """Reads each JSON body as `hone.spec.strict_json` does. What is text but no JSON is left to the route to refuse."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or not _is_json(Headers(scope=scope)):
+        if scope["type"] != "http" or not is_json(Headers(scope=scope)):
             return await self._app(scope, receive, send)
         messages, body = await _received(receive)
         if len(body) < _LARGE:
@@ -33,7 +34,8 @@ class JsonBodies:
         return await self._app(scope, again, send)
 
 
-def _is_json(headers: Headers) -> bool:
+def is_json(headers: Headers) -> bool:
+    """Return whether a body is announced as JSON."""
     kind = headers.get("content-type", "").lower().partition(";")[0].strip()
     return kind == "application/json" or kind.endswith("+json")
 
@@ -51,5 +53,7 @@ def _check(body: bytes) -> None:
         strict_json.read(body)
     except strict_json.Ambiguous as error:
         raise Invalid([Problem("body", error.found, error.expected)]) from None
-    except ValueError:
-        return  # no JSON, or none in this encoding
+    except UnicodeDecodeError as error:
+        raise Invalid([Problem("body", f"bytes that are no text, from byte {error.start}", "JSON in UTF-8")]) from None
+    except json.JSONDecodeError:
+        return

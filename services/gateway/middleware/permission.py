@@ -104,6 +104,12 @@ def need(method: str, path: str) -> Need:
     return next((needed for verb, pattern, needed in _PATTERNS if verb == method and pattern.match(path)), "admin")
 
 
+def methods(path: str) -> list[str]:
+    """Return the methods that a path has, in the order of the alphabet; none if no route has the path."""
+    known = {verb for verb, pattern, _ in _PATTERNS if pattern.match(path)} | ({"GET"} if path in OPEN_PATHS else set())
+    return sorted(known | ({"HEAD"} if "GET" in known else set()))
+
+
 def check(session: TenantSession, needed: Need) -> None:
     """Raise Forbidden if the key of this session lacks what is needed."""
     scope: scopes.Scope = "admin" if needed == "operator" else needed

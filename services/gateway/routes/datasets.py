@@ -12,10 +12,13 @@ from hone.store.database import Row
 from services.gateway.admission import artifacts, dataset_rows, task_rows
 from services.gateway.admission.dataset_rows import RowBounds, RowChecks
 from services.gateway.admission.parameters import After, Config, Id, Limit, Store, same
+from services.gateway.middleware import queries
 from services.gateway.middleware.idempotency import Key
 from services.gateway.middleware.tenancy import Caller
 
 router = APIRouter(prefix="/v1/datasets", tags=["datasets"])
+
+_FIELDS = ("name", "file", "allow_bad_rows")
 
 
 @router.post("", status_code=201, response_model=Dataset, responses=same(Dataset))
@@ -23,11 +26,13 @@ async def upload(
     request: Request, caller: Caller, objects: Store, settings: Config,
     name: Annotated[artifacts.Name, Form(description="Name of the dataset in specs.")],
     file: Annotated[UploadFile, File(
+        json_schema_extra={"format": "binary"},  # without it some generators send the name of the file's object
         description="One JSON object per line: prompt or messages, answer or completion.")],
     allow_bad_rows: Annotated[bool, Form(description="Store the good rows when some are bad.")] = False,
     key: Key = None,
 ) -> JSONResponse:
     """Upload a dataset. Bad rows refuse it with a report (422), unless `allow_bad_rows` keeps the good ones."""
+    queries.expect_names((given for given, _ in (await request.form()).multi_items()), _FIELDS, ())
     async with artifacts.received([file]) as directory:
         bounds = RowBounds.of(settings)
         report = await task_rows.read_apart(caller.tenant_id, _check, next(directory.iterdir()), directory, bounds)

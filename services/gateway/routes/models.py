@@ -4,21 +4,23 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Request
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 from starlette.datastructures import FormData, UploadFile
 from starlette.responses import JSONResponse
 
 from hone.client.artifact_resources import Model
 from hone.client.resources import Page
-from hone.spec.problems import Invalid, Problem, from_validation
+from hone.spec.problems import Invalid, Problem, found, from_validation
 from hone.spec.settings import Settings
 from hone.store.database import Row
 from services.gateway.admission import artifacts, local_folders, model_files
 from services.gateway.admission.parameters import After, Config, Id, Limit, Store, same
+from services.gateway.middleware import queries
 from services.gateway.middleware.idempotency import Key
+from services.gateway.middleware.json_bodies import is_json
 from services.gateway.middleware.tenancy import Caller, TenantSession
 
 Fields = TypeVar("Fields", bound=BaseModel)
@@ -32,7 +34,7 @@ class NewModel(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
     name: artifacts.Name = Field(description="Name of the model in specs.")
-    directory: str = Field(
+    directory: Annotated[str, StringConstraints(pattern=r"^[^\x00]*$")] = Field(
         description="Absolute path on the gateway's machine: below HONE_MODEL_ROOT or, if there is one tenant and no "
         "root, anywhere outside the stack's own directories.")
 
@@ -74,22 +76,25 @@ async def register(
 @asynccontextmanager
 async def _offered(request: Request, caller: TenantSession, settings: Settings) -> AsyncIterator[tuple[str, Path]]:
     """Yield the name of the model and a directory with its files: uploaded ones, or a directory of this machine."""
-    if request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
+    kind = request.headers.get("content-type", "")
+    if kind.lower().startswith("multipart/form-data"):
         async with request.form() as form:
             name, files = _form(form)
             async with artifacts.received(files) as directory:
                 yield name, directory
-    else:
+    elif is_json(request.headers):
         wanted = _validated(NewModel, await _json(request))
         await local_folders.allow(caller, settings)
         yield wanted.name, await asyncio.to_thread(local_folders.opened, wanted.directory, settings)
+    else:
+        raise Invalid([Problem("header.Content-Type", found(kind or None), "application/json or multipart/form-data")])
 
 
 async def _json(request: Request) -> Any:
     try:
         return await request.json()
-    except (ValueError, RecursionError):
-        raise Invalid([Problem("body", "text that is not JSON", "a JSON object or a multipart form")]) from None
+    except ValueError:
+        raise Invalid([Problem("body", "text that is not JSON", "a JSON object")]) from None
 
 
 def _validated(model: type[Fields], value: Any) -> Fields:
@@ -100,6 +105,7 @@ def _validated(model: type[Fields], value: Any) -> Fields:
 
 
 def _form(form: FormData) -> tuple[str, list[UploadFile]]:
+    queries.expect_names((name for name, _ in form.multi_items()), ("name", "files"), {"files"})
     files = [value for value in form.getlist("files") if isinstance(value, UploadFile)]
     fields = _validated(UploadedModel, {name: value for name, value in form.items() if name != "files"})
     if not files:

@@ -47,7 +47,7 @@ class Resolved(BaseModel):
 _DRY: dict[int | str, dict[str, Any]] = {200: {
     "model": Resolved | PreflightReport, "description": "Nothing was created: the answer to a dry run."}}
 _SCHEMA = {"requestBody": {"required": True, "content": {"application/json": {
-    "schema": RunSpec.model_json_schema(), "examples": EXAMPLES}}}}
+    "schema": {**RunSpec.model_json_schema(), "title": "NewRun"}, "examples": EXAMPLES}}}}
 
 
 DryRun = Annotated[Literal["false", "true", "deep"], BeforeValidator(
@@ -68,7 +68,7 @@ class DesiredState(BaseModel):
     desired: Desired
 
 
-class Budget(BaseModel):
+class RunBudget(BaseModel):
     """Money that a run may cost, by the prices of the stack."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
@@ -141,7 +141,7 @@ async def change(run_id: Id, wanted: DesiredState, caller: Caller) -> Run:
 
 
 @router.put("/{run_id}/budget")
-async def set_budget(run_id: Id, wanted: Budget, caller: Caller) -> Run:
+async def set_budget(run_id: Id, wanted: RunBudget, caller: Caller) -> Run:
     """Set what a run may cost. A run that its budget paused goes on when there is more. Null: no bound."""
     return await admission.set_budget(caller, run_id, wanted.budget)
 

@@ -3,16 +3,15 @@
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query
-from pydantic import AwareDatetime
 
 from hone.client.resources import Page, Usage
 from hone.client.storage_resources import Storage
-from services.gateway.admission.parameters import Limit
+from services.gateway.admission.parameters import Limit, Time
 from services.gateway.middleware.tenancy import Caller
 
 router = APIRouter(prefix="/v1", tags=["usage"])
 
-Moment = Annotated[AwareDatetime | None, Query(description="With its UTC offset: 2026-01-31T00:00:00Z.")]
+Moment = Annotated[Time | None, Query(description="With its UTC offset: 2026-01-31T00:00:00Z.")]
 
 
 @router.get("/storage")

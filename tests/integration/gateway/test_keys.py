@@ -1,5 +1,6 @@
 """Keys: what each scope may do, what a key can give, and how a key ends."""
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -60,6 +61,21 @@ def test_a_revoked_key_and_an_expired_key_are_refused(gateway: Gateway, hone: Cl
         connection.execute("UPDATE api_keys SET expires_at = now() WHERE id = %s", [expired.id])
     with gateway.client(expired.secret) as client, pytest.raises(errors.Unauthenticated):
         client.runs()
+
+
+def test_the_last_admin_key_stays(gateway: Gateway, hone: Client) -> None:
+    hone.create_tenant("locked")
+    first = hone.create_tenant_key("locked", "first")
+    with gateway.client(first.secret) as client:
+        reader = client.create_key("reader", ["read"])
+        with pytest.raises(errors.Conflict, match="first is the last admin key of this tenant"):
+            client.revoke_key(first.id)
+        assert client.revoke_key(reader.id).revoked_at is not None
+        second = client.create_key("second", ["admin"])
+        with gateway.client(second.secret) as other, ThreadPoolExecutor(2) as pool:
+            ended = [pool.submit(client.revoke_key, second.id), pool.submit(other.revoke_key, first.id)]
+            refused = [one.exception() for one in ended]
+    assert len([one for one in refused if one is None]) == 1, "two admin keys that revoke each other leave one"
 
 
 def test_keys_are_listed_with_their_last_use_and_without_secrets(

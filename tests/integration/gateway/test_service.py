@@ -35,9 +35,11 @@ class TestOpenPaths:
 
     def test_run_specs_are_described_with_examples(self, gateway: Gateway) -> None:
         with gateway.http() as http:
-            body = http.get("/openapi.json").json()["paths"]["/v1/runs"]["post"]["requestBody"]["content"]
-        assert {"rl", "sft"} == body["application/json"]["examples"].keys()
-        assert "max_staleness" in body["application/json"]["schema"]["properties"]
+            document = http.get("/openapi.json").json()
+        body = document["paths"]["/v1/runs"]["post"]["requestBody"]["content"]["application/json"]
+        assert {"rl", "sft"} == body["examples"].keys()
+        assert body["schema"] == {"$ref": "#/components/schemas/NewRun"}
+        assert "max_staleness" in document["components"]["schemas"]["NewRun"]["properties"]
 
     def test_home_icon_and_life(self, gateway: Gateway) -> None:
         with gateway.http() as http:

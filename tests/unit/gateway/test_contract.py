@@ -56,6 +56,18 @@ def test_every_operation_tells_its_refusals(document: dict[str, Any]) -> None:
     assert operations["get", "/healthz"]["security"] == []
 
 
+def test_generated_clients_find_names_files_and_required_fields(document: dict[str, Any]) -> None:
+    operations = [operation for methods in document["paths"].values() for operation in methods.values()]
+    names = [operation["operationId"] for operation in operations]
+    assert len(set(names)) == len(names)
+    assert {"runs_create", "keys_revoke", "deletions_run"} <= set(names)
+    schemas = document["components"]["schemas"]
+    assert schemas["Body_datasets_upload"]["properties"]["file"]["format"] == "binary"
+    assert {"NewRun", "NewModel"} <= schemas.keys()
+    for name in ("Run", "Page_RunSummary_", "Key", "Export"):
+        assert set(schemas[name]["required"]) == schemas[name]["properties"].keys()
+
+
 def test_refusals_are_problem_documents(document: dict[str, Any]) -> None:
     for answer in document["components"]["responses"].values():
         assert answer["content"]["application/problem+json"]["schema"]["$ref"].endswith("/ProblemDocument")

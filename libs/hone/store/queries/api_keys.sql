@@ -13,6 +13,15 @@ ORDER BY id DESC LIMIT %(limit)s
 SELECT id, name, prefix, scopes, created_at, expires_at, last_used_at, revoked_at FROM api_keys
 WHERE tenant_id = %(tenant_id)s AND (id = %(key)s OR prefix = %(key)s) ORDER BY id LIMIT 1
 
+-- name: lock_revocations
+-- Revocations of a tenant's keys pass here one by one, so that two admin keys do not revoke each other.
+SELECT pg_advisory_xact_lock(hashtext('revocations of ' || %(tenant_id)s))
+
+-- name: other_admin
+-- A row if the tenant has an admin key in use that is not this one, or if this one is none in use.
+SELECT true AS found FROM api_keys WHERE tenant_id = %(tenant_id)s AND (id <> %(id)s) = (
+    'admin' = ANY (scopes) AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())) LIMIT 1
+
 -- name: revoke
 UPDATE api_keys SET revoked_at = coalesce(revoked_at, now()) WHERE id = %(id)s
 
