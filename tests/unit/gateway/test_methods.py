@@ -1,5 +1,7 @@
 """Paths and methods that do not exist are refused with those that do, and a HEAD is a GET without its body."""
 
+from collections.abc import Iterator
+
 import pytest
 from fastapi import FastAPI
 from starlette.responses import PlainTextResponse, StreamingResponse
@@ -30,13 +32,13 @@ def test_a_path_that_does_not_exist_is_no_redirect(path: str, hint: str) -> None
 def test_a_head_is_a_get_without_its_body_and_ends_a_stream() -> None:
     app, sent = FastAPI(), list[int]()
 
-    def endless() -> object:
+    def endless() -> Iterator[bytes]:
         while True:
             sent.append(1)
             yield b"more"
 
     app.add_api_route("/healthz", lambda: PlainTextResponse("alive"))
-    app.add_api_route("/docs", lambda: StreamingResponse(endless()))  # type: ignore[arg-type]
+    app.add_api_route("/docs", lambda: StreamingResponse(endless()))
     app.add_middleware(Methods)
     with TestClient(app) as client:
         answer = client.head("/healthz")
