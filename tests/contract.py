@@ -77,9 +77,9 @@ def _problems_of_refusal(response: httpx.Response, kind: str) -> Iterator[str]:
         yield f"no header {header}"
     if response.request.method == "HEAD":
         return
-    told = json.loads(response.content)
+    reported = json.loads(response.content)
     expected = {"status": response.status_code, "request_id": response.headers["x-request-id"]}
-    found = {name: told.get(name) for name in expected}
+    found = {name: reported.get(name) for name in expected}
     if found != expected:
         yield f"{found} in place of {expected}"
 

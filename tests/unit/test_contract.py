@@ -37,6 +37,6 @@ def answer(method: str, path: str, status: int, body: Any = None, **headers: str
     (answer("GET", "/metrics", 200, None, **{"content-type": "text/html"}), "the type 'text/html'"),
 ])
 def test_what_the_document_does_not_have_is_named(found: httpx.Response, wrong: str) -> None:
-    told = "; ".join(problems(found))
-    assert wrong in told
-    assert bool(wrong) == bool(told), told
+    reported = "; ".join(problems(found))
+    assert wrong in reported
+    assert bool(wrong) == bool(reported), reported
