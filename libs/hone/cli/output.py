@@ -76,7 +76,7 @@ class Commands(TyperGroup):
         try:
             return super().invoke(ctx)
         except HoneError as error:
-            _print_errors(error.problems or [str(error)])
+            _print_errors(error.problems or [_line(error)])
         except Invalid as error:
             _print_errors(error.problems)
         except (Unconfigured, OSError) as error:
@@ -84,6 +84,11 @@ class Commands(TyperGroup):
         except OperationalError as error:
             _print_errors([f"the database does not answer: {error}"])
         raise typer.Exit(1)
+
+
+def _line(error: HoneError) -> str:
+    """Return an error in one line; one of the server has the id under which the log of the gateway tells more."""
+    return f"{error} ({error.request_id})" if error.status >= 500 and error.request_id else str(error)
 
 
 def _print_errors(lines: Iterable[Problem | str]) -> None:
