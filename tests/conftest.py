@@ -14,6 +14,7 @@ s3_url             URL of a bucket for one test module
 shared_directory   an empty directory with a short name that other users can enter; removed after the session
 """
 
+import gc
 import os
 import secrets
 import shutil
@@ -25,6 +26,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from xdist.remote import Producer
 
+from hone import garbage
 from hone.stack import ports
 from tests import distribution
 from tests.servers import postgres as postgres_servers
@@ -34,6 +36,9 @@ from tests.servers import s3 as s3_servers
 # The same examples on each run, on slow machines too: a failure comes from the change.
 settings.register_profile("fixed", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("fixed")
+
+# Thousands of collected tests and a million objects of libraries stay: looking for cycles among them only takes time.
+garbage.look_rarely()
 
 # Models of tests lie in directories: nothing asks Hugging Face's hub.
 os.environ["HF_HUB_OFFLINE"] = "1"
@@ -58,6 +63,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         long = [item for item in items if item.get_closest_marker("soak")]
         config.hook.pytest_deselected(items=long)
         items[:] = [item for item in items if item not in long]
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> distribution.ByStack:

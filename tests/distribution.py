@@ -7,7 +7,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 TWINS = ("test_backends", "test_fences", "test_kills")
 """Acceptance tests of the twin stacks (tests.acceptance.stacks)."""
-ALONE = ("test_demo", "test_ahead", "test_ranks", "test_traces", "test_mutations")
+ALONE = ("test_demo", "test_ahead", "test_ranks", "test_traces", "test_impostors", "test_backup", "test_mutations")
 """Acceptance tests that start stacks of their own."""
 PLAIN = ("test_turns", "test_learning", "test_adapters", "test_engines")
 """The longest acceptance tests of the plain stack."""

@@ -12,8 +12,13 @@ YOUNG = 20_000
 """The collector looks for cycles among the young objects whenever there are this many more than before."""
 
 
+def look_rarely() -> None:
+    """Look at young objects less often, also while a process loads its modules, whose objects all stay."""
+    gc.set_threshold(YOUNG)
+
+
 def spare() -> None:
     """Leave out every object that is alive now, and look at the others less often."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(YOUNG)
+    look_rarely()

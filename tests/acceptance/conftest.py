@@ -3,17 +3,17 @@
 plain   a stack with one process of each kind and two rollout workers; embedded
 alone   no shared stack is open: for modules that start a stack of their own
 twins   a stack with two drivers, trainers and rollout workers; each test runs once on each back end
-bases   returns the directory of a toy model: bases(steps=90, careless=0.5); it is taught once
+bases   returns the directory of a toy model: bases(steps=90, careless=0.5); it is taught once for all processes
 """
 
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.acceptance import backends, toy
+from tests.acceptance import backends, shared, toy
 from tests.acceptance.scene import Scene
 from tests.acceptance.stacks import PLAIN, TWINS, SharedStacks
 
@@ -53,9 +53,12 @@ def twins(request: pytest.FixtureRequest, shared_stacks: SharedStacks) -> Scene:
 
 
 @pytest.fixture(scope="session")
-def bases(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
-    @cache
+def bases(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    own = tmp_path_factory.getbasetemp()
+    folder = own.parent if hasattr(request.config, "workerinput") else own
+
     def base(**arguments: Any) -> Path:
-        return toy.write_base(tmp_path_factory.mktemp("base"), **arguments)
+        named = (f"{name}-{getattr(value, '__name__', value)}" for name, value in sorted(arguments.items()))
+        return shared.once(folder / "-".join(("base", *named)), partial(toy.write_base, **arguments))
 
     return base

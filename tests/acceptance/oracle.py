@@ -10,7 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cache
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,7 @@ from services.inference.requests import Completion, NoiseKey, Request, Sampling
 from services.learner.driver.pacing import eval_due
 from services.learner.driver.planning import choose, rollout_plan, supervised_plan
 from services.learner.trainer.learner import Learner
+from tests.acceptance import shared
 
 _DEFAULTS = Settings()
 _SLOTS, _POSITIONS, _TOKEN_BUDGET = _DEFAULTS.engine.slots, _DEFAULTS.engine.max_tokens, _DEFAULTS.trainer.tokens
@@ -168,17 +169,22 @@ def _row(trajectory: Trajectory, version: int) -> dict[str, Any]:
             "oldest": version}
 
 
-@cache
-def _digests(base: Path, spec: str) -> list[str]:
+def _write_digests(base: Path, spec: str, path: Path) -> None:
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "MKL_CBWR": "AUTO,STRICT"}
     ended = subprocess.run([sys.executable, "-m", "tests.acceptance.oracle", str(base)], env=environment, text=True,
                            input=spec, capture_output=True, timeout=300, check=True)
-    return ended.stdout.split()
+    path.write_text(ended.stdout)
 
 
 def digests(base: Path, spec: dict[str, Any]) -> list[str]:
-    """Return the digest of each version that one process makes of a spec without evaluations, version 0 first."""
-    return _digests(base, json.dumps({**spec, "name": "oracle", "eval": None}))
+    """Return the digest of each version that one process makes of a spec without evaluations, version 0 first.
+
+    They are kept beside the base.
+    """
+    asked = json.dumps({**spec, "name": "oracle", "eval": None, "model": {**spec["model"], "base": "oracle"}},
+                       sort_keys=True)
+    name = f"{base.name}-oracle-{hashlib.sha256(asked.encode()).hexdigest()[:16]}"
+    return shared.once(base.with_name(name), partial(_write_digests, base, asked)).read_text().split()
 
 
 def main() -> None:

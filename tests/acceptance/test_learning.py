@@ -1,48 +1,16 @@
 """A run learns from its rewards, as stock transformers measure it, on prompts that are drawn when the test runs."""
 
-import json
 import os
-import secrets
 import signal
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from hone.environments import streams
-from hone.environments.tasks import episode, split_of
-from tests.acceptance import toy
-from tests.acceptance.scene import Scene, open_scene, wait_for
+from tests.acceptance.learning import BASE, HELD_OUT, STEPS, Draw, draw, exported, spec, stock_score
+from tests.acceptance.scene import Scene, wait_for
 
-STEPS, HELD_OUT, DIGITS = 80, 512, 5
-NOISE = 2 * (2 * 0.25 / HELD_OUT) ** 0.5  # two standard deviations between two shares of so many answers
-SOURCE = {"environment": "sort_digits", "params": {"digits": DIGITS}}
 TORCH_FREE = ("gateway", "driver", "rollout", "reward", "value", "simulation")
-
-Opener = Callable[..., Scene]
-
-
-@dataclass(frozen=True)
-class Draw:
-    """The random choices of a test: the run's seed, and held-out prompts with their answers."""
-
-    seed: int
-    eval_seed: int
-    prompts: list[str]
-    answers: list[str]
-
-
-def draw() -> Draw:
-    seed, eval_seed = secrets.randbelow(2**31), secrets.randbelow(2**31)
-    print(f"\nseeds drawn: run {seed}, held-out {eval_seed}")
-    tasks = streams.draw("sort_digits", {"digits": DIGITS}, "held_out", eval_seed, 0, HELD_OUT, distinct=True)
-    assert {split_of(task.content_hash) for task in tasks} == {"held_out"}
-    seen = [episode(task).reset() for task in tasks]
-    return Draw(seed, eval_seed, [one.messages[0]["content"] for one in seen], [one.item["answer"] for one in seen])
 
 
 @pytest.fixture(scope="module")
@@ -52,62 +20,13 @@ def drawn() -> Draw:
 
 @pytest.fixture(scope="module")
 def base(bases: Callable[..., Path]) -> Path:
-    return bases(digits=DIGITS, steps=110, careless=0.5, hidden=128)
+    return bases(**BASE)
 
 
 @pytest.fixture(scope="module")
 def scene(plain: Scene, base: Path) -> Scene:
     plain.client.upload_model("learning-base", base)
     return plain
-
-
-@pytest.fixture
-def opener(alone: None, shared_directory: Path, base: Path) -> Iterator[Opener]:  # noqa: ARG001
-    """Opens a stack of the test's own, in which a stub takes the place of a service."""
-    scenes: list[Scene] = []
-
-    def opened(**commands: list[str]) -> Scene:
-        state = shared_directory / f"learning-{secrets.token_hex(4)}"
-        scenes.append(open_scene(state, {"sweep_s": 0.5}, {}, commands))
-        scenes[-1].client.upload_model("learning-base", base)
-        return scenes[-1]
-
-    yield opened
-    for scene in scenes:
-        scene.stack.stop()
-
-
-def spec(drawn: Draw, **changes: Any) -> dict[str, Any]:
-    return toy.spec("learning", "learning-base", changes.pop("steps", STEPS), task=SOURCE, seed=drawn.seed, **{
-        "batch": {"prompts": 32, "samples": 8}, "sampling": {"max_tokens": DIGITS + 2},
-        "eval": {"prompts": HELD_OUT, "every": STEPS, "seed": drawn.eval_seed}, **changes})
-
-
-def stock_score(directory: Path, drawn: Draw) -> dict[str, float]:
-    """Return the accuracies of a model directory, measured with stock transformers."""
-    script = Path(__file__).with_name("stock_score.py")
-    work = {"prompts": drawn.prompts, "answers": drawn.answers, "max_tokens": DIGITS + 2, "seed": 1}
-    ended = subprocess.run([sys.executable, "-I", str(script), str(directory)], input=json.dumps(work), text=True,
-                           capture_output=True, timeout=300, check=False)
-    assert ended.returncode == 0, ended.stderr[-3000:]
-    found: dict[str, float] = json.loads(ended.stdout.splitlines()[-1])
-    return found
-
-
-def exported(scene: Scene, run_id: str, directory: Path) -> Path:
-    """Export a run's final weights and download them."""
-    export = scene.client.create_export(run_id)
-    done = wait_for("the export", lambda: _ended(scene, export.id), 120)
-    assert done.state == "done", done.reason
-    directory.mkdir()
-    for name in done.files:
-        (directory / name).write_bytes(scene.client.export_file(export.id, name))
-    return directory
-
-
-def _ended(scene: Scene, export_id: str) -> Any:
-    export = scene.client.export(export_id)
-    return export if export.state != "queued" else None
 
 
 @pytest.mark.soak
@@ -186,22 +105,3 @@ def test_with_reward_frozen_the_run_stalls_says_so_and_goes_on(scene: Scene, dra
     finally:
         os.kill(pid, signal.SIGCONT)
     scene.finished(run.id)
-
-
-def test_shuffled_rewards_teach_nothing(opener: Opener, drawn: Draw, base: Path, tmp_path: Path) -> None:
-    scene = opener(reward=[sys.executable, "-m", "tests.acceptance.stubs.shuffled_reward"])
-    run = scene.client.create_run(spec(drawn, eval=None))
-    scene.finished(run.id)
-    before, after = stock_score(base, drawn), stock_score(exported(scene, run.id, tmp_path / "out"), drawn)
-    print(f"shuffled rewards: {before} -> {after}")
-    assert after["sampled"] <= before["sampled"] + 0.05 + NOISE
-
-
-def test_an_engine_that_keeps_old_weights_raises_the_gap_alarm(opener: Opener, drawn: Draw) -> None:
-    scene = opener(inference=[sys.executable, "-m", "tests.acceptance.stubs.stale_engine"])
-    run = scene.client.create_run(spec(drawn, eval=None, steps=25))
-    scene.finished(run.id)
-    alarms = [event for event in scene.client.events(run.id).data if event.kind == "alarm"]
-    assert alarms
-    assert "gap" in alarms[0].message
-    assert scene.client.metrics(run.id).series["gap/mean"][0][1] < 1e-4, "the first step still samples its own weights"

@@ -1,0 +1,5 @@
+"""The `hone` command."""
+
+from hone import garbage
+
+garbage.look_rarely()  # before the modules of a process are loaded

@@ -1,23 +1,29 @@
-"""`hone environments`, `hone algorithms`: the names that a spec may use. They need no server."""
+"""`hone environments`, `hone algorithms`: the names that a spec may use. They need no server.
+
+The catalog loads every method and grader, so each command loads it itself and `hone` starts without it.
+"""
 
 from itertools import groupby
 from textwrap import indent
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 import yaml
 
-from hone.algorithms.presets import BASE, PRESETS, Filling
 from hone.cli.output import Commands, Json, rows, say
-from hone.client import catalog
 from hone.client.resources import Algorithm
 from hone.spec.problems import Invalid, Problem, one_of
+
+if TYPE_CHECKING:
+    from hone.algorithms.presets import Filling
 
 algorithms = typer.Typer(cls=Commands, no_args_is_help=True, help="Presets, and the methods for each slot of a step.")
 
 
 def environments(json: Json = False) -> None:
     """List the environments with their parameters."""
+    from hone.client import catalog
+
     found = catalog.environments()
     if json:
         rows(found, (), as_json=True)
@@ -32,6 +38,9 @@ def environments(json: Json = False) -> None:
 @algorithms.command("list")
 def listed(json: Json = False) -> None:
     """List the presets with the method in each slot, then the methods for each slot."""
+    from hone.algorithms.presets import BASE, PRESETS
+    from hone.client import catalog
+
     presets, methods = catalog.algorithms(), catalog.methods()
     if json:
         rows([*presets, *methods], (), as_json=True)
@@ -50,6 +59,8 @@ def listed(json: Json = False) -> None:
 @algorithms.command()
 def show(name: Annotated[str, typer.Argument(help="Name of a preset or of a method.")]) -> None:
     """Show the preset of this name with every parameter, and each method of this name with source and formula."""
+    from hone.client import catalog
+
     presets = {preset.name: preset for preset in catalog.algorithms()}
     methods = [method for method in catalog.methods() if method.name == name]
     if name not in presets and not methods:
@@ -72,10 +83,12 @@ def starting_spec(
     environment: Annotated[str, typer.Option(help="The environment that makes its tasks.")] = "",
 ) -> None:
     """Print a complete spec of a preset to begin with."""
+    from hone.client import catalog
+
     say(catalog.starting_spec(preset, base, dataset, environment).text.rstrip())
 
 
-def _filled(filling: Filling) -> str:
+def _filled(filling: "Filling") -> str:
     """Return the slots with their methods, in one line."""
     methods = {slot: chosen if isinstance(chosen, list) else [chosen] for slot, chosen in filling.items()}
     return " ".join(f"{slot}={'+'.join(map(_method, chosen)) or 'none'}" for slot, chosen in methods.items())

@@ -10,7 +10,6 @@ import typer
 from hone.cli import connection
 from hone.cli.output import Json, say
 from hone.cli.preflight import preflight
-from hone.doctor import machine, servers
 from hone.doctor.findings import Finding
 
 Spec = Annotated[Path | None, typer.Argument(
@@ -27,12 +26,15 @@ def doctor(
         metavar="URL", help="Try what Hone needs on this object store alone: s3s://key:secret@host/bucket.")] = None,
 ) -> None:
     """Check this machine, or with a spec the run, and say how to mend what is wrong. An error gives exit code 1."""
-    if spec is not None:
-        well = preflight(spec, json, samples, deadline)
-    else:
-        well = _healthy(servers.object_needs_met(objects) if objects else machine.look(connection.state()), json)
+    well = preflight(spec, json, samples, deadline) if spec is not None else _healthy(_looked_at(objects), json)
     if not well:
         raise typer.Exit(1)
+
+
+def _looked_at(objects: str | None) -> Iterable[Finding]:
+    from hone.doctor import machine, servers  # the clients of every server, which other commands do not load
+
+    return servers.object_needs_met(objects) if objects else machine.look(connection.state())
 
 
 def _healthy(findings: Iterable[Finding], as_json: bool) -> bool:

@@ -16,11 +16,10 @@ from hone.cli.output import Commands, Json, one, rows, say
 from hone.client import Client, every
 from hone.client.errors import Away
 from hone.client.resources import Desired, Export, RunState
-from hone.resolution import resolve
-from hone.resolution.brevity import brief
 from hone.spec.files import Raw, as_json, as_text, read
 from hone.spec.money import money
 from hone.spec.problems import Invalid, Problem
+from hone.spec.run import RunSpec
 from hone.trajectory.records import PREVIEW
 
 app = typer.Typer(cls=Commands, no_args_is_help=True, help="Runs: their states and their results.")
@@ -66,7 +65,7 @@ def _client_for(raw: Raw) -> Client:
     try:
         return connection.client()
     except connection.Unconfigured:
-        resolve(raw)
+        _resolved(raw)
         raise
 
 
@@ -77,8 +76,14 @@ def _dry_run(raw: Raw) -> tuple[Raw, list[str]]:
             found = client.dry_run(raw)
     except (connection.Unconfigured, Away):
         note = "no gateway answers: whether models and datasets exist, and which rows train, was not checked"
-        return as_json(resolve(raw)), [note]
+        return as_json(_resolved(raw)), [note]
     return found.spec, [*(f"warning: {warning}" for warning in found.warnings), *found.notes]
+
+
+def _resolved(raw: Raw) -> RunSpec:
+    from hone.resolution import resolve  # loads every method and grader: half a second
+
+    return resolve(raw)
 
 
 def validate(spec: Spec) -> None:
@@ -86,7 +91,7 @@ def validate(spec: Spec) -> None:
 
     Only the gateway can check that the models and datasets exist.
     """
-    resolve(read(spec))
+    _resolved(read(spec))
     say(f"{spec}: valid")
 
 
@@ -153,7 +158,11 @@ def shown_spec(
     """Print the spec of a run as YAML, to start another from it."""
     with connection.client() as client:
         spec = client.run(run).spec
-    say(as_text(spec if full else brief(spec)).rstrip())
+    if not full:
+        from hone.resolution.brevity import brief
+
+        spec = brief(spec)
+    say(as_text(spec).rstrip())
 
 
 @app.command()

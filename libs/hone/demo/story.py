@@ -14,7 +14,7 @@ from rich.console import Console
 from hone.client import Client
 from hone.client.errors import NotFound
 from hone.client.resources import Export
-from hone.demo import picture, task
+from hone.demo import task
 from hone.demo.progress import Series, follow
 from hone.models import toy
 from hone.stack.embedded import Stack
@@ -103,6 +103,8 @@ class Demo:
         progress = follow(client, run.id, "reinforcement", self._console)
         self._phase("reinforcement", begin)
         begin = time.monotonic()
+        from hone.demo import picture  # matplotlib takes a second to load
+
         outcome = Outcome(self._directory, progress.series, self._seconds)
         self._export(client, run.id, outcome)
         title = f"sort six digits, GRPO, seed {self._seed}"

@@ -5,8 +5,6 @@ import socket
 from pathlib import Path
 from typing import NamedTuple
 
-from hone.stack import certificate
-
 
 class Identity(NamedTuple):
     """The PEM files of a server. Clients trust the certificate itself."""
@@ -20,6 +18,8 @@ def ensure(state: Path) -> Identity:
     folder = state / "door"
     kept = Identity(folder / "cert.pem", folder / "key.pem")
     if not kept.cert.exists():  # written after the key, so that the two belong together
+        from hone.stack import certificate  # loaded at the first start alone
+
         folder.mkdir(mode=0o700, exist_ok=True)
         cert, key = certificate.self_signed(("localhost", socket.gethostname()))
         kept.key.unlink(missing_ok=True)

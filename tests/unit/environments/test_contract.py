@@ -1,7 +1,9 @@
 """Every environment keeps the contract: episodes can be recreated, hashed and forked."""
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict, replace
+from functools import cache, partial
 from typing import Any
 
 import pytest
@@ -13,21 +15,32 @@ from hone.environments.tasks import checked_params, episode, make
 from hone.harnesses import HARNESSES
 
 ROW = {"prompt": "2+3=", "answer": "5", "level": 1}
-TASKS = {
-    "sort_digits": make("sort_digits", {"digits": 6}, 7),
-    "even_digits": make("even_digits", {}, 7),
-    "sort_turns": make("sort_turns", {"digits": 5}, 7),
-    "reasoning_gym": make("reasoning_gym", {"task": "leg_counting", "max_animals": 4}, 7),
-    "sqlite": make("sqlite", {"rows": 6}, 7),
-    "textworld": make("textworld", {}, 7),
-    "dataset": make("dataset", {}, 0, ROW),
-    "verification": make("verification", {}, 0, {"prompt": "2+3=6?", "label": "No", "rho": 0.5}),
+TASKS: dict[str, Callable[[], Task]] = {
+    "sort_digits": partial(make, "sort_digits", {"digits": 6}, 7),
+    "even_digits": partial(make, "even_digits", {}, 7),
+    "sort_turns": partial(make, "sort_turns", {"digits": 5}, 7),
+    "reasoning_gym": partial(make, "reasoning_gym", {"task": "leg_counting", "max_animals": 4}, 7),
+    "sqlite": partial(make, "sqlite", {"rows": 6}, 7),
+    "textworld": partial(make, "textworld", {}, 7),
+    "dataset": partial(make, "dataset", {}, 0, ROW),
+    "verification": partial(make, "verification", {}, 0, {"prompt": "2+3=6?", "label": "No", "rho": 0.5}),
 }
 RULES = {"length": 0.5, "compliance": 1.0, "repetition": 0.25, "right": 2.0}
 GRADED = make("sort_turns", {"digits": 3, "slack": 4, "rules": RULES}, 4)
 SEVERAL_TURNS = {"sort_turns", "sqlite", "textworld"}
-every_task = pytest.mark.parametrize("task", [*TASKS.values(), GRADED], ids=[*TASKS, "graded"])
-single_turn = pytest.mark.parametrize("task", [task for name, task in TASKS.items() if name not in SEVERAL_TURNS])
+every_task = pytest.mark.parametrize("task", [*TASKS, "graded"], indirect=True)
+single_turn = pytest.mark.parametrize("task", [name for name in TASKS if name not in SEVERAL_TURNS], indirect=True)
+
+
+@pytest.fixture
+def task(request: pytest.FixtureRequest) -> Task:
+    """The task of a name. TextWorld takes seconds to make its first, so that none is made before a test needs it."""
+    return _made(request.param)
+
+
+@cache
+def _made(name: str) -> Task:
+    return GRADED if name == "graded" else TASKS[name]()
 
 
 def test_the_table_covers_every_environment() -> None:
