@@ -14,8 +14,8 @@ _COLUMNS = ("created_at", "key", "action", "subject", "address", "request_id")
 
 
 def audit(
-    action: Annotated[str | None, typer.Option(help="Only this action, such as runs.create.")] = None,
-    subject: Annotated[str | None, typer.Option(help="Only what was made or changed with this id.")] = None,
+    action: Annotated[str | None, typer.Option(help="Only actions with this part: runs.create, or runs.")] = None,
+    subject: Annotated[str | None, typer.Option(help="Only what was made or changed with this part of an id.")] = None,
     key: Annotated[str | None, typer.Option(help="Only requests of the key with this id.")] = None,
     since: Annotated[datetime | None, typer.Option(help="Only from this time of UTC on.")] = None,
     limit: Annotated[int, typer.Option(min=1, help="Largest number of items.")] = 50, json: Json = False,

@@ -109,7 +109,7 @@ async def _deleted(session: TenantSession, kind: DeletionKind, name: str, mark: 
         if subject is not None:
             session.about(subject["id"])
             if subject["key_id"] != session.key_id:
-                permission.check(session, "admin")
+                permission.check(session, "admin", because="Another key made it. ")
             await transaction.run("deletions.add", id=subject["id"], tenant_id=session.tenant_id, kind=kind,
                                   key_id=session.key_id, name=subject["name"])
         return await _one(transaction, kind, subject["id"] if subject else name)

@@ -110,12 +110,12 @@ def methods(path: str) -> list[str]:
     return sorted(known | ({"HEAD"} if "GET" in known else set()))
 
 
-def check(session: TenantSession, needed: Need) -> None:
-    """Raise Forbidden if the key of this session lacks what is needed."""
+def check(session: TenantSession, needed: Need, because: str = "") -> None:
+    """Raise Forbidden if the key of this session lacks what is needed. `because` is a sentence before the refusal."""
     scope: scopes.Scope = "admin" if needed == "operator" else needed
     if not scopes.includes(session.scopes, scope):
         raise Forbidden(
-            f"This needs a key with the scope {scope}; the key {session.key_name} has {', '.join(session.scopes)}.",
+            f"{because}This needs a key with the scope {scope}; the key {session.key_name} has {', '.join(session.scopes)}.",
             extra={"scope": scope})
     if needed == "operator" and not session.operator:
         raise Forbidden("This needs an admin key of the operator: of the tenant that administers all others.",

@@ -12,16 +12,21 @@ from services.gateway.routes.usage import Moment
 
 router = APIRouter(prefix="/v1/audit", tags=["audit"])
 
-Filter = Annotated[str | None, Query(min_length=1, max_length=300, pattern=r"^[^\x00]+$")]
+_PLAIN = r"^[^\x00]+$"
+Part = Annotated[str | None, Query(min_length=1, max_length=300, pattern=_PLAIN, description="A part of it.")]
+KeyId = Annotated[str | None, Query(min_length=1, max_length=300, pattern=_PLAIN)]
 
 
 @router.get("")
 async def listed(
     caller: Caller, limit: Limit = 50,
     after: Annotated[int | None, Query(ge=0, lt=2**63, description="`next` of the previous page.")] = None,
-    action: Filter = None, subject: Filter = None, key_id: Filter = None, since: Moment = None, until: Moment = None,
+    action: Part = None, subject: Part = None, key_id: KeyId = None, since: Moment = None, until: Moment = None,
 ) -> Page[AuditEntry]:
-    """List the requests that changed something, newest first: by action (`runs.create`), subject, key and time."""
+    """List the requests that changed something, newest first.
+
+    By a part of the action (`runs.create`, `runs`) or of the subject's id, by key and by time.
+    """
     async with caller.transaction() as transaction:
         rows = await transaction.all(
             "audit_log.page", tenant_id=caller.tenant_id, action=action, subject=subject, key_id=key_id, since=since,

@@ -4,13 +4,13 @@
 from collections import defaultdict
 from typing import Any
 
-from hone.store.database import Database, Row
+from hone.store.database import Database, Row, Transaction
 from hone.store.leases import fenced
 from services.learner.driver import sample_warnings
 from services.learner.driver.groups import expire, next_request, record_expiry, request_groups
 from services.learner.driver.lease import RunLease
 from services.learner.driver.peers import Task
-from services.learner.driver.reporting import Event, record_event, record_metrics, record_once
+from services.learner.driver.reporting import Event, record_end, record_event, record_metrics, record_once
 
 
 def request_evaluation(
@@ -42,12 +42,20 @@ def record_evaluation(database: Database, lease: RunLease, step: int) -> None:
             record_expiry(transaction, lease, gone, step, f"held-out answers after step {step}: ")
         samples = transaction.all("groups.ready_samples", run_id=lease.run_id, purpose="eval",
                                   kind="generate", step=step)
-        for warning in sample_warnings.of_evaluation(lease.spec, samples):
-            record_once(transaction, lease, warning, step)
+        _warn(transaction, lease, samples, step)
         metrics = accuracies(samples, len(gone))
         record_metrics(transaction, lease, step, metrics)
         transaction.run("groups.use", group_ids=sorted({row["group_id"] for row in samples}))
         record_event(transaction, lease, Event("evaluated", _sentence(step, metrics)), step)
+
+
+def _warn(transaction: Transaction, lease: RunLease, samples: list[Row], step: int) -> None:
+    """Record that most answers were cut off, or that this has ended."""
+    warnings = sample_warnings.of_evaluation(lease.spec, samples)
+    for warning in warnings:
+        record_once(transaction, lease, warning, step)
+    if samples and not warnings:
+        record_end(transaction, lease, "truncated_samples", sample_warnings.of_whole_answers(samples), step)
 
 
 def accuracies(samples: list[Row], dropped: int = 0) -> dict[str, float]:

@@ -33,6 +33,12 @@ def record_once(transaction: Transaction, lease: RunLease, event: Event, step: i
                     message=event.message, data=json.dumps(event.data), of=event.data["of"])
 
 
+def record_end(transaction: Transaction, lease: RunLease, warning: str, event: Event, step: int) -> None:
+    """Record that a warning of a kind is over, once, if the run has one about the same thing."""
+    transaction.run("events.add_end", tenant_id=lease.tenant_id, run_id=lease.run_id, warning=warning, kind=event.kind,
+                    step=step, message=event.message, data=json.dumps(event.data), of=event.data["of"])
+
+
 def record_metrics(transaction: Transaction, lease: RunLease, step: int, metrics: Mapping[str, float]) -> None:
     """Record metrics of a step; a metric that the step has already is left as it is."""
     transaction.run("metrics.record", run_id=lease.run_id, tenant_id=lease.tenant_id, step=step,

@@ -11,6 +11,7 @@ from services.learner.driver.reporting import Event
 
 MOST_CUT_OFF, FEWEST_LEFT = 0.5, 0.5
 """Shares of samples: above the first a step warns of truncated samples, below the second of few samples."""
+_EVALUATION = "evaluation"
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,14 @@ def of_step(spec: RunSpec, stage: str, size: int, choice: Choice) -> list[Event]
 
 def of_evaluation(spec: RunSpec, rows: Sequence[Row]) -> list[Event]:
     """Return the warning about an evaluation's answers, if most of them were cut off."""
-    return list(_truncated(rows, spec, "evaluation", "held-out answers"))
+    return list(_truncated(rows, spec, _EVALUATION, "held-out answers"))
+
+
+def of_whole_answers(rows: Sequence[Row]) -> Event:
+    """Return the event that ends the warning about earlier evaluations: most of these answers came to their end."""
+    cut = sum(map(_cut_off, rows))
+    return Event("whole_answers", f"held-out answers come to their end: {cut} of {len(rows)} were cut off",
+                 {"of": _EVALUATION})
 
 
 def _truncated(rows: Sequence[Row], spec: RunSpec, of: str, named: str) -> Iterator[Event]:
@@ -53,7 +61,7 @@ def _truncated(rows: Sequence[Row], spec: RunSpec, of: str, named: str) -> Itera
     if cut <= MOST_CUT_OFF * len(rows):
         return
     limit = spec.sampling.max_tokens
-    if of == "evaluation":
+    if of == _EVALUATION:
         mend = "Their scores are those of unfinished texts. Raise sampling.max_tokens"
     elif spec.algorithm.truncated == "drop":
         mend = "The step leaves them out (algorithm.truncated: drop). Raise sampling.max_tokens"

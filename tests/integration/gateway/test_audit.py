@@ -63,6 +63,7 @@ def test_an_entry_says_who_from_where_and_when_and_holds_no_secret(
     with gateway.http(tenant) as http:
         made = http.post("/v1/keys", json={"name": "secretive"}, headers={"X-Request-Id": "request-7"}).json()
     (entry,) = hone.audit(action="keys.create", subject=made["id"]).data
+    assert hone.audit(action="keys", subject=made["id"][5:].upper()).data == [entry], "parts are enough"
     assert (entry.key, entry.request_id, entry.address) == ("first key", "request-7", "127.0.0.1")
     assert entry.created_at >= began
     with Connection.connect(postgres.owner_url) as connection:

@@ -6,7 +6,7 @@ import pytest
 
 from services.learner.driver.planning import choose
 from services.learner.driver.reporting import Event
-from services.learner.driver.sample_warnings import of_evaluation, of_step
+from services.learner.driver.sample_warnings import of_evaluation, of_step, of_whole_answers
 from tests.unit.learner.test_planning import sample, slots, spec
 
 
@@ -63,3 +63,6 @@ def test_held_out_answers_that_were_cut_off_are_a_warning_of_their_own() -> None
     [event] = of_evaluation(spec(), group(1, cut=4))
     assert (event.kind, event.data["of"]) == ("truncated_samples", "evaluation")
     assert event.message.startswith("4 of 4 held-out answers (100%) were cut off")
+    ended = of_whole_answers(group(1, cut=1))
+    assert (ended.kind, ended.data) == ("whole_answers", {"of": "evaluation"})
+    assert ended.message == "held-out answers come to their end: 1 of 4 were cut off"

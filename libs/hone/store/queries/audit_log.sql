@@ -14,8 +14,8 @@ VALUES (%(tenant_id)s, %(key_id)s, %(action)s, %(subject)s, %(request_id)s, %(ad
 SELECT a.id, a.key_id, k.name AS key, a.action, a.subject, a.request_id, a.address, a.created_at
 FROM audit_log a LEFT JOIN api_keys k ON k.id = a.key_id
 WHERE a.tenant_id = %(tenant_id)s AND (%(after)s::bigint IS NULL OR a.id < %(after)s)
-    AND (%(action)s::text IS NULL OR a.action = %(action)s)
-    AND (%(subject)s::text IS NULL OR a.subject = %(subject)s)
+    AND (%(action)s::text IS NULL OR strpos(a.action, %(action)s) > 0)
+    AND (%(subject)s::text IS NULL OR strpos(lower(a.subject), lower(%(subject)s)) > 0)
     AND (%(key_id)s::text IS NULL OR a.key_id = %(key_id)s)
     AND (%(since)s::timestamptz IS NULL OR a.created_at >= %(since)s)
     AND (%(until)s::timestamptz IS NULL OR a.created_at < %(until)s)

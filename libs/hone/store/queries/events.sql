@@ -10,6 +10,12 @@ SELECT %(tenant_id)s, %(run_id)s, %(kind)s, %(step)s, %(message)s, %(data)s
 WHERE NOT EXISTS (
     SELECT FROM events WHERE run_id = %(run_id)s AND kind = %(kind)s AND data ->> 'of' = %(of)s)
 
+-- name: add_end
+INSERT INTO events (tenant_id, run_id, kind, step, message, data)
+SELECT %(tenant_id)s, %(run_id)s, %(kind)s, %(step)s, %(message)s, %(data)s
+WHERE EXISTS (SELECT FROM events WHERE run_id = %(run_id)s AND kind = %(warning)s AND data ->> 'of' = %(of)s)
+    AND NOT EXISTS (SELECT FROM events WHERE run_id = %(run_id)s AND kind = %(kind)s AND data ->> 'of' = %(of)s)
+
 -- name: add_bad_rows
 INSERT INTO events (tenant_id, run_id, kind, message)
 SELECT %(tenant_id)s, %(run_id)s, 'bad_rows', %(message)s

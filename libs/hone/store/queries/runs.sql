@@ -61,7 +61,11 @@ SELECT r.id, r.name, CASE WHEN r.deleted_at IS NULL THEN r.state ELSE 'deleting'
             ORDER BY m.step DESC LIMIT 1) latest) AS metrics,
        ARRAY(SELECT e.message FROM events e WHERE e.run_id = r.id
              AND e.kind IN ('bad_rows', 'bad_references', 'references_unchecked', 'long_rows', 'equal_pairs',
-                            'truncated_samples', 'few_samples') ORDER BY e.id) AS warnings
+                            'truncated_samples', 'few_samples')
+             AND NOT (e.kind = 'truncated_samples' AND EXISTS (
+                SELECT FROM events l WHERE l.run_id = e.run_id AND l.kind = 'whole_answers'
+                    AND l.data ->> 'of' = e.data ->> 'of'))
+             ORDER BY e.id) AS warnings
 FROM runs r WHERE r.id = %(run_id)s
 
 -- name: state
