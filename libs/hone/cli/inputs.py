@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 
 from hone.cli import connection, deletions, sending
-from hone.cli.output import Commands, Json, one, rows, say
+from hone.cli.output import Commands, Json, files, one, rows, say
 from hone.cli.runs import Limit
 from hone.client import Client, every
-from hone.client.artifact_resources import Model
+from hone.client.artifact_resources import Dataset, Model
 from hone.client.errors import Refused
 from hone.models import toy
 
@@ -41,14 +41,29 @@ def add_model(
 
 
 def _show(model: Model, json: bool) -> None:
-    """Print a model: its fields, then where answers end, and what its chat template cannot show."""
-    one(model, json, beside=frozenset({"text"}))
+    """Print a model: its fields, where answers end, what its chat template cannot show, and its files."""
+    one(model, json, beside=frozenset({"text", "files"}))
     if json:
         return
     for end in model.text.ends:
         say(f"ends at        {end.text} (id {end.id}; {', '.join(end.sources)})")
     for reason in model.text.lacks.values():
         say(f"cannot show    {reason}")
+    files(model)
+
+
+def _show_dataset(dataset: Dataset, json: bool) -> None:
+    """Print a dataset: its fields, its bad rows, and its files."""
+    one(dataset, json, beside=frozenset({"report", "files"}))
+    if json:
+        return
+    report = dataset.report
+    say(f"bad rows       {report.bad} of {report.rows}")
+    for bad in report.problems:
+        say(f"row {bad.row:<10} {bad.field}: found {bad.found}, expected {bad.expected}")
+    if report.numbers_as_text:
+        say(f"kept as text   numbers of {report.numbers_as_text} rows")
+    files(dataset)
 
 
 def _registered(client: Client, name: str, directory: Path) -> Model:
@@ -76,6 +91,13 @@ def make_toy(
     sizes = {"symbols": toy.TEXT, "vocab_size": len(toy.TEXT)} if text else {}
     with TemporaryDirectory() as directory, connection.client() as client:
         _show(client.upload_model(name, toy.write(directory, seed, **sizes)), json)
+
+
+@models.command("get")
+def get_model(name: Name, json: Json = False) -> None:
+    """Show a base model: its fields, where answers end, and its files."""
+    with connection.client() as client:
+        _show(client.model(name), json)
 
 
 @models.command("list")
@@ -109,7 +131,14 @@ def add_dataset(
     """Upload a dataset. Bad rows are listed, and refuse the file unless they are allowed."""
     with connection.client() as client, sending.progress() as progress:
         dataset = client.upload_dataset(name, file, allow_bad_rows, progress=progress)
-    one(dataset, json)
+    _show_dataset(dataset, json)
+
+
+@data.command("get")
+def get_dataset(name: Name, json: Json = False) -> None:
+    """Show a dataset: its columns with their rows, its bad rows, and its files."""
+    with connection.client() as client:
+        _show_dataset(client.dataset(name), json)
 
 
 @uploads.command("list")

@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 
 from hone.cli.connection import Unconfigured
 from hone.client import HoneError
+from hone.client.resources import WithFiles
 from hone.spec.problems import Invalid, Problem
 
 _WIDEST = 2000
@@ -51,6 +52,13 @@ def one(item: BaseModel, as_json: bool, beside: frozenset[str] = frozenset()) ->
     for name, value in item:
         if name not in beside:
             say(f"{name:<14} {cell(value)}")
+
+
+def files(item: WithFiles) -> None:
+    """Print the files of an item as a table, below its fields."""
+    if item.files:
+        say("")
+        table(("file", "bytes", "sha256"), ((name, str(file.bytes), file.sha256) for name, file in item.files.items()))
 
 
 def cell(value: Any) -> str:

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from hone.cli import connection, deletions, progress
 from hone.cli.amounts import amount
-from hone.cli.output import Commands, Json, one, rows, say
+from hone.cli.output import Commands, Json, cell, one, rows, say, table
 from hone.client import Client, every
 from hone.client.errors import Away
 from hone.client.resources import Desired, Export, RunState
@@ -146,9 +146,17 @@ def listed(
 
 @app.command()
 def get(run: RunId, json: Json = False) -> None:
-    """Show one run."""
+    """Show one run: its state, warnings and newest metrics. `hone runs spec` prints its spec."""
     with connection.client() as client:
-        one(client.run(run), json)
+        found = client.run(run)
+    one(found, json, beside=frozenset({"spec", "metrics", "warnings"}))
+    if json:
+        return
+    for warning in found.warnings:
+        say(f"warning        {warning}")
+    if found.metrics:
+        say("")
+        table(("metric", "newest value"), ((name, cell(value)) for name, value in sorted(found.metrics.items())))
 
 
 @app.command("spec")

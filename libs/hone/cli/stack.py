@@ -202,7 +202,7 @@ def _detached(state: Path, counts: list[str], variables: list[str], timeout_s: f
             stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True)
     while not log.read_text().startswith("ready"):
         if child.poll() is not None:
-            raise StackNotReady(log.read_text().strip())
+            raise StackNotReady(log.read_text().strip().removeprefix("error: "))
         time.sleep(0.05)
     typer.echo(log.read_text().strip())
 

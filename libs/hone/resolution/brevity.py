@@ -45,10 +45,8 @@ def _shorten(owner: Fields, spec: Fields, target: Fields) -> None:
     """Take every field out of `owner`, a part of `spec`, that can go; shorten those that cannot."""
     order = list(owner)
     for name in order:
-        if owner is spec and name in _ALWAYS:
-            continue
         value = owner.pop(name)
-        if _same(spec, target):
+        if not (owner is spec and name in _ALWAYS) and _same(spec, target):
             continue
         owner[name] = value
         for inner in value if isinstance(value, list) else [value]:

@@ -37,7 +37,11 @@ def test_from_files_to_a_run(toy_directory: Path, tmp_path: Path) -> None:
         "name": "warm", "model": {"base": "typed"}, "task": {"dataset": "typed-rows"}, "algorithm": "sft", "steps": 2}))
     assert "Qwen3ForCausalLM" in typed("models", "add", "typed", str(toy_directory)).stdout
     typed("models", "add", "typed-upload", str(toy_directory), "--upload")
-    typed("data", "add", "typed-rows", str(tmp_path / "rows.jsonl"))
+    added = typed("data", "add", "typed-rows", str(tmp_path / "rows.jsonl")).stdout
+    assert added == typed("data", "get", "typed-rows").stdout
+    assert "bad rows       0 of 1" in added
+    assert "config.json" in typed("models", "get", "typed").stdout
+    assert "{" not in added + typed("models", "get", "typed").stdout, "no line is JSON"
     run = typed("train", str(tmp_path / "spec.yaml")).stdout.split()[0]
     assert json.loads(typed("runs", "get", run, "--json").stdout)["name"] == "warm"
     assert run in typed("runs", "list").stdout
@@ -99,6 +103,9 @@ def test_following_ends_with_the_run(hone: Client, base: str, postgres: TestData
 
 def test_results(seeded: Seeded, postgres: TestDatabase, gateway: Gateway, hone: Client, tmp_path: Path) -> None:
     run = seeded.run.id
+    shown = typed("runs", "get", run).stdout
+    assert "reward" in shown
+    assert '"model"' not in shown, "the spec has a command of its own"
     assert "1:0.25  2:0.5" in typed("runs", "metrics", run, "reward").stdout
     assert seeded.versions[2] in typed("runs", "checkpoints", run).stdout
     assert typed("runs", "trajectories", run, "--purpose", "eval", "--json").stdout.count("\n") == seed.SAMPLES
