@@ -7,10 +7,10 @@ from pathlib import Path
 from fastapi import FastAPI
 from nicegui import app as server
 from nicegui import ui
-from starlette.datastructures import MutableHeaders
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hone.client import HoneError
@@ -18,6 +18,7 @@ from hone.client.errors import Unauthenticated
 from services.console import layout
 from services.console.pages import (
     audit,
+    compare,
     datasets,
     graders,
     keys,
@@ -25,7 +26,6 @@ from services.console.pages import (
     models,
     new_run,
     not_found,
-    preflight,
     prices,
     quotas,
     run,
@@ -41,7 +41,7 @@ from services.console.pages import (
 )
 from services.console.sessions import BrowserSessions
 from services.console.view import PageView
-from services.console.widgets import parts
+from services.console.widgets import file_forms, parts
 from services.console.widgets.markup import html
 
 Show = Callable[[PageView, Request], Awaitable[None]]
@@ -49,6 +49,7 @@ Show = Callable[[PageView, Request], Awaitable[None]]
 PAGES: dict[str, tuple[str, Show]] = {
     "/runs": ("Runs", runs.show),
     "/runs/new": ("New run", new_run.show),
+    "/runs/compare": ("Compare runs", compare.show),
     "/runs/{run_id}": ("Run", run.show),
     "/runs/{run_id}/metrics": ("Metrics", metrics.show),
     "/runs/{run_id}/samples": ("Samples", samples.show),
@@ -56,7 +57,6 @@ PAGES: dict[str, tuple[str, Show]] = {
     "/runs/{run_id}/versions": ("Versions", versions.show),
     "/runs/{run_id}/events": ("Events", run.show_events),
     "/runs/{run_id}/spec": ("Spec", run.show_spec),
-    "/preflight": ("Preflight", preflight.show),
     "/models": ("Models", models.show),
     "/models/{name:path}": ("Model", models.show_one),
     "/datasets": ("Datasets", datasets.show),
@@ -84,6 +84,8 @@ HEADERS: Mapping[str, str] = {
 
 _STYLE = Path(__file__).with_name("style.css")
 _ICON = Path(__file__).with_name("favicon.svg")
+_MOST_BODY = file_forms.MOST + 2**20  # the files and what is around them
+_RECONNECT_S = 60.0  # a browser that comes back within it finds its page as it was, forms and questions too
 _ANSWER_S = 60.0  # longest time of a page to appear
 _log = logging.getLogger("hone.console")
 
@@ -91,12 +93,13 @@ _log = logging.getLogger("hone.console")
 def create(gateway_url: str, secret: str) -> FastAPI:
     """Return the application. `secret` signs the cookies that identify browsers."""
     sessions = BrowserSessions(gateway_url)
-    app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, middleware=[Middleware(SecurityHeaders)])
+    app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, middleware=[
+        Middleware(SecurityHeaders), Middleware(BodyBounds)])
     _register(sessions)
     ui.add_css(_STYLE.read_text(), shared=True)
     ui.add_head_html(layout.SCRIPT, shared=True)
     ui.run_with(app, title="Hone", favicon=_ICON, dark=None, tailwind=False, storage_secret=secret,
-                show_welcome_message=False)
+                show_welcome_message=False, reconnect_timeout=_RECONNECT_S)
     return app
 
 
@@ -139,7 +142,7 @@ def _framed(title: str, show: Show, sessions: BrowserSessions) -> Callable[[Requ
         session = sessions.find(request.session["id"])
         if session is None:
             return RedirectResponse(sign_in.path_for(request))
-        with layout.frame(title, request.url.path, session) as view:
+        with layout.frame(title, request.url.path, session, sign_in.path_for(request, ended=True)) as view:
             return await _shown(show, view, request)
 
     return page
@@ -151,7 +154,7 @@ async def _shown(show: Show, view: PageView, request: Request) -> Response | Non
         try:
             await show(view, request)
         except Unauthenticated:
-            return RedirectResponse(sign_in.path_for(request))
+            return RedirectResponse(sign_in.path_for(request, ended=True))
         except HoneError as error:
             _show_error(content, error)
         except Exception as error:
@@ -164,6 +167,22 @@ def _show_error(content: ui.element, error: HoneError) -> None:
     content.clear()
     with content:
         html(parts.problem(error))
+
+
+class BodyBounds:
+    """Refuses requests with more than a form of files holds, before their bodies are read."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            headers = Headers(scope=scope)
+            if "transfer-encoding" in headers:
+                return await PlainTextResponse("Send a Content-Length.", 411)(scope, receive, send)
+            if int(headers.get("content-length", 0)) > _MOST_BODY:
+                return await PlainTextResponse(f"At most {_MOST_BODY} bytes.", 413)(scope, receive, send)
+        return await self._app(scope, receive, send)
 
 
 class SecurityHeaders:

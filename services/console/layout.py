@@ -10,8 +10,8 @@ from services.console.view import PageView, Shortcuts
 from services.console.widgets.markup import Markup, html, join, link, tag
 
 PLACES = {
-    "r": ("Runs", "/runs"), "p": ("Preflight", "/preflight"), "m": ("Models", "/models"),
-    "d": ("Datasets", "/datasets"), "a": ("Graders", "/graders"), "s": ("Services", "/services"),
+    "r": ("Runs", "/runs"), "m": ("Models", "/models"), "d": ("Datasets", "/datasets"),
+    "a": ("Graders", "/graders"), "s": ("Services", "/services"),
     "u": ("Usage", "/usage"), "k": ("Admin", "/admin"),
 }
 """Key after `g` -> title and path."""
@@ -37,8 +37,11 @@ _THEMES: dict[bool | None, tuple[str, str, bool | None]] = {
 
 
 @contextmanager
-def frame(title: str, path: str, session: BrowserSession) -> Iterator[PageView]:
-    """Open the page of a signed-in browser. Elements that are made in the context become its content."""
+def frame(title: str, path: str, session: BrowserSession, again: str) -> Iterator[PageView]:
+    """Open the page of a signed-in browser. Elements that are made in the context become its content.
+
+    `again` is the path of the sign-in page for a session that ends while the page is open.
+    """
     ui.page_title(f"{title} · Hone")
     ui.colors(primary=PRIMARY)
     dark = ui.dark_mode(session.dark)
@@ -53,7 +56,7 @@ def frame(title: str, path: str, session: BrowserSession) -> Iterator[PageView]:
                 html(_sign_out(session))
         with ui.element("main").classes("page"):
             html(tag("a", id="content", tabindex="-1"))
-            yield PageView(session, shortcuts, html(Markup("")))
+            yield PageView(session, shortcuts, html(Markup("")), again)
 
 
 def _navigation(path: str) -> Markup:

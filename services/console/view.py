@@ -23,6 +23,7 @@ Given = ParamSpec("Given")
 Answer = TypeVar("Answer")
 
 REFRESH_S = 2.0
+_MOST_SAID = 5
 _log = logging.getLogger("hone.console")
 
 _TYPING: list[Literal["input", "select", "button", "textarea"]] = ["input", "select", "textarea"]
@@ -81,8 +82,9 @@ def _keys(keys: str) -> Markup:
 class PageView:
     """One open page of one browser."""
 
-    def __init__(self, session: BrowserSession, shortcuts: Shortcuts, notice: ui.html) -> None:
-        self.session, self.shortcuts, self._notice = session, shortcuts, notice
+    def __init__(self, session: BrowserSession, shortcuts: Shortcuts, notice: ui.html, again: str) -> None:
+        """`again` is the path of the sign-in page that leads back to this page, for a session that has ended."""
+        self.session, self.shortcuts, self._notice, self._again = session, shortcuts, notice, again
 
     @property
     def hone(self) -> Client:
@@ -124,8 +126,11 @@ class PageView:
 
     def live(self, update: Callable[[], Awaitable[object]], every_s: float = REFRESH_S) -> ui.timer:
         """Call `update` regularly while the page is open. A failure shows an error and leaves the content."""
+        page = ui.context.client
+
         async def tick() -> None:
-            await self._reported(update)
+            if page.has_socket_connection:  # a page that its browser left is kept for a while
+                await self._reported(update)
 
         return ui.timer(every_s, tick, immediate=False)
 
@@ -139,7 +144,7 @@ class PageView:
         try:
             await action()
         except Unauthenticated:
-            ui.navigate.to("/sign-in")
+            ui.navigate.to(self._again)
         except HoneError as error:
             self._show(error)
         except Exception as error:
@@ -149,7 +154,8 @@ class PageView:
             self._notice.set_content("")
 
     def _show(self, error: HoneError) -> None:
-        said = "; ".join(map(str, error.problems)) or error.detail or str(error)
+        left = f"; and {len(error.problems) - _MOST_SAID} more" if len(error.problems) > _MOST_SAID else ""
+        said = "; ".join(map(str, error.problems[:_MOST_SAID])) + left or error.detail or str(error)
         self._notice.set_content(tag("div", said, class_="notice", role="status"))
 
 

@@ -20,7 +20,7 @@ _FLAGS = (
     "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
     "--disable-default-apps", "--disable-extensions",
 )
-_WAIT_S = 20.0
+_WAIT_S = 60.0
 _ASKED = "Network.requestWillBeSent"
 
 

@@ -17,7 +17,7 @@ from services.console.widgets.tables import Column
 _PAGE, _MOST_KEYS = 50, 200
 _SPANS = {"all": None, "last hour": timedelta(hours=1), "last 24 hours": timedelta(days=1),
           "last 7 days": timedelta(days=7), "last 30 days": timedelta(days=30)}
-_COLUMNS = (Column("When"), Column("Key"), Column("Action"), Column("Subject", "wide"), Column("From"),
+_COLUMNS = (Column("When"), Column("Key", "name"), Column("Action"), Column("Subject", "wide"), Column("From"),
             Column("Request"))
 
 
@@ -38,7 +38,7 @@ class _AuditPage:
             self._action = self._select("Action", {"": "all"})
             self._key = self._select("Key", {"": "all", **keys})
             self._span = self._select("Time", {name: name for name in _SPANS}, "all")
-            self._subject = ui.input("Id of the subject", on_change=lambda: view.tried(self.load)).props(
+            self._subject = ui.input("Part of the subject's id", on_change=lambda: view.tried(self.load)).props(
                 "outlined dense clearable debounce=300").classes("search")
         view.shortcuts.add("/", "Search", lambda: self._subject.run_method("focus"))
         self._table = html(Markup(""))

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 
 from nicegui import ui
 from starlette.requests import Request
@@ -10,6 +11,7 @@ from hone.client.artifact_resources import Dataset
 from services.console.pages import deletion
 from services.console.view import PageView
 from services.console.widgets import formats, parts, tables
+from services.console.widgets.file_forms import FileForm
 from services.console.widgets.markup import Markup, html, link, mono, tag
 from services.console.widgets.tables import RIGHT, Column
 
@@ -21,8 +23,21 @@ async def show(view: PageView, request: Request) -> None:
     after = request.query_params.get("after")
     found = await view.ask(view.hone.datasets, _MOST, after)
     html(parts.heading("Datasets", "Rows to train on. Each row is checked when it is uploaded."))
+    _add_form(view)
     html(_datasets(found.data))
     html(parts.pager("/datasets", "after", after, found.next))
+
+
+def _add_form(view: PageView) -> None:
+    async def send(name: str, directory: Path) -> None:
+        [file] = directory.iterdir()
+        made = await view.ask(view.hone.upload_dataset, name, file, allowed.value)
+        ui.navigate.to(f"/datasets/{made.name}")
+
+    form = FileForm(view, "New dataset", "A file with one JSON object per line: prompt or messages, answer or "
+                    "completion.", send)
+    with form.options:
+        allowed = ui.checkbox("Store the good rows if some are bad")
 
 
 def _datasets(found: Sequence[Dataset]) -> Markup:

@@ -27,4 +27,4 @@ def button(view: PageView, what: str, words: str, delete: Callable[[], Deletion]
             ui.navigate.to(then)
 
     view.permit(ui.button("Delete", on_click=lambda: view.tried(act), color=None).props(
-        "outline no-caps").classes("plain"), "run")
+        "outline no-caps").classes("plain grave"), "run")

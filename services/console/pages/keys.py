@@ -97,7 +97,7 @@ class _KeysPage:
     def _add_actions(self, row: str) -> None:
         key = self._keys[row]
         if key.revoked_at is None:
-            tables.action("Revoke", key.name, lambda: self._view.tried(partial(self._revoke, key)))
+            tables.action("Revoke", key.name, lambda: self._view.tried(partial(self._revoke, key)), "plain grave")
 
     async def _revoke(self, key: Key) -> None:
         own = key.id == self._view.session.account.key_id

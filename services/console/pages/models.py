@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from pathlib import Path
 
 from nicegui import ui
 from starlette.requests import Request
@@ -11,6 +12,7 @@ from hone.client.resources import RunSummary, StoredFile
 from services.console.pages import deletion
 from services.console.view import PageView
 from services.console.widgets import formats, parts, tables, uploads
+from services.console.widgets.file_forms import FileForm
 from services.console.widgets.markup import Markup, html, join, link, mono
 from services.console.widgets.tables import RIGHT, Column
 
@@ -24,9 +26,16 @@ async def show(view: PageView, request: Request) -> None:
     runs = await view.ask(view.hone.runs, _MOST, after_run)
     html(parts.heading("Models", "The base models of runs, and the policies that runs trained from them."))
     html(parts.section("Base models", _models(found.data), parts.pager("/models", "after", after, found.next)))
+    FileForm(view, "New model", "The files of a directory as transformers writes it: config.json, model.safetensors, "
+             "tokenizer.json and others.", partial(_send, view), many=True)
     html(uploads.section((await view.ask(view.hone.uploads)).data, "model"))
     html(parts.section("Policies", _policies(runs.data), parts.pager("/models", "after_run", after_run, runs.next),
                        note="The newest version of each run's policy."))
+
+
+async def _send(view: PageView, name: str, directory: Path) -> None:
+    made = await view.ask(view.hone.upload_model, name, directory)
+    ui.navigate.to(f"/models/{made.name}")
 
 
 def _models(found: Sequence[Model]) -> Markup:
@@ -44,8 +53,8 @@ def _models(found: Sequence[Model]) -> Markup:
 def _policies(found: Sequence[RunSummary]) -> Markup:
     if not found:
         return parts.empty("No policies yet", "Each run trains one policy. Its newest version appears here.")
-    columns = [Column("Run"), Column("State"), Column("Base"), Column("Version", RIGHT), Column("Newest version"),
-               Column("Reward", RIGHT)]
+    columns = [Column("Run"), Column("State"), Column("Base", "name"), Column("Version", RIGHT),
+               Column("Newest version"), Column("Reward", RIGHT)]
     return tables.table(columns, [[
         link(one.name, f"/runs/{one.id}/versions", class_="strong"), parts.run_state(one), one.base or formats.ABSENT,
         one.step if one.version_id else formats.ABSENT, mono(formats.short(one.version_id, 16), one.version_id),

@@ -6,14 +6,15 @@ from typing import Any
 from nicegui import ui
 from starlette.requests import Request
 
-from hone.client.resources import Algorithm, StartingSpec
+from hone.client.resources import StartingSpec
 from hone.resolution.brevity import brief
 from hone.spec.files import as_text
+from services.console.pages.preflight import SpecLook
 from services.console.pages.run_start import RunStart
 from services.console.pages.spec_editor import SpecEditor
 from services.console.view import PageView
 from services.console.widgets import parts, questions, spec_text
-from services.console.widgets.markup import Markup, code, details, html, link, tag
+from services.console.widgets.markup import Markup, code, details, html, tag
 from services.console.widgets.spec_text import Unreadable
 
 _MOST = 200
@@ -21,23 +22,27 @@ _DATASET, _ENVIRONMENT = "dataset:", "environment:"
 
 
 async def show(view: PageView, request: Request) -> None:
-    """Show the editor, with the spec of the run that the query parameter `run` names."""
-    await copy_spec(view, request)
+    """Show the editor with the draft, or with a copy of the spec of the run that the query parameter `run` names."""
+    run_id = request.query_params.get("run")
+    copied = await _copied(view, run_id) if run_id else None
+    session = view.session
+    if copied and session.draft in ("", session.begun):
+        session.draft = session.begun = copied
     html(parts.heading("New run", "Begin with a preset, a run, or a spec of your own. The gateway reads it while you "
                        "write, and says what it would refuse.", [("Runs", "/runs")]))
     page = _NewRunPage(view, await _choices(view))
     await page.open()
+    if copied:
+        ui.navigate.history.replace(request.url.path)  # a reload shows the draft, not the run's spec again
+        if session.draft != copied:
+            ui.timer(0, lambda: view.tried(lambda: page.offer(copied)), once=True)
 
 
-async def copy_spec(view: PageView, request: Request) -> None:
-    """Make the spec of the run that the address names the draft: without defaults, and with a name of its own."""
-    run_id = request.query_params.get("run")
-    if not run_id:
-        return
+async def _copied(view: PageView, run_id: str) -> str:
+    """Return the spec of a run as a text: without defaults, and with a name of its own."""
     run = await view.ask(view.hone.run, run_id)
     spec = await asyncio.to_thread(brief, run.spec)
-    view.session.draft = as_text({**spec, "name": copied_name(run.name)})
-    ui.navigate.history.replace(request.url.path)  # a reload shows the draft, not the run's spec again
+    return as_text({**spec, "name": copied_name(run.name)})
 
 
 def copied_name(name: str) -> str:
@@ -55,15 +60,11 @@ async def _choices(view: PageView) -> dict[str, dict[str, str]]:
     datasets = await view.ask(view.hone.datasets, _MOST)
     environments = await view.ask(view.hone.environments)
     return {
-        "preset": {one.name: _preset_words(one) for one in presets},
+        "preset": {one.name: one.name for one in presets if not one.unmet},
         "base": {**{one.name: one.name for one in models.data},
                  **{run.id: f"end of {run.name} ({run.id})" for run in runs.data}},
         "task": {**{f"{_DATASET}{one.name}": f"dataset {one.name}" for one in datasets.data},
                  **{f"{_ENVIRONMENT}{one.name}": f"environment {one.name}" for one in environments}}}
-
-
-def _preset_words(preset: Algorithm) -> str:
-    return f"{preset.name} (cannot be run yet)" if preset.unmet else preset.name
 
 
 class _NewRunPage:
@@ -78,13 +79,24 @@ class _NewRunPage:
         self._editor = SpecEditor(view, self._follow_text)
         with ui.element("div").classes("actions"):
             RunStart(view, self._editor)
-            html(link("Look at it first", "/preflight", class_="button"))
+            SpecLook(view, self._editor, self._show_report)
         html(tag("p", "Look at it first: the base answers a few tasks, and a report says what to mend. In the editor, "
                  "Escape and then Tab leaves it. The draft stays until you sign out.", class_="note"))
-        self._resolved = html(Markup(""))
+        self._resolved, self._report = html(Markup("")), html(Markup(""))
 
     async def open(self) -> None:
         await self._editor.open()
+
+    def _show_report(self, report: Markup) -> None:
+        self._report.set_content(report)
+
+    async def offer(self, copied: str) -> None:
+        """Ask whether another text may replace the draft."""
+        words = "Your draft is in the editor. If the copy replaces it, the editor's undo (Ctrl+Z) brings it back."
+        if await questions.agreed("Replace your draft by the copy?", words, act="Replace my draft",
+                                  leave="Keep my draft"):
+            self._view.session.begun = copied
+            await self._editor.replace(copied)
 
     def _select(self, label: str, options: dict[str, str], change: Any) -> ui.select:
         return ui.select(options, label=label, with_input=True,

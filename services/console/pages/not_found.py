@@ -26,7 +26,8 @@ async def answer(request: Request, error: Exception, sessions: BrowserSessions) 
     session = sessions.find(request.session["id"])
     if session is None:
         return RedirectResponse(sign_in.path_for(request))
-    with Client(page(""), request=request) as client, layout.frame(_TITLE, request.url.path, session):
+    again = sign_in.path_for(request, ended=True)
+    with Client(page(""), request=request) as client, layout.frame(_TITLE, request.url.path, session, again):
         html(parts.problem(NotFound({
             "status": 404, "title": _TITLE, "detail": f"The console has no page {request.scope['path']}."})))
     return client.build_response(request, 404)

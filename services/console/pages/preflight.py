@@ -1,62 +1,44 @@
-"""/preflight: the run of a spec is looked at before it starts, and a button starts it."""
+"""A deep dry run beside the editor of a spec: a button has the base answer some tasks, and a report appears."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from nicegui import ui
-from starlette.requests import Request
 
 from hone.client.preflight import Cost, Finding, GradedReferences, GradedSample, Lengths, PreflightReport, ShownPrompt
 from hone.client.preflight import Tokens as ReportTokens
-from services.console.pages import new_run
-from services.console.pages.run_start import RunStart
 from services.console.pages.spec_editor import SpecEditor
 from services.console.view import PageView
 from services.console.widgets import formats, parts, tables, tokens
-from services.console.widgets.markup import Markup, details, html, join, mono, tag
+from services.console.widgets.markup import Markup, details, join, mono, tag
 from services.console.widgets.tables import RIGHT, Column
 from services.console.widgets.tokens import Token
 
 _TONES = {"error": "bad", "warning": "warn", "ok": "good"}
 
 
-async def show(view: PageView, request: Request) -> None:
-    """Show the editor, with the spec of the run that the query parameter `run` names."""
-    await new_run.copy_spec(view, request)
-    html(parts.heading("Preflight", "What a run of a spec would do, before it starts: first prompts, lengths, graded "
-                       "samples of the base, and what to mend."))
-    await _PreflightPage(view).open()
+class SpecLook:
+    """The button that looks at the run of an editor's spec; `show` puts the report on the page."""
 
-
-class _PreflightPage:
-    """The editor of one spec, and the report on it."""
-
-    def __init__(self, view: PageView) -> None:
-        self._view = view
-        self._editor = SpecEditor(view)
-        with ui.element("div").classes("actions"):
-            self._look = view.permit(ui.button("Look", on_click=lambda: view.tried(self._looked), color=None).props(
-                "outline no-caps").classes("plain"), "run")
-            RunStart(view, self._editor)
-        self._shown = html(Markup(""))
-
-    async def open(self) -> None:
-        await self._editor.open()
+    def __init__(self, view: PageView, editor: SpecEditor, show: Callable[[Markup], None]) -> None:
+        self._view, self._editor, self._show = view, editor, show
+        self._look = view.permit(ui.button("Look at it first", on_click=lambda: view.tried(self._looked), color=None)
+                                 .props("outline no-caps").classes("plain"), "run")
 
     async def _looked(self) -> None:
         spec = self._editor.read()
         if spec is None:
             return
-        self._shown.set_content(tag("p", "The base answers the first tasks. This takes seconds for a small model, and "
-                                    "up to two minutes.", class_="banner busy", role="status"))
+        self._show(tag("p", "The base answers the first tasks. This takes seconds for a small model, and up to two "
+                       "minutes.", class_="banner busy", role="status"))
         self._look.disable()
         try:
             report = await self._view.ask(self._view.hone.preflight, spec)
         except BaseException:
-            self._shown.set_content(Markup(""))
+            self._show(Markup(""))
             raise
         finally:
             self._look.enable()
-        self._shown.set_content(shown(report))
+        self._show(shown(report))
 
 
 def shown(report: PreflightReport) -> Markup:

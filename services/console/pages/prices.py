@@ -35,6 +35,7 @@ async def show(view: PageView, request: Request) -> None:
         given = await forms.changed("Prices of the stack", "Another currency is another word: nothing is converted.", {
             **fields, "currency": ("Currency", found.currency)}, act="Set prices")
         if given:
+            forms.expect_unchanged(found, await view.ask(view.hone.prices), given)
             await view.ask(lambda: view.hone.set_prices(**given))
             await load()
 

@@ -21,7 +21,7 @@ _TONES = {"failed": "bad", "alarm": "bad", "expired": "warn", "refused": "warn",
           "bad_references": "warn", "references_unchecked": "warn",
           "truncated_samples": "warn", "few_samples": "warn", "long_rows": "warn", "equal_pairs": "warn",
           "mostly_duplicates": "warn", "cancelled": "off", "succeeded": "good", "evaluated": "good",
-          "desired": "wait", "created": "off", "step": "busy"}
+          "whole_answers": "good", "desired": "wait", "created": "off", "step": "busy"}
 
 
 async def show(view: PageView, request: Request) -> None:
@@ -142,8 +142,8 @@ def _cost(run: Run, amounts: dict[str, float]) -> tuple[str, str]:
 def _used(amounts: dict[str, float]) -> str:
     tokens = formats.count(amounts.get("completion_tokens", 0.0))
     trained = formats.count(amounts.get("trained_tokens", 0.0))
-    graded = formats.duration(amounts.get("grading_s"))
-    return f"{tokens} tokens sampled, {trained} trained; {graded} of grading"
+    graded = f"; {formats.duration(amounts['grading_s'])} of grading" if amounts.get("grading_s") else ""
+    return f"{tokens} tokens sampled, {trained} trained{graded}"
 
 
 def _newest(run: Run, events: Sequence[Event]) -> Markup:

@@ -27,10 +27,11 @@ class RunHeader:
             with ui.element("div").classes("actions"):
                 self._pause = self._button("Pause", lambda: self._set_desired(view.hone.pause))
                 self._resume = self._button("Resume", lambda: self._set_desired(view.hone.resume))
-                self._cancel = self._button("Cancel", self._confirm_cancel)
-                self._budget = view.permit(self._button("Budget", self._ask_budget), "admin")
-                self._delete = self._button("Delete", self._confirm_delete)
+                html(link("Compare", f"/runs/compare?run={run.id}", class_="button small"))
                 self._button("Clone", lambda: ui.navigate.to(f"/runs/new?run={run.id}"))
+                self._budget = view.permit(self._button("Budget", self._ask_budget), "admin")
+                self._cancel = self._button("Cancel", self._confirm_cancel).classes("grave")
+                self._delete = self._button("Delete", self._confirm_delete).classes("grave")
         html(tag("nav", *(_tab(run.id, name, end, here) for name, end in PAGES.items()), class_="tabs",
                  aria_label="Pages of this run"))
         self._add_keys()

@@ -12,7 +12,7 @@ from services.console.widgets.markup import Markup, html, join, link, tag
 from services.console.widgets.tables import RIGHT, Column, LiveTable
 
 _COLUMNS = (Column("Run"), Column("State", "state"), Column("Progress"), Column("Reward", RIGHT),
-            Column("Base", "base"), Column("Method"), Column("Seed", RIGHT), Column("Created"))
+            Column("Base", "name"), Column("Method", "name"), Column("Seed", RIGHT), Column("Created"))
 _PAGE, _LARGEST = 50, 500
 _ALL = "all"
 _STATES = [_ALL, *(state for state in get_args(RunState) if state != "deleting")]
@@ -33,7 +33,8 @@ class _RunsPage:
         self._state, self._search, self._most = _ALL, "", _PAGE
         with ui.element("div").classes("run-head"):
             html(parts.heading("Runs", "What is being trained, and the results."))
-            html(link("New run", "/runs/new", class_="button primary"))
+            html(tag("div", link("Compare", "/runs/compare", class_="button"),
+                     link("New run", "/runs/new", class_="button primary"), class_="actions"))
         self._figures = html(Markup(""))
         self._add_filters()
         self._table = LiveTable(_COLUMNS)

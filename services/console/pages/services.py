@@ -74,6 +74,7 @@ def _cells(held: EngineModel) -> list[object]:
     version = "none" if held.number is None else f"number {held.number}"
     refused = tag("div", f"refused: {held.refused_reason}", class_="note") if held.refused_reason else ""
     rate = held.generated_tokens / held.computed_s if held.computed_s else None
-    return [link(name, f"/runs/{held.run_id}") if held.run_id else name, join([version, refused]),
+    shown = link(name, f"/runs/{held.run_id}", class_="strong") if held.run_id else tag("strong", name)
+    return [shown, join([version, refused]),
             formats.count(held.generated_samples), formats.count(held.generated_tokens),
             formats.duration(held.computed_s), formats.count(rate and round(rate)), parts.moment(held.loaded_at)]

@@ -17,10 +17,11 @@ from services.console.widgets.markup import Markup, html, tag
 PATH = "/sign-in"
 
 
-def path_for(request: Request) -> str:
-    """Return the path of the sign-in page that leads back to the requested page."""
+def path_for(request: Request, ended: bool = False) -> str:
+    """Return the path of the sign-in page that leads back to the requested page. `ended`: it says why it is there."""
     path, query = request.scope["raw_path"].decode("latin-1"), request.url.query
-    return f"{PATH}?to={quote(f'{path}?{query}' if query else path)}"
+    to = quote(f"{path}?{query}" if query else path)
+    return f"{PATH}?to={to}{'&ended=1' if ended else ''}"
 
 
 def _back(request: Request) -> str:
@@ -39,6 +40,9 @@ def show(request: Request, sessions: BrowserSessions) -> None:
         html(tag("div", logo(), tag("h1", "Hone"), class_="brand"))
         html(tag("p", "Sign in with an API key. The console keeps it in memory; this browser never stores it.",
                  class_="lead"))
+        if "ended" in request.query_params:
+            html(tag("p", "You were signed out: the key is not accepted any more, the session was not used for "
+                     "long, or you signed out on another page.", class_="banner warning", role="status"))
         field = ui.input("API key", password=True, password_toggle_button=True).props(
             f'outlined autofocus autocomplete=current-password placeholder="{keys.PREFIX}…"').classes("wide")
         message = html(Markup(""))

@@ -10,7 +10,7 @@ from hone.client.account_resources import CreatedKey, Tenant
 from services.console.pages import administration
 from services.console.pages.keys import KeyForm
 from services.console.view import PageView
-from services.console.widgets import parts, questions, quotas, tables
+from services.console.widgets import forms, parts, questions, quotas, tables
 from services.console.widgets.markup import Markup, html, join, mono, tag
 from services.console.widgets.tables import Column
 
@@ -81,10 +81,13 @@ class _TenantsPage:
         ui.run_javascript("window.scrollTo({top: 0, behavior: 'smooth'})")
 
     async def _open_quotas(self, tenant: Tenant) -> None:
-        changes = await quotas.asked(tenant)
+        ask, hone = self._view.ask, self._view.hone
+        shown = await ask(hone.tenant, tenant.id)  # the list may be older
+        changes = await quotas.asked(shown)
         if changes:
-            await self._view.ask(self._view.hone.change_tenant, tenant.id, **changes)
-            await self.load()
+            forms.expect_unchanged(shown, await ask(hone.tenant, tenant.id), changes)
+            await ask(hone.change_tenant, tenant.id, **changes)
+        await self.load()
 
     async def _suspend(self, tenant: Tenant) -> None:
         words = "None of its keys is accepted and its runs pause, until you resume it."

@@ -70,12 +70,14 @@ class _VersionsPage:
         newest = tag("p", f"The newest {_PAGE}.", class_="note") if exports.next is not None else Markup("")
         self._exports.show({one.id: _export_cells(one, numbers) for one in exports.data}, newest)
 
-    async def _export(self) -> None:
-        await self._view.ask(self._view.hone.create_export, self._run_id)
+    async def _export(self, version_id: str | None = None) -> None:
+        await self._view.ask(self._view.hone.create_export, self._run_id, version_id)
         await self.load()
 
     def _add_version_actions(self, row: str) -> None:
         if version := self._stored.get(row):
+            self._view.permit(tables.action("Export", f"version {version.number}", lambda: self._view.tried(
+                partial(self._export, version.id))), "run")
             self._add_delete(f"the weights of version {version.number}", f"version {version.number}",
                              "Its line stays, as removed.", partial(
                                  self._view.hone.delete_checkpoint, self._run_id, version.id))
@@ -89,7 +91,7 @@ class _VersionsPage:
             if await deletion.asked(self._view, what, words, delete):
                 await self.load()
 
-        self._view.permit(tables.action("Delete", of, lambda: self._view.tried(act)), "run")
+        self._view.permit(tables.action("Delete", of, lambda: self._view.tried(act), "plain grave"), "run")
 
 
 def _version_cells(one: Checkpoint) -> list[object]:

@@ -21,6 +21,13 @@ PALETTE = ("#4f7cff", "#f59e0b", "#10b3a3", "#e0559a", "#9b6bff", "#7aa116", "#e
 """Colours of lines: the page's own run has the first, its siblings the others."""
 
 _GREY, _GRID = "#8b93a1", "rgba(139,147,161,0.18)"
+_TICK = """(value) => {
+  const size = Math.abs(value), short = (amount) => String(Number(amount.toPrecision(6)));
+  if (size >= 1e6) return `${short(value / 1e6)} M`;
+  if (size >= 1e4) return `${short(value / 1e3)} k`;
+  return size >= 1e-3 || !size ? short(value) : Number(value.toPrecision(3)).toExponential();
+}"""
+"""The label of a place on an axis: 0, 0.05, 120, 12.5 k, 1.2e-7."""
 _FEW = 40  # points up to which each has a symbol
 
 MOST_SIBLINGS = len(PALETTE) - 1
@@ -42,7 +49,7 @@ class Line:
 
 
 class RunCurves:
-    """The metrics of a run and of its siblings, the runs with the same spec but another seed."""
+    """The metrics of a run and of others beside it."""
 
     def __init__(self, view: PageView, run: RunSummary) -> None:
         self._view, self._run = view, run
@@ -51,29 +58,38 @@ class RunCurves:
         self._read_at: dict[str, tuple[int, str]] = {}
 
     async def load(self, run: RunSummary, names: Iterable[str] = ()) -> None:
-        """Read the metrics of the runs that went on since the last call. Raises HoneError."""
-        ask, hone, wanted = self._view.ask, self._view.hone, list(names)
-        page = await ask(hone.runs, MOST_SIBLINGS + 1, None, None, run.id)
-        self._run, others = run, [one for one in page.data if one.id != run.id][:MOST_SIBLINGS]
-        self._siblings = sorted(others, key=lambda one: (one.seed or 0, one.id))
-        for one in (run, *self._siblings):
+        """Read the metrics of a run and of its siblings, the runs with the same spec but another seed.
+
+        Those that went on since the last call are read. Raises HoneError.
+        """
+        page = await self._view.ask(self._view.hone.runs, MOST_SIBLINGS + 1, None, None, run.id)
+        others = [one for one in page.data if one.id != run.id][:MOST_SIBLINGS]
+        await self.load_beside(run, sorted(others, key=lambda one: (one.seed or 0, one.id)), names)
+
+    async def load_beside(self, run: RunSummary, others: Sequence[RunSummary], names: Iterable[str] = ()) -> None:
+        """Read the metrics of these runs, as far as they went on since the last call. Raises HoneError."""
+        self._run, self._siblings = run, list(others)
+        wanted = list(names)
+        for one in (run, *others):
             at = (one.step, one.state)  # the last evaluation is stored with the state that ends a run
             if self._read_at.get(one.id) != at or one.state == "running":
-                found = await ask(hone.metrics, one.id, wanted)
+                found = await self._view.ask(self._view.hone.metrics, one.id, wanted)
                 self._values[one.id], self._read_at[one.id] = found.series, at
 
     def names(self) -> list[str]:
-        """Return the names of the run's metrics."""
-        return sorted(self._values.get(self._run.id, {}))
+        """Return the names of the runs' metrics."""
+        return sorted({name for one in (self._run, *self._siblings) for name in self._values.get(one.id, {})})
 
     def lines(self, name: str) -> list[Line]:
         """Return one metric's line for each run, the page's own run first."""
-        return [Line(_label(run), displayed(name, self._values[run.id].get(name, [])), main=run.id == self._run.id)
+        labels = labels_of((self._run, *self._siblings))
+        return [Line(labels[run.id], displayed(name, self._values[run.id].get(name, [])), main=run.id == self._run.id)
                 for run in (self._run, *self._siblings) if run.id in self._values]
 
     def legend(self) -> Markup:
         """Return the colour of each seed, with links to the siblings; nothing without siblings."""
-        shown = [_key(run, colour) for run, colour in
+        labels = labels_of((self._run, *self._siblings))
+        shown = [_key(run, labels[run.id], colour) for run, colour in
                  zip((self._run, *self._siblings), PALETTE, strict=False)]
         return tag("div", *shown, class_="seeds") if self._siblings else Markup("")
 
@@ -116,13 +132,17 @@ def _newest(name: str, lines: Sequence[Line]) -> Markup:
     return tag("div", tag("span", name, class_="mono faint", title=name), value, class_="reading")
 
 
-def _label(run: RunSummary) -> str:
-    return f"seed {run.seed}" if run.seed is not None else run.name
+def labels_of(runs: Sequence[RunSummary]) -> dict[str, str]:
+    """Return by id what tells each run from the others: its seed, its name, both, or its id."""
+    named = len({run.name for run in runs}) > 1
+    forms = [{run.id: run.name if named or run.seed is None else f"seed {run.seed}" for run in runs},
+             {run.id: f"{run.name}, seed {run.seed}" for run in runs}, {run.id: run.id for run in runs}]
+    return next(form for form in forms if len(set(form.values())) == len(runs))
 
 
-def _key(run: RunSummary, colour: str) -> Markup:
+def _key(run: RunSummary, label: str, colour: str) -> Markup:
     dot = tag("i", style=f"background:{colour}")
-    return tag("a", dot, _label(run), href=f"/runs/{run.id}", title=f"{run.name}, {run.state}, step {run.step}")
+    return tag("a", dot, tag("span", label), href=f"/runs/{run.id}", title=f"{run.name}, {run.state}, step {run.step}")
 
 
 def echart_options(lines: Sequence[Line]) -> dict[str, Any]:
@@ -164,7 +184,7 @@ def _newest_value(value: float) -> str:
 
 
 def _axis(**options: Any) -> dict[str, Any]:
-    label = {"color": _GREY, "fontSize": 11, "hideOverlap": True}
+    label = {"color": _GREY, "fontSize": 11, "hideOverlap": True, ":formatter": _TICK}
     return {"type": "value", "axisLabel": label, "axisLine": {"lineStyle": {"color": _GRID}},
             "axisTick": {"show": False}, **options}
 

@@ -10,7 +10,7 @@ _COUNTS = ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e4, "k"))
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """Return a figure with so many significant digits: 0.512, 12.3, 1e-07."""
+    """Return a figure with so many significant digits: 0.512, 12.3, 1.00e-7."""
     if value is None or math.isnan(value):
         return ABSENT
     if math.isinf(value):
@@ -18,7 +18,8 @@ def number(value: float | None, digits: int = 3) -> str:
     if value == int(value) and abs(value) < 1e6:
         return str(int(value))
     if abs(value) < 1e-4 or abs(value) >= 1e9:
-        return f"{value:.{digits - 1}e}"
+        mantissa, _, exponent = f"{value:.{digits - 1}e}".partition("e")
+        return f"{mantissa}e{int(exponent)}"
     return f"{value:.{max(0, digits - 1 - math.floor(math.log10(abs(value))))}f}"
 
 

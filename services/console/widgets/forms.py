@@ -1,9 +1,11 @@
 """A form in a dialog: fields by name, and what the person changed."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from nicegui import ui
+from pydantic import BaseModel
 
+from hone.client.errors import Conflict
 from services.console.widgets import questions
 from services.console.widgets.markup import html, tag
 
@@ -26,8 +28,16 @@ async def changed(title: str, note: str, fields: Mapping[str, tuple[str, Value]]
                 "unelevated no-caps").classes("primary")
     chosen = bool(await dialog)
     found = {name: field.value for name, field in shown.items() if field.value != fields[name][1]}
-    dialog.delete()
+    questions.close(dialog)
     return found if chosen else {}
+
+
+def expect_unchanged(before: BaseModel, now: BaseModel, given: Iterable[str]) -> None:
+    """Raise Conflict if another request changed one of these fields while the form was open."""
+    moved = [f"{name} is {getattr(now, name)} now" for name in given if getattr(before, name) != getattr(now, name)]
+    if moved:
+        raise Conflict({"status": 409, "title": "Changed meanwhile", "detail":
+                        f"Nothing was set, because another change came first: {', '.join(moved)}. Look again."})
 
 
 def _field(label: str, value: Value) -> ui.input | ui.number:

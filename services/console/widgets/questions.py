@@ -21,8 +21,14 @@ async def agreed(
             ui.button(act, on_click=lambda: dialog.submit(True), color=None).props(
                 "unelevated no-caps").classes(tone)
     chosen = bool(await dialog)
-    dialog.delete()
+    close(dialog)
     return chosen
+
+
+def close(dialog: ui.dialog) -> None:
+    """Take a dialog off its page, unless the page itself is gone."""
+    if not dialog.is_deleted:
+        dialog.delete()
 
 
 @contextmanager

@@ -51,7 +51,9 @@ def test_the_words_of_the_gateway_are_shown(signed_in: Browser) -> None:
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-def test_a_tenant_is_made_with_its_first_key_and_quotas(signed_in: Browser, gateway: Gateway, width: int) -> None:
+def test_a_tenant_is_made_with_its_first_key_and_quotas(
+    signed_in: Browser, hone: Client, gateway: Gateway, width: int,
+) -> None:
     name = f"lab {width}"
     signed_in.look(width)
     signed_in.open("/admin/tenants", "New tenant")
@@ -64,8 +66,15 @@ def test_a_tenant_is_made_with_its_first_key_and_quotas(signed_in: Browser, gate
     secret = str(signed_in.find(".secret input").get_attribute("value"))
     signed_in.find(f"button[aria-label='Quotas {name}']").click()
     signed_in.wait_for(f"Quotas of the tenant {name}")
+    hone.change_tenant(name, max_runs=5)
     signed_in.find("input[aria-label='Open runs']").send_keys("3")
     kept_picture(signed_in, f"quota-form-{width}")
+    signed_in.button("Set quotas").click()
+    signed_in.wait_for("another change came first: max_runs is 5 now")
+    signed_in.wait(lambda: not signed_in.all(".q-dialog"))
+    signed_in.find(f"button[aria-label='Quotas {name}']").click()
+    signed_in.wait_for(f"Quotas of the tenant {name}")
+    signed_in.find("input[aria-label='Open runs']").send_keys(Keys.CONTROL + "a", "3")
     signed_in.button("Set quotas").click()
     signed_in.wait_for("3 open runs")
     with gateway.client(secret) as client:
@@ -135,10 +144,10 @@ def test_the_audit_log_is_narrowed(signed_in: Browser, world: World) -> None:
     signed_in.open("/admin/audit", "runs.create")
     pick(signed_in, "Action", "runs.create")
     signed_in.wait(lambda: "datasets.upload" not in signed_in.text())
-    signed_in.find("input[aria-label='Id of the subject']").send_keys(world.failed.id)
+    signed_in.find("input[aria-label^='Part of']").send_keys(world.failed.id)
     signed_in.wait(lambda: world.running.id not in signed_in.text())
     signed_in.wait_for(world.failed.id)
-    signed_in.find("input[aria-label='Id of the subject']").send_keys("x")
+    signed_in.find("input[aria-label^='Part of']").send_keys("x")
     signed_in.wait_for("No entry fits")
     check(signed_in, "/admin/audit")
 

@@ -1,9 +1,14 @@
 """Runs, models, datasets, versions and exports are deleted: each is asked about by its name."""
 
+from http.client import HTTPConnection
+from pathlib import Path
+from urllib.parse import urlsplit
+
 import pytest
 
 from hone.client import Client
 from hone.client.errors import NotFound
+from hone.models import toy
 from tests.integration.console import rows
 from tests.integration.console.conftest import kept_picture
 from tests.integration.console.rows import World
@@ -43,15 +48,48 @@ def test_what_is_in_use_stays_and_the_gateway_says_why(signed_in: Browser, world
     assert signed_in.complaints() == []
 
 
-def test_a_dataset_is_deleted(signed_in: Browser, hone: Client) -> None:
-    hone.upload_dataset("old-rows", b'{"prompt": "1", "answer": "1"}\n')
-    signed_in.open("/datasets/old-rows", "Delete")
+def test_a_dataset_is_sent_from_the_browser_and_deleted(signed_in: Browser, hone: Client, tmp_path: Path) -> None:
+    file = tmp_path / "rows.jsonl"
+    file.write_text('{"prompt": "1", "answer": "1"}\n{"prompt": 7}\n')
+    signed_in.open("/datasets", "New dataset")
+    signed_in.button("Upload").click()
+    signed_in.wait_for("Give a name first.")
+    signed_in.find("input[aria-label='Name']").send_keys("old-rows")
+    _send(signed_in, file)
+    signed_in.wait_for("row 2: prompt: found 7, expected a text that is not empty")
+    signed_in.find(".q-checkbox").click()
+    _send(signed_in, file)
+    signed_in.wait(lambda: signed_in.path() == "/datasets/old-rows")
+    assert hone.dataset("old-rows").report.bad == 1
+    for header, status in (({"Content-Length": "99999999"}, 413), ({"Transfer-Encoding": "chunked"}, 411)):
+        connection = HTTPConnection(urlsplit(signed_in.url).netloc, timeout=20)
+        connection.request("POST", "/sign-out", headers=header)
+        assert connection.getresponse().status == status, "refused before its body is read"
+        connection.close()
     signed_in.button("Delete").click()
     signed_in.wait_for("Delete the dataset old-rows?")
     signed_in.button("Delete it").click()
     signed_in.wait(lambda: signed_in.path() == "/datasets")
     with pytest.raises(NotFound):
         hone.dataset("old-rows")
+
+
+def test_a_model_is_sent_from_the_browser(signed_in: Browser, hone: Client, tmp_path: Path) -> None:
+    toy.write(tmp_path / "small", hidden=16, layers=1, heads=2, head_dim=8, ffn=32)
+    signed_in.open("/models", "New model")
+    signed_in.find("input[aria-label='Name']").send_keys("by-hand")
+    _send(signed_in, *(tmp_path / "small").iterdir())
+    signed_in.wait(lambda: signed_in.path() == "/models/by-hand")
+    assert hone.model("by-hand").architecture == "Qwen3ForCausalLM"
+    assert signed_in.complaints() == []
+
+
+def _send(browser: Browser, *files: Path) -> None:
+    """Choose files as a person does in the system's dialog, and send them."""
+    browser.find("input[type=file]").send_keys("\n".join(map(str, files)))
+    for file in files:
+        browser.wait_for(f"{file.name} (")
+    browser.button("Upload").click()
 
 
 @pytest.mark.usefixtures("world")

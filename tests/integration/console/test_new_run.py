@@ -16,6 +16,9 @@ def test_a_run_starts_once_from_a_preset_a_model_and_tasks(signed_in: Browser, h
     signed_in.find("a[href='/runs/new']").click()
     signed_in.wait_for("Choose a preset")
     choose(signed_in, "Preset", "dapo")
+    signed_in.find("input[aria-label='Preset']").send_keys(Keys.CONTROL + "a", "hipif")
+    signed_in.wait(lambda: not signed_in.all(".q-menu .q-item"), lambda: "a preset that no run can have is offered")
+    signed_in.press(Keys.ESCAPE)
     signed_in.wait_for("algorithm: dapo")
     choose(signed_in, "Model", "toy-text")
     choose(signed_in, "Tasks", "dataset sums")
@@ -49,6 +52,10 @@ def test_problems_are_beside_their_lines_while_one_writes(signed_in: Browser, wi
     signed_in.wait_for("line 4")
     kept_picture(signed_in, f"new-run-problems-{width}")
     assert signed_in.path() == "/runs/new", "the keys of the page are text in the editor"
+    write(signed_in, "name: typed\n" + "# a line\n" * 40)
+    signed_in.wait(lambda: signed_in.find(".editor .code").rect["height"] > 500)
+    code, status = signed_in.find(".editor .cm-editor").rect, signed_in.find(".editor .status").rect
+    assert code["y"] + code["height"] <= status["y"], "a long text does not cover what the gateway says"
     write(signed_in, "name: x: y")
     signed_in.wait_for("expected YAML")
     signed_in.button("Start run").click()
@@ -76,7 +83,13 @@ def test_a_clone_is_short_has_its_own_name_and_survives_a_reload(signed_in: Brow
     signed_in.wait_for("Begin again with grpo?")
     signed_in.button("Leave it").click()
     signed_in.wait_for("seed: 41")
-    signed_in.open("/preflight", "seed: 41")
+    for answer, expected in (("Keep my draft", "seed: 41"), ("Replace my draft", "name: digits by turns copy")):
+        signed_in.open(f"/runs/new?run={world.fresh.id}", "Replace your draft by the copy?")
+        signed_in.button(answer).click()
+        signed_in.wait(lambda: not signed_in.all(".q-dialog"))
+        signed_in.wait_for(expected)
+    signed_in.open(f"/runs/new?run={world.failed.id}", "sort six digits, hot copy")
+    assert not signed_in.all(".q-dialog"), "a copy that nobody changed is no draft to be asked about"
     assert signed_in.complaints() == []
 
 

@@ -22,6 +22,8 @@ def pages(world: World) -> Iterator[tuple[str, str, list[str]]]:
     yield "run", run, ["Step 97", "waits for 191 of 256 samples", "Trainer-sampler gap", "seed 2", "4711",
                        "Pause", "Held-out accuracy, greedy", "Cost"]
     yield "run-failed", f"/runs/{world.failed.id}", ["Failed: gradient norm: found nan"]
+    yield "compare", f"/runs/compare?run={world.running.id}&run={world.failed.id}", [
+        "algorithm.preset", '"rdpo"', "0.05", "Results", "9 / 150", "Mean reward"]
     yield "metrics", f"{run}/metrics", ["Policy loss — clip_higher", "Learning rate", "Regularizers — kl",
                                         "Filter — dynamic_sampling", "Distance to the reference", "Weather: clouds"]
     yield "samples", f"{run}/samples", ["infra error", "1 2 3 5 9 8", "There are 347 albums."]

@@ -75,6 +75,20 @@ def test_an_open_page_notices_a_sign_out_elsewhere(signed_in: Browser) -> None:
     assert answer.status_code == 303
     assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
     signed_in.wait(lambda: signed_in.path() == "/sign-in")
+    signed_in.wait_for("You were signed out")
+
+
+def test_a_key_that_was_revoked_is_said_and_another_leads_back(
+    browser: Browser, hone: Client, world: World, tenant: str,
+) -> None:
+    key = hone.create_key("short-lived")
+    sign_in(browser, key.secret)
+    browser.open(f"/runs/{world.fresh.id}/events", "was created")
+    hone.revoke_key(key.id)
+    browser.wait_for("the key is not accepted any more")
+    kept_picture(browser, "signed-out")
+    browser.find("input[type=password]").send_keys(tenant + Keys.ENTER)
+    browser.wait(lambda: browser.path() == f"/runs/{world.fresh.id}/events")
 
 
 def test_pause_resume_cancel(signed_in: Browser, hone: Client) -> None:
@@ -125,6 +139,10 @@ def test_an_export_is_downloaded_whole_and_by_file(
     single = tmp_path / "model.safetensors"
     signed_in.wait(single.exists)
     assert single.read_bytes() == files["model.safetensors"]
+    signed_in.find("button[aria-label='Export version 95']").click()
+    signed_in.wait(lambda: hone.exports(world.running.id).data[0].id != export.id)
+    versions = {one.id: one.number for one in hone.checkpoints(world.running.id).data}
+    assert versions[hone.exports(world.running.id).data[0].version_id] == 95
     _refused_to_others(browser, export.id, other_tenant)
 
 
@@ -271,11 +289,14 @@ def test_the_theme_follows_the_system_until_it_is_chosen(signed_in: Browser) -> 
     signed_in.wait(lambda: "body--light" in str(signed_in.find("body").get_attribute("class")))
 
 
-def test_what_models_write_is_text_and_nothing_else(signed_in: Browser, hone: Client) -> None:
+def test_what_people_write_is_text_and_leaves_room_for_the_rest(signed_in: Browser, hone: Client) -> None:
+    hone.create_run(rows.spec("toy-text", "W" * 150, 0))
     run = hone.create_run(rows.spec("toy-text", "<img src=x onerror=alert(1)>", 0))
     signed_in.open(f"/runs/{run.id}", "<img src=x onerror=alert(1)>")
     signed_in.open("/runs", "<img src=x onerror=alert(1)>")
     assert not signed_in.all("img[src=x]")
+    last = signed_in.find("thead th:last-child").rect
+    assert last["x"] + last["width"] <= 1280, "a long name pushes no column away"
 
 
 def test_signing_in_again_replaces_the_key(signed_in: Browser, other_tenant: str) -> None:

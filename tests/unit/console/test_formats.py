@@ -10,7 +10,7 @@ from services.console.widgets import formats
 
 @pytest.mark.parametrize(("value", "text"), [
     (None, "–"), (float("nan"), "–"), (0.0, "0"), (1.0, "1"), (0.51234, "0.512"), (12.345, "12.3"),
-    (0.00041, "0.000410"), (2e-5, "2.00e-05"),
+    (0.00041, "0.000410"), (2e-5, "2.00e-5"),
     (0.0051, "0.00510"), (-0.5, "-0.500"), (123456, "123456"), (1234.5, "1234"),
 ])
 def test_number(value: float | None, text: str) -> None:

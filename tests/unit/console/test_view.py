@@ -48,7 +48,7 @@ def test_reading_again_and_again_keeps_no_session_open(
     monkeypatch.setattr(ui.navigate, "to", went.append)
 
     async def look() -> None:
-        with Page(page(""), request=request_), layout.frame("Runs", "/runs", session) as view:
+        with Page(page(""), request=request_), layout.frame("Runs", "/runs", session, "/sign-in") as view:
             ticks = view.live(lambda: view.ask(int))
             for clock.now in (IDLE_S / 2, IDLE_S, IDLE_S + 1):
                 await ticks.callback()  # type: ignore[misc]
@@ -59,7 +59,7 @@ def test_reading_again_and_again_keeps_no_session_open(
 
 
 def test_what_one_does_keeps_it_open(clock: Clock, session: BrowserSession, request_: Request) -> None:
-    with Page(page(""), request=request_), layout.frame("Runs", "/runs", session) as view:
+    with Page(page(""), request=request_), layout.frame("Runs", "/runs", session, "/sign-in") as view:
         clock.now = IDLE_S
         asyncio.run(view.tried(_answered))
         clock.now += IDLE_S
@@ -73,7 +73,7 @@ def test_an_unexpected_error_of_an_open_page_is_said_and_logged(
 ) -> None:
     with Page(page(""), request=request_):
         notice = html(Markup(""))
-        view = PageView(session, Shortcuts(), notice)
+        view = PageView(session, Shortcuts(), notice, "/sign-in")
         asyncio.run(view.tried(_broken))
     assert "ZeroDivisionError" in notice.content
     assert "a secret" not in notice.content
@@ -89,7 +89,8 @@ def test_an_unexpected_error_of_a_new_page_is_a_problem(
 
     async def look() -> str:
         with Page(page(""), request=request_) as client:
-            assert await app._shown(show, PageView(session, Shortcuts(), html(Markup(""))), request_) is None
+            view = PageView(session, Shortcuts(), html(Markup("")), "/sign-in")
+            assert await app._shown(show, view, request_) is None
             return "".join(one.content for one in client.elements.values() if isinstance(one, ui.html))
 
     shown = asyncio.run(look())
