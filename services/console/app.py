@@ -20,6 +20,7 @@ from services.console.pages import (
     audit,
     compare,
     datasets,
+    file_forms,
     graders,
     keys,
     metrics,
@@ -41,7 +42,7 @@ from services.console.pages import (
 )
 from services.console.sessions import BrowserSessions
 from services.console.view import PageView
-from services.console.widgets import file_forms, parts
+from services.console.widgets import parts
 from services.console.widgets.markup import html
 
 Show = Callable[[PageView, Request], Awaitable[None]]

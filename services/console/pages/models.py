@@ -10,9 +10,9 @@ from starlette.requests import Request
 from hone.client.artifact_resources import Model
 from hone.client.resources import RunSummary, StoredFile
 from services.console.pages import deletion
+from services.console.pages.file_forms import FileForm
 from services.console.view import PageView
 from services.console.widgets import formats, parts, tables, uploads
-from services.console.widgets.file_forms import FileForm
 from services.console.widgets.markup import Markup, html, join, link, mono
 from services.console.widgets.tables import RIGHT, Column
 

@@ -115,7 +115,8 @@ def check(session: TenantSession, needed: Need, because: str = "") -> None:
     scope: scopes.Scope = "admin" if needed == "operator" else needed
     if not scopes.includes(session.scopes, scope):
         raise Forbidden(
-            f"{because}This needs a key with the scope {scope}; the key {session.key_name} has {', '.join(session.scopes)}.",
+            f"{because}This needs a key with the scope {scope}; the key {session.key_name} has "
+            f"{', '.join(session.scopes)}.",
             extra={"scope": scope})
     if needed == "operator" and not session.operator:
         raise Forbidden("This needs an admin key of the operator: of the tenant that administers all others.",

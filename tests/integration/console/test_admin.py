@@ -74,7 +74,10 @@ def test_a_tenant_is_made_with_its_first_key_and_quotas(
     signed_in.wait(lambda: not signed_in.all(".q-dialog"))
     signed_in.find(f"button[aria-label='Quotas {name}']").click()
     signed_in.wait_for(f"Quotas of the tenant {name}")
-    signed_in.find("input[aria-label='Open runs']").send_keys(Keys.CONTROL + "a", "3")
+    field = signed_in.find("input[aria-label='Open runs']")
+    signed_in.wait(lambda: field.get_attribute("value") == "5")
+    field.send_keys(Keys.BACKSPACE, "3")
+    signed_in.wait(lambda: field.get_attribute("value") == "3")
     signed_in.button("Set quotas").click()
     signed_in.wait_for("3 open runs")
     with gateway.client(secret) as client:

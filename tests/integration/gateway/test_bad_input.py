@@ -244,15 +244,6 @@ class TestDatasets:
             [(tenant,)] = connection.execute("SELECT tenant_id FROM runs WHERE id = %s", [run.id]).fetchall()
         database.run("events.add_bad_rows", tenant_id=tenant, run_id=run.id, message=message)
         assert [(event.kind, event.message) for event in hone.events(run.id).data] == events
-        cut = {"tenant_id": tenant, "run_id": run.id, "data": '{"of": "evaluation"}', "of": "evaluation"}
-        end = {**cut, "warning": "truncated_samples", "kind": "whole_answers", "step": 2, "message": "whole"}
-        database.run("events.add_end", **end)
-        database.run("events.add_once", **cut, kind="truncated_samples", step=0, message="cut off")
-        assert hone.run(run.id).warnings == [message, "cut off"], "nothing ends before it began"
-        database.run("events.add_end", **end)
-        database.run("events.add_end", **end)
-        assert hone.run(run.id).warnings == [message]
-        assert [event.kind for event in hone.events(run.id).data][-2:] == ["truncated_samples", "whole_answers"]
 
 
     def test_references_that_their_own_grader_refuses_are_warned_of(self, hone: Client, base: str) -> None:

@@ -10,6 +10,7 @@ from psycopg import Connection
 
 from hone.client import Client, every
 from hone.client import errors as client_errors
+from hone.store.database import Database
 from hone.store.notifications import Listener
 from tests.integration.gateway import seed
 from tests.integration.gateway.conftest import Gateway
@@ -278,3 +279,20 @@ def test_a_value_that_is_not_a_finite_number_is_nan(hone: Client, base: str, pos
                                [step, value, run.id])
     assert str(hone.metrics(run.id).series) == "{'loss': [(1, 0.5), (2, nan), (3, nan)]}"
     assert str(hone.run(run.id).metrics) == "{'loss': nan}"
+
+
+def test_a_warning_of_cut_off_answers_ends_with_an_evaluation_whose_answers_are_whole(
+    hone: Client, base: str, database: Database, postgres: TestDatabase,
+) -> None:
+    run = hone.create_run(seed.spec(base))
+    with Connection.connect(postgres.owner_url) as connection:
+        [(tenant,)] = connection.execute("SELECT tenant_id FROM runs WHERE id = %s", [run.id]).fetchall()
+    cut = {"tenant_id": tenant, "run_id": run.id, "data": '{"of": "evaluation"}', "of": "evaluation"}
+    end = {**cut, "warning": "truncated_samples", "kind": "whole_answers", "step": 2, "message": "whole"}
+    database.run("events.add_end", **end)
+    database.run("events.add_once", **cut, kind="truncated_samples", step=0, message="cut off")
+    assert hone.run(run.id).warnings == ["cut off"], "nothing ends before it began"
+    database.run("events.add_end", **end)
+    database.run("events.add_end", **end)
+    assert hone.run(run.id).warnings == []
+    assert [event.kind for event in hone.events(run.id).data] == ["created", "truncated_samples", "whole_answers"]

@@ -1,4 +1,4 @@
-"""Runs side by side: the fields in which specs differ, and what tells runs apart."""
+"""Runs side by side: the fields in which specs differ, and the labels of runs."""
 
 from datetime import UTC, datetime
 
@@ -21,7 +21,7 @@ def run(id: str, name: str, seed: int | None) -> RunSummary:
                       created_at=now, deadline=now)
 
 
-def test_runs_are_told_apart_by_seed_then_name_then_both_then_id() -> None:
+def test_labels_of_runs_are_seeds_then_names_then_both_then_ids() -> None:
     def labels(*runs: RunSummary) -> list[str]:
         return list(labels_of(runs).values())
 

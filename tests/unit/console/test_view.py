@@ -48,8 +48,12 @@ def test_reading_again_and_again_keeps_no_session_open(
     monkeypatch.setattr(ui.navigate, "to", went.append)
 
     async def look() -> None:
-        with Page(page(""), request=request_), layout.frame("Runs", "/runs", session, "/sign-in") as view:
+        with Page(page(""), request=request_) as client, layout.frame("Runs", "/runs", session, "/sign-in") as view:
             ticks = view.live(lambda: view.ask(int))
+            clock.now = IDLE_S + 1
+            await ticks.callback()  # type: ignore[misc]
+            assert not went, "a page that no browser looks at asks for nothing"
+            client.tab_id = "tab"
             for clock.now in (IDLE_S / 2, IDLE_S, IDLE_S + 1):
                 await ticks.callback()  # type: ignore[misc]
 
