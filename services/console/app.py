@@ -177,13 +177,17 @@ class BodyBounds:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            headers = Headers(scope=scope)
-            if "transfer-encoding" in headers:
-                return await PlainTextResponse("Send a Content-Length.", 411)(scope, receive, send)
-            if int(headers.get("content-length", 0)) > _MOST_BODY:
-                return await PlainTextResponse(f"At most {_MOST_BODY} bytes.", 413)(scope, receive, send)
-        return await self._app(scope, receive, send)
+        refusal = _refusal(Headers(scope=scope)) if scope["type"] == "http" else None
+        await (refusal or self._app)(scope, receive, send)
+
+
+def _refusal(headers: Headers) -> Response | None:
+    if "transfer-encoding" in headers:
+        return PlainTextResponse("Send a Content-Length.", 411)
+    length = headers.get("content-length", "0")
+    if not length.isdecimal() or int(length) > _MOST_BODY:
+        return PlainTextResponse(f"At most {_MOST_BODY} bytes.", 413)
+    return None
 
 
 class SecurityHeaders:
