@@ -4,6 +4,7 @@ import secrets
 
 import uvicorn
 
+from hone import addresses
 from hone.process import startup
 from hone.spec import settings as service_settings
 from hone.stack.record import reachable
@@ -16,9 +17,9 @@ def main() -> None:
     """Serve with this process's settings."""
     settings = service_settings.load()
     startup.begin("console", settings)
-    host, _, port = settings.addresses.console.rpartition(":")
+    host, port = addresses.parts(settings.addresses.console)
     console = app.create(f"http://{reachable(settings.addresses.gateway)}", secrets.token_urlsafe(32))
-    uvicorn.run(console, host=host, port=int(port), log_config=None, access_log=False, server_header=False,
+    uvicorn.run(console, host=host, port=port, log_config=None, access_log=False, server_header=False,
                 timeout_graceful_shutdown=_GRACE_S)
 
 

@@ -2,6 +2,7 @@
 
 import uvicorn
 
+from hone import addresses
 from hone.process import startup
 from hone.spec import settings as service_settings
 from hone.store import objects
@@ -15,9 +16,9 @@ def main() -> None:
     """Serve with the settings of this process's environment."""
     settings = service_settings.load("stack_token")
     startup.begin("gateway", settings)
-    host, _, port = settings.addresses.gateway.rpartition(":")
+    host, port = addresses.parts(settings.addresses.gateway)
     app = create(settings, AsyncDatabase(settings.gateway_database_url), objects.connect(settings.objects_url))
-    uvicorn.run(app, host=host, port=int(port), log_config=None, access_log=False, server_header=False,
+    uvicorn.run(app, host=host, port=port, log_config=None, access_log=False, server_header=False,
                 timeout_graceful_shutdown=_GRACE_S)
 
 

@@ -2,25 +2,40 @@
 {{- define "hone.environment" -}}
 {{- $kinds := include "hone.kinds" .root | fromYaml }}
 {{- $values := get .root.Values .kind }}
+{{- $all := ternary "[::]" "0.0.0.0" .root.Values.ipv6 }}
+{{- $own := ternary "[$(POD_IP)]" "$(POD_IP)" .root.Values.ipv6 }}
 - {name: HONE_PROCESS_NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}
 {{- if .fact.self }}
 - {name: POD_IP, valueFrom: {fieldRef: {fieldPath: status.podIP}}}
 {{- end }}
 {{- with .fact.port }}
-- {name: {{ $.fact.address }}, value: "{{ ternary "$(POD_IP)" "0.0.0.0" (default false $.fact.self) }}:{{ . }}"}
+- {name: {{ $.fact.address }}, value: "{{ ternary $own $all (default false $.fact.self) }}:{{ . }}"}
 {{- end }}
-- {name: HONE_METRICS_ADDRESS, value: "0.0.0.0:9464"}
+- {name: HONE_METRICS_ADDRESS, value: "{{ $all }}:9464"}
 {{- range .fact.reaches }}
 {{- $peer := get $kinds . }}
 - {name: {{ $peer.address }}, value: "{{ include "hone.of" (dict "root" $.root "kind" .) }}:{{ $peer.port }}"}
 {{- end }}
 {{- range .fact.secrets }}
-- {name: {{ . }}, valueFrom: {secretKeyRef: {name: {{ include "hone.secret" $.root }}, key: {{ . }}}}}
+- {name: {{ . }}, valueFrom: {secretKeyRef: {name: {{ include "hone.secret" $.root }}, key: {{ include "hone.key" (dict "root" $.root "name" .) }}}}}
 {{- end }}
-{{- $own := include (printf "hone.environment.%s" .kind) .root | fromYaml }}
-{{- range $name, $value := merge (dict) $values.settings .root.Values.settings $own }}
+{{- $computed := include (printf "hone.environment.%s" .kind) .root | fromYaml }}
+{{- $given := merge (dict) $values.settings .root.Values.settings }}
+{{- range $name, $value := merge (dict) $given $computed (include "hone.environment.trust" .root | fromYaml) }}
 - {name: {{ $name }}, value: {{ ternary $value (toJson $value) (kindIs "string" $value) | quote }}}
 {{- end }}
+{{- with $values.env }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{- /* Python's TLS and the libraries of sinks and traces read the first two, PostgreSQL's client the third. */}}
+{{- define "hone.environment.trust" -}}
+{{- if or .Values.trust.configMap .Values.trust.secret -}}
+SSL_CERT_FILE: /etc/hone/trust/{{ .Values.trust.key }}
+REQUESTS_CA_BUNDLE: /etc/hone/trust/{{ .Values.trust.key }}
+PGSSLROOTCERT: /etc/hone/trust/{{ .Values.trust.key }}
+{{- else }}{}{{ end }}
 {{- end }}
 
 {{- define "hone.environment.gateway" }}{}{{ end }}

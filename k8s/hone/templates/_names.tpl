@@ -1,5 +1,7 @@
+{{- /* A longer name ends in a part of its digest, so that two long releases of one namespace have two names. */}}
 {{- define "hone.name" -}}
-{{- if contains .Chart.Name .Release.Name }}{{ .Release.Name | trunc 40 | trimSuffix "-" }}{{ else }}{{ printf "%s-%s" .Release.Name .Chart.Name | trunc 40 | trimSuffix "-" }}{{ end }}
+{{- $name := ternary .Release.Name (printf "%s-%s" .Release.Name .Chart.Name) (contains .Chart.Name .Release.Name) }}
+{{- if le (len $name) 40 }}{{ $name }}{{ else }}{{ printf "%s-%s" ($name | trunc 33 | trimSuffix "-") (sha256sum $name | trunc 6) }}{{ end }}
 {{- end }}
 
 {{- define "hone.kinds" -}}
@@ -28,13 +30,18 @@ labels:
   {{- include "hone.selector" . | nindent 2 }}
   app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
   app.kubernetes.io/managed-by: {{ .root.Release.Service }}
-  helm.sh/chart: {{ .root.Chart.Name }}-{{ .root.Chart.Version }}
+  helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_" }}
 {{- end }}
 
-{{- /* (dict "root" $ "image" "postgres"): ours get the chart's tag. */}}
+{{- /* The key of a setting in that Secret: (dict "root" $ "name" "HONE_DATABASE_URL"). */}}
+{{- define "hone.key" -}}
+{{- if .root.Values.bundled.enabled }}{{ .name }}{{ else }}{{ get .root.Values.secret.keys .name | default .name }}{{ end }}
+{{- end }}
+
+{{- /* (dict "root" $ "image" "postgres"): ours get the chart's tag, unless they have a digest. */}}
 {{- define "hone.image" -}}
 {{- $images := .root.Values.images }}
 {{- $name := get $images .image }}
-{{- if has .image (list "services" "native" "vllm") }}{{ $name = printf "%s:%s" $name ($images.tag | default .root.Chart.AppVersion) }}{{ end }}
+{{- if has .image (list "services" "native" "vllm") | and (not (contains "@" $name)) }}{{ $name = printf "%s:%s" $name ($images.tag | default .root.Chart.AppVersion) }}{{ end }}
 {{- with $images.registry }}{{ trimSuffix "/" . }}/{{ end }}{{ $name }}
 {{- end }}

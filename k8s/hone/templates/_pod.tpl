@@ -4,18 +4,28 @@ further node of a trainer, about which only the first one has a row. */}}
 {{- $values := get .root.Values .kind }}
 {{- $shm := get $values "shm" }}
 metadata:
-  labels:
-    {{- include "hone.selector" . | nindent 4 }}
+  {{- include "hone.pod.metadata" . | nindent 2 }}
 spec:
   {{- include "hone.pod.rights" .root | nindent 2 }}
-  {{- include "hone.pod.place" $values | nindent 2 }}
-  topologySpreadConstraints:
-    - maxSkew: 1
-      topologyKey: kubernetes.io/hostname
-      whenUnsatisfiable: ScheduleAnyway
-      labelSelector: {matchLabels: {{ include "hone.selector" . | fromYaml | toJson }}}
+  {{- include "hone.pod.place" . | nindent 2 }}
   shareProcessNamespace: true  # the pause process reaps what our processes leave behind
   terminationGracePeriodSeconds: {{ add .fact.grace 5 }}
+  {{- if and .root.Values.bundled.enabled (ne .kind "console") }}
+  initContainers:
+    - name: wait  # the servers come up at the same time, and `prepare` after them
+      image: {{ include "hone.image" (dict "root" .root "image" (include "hone.pod.image" .)) }}
+      imagePullPolicy: {{ .root.Values.images.pullPolicy }}
+      command: ["python", "-m", "hone.stack.container", "wait", {{ .kind | quote }}]
+      env:
+        {{- include "hone.environment" . | nindent 8 }}
+      resources:
+        {{- toYaml $values.resources | nindent 8 }}
+      securityContext:
+        {{- include "hone.confined" . | nindent 8 }}
+      volumeMounts:
+        - {name: tmp, mountPath: /tmp}
+        {{- include "hone.trust.mount" .root | nindent 8 }}
+  {{- end }}
   containers:
     - name: {{ .kind }}
       image: {{ include "hone.image" (dict "root" .root "image" (include "hone.pod.image" .)) }}
@@ -45,6 +55,7 @@ spec:
         {{- include "hone.confined" . | nindent 8 }}
       volumeMounts:
         - {name: tmp, mountPath: /tmp}
+        {{- include "hone.trust.mount" .root | nindent 8 }}
         {{- if eq .kind "door" }}
         - {name: certificate, mountPath: /etc/hone/door, readOnly: true}
         {{- end }}
@@ -53,6 +64,7 @@ spec:
         {{- end }}
   volumes:
     - {name: tmp, emptyDir: {sizeLimit: {{ $values.tmp }}}}
+    {{- include "hone.trust.volume" .root | nindent 4 }}
     {{- if eq .kind "door" }}
     - {name: certificate, secret: {secretName: {{ $values.tls.existingSecret | default (include "hone.of" .) }}, defaultMode: 0440}}
     {{- end }}
@@ -72,21 +84,65 @@ imagePullSecrets:
 {{- end }}
 securityContext:
   runAsNonRoot: true
-  runAsUser: 10001
-  runAsGroup: 10001
-  fsGroup: 10001
+  {{- with .Values.pods.user }}
+  runAsUser: {{ . }}
+  runAsGroup: {{ . }}
+  fsGroup: {{ . }}
+  {{- end }}
   seccompProfile: {type: RuntimeDefault}
 {{- end }}
 
+{{- /* What a kind says of its pods; where it says nothing, what is said of all. */}}
+{{- define "hone.pod.choices" -}}
+{{- $own := get .root.Values .kind | default dict }}
+{{- $found := dict }}
+{{- range list "annotations" "labels" "serviceAccountName" "priorityClassName" "runtimeClassName" "nodeSelector" "tolerations" "affinity" "topologySpreadConstraints" }}
+{{- $_ := set $found . (get $own . | default (get $.root.Values.pods .)) }}
+{{- end }}
+{{- toYaml $found }}
+{{- end }}
+
+{{- define "hone.pod.metadata" -}}
+{{- $choices := include "hone.pod.choices" . | fromYaml }}
+{{- with $choices.annotations }}
+annotations: {{ toJson . }}
+{{- end }}
+labels:
+  {{- include "hone.selector" . | nindent 2 }}
+  {{- range $name, $value := $choices.labels }}
+  {{ $name }}: {{ $value | quote }}
+  {{- end }}
+{{- end }}
+
 {{- define "hone.pod.place" -}}
-{{- with .nodeSelector }}
-nodeSelector: {{ toJson . }}
+{{- $choices := include "hone.pod.choices" . | fromYaml }}
+{{- range $name := list "serviceAccountName" "priorityClassName" "runtimeClassName" "nodeSelector" "tolerations" "affinity" }}
+{{- with get $choices $name }}
+{{ $name }}: {{ toJson . }}
 {{- end }}
-{{- with .tolerations }}
-tolerations: {{ toJson . }}
 {{- end }}
-{{- with .affinity }}
-affinity: {{ toJson . }}
+topologySpreadConstraints:
+  {{- if $choices.topologySpreadConstraints }}
+  {{- toYaml $choices.topologySpreadConstraints | nindent 2 }}
+  {{- else }}
+  - maxSkew: 1
+    topologyKey: kubernetes.io/hostname
+    whenUnsatisfiable: ScheduleAnyway
+    labelSelector: {matchLabels: {{ include "hone.selector" . | fromYaml | toJson }}}
+  {{- end }}
+{{- end }}
+
+{{- define "hone.trust.mount" -}}
+{{- if or .Values.trust.configMap .Values.trust.secret -}}
+- {name: trust, mountPath: /etc/hone/trust, readOnly: true}
+{{- end }}
+{{- end }}
+
+{{- define "hone.trust.volume" -}}
+{{- if .Values.trust.configMap -}}
+- {name: trust, configMap: {name: {{ .Values.trust.configMap }}}}
+{{- else if .Values.trust.secret -}}
+- {name: trust, secret: {secretName: {{ .Values.trust.secret }}, items: [{key: {{ .Values.trust.key }}, path: {{ .Values.trust.key }}}], defaultMode: 0440}}
 {{- end }}
 {{- end }}
 
@@ -111,7 +167,7 @@ affinity: {{ toJson . }}
 {{- $values := get .root.Values .kind }}
 {{- $resources := deepCopy $values.resources }}
 {{- if gt (int (get $values "gpus")) 0 }}
-{{- $_ := set $resources "limits" (set ($resources.limits | default dict) "nvidia.com/gpu" (int $values.gpus)) }}
+{{- $_ := set $resources "limits" (set ($resources.limits | default dict) .root.Values.gpuResource (int $values.gpus)) }}
 {{- end }}
 {{- toYaml $resources }}
 {{- end }}

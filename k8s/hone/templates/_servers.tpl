@@ -7,7 +7,7 @@ postgres:
   secrets: {POSTGRES_PASSWORD: POSTGRES_PASSWORD}
   args: ["-c", "max_connections=400", "-c", "timezone=UTC"]
   data: /var/lib/postgresql/data
-  scratch: [/tmp, /var/run/postgresql]
+  scratch: [/tmp, /var/run/postgresql, /dev/shm]  # parallel queries share more than the 64 MB of a pod
   ready: {exec: {command: [pg_isready, -q, -h, 127.0.0.1, -U, hone_owner, -d, hone]}}
   resources: {requests: {cpu: 500m, memory: 512Mi}, limits: {memory: 2Gi}}
 rabbitmq:

@@ -1,6 +1,8 @@
 """`hone plan cluster`: sizes of a cluster for a number of GPUs, as a table or as values for the chart in k8s/hone."""
 
 import math
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -8,7 +10,8 @@ import yaml
 
 from hone.cli.output import say, table
 from hone.sizing import costs
-from hone.sizing.cluster import BUSY, ENGINE_SHARE_IN_TURNS, Plan, Split, TooFew, Workload, plan
+from hone.sizing.cluster import BUSY, ENGINE_SHARE_IN_TURNS, Plan, Split, TooFew, TooLarge, Workload, plan
+from hone.sizing.gpus import GENERATED, GPUS, TRAINED, Gpu
 from hone.spec.problems import Invalid, Problem
 
 
@@ -20,19 +23,23 @@ def cluster(
     samples: Annotated[int, typer.Option(min=1, help="Samples of a step.")] = 512,
     snapshot_every: Annotated[int, typer.Option(min=1, help="Steps between snapshots, as in the run's spec.")] = 1,
     group: Annotated[int, typer.Option(min=1, help="Samples of a prompt.")] = 8,
-    gpu_memory: Annotated[float, typer.Option(help="Memory of a GPU, GB.")] = 80.0,
+    gpu: Annotated[str, typer.Option(help=f"The GPU: {', '.join(GPUS)}.")] = "h100",
+    gpu_memory: Annotated[float | None, typer.Option(help="Memory of a GPU, GB, if it is another one.")] = None,
     generate_rate: Annotated[float, typer.Option(min=0, help="Tokens a second that one GPU generates.")] = 0.0,
     train_rate: Annotated[float, typer.Option(min=0, help="Tokens a second that one GPU trains on.")] = 0.0,
     values: Annotated[bool, typer.Option("--values", help="Print values for the chart instead of the table.")] = False,
 ) -> None:
     """Compute sizes of a cluster from what samples and steps cost in our benchmarks."""
-    _refuse(parameters, gpu_memory)
-    workload = Workload(gpus, parameters * 1e9, tokens, prompt_length, samples, snapshot_every, group, gpu_memory * 1e9,
-                        generate_rate, train_rate)
+    _refuse({"--parameters": parameters, "--gpu-memory": gpu_memory},
+            {"--generate-rate": generate_rate, "--train-rate": train_rate})
+    workload = Workload(gpus, parameters * 1e9, tokens, prompt_length, samples, snapshot_every, group,
+                        _gpu(gpu, gpu_memory), generate_rate, train_rate)
     try:
         found = plan(workload)
     except TooFew as error:
         raise Invalid([Problem("--gpus", str(gpus), str(error))]) from None
+    except TooLarge as error:
+        raise Invalid([Problem("--parameters", f"{parameters:g}", str(error))]) from None
     if values:
         say(chart_values(found))
         return
@@ -40,11 +47,28 @@ def cluster(
     say("\n" + "\n".join(sources(found)))
 
 
-def _refuse(parameters: float, gpu_memory: float) -> None:
-    problems = [Problem(name, str(value), "more than 0")
-                for name, value in (("--parameters", parameters), ("--gpu-memory", gpu_memory)) if value <= 0]
+def _refuse(positive: Mapping[str, float | None], not_negative: Mapping[str, float]) -> None:
+    problems = [Problem(name, str(value), "a number above 0") for name, value in positive.items()
+                if value is not None and not 0 < value < math.inf]
+    problems += [Problem(name, str(value), "a number, 0 or more") for name, value in not_negative.items()
+                 if not 0 <= value < math.inf]
     if problems:
         raise Invalid(problems)
+
+
+def _gpu(name: str, memory: float | None) -> Gpu:
+    known = GPUS.get(name.lower())
+    if known is None:
+        raise Invalid(
+            [
+                Problem(
+                    "--gpu",
+                    name,
+                    f"one of {', '.join(GPUS)}; of another one give --gpu-memory, --generate-rate and --train-rate",
+                )
+            ]
+        )
+    return known if memory is None else replace(known, memory=memory * 1e9)
 
 
 def lines(found: Plan) -> list[tuple[str, str, str]]:
@@ -56,7 +80,7 @@ def lines(found: Plan) -> list[tuple[str, str, str]]:
     replicas = ((kind, f"{count}", f"{found.cores[kind]:.2f} cores busy")
                 for kind, count in found.replicas.items())
     return [
-        ("samples", f"{split.rate:.3g}/s", f"a step of {workload.samples} in {step_s:.0f} s"),
+        ("samples", f"{split.rate:.3g}/s", f"a step of {workload.samples} in {step_s:.3g} s; limited by {split.limit}"),
         ("engines", f"{split.engines} x {split.engine_gpus} GPUs", f"{workload.generates:.0f} tokens/s a GPU{turns}"),
         ("trainer", f"{split.trainer_gpus // split.trainer_nodes} GPUs{each_node}",
          f"{workload.trains:.0f} tokens/s a GPU"),
@@ -80,8 +104,8 @@ def _rate(bytes_a_second: float) -> str:
 def sources(found: Plan) -> list[str]:
     """Return where the figures come from, and what was never measured."""
     workload = found.workload
-    assumed = [option for option, given in (("--generate-rate", workload.generate_rate),
-                                            ("--train-rate", workload.train_rate)) if not given]
+    rates = (("--generate-rate", workload.generate_rate, GENERATED), ("--train-rate", workload.train_rate, TRAINED))
+    assumed = {option: share for option, given, share in rates if not given}
     longest = f"{costs.OVERHEAD_TOKENS[1]:.0f}"
     return [
         f"measured      processor time of a sample: {costs.OVERHEAD}",
@@ -90,7 +114,10 @@ def sources(found: Plan) -> list[str]:
         f"planned       at most {BUSY:.0%} of a core of each process, and of the database's cores",
         f"extrapolated  to answers of {workload.tokens} tokens, along a line through those of 6 and {longest}",
         f"extrapolated  to {found.split.rate:.3g} samples/s: no such rate was run, nor any cluster",
-        *(f"assumed       {option}: nothing of ours was timed on a GPU; measure yours" for option in assumed),
+        *(
+            f"assumed       {option}: {share:.0%} of the GPU's peak; nothing of ours was timed on a GPU, measure yours"
+            for option, share in assumed.items()
+        ),
     ]
 
 
@@ -99,17 +126,28 @@ def chart_values(found: Plan) -> str:
     workload, split = found.workload, found.split
     nodes = split.trainer_nodes
     gigabytes = workload.parameters / 1e9
+    positions = 1 << math.ceil(math.log2(2 * (workload.prompt_tokens + workload.tokens)))
     values = {
+        "settings": {"HONE_ENGINE_MAX_TOKENS": positions},
         **{kind: {"replicas": count} for kind, count in found.replicas.items()},
         "inference": {"engine": "vllm", "replicas": split.engines, "gpus": split.engine_gpus,
-                      "shm": f"{math.ceil(4.4 * gigabytes) + 2}Gi", **_shared(split)},
-        "trainer": {"gpus": split.trainer_gpus // nodes, "nodes": nodes, "shm": f"{math.ceil(gigabytes) + 8}Gi"},
+                      **_memory(4.4 * gigabytes + 2, 2.2 * gigabytes + 8), **_shared(split)},
+        "trainer": {"gpus": split.trainer_gpus // nodes, "nodes": nodes, **_memory(gigabytes + 8, 16 * gigabytes + 16)},
     }
     notes = [f"# hone plan cluster --gpus {workload.gpus} --parameters {gigabytes:g} --tokens {workload.tokens} …",
              *(f"# {line}" for line in sources(found))]
     if split.turns:
         notes.append("# Engines and trainer take turns: let the nodes offer each GPU twice (time slicing).")
     return "\n".join([*notes, yaml.safe_dump(values, sort_keys=False).rstrip()])
+
+
+def _memory(shm_gb: float, process_gb: float) -> dict[str, object]:
+    """Return shared memory and memory of a pod. What is in shared memory counts as the pod's."""
+    shm, whole = math.ceil(shm_gb), math.ceil(shm_gb + process_gb)
+    return {
+        "shm": f"{shm}Gi",
+        "resources": {"requests": {"memory": f"{whole}Gi"}, "limits": {"memory": f"{2 * whole}Gi"}},
+    }
 
 
 def _shared(split: Split) -> dict[str, object]:

@@ -15,6 +15,7 @@ from psycopg.rows import dict_row
 from hone.doctor import object_needs
 from hone.doctor.deployment import Deployment
 from hone.doctor.findings import Finding, error, ok, warning
+from hone.queues.application import tls
 from hone.stack import postgres as embedded
 from hone.store import objects, schema
 from hone.store.sql import statement
@@ -98,7 +99,7 @@ def _message_passed(url: str) -> Finding:
     text = secrets.token_hex(8)
     options = {"exclusive": True, "auto_delete": True, "durable": False}
     try:
-        with Broker(url, connect_timeout=_TIMEOUT_S) as connection:
+        with Broker(url, connect_timeout=_TIMEOUT_S, ssl=tls(url)) as connection:
             connection.ensure_connection(max_retries=1, timeout=_TIMEOUT_S)
             with connection.SimpleBuffer(f"hone-doctor-{text}", queue_opts=options) as queue:
                 queue.put(text)

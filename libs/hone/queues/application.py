@@ -58,9 +58,18 @@ def declare(connection: Any) -> None:
         queue.bind(connection.default_channel).declare()
 
 
+def tls(broker_url: str) -> dict[str, str | None] | bool:
+    """Return kombu's options for TLS, False without TLS.
+
+    Without a name kombu would take the certificate of any server. Roots are the system's, or SSL_CERT_FILE's.
+    """
+    place = urlsplit(broker_url)
+    return {"server_hostname": place.hostname} if place.scheme == "amqps" else False
+
+
 def _transport(settings: Settings, poll_s: float) -> dict[str, Any]:
     if urlsplit(settings.broker_url).scheme != "filesystem":
-        return {"broker_transport_options": {"confirm_publish": True}}
+        return {"broker_use_ssl": tls(settings.broker_url), "broker_transport_options": {"confirm_publish": True}}
     folder = Path(urlsplit(settings.broker_url).path)
     folder.mkdir(parents=True, exist_ok=True)
     return {

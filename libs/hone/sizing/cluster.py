@@ -6,7 +6,7 @@ plan, until the caller gives rates of their own.
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hone.sizing.costs import (
     GROUPS_A_SECOND,
@@ -17,6 +17,7 @@ from hone.sizing.costs import (
     SNAPSHOT_BYTES,
     VERSION_BYTES,
 )
+from hone.sizing.gpus import GENERATED, GPUS, TRAINED, Gpu
 
 GPUS_A_NODE = 8
 BUSY = 0.5
@@ -29,8 +30,6 @@ _ENGINE_SHARE, _TRAINER_SHARE = 0.6, 0.7
 """Of a GPU's memory that weights may take; the rest is for keys and values, or for activations."""
 ENGINE_SHARE_IN_TURNS, _WEIGHTS_IN_TURNS, _TRAINER_SHARE_IN_TURNS = 0.4, 0.25, 0.5
 """The same where both are on one GPU: all that the engine takes, its weights in it, and the trainer's."""
-_GENERATE_FLOPS = 0.10 * 989e12  # a tenth of an H100's peak in bfloat16
-_TRAIN_FLOPS = 0.35 * 67e12  # a third of its peak in float32, in which the trainer computes
 _DAY_S = 86400
 
 
@@ -38,9 +37,13 @@ class TooFew(ValueError):
     """The model does not fit the GPUs."""
 
 
+class TooLarge(ValueError):
+    """The model does not fit an engine, which is on one node."""
+
+
 @dataclass(frozen=True)
 class Workload:
-    """What the cluster is for. Rates are tokens a second of one GPU; 0 means: assume."""
+    """What the cluster is for. Rates are tokens a second of one GPU; 0 means: assume them of `gpu`."""
 
     gpus: int
     parameters: float = 1.7e9
@@ -49,19 +52,19 @@ class Workload:
     samples: int = 512             # of a step
     snapshot_every: int = 1        # steps, as in the run's spec
     group: int = 8                 # samples of a prompt
-    gpu_bytes: float = 80e9
+    gpu: Gpu = GPUS["h100"]
     generate_rate: float = 0.0
     train_rate: float = 0.0
 
     @property
     def generates(self) -> float:
         """Tokens a second that a GPU generates."""
-        return self.generate_rate or _GENERATE_FLOPS / (2 * self.parameters)
+        return self.generate_rate or GENERATED * self.gpu.bfloat16 / (2 * self.parameters)
 
     @property
     def trains(self) -> float:
         """Tokens a second that a GPU trains on."""
-        return self.train_rate or _TRAIN_FLOPS / (6 * self.parameters)
+        return self.train_rate or TRAINED * self.gpu.float32 / (6 * self.parameters)
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,7 @@ class Split:
     trainer_gpus: int
     turns: bool
     rate: float                    # samples a second
+    limit: str = "GPUs"            # what the rate would have to grow with: GPUs or PostgreSQL
 
     @property
     def trainer_nodes(self) -> int:
@@ -113,30 +117,52 @@ def plan(workload: Workload) -> Plan:
 
 
 def best_split(workload: Workload) -> Split:
-    """Return the split of the GPUs that gives the most samples a second. Raises TooFew."""
+    """Return the split of the GPUs that gives the most samples a second. Raises TooFew, TooLarge."""
+    _expect_fits_node(workload)
     found = [*_side_by_side(workload)] or [*_in_turns(workload)]
     if not found:
-        side_by_side = _engine_gpus(workload, _ENGINE_SHARE) + _trainer_gpus(workload, _TRAINER_SHARE)
-        needed = min(side_by_side, _least_in_turns(workload))
+        side_by_side = _engine_gpus(workload, _ENGINE_SHARE) + _on_whole_nodes(_trainer_gpus(workload, _TRAINER_SHARE))
+        needed = min(side_by_side, _on_whole_nodes(_least_in_turns(workload)))
         raise TooFew(f"a model of {workload.parameters / 1e9:g} billion parameters needs {needed} GPUs or more")
-    return max(found, key=lambda split: (split.rate, split.trainer_gpus))
+    best = max(found, key=lambda split: (split.rate, split.trainer_gpus))
+    stored = GROUPS_A_SECOND * workload.group
+    return replace(best, rate=stored, limit="PostgreSQL") if best.rate > stored else best
+
+
+def _expect_fits_node(workload: Workload) -> None:
+    if _engine_gpus(workload, _ENGINE_SHARE) > GPUS_A_NODE:
+        needed = _ENGINE_BYTES * workload.parameters / (_ENGINE_SHARE * GPUS_A_NODE) / 1e9
+        raise TooLarge(
+            f"an engine is on one node of {GPUS_A_NODE} GPUs, so that a model of "
+            f"{workload.parameters / 1e9:g} billion parameters needs GPUs of {math.ceil(needed)} GB or more"
+        )
 
 
 def _side_by_side(workload: Workload) -> Iterator[Split]:
     each = _engine_gpus(workload, _ENGINE_SHARE)
     for engines in range(1, workload.gpus // each + 1):
-        left = workload.gpus - engines * each
-        trainer = left if left <= GPUS_A_NODE else left - left % GPUS_A_NODE
+        trainer = _whole_nodes(workload.gpus - engines * each)
         if trainer >= _trainer_gpus(workload, _TRAINER_SHARE):
             generated = engines * each * workload.generates / workload.tokens
             trained = trainer * workload.trains / (workload.prompt_tokens + workload.tokens)
             yield Split(each, engines, trainer, False, min(generated, trained))
 
 
+def _on_whole_nodes(needed: int) -> int:
+    """Return the least GPUs that a trainer can take of which it needs so many."""
+    return needed if needed <= GPUS_A_NODE else math.ceil(needed / GPUS_A_NODE) * GPUS_A_NODE
+
+
+def _whole_nodes(gpus: int) -> int:
+    """Return how many of the GPUs a trainer takes: its ranks are as many on each of its nodes."""
+    return gpus if gpus <= GPUS_A_NODE else gpus - gpus % GPUS_A_NODE
+
+
 def _in_turns(workload: Workload) -> Iterator[Split]:
-    each, gpus = _engine_gpus(workload, _WEIGHTS_IN_TURNS), workload.gpus
-    if gpus >= _least_in_turns(workload):
-        generation_s = workload.tokens / (gpus * workload.generates)
+    """Yield the split in which both have the same GPUs, for GPUs that are too few for one beside the other."""
+    each, gpus = _engine_gpus(workload, _WEIGHTS_IN_TURNS), _whole_nodes(workload.gpus)
+    if gpus >= _least_in_turns(workload) and each <= GPUS_A_NODE:
+        generation_s = workload.tokens / (gpus // each * each * workload.generates)
         training_s = (workload.prompt_tokens + workload.tokens) / (gpus * workload.trains)
         yield Split(each, gpus // each, gpus, True, 1 / (generation_s + training_s))
 
@@ -147,12 +173,12 @@ def _least_in_turns(workload: Workload) -> int:
 
 def _engine_gpus(workload: Workload, share: float) -> int:
     """Return the GPUs of an engine: the least power of two of which this share of memory holds the weights."""
-    least = _ENGINE_BYTES * workload.parameters / (share * workload.gpu_bytes)
+    least = _ENGINE_BYTES * workload.parameters / (share * workload.gpu.memory)
     return 1 << max(0, math.ceil(math.log2(least)))
 
 
 def _trainer_gpus(workload: Workload, share: float) -> int:
-    return math.ceil(_TRAINER_BYTES * workload.parameters / (share * workload.gpu_bytes))
+    return math.ceil(_TRAINER_BYTES * workload.parameters / (share * workload.gpu.memory))
 
 
 def _replicas(workload: Workload, split: Split, cores: dict[str, float]) -> dict[str, int]:

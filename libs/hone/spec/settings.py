@@ -155,8 +155,10 @@ class Settings(Strict):
     gateway_database_url: str = Field(
         "", description="PostgreSQL URL of the gateway's role, which sees the rows of one tenant at a time.")
     objects_url: str = Field(
-        "", description="Object store: file:///directory, or s3://key:secret@host:port/bucket (s3s:// for TLS).")
-    broker_url: str = Field("", description="Message broker: amqp://user:password@host//, or filesystem:///directory.")
+        "", description="Object store: file:///directory, or s3://key:secret@host:port/bucket (s3s:// for TLS), with "
+        "?region=NAME and addressing=virtual where a server demands them.")
+    broker_url: str = Field(
+        "", description="Message broker: amqp://user:password@host// (amqps:// for TLS), or filesystem:///directory.")
 
     stack_token: str = Field(
         "", description="Secret of this stack, at least 16 letters or digits: every gRPC call between its services "

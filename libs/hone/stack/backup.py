@@ -1,15 +1,16 @@
 """Backups: the database at one moment, and the objects that its rows name at that moment.
 
 The database comes first. Rows name objects that are stored already, so every object of a dump exists when the dump is
-made, and none is ever written again. One that the stack deletes before it is copied makes the backup begin again.
+made, and none is ever written again. While a backup is made, the stack keeps what its rows no longer name. An object
+that goes away all the same, with an upload that is given up for instance, makes the backup begin again.
 """
 
 import json
 import os
 import shutil
 import subprocess
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from itertools import islice
@@ -27,6 +28,8 @@ from hone.store.sql import statement
 
 _DUMP, _OBJECTS, _LABEL = "database.dump", "objects", "backup.json"
 _TRIES = 5
+_ONE_AT_A_TIME = "-c lock_timeout=60s -c tcp_keepalives_idle=30 -c tcp_keepalives_interval=10 -c tcp_keepalives_count=3"
+"""Of the connection that holds deletions off: it gives up after a minute, and a dead one holds nothing for long."""
 _HEAD_LINES, _NEWER = 50, b"SET transaction_timeout = 0;\n"  # pg_restore 18 writes it, servers before 17 refuse it
 _MARKERS = "sweeps/"  # whose the store is: the database that may remove its orphans
 
@@ -36,7 +39,7 @@ class NoBackup(ValueError):
 
 
 class Moving(Exception):
-    """The stack deletes objects faster than they are copied. Pause its runs, and make the backup again."""
+    """Objects went away before they were copied, again and again, or another backup is being made."""
 
 
 class DumpFailed(Exception):
@@ -58,6 +61,22 @@ def save(owner_url: str, objects_url: str, folder: Path) -> Label:
     Raises Moving, DumpFailed, StoreAway, psycopg.OperationalError.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with deletions_held_off(owner_url):
+        return _saved(owner_url, objects_url, folder)
+
+
+@contextmanager
+def deletions_held_off(owner_url: str) -> Iterator[None]:
+    """Have trainers and drivers keep objects that no row names any more. Raises Moving while another backup does so."""
+    with psycopg.connect(owner_url, autocommit=True, options=_ONE_AT_A_TIME) as connection:
+        try:
+            connection.execute(statement("backups.hold_deletions"))
+        except psycopg.errors.LockNotAvailable:
+            raise Moving("another backup of this database is being made: wait for its end, and try again") from None
+        yield
+
+
+def _saved(owner_url: str, objects_url: str, folder: Path) -> Label:
     source, copies = objects.connect(objects_url), Directory(folder / _OBJECTS)
     for _ in range(_TRIES):
         (folder / _LABEL).unlink(missing_ok=True)  # the label comes last: without it there is no backup

@@ -1,6 +1,7 @@
 """A process in a container of its own, with the container's name, and its health check from inside.
 
-`python -m hone.stack.container run KIND` becomes the process; `… probe KIND` ends with 0 if the process is healthy.
+`python -m hone.stack.container run KIND` becomes the process; `… probe KIND` ends with 0 if the process is healthy;
+`… wait KIND` ends once the servers that the process uses are there, with tables and bucket.
 """
 
 import os
@@ -16,9 +17,11 @@ import grpc
 from cryptography import x509
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from hone import addresses
 from hone.process.heartbeat import worker_is_alive
 from hone.spec import settings as service_settings
 from hone.spec.settings import Addresses, Settings
+from hone.stack import readiness
 from hone.stack.processes import KINDS
 from hone.stack.record import reachable
 from hone.store.database import Database
@@ -49,7 +52,7 @@ def environment(kind: str, host: str, given: Mapping[str, str]) -> dict[str, str
 
 def _is_ip(place: str) -> bool:
     with suppress(ValueError):
-        return bool(ip_address(place))
+        return bool(ip_address(place.removeprefix("[").removesuffix("]")))
     return False
 
 
@@ -84,8 +87,7 @@ def _check(channel: grpc.Channel, address: str) -> None:
 
 def _expect_door(address: str) -> None:
     """Ask a door. Its certificate is for the name that its clients use, not for this one: it is trusted as it is."""
-    host, _, port = reachable(address).rpartition(":")
-    shown = ssl.get_server_certificate((host, int(port)), timeout=TIMEOUT_S)
+    shown = ssl.get_server_certificate(addresses.parts(reachable(address)), timeout=TIMEOUT_S)
     trusted = grpc.ssl_channel_credentials(shown.encode())
     with grpc.secure_channel(reachable(address), trusted, [("grpc.ssl_target_name_override", _name(shown))]) as channel:
         _check(channel, address)
@@ -113,17 +115,19 @@ def _expect_heartbeat(settings: Settings) -> None:
 
 
 def main(verb: str, kind: str) -> None:
-    """Become the process, or check it."""
+    """Become the process, check it, or wait for its servers."""
     os.environ.update(environment(kind, socket.gethostname(), os.environ))
     if verb == "run":
         os.execv(sys.executable, [sys.executable, "-m", KINDS[kind].module])
     try:
+        if verb == "wait":
+            return readiness.wait(service_settings.load())
         probe(kind, service_settings.load())
     except Exception as error:
         sys.exit(f"{type(error).__name__}: {error}")
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 3 or sys.argv[1] not in {"run", "probe"} or sys.argv[2] not in KINDS:
-        sys.exit(f"usage: python -m hone.stack.container run|probe {'|'.join(KINDS)}")
+    if len(sys.argv) != 3 or sys.argv[1] not in {"run", "probe", "wait"} or sys.argv[2] not in KINDS:
+        sys.exit(f"usage: python -m hone.stack.container run|probe|wait {'|'.join(KINDS)}")
     main(*sys.argv[1:])

@@ -3,6 +3,8 @@
 import random
 import socket
 
+from hone import addresses
+
 # Below Linux' ephemeral range: no outgoing connection takes a port while its server restarts.
 RANGE = range(20_000, 32_000)
 
@@ -33,9 +35,8 @@ def pick(count: int) -> list[int]:
 
 def answers(address: str, timeout_s: float = 0.2) -> bool:
     """Return whether a server accepts connections at host:port."""
-    host, _, port = address.rpartition(":")
     try:
-        socket.create_connection((host, int(port)), timeout=timeout_s).close()
+        socket.create_connection(addresses.parts(address), timeout=timeout_s).close()
     except OSError:
         return False
     return True

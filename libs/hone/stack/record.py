@@ -76,4 +76,5 @@ def load_or_create(state: Path) -> Record:
 def reachable(address: str) -> str:
     """Return the host:port at which this machine reaches a server that listens on `address`."""
     parts = urlsplit(f"//{address}")
-    return f"127.0.0.1:{parts.port}" if parts.hostname in {"0.0.0.0", "::"} else address
+    loopback = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(parts.hostname or "")
+    return f"{loopback}:{parts.port}" if loopback else address

@@ -4,6 +4,7 @@
 Each other directory is a volume with what some services may read: it is written again at each start.
 """
 
+import fcntl
 import os
 import secrets
 import sys
@@ -29,7 +30,15 @@ def write(root: Path, given: Mapping[str, str]) -> None:
     """Make the secrets that do not exist yet, and write every volume's files.
 
     `given` are HONE_* URLs of servers that are not the deployment's own: they are written in place of its own.
+    Of two starts at once, the second waits for the first.
     """
+    (root / MADE).mkdir(mode=0o700, exist_ok=True)
+    with (root / MADE / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        _write(root, given)
+
+
+def _write(root: Path, given: Mapping[str, str]) -> None:
     for name, text in files(_made(root / MADE), given).items():
         _replace(root / name, text, mode=0o444)  # servers have users of their own; who mounts a file may read it
 

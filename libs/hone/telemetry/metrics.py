@@ -6,6 +6,8 @@ from prometheus_client import REGISTRY, Counter, Gauge, Histogram, start_http_se
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
+from hone import addresses
+
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
 
 RPC_SECONDS = Histogram(
@@ -44,8 +46,8 @@ _serving = False
 def serve(address: str) -> None:
     """Answer Prometheus at host:port from a thread. Raises OSError if the address is taken."""
     global _serving  # noqa: PLW0603 — one process, one port
-    host, _, port = address.rpartition(":")
-    start_http_server(int(port), host)
+    host, port = addresses.parts(address)
+    start_http_server(port, host)
     _serving = True
 
 

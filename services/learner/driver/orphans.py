@@ -50,7 +50,7 @@ class Orphans:
         Raises psycopg.OperationalError, StoreAway.
         """
         begun = self._database.one("orphans.begin_sweep", pause_s=self._pause_s)
-        if begun is None or not self._own(begun["identity"]):
+        if begun is None or not self._own(begun["identity"]) or not self._lets_delete():
             return 0
         if not begun["after"]:
             self._expire_uploads()
@@ -63,6 +63,10 @@ class Orphans:
             if checked < BATCH:
                 break
         return removed
+
+    def _lets_delete(self) -> bool:
+        """Return whether no backup is being made, which may still copy what is collected here."""
+        return bool((self._database.one("backups.lets_delete") or {})["free"])
 
     def _own(self, identity: str) -> bool:
         """Return whether the object store belongs to this database. The first one to ask marks the store as its own."""

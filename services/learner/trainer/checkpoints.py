@@ -38,6 +38,7 @@ class Checkpoints:
         self.covered_seq = lease.snapshot_seq
         self._base: dict[str, Any] | None = None
         self._sides: dict[str, dict[str, Any]] | None = None
+        self._unneeded: list[str] = []
         form = lease.config.get("lora")
         self._lora = None if form is None else Lora.of(LoraSpec.model_validate(form))
 
@@ -86,7 +87,7 @@ class Checkpoints:
 
     def after_commit(self, learner: Learner, seq: int, number: int, retired: Sequence[str]) -> None:
         """Delete the objects of retired weights, which makes room, then take a snapshot when one is due."""
-        self._objects.delete(retired)
+        self._delete(retired)
         if not self._lease.config.get("frozen") and number % self._lease.config["snapshot_every"] == 0:
             self._take_snapshot(learner, seq)
 
@@ -134,7 +135,14 @@ class Checkpoints:
                             manifest=json.dumps({"files": files}))
         outdated, self._snapshot, self.covered_seq = self._snapshot, {"files": files}, seq
         if outdated is not None:
-            self._objects.delete(entry["key"] for entry in outdated["files"].values())
+            self._delete([entry["key"] for entry in outdated["files"].values()])
+
+    def _delete(self, keys: Sequence[str]) -> None:
+        """Delete objects that no row names any more, or, while a backup may still copy them, at a later commit."""
+        self._unneeded += keys
+        if (self._database.one("backups.lets_delete") or {})["free"]:
+            self._objects.delete(self._unneeded)
+            self._unneeded = []
 
     def _base_manifest(self) -> dict[str, Any]:
         if self._base is None:

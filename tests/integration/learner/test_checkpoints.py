@@ -8,6 +8,7 @@ import psycopg
 
 from hone import ids
 from hone.models.checkpoint import WEIGHTS
+from hone.stack import backup
 from hone.store import objects
 from hone.store.database import Database
 from services.learner.trainer.checkpoints import Checkpoints
@@ -36,6 +37,25 @@ def test_a_replay_of_a_version_whose_weights_are_gone_has_nothing_to_be_compared
         replayed = connection.execute("SELECT replayed FROM operations WHERE id = %s", (saved["id"],)).fetchone()
         versions = connection.execute("SELECT state FROM versions WHERE model_id = %s", (run.model_id,)).fetchall()
     assert (replayed, versions) == ((1,), [("live",)])
+
+
+def test_what_is_retired_during_a_backup_stays_until_its_end(
+    postgres_url: str, postgres_owner_url: str, tmp_path: Path
+) -> None:
+    run = add_run(postgres_owner_url)
+    lease = ModelLease(
+        run.model_id, run.tenant_id, config={"snapshot_every": 10}, snapshot_seq=0, snapshot=None, epoch=0
+    )
+    store = objects.connect(f"file://{tmp_path}/objects")
+    for name in ("a", "b", "c"):
+        store.put(f"models/{name}", b"weights")
+    checkpoints = Checkpoints(Database(postgres_url), store, lease)
+    with backup.deletions_held_off(postgres_owner_url):
+        checkpoints.after_commit(cast(Any, Weights()), 1, 1, ["models/a"])
+        checkpoints.after_commit(cast(Any, Weights()), 2, 2, ["models/b"])
+        assert list(store.list("")) == ["models/a", "models/b", "models/c"]
+    checkpoints.after_commit(cast(Any, Weights()), 3, 3, [])
+    assert list(store.list("")) == ["models/c"]
 
 
 def add_version_without_weights(owner_url: str, run: RunRows) -> dict[str, Any]:

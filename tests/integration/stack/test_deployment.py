@@ -10,7 +10,7 @@ from psycopg import sql
 
 from hone import keys
 from hone.spec.settings import Settings
-from hone.stack import deployment
+from hone.stack import deployment, readiness
 from hone.store.database import Database
 from tests.servers.postgres import Server
 
@@ -40,7 +40,11 @@ def settings(empty: str, tmp_path: Path, password: str = "p@ss/word", sinks: str
 
 def test_a_second_time_changes_nothing_and_both_roles_can_log_in(empty: str, tmp_path: Path) -> None:
     wanted = settings(empty, tmp_path)
+    as_gateway = wanted.model_copy(update={"database_url": ""})
+    assert "no tables yet" in (readiness.missing(wanted.model_copy(update={"database_url": empty})) or "")
+    assert readiness.missing(as_gateway), "its login does not exist yet"
     assert deployment.prepare(wanted, empty, timeout_s=5)
+    assert (readiness.missing(wanted), readiness.missing(as_gateway)) == (None, None)
     assert not deployment.prepare(wanted, empty, timeout_s=5)
     worker = Database(wanted.database_url, size=1)
     holder = worker.one("api_keys.holder", hash=keys.digest(keys.create(worker, "first").secret))

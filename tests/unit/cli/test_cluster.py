@@ -53,5 +53,31 @@ def test_what_does_not_fit_is_refused_by_its_option() -> None:
     done = planned("--gpus", "2", "--parameters", "70")
     assert done.exit_code == 1
     assert "--gpus" in done.output
-    assert "needs 24 GPUs or more" in " ".join(done.output.split())
-    assert "--parameters" in planned("--gpus", "2", "--parameters", "0").output
+    assert "needs 28 GPUs or more" in " ".join(done.output.split())
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--gpus", "0"], "--gpus"),
+        (["--gpus", "2", "--parameters", "0"], "--parameters: found 0.0"),
+        (["--gpus", "2", "--parameters", "nan"], "--parameters: found nan"),
+        (["--gpus", "2", "--gpu-memory", "inf"], "--gpu-memory: found inf"),
+        (["--gpus", "2", "--train-rate", "nan"], "--train-rate"),
+        (["--gpus", "2", "--gpu", "h1000"], "--gpu: found h1000, expected one of a100-40"),
+        (["--gpus", "1000", "--parameters", "405"], "--parameters: found 405"),
+        (["--gpus", "8", "--tokens", "0"], "--tokens"),
+    ],
+)
+def test_an_impossible_option_is_refused_by_its_name(options: list[str], said: str) -> None:
+    done = planned(*options)
+    assert done.exit_code != 0
+    assert said in " ".join(done.output.split())
+
+
+def test_values_leave_room_for_the_model_and_its_answers() -> None:
+    values = yaml.safe_load(planned("--gpus", "64", "--parameters", "14", "--tokens", "6000", "--values").stdout)
+    assert values["settings"]["HONE_ENGINE_MAX_TOKENS"] == 16384
+    for kind in ("inference", "trainer"):
+        shm, memory = values[kind]["shm"], values[kind]["resources"]["limits"]["memory"]
+        assert int(memory.removesuffix("Gi")) > int(shm.removesuffix("Gi")) > 14

@@ -65,9 +65,9 @@ class Rendered:
                 yield name, container
 
 
-def render(options: list[str]) -> Rendered:
+def render(options: list[str], release: str = "hone") -> Rendered:
     """Render the chart. Raises RuntimeError with helm's message."""
-    ended = helm("template", "hone", str(CHART), "--namespace", "training", *options)
+    ended = helm("template", release, str(CHART), "--namespace", "training", *options)
     if ended.returncode:
         raise RuntimeError(ended.stderr)
     return Rendered(ended.stdout)

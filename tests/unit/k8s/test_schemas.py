@@ -10,7 +10,7 @@ from tests.unit.k8s import charts
 from tests.unit.k8s.charts import CHART, SETS, TOOLS, Rendered
 
 OLDEST, NEWEST = "1.27", "1.37"
-CUSTOM = {"ScaledObject", "TriggerAuthentication", "PodMonitor", "PrometheusRule", "LeaderWorkerSet"}
+CUSTOM = {"Certificate", "ScaledObject", "TriggerAuthentication", "PodMonitor", "PrometheusRule", "LeaderWorkerSet"}
 """Kinds of other projects, for which there is no schema: test_custom.py looks at them."""
 
 

@@ -133,7 +133,7 @@ def test_every_pod_gives_up_what_it_does_not_need(rendered: Rendered) -> None:
         assert spec["securityContext"]["runAsUser"] > 0, name
         assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}, name
         assert not {"hostNetwork", "hostPID", "hostIPC"} & spec.keys(), name
-        for container in spec["containers"]:
+        for container in (*spec["containers"], *spec.get("initContainers", [])):
             assert container["securityContext"] == {
                 "allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}}
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,7 @@ def dumps(monkeypatch: pytest.MonkeyPatch, *named: list[str]) -> None:
         return next(left, known[0])
 
     monkeypatch.setattr(backup, "_dumped", dumped)
+    monkeypatch.setattr(backup, "deletions_held_off", lambda _: nullcontext())
 
 
 def save(tmp_path: Path) -> backup.Label:

@@ -1,6 +1,8 @@
 """The secrets of a deployment in containers: made once, handed out as files."""
 
 import ssl
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -13,7 +15,7 @@ from hone.stack.certificate import self_signed
 
 
 def contents(root: Path) -> dict[str, str]:
-    return {str(path.relative_to(root)): path.read_text() for path in root.rglob("*") if path.is_file()}
+    return {str(path.relative_to(root)): path.read_text() for path in root.rglob("[!.]*") if path.is_file()}
 
 
 @pytest.fixture
@@ -45,6 +47,17 @@ def test_a_start_that_was_killed_is_completed(root: Path) -> None:
     assert second["door/cert.pem"] == second["made/door.cert"] != first["door/cert.pem"]
 
 
+def test_two_starts_at_once_hand_out_the_same_secrets(root: Path) -> None:
+    command = [sys.executable, "-m", "hone.stack.secret_files", str(root)]
+    both = [subprocess.Popen(command, stdout=subprocess.DEVNULL) for _ in range(2)]
+    assert [one.wait(60) for one in both] == [0, 0]
+    found = contents(root)
+    assert found["stack/token"] == found["made/stack"]
+    assert found["owner/password"] == found["made/postgres"]
+    secret_files.write(root, {})
+    assert contents(root) == found
+
+
 def test_each_urls_password_is_the_servers(root: Path) -> None:
     secret_files.write(root, {})
     found = contents(root)
@@ -66,7 +79,7 @@ def test_a_server_of_ones_own_is_handed_on(root: Path) -> None:
 
 def test_the_made_secrets_are_their_owners_and_the_others_readable_where_they_are_mounted(root: Path) -> None:
     secret_files.write(root, {})
-    modes = {path.parent.name == "made": path.stat().st_mode & 0o777 for path in root.rglob("*") if path.is_file()}
+    modes = {path.parent.name == "made": path.stat().st_mode & 0o777 for path in root.rglob("[!.]*") if path.is_file()}
     assert modes == {True: 0o400, False: 0o444}
 
 

@@ -18,6 +18,43 @@ def test_a_key_and_a_secret_of_any_characters_survive_the_url(monkeypatch: pytes
     assert client.call_args.kwargs.items() >= {"access_key": f"key-{secret}", "secret_key": secret}.items()
 
 
+@pytest.mark.parametrize(
+    ("options", "asked"),
+    [
+        ("?region=eu-west-3", "https://host/b/k%20y?uploads="),
+        ("?region=eu-west-3&addressing=virtual", "https://b.host/k%20y?uploads="),
+    ],
+)
+def test_a_url_names_region_and_addressing(monkeypatch: pytest.MonkeyPatch, options: str, asked: str) -> None:
+    client, http = MagicMock(), MagicMock()
+    http.urlopen.return_value = MagicMock(status=200, data=b"<R><UploadId>7</UploadId></R>")
+    monkeypatch.setattr(s3, "Minio", client)
+    monkeypatch.setattr(s3, "_http", lambda: http)
+    bucket = s3.Bucket.connect(f"s3s://key:secret@host/b{options}")
+    assert client.call_args.kwargs["region"] == "eu-west-3"
+    assert client().enable_virtual_style_endpoint.called == ("virtual" in options)
+    assert bucket.begin("k y", 5, "digest").id == "7"
+    (call,) = http.urlopen.call_args_list
+    assert call.args == ("POST", asked), "the region is not asked for"
+    assert "/eu-west-3/s3/" in call.kwargs["headers"]["Authorization"]
+
+
+@pytest.mark.parametrize(
+    ("url", "found"),
+    [
+        ("s3s://key:secret@host/b?regoin=x", "?regoin"),
+        ("s3://key:secret@host/b?addressing=host", "?addressing=host"),
+        ("s3://key:secret@host", "expected s3://"),
+        ("s3://key:secret@host/b/c", "expected s3://"),
+    ],
+)
+def test_a_url_that_says_something_else_is_refused(url: str, found: str) -> None:
+    with pytest.raises(ValueError, match="objects_url") as refused:
+        s3.Bucket.connect(url)
+    assert found in str(refused.value)
+    assert "secret@" not in str(refused.value).replace("key:secret@host:port", "")
+
+
 def _answer(code: str, status: int) -> S3Error:
     return S3Error(MagicMock(status=status), code, "words", "/b/k", "request", "host")
 

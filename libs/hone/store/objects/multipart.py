@@ -32,12 +32,17 @@ class Begun:
 class Multipart:
     """The unfinished objects of one bucket, at `address` (http://host:port).
 
+    `bucket` is empty if the address has its name. Without a `region` the server is asked for it.
+
     Methods raise S3Error for what the server refuses, InvalidResponseError for an answer that is not S3's, and the
     errors of urllib3.
     """
 
-    def __init__(self, address: str, bucket: str, credentials: Credentials, http: urllib3.PoolManager) -> None:
+    def __init__(
+        self, address: str, bucket: str, credentials: Credentials, http: urllib3.PoolManager, region: str = ""
+    ) -> None:
         self._address, self._bucket, self._credentials, self._http = address, bucket, credentials, http
+        self._given_region = region
 
     def begin(self, key: str, headers: Mapping[str, str]) -> str:
         """Begin an object that will have these headers, and return the server's name of the beginning."""
@@ -83,6 +88,8 @@ class Multipart:
 
     @cached_property
     def _region(self) -> str:
+        if self._given_region:
+            return self._given_region
         place = self._sent(_FIRST_REGION, "GET", "", {"location": ""}, b"", {})
         name = ElementTree.fromstring(place.data).text or ""
         return _OLD_NAMES.get(name, name)
@@ -105,9 +112,8 @@ class Multipart:
 
     def _sent(self, region: str, method: str, key: str, query: Mapping[str, str], body: bytes,
               headers: Mapping[str, str]) -> BaseHTTPResponse:
-        path = "/".join([self._address, quote(self._bucket), quote(key, safe="/~")] if key else
-                        [self._address, quote(self._bucket)])
-        url = urlsplit(f"{path}?{urlencode(sorted(query.items()), quote_via=quote, safe='~')}")
+        path = "/".join(filter(None, (quote(self._bucket), quote(key, safe="/~"))))
+        url = urlsplit(f"{self._address}/{path}?{urlencode(sorted(query.items()), quote_via=quote, safe='~')}")
         digest, now = hashlib.sha256(body).hexdigest(), utcnow()
         signed = sign_v4_s3(
             method=method, url=url, region=region, credentials=self._credentials, content_sha256=digest, date=now,

@@ -6,10 +6,11 @@ import re
 import tempfile
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from io import BufferedRandom, BufferedReader, BytesIO
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 import urllib3
 from minio import Minio
@@ -45,6 +46,50 @@ class StoreRefused(PermissionError):
     """The object store refuses these credentials, or they have too few rights."""
 
 
+@dataclass(frozen=True)
+class Place:
+    """Where a bucket is: `s3://key:secret@host:port/bucket`, or `s3s://…` over TLS, and what not every server tells.
+
+    `?region=eu-central-1` names the region, which a key without rights to the bucket's location cannot ask for.
+    `?addressing=virtual` puts the bucket before the host's name, as some clouds demand; otherwise it is in the path.
+    """
+
+    host: str
+    bucket: str
+    key: str
+    secret: str
+    secure: bool
+    region: str
+    virtual: bool
+
+    @classmethod
+    def of(cls, url: str) -> "Place":
+        """Read a URL. Raises ValueError for another one."""
+        given = urlsplit(url)
+        bucket, options = given.path.strip("/"), dict(parse_qsl(given.query, keep_blank_values=True))
+        region, addressing = options.pop("region", ""), options.pop("addressing", "path")
+        if given.scheme not in {"s3", "s3s"} or not given.hostname or not bucket or "/" in bucket:
+            raise ValueError("objects_url: expected s3://key:secret@host:port/bucket or s3s://…")
+        if options or addressing not in {"path", "virtual"}:
+            found = next(iter(options), f"addressing={addressing}")
+            raise ValueError(f"objects_url: found ?{found}, expected region=NAME or addressing=path|virtual")
+        return cls(
+            given.netloc.rpartition("@")[2],
+            bucket,
+            unquote(given.username or ""),
+            unquote(given.password or ""),
+            given.scheme == "s3s",
+            region,
+            addressing == "virtual",
+        )
+
+    @property
+    def address(self) -> str:
+        """URL below which the bucket's name, or with virtual addressing its keys, follow."""
+        host = f"{self.bucket}.{self.host}" if self.virtual else self.host
+        return f"{'https' if self.secure else 'http'}://{host}"
+
+
 class Bucket:
     """Objects in one bucket, which is created if it does not exist. Raises StoreRefused at once for a wrong secret."""
 
@@ -55,16 +100,26 @@ class Bucket:
 
     @classmethod
     def connect(cls, url: str) -> "Bucket":
-        """Open `s3://key:secret@host:port/bucket`, or `s3s://…` over TLS. Raises ValueError for another URL."""
-        given = urlsplit(url)
-        name = given.path.strip("/")
-        if given.scheme not in {"s3", "s3s"} or not given.hostname or not name:
-            raise ValueError("objects_url: expected s3://key:secret@host:port/bucket or s3s://…")
-        place, secure, http = given.netloc.rpartition("@")[2], given.scheme == "s3s", _http()
-        key, secret = unquote(given.username or ""), unquote(given.password or "")
-        client = Minio(place, access_key=key, secret_key=secret, secure=secure, http_client=http)
-        address = f"{'https' if secure else 'http'}://{place}"
-        return cls(client, Multipart(address, name, Credentials(key, secret), http), name)
+        """Open the bucket of a URL, see Place. Raises ValueError for another URL."""
+        place, http = Place.of(url), _http()
+        client = Minio(
+            place.host,
+            access_key=place.key,
+            secret_key=place.secret,
+            secure=place.secure,
+            region=place.region or None,
+            http_client=http,
+        )
+        if place.virtual:
+            client.enable_virtual_style_endpoint()
+        parts = Multipart(
+            place.address,
+            "" if place.virtual else place.bucket,
+            Credentials(place.key, place.secret),
+            http,
+            place.region,
+        )
+        return cls(client, parts, place.bucket)
 
     def put(self, key: str, content: Content) -> None:
         with _opened(content) as file, _translated(key):

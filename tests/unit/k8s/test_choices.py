@@ -1,0 +1,160 @@
+"""What a cluster's administrator chooses reaches every pod that it is about, and what cannot work is refused."""
+
+import json
+import re
+from collections.abc import Callable
+
+import pytest
+
+from hone.spec.settings import VARIABLES
+from tests.unit.k8s import charts
+from tests.unit.k8s.charts import CHART, SETS, Manifest, Rendered, component
+from tests.unit.k8s.test_semantics import KEYS, SERVERS, values
+
+Render = Callable[[str], Rendered]
+PLACE = {
+    "annotations": {"team": "rl"}, "labels": {"cost": "7"}, "serviceAccountName": "trains", "priorityClassName": "low",
+    "runtimeClassName": "nvidia", "nodeSelector": {"pool": "cpu"}, "tolerations": [{"operator": "Exists"}],
+    "affinity": {"nodeAffinity": {}}, "topologySpreadConstraints": [
+        {"maxSkew": 2, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}]}
+
+
+@pytest.fixture
+def made(need: Callable[[str | None], None]) -> Callable[..., Rendered]:
+    need(charts.absent())
+    return lambda *options, release="hone": charts.render([*options], release)
+
+
+def test_every_pod_is_placed_as_its_kind_or_all_are(made: Callable[..., Rendered]) -> None:
+    rendered = made(*SETS["demo"], "--set-json", f"pods={json.dumps(PLACE)}",
+                    "--set-json", 'trainer.nodeSelector={"pool":"gpu"}')
+    for name, pod in rendered.pods():
+        expected = {**PLACE, "nodeSelector": {"pool": "gpu" if name == "trainer" else "cpu"}}
+        found = {**pod["spec"], "annotations": pod["metadata"]["annotations"]}
+        assert pod["metadata"]["labels"]["cost"] == "7", name
+        assert {key: found[key] for key in expected.keys() - {"labels"}} == {
+            key: value for key, value in expected.items() if key != "labels"}, name
+
+
+def test_a_secret_may_have_keys_of_its_own(made: Callable[..., Rendered]) -> None:
+    keys = {name: name.lower().replace("_", "-") for name in KEYS}
+    rendered = made(*SETS["hardened"], "--set-json", f"secret.keys={json.dumps(keys)}", "--set", "secret.existing=rl")
+    for name, container in rendered.containers():
+        for variable in container["env"]:
+            if asked := variable.get("valueFrom", {}).get("secretKeyRef"):
+                assert asked == {"name": "rl", "key": keys[variable["name"]]}, name
+    (login,) = rendered.of("TriggerAuthentication")
+    assert login["spec"]["secretTargetRef"][0]["key"] == "hone-database-url"
+
+
+@pytest.mark.parametrize("kind", ["configMap", "secret"])
+def test_every_process_trusts_the_authorities_that_are_given(kind: str, made: Callable[..., Rendered]) -> None:
+    rendered = made(*SETS["demo"], "--set", f"trust.{kind}=authorities,trust.key=all.pem")
+    for name, pod in rendered.pods():
+        if name in SERVERS:
+            continue
+        (volume,) = (one for one in pod["spec"]["volumes"] if one["name"] == "trust")
+        assert "authorities" in json.dumps(volume), name
+        for container in (*pod["spec"]["containers"], *pod["spec"].get("initContainers", [])):
+            (mount,) = (one for one in container["volumeMounts"] if one["name"] == "trust")
+            for variable in ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "PGSSLROOTCERT"):
+                assert values(container)[variable] == f"{mount['mountPath']}/all.pem", name
+
+
+def test_two_releases_of_one_namespace_share_nothing_however_long_their_names(made: Callable[..., Rendered]) -> None:
+    longest = "a" * 52
+    names: list[set[tuple[str, str]]] = []
+    for release in ("hone", "a", f"{longest}x", f"{longest}y"):
+        rendered = made(*SETS["demo"], *SETS["hardened"], release=release)
+        names.append({(one["kind"], one["metadata"]["name"]) for one in rendered.manifests})
+        assert all(len(name) <= 52 for _, name in names[-1]), "a StatefulSet's pods need 11 more"
+    assert sum(map(len, names)) == len(set[tuple[str, str]]().union(*names))
+
+
+def test_an_ipv6_cluster_is_listened_on(made: Callable[..., Rendered]) -> None:
+    for name, container in made("--set", "ipv6=true").containers():
+        own = {key: value for key, value in values(container).items() if key.endswith("_ADDRESS") and "[" in value}
+        assert own["HONE_METRICS_ADDRESS"] == "[::]:9464"
+        assert all(re.fullmatch(r"\[(::|\$\(POD_IP\))\]:\d+", value) for value in own.values()), name
+
+
+def test_pods_beside_bundled_servers_wait_for_their_tables(render_of: Render) -> None:
+    for name, pod in render_of("demo").pods():
+        waits = [one["command"] for one in pod["spec"].get("initContainers", [])]
+        expected = ["python", "-m", "hone.stack.container", "wait", name]
+        assert waits == ([] if name in {*SERVERS, "prepare", "console"} else [expected]), name
+    assert not any("initContainers" in pod["spec"] for _, pod in render_of("default").pods())
+
+
+def test_the_policy_of_prepare_is_there_before_it(made: Callable[..., Rendered]) -> None:
+    policy = next(one for one in made(*SETS["hardened"]).of("NetworkPolicy") if component(one) == "prepare")
+    assert policy["metadata"]["annotations"]["helm.sh/hook"] == "pre-install,pre-upgrade"
+    assert int(policy["metadata"]["annotations"]["helm.sh/hook-weight"]) < 0
+    both = made(*SETS["hardened"], *SETS["demo"])
+    policy = next(one for one in both.of("NetworkPolicy") if component(one) == "prepare")
+    assert "annotations" not in policy["metadata"]
+
+
+def test_the_doors_certificate_is_made_or_issued_for_its_names(made: Callable[..., Rendered]) -> None:
+    full = "hone-door.training.svc"
+    names = ["hone-door", "hone-door.training", full, f"{full}.corp", "localhost", "x"]
+    options = ["--set", "clusterDomain=corp,door.tls.names={x}"]
+    (secret,) = made(*options).of("Secret")
+    assert secret["metadata"]["annotations"]["hone/names"] == ",".join(names)
+    issued = made(*options, "--set", "door.tls.issuer.name=ours,door.tls.issuer.kind=ClusterIssuer")
+    (certificate,) = issued.of("Certificate")
+    assert certificate["spec"]["dnsNames"] == names
+    assert not issued.of("Secret")
+    door = next(pod for name, pod in issued.pods() if name == "door")
+    mounted = [one["secret"]["secretName"] for one in door["spec"]["volumes"] if "secret" in one]
+    assert mounted == [certificate["spec"]["secretName"]]
+
+
+def test_an_ingress_leads_to_a_port_of_the_service(made: Callable[..., Rendered]) -> None:
+    rendered = made("--set", "ingress.gateway.host=api.example,ingress.console.host=rl.example,ingress.className=nginx",
+                    "--set", "ingress.gateway.tlsSecret=api-tls")
+    services = {one["metadata"]["name"]: {port["name"] for port in one["spec"]["ports"]}
+                for one in rendered.of("Service")}
+    rules = [(rule["host"], path["backend"]["service"]) for one in rendered.of("Ingress")
+             for rule in one["spec"]["rules"] for path in rule["http"]["paths"]]
+    assert {(host, service["name"]) for host, service in rules} == {
+        ("rl.example", "hone-console"), ("api.example", "hone-gateway")}
+    assert all(service["port"]["name"] in services[service["name"]] for _, service in rules)
+    assert [one["spec"]["tls"] for one in rendered.of("Ingress") if "tls" in one["spec"]] == [
+        [{"hosts": ["api.example"], "secretName": "api-tls"}]]
+
+
+def test_choices_of_single_pods(made: Callable[..., Rendered]) -> None:
+    secret = '[{"name":"TOKEN","valueFrom":{"secretKeyRef":{"name":"t","key":"k"}}}]'
+    rendered = made(*SETS["gpu"], "--set", "pods.user=0,gpuResource=amd.com/gpu,images.services=s@sha256:ab",
+                    "--set-json", f"reward.env={secret}")
+    containers: dict[str, Manifest] = dict(rendered.containers())
+    assert {"name": "TOKEN", "valueFrom": {"secretKeyRef": {"name": "t", "key": "k"}}} in containers["reward"]["env"]
+    assert containers["trainer"]["resources"]["limits"]["amd.com/gpu"] == 4
+    assert containers["gateway"]["image"] == "s@sha256:ab"
+    for _, pod in rendered.pods():
+        assert pod["spec"]["securityContext"] == {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
+
+
+@pytest.mark.parametrize(("options", "said"), [
+    ("settings.HONE_LEASES=5", "invalid propertyName 'HONE_LEASES'"),
+    ("rollout.settings.HONE_DATABASE_URL=x", "invalid propertyName 'HONE_DATABASE_URL'"),
+    ("secret.keys.HONE_URL=x", "'HONE_URL' not allowed"), ("console.replicas=2", "'/console/replicas'"),
+    ("autoscaling.inference.min=0", "'/autoscaling/inference/min'"),
+    ("autoscaling.enabled=true,autoscaling.rollout.min=9,autoscaling.rollout.max=2",
+     "autoscaling.rollout: found min 9 above max 2"),
+    ("inference.gpus=1", "inference.gpus: found 1, expected 0: the native engine computes on CPUs"),
+])
+def test_what_cannot_work_is_refused_by_its_name(
+    options: str, said: str, need: Callable[[str | None], None]
+) -> None:
+    need(charts.absent())
+    ended = charts.helm("template", "hone", str(CHART), "--set", options)
+    assert ended.returncode == 1
+    assert said in ended.stderr
+
+
+def test_the_schema_knows_every_setting_that_the_chart_does_not_make() -> None:
+    known = json.loads((CHART / "values.schema.json").read_text())["$defs"]["settings"]["propertyNames"]["then"]["enum"]
+    assert set(known) == {name for name in VARIABLES.keys() - KEYS - {"HONE_PROCESS_NAME"}
+                          if not name.endswith("_ADDRESS")}
