@@ -6,13 +6,15 @@ Services, each of which leads to its first pod.
 
 import os
 import re
+import shutil
 import socket
 import subprocess
 import sys
 import urllib.request
 from base64 import b64decode
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,17 @@ from tests.unit.k8s.charts import ROOT, Manifest, Rendered, component, matches
 
 _IMAGE = ROOT / "deploy" / "Dockerfile.native"
 _METRICS = 9464
+
+_CONFINED = """
+set -e
+if test -n "$1"; then mount --bind "$1" /mnt; fi
+mount -t tmpfs -o mode=1777 tmpfs /tmp
+if test -n "$1"; then mkdir -p "$1"; mount --bind /mnt "$1"; umount /mnt; mount -o remount,bind,ro "$1"; fi
+mount -o remount,bind,ro /
+shift
+exec setpriv --no-new-privs --bounding-set=-all --inh-caps=-all "$@"
+"""
+"""Runs a command that has no capabilities and can write to a /tmp of its own only; it sees the files of $1."""
 
 
 @dataclass
@@ -52,12 +65,14 @@ class Pod:
             self.environment = {name: value.replace(path, str(place)) for name, value in self.environment.items()}
         command = [_expanded(word, self.environment) for word in self.container["command"]]
         with (logs / f"{self.name}.log").open("wb") as log:
-            self.process = subprocess.Popen(command, env=self.environment, cwd=logs, stdout=log, stderr=log)
+            self.process = subprocess.Popen(confined(command, str(logs)), env=self.environment, cwd="/", stdout=log,
+                                            stderr=log)
 
     def run(self, *command: str) -> str:
         """Run a command beside the process, as kubectl exec does, and return what it prints."""
-        return subprocess.run(command, env=self.environment, cwd="/", capture_output=True, text=True, check=True,
-                              timeout=60).stdout
+        ended = subprocess.run(
+            confined(command), env=self.environment, cwd="/", capture_output=True, text=True, check=True, timeout=60)
+        return ended.stdout
 
     def passes(self, probe: str) -> bool:
         """Return whether the pod passes a probe now, or has none. Raises AssertionError if its process has ended."""
@@ -95,6 +110,19 @@ class Pod:
             self.process.wait(self.template["spec"]["terminationGracePeriodSeconds"])
         finally:
             self.process.kill()
+
+
+def confined(command: Sequence[str], shown: str = "") -> list[str]:
+    """Return the command with a pod's rights, see _CONFINED; as it is, where this user may not mount."""
+    if not _can_mount():
+        return list(command)
+    return ["unshare", "--mount", "--propagation", "private", "sh", "-c", _CONFINED, "sh", shown, *command]
+
+
+@cache
+def _can_mount() -> bool:
+    return bool(shutil.which("setpriv")) and not os.geteuid() and not subprocess.run(
+        ["unshare", "--mount", "mount", "-t", "tmpfs", "tmpfs", "/mnt"], capture_output=True, check=False).returncode
 
 
 def of(rendered: Rendered, network: str, secret: Mapping[str, str]) -> list[Pod]:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from hone.client import Client
+from hone.stack import backup, embedded
 from tests.acceptance import oracle, toy
 from tests.acceptance.scene import Scene, open_scene, wait_for
 
@@ -24,14 +25,17 @@ def hone(*arguments: str) -> "subprocess.CompletedProcess[str]":
 
 @pytest.mark.usefixtures("alone")
 def test_a_run_goes_on_from_a_backup_and_ends_with_the_oracles_weights(
-    bases: Callable[..., Path], tmp_path: Path,
+    bases: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(backup, "_TRIES", 1)
     spec = toy.spec("toy", "base", STEPS, eval={"prompts": 32, "every": 8})
     folder, first = tmp_path / "backup", tmp_path / "first"
     scene = open_scene(first, {"lease_s": 2.0}, COUNTS)
     try:
         key = scene.stack.record().api_key
         run_id = begun(scene, bases(), spec)
+        live = backup.save(embedded.owner_url(first), scene.stack.record().objects_url, tmp_path / "live")
+        assert live.objects > 0, "steps go on meanwhile, and delete nothing that it names"
         scene.stack.kill("driver-0")  # so that the run does not end while the stack stops
     finally:
         scene.stack.stop()

@@ -1,6 +1,7 @@
 """The Compose file: it has every kind of process and keeps the promises of docs/compose.md."""
 
 import re
+import tomllib
 from pathlib import Path
 from typing import Any, get_args
 
@@ -13,6 +14,7 @@ from hone.stack.processes import KINDS
 
 ROOT = Path(__file__).resolve().parents[3]
 DEPLOY = ROOT / "deploy"
+EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
 SERVERS = {"postgres", "rabbitmq", "objects", "collector", "prometheus"}
 STORES = {path.stem: path for path in (DEPLOY / "objects").glob("*.yml")}
 ONCE = {"prepare", "secrets"}
@@ -62,8 +64,8 @@ def test_one_setting_chooses_the_engine_and_its_image(compose: dict[str, Any]) -
     inference = compose["services"]["inference"]
     assert inference["environment"]["HONE_ENGINE"] == "${HONE_ENGINE:-native}"
     assert inference["build"]["dockerfile"] == "deploy/Dockerfile.${HONE_ENGINE:-native}"
-    assert inference["image"] == "${HONE_INFERENCE_IMAGE:-hone-${HONE_ENGINE:-native}:latest}"
-    assert compose["services"]["trainer"]["image"].endswith(":-hone-native:latest}")
+    assert inference["image"] == "${HONE_INFERENCE_IMAGE:-hone-${HONE_ENGINE:-native}:${HONE_TAG:-latest}}"
+    assert compose["services"]["trainer"]["image"].endswith(":-hone-native:${HONE_TAG:-latest}}")
     assert {path.suffix[1:] for path in DEPLOY.glob("Dockerfile.*")} == {"services", *ENGINES}
 
 
@@ -76,7 +78,7 @@ def test_an_image_runs_as_a_user_of_its_own(name: str) -> None:
 def test_torch_comes_first_in_the_version_that_is_pinned(name: str) -> None:
     pinned, _, rest = (DEPLOY / f"Dockerfile.{name}").read_text().partition("-r torch.txt")
     assert "requirements.py train | grep '^torch=='" in pinned
-    assert f"requirements.py {'train' if name == 'native' else name} >" in rest
+    assert f"requirements.py {'train' if name == 'native' else '${ENGINE}'} >" in rest
 
 
 def test_vllms_image_removes_the_packages_that_its_environment_removes() -> None:
@@ -187,6 +189,35 @@ def test_only_public_ports_are_open_and_the_gateway_has_no_workers_password(comp
     console = compose["services"]["console"]
     for service in (gateway, console, compose["services"]["prometheus"]):
         assert ":-127.0.0.1:" in service["ports"][0]
+
+
+def test_logs_do_not_fill_the_disk(compose: dict[str, Any]) -> None:
+    for name, service in compose["services"].items():
+        assert service["logging"]["options"].keys() == {"max-size", "max-file"}, name
+
+
+def test_the_example_of_a_file_of_variables_has_them_all_with_their_defaults(compose: dict[str, Any]) -> None:
+    text = (ROOT / "docker-compose.yml").read_text() + "".join(path.read_text() for path in STORES.values())
+    asked = dict(re.findall(r"\$\{([A-Z_]+)(?::-([^${}]*))?\}", text))
+    shown = dict(re.findall(r"^# ([A-Z_]+)=(.*)$", (DEPLOY / "example.env").read_text(), re.MULTILINE))
+    given = [one for service in compose["services"].values() for one in service.get("environment", {}).items()]
+    passed_on = {key for key, value in given if value is None and key not in VARIABLES}
+    own = {"HONE_SERVICES_IMAGE", "HONE_TRAINER_IMAGE", "HONE_INFERENCE_IMAGE"}
+    servers = {"HONE_DATABASE_URL", "HONE_GATEWAY_DATABASE_URL", "HONE_OBJECTS_URL", "HONE_BROKER_URL"}
+    assert shown.keys() == (asked.keys() | passed_on | own | servers) - {"COMPOSE_PROJECT_NAME"}
+    pinned = {name for name, default in asked.items() if "@sha256:" in default}
+    assert {name: shown[name] for name in asked.keys() - pinned - {"COMPOSE_PROJECT_NAME"}} == {
+        name: default for name, default in asked.items() if name not in {*pinned, "COMPOSE_PROJECT_NAME"}}
+
+
+def test_the_file_for_gpus_changes_engine_and_trainer_alone(compose: dict[str, Any]) -> None:
+    services = yaml.safe_load((DEPLOY / "gpu.yml").read_text())["services"]
+    assert services.keys() == HOLD_TORCH
+    for name, service in services.items():
+        (device,) = service["deploy"]["resources"]["reservations"]["devices"]
+        assert (device["driver"], device["capabilities"]) == ("nvidia", ["gpu"])
+        assert service["environment"].keys() <= compose["services"][name]["environment"].keys()
+    assert services["inference"]["build"]["args"]["ENGINE"] in EXTRAS
 
 
 def test_every_volume_is_used(compose: dict[str, Any]) -> None:
