@@ -27,8 +27,8 @@ def prepare(settings: Settings, owner_url: str, timeout_s: float) -> bool:
     made = _tables_made(owner_url, time.monotonic() + timeout_s)
     for url, role in ((settings.database_url, "hone_worker"), (settings.gateway_database_url, "hone_gateway")):
         parts = urlsplit(url)
-        provision.ensure_login(
-            owner_url, unquote(parts.username or ""), role, unquote(parts.password or ""))
+        if not provision.logs_in(url, role):
+            provision.ensure_login(owner_url, unquote(parts.username or ""), role, unquote(parts.password or ""))
     provision.forget_sinks(settings.database_url, destinations.names(settings.sinks))
     objects.connect(settings.objects_url)
     return made

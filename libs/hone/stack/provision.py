@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from urllib.parse import urlsplit, urlunsplit
 
-from psycopg import Connection, errors
+from psycopg import Connection, OperationalError, errors
+from psycopg.rows import dict_row
 
 from hone import keys
 from hone.stack.postgres import SUPERUSER, Cluster
@@ -12,9 +13,11 @@ from hone.store import schema
 from hone.store.database import Database
 from hone.store.sql import statement
 
+_TIMEOUT_S = 10
+
 
 class RoleRefused(Exception):
-    """The given database user may not create the gateway's login."""
+    """The given database user may not create a login, or set its password."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +95,15 @@ def _make_database(server: str) -> None:
             connection.execute(statement("server.create_database"))
 
 
+def logs_in(url: str, role: str) -> bool:
+    """Return whether the login of `url` exists with this password, and is in `role`."""
+    try:
+        with Connection.connect(url, connect_timeout=_TIMEOUT_S, row_factory=dict_row) as connection:
+            return bool((connection.execute(statement("server.in_role"), {"role": role}).fetchone() or {})["found"])
+    except OperationalError:
+        return False
+
+
 def ensure_login(owner: str, login: str, role: str, password: str) -> None:
     """Create the login in `role` with this password, or change its password. Raises RoleRefused."""
     try:
@@ -99,4 +111,5 @@ def ensure_login(owner: str, login: str, role: str, password: str) -> None:
             connection.execute(statement("server.name_login"), {"login": login, "role": role, "password": password})
             connection.execute(statement("server.ensure_login"))
     except errors.InsufficientPrivilege as error:
-        raise RoleRefused(f"cannot create the login {login} ({error}); set HONE_GATEWAY_DATABASE_URL") from error
+        raise RoleRefused(f"cannot create the login {login} in {role}, or set its password ({str(error).strip()}): let "
+                          "the owner create roles, or make that login yourself") from error

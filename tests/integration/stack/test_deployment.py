@@ -10,7 +10,7 @@ from psycopg import sql
 
 from hone import keys
 from hone.spec.settings import Settings
-from hone.stack import deployment, readiness
+from hone.stack import deployment, provision, readiness
 from hone.store.database import Database
 from tests.servers.postgres import Server
 
@@ -73,6 +73,27 @@ def test_a_changed_password_is_used(empty: str, tmp_path: Path) -> None:
         psycopg.connect(changed.database_url)
     deployment.prepare(changed, empty, timeout_s=5)
     psycopg.connect(changed.database_url).close()
+
+
+def test_an_owner_without_rights_to_make_roles_takes_logins_that_exist(
+    empty: str, tmp_path: Path
+) -> None:
+    name = urlsplit(empty).path[1:]
+    wanted = settings(empty, tmp_path, password="made")
+    owner = as_login(empty, f"owner_{name}", "word")
+    made = sql.SQL("CREATE ROLE {} LOGIN PASSWORD {}")
+    with psycopg.connect(empty, autocommit=True) as dba:
+        dba.execute(made.format(sql.Identifier(f"owner_{name}"), "word"))
+        dba.execute(sql.SQL("ALTER DATABASE {} OWNER TO {}").format(
+            sql.Identifier(name), sql.Identifier(f"owner_{name}")))
+        with pytest.raises(provision.RoleRefused, match="make that login yourself"):
+            deployment.prepare(wanted, owner, timeout_s=5)
+        for url, role in ((wanted.database_url, "hone_worker"), (wanted.gateway_database_url, "hone_gateway")):
+            login = str(urlsplit(url).username)
+            dba.execute(sql.SQL("{} IN ROLE {}").format(
+                made.format(sql.Identifier(login), "made"), sql.Identifier(role)))
+    assert not deployment.prepare(wanted, owner, timeout_s=5), "the tables were made before the refusal"
+    assert deployment.first_key(wanted)
 
 
 def test_sinks_that_are_not_named_are_deleted(empty: str, tmp_path: Path) -> None:

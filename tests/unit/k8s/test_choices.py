@@ -3,12 +3,14 @@
 import json
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from hone.spec.settings import VARIABLES
 from tests.unit.k8s import charts
-from tests.unit.k8s.charts import CHART, SETS, Manifest, Rendered, component
+from tests.unit.k8s.charts import CHART, ROOT, SETS, Manifest, Rendered, component
+from tests.unit.k8s.test_schemas import NEWEST, plain, validated, write
 from tests.unit.k8s.test_semantics import KEYS, SERVERS, values
 
 Render = Callable[[str], Rendered]
@@ -134,6 +136,31 @@ def test_choices_of_single_pods(made: Callable[..., Rendered]) -> None:
     assert containers["gateway"]["image"] == "s@sha256:ab"
     for _, pod in rendered.pods():
         assert pod["spec"]["securityContext"] == {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
+
+
+def test_what_is_chosen_fits_the_schemas(made: Callable[..., Rendered], tmp_path: Path) -> None:
+    rendered = made(*SETS["demo"], "--set-json", f"pods={json.dumps(PLACE)}", "--set", "ipv6=true,trust.secret=ca",
+                    "--set", "ingress.gateway.host=a.example,ingress.gateway.tlsSecret=a,ingress.className=nginx")
+    kinds = re.compile("^kind: (Deployment|StatefulSet|Job|Ingress)$", re.MULTILINE)
+    texts = [text for text in plain(rendered) if kinds.search(text)]
+    ended = validated(NEWEST, write(texts, tmp_path / "chosen.yaml"))
+    assert (ended.returncode, ended.stdout.count("passed")) == (0, len(texts)), ended.stdout
+
+
+def test_the_readmes_commands_name_files_and_values_that_exist(made: Callable[..., Rendered]) -> None:
+    readme = (ROOT / "k8s" / "README.md").read_text()
+    files = re.findall(r"docker build -f (\S+)", readme)
+    assert [one for one in files if not (ROOT / one).exists()] == []
+    (options,) = re.findall(r"^helm install hone k8s/hone (--set \S+) --wait --timeout 15m$", readme, re.MULTILINE)
+    rendered = made(*options.replace("$R", "registry.example").split())
+    images = {container["image"] for _, container in rendered.containers()}
+    assert images == set(re.findall(r"-t (\S+) ", readme.replace("$R", "registry.example"))) - {
+        "registry.example/hone-vllm:0.1.0"}
+    assert set(re.findall(r"^(HONE_[A-Z_]+)=", readme, re.MULTILINE)) - {"HONE_API_KEY"} == KEYS
+    workloads = {f"deploy/{one['metadata']['name']}" for one in rendered.of("Deployment")}
+    assert set(re.findall(r"kubectl exec (\S+)", readme)) <= workloads
+    services = {f"svc/{one['metadata']['name']}" for one in rendered.of("Service")}
+    assert set(re.findall(r"svc/[a-z-]+", readme)) <= services
 
 
 @pytest.mark.parametrize(("options", "said"), [

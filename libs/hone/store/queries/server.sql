@@ -21,6 +21,9 @@ CREATE DATABASE hone
 SELECT set_config('hone.login', %(login)s, true), set_config('hone.role', %(role)s, true),
        set_config('hone.password', %(password)s, true)
 
+-- name: in_role
+SELECT pg_has_role(current_user, %(role)s, 'MEMBER') AS found
+
 -- name: ensure_login
 DO $$
 DECLARE
