@@ -35,7 +35,10 @@ def wait(settings: Settings, timeout_s: float = 900.0) -> None:
 def missing(settings: Settings) -> str | None:
     """Return what is not ready: the tables, the object store, or the broker; those that the settings name."""
     try:
-        return _tables(settings.database_url or settings.gateway_database_url) or _others(settings)
+        found = _tables(settings.database_url or settings.gateway_database_url)
+        if found is None:
+            _reach_others(settings)
+        return found
     except (psycopg.Error, OSError, StoreAway) as error:
         return f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
 
@@ -48,7 +51,7 @@ def _tables(url: str) -> str | None:
     return None if found["version"] else "the database has no tables yet"
 
 
-def _others(settings: Settings) -> None:
+def _reach_others(settings: Settings) -> None:
     if settings.objects_url:
         objects.connect(settings.objects_url)
     broker = urlsplit(settings.broker_url)

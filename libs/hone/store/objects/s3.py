@@ -111,7 +111,7 @@ class Bucket:
             http_client=http,
         )
         if place.virtual:
-            client.enable_virtual_style_endpoint()
+            client.enable_virtual_style_endpoint()  # type: ignore[no-untyped-call]
         parts = Multipart(
             place.address,
             "" if place.virtual else place.bucket,
