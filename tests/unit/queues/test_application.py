@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from amqp.exceptions import RecoverableConnectionError
+from amqp.exceptions import RecoverableConnectionError  # type: ignore[import-untyped]
 
 from hone.queues import application
 from hone.queues.topology import DEAD_ROLLOUTS, ROLLOUTS
