@@ -128,7 +128,7 @@ def test_records_of_two_states_share_no_secret(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("address", "expected"), [
-    ("127.0.0.1:8470", "127.0.0.1:8470"), ("0.0.0.0:8470", "127.0.0.1:8470"), ("[::]:8470", "127.0.0.1:8470"),
+    ("127.0.0.1:8470", "127.0.0.1:8470"), ("0.0.0.0:8470", "127.0.0.1:8470"), ("[::]:8470", "[::1]:8470"),
     ("gateway.internal:80", "gateway.internal:80"),
 ])
 def test_where_this_machine_reaches_an_address(address: str, expected: str) -> None:
