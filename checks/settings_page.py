@@ -1,9 +1,12 @@
 """Writes docs/settings.md, every HONE_* variable, from the models: `python -m checks.settings_page [--write]`.
 
-Without --write nothing changes, and the exit status is 1 where the page is not what the models say.
+It also writes the list of settings that the chart's values may have. Without --write nothing changes, and the exit
+status is 1 where the page or the list is not what the models say.
 """
 
+import re
 import sys
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
@@ -13,7 +16,8 @@ from pydantic import BaseModel
 from checks import rendered
 from hone.spec.settings import VARIABLES, Settings
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "settings.md"
+ROOT = Path(__file__).resolve().parent.parent
+PAGE, SCHEMA = ROOT / "docs" / "settings.md", ROOT / "k8s" / "hone" / "values.schema.json"
 HEAD = """# Settings
 
 Every service reads its settings from environment variables. `hone up --env NAME=VALUE` sets one for a whole stack, a
@@ -37,6 +41,10 @@ FOOT = """## Other variables
 
 `docker-compose.yml` reads some more: see [containers](compose.md).
 """
+_BY_THE_CHART = {"HONE_PROCESS_NAME", "HONE_DATABASE_URL", "HONE_GATEWAY_DATABASE_URL", "HONE_OBJECTS_URL",
+                 "HONE_BROKER_URL", "HONE_STACK_TOKEN"}
+"""Variables of pods that come from the Secret or from the pod, as addresses come from Services."""
+
 _TITLES = {"vllm": "vLLM"}
 _TYPES = {str: "text", int: "integer", float: "number", bool: "true or false", Path: "path"}
 
@@ -44,6 +52,15 @@ _TYPES = {str: "text", int: "integer", float: "number", bool: "true or false", P
 def page() -> str:
     """Return the page as Markdown."""
     return "\n".join([HEAD, *_sections(), FOOT])
+
+
+def schema() -> str:
+    """Return the schema of the chart's values with the settings that they may name."""
+    names = sorted(name for name in VARIABLES.keys() - _BY_THE_CHART if not name.endswith("_ADDRESS"))
+    listed = textwrap.fill(", ".join(f'"{name}"' for name in names), 110, initial_indent=" " * 10,
+                           subsequent_indent=" " * 10)
+    return re.sub(r'("then": \{"enum": \[\n).*?(\n +\]\})', lambda found: found[1] + listed + found[2],
+                  SCHEMA.read_text(), count=1, flags=re.DOTALL)
 
 
 def _sections() -> Iterator[str]:
@@ -76,4 +93,5 @@ def _type(annotation: Any) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(rendered.main(PAGE, page(), "python -m checks.settings_page --write"))
+    pages = ((PAGE, page()), (SCHEMA, schema()))
+    sys.exit(max(rendered.main(place, text, "python -m checks.settings_page --write") for place, text in pages))

@@ -49,6 +49,7 @@ def test_the_page_of_spec_fields_is_fresh() -> None:
 
 def test_the_page_of_settings_is_fresh() -> None:
     assert settings_page.PAGE.read_text() == settings_page.page(), "run python -m checks.settings_page --write"
+    assert settings_page.SCHEMA.read_text() == settings_page.schema(), "run python -m checks.settings_page --write"
 
 
 @pytest.mark.parametrize("file", sorted((ROOT / "examples").glob("*.yaml")), ids=lambda file: file.stem)

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from hone.spec.settings import VARIABLES
 from tests.unit.k8s import charts
 from tests.unit.k8s.charts import CHART, ROOT, SETS, Manifest, Rendered, component
 from tests.unit.k8s.test_schemas import NEWEST, plain, validated, write
@@ -179,9 +178,3 @@ def test_what_cannot_work_is_refused_by_its_name(
     ended = charts.helm("template", "hone", str(CHART), "--set", options)
     assert ended.returncode == 1
     assert said in ended.stderr
-
-
-def test_the_schema_knows_every_setting_that_the_chart_does_not_make() -> None:
-    known = json.loads((CHART / "values.schema.json").read_text())["$defs"]["settings"]["propertyNames"]["then"]["enum"]
-    assert set(known) == {name for name in VARIABLES.keys() - KEYS - {"HONE_PROCESS_NAME"}
-                          if not name.endswith("_ADDRESS")}
