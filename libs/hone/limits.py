@@ -1,4 +1,7 @@
-"""What a tenant and its runs may not go beyond. A driver pauses a run for it, and the door refuses calls."""
+"""What a tenant and its runs may not go beyond. A driver pauses a run for it, and the door refuses calls.
+
+The storage quota pauses runs only: calls store next to nothing.
+"""
 
 from dataclasses import dataclass
 
@@ -18,11 +21,11 @@ class Limit:
 
 
 def reached(figures: Row) -> Limit | None:
-    """Return the first limit that is reached by the figures of `tenants.limits`."""
+    """Return the first limit that is reached by the figures of `tenants.limits`, and of a run's `runs.limits`."""
     currency = figures["currency"]
     if figures["suspended"]:
         return Limit("its tenant is suspended", "its tenant to be resumed")
-    if _used_up(figures["budget"], figures["cost"]):
+    if _used_up(figures.get("budget"), figures.get("cost")):
         return Limit(f"its budget of {money(figures['budget'], currency)} is used up", "a higher budget")
     if _used_up(figures["month_budget"], figures["month_cost"]):
         return Limit(f"its tenant's budget of {money(figures['month_budget'], currency)} for this month is used up",
@@ -30,6 +33,9 @@ def reached(figures: Row) -> Limit | None:
     if _used_up(figures["max_tokens_a_day"], figures["tokens_a_day"]):
         return Limit(f"its tenant's {figures['max_tokens_a_day']} tokens for this day are used up (max_tokens_a_day)",
                      "the next day of UTC or a higher quota")
+    if _used_up(figures["max_stored_bytes"], figures["stored_bytes"]):
+        return Limit(f"its tenant's {figures['max_stored_bytes']} bytes of storage are used up (max_stored_bytes)",
+                     "room in its tenant's storage or a higher quota")
     return None
 
 

@@ -1,14 +1,16 @@
 """Which limit a run has reached, in the words that its user reads."""
 
-from typing import Any
+import time
+from typing import Any, cast
 
 import pytest
 
 from hone.limits import reached
+from services.learner.driver.limits import TenantFigures
 
 FREE: dict[str, Any] = {
     "suspended": False, "currency": "EUR", "budget": None, "cost": None, "month_budget": None, "month_cost": None,
-    "max_tokens_a_day": None, "tokens_a_day": None}
+    "max_tokens_a_day": None, "tokens_a_day": None, "max_stored_bytes": None, "stored_bytes": None}
 
 
 @pytest.mark.parametrize(("figures", "words"), [
@@ -21,8 +23,34 @@ FREE: dict[str, Any] = {
     ({"max_tokens_a_day": 1000, "tokens_a_day": 1001.0},
      "the next day of UTC or a higher quota: its tenant's 1000 tokens for this day are used up (max_tokens_a_day)"),
     ({"max_tokens_a_day": 1000, "tokens_a_day": 999.0}, None),
+    ({"max_stored_bytes": 1000, "stored_bytes": 999}, None),
+    ({"max_stored_bytes": 1000, "stored_bytes": 1000},
+     "room in its tenant's storage or a higher quota: its tenant's 1000 bytes of storage are used up "
+     "(max_stored_bytes)"),
     ({"suspended": True, "budget": 5.0, "cost": 6.0}, "its tenant to be resumed: its tenant is suspended"),
 ])
 def test_the_first_limit_that_is_reached(figures: dict[str, Any], words: str | None) -> None:
     found = reached({**FREE, **figures})
     assert words == (None if found is None else str(found))
+
+
+class Slow:
+    """A database whose sums take long."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def one(self, *_: object, **__: object) -> dict[str, int]:
+        self.asked += 1
+        time.sleep(0.02)
+        return {"asked": self.asked}
+
+
+def test_sums_over_a_tenant_are_shared_by_its_runs_and_take_a_tenth_of_the_time() -> None:
+    database = Slow()
+    figures = TenantFigures(cast(Any, database), every_s=3600)
+    assert [figures.of("ten_a", changed) for changed in (True, True, False, False)] == [{"asked": 1}] * 4
+    assert figures.of("ten_b", changed=False) == {"asked": 2}
+    time.sleep(0.25)
+    assert figures.of("ten_a", changed=False) == {"asked": 1}
+    assert figures.of("ten_a", changed=True) == {"asked": 3}

@@ -1,11 +1,14 @@
 """`hone health`, `hone usage`, `hone storage`: the health of services, the usage of runs and keys, what is stored."""
 
+from itertools import islice
 from typing import Annotated, Literal
 
 import typer
 
 from hone.cli import connection
+from hone.cli.moments import Since, Until, moment
 from hone.cli.output import Json, rows, say
+from hone.client import every
 
 
 def health(json: Json = False) -> None:
@@ -19,11 +22,13 @@ def health(json: Json = False) -> None:
 
 def usage(
     by: Annotated[Literal["run", "key"], typer.Option(help="Sum amounts by run or by key.")] = "run",
-    json: Json = False,
+    since: Since = None, until: Until = None,
+    limit: Annotated[int, typer.Option(min=1, help="Largest number of items.")] = 50, json: Json = False,
 ) -> None:
-    """Sum tokens, seconds and grades by run or key."""
+    """Sum tokens, seconds and grades by run or key, the newest first."""
     with connection.client() as client:
-        rows(client.usage(by), ("id", "name", "cost", "amounts"), json)
+        found = every(client.usage, by=by, since=moment("--since", since), until=moment("--until", until))
+        rows(islice(found, limit), ("id", "name", "cost", "amounts"), json)
 
 
 def storage(

@@ -37,12 +37,17 @@ class Administration(Requests):
 
     def audit(
         self, limit: int = 50, after: str | None = None, action: str | None = None, subject: str | None = None,
-        key_id: str | None = None, since: datetime | None = None, until: datetime | None = None,
+        key: str | None = None, since: datetime | None = None, until: datetime | None = None,
+        address: str | None = None, search: str | None = None,
     ) -> Page[AuditEntry]:
-        """List the requests of the tenant that changed something, newest first: by action, subject, key and time."""
+        """List the requests of the tenant that changed something, newest first: those that fit every filter.
+
+        `action`, `key` (of its id, name or prefix) and `address` may be the beginning, `subject` (an id) and `search`
+        (in any column) a part.
+        """
         moments = {"since": since and since.isoformat(), "until": until and until.isoformat()}
         return self._get(Page[AuditEntry], "/v1/audit", limit=limit, after=after, action=action, subject=subject,
-                         key_id=key_id, **moments)
+                         key=key, address=address, search=search, **moments)
 
     def quotas(self) -> Quotas:
         """Return the tenant's quotas, and what is used of each now."""

@@ -299,10 +299,11 @@ class Client(Administration):
 
     def usage(
         self, by: str = "run", since: datetime | None = None, until: datetime | None = None, run_id: str | None = None,
-    ) -> list[Usage]:
-        """Sum tokens, seconds and grades by "run" or by "key"."""
+        limit: int = 50, after: str | None = None,
+    ) -> Page[Usage]:
+        """Sum tokens, seconds and grades by "run" or by "key", the newest run or key first."""
         moments = {"since": since and since.isoformat(), "until": until and until.isoformat()}
-        return self._get(Page[Usage], "/v1/usage", by=by, run_id=run_id, **moments).data
+        return self._get(Page[Usage], "/v1/usage", by=by, run_id=run_id, limit=limit, after=after, **moments)
 
     def storage(self, limit: int = 50) -> Storage:
         """Return what is stored of this tenant: the sum, and the largest items."""

@@ -79,7 +79,8 @@ CREATE TABLE audit_log (
     address     text NOT NULL,           -- that the request came from
     created_at  timestamptz NOT NULL DEFAULT now()
 );
-CREATE INDEX audit_log_by_tenant ON audit_log (tenant_id, id);
+CREATE INDEX audit_log_by_time ON audit_log (tenant_id, created_at, id);
+CREATE INDEX audit_log_by_subject ON audit_log (tenant_id, subject, created_at, id);
 
 -- The holder of a key that is in use, and what the key may do. The gateway asks before it knows the tenant, so this
 -- function alone may read every tenant's keys.
@@ -302,6 +303,7 @@ CREATE TABLE models (
 CREATE INDEX models_by_base ON models (base_artifact_id) WHERE base_artifact_id IS NOT NULL;
 CREATE INDEX models_by_base_version ON models (base_version_id) WHERE base_version_id IS NOT NULL;
 CREATE INDEX models_deleted ON models (deleted_at) WHERE deleted_at IS NOT NULL;
+CREATE INDEX models_by_tenant ON models (tenant_id);
 
 -- A model's operation log. The trainer executes it in the order of seq, which has no gaps.
 CREATE TABLE operations (
@@ -328,6 +330,7 @@ CREATE TABLE operations (
 );
 CREATE INDEX operations_queued ON operations (model_id, seq) WHERE state = 'queued';
 CREATE INDEX operations_exports ON operations (finished_at) WHERE kind = 'export' AND deleted_at IS NULL;
+CREATE INDEX operations_exported ON operations (tenant_id) WHERE kind = 'export';
 CREATE INDEX operations_failed ON operations (model_id, seq) WHERE state = 'failed';
 
 -- Published weights of a model: number 0 is the base, number n follows step n.
@@ -346,7 +349,14 @@ CREATE TABLE versions (
 CREATE UNIQUE INDEX versions_live ON versions (model_id, seq) WHERE state = 'live';
 CREATE INDEX versions_newest ON versions (model_id, number DESC) WHERE state = 'live';
 CREATE INDEX versions_kept ON versions (model_id, number) WHERE weights_deleted_at IS NULL;
+CREATE INDEX versions_stored ON versions (tenant_id) WHERE weights_deleted_at IS NULL;
 CREATE INDEX versions_by_model ON versions (model_id, id);
+
+-- The bytes of a version's own weights.
+CREATE FUNCTION weight_bytes(v versions) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
+    SELECT sum((file.value ->> 'bytes')::bigint)::bigint FROM jsonb_each(v.manifest -> 'files') file
+    WHERE file.value ->> 'sha256' = v.manifest ->> 'weights_sha256'
+$$;
 
 -- A version that a model starts from cannot be deleted. Steps, groups and engines name versions and models without
 -- foreign keys: whoever deletes a run would have every group and every step searched for each of its versions.
@@ -556,7 +566,7 @@ CREATE TABLE usage (
     created_at  timestamptz NOT NULL DEFAULT now()
 );
 CREATE INDEX usage_by_tenant ON usage (tenant_id, created_at);
-CREATE INDEX usage_by_run ON usage (run_id);
+CREATE INDEX usage_by_run ON usage (tenant_id, run_id);
 CREATE INDEX usage_unsummed ON usage (created_at) WHERE NOT summed;
 
 -- The price lists of the stack. Each holds from its moment on, until the next. What was used earlier keeps its cost.
@@ -668,8 +678,8 @@ CREATE TABLE orphan_sweeps (
 );
 INSERT INTO orphan_sweeps DEFAULT VALUES;
 
--- The size of each object that counts for a tenant's max_stored_bytes: files of models, datasets, open uploads, versions,
--- snapshots and exports.
+-- The size of each object that a row names with its bytes: files of models, datasets, open uploads, versions, snapshots
+-- and exports.
 CREATE VIEW stored_files WITH (security_invoker = true) AS
     SELECT a.tenant_id, file.value ->> 'key' AS key, (file.value ->> 'bytes')::bigint AS bytes
         FROM artifacts a, jsonb_each(a.manifest -> 'files') file
@@ -694,6 +704,13 @@ CREATE TABLE stored_sizes (
     measured_at timestamptz NOT NULL DEFAULT now()
 );
 CREATE INDEX stored_sizes_by_tenant ON stored_sizes (tenant_id, bytes);
+
+-- What counts for a tenant's max_stored_bytes: its files, and the samples of its runs as the sweep measured them last.
+CREATE FUNCTION stored_bytes(tenant text) RETURNS bigint LANGUAGE sql STABLE AS $$
+    SELECT (SELECT coalesce(sum(f.bytes), 0) FROM stored_files f WHERE f.tenant_id = tenant)::bigint + (
+        SELECT coalesce(sum(s.bytes), 0) FROM stored_sizes s JOIN runs r ON r.id = s.owner_id
+        WHERE s.tenant_id = tenant AND r.deleted_at IS NULL)::bigint
+$$;
 
 -- Every object that rows of these runs, models, artifacts and uploads name; of a version whose weights were deleted,
 -- the rest.

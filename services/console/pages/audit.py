@@ -38,9 +38,9 @@ class _AuditPage:
             self._action = self._select("Action", {"": "all"})
             self._key = self._select("Key", {"": "all", **keys})
             self._span = self._select("Time", {name: name for name in _SPANS}, "all")
-            self._subject = ui.input("Part of the subject's id", on_change=lambda: view.tried(self.load)).props(
+            self._search = ui.input("Search every column", on_change=lambda: view.tried(self.load)).props(
                 "outlined dense clearable debounce=300").classes("search")
-        view.shortcuts.add("/", "Search", lambda: self._subject.run_method("focus"))
+        view.shortcuts.add("/", "Search", lambda: self._search.run_method("focus"))
         self._table = html(Markup(""))
         self._more = ui.button("Show older entries", on_click=lambda: view.tried(self._read_more), color=None).props(
             "flat no-caps").classes("plain")
@@ -52,8 +52,8 @@ class _AuditPage:
     def _filters(self) -> dict[str, Any]:
         """Return the filters as the SDK takes them."""
         span = _SPANS[self._span.value]
-        return {"action": self._action.value or None, "key_id": self._key.value or None,
-                "subject": (self._subject.value or "").strip() or None,
+        return {"action": self._action.value or None, "key": self._key.value or None,
+                "search": (self._search.value or "").strip() or None,
                 "since": datetime.now(UTC) - span if span else None}
 
     async def load(self) -> None:

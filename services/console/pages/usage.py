@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from nicegui import ui
 from starlette.requests import Request
 
+from hone.client import every
 from hone.client.resources import Usage
 from hone.spec.money import money
 from services.console.view import PageView
@@ -15,6 +16,7 @@ from services.console.widgets.tables import RIGHT, Column
 
 _SPANS = {"All time": None, "Last 30 days": timedelta(days=30), "Last 7 days": timedelta(days=7),
           "Last 24 hours": timedelta(days=1)}
+_PAGE = 200
 _WORDS = {"prompt_tokens": "Prompt tokens", "completion_tokens": "Sampled tokens", "scored_tokens": "Scored tokens",
           "trained_tokens": "Trained tokens", "trainer_s": "Trainer time", "grades": "Grades",
           "grading_s": "Grading time"}
@@ -33,11 +35,12 @@ async def show(view: PageView, request: Request) -> None:
     async def load() -> None:
         length = _SPANS[span.value]
         since = datetime.now(UTC) - length if length else None
-        keys = await view.ask(view.hone.usage, "key", since)
-        runs = await view.ask(view.hone.usage, "run", since)
+        keys = await view.ask(lambda: list(every(view.hone.usage, by="key", since=since, limit=_PAGE)))
+        runs = await view.ask(lambda: view.hone.usage("run", since, limit=_PAGE))
         total.set_content(_total(keys, currency))
         by_key.set_content(parts.section("By key", _table("Key", keys, currency)))
-        by_run.set_content(parts.section("By run", _table("Run", runs, currency)))
+        newest = f"By run: the newest {len(runs.data)}" if runs.next else "By run"
+        by_run.set_content(parts.section(newest, _table("Run", runs.data, currency)))
 
     await load()
 

@@ -18,6 +18,7 @@ from hone.models import stock_sampling
 from hone.spec.problems import Invalid, Problem, found
 from hone.store.database import AsyncTransaction, Row
 from hone.store.objects import Objects
+from services.gateway.admission import quotas
 from services.gateway.admission.parameters import After, Id, Limit, Store, content, page, same
 from services.gateway.middleware.errors import Conflict, NotFound, unknown_run
 from services.gateway.middleware.idempotency import JsonAnswer, Key, fingerprint, once
@@ -47,7 +48,8 @@ async def create(
 ) -> JSONResponse:
     """Export a version as files. The export is done once a stock engine has loaded the files and agrees with them.
 
-    A second request for the same version answers with the existing export, unless that one failed.
+    A second request for the same version answers with the existing export, unless that one failed. An export that the
+    tenant's storage quota has no room for is refused (409).
     """
     wanted = wanted or NewExport(version_id=None)
     async with caller.transaction() as transaction:
@@ -68,6 +70,7 @@ async def _append(
     earlier = await transaction.all("operations.exports_of_version", **model, version_id=version["id"])
     if earlier and earlier[0]["state"] != "failed":
         return JsonAnswer(200, _resource(earlier[0]).model_dump(mode="json"))
+    await quotas.expect_storage(transaction, session, version["bytes"] or 0)
     seq = await transaction.one("models.take_seq", **model)
     payload, export_id = {"version_id": version["id"]}, ids.new("op")
     again = f"/{len(earlier)}" if earlier else ""

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Query
 
 from hone.client.resources import Page, Usage
 from hone.client.storage_resources import Storage
-from services.gateway.admission.parameters import Limit, Time
+from services.gateway.admission.parameters import After, Limit, Time, page
 from services.gateway.middleware.tenancy import Caller
 
 router = APIRouter(prefix="/v1", tags=["usage"])
@@ -31,8 +31,12 @@ async def storage(caller: Caller, limit: Limit = 50) -> Storage:
 async def usage(
     caller: Caller, by: Annotated[Literal["run", "key"], Query(description="Sum amounts by run or by key.")] = "run",
     since: Moment = None, until: Moment = None, run_id: Annotated[str | None, Query(pattern=r"^\w+$")] = None,
+    limit: Limit = 50, after: After = None,
 ) -> Page[Usage]:
-    """Sum tokens, seconds and grades by run or by key."""
+    """Sum tokens, seconds and grades by run or by key, the newest run or key first."""
+    statement = "usage.by_run" if by == "run" else "usage.by_key"
     async with caller.transaction() as transaction:
-        rows = await transaction.all("usage.totals", by=by, since=since, until=until, run_id=run_id)
-    return Page(data=[Usage.model_validate(row) for row in rows])
+        rows = await transaction.all(
+            statement, tenant_id=caller.tenant_id, since=since, until=until, run_id=run_id, after=after,
+            limit=limit + 1)
+    return page([Usage.model_validate(row) for row in rows], limit, "id")

@@ -16,6 +16,7 @@ from hone.store.notifications import Listener
 from services.learner.driver import lease as run_leases
 from services.learner.driver import retention
 from services.learner.driver.deletions import Deletions
+from services.learner.driver.limits import TenantFigures
 from services.learner.driver.orphans import Orphans, pause_s
 from services.learner.driver.peers import Peers
 from services.learner.driver.run import RunDriver
@@ -38,6 +39,7 @@ class Driver:
         self._orphans_pause_s = pause_s(settings.orphan_grace_s)
         self._orphans = Orphans(self._database, self._objects, settings.orphan_grace_s, self._orphans_pause_s)
         self._deletions = Deletions(self._database, self._objects)
+        self._tenants = TenantFigures(self._database, settings.sweep_s)
         self._hints, self._peers = Hints(settings), Peers(settings)
         self._listener = Listener(settings.database_url, "runs", "groups", "steps", "versions")
         self._runs: Holder[RunThread] = Holder(self._database, "runs", owner, settings.lease_s)
@@ -98,7 +100,7 @@ class Driver:
             return False
         log.info("leased %s at epoch %d", lease.run_id, lease.epoch)
         make = partial(RunDriver, self._settings, self._database, self._objects, self._hints, self._peers, lease,
-                       self._stop)
+                       self._stop, self._tenants)
         run = RunThread(self._database, lease, make, self._suspects, self._stop, self._settings.sweep_s,
                         self._runs.drop)
         self._runs.add(run)

@@ -28,7 +28,7 @@ from services.learner.driver.groups import (
     train_sampling,
 )
 from services.learner.driver.lease import RunLease, close
-from services.learner.driver.limits import Limits
+from services.learner.driver.limits import Limits, TenantFigures
 from services.learner.driver.pacing import Outline
 from services.learner.driver.peers import Peers
 from services.learner.driver.preflight import PreflightSamples
@@ -56,9 +56,12 @@ class RunDriver:
 
     def __init__(
         self, settings: Settings, database: Database, objects: Objects, hints: Hints, peers: Peers, lease: RunLease,
-        stop: threading.Event | None = None,
+        stop: threading.Event | None = None, tenants: TenantFigures | None = None,
     ) -> None:
-        """`stop` is set when the driver is to end: what takes long is given up then."""
+        """`stop` is set when the driver is to end: what takes long is given up then.
+
+        `tenants` are the figures that the runs of a driver share; None: it reads its own.
+        """
         self.lease = lease
         self._waiting = WaitingReason(database, lease, settings.sweep_s)
         self.watch = Watch(database, lease, self._waiting, stop or threading.Event(), settings.sweep_s)
@@ -72,7 +75,8 @@ class RunDriver:
         self._fresh_s = engine_fresh_s(settings.sweep_s)
         self._engine_clock = EngineClock(lease.model_id, self._fresh_s)
         self._traces = StepTraces(database, lease, settings.telemetry.trace_steps)
-        self._limits = Limits(database, lease, settings.sweep_s)
+        tenants = tenants or TenantFigures(database, settings.sweep_s)
+        self._limits = Limits(database, lease, settings.sweep_s, tenants)
 
     def _source(self, stage: Stage) -> decisions.StepSource:
         lease, slots = replace(self.lease, spec=stage.spec), presets.resolve(stage.spec.algorithm)

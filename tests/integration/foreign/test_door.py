@@ -163,7 +163,7 @@ def test_what_calls_use_counts_for_their_key_at_their_prices(mine: Caller, scene
     assert {*scored, graded[0]} == {OK}
 
     def counted() -> Any:
-        found = {one.id: one for one in scene.client.usage("key")}.get(key.id)
+        found = {one.id: one for one in scene.client.usage("key").data}.get(key.id)
         return found if found and found.amounts.get("grades") and found.amounts.get("scored_tokens") == 10 else None
 
     used = wait_for("the usage of a key", counted, 20)

@@ -58,7 +58,7 @@ def test_a_run_goes_and_its_usage_stays(hone: Client, ended: Seeded, driver: Cal
     assert hone.deletion(run).finished_at is not None
     with pytest.raises(errors.NotFound):
         hone.run(run)
-    (used,) = hone.usage(run_id=run)
+    (used,) = hone.usage(run_id=run).data
     assert (used.name, used.amounts["completion_tokens"]) == ("sort", 300.0)
 
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import pytest
 from psycopg import Connection
 
-from hone.client import Client, errors
+from hone.client import Client, errors, every
 from hone.store.database import Database
 from tests.integration.gateway import seed
 from tests.integration.gateway.conftest import Gateway
@@ -41,7 +41,7 @@ def test_a_price_holds_from_its_moment_on(hone: Client, other: Client, base: str
     use(postgres, run.id, completion_tokens=1e6, trained_tokens=1e5, trainer_s=4, prompt_tokens=1e9)
     found = hone.run(run.id)
     assert (found.cost, found.currency) == (2.5 + 1.0 + 2.0, "CHF")
-    assert {one.id: one.cost for one in hone.usage()}[run.id] == found.cost
+    assert {one.id: one.cost for one in hone.usage().data}[run.id] == found.cost
     assert hone.quotas().month_budget.used == found.cost
     assert (other.quotas().month_budget.used, other.prices().trained_tokens) == (0.0, 10.0)
     with pytest.raises(errors.Forbidden, match="operator"):
@@ -56,12 +56,12 @@ def test_hours_that_are_over_become_one_row_each_and_cost_the_same(
         use(postgres, run.id, trained_tokens=1e6, grading_s=1.0)
     with Connection.connect(postgres.owner_url) as connection:
         connection.execute("UPDATE usage SET created_at = now() - interval '3 hours' WHERE run_id = %s", [run.id])
-    before = {one.id: (one.amounts, one.cost) for one in hone.usage()}
+    before = {one.id: (one.amounts, one.cost) for one in hone.usage().data}
     database = Database(postgres.worker_url, size=1)
     assert database.run("usage.sum_hours", limit=1000) >= 2
     assert database.run("usage.sum_hours", limit=1000) == 0
     database.close()
-    assert {one.id: (one.amounts, one.cost) for one in hone.usage()} == before
+    assert {one.id: (one.amounts, one.cost) for one in hone.usage().data} == before
     with Connection.connect(postgres.owner_url) as connection:
         rows = connection.execute("SELECT count(*) FROM usage WHERE run_id = %s", [run.id]).fetchone()
     assert rows == (2,)
@@ -100,6 +100,37 @@ def test_an_upload_that_exceeds_the_storage_is_refused_with_figures(gateway: Gat
                 409, 201, 409, 201], "an open upload counts by what it announced"
         hone.change_tenant("small", max_stored_bytes=None)
         client.upload_dataset("second", ROW * 20)
+
+
+def test_an_export_that_exceeds_the_storage_is_refused(
+    hone: Client, seeded: seed.Seeded, postgres: TestDatabase,
+) -> None:
+    tenant, run = hone.account().tenant, seeded.run.id
+    with Connection.connect(postgres.owner_url) as connection:
+        connection.execute(
+            "UPDATE versions SET manifest = jsonb_set(manifest, '{files,w}', jsonb_build_object('key', id, 'bytes', 70,"
+            " 'sha256', manifest ->> 'weights_sha256')) WHERE id = ANY (%s)",
+            [seeded.versions])
+    stored = int(hone.quotas().max_stored_bytes.used)
+    hone.change_tenant(tenant, max_stored_bytes=stored + 69)
+    with pytest.raises(errors.Conflict, match=f"70 bytes beside {stored} that are stored"):
+        hone.create_export(run)
+    hone.change_tenant(tenant, max_stored_bytes=stored + 70)
+    assert hone.create_export(run).state == "queued"
+    hone.change_tenant(tenant, max_stored_bytes=None)
+
+
+def test_usage_comes_in_pages(hone: Client, base: str, postgres: TestDatabase) -> None:
+    runs = [hone.create_run(seed.spec(base)).id for _ in range(3)]
+    for run in runs:
+        use(postgres, run, trained_tokens=1, grades=2)
+    page = hone.usage(limit=2)
+    assert [one.id for one in page.data] == [runs[2], runs[1]]
+    assert hone.usage(limit=1, after=page.next).data[0].id == runs[0]
+    assert {one.id for one in every(hone.usage, limit=1)} >= set(runs)
+    keys = list(every(hone.usage, by="key", limit=1))
+    assert keys == hone.usage("key").data
+    assert keys[-1].id is None, "what no key asked for"
 
 
 def test_runs_and_tokens_are_counted(gateway: Gateway, hone: Client, postgres: TestDatabase, base: str) -> None:

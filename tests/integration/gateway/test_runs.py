@@ -196,11 +196,12 @@ class TestProgress:
         assert len(listed) == len(set(listed)) == 5
 
     def test_usage_is_summed_by_run_and_key(self, hone: Client, seeded: Seeded) -> None:
-        by_run = {one.id: one for one in hone.usage("run")}
+        by_run = {one.id: one for one in hone.usage("run").data}
         assert by_run[seeded.run.id].amounts == {"completion_tokens": 300.0}
         assert by_run[seeded.run.id].name == "sort"
-        assert [(one.name, one.amounts) for one in hone.usage("key")] == [("first key", {"completion_tokens": 300.0})]
-        assert hone.usage("run", since=seeded.run.created_at.replace(year=2200)) == []
+        assert [(one.name, one.amounts) for one in hone.usage("key").data] == [
+            ("first key", {"completion_tokens": 300.0})]
+        assert hone.usage("run", since=seeded.run.created_at.replace(year=2200)).data == []
 
 
 class TestEvents:

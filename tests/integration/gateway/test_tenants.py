@@ -49,7 +49,7 @@ def test_the_same_words_for_a_foreign_and_an_unknown_run(other: Client, seeded: 
 
 def test_lists_are_empty_for_the_other(other: Client, seeded: Seeded) -> None:
     assert seeded.groups
-    assert [other.runs().data, other.models().data, other.datasets().data, other.usage()] == [[], [], [], []]
+    assert [other.runs().data, other.models().data, other.datasets().data, other.usage().data] == [[], [], [], []]
 
 
 def test_foreign_exports_and_bases_do_not_exist(hone: Client, other: Client, seeded: Seeded) -> None:

@@ -46,3 +46,34 @@ def test_a_suspended_tenant_s_run_pauses(postgres_url: str, postgres_owner_url: 
         assert loop.one("SELECT reason FROM runs WHERE id = %s", loop.rows.run_id) == "its tenant is suspended"
         connection.execute("UPDATE tenants SET suspended_at = NULL WHERE id = %s", [loop.rows.tenant_id])
     assert loop.move() == "running"
+
+
+def test_storage_that_is_used_up_pauses_a_run_until_there_is_room_or_more_is_allowed(
+    postgres_url: str, postgres_owner_url: str, tmp_path: Path,
+) -> None:
+    loop = Loop(postgres_url, postgres_owner_url, tmp_path, lambda _, index: ("1", float(index), "ok"), steps=2,
+                batch={"prompts": 2, "samples": 2})
+    tenant, run = loop.rows.tenant_id, loop.rows.run_id
+    quota = "UPDATE tenants SET max_stored_bytes = %s WHERE id = %s"
+    with psycopg.connect(postgres_owner_url, autocommit=True) as connection:
+        connection.execute(quota, [1000, tenant])
+        assert loop.move() == "running", "nothing is stored yet"
+        connection.execute(
+            "INSERT INTO versions (id, tenant_id, model_id, seq, number, manifest) VALUES (%s, %s, %s, 900, 900, %s)",
+            [f"{run}_version", tenant, loop.rows.model_id,
+             '{"files": {"w": {"key": "w", "bytes": 600, "sha256": "s"}}, "weights_sha256": "s"}'])
+        connection.execute(
+            "INSERT INTO stored_sizes (owner_id, tenant_id, bytes, objects, begun_bytes, begun_objects) "
+            "VALUES (%s, %s, 400, 1, 400, 1)",
+            [run, tenant])
+        assert loop.move() == "paused", "weights and samples together"
+        words = "its tenant's 1000 bytes of storage are used up (max_stored_bytes)"
+        assert loop.one("SELECT reason FROM runs WHERE id = %s", run) == words
+        connection.execute(quota, [1001, tenant])
+        assert loop.move() == "running"
+        connection.execute(quota, [900, tenant])
+        assert loop.move() == "paused"
+        connection.execute("UPDATE versions SET weights_deleted_at = now() WHERE id = %s", [f"{run}_version"])
+        assert loop.move() == "running"
+        connection.execute("UPDATE versions SET state = 'abandoned' WHERE id = %s", [f"{run}_version"])
+    assert loop.go() == "succeeded"

@@ -20,7 +20,7 @@ from services.door.running import RunningCalls
 SCOPES: dict[str, list[str]] = {"tml-admin": ["admin"], "tml-run": ["run"], "tml-read": ["read"], "tml-none": []}
 UNLIMITED: dict[str, Any] = {
     "suspended": False, "currency": "EUR", "budget": None, "cost": None, "month_budget": None, "month_cost": None,
-    "max_tokens_a_day": None, "tokens_a_day": None}
+    "max_tokens_a_day": None, "tokens_a_day": None, "max_stored_bytes": None, "stored_bytes": None}
 
 
 class Rows:
@@ -39,7 +39,9 @@ class Rows:
         self.asked.append((name, given))
         if name == "api_keys.holder":
             return self._holder(given["hash"])
-        return {"tenants.limits": self.limits, "runs.billed": {"id": "run_1"}}.get(name)
+        of_run = {figure: self.limits[figure] for figure in ("budget", "cost")}
+        of_tenant = {figure: value for figure, value in self.limits.items() if figure not in of_run}
+        return {"tenants.limits": of_tenant, "runs.limits": of_run, "runs.billed": {"id": "run_1"}}.get(name)
 
     async def all(self, name: str, **given: Any) -> list[dict[str, Any]]:
         self.asked.append((name, given))

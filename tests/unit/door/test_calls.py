@@ -162,7 +162,8 @@ async def test_a_limit_in_the_words_in_which_a_run_is_paused(figures: dict[str, 
         code, _, message = await ended(opened, REWARD + "Grade", request, RUN)
     assert (code, message.startswith(words)) == (grpc.StatusCode.RESOURCE_EXHAUSTED, True)
     assert rows.done("runs.billed") == [{"subject": "run_1"}]
-    assert rows.done("tenants.limits") == [{"tenant_id": "tenant_1", "run_id": "run_1"}]
+    assert rows.done("runs.limits") == [{"run_id": "run_1"}]
+    assert rows.done("tenants.limits") == [{"tenant": "tenant_1", "storage": False}]
 
 
 async def test_an_export_needs_no_budget() -> None:

@@ -49,7 +49,8 @@ SELECT r.id, r.name, CASE WHEN r.deleted_at IS NULL THEN r.state ELSE 'deleting'
         AS bytes,
        (SELECT v.id FROM versions v WHERE v.model_id = r.policy_model_id AND v.state = 'live'
         ORDER BY v.number DESC LIMIT 1) AS version_id,
-       r.budget, (SELECT coalesce(sum(c.cost), 0) FROM costs c WHERE c.run_id = r.id) AS cost,
+       r.budget,
+       (SELECT coalesce(sum(c.cost), 0) FROM costs c WHERE c.tenant_id = r.tenant_id AND c.run_id = r.id) AS cost,
        (SELECT currency FROM prices ORDER BY since DESC LIMIT 1) AS currency,
        (WITH RECURSIVE named AS (
             (SELECT m.name FROM metrics m WHERE m.run_id = %(run_id)s ORDER BY m.name LIMIT 1)
@@ -86,6 +87,12 @@ WHERE id = %(run_id)s AND deleted_at IS NULL AND state IN ('queued', 'running', 
 
 -- name: set_budget
 UPDATE runs SET budget = %(budget)s WHERE id = %(run_id)s AND deleted_at IS NULL
+
+-- name: limits
+-- The budget of a run and what it has cost. Without a budget that is not summed up.
+SELECT r.budget, CASE WHEN r.budget IS NOT NULL THEN (
+    SELECT coalesce(sum(c.cost), 0) FROM costs c WHERE c.tenant_id = r.tenant_id AND c.run_id = r.id) END AS cost
+FROM runs r WHERE r.id = %(run_id)s
 
 -- name: lock_leases
 -- Drivers lease one by one: each counts the runs that the one before has begun.

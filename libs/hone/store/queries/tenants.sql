@@ -49,33 +49,31 @@ SELECT t.max_runs, t.max_running_groups, t.max_tokens_a_day, t.max_stored_bytes,
     (SELECT coalesce(sum(amount), 0)::bigint FROM usage u
         WHERE u.tenant_id = t.id AND u.kind IN ('completion_tokens', 'trained_tokens')
             AND u.created_at >= date_trunc('day', now(), 'UTC')) AS tokens_a_day,
-    (SELECT coalesce(sum(f.bytes), 0)::bigint FROM stored_files f WHERE f.tenant_id = t.id) AS stored_bytes,
+    stored_bytes(t.id) AS stored_bytes,
     (SELECT coalesce(sum(c.cost), 0) FROM costs c
         WHERE c.tenant_id = t.id AND c.created_at >= date_trunc('month', now(), 'UTC')) AS month_cost,
     (SELECT currency FROM prices ORDER BY since DESC LIMIT 1) AS currency
 FROM tenants t WHERE t.id = %(tenant)s
 
 -- name: limits
--- The limits of a tenant and of one of its runs, and what is used of each. What has no limit is not summed up.
-SELECT t.suspended_at IS NOT NULL AS suspended, p.currency, r.budget, t.month_budget, t.max_tokens_a_day,
-    CASE WHEN r.budget IS NOT NULL THEN (
-        SELECT coalesce(sum(c.cost), 0) FROM costs c WHERE c.run_id = r.id) END AS cost,
+-- The limits of a tenant, and what is used of each. What has no limit is not summed up, and what is stored only with
+-- `storage`.
+SELECT t.suspended_at IS NOT NULL AS suspended, p.currency, t.month_budget, t.max_tokens_a_day, t.max_stored_bytes,
     CASE WHEN t.month_budget IS NOT NULL THEN (
         SELECT coalesce(sum(c.cost), 0) FROM costs c
         WHERE c.tenant_id = t.id AND c.created_at >= date_trunc('month', now(), 'UTC')) END AS month_cost,
     CASE WHEN t.max_tokens_a_day IS NOT NULL THEN (
         SELECT coalesce(sum(u.amount), 0) FROM usage u
         WHERE u.tenant_id = t.id AND u.kind IN ('completion_tokens', 'trained_tokens')
-            AND u.created_at >= date_trunc('day', now(), 'UTC')) END AS tokens_a_day
-FROM tenants t LEFT JOIN runs r ON r.tenant_id = t.id AND r.id = %(run_id)s
-CROSS JOIN LATERAL (SELECT currency FROM prices ORDER BY since DESC LIMIT 1) p
-WHERE t.id = %(tenant_id)s
+            AND u.created_at >= date_trunc('day', now(), 'UTC')) END AS tokens_a_day,
+    CASE WHEN %(storage)s AND t.max_stored_bytes IS NOT NULL THEN stored_bytes(t.id) END AS stored_bytes
+FROM tenants t CROSS JOIN LATERAL (SELECT currency FROM prices ORDER BY since DESC LIMIT 1) p
+WHERE t.id = %(tenant)s
 
 -- name: lock_storage
 -- Requests that add to what a tenant stores pass here one by one.
 SELECT pg_advisory_xact_lock(hashtext('stored bytes of ' || %(tenant)s))
 
 -- name: stored_bytes
-SELECT t.max_stored_bytes, (
-    SELECT coalesce(sum(f.bytes), 0)::bigint FROM stored_files f WHERE f.tenant_id = t.id) AS stored_bytes
+SELECT t.max_stored_bytes, stored_bytes(t.id) AS stored_bytes
 FROM tenants t WHERE t.id = %(tenant)s AND t.max_stored_bytes IS NOT NULL

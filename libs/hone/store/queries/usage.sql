@@ -1,18 +1,34 @@
 -- The usage of tenants.
 
--- name: totals
-SELECT used.id, coalesce(r.name, k.name, d.name) AS name, used.amounts, used.cost FROM (
-    SELECT id, jsonb_object_agg(kind, amount) AS amounts, sum(cost) AS cost FROM (
-        SELECT CASE %(by)s WHEN 'run' THEN run_id ELSE key_id END AS id, kind, sum(amount) AS amount,
-            sum(cost) AS cost
-        FROM costs
-        WHERE (%(since)s::timestamptz IS NULL OR created_at >= %(since)s)
-          AND (%(until)s::timestamptz IS NULL OR created_at < %(until)s)
-          AND (%(run_id)s::text IS NULL OR run_id = %(run_id)s)
-          AND (%(by)s <> 'run' OR run_id IS NOT NULL)
-        GROUP BY 1, kind) sums GROUP BY id) used
-LEFT JOIN runs r ON r.id = used.id LEFT JOIN api_keys k ON k.id = used.id
-LEFT JOIN deletions d ON d.subject_id = used.id ORDER BY used.id
+-- name: by_run
+-- Runs that have usage, newest first.
+WITH used AS (
+    SELECT DISTINCT run_id FROM usage u
+    WHERE u.tenant_id = %(tenant_id)s AND run_id IS NOT NULL AND (%(after)s::text IS NULL OR run_id < %(after)s)
+        AND (%(since)s::timestamptz IS NULL OR created_at >= %(since)s)
+        AND (%(until)s::timestamptz IS NULL OR created_at < %(until)s)
+        AND (%(run_id)s::text IS NULL OR run_id = %(run_id)s)
+    ORDER BY run_id DESC LIMIT %(limit)s)
+SELECT sums.id, coalesce(r.name, d.name) AS name, sums.amounts, sums.cost FROM (
+    SELECT run_id AS id, jsonb_object_agg(kind, amount) AS amounts, sum(cost) AS cost FROM (
+        SELECT run_id, kind, sum(amount) AS amount, sum(cost) AS cost FROM costs c
+        WHERE c.tenant_id = %(tenant_id)s AND run_id IN (SELECT run_id FROM used)
+            AND (%(since)s::timestamptz IS NULL OR created_at >= %(since)s)
+            AND (%(until)s::timestamptz IS NULL OR created_at < %(until)s)
+        GROUP BY run_id, kind) of_kind GROUP BY run_id) sums
+LEFT JOIN runs r ON r.id = sums.id LEFT JOIN deletions d ON d.subject_id = sums.id ORDER BY sums.id DESC
+
+-- name: by_key
+-- Keys that have usage, newest first; last, without an id, what no key asked for.
+SELECT sums.id, k.name, sums.amounts, sums.cost FROM (
+    SELECT key_id AS id, jsonb_object_agg(kind, amount) AS amounts, sum(cost) AS cost FROM (
+        SELECT key_id, kind, sum(amount) AS amount, sum(cost) AS cost FROM costs c
+        WHERE c.tenant_id = %(tenant_id)s AND (%(after)s::text IS NULL OR coalesce(key_id, '') < %(after)s)
+            AND (%(since)s::timestamptz IS NULL OR created_at >= %(since)s)
+            AND (%(until)s::timestamptz IS NULL OR created_at < %(until)s)
+            AND (%(run_id)s::text IS NULL OR run_id = %(run_id)s)
+        GROUP BY key_id, kind) of_kind GROUP BY key_id) sums
+LEFT JOIN api_keys k ON k.id = sums.id ORDER BY sums.id DESC NULLS LAST LIMIT %(limit)s
 
 -- name: add
 -- Adds to the usage of the key that requested the run.

@@ -21,14 +21,14 @@ SELECT id FROM versions WHERE model_id = %(model_id)s AND number = %(number)s AN
 SELECT id FROM versions WHERE model_id = %(model_id)s AND state = 'live' ORDER BY number DESC LIMIT 1
 
 -- name: newest_stored
-SELECT v.id, v.model_id, v.number, jsonb_exists(v.manifest -> 'files', 'adapter_model.safetensors') AS adapter,
+SELECT v.id, v.model_id, v.number, weight_bytes(v) AS bytes, jsonb_exists(v.manifest -> 'files', 'adapter_model.safetensors') AS adapter,
     v.manifest #>> '{files,tokenizer.json,sha256}' AS tokenizer
 FROM versions v
 WHERE v.model_id = %(model_id)s AND v.state = 'live' AND v.weights_deleted_at IS NULL
 ORDER BY v.number DESC LIMIT 1
 
 -- name: live
-SELECT v.id, v.model_id, v.number, v.weights_deleted_at IS NULL AS stored,
+SELECT v.id, v.model_id, v.number, v.weights_deleted_at IS NULL AS stored, weight_bytes(v) AS bytes,
     jsonb_exists(v.manifest -> 'files', 'adapter_model.safetensors') AS adapter,
     v.manifest #>> '{files,tokenizer.json,sha256}' AS tokenizer FROM versions v
 WHERE v.id = %(version_id)s AND v.state = 'live'
@@ -42,9 +42,7 @@ WHERE tenant_id = %(tenant_id)s AND model_id = %(model_id)s ORDER BY number DESC
 -- name: page
 SELECT id, number, state, weights_deleted_at IS NULL AS stored, parent_id,
        manifest ->> 'weights_sha256' AS weights_sha256, created_at,
-       CASE WHEN weights_deleted_at IS NULL THEN (
-           SELECT sum((file.value ->> 'bytes')::bigint)::bigint FROM jsonb_each(manifest -> 'files') file
-           WHERE file.value ->> 'sha256' = manifest ->> 'weights_sha256') END AS bytes
+       CASE WHEN weights_deleted_at IS NULL THEN weight_bytes(versions) END AS bytes
 FROM versions
 WHERE model_id = %(model_id)s AND (%(after)s::text IS NULL
     OR (number, id) < (SELECT last.number, last.id FROM versions last WHERE last.id = %(after)s))
