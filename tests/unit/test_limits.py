@@ -1,11 +1,11 @@
 """Which limit a run has reached, in the words that its user reads."""
 
-import time
 from typing import Any, cast
 
 import pytest
 
 from hone.limits import reached
+from services.learner.driver import limits
 from services.learner.driver.limits import TenantFigures
 
 FREE: dict[str, Any] = {
@@ -35,22 +35,29 @@ def test_the_first_limit_that_is_reached(figures: dict[str, Any], words: str | N
 
 
 class Slow:
-    """A database whose sums take long."""
+    """A database whose sums take two seconds of its own clock."""
 
     def __init__(self) -> None:
-        self.asked = 0
+        self.asked, self.now = 0, 1000.0
 
     def one(self, *_: object, **__: object) -> dict[str, int]:
         self.asked += 1
-        time.sleep(0.02)
+        self.now += 2
         return {"asked": self.asked}
 
 
-def test_sums_over_a_tenant_are_shared_by_its_runs_and_take_a_tenth_of_the_time() -> None:
+def test_sums_over_a_tenant_are_shared_by_its_runs_and_take_a_tenth_of_the_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     database = Slow()
-    figures = TenantFigures(cast(Any, database), every_s=3600)
+    monkeypatch.setattr(limits.time, "monotonic", lambda: database.now)
+    figures = TenantFigures(cast(Any, database), every_s=60)
     assert [figures.of("ten_a", changed) for changed in (True, True, False, False)] == [{"asked": 1}] * 4
     assert figures.of("ten_b", changed=False) == {"asked": 2}
-    time.sleep(0.25)
+    database.now += 15.9
+    assert figures.of("ten_a", changed=True) == {"asked": 1}, "17.9 s after a sum of 2 s"
+    database.now += 0.1
     assert figures.of("ten_a", changed=False) == {"asked": 1}
     assert figures.of("ten_a", changed=True) == {"asked": 3}
+    database.now += 60
+    assert figures.of("ten_a", changed=False) == {"asked": 4}

@@ -26,7 +26,8 @@ COMMANDS: Mapping[str, list[Callable[..., None]]] = {
     "This machine": [demo.demo, stack.up, stack.down, stack.status, stack.prepare,
                      backups.backup, backups.restore],
     "Training": [runs.train, runs.validate, runs.export],
-    "Looking around": [doctor.doctor, services.health, services.usage, services.storage, quotas.quotas, audit.audit,
+    "Looking around": [doctor.doctor, services.health, services.usage, services.storage,
+                       services.retention, quotas.quotas, audit.audit,
                        deletions.deletions, catalogs.environments],
 }
 """Single commands by their panel in `hone --help`."""

@@ -240,6 +240,13 @@ def delete_export(export: Annotated[str, typer.Argument(metavar="EXPORT", help="
 
 
 @app.command()
+def delete_samples(run: RunId) -> None:
+    """Delete the samples and grades of a run that has ended. Its metrics, steps and checkpoints stay."""
+    with connection.client() as client:
+        say(deletions.line(client.delete_samples(run)))
+
+
+@app.command()
 def delete_checkpoint(run: RunId, version: Annotated[str, typer.Argument(help="The version's id.")]) -> None:
     """Delete the weights of a version. Its line stays in the list of checkpoints."""
     with connection.client() as client:

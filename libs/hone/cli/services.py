@@ -7,7 +7,7 @@ import typer
 
 from hone.cli import connection
 from hone.cli.moments import Since, Until, moment
-from hone.cli.output import Json, rows, say
+from hone.cli.output import Json, rows, say, table
 from hone.client import every
 
 
@@ -40,3 +40,18 @@ def storage(
     rows(found.items, ("bytes", "objects", "kind", "id", "name", "measured_at"), json)
     if not json:
         say(f"{found.bytes} bytes in {found.objects} objects")
+
+
+def retention(
+    next: Annotated[bool, typer.Option("--next", help="List what goes next without a request.")] = False,
+    json: Json = False,
+) -> None:
+    """Show what is stored of each kind, how long it is kept, and how much of it is past its time."""
+    with connection.client() as client:
+        found = client.retention()
+    if json or not next:
+        rows(found, ("kind", "items", "bytes", "due", "setting", "kept"), json)
+        return
+    table(("due_at", "kind", "id", "name"), [
+        (one.due_at, kind.kind, one.id, one.name)
+        for one, kind in sorted(((one, kind) for kind in found for one in kind.next), key=lambda pair: pair[0].due_at)])

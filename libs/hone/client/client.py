@@ -43,7 +43,7 @@ from hone.client.resources import (
     TrajectoryTokens,
     Usage,
 )
-from hone.client.storage_resources import Storage
+from hone.client.storage_resources import Retained, Storage
 from hone.client.transport import ATTEMPTS, HttpTransport, follow, rest_path
 from hone.client.upload_resources import Upload
 from hone.client.uploads import PartSender, Progress
@@ -273,6 +273,10 @@ class Client(Administration):
         """
         return self._send(Deletion, "DELETE", rest_path("runs", run_id), params={"force": str(force).lower()})
 
+    def delete_samples(self, run_id: str) -> Deletion:
+        """Delete the samples and grades of a run that has ended; the run stays. Raises Conflict if it is open."""
+        return self._send(Deletion, "DELETE", rest_path("runs", run_id, "samples"))
+
     def delete_checkpoint(self, run_id: str, version_id: str) -> Deletion:
         """Delete the weights of a version. Raises Conflict while something needs them."""
         return self._send(Deletion, "DELETE", rest_path("runs", run_id, "checkpoints", version_id))
@@ -308,6 +312,10 @@ class Client(Administration):
     def storage(self, limit: int = 50) -> Storage:
         """Return what is stored of this tenant: the sum, and the largest items."""
         return self._get(Storage, "/v1/storage", limit=limit)
+
+    def retention(self) -> list[Retained]:
+        """Return what is stored of each kind, how long it is kept, and what goes next."""
+        return self._get(Page[Retained], "/v1/retention").data
 
     def health(self) -> Health:
         """Return the health of every service, as the gateway sees it."""

@@ -5,7 +5,7 @@ from typing import Literal
 
 from hone.client.resources import Resource
 
-DeletionKind = Literal["run", "preflight", "model", "dataset", "export", "checkpoint"]
+DeletionKind = Literal["run", "preflight", "samples", "model", "dataset", "export", "checkpoint"]
 
 
 class Deletion(Resource):

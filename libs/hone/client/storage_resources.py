@@ -3,6 +3,8 @@
 from datetime import datetime
 from typing import Literal
 
+from pydantic import Field
+
 from hone.client.resources import Resource
 
 
@@ -27,3 +29,28 @@ class Storage(Resource):
     objects: int
     measured_at: datetime | None
     items: list[StoredItem]
+
+
+class Due(Resource):
+    """Something that goes without a request: at `due_at`, or within minutes if that is over."""
+
+    id: str
+    name: str
+    due_at: datetime
+
+
+class Retained(Resource):
+    """All that is stored of one kind. `bytes` is null for what is rows in the database.
+
+    `kept` says how long, `setting` which setting of the stack decides that, if there is one. `next` are the first that
+    go, and `due` counts those that are past their time now; of samples and versions, the runs that have them.
+    """
+
+    kind: Literal["runs", "samples", "events", "versions", "snapshots", "exports", "models", "datasets", "uploads",
+                  "preflights"]
+    items: int
+    bytes: int | None = None
+    kept: str
+    setting: str | None = None
+    due: int = 0
+    next: list[Due] = Field(default_factory=list)

@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable
 
 from psycopg import InterfaceError, OperationalError
+from psycopg.errors import DiskFull
 
 from hone.store.objects import StoreAway
 
@@ -12,6 +13,11 @@ AWAY = (OperationalError, InterfaceError, StoreAway, PermissionError)
 """Postgres or the object store does not serve this process now. The same call may succeed later."""
 
 _log = logging.getLogger(__name__)
+
+
+def full_database(error: DiskFull) -> str:
+    """Return what waits for room on the database's disk, for a person to read."""
+    return f"no space left on the database's disk: {str(error).splitlines()[0]}"
 
 
 class Outages:

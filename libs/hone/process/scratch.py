@@ -37,6 +37,16 @@ def begin(state: Path | None) -> Path:
     return directory
 
 
+def begin_before_exec(state: Path | None) -> Path:
+    """Begin as `begin` does, for the program that is about to replace this one: it holds the lock as long as it lives.
+
+    Its children find the directory in TMPDIR. Raises OSError.
+    """
+    directory = begin(state)
+    os.set_inheritable(_locks[-1], True)
+    return directory
+
+
 def sweep(base: Path) -> int:
     """Remove the directories of processes that have ended; return how many."""
     removed = 0

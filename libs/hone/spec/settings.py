@@ -146,6 +146,13 @@ class RetentionSettings(Strict):
     runs_d: float | None = Field(
         None, gt=0, description="Days after its end after which a run is deleted, unless an open run started from it.")
     exports_d: float | None = Field(None, gt=0, description="Days after which an export is deleted.")
+    versions_d: float | None = Field(
+        None, gt=0, description="Days after a run's end after which the weights of its versions are deleted, but for "
+        "its base, its newest version, and those from which runs started.")
+    samples_d: float | None = Field(
+        None, gt=0, description="Days after a run's end after which its samples and grades are deleted.")
+    events_d: float | None = Field(
+        None, gt=0, description="Days after which an event is deleted, if its run has ended as long ago.")
 
 
 class Settings(Strict):

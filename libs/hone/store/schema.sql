@@ -129,6 +129,7 @@ CREATE TABLE uploads (
     content     text NOT NULL,           -- digest of kind, name, files and options: who asks for the same goes on with it
     options     jsonb NOT NULL DEFAULT '{}',
     artifact_id text NOT NULL,           -- of the artifact that it becomes; its objects are stored under this id at once
+    key_id      text REFERENCES api_keys,-- that announced it
     state       text NOT NULL DEFAULT 'open' CHECK (state IN ('open', 'refused', 'done', 'aborted', 'expired')),
     reason      text,                    -- why it was refused; with other files it is open again
     created_at  timestamptz NOT NULL DEFAULT now(),
@@ -199,6 +200,8 @@ CREATE TABLE runs (
     created_at  timestamptz NOT NULL DEFAULT now(),
     started_at  timestamptz,
     ended_at    timestamptz,
+    samples_deleted_at timestamptz,      -- its samples and their rows go, the run stays
+    thinned_at  timestamptz,             -- retention has deleted the weights of its versions that nobody needed then
     deleted_at  timestamptz              -- no list shows it from then on; its rows go once it has ended
 );
 CREATE INDEX runs_ended ON runs (ended_at) WHERE ended_at IS NOT NULL AND deleted_at IS NULL;
@@ -356,6 +359,17 @@ CREATE INDEX versions_by_model ON versions (model_id, id);
 CREATE FUNCTION weight_bytes(v versions) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
     SELECT sum((file.value ->> 'bytes')::bigint)::bigint FROM jsonb_each(v.manifest -> 'files') file
     WHERE file.value ->> 'sha256' = v.manifest ->> 'weights_sha256'
+$$;
+
+-- Whether a version's weights may go some time after its run has ended: not the base, not the newest one, and nothing
+-- that another model or an export needs.
+CREATE FUNCTION expires_with_run(v versions) RETURNS boolean LANGUAGE sql STABLE AS $$
+    SELECT v.weights_deleted_at IS NULL AND v.number > 0
+        AND v.id IS DISTINCT FROM (
+            SELECT n.id FROM versions n WHERE n.model_id = v.model_id AND n.state = 'live' ORDER BY n.number DESC LIMIT 1)
+        AND NOT EXISTS (SELECT FROM models m WHERE m.base_version_id = v.id)
+        AND NOT EXISTS (SELECT FROM operations o WHERE o.model_id = v.model_id AND o.kind = 'export'
+            AND o.state = 'queued' AND o.payload ->> 'version_id' = v.id)
 $$;
 
 -- A version that a model starts from cannot be deleted. Steps, groups and engines name versions and models without
@@ -552,6 +566,7 @@ CREATE TABLE events (
     created_at  timestamptz NOT NULL DEFAULT now()
 );
 CREATE INDEX events_by_run ON events (run_id, id);
+CREATE INDEX events_by_time ON events USING brin (created_at);
 
 -- What a tenant used.
 CREATE TABLE usage (
@@ -629,13 +644,15 @@ CREATE TRIGGER metrics_unsent AFTER INSERT ON metrics REFERENCING NEW TABLE AS p
 
 -- What is deleted -----------------------------------------------------------------------------------------------------
 
--- A run, model, dataset, export or checkpoint that a request deleted. The request marks it and writes this row; a driver
--- removes its rows in batches and has its objects removed. The row stays: it tells the name of what usage was for.
+-- A run, its samples alone, a model, dataset, export or checkpoint that a request deleted. The request marks it and writes
+-- this row; a driver removes its rows in batches and has its objects removed. The row stays: it tells the name of what
+-- usage was for.
 CREATE TABLE deletions (
-    subject_id  text PRIMARY KEY,
+    subject_id  text PRIMARY KEY,        -- of samples: the run's id and "-samples"
     tenant_id   text NOT NULL REFERENCES tenants,
     key_id      text REFERENCES api_keys,
-    kind        text NOT NULL CHECK (kind IN ('run', 'preflight', 'model', 'dataset', 'export', 'checkpoint')),
+    kind        text NOT NULL CHECK (
+        kind IN ('run', 'preflight', 'samples', 'model', 'dataset', 'export', 'checkpoint')),
     name        text NOT NULL,
     removed_rows bigint NOT NULL DEFAULT 0,
     after       text NOT NULL DEFAULT '',  -- the last object of the subject that was noted for removal

@@ -9,7 +9,7 @@ from services.console.view import PageView
 from services.console.widgets import questions
 
 
-async def asked(view: PageView, what: str, words: str, delete: Callable[[], Deletion]) -> bool:
+async def asked(view: PageView, what: str, words: str, delete: Callable[[], object]) -> bool:
     """Ask whether to delete `what`, such as "the dataset sums", and delete it. Return whether it was.
 
     Raises HoneError; Conflict names what uses it.

@@ -1,4 +1,4 @@
-"""/admin/storage: how much the tenant stores, its largest models and datasets, and what is being deleted."""
+"""/admin/storage: how much the tenant stores, how long that is kept, what goes next, and what is being deleted."""
 
 from collections.abc import Sequence
 from itertools import islice
@@ -10,24 +10,26 @@ from hone.client.account_resources import Quotas
 from hone.client.artifact_resources import Dataset, Model
 from hone.client.deletion_resources import Deletion
 from services.console.pages import administration
+from services.console.pages.retention import RetentionSections
 from services.console.view import PageView
 from services.console.widgets import formats, parts, tables
 from services.console.widgets.markup import Markup, html, join, link, mono, tag
 from services.console.widgets.tables import RIGHT, Column, LiveSection
 
-_MOST, _PAGE, _LARGEST, _REFRESH_S = 5000, 500, 20, 5.0
+_MOST, _PAGE, _LARGEST, _REFRESH_S, _RETENTION_S = 5000, 500, 20, 5.0, 30.0
 _DELETIONS = (Column("Deleted"), Column("Kind"), Column("State"), Column("Waits for", "wide"), Column("Rows", RIGHT),
               Column("Asked for"))
 
 
 async def show(view: PageView, request: Request) -> None:
-    """Show sums, the largest models and datasets, and deletions, which are kept current."""
+    """Show sums, the largest models and datasets, and, kept current, what is kept and what goes."""
     administration.head(view, "Storage", "What the tenant keeps in the object store.")
     hone = view.hone
     models = await view.ask(lambda: list(islice(every(hone.models, limit=_PAGE), _MOST)))
     datasets = await view.ask(lambda: list(islice(every(hone.datasets, limit=_PAGE), _MOST)))
     html(_sums(await view.ask(hone.quotas), models, datasets))
     html(_largest(models, datasets))
+    retention = RetentionSections(view)
     deletions = LiveSection("Deletions", _DELETIONS, parts.empty(
         "Nothing was deleted", "Runs, models, datasets, exports and versions have a button for it on their pages."))
 
@@ -35,8 +37,10 @@ async def show(view: PageView, request: Request) -> None:
         found = await view.ask(hone.deletions, _LARGEST)
         deletions.show({one.id: cells(one) for one in found.data})
 
+    await retention.load()
     await load()
     view.live(load, _REFRESH_S)
+    view.live(retention.load, _RETENTION_S)
 
 
 def _sums(quotas: Quotas, models: Sequence[Model], datasets: Sequence[Dataset]) -> Markup:

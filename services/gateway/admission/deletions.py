@@ -45,6 +45,20 @@ async def run(session: TenantSession, run_id: str, force: bool) -> Deletion:
     return await _deleted(session, "run", run_id, mark)
 
 
+async def samples(session: TenantSession, run_id: str) -> Deletion:
+    """Delete the samples of a run that has ended; the run stays. Raises NotFound, and Conflict if the run is open."""
+    async def mark(transaction: AsyncTransaction) -> Row | None:
+        row = await transaction.one("deletions.lock_samples", id=run_id)
+        if row is None:
+            return None
+        if row["state"] in _OPEN:
+            raise Conflict(f"Run {run_id} is {row['state']} and may need its samples. Cancel it first.")
+        await transaction.run("deletions.mark_samples", id=run_id)
+        return row
+
+    return await _deleted(session, "samples", f"{run_id}-samples", mark)
+
+
 async def artifact(session: TenantSession, kind: Kind, name: str) -> Deletion:
     """Delete a base model or a dataset by its name or id. Raises NotFound, and Conflict if an open run uses it."""
     called = _ARTIFACTS[kind]

@@ -25,6 +25,7 @@ from hone.store.database import AsyncTransaction, Row
 from hone.store.objects import MOST_PARTS, Objects, Unfinished
 from services.gateway.admission import artifacts, model_files, quotas
 from services.gateway.admission.parameters import page
+from services.gateway.middleware import permission
 from services.gateway.middleware.bodies import PART_BYTES
 from services.gateway.middleware.errors import Conflict, NoRoom, NotFound, UploadTooLarge
 from services.gateway.middleware.tenancy import TenantSession
@@ -149,7 +150,7 @@ async def _done(session: TenantSession, settings: Settings, wanted: NewUpload, a
 def _row(session: TenantSession, upload_id: str, wanted: NewUpload, artifact_id: str) -> dict[str, Any]:
     return {"id": upload_id, "tenant_id": session.tenant_id, "kind": KINDS[wanted.kind], "name": wanted.name,
             "content": wanted.content(), "options": Jsonb({"allow_bad_rows": wanted.allow_bad_rows}),
-            "artifact_id": artifact_id}
+            "artifact_id": artifact_id, "key_id": session.key_id}
 
 
 def _planned(file: AnnouncedFile, wanted: NewUpload, settings: Settings, artifact_id: str) -> PlannedFile:
@@ -282,13 +283,19 @@ async def listed(
 
 
 async def abort(session: TenantSession, objects: Objects, settings: Settings, upload_id: str) -> Upload:
-    """End an upload and delete what it has sent. Raises NotFound, and Conflict if it has become an artifact."""
+    """End an upload and delete what it has sent.
+
+    Raises NotFound, Conflict if it has become an artifact, and Forbidden for what another key announced, unless this
+    key is an admin's.
+    """
     async with session.transaction() as transaction:
         row = await transaction.one("uploads.one", id=upload_id)
         if row is None:
             raise unknown(upload_id)
         if row["state"] == "done":
             raise Conflict(f"{upload_id} has become {row['artifact_id']}.")
+        if row["key_id"] != session.key_id:
+            permission.check(session, "admin")
         await transaction.run("uploads.abort", id=upload_id)
         files = await transaction.all("uploads.files", uploads=[upload_id])
     await asyncio.to_thread(discard, objects, files)

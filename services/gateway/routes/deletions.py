@@ -38,6 +38,12 @@ async def run(run_id: Id, caller: Caller, response: Response, force: Force = Fal
     return _answer(response, await deletions.run(caller, run_id, force))
 
 
+@router.delete("/v1/runs/{run_id}/samples", status_code=202, responses=_DONE)
+async def samples(run_id: Id, caller: Caller, response: Response) -> Deletion:
+    """Delete the samples and grades of a run that has ended. Its metrics, steps, events and checkpoints stay."""
+    return _answer(response, await deletions.samples(caller, run_id))
+
+
 @router.delete("/v1/runs/{run_id}/checkpoints/{version_id}", status_code=202, responses=_DONE)
 async def checkpoint(run_id: Id, version_id: Id, caller: Caller, response: Response) -> Deletion:
     """Delete the weights of a version. Its line stays in the list of checkpoints, as not stored.

@@ -1,12 +1,13 @@
-"""/v1/usage: tokens, seconds and grades by run or key. /v1/storage: bytes in the object store."""
+"""/v1/usage: tokens, seconds and grades by run or key. /v1/storage, /v1/retention: what is stored."""
 
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query
 
 from hone.client.resources import Page, Usage
-from hone.client.storage_resources import Storage
-from services.gateway.admission.parameters import After, Limit, Time, page
+from hone.client.storage_resources import Retained, Storage
+from services.gateway.admission import retained
+from services.gateway.admission.parameters import After, Config, Limit, Time, page
 from services.gateway.middleware.tenancy import Caller
 
 router = APIRouter(prefix="/v1", tags=["usage"])
@@ -25,6 +26,12 @@ async def storage(caller: Caller, limit: Limit = 50) -> Storage:
         total = await transaction.one("stored_sizes.total")
         rows = await transaction.all("stored_sizes.page", limit=limit)
     return Storage.model_validate({**(total or {}), "items": rows})
+
+
+@router.get("/retention")
+async def retention(caller: Caller, settings: Config) -> Page[Retained]:
+    """Return what is stored of each kind, how long it is kept, and what goes next without a request."""
+    return Page(data=await retained.of_tenant(caller, settings))
 
 
 @router.get("/usage")

@@ -23,6 +23,7 @@ _RUN = ("remove_groups", "remove_metrics", "remove_events", "remove_steps", "rem
 _ROWS = {
     "run": _RUN,
     "preflight": _RUN,
+    "samples": ("remove_groups", "forget_parts"),
     "model": ("remove_artifact",),
     "dataset": ("remove_artifact",),
     "export": ("remove_export",),
@@ -30,7 +31,8 @@ _ROWS = {
 }
 """The statements that remove the rows of a kind, in order. Each is repeated until it finds nothing."""
 
-_PREFIXES = {"run": "runs/{}/", "preflight": "runs/{}/", "model": "artifacts/{}/", "dataset": "artifacts/{}/"}
+_PREFIXES = {"run": "runs/{}/", "preflight": "runs/{}/", "samples": "runs/{}/", "model": "artifacts/{}/",
+             "dataset": "artifacts/{}/"}
 
 _log = logging.getLogger(__name__)
 
@@ -50,16 +52,18 @@ class Deletions:
             row = transaction.one("deletions.next")
             if row is None:
                 return False
-            left = not row["after"] and self._rows(transaction, _ROWS[row["kind"]], row["subject_id"])
+            left = not row["after"] and self._rows(transaction, _ROWS[row["kind"]], row["subject_id"], row["owner_id"])
         if not left:
             reach("deletion.rows-objects")
             self._objects_of(row)
         return True
 
-    def _rows(self, transaction: Transaction, statements: tuple[str, ...], subject_id: str) -> bool:
-        """Remove a batch of a subject's rows. Return whether some may be left."""
+    def _rows(
+        self, transaction: Transaction, statements: tuple[str, ...], subject_id: str, owner_id: str,
+    ) -> bool:
+        """Remove a batch of the rows of `owner_id`. Return whether some may be left."""
         for statement in statements:
-            found = transaction.one(f"deletions.{statement}", id=subject_id, limit=self._batch)
+            found = transaction.one(f"deletions.{statement}", id=owner_id, limit=self._batch)
             if found and found["rows"]:
                 transaction.run("deletions.count", id=subject_id, rows=found["rows"])
                 metrics.ROWS_DELETED.inc(found["rows"])
@@ -71,7 +75,7 @@ class Deletions:
         """Have the next objects of a subject without rows removed. At the last ones the deletion is finished."""
         prefix = _PREFIXES.get(row["kind"])
         keys = [] if prefix is None else list(
-            islice(self._objects.list(prefix.format(row["subject_id"]), row["after"]), self._batch))
+            islice(self._objects.list(prefix.format(row["owner_id"]), row["after"]), self._batch))
         finished = len(keys) < self._batch
         with self._database.transaction() as transaction:
             transaction.run("deletions.note_objects", keys=keys)
@@ -88,7 +92,7 @@ class Deletions:
                 row = transaction.one("deletions.next_model")
                 if row is None:
                     return False
-                left = self._rows(transaction, ("remove_operations", "remove_versions"), row["id"])
+                left = self._rows(transaction, ("remove_operations", "remove_versions"), row["id"], row["id"])
             if not left:
                 self._end_of_model(row["id"], kept=row["kept"])
         except IntegrityError as used:  # a model that starts from it was added meanwhile: the next look sees it

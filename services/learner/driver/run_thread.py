@@ -8,8 +8,9 @@ from typing import Any
 
 import grpc
 from psycopg import DataError
+from psycopg.errors import DiskFull
 
-from hone.process.outages import AWAY, Outages
+from hone.process.outages import AWAY, Outages, full_database
 from hone.rpc import errors
 from hone.store.database import Database
 from hone.store.leases import LeaseLost, fenced
@@ -135,9 +136,10 @@ class RunThread:
                     return True
         except grpc.RpcError as error:
             self._answer_rpc_error(run, error)
-        except StoreAway as away:
-            log.warning("the run waits: %s", away)
-            run.explain(str(away))
+        except (StoreAway, DiskFull) as away:
+            reason = full_database(away) if isinstance(away, DiskFull) else str(away)
+            log.warning("the run waits: %s", reason)
+            run.explain(reason)
         except (LookupError, ValueError, DataError) as problem:
             log.exception("the run fails")
             self._fail(str(problem))

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Mapping
 from typing import NoReturn
 
+from hone.process import scratch
 from hone.spec.settings import Settings
 from hone.stack import ports
 
@@ -24,6 +25,7 @@ def become_torchrun(settings: Settings) -> NoReturn:
     When one rank ends, torchrun ends them all. The supervisor then starts them again, and they go on from the snapshot.
     The ranks meet by torchrun's static rendezvous, because its dynamic ones unpickle messages.
     """
+    scratch.begin_before_exec(settings.state)  # torchrun keeps files, and ranks may
     [port] = ports.pick(1)
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")  # all ranks are on this machine
     os.execv(sys.executable, [

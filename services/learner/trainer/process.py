@@ -9,13 +9,14 @@ from collections.abc import Mapping
 from functools import partial
 
 import torch
+from psycopg.errors import DiskFull
 
 from hone import garbage
 from hone.models.ranks import ALONE, Ranks
 from hone.process import startup
 from hone.process.ending import STOP_SIGNALS, die_with_parent, on_stop_signal
 from hone.process.heartbeat import Heartbeat, interval_s
-from hone.process.outages import Outages
+from hone.process.outages import Outages, full_database
 from hone.spec.settings import Settings
 from hone.store import objects
 from hone.store.database import Database
@@ -132,9 +133,10 @@ class Trainer:
             self._executors.drop(executor)
         except StaleUnit as stale:
             log.warning("%s", stale)
-        except StoreAway as away:  # perhaps only for this model's objects: the other models go on
-            log.warning("%s waits: %s", executor.lease.model_id, away)
-            self._database.run("operations.set_waiting_for", model_id=executor.lease.model_id, waiting_for=str(away))
+        except (StoreAway, DiskFull) as away:  # perhaps only for what this model writes: the other models go on
+            reason = full_database(away) if isinstance(away, DiskFull) else str(away)
+            log.warning("%s waits: %s", executor.lease.model_id, reason)
+            self._database.run("operations.set_waiting_for", model_id=executor.lease.model_id, waiting_for=reason)
             return False
         return True
 

@@ -13,6 +13,7 @@ from tests.integration.console import rows
 from tests.integration.console.conftest import kept_picture
 from tests.integration.console.rows import World
 from tests.integration.console.test_pages import check
+from tests.integration.gateway.conftest import Gateway
 from tests.servers.chromium import Browser
 
 
@@ -90,6 +91,22 @@ def _send(browser: Browser, *files: Path) -> None:
     for file in files:
         browser.wait_for(f"{file.name} (")
     browser.button("Upload").click()
+
+
+def test_an_open_upload_is_told_as_the_next_to_go_and_ends(signed_in: Browser, hone: Client, gateway: Gateway,
+                                                            tenant: str) -> None:
+    with gateway.http(tenant) as http:
+        file = {"name": "rows.jsonl", "bytes": 10, "sha256": "0" * 64}
+        upload = http.post("/v1/uploads", json={"kind": "dataset", "name": "left open", "files": [file]}).json()["id"]
+    signed_in.open("/admin/storage", "Goes next without a request")
+    signed_in.wait_for("1 day after its last part")
+    signed_in.find(f"button[aria-label='Delete uploads {upload}']").click()
+    signed_in.wait_for("Delete left open (uploads)?")
+    kept_picture(signed_in, "retention")
+    signed_in.button("Delete it").click()
+    signed_in.wait(lambda: not signed_in.all(f"button[aria-label='Delete uploads {upload}']"))
+    assert upload not in {one.id for one in hone.uploads(state="open").data}
+    check(signed_in, "/admin/storage")
 
 
 @pytest.mark.usefixtures("world")

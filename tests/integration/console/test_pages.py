@@ -45,7 +45,8 @@ def pages(world: World) -> Iterator[tuple[str, str, list[str]]]:
     yield "keys", "/admin", ["first key", "in use", "Revoke"]
     yield "quotas", "/admin/quotas", ["Groups sampled at a time", "of 4 096", "Money this month", "no limit"]
     yield "prices", "/admin/prices", ["Generated tokens", "a million", "Change prices"]
-    yield "storage", "/admin/storage", ["Stored in all", "demonstrations", "Nothing was deleted"]
+    yield "storage", "/admin/storage", ["Stored in all", "demonstrations", "Nothing was deleted", "HONE_KEEP_SAMPLES_D",
+                                          "until it is deleted"]
     yield "audit", "/admin/audit", ["runs.create", "datasets.upload", world.running.id, "first key"]
     yield "tenants", "/admin/tenants", ["operator in use", "New tenant"]
     yield "usage", "/usage", ["first key", "Trained tokens", "sort six digits"]

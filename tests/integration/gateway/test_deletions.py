@@ -62,6 +62,27 @@ def test_a_run_goes_and_its_usage_stays(hone: Client, ended: Seeded, driver: Cal
     assert (used.name, used.amounts["completion_tokens"]) == ("sort", 300.0)
 
 
+def test_samples_go_and_their_run_stays(
+    hone: Client, base: str, ended: Seeded, driver: Callable[[], None],
+) -> None:
+    run = ended.run.id
+    with pytest.raises(errors.Conflict, match="may need its samples"):
+        hone.delete_samples(hone.create_run(seed.spec(base)).id)
+    before = {one.kind: one for one in hone.retention()}
+    assert (before["runs"].items > 0, before["runs"].setting) == (True, "HONE_KEEP_RUNS_D")
+    assert (before["preflights"].kept, before["uploads"].kept) == ("7 days", "1 day after its last part")
+    assert hone.delete_samples(run).kind == "samples"
+    driver()
+    assert hone.delete_samples(run).state == "deleted", "again changes nothing"
+    assert hone.trajectories(run).data == []
+    assert hone.run(run).state == "succeeded"
+    assert len(hone.checkpoints(run).data) == 3
+    assert hone.delete_run(run).state == "deleting"
+    driver()
+    with pytest.raises(errors.NotFound):
+        hone.delete_samples(run + "x")
+
+
 def test_an_open_run_is_cancelled_first(
     hone: Client, base: str, postgres: TestDatabase, driver: Callable[[], None],
 ) -> None:

@@ -235,6 +235,19 @@ def test_an_aborted_upload_leaves_nothing(gateway: Gateway, http: httpx.Client) 
     assert announce(http, "aborted", data).json()["id"] != upload, "the same files begin anew"
 
 
+def test_who_announced_an_upload_or_an_admin_ends_it(gateway: Gateway, http: httpx.Client, tenant: str) -> None:
+    with gateway.client(tenant) as hone:
+        secrets = [hone.create_key(name).secret for name in ("one", "other")]
+    with gateway.http(secrets[0]) as one, gateway.http(secrets[1]) as other:
+        data = rows(PART + 10)
+        first, second = (announce(one, name, data).json()["id"] for name in ("ours", "ours too"))
+        assert put(other, first, 1, part(data, 1)).status_code == 204, "any key of the tenant may go on with it"
+        refused = other.delete(f"/v1/uploads/{first}")
+        assert (refused.status_code, refused.json()["scope"]) == (403, "admin")
+        assert one.delete(f"/v1/uploads/{first}").json()["state"] == "aborted"
+        assert http.delete(f"/v1/uploads/{second}").json()["state"] == "aborted", "an admin's key"
+
+
 @pytest.mark.usefixtures("in_parts")
 def test_of_two_uploads_of_a_name_the_first_to_end_has_it(gateway: Gateway, tenant: str, tmp_path: Path) -> None:
     files = []

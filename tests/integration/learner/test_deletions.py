@@ -145,6 +145,24 @@ def test_a_run_goes_in_batches_with_all_that_is_its_own(world: World) -> None:
                     GROUPS * (1 + 2 * SAMPLES), run.run_id) == [(True,)]
 
 
+def test_samples_go_alone(world: World) -> None:
+    run = full_run(world)
+    kept = with_files(world, run, 0)
+    part = f"runs/{run.run_id}/parts/0.parquet"
+    world.do("UPDATE steps SET plan = %s WHERE run_id = %s", json.dumps({"parts": [part], "n": 1}), run.run_id)
+    delete(world, "samples", f"{run.run_id}-samples", run.tenant_id)
+    world.finish()
+    assert [world.count(table, run.run_id) for table in TABLES] == [0, 0, 0, 1, 1, 1, 1, 1], "groups, samples, grades"
+    assert world.do("SELECT plan FROM steps WHERE run_id = %s", run.run_id) == [({"parts": [], "n": 1},)]
+    assert finished(world, f"{run.run_id}-samples")
+    left = [key for key in world.sweep() if run.run_id in key or run.model_id in key]
+    assert len(left) == 1
+    assert kept in left[0]
+    delete(world, "run", run.run_id, run.tenant_id)
+    world.finish()
+    assert world.count("runs", run.run_id) == 0, "the run can still be deleted"
+
+
 def test_a_run_that_has_not_ended_waits(world: World) -> None:
     run = add_run(world.url)
     delete(world, "run", run.run_id, run.tenant_id)

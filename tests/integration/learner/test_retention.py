@@ -12,6 +12,7 @@ from services.learner.driver import retention
 from tests.integration.learner.rows import RunRows, add_run, add_version
 
 NEVER = RetentionSettings(preflights_d=None, idempotency_d=None)
+LONG: dict[str, None] = {"preflights_d": None, "idempotency_d": None}
 
 
 @pytest.fixture
@@ -89,3 +90,42 @@ def test_old_exports_go(database: Database, postgres_owner_url: str) -> None:
     assert retention.sweep(database, RetentionSettings(exports_d=3))["exports"] == 0
     assert retention.sweep(database, RetentionSettings(exports_d=1))["exports"] == 1
     assert marked(postgres_owner_url)[export] == "export"
+
+
+def test_weights_of_ended_runs_go_but_for_those_that_are_needed(database: Database, postgres_owner_url: str) -> None:
+    url, days = postgres_owner_url, RetentionSettings(**LONG, versions_d=3)
+    old, young, child = ended(url, 4), ended(url, 2), add_run(url)
+    versions = [add_version(url, old, number) for number in range(5)]
+    add_version(url, young, 1), add_version(url, young, 2)
+    with psycopg.connect(url) as connection:
+        connection.execute("UPDATE models SET base_version_id = %s WHERE id = %s", (versions[2], child.model_id))
+    assert retention.sweep(database, days)["versions"] == 1, "one run"
+    found = marked(url)
+    assert [found.get(version) for version in versions] == [None, "checkpoint", None, "checkpoint", None], (
+        "the base, one that a run started from and the newest stay")
+    assert retention.sweep(database, days)["versions"] == 0
+
+
+def test_samples_of_ended_runs_go_and_the_runs_stay(database: Database, postgres_owner_url: str) -> None:
+    old, young = ended(postgres_owner_url, 4), ended(postgres_owner_url, 2)
+    assert retention.sweep(database, RetentionSettings(**LONG, samples_d=3))["samples"] == 1
+    found = marked(postgres_owner_url)
+    assert (found.get(f"{old.run_id}-samples"), f"{young.run_id}-samples" in found, old.run_id in found) == (
+        "samples", False, False)
+    assert retention.sweep(database, RetentionSettings(**LONG, samples_d=3))["samples"] == 0
+
+
+def test_old_events_of_ended_runs_go(database: Database, postgres_owner_url: str) -> None:
+    old, young, going_on = ended(postgres_owner_url, 9), ended(postgres_owner_url, 2), add_run(postgres_owner_url)
+    with psycopg.connect(postgres_owner_url) as connection:
+        for run in (old, young, going_on):
+            for days in (8, 1):
+                connection.execute(
+                    "INSERT INTO events (tenant_id, run_id, kind, message, created_at)"
+                    " VALUES (%s, %s, 'k', %s, now() - make_interval(days => %s))",
+                    (run.tenant_id, run.run_id, f"{days} days old", days))
+    assert retention.sweep(database, RetentionSettings(**LONG, events_d=7))["events"] == 1
+    with psycopg.connect(postgres_owner_url) as connection:
+        left = connection.execute("SELECT run_id, count(*) FROM events WHERE run_id = ANY (%s) GROUP BY 1", (
+            [old.run_id, young.run_id, going_on.run_id],)).fetchall()
+    assert dict(left) == {old.run_id: 1, young.run_id: 2, going_on.run_id: 2}

@@ -30,7 +30,7 @@ def test_several_at_once_make_them_once(empty_url: str) -> None:
 
 
 @pytest.mark.parametrize(("change", "found"), [
-    ("UPDATE schema_version SET version = 7", f"found version 7, expected {schema.VERSION}"),
+    ("UPDATE schema_version SET version = 999", f"found version 999, expected {schema.VERSION}"),
     ("DROP TABLE schema_version", f"found version unknown, expected {schema.VERSION}")])
 def test_a_database_of_another_release_is_refused(empty_url: str, change: str, found: str) -> None:
     schema.ensure(empty_url)

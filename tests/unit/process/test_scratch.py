@@ -42,6 +42,26 @@ def test_a_killed_process_leaves_nothing_and_a_living_one_keeps_its_own(tmp_path
     assert os.listdir(tmp_path / "scratch") == [], "a process that ends removes its own"
 
 
+_EXEC = """
+import os, sys
+from pathlib import Path
+from hone.process import scratch
+print(scratch.begin_before_exec(Path(sys.argv[1])), flush=True)
+program = "import tempfile, time; print(tempfile.mkdtemp(), flush=True); time.sleep(60)"
+os.execv(sys.executable, [sys.executable, "-c", program])
+"""
+
+
+def test_a_program_that_replaces_a_process_keeps_its_directory_and_leaves_nothing_when_killed(tmp_path: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", _EXEC, str(tmp_path)], stdout=subprocess.PIPE, text=True) as program:
+        directory, made = line(program), line(program)
+        assert made.parent == directory
+        assert (scratch.sweep(directory.parent), made.exists()) == (0, True)
+        program.send_signal(signal.SIGKILL)
+    assert made.exists(), "the kill left it"
+    assert (scratch.sweep(directory.parent), directory.exists()) == (1, False)
+
+
 def test_processes_that_sweep_at_once_do_so_without_an_error(tmp_path: Path) -> None:
     (tmp_path / f"{scratch.PREFIX}file").write_text("nobody's directory")
     for _ in range(10):

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from hone.store.sql import named
 from hone.telemetry import gauges
+from services.gateway.admission import retained
 from services.learner.driver import deletions
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -18,7 +19,9 @@ COMPOSED = {
     *(f"deletions.{name}" for names in (*deletions._ROWS.values(), ("remove_operations", "remove_versions"))
       for name in names),
     "runs.owned", "models.owned",  # hone.store.ownership
-    *(f"retention.{name}" for name in ("preflights", "runs", "exports", "idempotency")),
+    *(f"retention.{name}" for name in (
+        "preflights", "runs", "exports", "versions", "samples", "events", "idempotency")),
+    *(f"retained.{name}{due}" for name in retained.LIMITED for due in ("", "_due")),
 }
 """The names that the code puts together."""
 OTHERS = {"journal.after", "schema.sql", "uploads.put_part"}

@@ -261,7 +261,8 @@ def _make(client: Minio, bucket: str) -> None:
 
 
 def _http() -> urllib3.PoolManager:
-    retries = urllib3.Retry(total=3, backoff_factor=0.2, status_forcelist=[500, 502, 503, 504])
+    retries = urllib3.Retry(total=3, backoff_factor=0.2, status_forcelist=[500, 502, 503, 504],
+                            raise_on_status=False)  # the last answer has the reason
     return urllib3.PoolManager(timeout=urllib3.Timeout(connect=5, read=60), maxsize=16, retries=retries)
 
 

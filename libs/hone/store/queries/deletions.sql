@@ -40,6 +40,14 @@ WHERE r.state IN ('queued', 'running', 'paused') AND r.id <> %(id)s AND EXISTS (
         AND v.model_id = %(model_id)s)
 ORDER BY r.id LIMIT 10
 
+-- name: lock_samples
+-- None is left once they were deleted.
+SELECT id || '-samples' AS id, name, key_id, state FROM runs
+WHERE id = %(id)s AND deleted_at IS NULL AND samples_deleted_at IS NULL FOR UPDATE
+
+-- name: mark_samples
+UPDATE runs SET samples_deleted_at = now() WHERE id = %(id)s
+
 -- name: lock_artifact
 SELECT id, name, key_id FROM artifacts
 WHERE kind = %(kind)s AND (id = %(name)s OR name = %(name)s) AND deleted_at IS NULL FOR UPDATE
@@ -99,7 +107,7 @@ WHERE d.subject_id = (
     SELECT w.subject_id FROM deletions w
     WHERE w.finished_at IS NULL AND deletion_waits_for(w) IS NULL
     ORDER BY w.worked_at LIMIT 1 FOR UPDATE SKIP LOCKED)
-RETURNING d.subject_id, d.kind, d.after
+RETURNING d.subject_id, regexp_replace(d.subject_id, '-samples$', '') AS owner_id, d.kind, d.after
 
 -- name: count
 UPDATE deletions SET removed_rows = removed_rows + %(rows)s WHERE subject_id = %(id)s
@@ -112,6 +120,15 @@ grade AS (DELETE FROM grades t USING gone WHERE t.group_id = gone.id RETURNING 1
 call AS (DELETE FROM journal t USING gone WHERE t.group_id = gone.id RETURNING 1)
 SELECT (SELECT count(*) FROM gone) AS found, (SELECT count(*) FROM gone) + (SELECT count(*) FROM trajectory)
     + (SELECT count(*) FROM grade) + (SELECT count(*) FROM call) AS rows
+
+-- name: forget_parts
+-- A step keeps its plan, but names the objects of its samples no more.
+WITH gone AS (
+    UPDATE steps SET plan = jsonb_set(plan, '{parts}', '[]')
+    WHERE run_id = %(id)s AND n = ANY (ARRAY(
+        SELECT n FROM steps WHERE run_id = %(id)s AND plan -> 'parts' <> '[]' LIMIT %(limit)s))
+    RETURNING 1)
+SELECT count(*) AS found, 0 AS rows FROM gone
 
 -- name: remove_metrics
 WITH gone AS (

@@ -26,6 +26,37 @@ marked AS (
 INSERT INTO deletions (subject_id, tenant_id, kind, name) SELECT id, tenant_id, 'run', name FROM marked
 ON CONFLICT DO NOTHING
 
+-- name: samples
+WITH old AS (
+    SELECT id FROM runs WHERE deleted_at IS NULL AND samples_deleted_at IS NULL
+        AND ended_at < now() - make_interval(secs => 86400 * %(days)s)
+    ORDER BY ended_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED),
+marked AS (
+    UPDATE runs r SET samples_deleted_at = now() FROM old WHERE r.id = old.id RETURNING r.id, r.tenant_id, r.name)
+INSERT INTO deletions (subject_id, tenant_id, kind, name) SELECT id || '-samples', tenant_id, 'samples', name FROM marked
+ON CONFLICT DO NOTHING
+
+-- name: versions
+-- Weights of ended runs, once for each run, but for those that a request could not delete either. Returns the runs.
+WITH old AS (
+    SELECT id, tenant_id, policy_model_id FROM runs
+    WHERE deleted_at IS NULL AND thinned_at IS NULL AND ended_at < now() - make_interval(secs => 86400 * %(days)s)
+    ORDER BY ended_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED),
+gone AS (
+    UPDATE versions v SET weights_deleted_at = now() FROM old
+    WHERE v.model_id = old.policy_model_id AND expires_with_run(v)
+    RETURNING v.id, v.tenant_id, format('%%s version %%s', old.id, v.number) AS name),
+noted AS (
+    INSERT INTO deletions (subject_id, tenant_id, kind, name) SELECT id, tenant_id, 'checkpoint', name FROM gone
+    ON CONFLICT DO NOTHING)
+UPDATE runs r SET thinned_at = now() FROM old WHERE r.id = old.id
+
+-- name: events
+DELETE FROM events WHERE id = ANY (ARRAY(
+    SELECT e.id FROM events e JOIN runs r ON r.id = e.run_id
+    WHERE e.created_at < now() - make_interval(secs => 86400 * %(days)s)
+        AND r.ended_at < now() - make_interval(secs => 86400 * %(days)s) LIMIT %(limit)s))
+
 -- name: exports
 WITH old AS (
     SELECT id FROM operations WHERE kind = 'export' AND state <> 'queued' AND deleted_at IS NULL

@@ -2,8 +2,8 @@
 
 -- name: add
 -- Nothing if the same upload is open already.
-INSERT INTO uploads (id, tenant_id, kind, name, content, options, artifact_id)
-VALUES (%(id)s, %(tenant_id)s, %(kind)s, %(name)s, %(content)s, %(options)s, %(artifact_id)s)
+INSERT INTO uploads (id, tenant_id, kind, name, content, options, artifact_id, key_id)
+VALUES (%(id)s, %(tenant_id)s, %(kind)s, %(name)s, %(content)s, %(options)s, %(artifact_id)s, %(key_id)s)
 ON CONFLICT (tenant_id, content) WHERE state = 'open' DO NOTHING
 
 -- name: add_file
@@ -27,11 +27,11 @@ UPDATE uploads SET state = 'open', reason = NULL, content = %(content)s, options
 WHERE id = %(id)s AND state = 'refused'
 
 -- name: one
-SELECT id, kind, name, options, artifact_id, state, reason, created_at, touched_at, ended_at FROM uploads
+SELECT id, kind, name, options, artifact_id, key_id, state, reason, created_at, touched_at, ended_at FROM uploads
 WHERE id = %(id)s
 
 -- name: page
-SELECT id, kind, name, options, artifact_id, state, reason, created_at, touched_at, ended_at FROM uploads
+SELECT id, kind, name, options, artifact_id, key_id, state, reason, created_at, touched_at, ended_at FROM uploads
 WHERE (%(after)s::text IS NULL OR id < %(after)s) AND (%(state)s::text IS NULL OR state = %(state)s)
 ORDER BY id DESC LIMIT %(limit)s
 
