@@ -7,7 +7,7 @@ import typer
 
 from hone.cli import connection
 from hone.cli.moments import Since, Until, moment
-from hone.cli.output import Json, rows, say, table
+from hone.cli.output import Json, cell, rows, say, table
 from hone.client import every
 
 
@@ -53,5 +53,5 @@ def retention(
         rows(found, ("kind", "items", "bytes", "due", "setting", "kept"), json)
         return
     table(("due_at", "kind", "id", "name"), [
-        (one.due_at, kind.kind, one.id, one.name)
+        (cell(one.due_at), kind.kind, one.id, one.name)
         for one, kind in sorted(((one, kind) for kind in found for one in kind.next), key=lambda pair: pair[0].due_at)])

@@ -54,7 +54,7 @@ class _OverviewPage:
         await self._curves.load(run, charts.first_look(run.metrics))
         self._reason.set_content(_reason(run))
         self._progress.set_content(_progress(run))
-        self._figures.set_content(_figures(run, used))
+        self._figures.set_content(_figures(run, used.data))
         self._events.set_content(_newest(run, events.data))
         self._draw()
 

@@ -39,6 +39,8 @@ class Limits:
         self._database, self._lease, self._every_s, self._tenants = database, lease, every_s, tenants
         self._looked_at, self._committed = 0.0, -1
         self._reached: Limit | None = None
+        self.left: float | None = None
+        """What is left of the budget, as a multiple of what the run has cost; None without a budget or costs."""
 
     def reached(self, committed: int) -> Limit | None:
         """Return the first limit that is reached, or None. `committed` is the last committed step."""
@@ -48,4 +50,5 @@ class Limits:
             figures = self._database.one("runs.limits", run_id=self._lease.run_id)
             of_tenant = self._tenants.of(self._lease.tenant_id, changed)
             self._reached = reached({**figures, **of_tenant}) if figures and of_tenant else None
+            self.left = figures["budget"] / figures["cost"] - 1 if figures and figures["cost"] else None
         return self._reached

@@ -53,7 +53,7 @@ class Rollouts(StepSource):
     def next_action(self, view: View) -> ReadSamples | RequestGroups | PlanStep | None:
         """Request the groups that are missing; else plan the next step if enough groups are ready."""
         if view.version_id is not None and not view.unpublished and (self._pace.runs_ahead or not _trains(view)):
-            missing = self._pace.room(view.committed, self.stage.last) - view.train.total
+            missing = self._room(view) - view.train.total
             if missing > 0:
                 return self._request(view, missing)
         return self._choose(view, view.planned + 1)
@@ -61,7 +61,8 @@ class Rollouts(StepSource):
     def _choose(self, view: View, step: int) -> ReadSamples | RequestGroups | PlanStep | None:
         if not self._pace.plannable(step, view.committed) or view.unpublished or self._pace.waits(step, view.train):
             return None
-        if self._outline.unevaluated(step - 1, view.memory.evaluated):
+        begun = self._pace.before(step + 1) - self._pace.before(view.committed + 1)
+        if self._outline.unevaluated(step - 1, view.memory.evaluated) or self._room(view) < begun:
             return None
         if view.samples is None:
             return ReadSamples(step)
@@ -70,11 +71,16 @@ class Rollouts(StepSource):
         if len(choice.kept) == size:
             return PlanStep(step, choice)
         # Groups that the filter removes take no room: others are requested beside groups that are slow.
-        lacking = min(self._pace.room(view.committed, self.stage.last) - view.train.total + len(choice.filtered),
+        lacking = min(self._room(view) - view.train.total + len(choice.filtered),
                       self._most_groups - view.train.total)
         if lacking > 0:
             return self._request(view, lacking)
         return None if view.train.requested else PlanStep(step, choice)
+
+    def _room(self, view: View) -> int:
+        """Return how many groups may be open. No more run ahead than the budget pays for, but one step is begun."""
+        room = self._pace.room(view.committed, self.stage.last)
+        return room if view.affordable is None else min(room, max(self._pace.size(view.committed + 1), view.affordable))
 
     def _request(self, view: View, count: int) -> RequestGroups:
         pinned = None if self._pace.runs_ahead else view.version_id

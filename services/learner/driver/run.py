@@ -1,6 +1,7 @@
 """A leased run and its driver: look at the rows, decide, perform. `decisions.decide` is the training loop."""
 
 import json
+import math
 import threading
 import time
 from dataclasses import replace
@@ -114,7 +115,9 @@ class RunDriver:
             self._memory = read_memory(self._database, self.lease)
         view = read_view(self._database, self.lease, self._memory)
         self._traces.report(view.committed)
-        return replace(view, limit=self._limits.reached(view.committed))
+        limit, left = self._limits.reached(view.committed), self._limits.left
+        paid = self._outline.pace.before(view.committed + 1)
+        return replace(view, limit=limit, affordable=None if left is None or not paid else math.ceil(left * paid))
 
     def _source_of(self, view: View) -> decisions.StepSource:
         """Return the source of the step after the last planned one; beyond the last step, the last source.

@@ -37,8 +37,10 @@ class SupervisedRows(StepSource):
 
     def next_action(self, view: View) -> PlanStep | None:
         """Plan the next step if the trainer has few planned steps left."""
-        step = view.planned + 1
-        last = self._outline.last_plannable(view.committed, self.stage.last, view.memory.evaluated, PLAN_AHEAD)
+        step, ahead = view.planned + 1, PLAN_AHEAD
+        if view.affordable is not None:
+            ahead = min(ahead, max(1, view.affordable // self._outline.pace.size(view.committed + 1)))
+        last = self._outline.last_plannable(view.committed, self.stage.last, view.memory.evaluated, ahead)
         return PlanStep(step) if view.version_id is not None and step <= last else None
 
     def plan(self, action: PlanStep) -> PlannedStep:

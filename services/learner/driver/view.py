@@ -76,6 +76,7 @@ class View:
     memory: Memory = Memory()
     reason: str | None = None  # why the run is paused, if not by its user
     limit: Limit | None = None  # that is reached
+    affordable: int | None = None  # groups that the rest of the budget pays for, at the price of those before
     samples: ReadySamples | None = None  # None until a decision asks for them
 
     def open(self, purpose: str, step: int) -> GroupCount:

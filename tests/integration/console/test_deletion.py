@@ -93,8 +93,9 @@ def _send(browser: Browser, *files: Path) -> None:
     browser.button("Upload").click()
 
 
-def test_an_open_upload_is_told_as_the_next_to_go_and_ends(signed_in: Browser, hone: Client, gateway: Gateway,
-                                                            tenant: str) -> None:
+def test_an_open_upload_is_the_next_to_go_and_is_ended(
+    signed_in: Browser, hone: Client, gateway: Gateway, tenant: str,
+) -> None:
     with gateway.http(tenant) as http:
         file = {"name": "rows.jsonl", "bytes": 10, "sha256": "0" * 64}
         upload = http.post("/v1/uploads", json={"kind": "dataset", "name": "left open", "files": [file]}).json()["id"]

@@ -20,6 +20,7 @@ from hone.store.database import Database
 from hone.trajectory import parts
 from hone.trajectory.records import Call, Trajectory
 from services.learner.driver import lease as leases
+from services.learner.driver.limits import Limits, TenantFigures
 from services.learner.driver.peers import Task
 from services.learner.driver.run import RunDriver
 from tests.integration.learner.rows import OWNER_A, RunRows, add_run
@@ -87,6 +88,10 @@ class Loop:
         self._run = self._leased()
         self._run.advance()
         return str(self.one("SELECT state FROM runs WHERE id = %s", self.rows.run_id))
+
+    def limits(self) -> Limits:
+        """Return the limits of the run as its driver sees them."""
+        return Limits(self._database, self._run.lease, 60.0, TenantFigures(self._database, 60.0))
 
     def all(self, query: str, *parameters: Any) -> list[Row]:
         with psycopg.connect(self._owner_url, row_factory=dict_row) as connection:

@@ -77,3 +77,19 @@ def test_storage_that_is_used_up_pauses_a_run_until_there_is_room_or_more_is_all
         assert loop.move() == "running"
         connection.execute("UPDATE versions SET state = 'abandoned' WHERE id = %s", [f"{run}_version"])
     assert loop.go() == "succeeded"
+
+
+def test_a_driver_sees_what_the_rest_of_the_budget_pays_for(
+    postgres_url: str, postgres_owner_url: str, tmp_path: Path,
+) -> None:
+    loop = Loop(postgres_url, postgres_owner_url, tmp_path, lambda _, index: ("1", float(index), "ok"), steps=2,
+                batch={"prompts": 2, "samples": 2})
+    with psycopg.connect(postgres_owner_url, autocommit=True) as connection:
+        connection.execute("UPDATE runs SET budget = 3 WHERE id = %s", [loop.rows.run_id])
+        connection.execute("INSERT INTO prices (currency, trained_tokens) VALUES ('EUR', 1e6)")
+        limits = loop.limits()
+        assert (limits.reached(0), limits.left) == (None, None), "nothing is known of what a step costs"
+        connection.execute("INSERT INTO usage (tenant_id, run_id, kind, amount) VALUES (%s, %s, 'trained_tokens', 2)",
+                           [loop.rows.tenant_id, loop.rows.run_id])
+        assert (limits.reached(1), limits.left) == (None, 0.5)
+        connection.execute("DELETE FROM prices WHERE since > '-infinity'")

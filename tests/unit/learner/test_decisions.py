@@ -128,6 +128,14 @@ NEW = at(0, version_id=None, memory=Memory())
     (AHEAD, at(3, counts=train(4, ready=6, oldest=0)), Expire(1)),
     (AHEAD, at(3, counts=train(4, requested=6, late=1)), Expire(1)),
     (AHEAD, at(STEPS - 1, STEPS - 1, counts=train(6, requested=2)), ReadSamples(STEPS)),
+    # No more is sampled or planned ahead than the rest of the budget pays for, but one step is always begun.
+    (AHEAD, at(1, counts=train(2, requested=2), affordable=5), RequestGroups(2, 2, 3, None)),
+    (AHEAD, at(1, affordable=0), RequestGroups(2, 2, PROMPTS, None)),
+    (AHEAD, at(1, counts=train(2, ready=2), affordable=0), ReadSamples(2)),
+    (AHEAD, at(1, 2, counts=train(2, ready=2), affordable=2), Wait("the trainer to commit step 2")),
+    (AHEAD, at(1, 2, counts=train(2, ready=4), affordable=4), ReadSamples(3)),
+    (spec(), at(1, affordable=0), RequestGroups(2, 2, PROMPTS, "ver_1")),
+    (STAGED, at(0, 1, affordable=1), Wait("the trainer to commit step 1")),
     # Weights that are to be evaluated are evaluated before the next step is planned.
     (EVALUATED, at(2), RequestEvaluation(2, "ver_2")),
     (EVALUATED, at(2, counts=evaluation(2, 1, 5)), RequestGroups(3, 4, PROMPTS, "ver_2")),
