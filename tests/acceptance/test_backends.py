@@ -1,6 +1,7 @@
 """The toy run on both back ends: outside observers see it use them, and its weights are the oracle's, bit for bit."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -57,21 +58,28 @@ FULL_TABLE = """
 
 def outlive_full_servers(scene: Scene, run_id: str) -> None:
     """A store without room, twice, an overloaded one, and a database without room: the run says so, and goes on."""
-    gate = scene.backend.servers["gate"]
-    full = "no space left in the object store: XMinioStorageFull"
+    gate, full = scene.backend.servers["gate"], "no space left in the object store: XMinioStorageFull"
     for refusal, words in ((("XMinioStorageFull", 507), full), (("SlowDown", 503), "SlowDown"),
                            (("XMinioStorageFull", 507), full)):
         gate.refusal = refusal
-        wait_for(words, lambda words=words: words in (scene.client.run(run_id).waiting_for or ""), 60)
+        wait_for(words, partial(waits_for, scene, run_id, words), 60)
         stopped, gate.refusal = scene.committed(run_id), None
-        wait_for("another step", lambda stopped=stopped: scene.committed(run_id) > stopped, 60)
+        wait_for("another step", partial(has_gone_on, scene, run_id, stopped), 60)
     with psycopg.connect(scene.backend.servers["owner_url"], autocommit=True) as connection:
         connection.execute(FULL_TABLE)
         words = "no space left on the database's disk: could not extend file"
-        wait_for(words, lambda: words in (scene.client.run(run_id).waiting_for or ""), 60)
+        wait_for(words, partial(waits_for, scene, run_id, words), 60)
         stopped = scene.committed(run_id)
         connection.execute("DROP TRIGGER full_disk ON versions")
-    wait_for("another step", lambda: scene.committed(run_id) > stopped, 60)
+    wait_for("another step", partial(has_gone_on, scene, run_id, stopped), 60)
+
+
+def waits_for(scene: Scene, run_id: str, words: str) -> bool:
+    return words in (scene.client.run(run_id).waiting_for or "")
+
+
+def has_gone_on(scene: Scene, run_id: str, step: int) -> bool:
+    return scene.committed(run_id) > step
 
 
 def published(backend: Backend) -> int:

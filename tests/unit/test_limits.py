@@ -1,11 +1,11 @@
 """Which limit a run has reached, in the words that its user reads."""
 
+import threading
 from typing import Any, cast
 
 import pytest
 
 from hone.limits import reached
-from services.learner.driver import limits
 from services.learner.driver.limits import TenantFigures
 
 FREE: dict[str, Any] = {
@@ -50,7 +50,7 @@ def test_sums_over_a_tenant_are_shared_by_its_runs_and_take_a_tenth_of_the_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     database = Slow()
-    monkeypatch.setattr(limits.time, "monotonic", lambda: database.now)
+    monkeypatch.setattr("services.learner.driver.limits.time.monotonic", lambda: database.now)
     figures = TenantFigures(cast(Any, database), every_s=60)
     assert [figures.of("ten_a", changed) for changed in (True, True, False, False)] == [{"asked": 1}] * 4
     assert figures.of("ten_b", changed=False) == {"asked": 2}
@@ -61,3 +61,31 @@ def test_sums_over_a_tenant_are_shared_by_its_runs_and_take_a_tenth_of_the_time(
     assert figures.of("ten_a", changed=True) == {"asked": 3}
     database.now += 60
     assert figures.of("ten_a", changed=False) == {"asked": 4}
+
+
+def test_no_run_waits_for_the_sums_of_another_tenant() -> None:
+    asked, go_on = threading.Event(), threading.Event()
+
+    class Stuck:
+        def one(self, *_: object, tenant: str) -> dict[str, str]:
+            if tenant == "ten_large":
+                asked.set()
+                assert go_on.wait(30)
+            return {"of": tenant}
+
+    figures = TenantFigures(cast(Any, Stuck()), every_s=0)
+    reading = threading.Thread(target=figures.of, args=("ten_large", True))
+    reading.start()
+    assert asked.wait(30)
+    assert figures.of("ten_small", changed=True) == {"of": "ten_small"}
+    go_on.set()
+    reading.join()
+    asked.clear()
+    go_on.clear()
+    again = threading.Thread(target=figures.of, args=("ten_large", True))
+    figures._known["ten_large"].took_s = 0.0
+    again.start()
+    assert asked.wait(30)
+    assert figures.of("ten_large", changed=True) == {"of": "ten_large"}, "the last figures, while newer ones are read"
+    go_on.set()
+    again.join()

@@ -57,6 +57,7 @@ class RowChecks:
     bad: int = 0
     problems: list[tuple[int, Problem]] = field(default_factory=list)  # by row number
     columns: Counter[str] = field(default_factory=Counter)  # good rows that have the key
+    largest: int = 0  # bytes of the largest good row, as it is stored
     as_text: int = 0  # good rows in which a number is kept as its text
     texts: list[tuple[int, str]] = field(default_factory=list)  # row number and number, of the first such rows
 
@@ -79,7 +80,7 @@ class RowChecks:
 
     def facts(self) -> dict[str, Any]:
         """Return the facts of the stored rows for the dataset's manifest."""
-        return {"rows": self.good, "columns": dict(sorted(self.columns.items()))}
+        return {"rows": self.good, "columns": dict(sorted(self.columns.items())), "largest_row_bytes": self.largest}
 
 
 def refuse(report: RowChecks, allow_bad_rows: bool) -> None:
@@ -115,7 +116,9 @@ def check(
             continue
         report.columns.update(row.keys())
         report.note_literals(row)
-        keep(json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
+        stored = json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode()
+        report.largest = max(report.largest, len(stored))
+        keep(stored + b"\n")
     return report
 
 

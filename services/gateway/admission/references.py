@@ -83,13 +83,14 @@ async def resolve(
     base = await base_of(transaction, spec, problems)
     roles = await roles_of(transaction, settings, spec, base, problems)
     for at, part in task_rows.parts(spec):
-        problems += await dataset_problems(transaction, part.task, f"{at}task", columns(part, part.task, trained=True),
-                                           demonstrated=presets.builder_of(part.algorithm) == "dataset")
+        problems += await dataset_problems(
+            transaction, settings, part.task, f"{at}task", columns(part, part.task, trained=True),
+            demonstrated=presets.builder_of(part.algorithm) == "dataset")
         problems += length_problems(part, at, base, settings)
         problems += _shown_tools(part, at, base)
     if spec.eval is not None and spec.eval.source is not None:
         wanted = columns(spec, spec.eval.source, trained=False)
-        problems += await dataset_problems(transaction, spec.eval.source, "eval.source", wanted)
+        problems += await dataset_problems(transaction, settings, spec.eval.source, "eval.source", wanted)
     named = {problem.field for problem in problems}  # a missing column is not reported again row by row
     problems += [problem for one in rows if f"{one.at}.dataset" not in named for problem in one.problems()]
     undivided, split = splits.check(spec, rows)
@@ -190,14 +191,22 @@ def _shown_tools(spec: RunSpec, at: str, base: Base | None) -> Iterator[Problem]
 
 
 async def dataset_problems(
-    transaction: AsyncTransaction, source: TaskSource, at: str, wanted: set[str], demonstrated: bool = False,
+    transaction: AsyncTransaction, settings: Settings, source: TaskSource, at: str, wanted: set[str],
+    demonstrated: bool = False,
 ) -> list[Problem]:
-    """Check that a dataset exists and that its rows have the wanted keys; `demonstrated` rows train their answers."""
+    """Check that a dataset exists, fits today's bounds, and that its rows have the wanted keys.
+
+    `demonstrated` rows train their answers.
+    """
     if source.dataset is None:
         return []
     row = await transaction.one("artifacts.named", kind="dataset", name=source.dataset)
     if row is None:
         return [Problem(f"{at}.dataset", found(source.dataset), "an uploaded dataset (`hone data list`)")]
+    largest, most = row["manifest"].get("largest_row_bytes", 0), settings.max_row_kb * 2**10
+    if largest > most:
+        return [Problem(f"{at}.dataset", f"{source.dataset}, with a row of {largest} bytes from before this bound",
+                        f"at most {most} bytes (HONE_MAX_ROW_KB): upload it anew without such rows")]
     rows, columns = row["manifest"]["rows"], row["manifest"]["columns"]
     if demonstrated and columns.get("messages", 0) == rows:
         return []  # the messages hold the answers; the driver leaves out rows where they hold none

@@ -27,7 +27,8 @@ async def problems(session: TenantSession, objects: Objects, settings: Settings,
         for at, part, source in _sources(spec, reading):
             wanted = _columns(part, source, at, reading)
             demonstrated = bool(wanted) and at != "eval.source" and presets.builder_of(part.algorithm) == "dataset"
-            found += await references.dataset_problems(transaction, source, at, wanted, demonstrated)
+            found += await references.dataset_problems(
+                transaction, settings, source, at, wanted, demonstrated)
         for at, part in task_rows.parts(spec):
             found += references.length_problems(part, at, base, settings)
     named = {problem.field for problem in found}

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from dataclasses import dataclass, field
 
 from hone.limits import Limit, reached
 from hone.store.database import Database, Row
@@ -11,25 +12,47 @@ _SHARE = 0.1
 """Share of the time that the sums over one tenant may take: those over a large one are looked up less often."""
 
 
+@dataclass
+class _Figures:
+    """The figures of one tenant, when they were read, and how long that took. The lock is held while they are read."""
+
+    row: Row | None = None
+    read_at: float = float("-inf")
+    took_s: float = 0.0
+    reading: threading.Lock = field(default_factory=threading.Lock)
+
+
 class TenantFigures:
-    """The figures of `tenants.limits`, read once for all runs of a tenant that a driver moves. Thread-safe."""
+    """The figures of `tenants.limits`, read once for all runs of a tenant that a driver moves. Thread-safe.
+
+    No run waits for the sums of another tenant, and only a tenant's first one waits for its own.
+    """
 
     def __init__(self, database: Database, every_s: float) -> None:
         self._database, self._every_s = database, every_s
-        self._known: dict[str, tuple[Row | None, float, float]] = {}  # figures, when they were read, seconds it took
-        self._lock = threading.Lock()
+        self._known, self._lock = dict[str, _Figures](), threading.Lock()
 
     def of(self, tenant_id: str, changed: bool) -> Row | None:
         """Return a tenant's figures, at most `every_s` old. `changed`: something was used, so older ones are not."""
         with self._lock:
-            figures, read_at, took_s = self._known.get(tenant_id, (None, float("-inf"), 0.0))
-            pause_s = max(0.0 if changed else self._every_s, took_s * (1 / _SHARE - 1))
-            begun = time.monotonic()
-            if begun - read_at >= pause_s:
-                figures = self._database.one("tenants.limits", tenant=tenant_id, storage=True)
-                read_at = time.monotonic()
-                self._known[tenant_id] = figures, read_at, read_at - begun
-            return figures
+            known = self._known.setdefault(tenant_id, _Figures())
+        if self._due(known, changed) and known.reading.acquire(blocking=known.row is None):
+            try:
+                if self._due(known, changed):
+                    self._read(known, tenant_id)
+            finally:
+                known.reading.release()
+        return known.row
+
+    def _due(self, known: _Figures, changed: bool) -> bool:
+        pause_s = max(0.0 if changed else self._every_s, known.took_s * (1 / _SHARE - 1))
+        return time.monotonic() - known.read_at >= pause_s
+
+    def _read(self, known: _Figures, tenant_id: str) -> None:
+        begun = time.monotonic()
+        known.row = self._database.one("tenants.limits", tenant=tenant_id, storage=True)
+        known.read_at = time.monotonic()
+        known.took_s = known.read_at - begun
 
 
 class Limits:

@@ -16,6 +16,7 @@ from hone.client import errors as client_errors
 from hone.environments import row_json
 from hone.graders.templates import rendered
 from hone.models import toy
+from tests.integration.gateway import seed
 from tests.integration.gateway.conftest import Gateway
 from tests.servers.postgres import TestDatabase
 
@@ -126,3 +127,20 @@ def test_supervised_rows_that_the_model_cannot_hold_are_named_first(hone: Client
     assert [event.kind for event in hone.events(run.id).data] == ["created", "long_rows"]
     with pytest.raises(client_errors.Refused, match="1 of 1 rows are left out of supervised training, longer than"):
         hone.dry_run({**spec, "task": {"dataset": "all"}})
+
+
+def test_a_dataset_with_a_row_beyond_todays_bound_is_refused_for_runs(
+    hone: Client, base: str, postgres: TestDatabase,
+) -> None:
+    dataset = hone.upload_dataset("large-rows", b'{"prompt": "a", "answer": "b"}\n{"prompt": "c", "answer": "b"}\n')
+    spec = seed.spec(base, task={"dataset": dataset.name})
+    with Connection.connect(postgres.owner_url) as connection:
+        found = connection.execute("SELECT manifest -> 'largest_row_bytes' FROM artifacts WHERE id = %s", [dataset.id])
+        assert found.fetchone() == (len('{"prompt":"a","answer":"b"}'),)
+        connection.execute("UPDATE artifacts SET manifest = manifest || %s WHERE id = %s",
+                           [Jsonb({"largest_row_bytes": 52428800}), dataset.id])
+    with pytest.raises(client_errors.Refused) as refused:
+        hone.create_run(spec)
+    (problem,) = refused.value.problems
+    assert (problem.field, "52428800 bytes" in problem.found, "HONE_MAX_ROW_KB" in problem.expected) == (
+        "task.dataset", True, True)

@@ -240,7 +240,7 @@ def test_who_announced_an_upload_or_an_admin_ends_it(gateway: Gateway, http: htt
         secrets = [hone.create_key(name).secret for name in ("one", "other")]
     with gateway.http(secrets[0]) as one, gateway.http(secrets[1]) as other:
         data = rows(PART + 10)
-        first, second = (announce(one, name, data).json()["id"] for name in ("ours", "ours too"))
+        first, second = (announce(one, name, data).json()["id"] for name in ("ours", "ours-too"))
         assert put(other, first, 1, part(data, 1)).status_code == 204, "any key of the tenant may go on with it"
         refused = other.delete(f"/v1/uploads/{first}")
         assert (refused.status_code, refused.json()["scope"]) == (403, "admin")
