@@ -2,7 +2,7 @@
 
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -33,9 +33,7 @@ def choose(name: str, fixture: Callable[[str], Any]) -> Backend:
     database = fixture("postgres_server").database(f"hone_{secrets.token_hex(6)}")
     bucket = f"hone-{secrets.token_hex(6)}"
     host = f"v{secrets.token_hex(4)}"
-    gate = fixture("s3_gate")
     urls = {"database_url": database.owner_url, "broker_url": rabbitmq.virtual_host(host),
-            "objects_url": replace(s3, endpoint=gate.endpoint).url(bucket)}
-    servers = {"rabbitmq": rabbitmq, "s3": s3, "gate": gate, "postgres": fixture("postgres_server"),
-               "owner_url": database.owner_url, "virtual_host": host}
+            "objects_url": s3.url(bucket)}
+    servers = {"rabbitmq": rabbitmq, "s3": s3, "postgres": fixture("postgres_server"), "virtual_host": host}
     return Backend(name, urls, servers, bucket)

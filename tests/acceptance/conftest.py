@@ -16,8 +16,6 @@ import pytest
 from tests.acceptance import backends, shared, toy
 from tests.acceptance.scene import Scene
 from tests.acceptance.stacks import PLAIN, TWINS, SharedStacks
-from tests.servers import gate as gates
-from tests.servers.s3 import Server
 
 
 @pytest.fixture(scope="session")
@@ -29,18 +27,11 @@ def shared_stacks(request: pytest.FixtureRequest, shared_directory: Path) -> Ite
 
 @pytest.fixture(scope="session")
 def closed_before_servers(
-    shared_stacks: SharedStacks, rabbitmq: Any, s3_gate: Any, postgres_server: Any,  # noqa: ARG001  # set up before this
+    shared_stacks: SharedStacks, rabbitmq: Any, s3: Any, postgres_server: Any,  # noqa: ARG001  # set up before this
 ) -> Iterator[None]:
     """Stop a stack that uses the servers before they are stopped."""
     yield
     shared_stacks.close()
-
-
-@pytest.fixture(scope="session")
-def s3_gate(s3: Server) -> Iterator[gates.Gate]:
-    """An open gate through which stacks reach the S3 server."""
-    with gates.before(s3.endpoint) as gate:
-        yield gate
 
 
 @pytest.fixture(scope="module")

@@ -1,11 +1,9 @@
 """The toy run on both back ends: outside observers see it use them, and its weights are the oracle's, bit for bit."""
 
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
 from minio import Minio
 
@@ -25,8 +23,6 @@ def test_the_run_equals_the_oracle_bit_for_bit_on_each_back_end(twins: Scene, ba
     wait_for("a step", lambda: scene.committed(run.id) >= 2, 60)
     look_from_outside(scene, run.id)
     purge_every_queue(scene)
-    if scene.backend.name == "servers":
-        outlive_full_servers(scene, run.id)
     scene.finished(run.id)
     wait_for("every service to say that it is well", lambda: scene.client.health().ok, 30)
     invariants.check(scene, run.id, STEPS, prompts=16)
@@ -48,38 +44,6 @@ def look_from_outside(scene: Scene, run_id: str) -> None:
     names = [one.object_name or "" for one in client.list_objects(backend.bucket, f"runs/{run_id}/", recursive=True)]
     assert any(name.endswith(".parquet") for name in names)
     wait_for("publish counts that rise", lambda: published(backend) > 0, 30)
-
-
-FULL_TABLE = """
-    CREATE OR REPLACE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS $$
-    BEGIN RAISE EXCEPTION 'could not extend file' USING ERRCODE = 'disk_full'; END $$;
-    CREATE TRIGGER full_disk BEFORE INSERT ON versions FOR EACH STATEMENT EXECUTE FUNCTION full_disk()"""
-
-
-def outlive_full_servers(scene: Scene, run_id: str) -> None:
-    """A store without room, twice, an overloaded one, and a database without room: the run says so, and goes on."""
-    gate, full = scene.backend.servers["gate"], "no space left in the object store: XMinioStorageFull"
-    for refusal, words in ((("XMinioStorageFull", 507), full), (("SlowDown", 503), "SlowDown"),
-                           (("XMinioStorageFull", 507), full)):
-        gate.refusal = refusal
-        wait_for(words, partial(waits_for, scene, run_id, words), 60)
-        stopped, gate.refusal = scene.committed(run_id), None
-        wait_for("another step", partial(has_gone_on, scene, run_id, stopped), 60)
-    with psycopg.connect(scene.backend.servers["owner_url"], autocommit=True) as connection:
-        connection.execute(FULL_TABLE)
-        words = "no space left on the database's disk: could not extend file"
-        wait_for(words, partial(waits_for, scene, run_id, words), 60)
-        stopped = scene.committed(run_id)
-        connection.execute("DROP TRIGGER full_disk ON versions")
-    wait_for("another step", partial(has_gone_on, scene, run_id, stopped), 60)
-
-
-def waits_for(scene: Scene, run_id: str, words: str) -> bool:
-    return words in (scene.client.run(run_id).waiting_for or "")
-
-
-def has_gone_on(scene: Scene, run_id: str, step: int) -> bool:
-    return scene.committed(run_id) > step
 
 
 def published(backend: Backend) -> int:
