@@ -67,7 +67,7 @@ def test_no_run_waits_for_the_sums_of_another_tenant() -> None:
     asked, go_on = threading.Event(), threading.Event()
 
     class Stuck:
-        def one(self, *_: object, tenant: str) -> dict[str, str]:
+        def one(self, *_: object, tenant: str, **__: object) -> dict[str, str]:
             if tenant == "ten_large":
                 asked.set()
                 assert go_on.wait(30)
