@@ -147,10 +147,10 @@ def test_the_audit_log_is_narrowed(signed_in: Browser, world: World) -> None:
     signed_in.open("/admin/audit", "runs.create")
     pick(signed_in, "Action", "runs.create")
     signed_in.wait(lambda: "datasets.upload" not in signed_in.text())
-    signed_in.find("input[aria-label^='Part of']").send_keys(world.failed.id)
+    signed_in.find("input[aria-label='Search every column']").send_keys(world.failed.id)
     signed_in.wait(lambda: world.running.id not in signed_in.text())
     signed_in.wait_for(world.failed.id)
-    signed_in.find("input[aria-label^='Part of']").send_keys("x")
+    signed_in.find("input[aria-label='Search every column']").send_keys("x")
     signed_in.wait_for("No entry fits")
     check(signed_in, "/admin/audit")
 
