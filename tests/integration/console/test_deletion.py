@@ -98,11 +98,11 @@ def test_an_open_upload_is_the_next_to_go_and_is_ended(
 ) -> None:
     with gateway.http(tenant) as http:
         file = {"name": "rows.jsonl", "bytes": 10, "sha256": "0" * 64}
-        upload = http.post("/v1/uploads", json={"kind": "dataset", "name": "left open", "files": [file]}).json()["id"]
+        upload = http.post("/v1/uploads", json={"kind": "dataset", "name": "left-open", "files": [file]}).json()["id"]
     signed_in.open("/admin/storage", "Goes next without a request")
     signed_in.wait_for("1 day after its last part")
     signed_in.find(f"button[aria-label='Delete uploads {upload}']").click()
-    signed_in.wait_for("Delete left open (uploads)?")
+    signed_in.wait_for("Delete left-open (uploads)?")
     kept_picture(signed_in, "retention")
     signed_in.button("Delete it").click()
     signed_in.wait(lambda: not signed_in.all(f"button[aria-label='Delete uploads {upload}']"))
