@@ -5,11 +5,13 @@ A call is journaled before anything else sees it. A later claim of the same grou
 
 import itertools
 import math
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from hone.api import inference_pb2, trajectory_pb2
 from hone.crashpoints import reach
+from hone.harnesses.seat import POLICY, Ask
 from hone.store.database import AsyncDatabase
 from hone.text.model_text import ModelText
 from hone.text.stops import cut
@@ -28,14 +30,26 @@ TEACHER = "teacher"
 
 @dataclass(frozen=True)
 class CallRequest:
-    """A call to be made: its number among the sample's calls, its prompt, and the role that answers it."""
+    """A call to be made: what its harness asks, its prompt, and its place among the seat's calls."""
 
     claim: Claim
     tokenizer: ModelText  # of the model that answers
-    number: int
+    ask: Ask
     prompt_ids: list[int]
-    turn: int = 0
-    role: str = "policy"
+    sampling: dict[str, Any]
+    index: int = 0  # number of earlier calls at the seat
+    parent: str = ""  # number of the call before; empty: there is none
+
+    @property
+    def most_tokens(self) -> int:
+        """Tokens that the prompt and its answer have at most."""
+        return len(self.prompt_ids) + int(self.sampling["max_tokens"])
+
+    def noise(self, sample: str) -> trajectory_pb2.NoiseKey:
+        """Return the key of the sampling noise, given the name of the sample or of the group's samples."""
+        *path, last = self.ask.number.split(".")
+        return trajectory_pb2.NoiseKey(
+            seed=self.claim.order.seed, request="/".join([sample, ".".join(path)]) if path else sample, call=int(last))
 
 
 class Sampler:
@@ -51,7 +65,7 @@ class Sampler:
         Each sample has its own sampling noise, so journaled samples would come out equal if they were made again.
         """
         claim, n = request.claim, request.claim.order.n
-        calls = {index: turn.call for (index, number), turn in claim.journaled.items() if number == 0}
+        calls = {index: turn.call for (index, number), turn in claim.journaled.items() if number == request.ask.number}
         missing = [index for index in range(n) if index not in calls]
         if missing:
             made = await self._make(request, claim.order.request, missing[-1] + 1)
@@ -78,22 +92,20 @@ class Sampler:
     async def _generate(
         self, request: CallRequest, noise: str, n: int
     ) -> tuple[inference_pb2.GenerateResponse, Engine]:
-        claim, model = request.claim, request.claim.answering(request.role)
+        claim, model = request.claim, request.claim.answering(request.ask.role)
         engine = await self._engines.choose(model.model_id)
         response = await engine.generate(inference_pb2.GenerateRequest(
-            request_id=f"{claim.id}.{claim.attempt}.{request.number}.{next(self._request_ids)}",
+            request_id=f"{claim.id}.{claim.attempt}.{request.ask.number}.{next(self._request_ids)}",
             model_id=model.model_id, version_id=model.version_id or "", prompt_ids=request.prompt_ids, n=n,
-            sampling=sampling(claim, request.tokenizer),
-            noise=trajectory_pb2.NoiseKey(seed=claim.order.seed, request=noise, call=request.number),
+            sampling=sampling(request.sampling, request.tokenizer), noise=request.noise(noise),
             kv_on_update=inference_pb2.KV_ON_UPDATE_KEEP, min_version=model.min_version))
         if any(made.finish_reason == trajectory_pb2.FINISH_REASON_ABORT for made in response.completions):
             raise Unavailable(f"engine {engine.id} broke off")
         return response, engine
 
 
-def sampling(claim: Claim, tokenizer: ModelText) -> trajectory_pb2.Sampling:
-    """Return the sampling parameters of a claim's calls for an engine."""
-    asked = claim.order.sampling
+def sampling(asked: Mapping[str, Any], tokenizer: ModelText) -> trajectory_pb2.Sampling:
+    """Return the sampling parameters of a call for an engine."""
     return trajectory_pb2.Sampling(
         max_tokens=asked["max_tokens"], temperature=asked.get("temperature", 1.0), top_p=asked.get("top_p", 1.0),
         top_k=asked.get("top_k", 0), stop=asked.get("stop", []), stop_ids=tokenizer.stop_ids,
@@ -101,12 +113,13 @@ def sampling(claim: Claim, tokenizer: ModelText) -> trajectory_pb2.Sampling:
 
 
 def _call(request: CallRequest, made: trajectory_pb2.Completion, engine: Engine) -> Call:
-    asked, ids = request.claim.order.sampling, list(made.ids)
+    asked, ask, ids = request.sampling, request.ask, list(made.ids)
     text = request.tokenizer.decode(ids, after=request.prompt_ids)
     return Call(
-        index=request.number, turn=request.turn, role=request.role, prompt_ids=request.prompt_ids,
+        index=request.index, number=ask.number, parent=request.parent, kind=ask.kind, group_key=ask.group_key,
+        turn=ask.seat.turns, role=ask.role, prompt_ids=request.prompt_ids,
         completion_ids=ids, logp_sample=list(made.logp_sample), finish_reason=FINISH_REASONS[made.finish_reason],
-        train_mask=[request.role == "policy"] * len(ids),
+        train_mask=[ask.role == POLICY] * len(ids),
         versions=[VersionSpan(span.version_id, span.tokens) for span in made.versions],
         text=cut(text, asked.get("stop", []), asked.get("include_stop") or False), sampling=asked, engine=engine.build)
 
@@ -139,7 +152,7 @@ class Journal:
         held = await self._database.all(
             "journal.add", group_ids=[one.claim.id for one in finished],
             attempts=[one.claim.attempt for one in finished], indices=first,
-            calls=[one.turns[index].call.index for one, index in zip(finished, first, strict=True)],
+            calls=[one.turns[index].call.number for one, index in zip(finished, first, strict=True)],
             bodies=[journal.encode(one.turns) for one in finished])
         ours = {row["id"] for row in held}
         for place, one in enumerate(finished):

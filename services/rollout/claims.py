@@ -51,7 +51,7 @@ class Claim:
     remaining_s: float  # to the group's deadline, when it was claimed
     memory_ends: int = 0  # processes that worked on it when their memory was over; from one on it runs alone
     claimed: float = field(default_factory=time.monotonic, compare=False)
-    journaled: dict[tuple[int, int], Turn] = field(default_factory=dict, compare=False)  # by (sample, call)
+    journaled: dict[tuple[int, str], Turn] = field(default_factory=dict, compare=False)  # by (sample, call)
 
     @property
     def left_s(self) -> float:
@@ -221,7 +221,7 @@ def _keys(claims: Iterable[Claim]) -> dict[str, list[int]]:
 
 
 def _claims(rows: list[Row], calls: list[Row]) -> list[Claim]:
-    journaled: dict[int, dict[tuple[int, int], Turn]] = {}
+    journaled: dict[int, dict[tuple[int, str], Turn]] = {}
     for row in calls:
         try:
             turns = journal.decode(row["body"])

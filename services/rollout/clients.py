@@ -5,7 +5,10 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+import grpc
+
 from hone.api import reward_pb2, reward_pb2_grpc, simulation_pb2, simulation_pb2_grpc, trajectory_pb2
+from hone.rpc import errors
 from hone.rpc.client import TIMEOUT_S, channel
 from hone.spec.settings import Settings
 from hone.telemetry import tracing
@@ -99,6 +102,17 @@ class SimulationClient:
         if outcome.HasField("refused"):
             raise StepRefused(f"step {index} of {session.session_id}: {outcome.refused}")
         return outcome.taken
+
+    async def fork(self, session: simulation_pb2.Session) -> simulation_pb2.Session:
+        """Return an independent session in the same state. Raises SessionLost and grpc.aio.AioRpcError."""
+        request = simulation_pb2.ForkRequest(session_id=session.session_id)
+        try:
+            response = await self._host(session.address).stub.Fork(request, timeout=TIMEOUT_S)
+        except grpc.aio.AioRpcError as error:
+            if error.code() != grpc.StatusCode.NOT_FOUND:
+                raise
+            raise SessionLost(errors.reason(error)) from error
+        return response.session
 
     async def forget(self, sessions: list[simulation_pb2.Session]) -> None:
         """End sessions that need no more steps. Raises grpc.aio.AioRpcError."""

@@ -4,7 +4,6 @@ import asyncio
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import groupby
 from typing import Any
 
@@ -12,17 +11,16 @@ from psycopg.types.json import Jsonb
 
 from hone.api import reward_pb2, simulation_pb2
 from hone.crashpoints import reach
-from hone.environments.contract import Message
-from hone.environments.messages import from_proto
+from hone.harnesses.seat import HarnessFailed
 from hone.ids import new
 from hone.spec.settings import Settings
 from hone.store.database import AsyncDatabase, AsyncTransaction
 from hone.store.objects import Objects
 from hone.telemetry import metrics, tracing
-from hone.text.conversation import content_text, with_system
 from hone.trajectory import parts
 from hone.trajectory.records import PREVIEW, Call, Trajectory
-from services.rollout.calls import CallRequest, Journal, Sampler, TeacherScorer
+from services.rollout.branches import Episode
+from services.rollout.calls import Journal, Sampler, TeacherScorer
 from services.rollout.claims import Claim
 from services.rollout.clients import (
     STATUSES,
@@ -34,12 +32,11 @@ from services.rollout.clients import (
     score,
 )
 from services.rollout.engines import Engines
-from services.rollout.episodes import Episode, Episodes, HarnessSetup, PrivilegedContexts
+from services.rollout.episodes import Episodes
 from services.rollout.retry import Retry
-from services.rollout.tokenizers import RoleTokenizers, Tokenizers, Unreadable
+from services.rollout.start import GroupStart
+from services.rollout.tokenizers import Tokenizers, Unreadable
 
-CHARACTERS = 1024
-"""More characters than any token stands for, but for runs of one character."""
 EVENT_CHARACTERS = 1000
 """Longest message of an event."""
 
@@ -55,86 +52,6 @@ class GradedGroup:
     masked: dict[int, str] = field(default_factory=dict)  # why a sample has no score, by its index
 
 
-@dataclass(frozen=True)
-class GroupStart:
-    """The common start of a group's samples: the task's session, the tokenizers and the first prompt."""
-
-    claim: Claim
-    tokenizers: RoleTokenizers
-    session: simulation_pb2.Session
-    positions: int  # tokens that engines hold
-
-    @cached_property
-    def setup(self) -> HarnessSetup:
-        return HarnessSetup.of(self.claim, self.session.observation, self.positions)
-
-    @cached_property
-    def contexts(self) -> PrivilegedContexts | None:
-        if not self.claim.order.privileged:
-            return None
-        return PrivilegedContexts.of_claim(
-            self.claim, self.session.observation.item_json, self.tokenizers.policy,
-            self.claim.room("policy", self.positions), self.setup.shown)
-
-    @cached_property
-    def asked(self) -> list[Message]:
-        """The policy's first prompt. A system message of the harness opens it even where the model reads none."""
-        seen, opening = from_proto(self.session.observation.messages), self.setup.opening(self.session.observation)
-        added = opening[:len(opening) - len(seen)]
-        if [one["role"] for one in added] != ["system"] or "system" not in self.tokenizers.policy.lacks:
-            return opening
-        return [dict(one) for one in with_system(seen, content_text(added[0]), system=False)]
-
-    @property
-    def single_turn(self) -> bool:
-        """Whether the policy's first answer ends the episode and the environment has no part in judging it."""
-        seen = self.session.observation
-        judges = "verified" in json.loads(seen.item_json or "{}")
-        return seen.turns_left == 1 and not seen.HasField("ask") and not judges
-
-    async def first_request(self) -> CallRequest:
-        """Return the first call of every sample. Raises Unreadable."""
-        seen = self.session.observation
-        role, said, shown = ((seen.ask.role, from_proto(seen.ask.messages), []) if seen.HasField("ask")
-                             else ("policy", self.asked, self.setup.shown))
-        self._check_characters(role, len(json.dumps(said, ensure_ascii=False)))
-        prompt_ids = await self.tokenizers.first_prompt_ids(role, said, shown)
-        self._check_room(role, len(prompt_ids), self.claim.order.sampling["max_tokens"])
-        return CallRequest(self.claim, self.tokenizers.of(role), 0, prompt_ids, role=role)
-
-    def _check_characters(self, role: str, found: int) -> None:
-        """Raise Unreadable for a prompt that is too long whatever its tokens are, before it is tokenized."""
-        most = CHARACTERS * self.claim.room(role, self.positions)
-        if found > most:
-            raise Unreadable(
-                f"the {role}'s first prompt is too long: found {found} characters, expected at most {most}")
-
-    def _check_room(self, role: str, prompt: int, answer: int) -> None:
-        """Raise Unreadable if a prompt and its answer have more tokens than a role's model, or an engine, can hold."""
-        room = self.claim.room(role, self.positions)
-        if prompt + answer > room:
-            whose = (f"the max_position_embeddings of the {role}'s model" if room < self.positions
-                     else "the positions of an engine (HONE_ENGINE_MAX_TOKENS)")
-            raise Unreadable(f"the {role}'s first prompt is too long: found {prompt} tokens, and {answer} of "
-                             f"max_tokens, expected at most {room} together, {whose}")
-
-    def episode(self, index: int, session: simulation_pb2.Session) -> Episode:
-        """Return the start of a sample in a session of its own."""
-        return Episode(self.claim, index, self.tokenizers, self.setup, session, self.asked,
-                       session.observation.item_json, contexts=self.contexts)
-
-    def all_finished(self, calls: list[Call]) -> list[Episode]:
-        """Return samples that end with their first calls. Raises Unreadable."""
-        return [self.finished(index, call) for index, call in enumerate(calls)]
-
-    def finished(self, index: int, call: Call) -> Episode:
-        """Return a sample that ends with its first call. Raises Unreadable."""
-        episode = self.episode(index, self.session)
-        episode.add(call)
-        episode.ended = "done"
-        return episode
-
-
 class Groups:
     """Makes the samples of claimed groups. Make it inside the running loop."""
 
@@ -143,8 +60,7 @@ class Groups:
         self._tokenizers = Tokenizers(database, objects)
         self._simulation, self._grading = SimulationClient(settings), GradingClient(settings)
         self.engines = Engines(database, settings)
-        self._sampler = Sampler(self.engines, Journal(database), retry)
-        self._episodes = Episodes(self._simulation, self._sampler, retry)
+        self._episodes = Episodes(self._simulation, Sampler(self.engines, Journal(database), retry), retry)
         self._teacher = TeacherScorer(self.engines, retry)
 
     async def run(self, claim: Claim) -> GradedGroup:
@@ -160,15 +76,15 @@ class Groups:
                     return await self._run(claim)
                 except Unreadable as error:
                     await self._retry.refuse(claim, str(error))
+                except HarnessFailed as error:
+                    await self._retry.refuse(claim, f"harness {claim.order.harness}: {error}")
 
     async def _run(self, claim: Claim) -> GradedGroup:
         session, tokenizers = await asyncio.gather(
             self._session(claim),
             self._retry.until_answered(claim, "the tokenizer", lambda: self._tokenizers.of(claim)))
         start = GroupStart(claim, tokenizers, session, self._positions)
-        calls = await self._sampler.first_calls(await start.first_request())
-        episodes = await tokenizers.work(start.all_finished, calls) if start.single_turn else (
-            await self._play(start, calls))
+        episodes = await self._episodes.play(start)
         grades, scored = await asyncio.gather(self._grade(start, episodes), self._with_teacher(claim, episodes))
         return _graded(claim, episodes, grades, scored)
 
@@ -182,12 +98,6 @@ class Groups:
 
     async def _session(self, claim: Claim) -> simulation_pb2.Session:
         return await self._retry.until_answered(claim, "simulation", lambda: self._simulation.reset(claim))
-
-    async def _play(self, start: GroupStart, calls: list[Call]) -> list[Episode]:
-        """Play every sample from its first call on, each in a session of its own."""
-        sessions = [start.session, *await asyncio.gather(*(self._session(start.claim) for _ in calls[1:]))]
-        episodes = [start.episode(index, session) for index, session in enumerate(sessions)]
-        return list(await asyncio.gather(*map(self._episodes.play, episodes, calls)))
 
     async def _grade(self, start: GroupStart, episodes: list[Episode]) -> dict[int, reward_pb2.Grade]:
         """Return the grade of each sample that is not masked, by its index."""
@@ -205,16 +115,16 @@ class Groups:
 
 
 def final_answer(episode: Episode) -> FinalAnswer:
-    """Return the answer that is graded: the policy's last one, with the part of it that its prompt holds."""
-    last = episode.answered or episode.calls[-1]
-    truncated = last.finish_reason == "length" or episode.ended != "done"
-    return FinalAnswer(episode.index, episode.item_json, episode.answer(last), truncated)
+    """Return the answer that is graded, with the part of it that its prompt holds."""
+    last = episode.answer
+    truncated = last.call.finish_reason == "length" or episode.ended != "done"
+    return FinalAnswer(episode.index, episode.item_json, last.begun + last.call.text, truncated)
 
 
 def _graded(
     claim: Claim, episodes: list[Episode], grades: dict[int, reward_pb2.Grade], scored: dict[int, list[Call]]
 ) -> GradedGroup:
-    sessions = {one.session.session_id: one.session for one in episodes}
+    sessions = {session.session_id: session for one in episodes for session in one.sessions}
     items = {text: json.loads(text or "{}") for text in {one.item_json for one in episodes}}
     trajectories = [trajectory(one, items[one.item_json], scored[one.index], grades.get(one.index))
                     for one in episodes]
@@ -226,7 +136,7 @@ def trajectory(
     episode: Episode, item: dict[str, Any], calls: list[Call], grade: reward_pb2.Grade | None
 ) -> Trajectory:
     """Return the record of a sample that has ended; without a grade it is masked as infra_error."""
-    claim, order = episode.claim, episode.claim.order
+    claim, order = episode.start.claim, episode.start.claim.order
     return Trajectory(
         group_id=claim.id, index=episode.index, request_no=order.request_no, task=order.task,
         task_hash=order.task_hash, item=item, calls=calls,

@@ -7,7 +7,7 @@ from typing import Any
 from hone.environments import streams
 from hone.environments.contract import Task
 from hone.environments.tasks import episode
-from hone.harnesses.tool_loop import ToolLoop, ToolLoopParams
+from hone.harnesses.tool_loop import ToolLoopParams, actions
 from hone.models import toy
 from hone.text.tokenizer import Tokenizer
 from hone.trajectory.records import Call, Trajectory
@@ -58,7 +58,7 @@ def _demonstration(tokenizer: Tokenizer, task: Task, place: int, wrong: bool) ->
         function = next(other for other in _FUNCTIONS.values() if other != function)
     query = f"query: SELECT {function} FROM items WHERE kind = '{question.strip()[-2]}'"
     first = _call(tokenizer, 0, tokenizer.prompt_ids(seen.messages), query)
-    [action] = ToolLoop().actions(ToolLoopParams.model_validate(HARNESS), query, seen.tools or [])
+    [action] = actions(ToolLoopParams.model_validate(HARNESS), query, seen.tools or [])
     said = one.step(action).observation.messages
     prompt_ids = tokenizer.next_prompt_ids(seen.messages, first.prompt_ids, first.completion_ids, said)
     second = _call(tokenizer, 1, prompt_ids, said[0]["content"].strip())

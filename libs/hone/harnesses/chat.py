@@ -1,7 +1,8 @@
 """Plain chat: each completion of the policy is its action."""
 
 from hone.environments.contract import Message
-from hone.harnesses.contract import HarnessParams, Tools
+from hone.harnesses.contract import HarnessParams
+from hone.harnesses.seat import Heard, Seat
 from hone.text.reasoning import spoken
 
 
@@ -15,11 +16,8 @@ class Chat:
     summary = "Plain chat: each answer of the policy is one action."
     params = ChatParams
 
-    def opening(self, params: ChatParams, messages: list[Message], tools: Tools) -> list[Message]:
-        return messages
-
-    def shown(self, params: ChatParams, tools: Tools) -> Tools:
-        return tools
-
-    def actions(self, params: ChatParams, text: str, tools: Tools) -> list[str]:
-        return [spoken(text)]
+    async def play(self, seat: Seat, params: ChatParams) -> None:
+        said: list[Message] | Heard = seat.opening
+        while not seat.over:
+            answer = await seat.ask(said)
+            said = await seat.act(spoken(answer.text))

@@ -1,15 +1,13 @@
-"""The contract of a harness: it turns observations into prompts for the policy, and completions into actions."""
+"""The contract of a harness: a coroutine that plays one sample through its seat."""
 
 from typing import Any, Protocol
 
 from pydantic import ConfigDict, Field
 
 from hone.environments.contract import Message
+from hone.harnesses.seat import Ask, HarnessFailed, Heard, Seat, Tools, advanced
 from hone.harnesses.spans import Marks
 from hone.spec.parameters import Strict
-
-Tools = list[dict[str, Any]]
-"""Tools in OpenAI's format of functions."""
 
 
 class HarnessParams(Strict):
@@ -28,7 +26,11 @@ class HarnessParams(Strict):
 
 
 class Harness(Protocol):
-    """A way for a policy to act in an environment. It works with any environment and any algorithm."""
+    """A way for a policy to act in an environment. It works with any environment and any algorithm.
+
+    It depends on nothing but its seat: it has no clock, no randomness and no input or output of its own. After a crash
+    it is played again from the start, and what was answered before is answered again.
+    """
 
     @property
     def summary(self) -> str:
@@ -38,11 +40,23 @@ class Harness(Protocol):
     def params(self) -> type[HarnessParams]:
         """Type of the parameters."""
 
-    def opening(self, params: Any, messages: list[Message], tools: Tools) -> list[Message]:
-        """Return the messages that the policy reads first."""
+    async def play(self, seat: Seat, params: Any) -> None:
+        """Play one sample. It has ended when this returns, or when it lets Over pass."""
 
-    def shown(self, params: Any, tools: Tools) -> Tools:
-        """Return the tools that the model's own chat template shows the policy."""
 
-    def actions(self, params: Any, text: str, tools: Tools) -> list[str]:
-        """Return the actions of a completion in order; at least one."""
+def first_prompt(
+    harness: Harness, params: HarnessParams, said: list[Message], tools: Tools
+) -> tuple[list[Message], Tools]:
+    """Return the messages, and the tools shown by the template, that a harness asks first after `said`.
+
+    Raises HarnessFailed when it does something else first.
+    """
+    play = harness.play(Seat(said, tools, Heard(said), ""), params)
+    try:
+        effect = advanced(play)
+    finally:
+        play.close()
+    if not isinstance(effect, Ask):
+        raise HarnessFailed(f"its first effect is {type(effect).__name__}, expected a call")
+    asked = effect.said.messages if isinstance(effect.said, Heard) else effect.said
+    return list(asked), effect.tools

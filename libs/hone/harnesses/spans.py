@@ -1,12 +1,15 @@
 """Named spans: parts of a completion between an opening and a closing text."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
+import numpy as np
 from pydantic import ConfigDict, Field
 
 from hone.spec.parameters import Strict
+from hone.text.model_text import ModelText
+from hone.trajectory.records import Span
 
 
 class Marks(Strict):
@@ -36,6 +39,22 @@ def spans(text: str, kinds: Iterable[Marks]) -> Iterator[tuple[Marks, int, int]]
             if marks.parses == "any" or (closed >= 0 and _is_json(text[opened + len(marks.start):closed])):
                 yield marks, opened, behind
             opened = text.find(marks.start, behind)
+
+
+def token_spans(ids: Sequence[int], kinds: Sequence[Marks], tokenizer: ModelText) -> list[Span]:
+    """Return the named spans of a completion as ranges of its tokens, kind by kind. Its text includes a stop id.
+
+    A token belongs to a span if any of its text does. A character of several ids is text of each of them.
+    """
+    if not kinds:
+        return []
+    pieces = tokenizer.pieces(ids)
+    lengths = np.array([len(piece) for piece in pieces], np.int64)
+    starts = np.cumsum(lengths) - lengths
+    ends = starts + np.maximum(lengths, 1)
+    return [Span(marks.name, int(np.searchsorted(ends, opened, side="right")), int(np.searchsorted(starts, behind)),
+                 marks.weight)
+            for marks, opened, behind in spans("".join(pieces), kinds)]
 
 
 def _is_json(text: str) -> bool:

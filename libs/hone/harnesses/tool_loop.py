@@ -19,7 +19,8 @@ from pydantic import Field
 
 from hone.environments.contract import Message
 from hone.environments.tools import ToolCall
-from hone.harnesses.contract import HarnessParams, Tools
+from hone.harnesses.contract import HarnessParams
+from hone.harnesses.seat import Heard, Seat, Tools
 from hone.harnesses.written_calls import needs_arguments, not_understood, written_calls
 from hone.text.reasoning import Unfinished, said
 
@@ -41,21 +42,28 @@ class ToolLoop:
     summary = "Tool calls in the policy's answers are carried out; an answer without one is final."
     params = ToolLoopParams
 
-    def opening(self, params: ToolLoopParams, messages: list[Message], tools: Tools) -> list[Message]:
-        if params.describe is not True:
-            return messages
-        return [{"role": "system", "content": _instructions(params, tools)}, *messages]
+    async def play(self, seat: Seat, params: ToolLoopParams) -> None:
+        shown = seat.tools if params.describe == "template" else []
+        said: list[Message] | Heard = _opening(params, seat)
+        while not seat.over:
+            answer = await seat.ask(said, tools=shown)
+            said = await seat.act(*actions(params, answer.text, seat.tools))
 
-    def shown(self, params: ToolLoopParams, tools: Tools) -> Tools:
-        return tools if params.describe == "template" else []
 
-    def actions(self, params: ToolLoopParams, text: str, tools: Tools) -> list[str]:
-        try:
-            answer = said(text)
-        except Unfinished:
-            return [not_understood(text).action()]
-        calls = written_calls(answer, tools) if params.syntax == "tagged" else _lines(answer, tools)
-        return [call.action() for call in calls] or [answer]
+def actions(params: ToolLoopParams, text: str, tools: Tools) -> list[str]:
+    """Return the actions of an answer in order; at least one."""
+    try:
+        answer = said(text)
+    except Unfinished:
+        return [not_understood(text).action()]
+    calls = written_calls(answer, tools) if params.syntax == "tagged" else _lines(answer, tools)
+    return [call.action() for call in calls] or [answer]
+
+
+def _opening(params: ToolLoopParams, seat: Seat) -> list[Message]:
+    if params.describe is not True:
+        return seat.opening
+    return [{"role": "system", "content": _instructions(params, seat.tools)}, *seat.opening]
 
 
 def _instructions(params: ToolLoopParams, tools: Tools) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from hone.environments.tools import ToolCall, tool_call
-from hone.harnesses.contract import Tools
+from hone.harnesses.seat import Tools
 
 _TAGGED = re.compile(r"<tool_call>(.*?)(?=</tool_call>|<tool_call>|\Z)", re.DOTALL)
 _PYTHON_TAG = re.compile(r"<\|python_tag\|>(.*?)(?=<\|eom_id\|>|<\|eot_id\|>|<\|python_tag\|>|\Z)", re.DOTALL)

@@ -488,7 +488,7 @@ CREATE TABLE grades (
 CREATE TABLE journal (
     group_id    bigint NOT NULL,
     index       integer NOT NULL,
-    call        integer NOT NULL,
+    call        text NOT NULL,           -- its number
     attempt     bigint NOT NULL,
     body        bytea NOT NULL,          -- JSON, see hone.trajectory.journal
     created_at  timestamptz NOT NULL DEFAULT now(),

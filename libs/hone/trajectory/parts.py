@@ -24,6 +24,7 @@ _CALL = pa.struct([
     ("logp_sample", pa.list_(pa.float32())), ("finish_reason", pa.string()),
     ("versions", pa.list_(pa.struct([("version_id", pa.string()), ("tokens", pa.int32())]))),
     ("text", pa.string()), ("train_mask", pa.list_(pa.bool_())), ("role", pa.string()), ("kind", pa.string()),
+    ("number", pa.string()), ("parent", pa.string()), ("group_key", pa.string()),
     ("turn", pa.int32()), ("sampling", pa.string()), ("engine", pa.string()), ("kv_on_update", pa.string()),
     ("contexts", pa.list_(pa.struct([
         ("name", pa.string()), ("prompt_ids", pa.list_(pa.int32())), ("source", pa.string())]))),
@@ -32,6 +33,7 @@ _CALL = pa.struct([
         ("top_ids", pa.list_(pa.int32())), ("top_logp", pa.list_(pa.float32()))]))),
     ("spans", pa.list_(pa.struct([
         ("name", pa.string()), ("start", pa.int32()), ("end", pa.int32()), ("weight", pa.float64())]))),
+    ("rules", pa.string()), ("notes", pa.string()),
 ])
 _STEP = pa.struct([
     ("index", pa.int32()), ("call", pa.int32()), ("action", pa.string()), ("said", pa.string()),
@@ -47,7 +49,7 @@ SCHEMA = pa.schema([
 ])
 
 _write = json.JSONEncoder().encode
-_JSON = {"task", "item", "sampling", "said", "rules"}  # objects of any form, stored as text
+_JSON = {"task", "item", "sampling", "said", "rules", "notes"}  # objects of any form, stored as text
 _RECORDS: dict[str, type[Any]] = {
     "calls": Call, "steps": Step, "versions": VersionSpan, "contexts": Context, "scored": Scored,
     "spans": Span}

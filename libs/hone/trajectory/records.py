@@ -59,6 +59,9 @@ class Call:
     train_mask: list[bool]  # same length as completion_ids
     role: str = "policy"
     kind: str = "answer"
+    number: str = ""  # path in the tree of the sample's calls: 0, 1, …; 3.0.1 is a call of the first fork made as 3
+    parent: str | None = None  # number of the call before it; empty: there is none; None: not recorded
+    group_key: str | None = None  # statistics are over the calls of one key; None: over the sample's trajectories
     turn: int = 0
     sampling: dict[str, Any] = field(default_factory=dict)
     engine: str = ""
@@ -66,6 +69,8 @@ class Call:
     contexts: list[Context] = field(default_factory=list)
     scored: list[Scored] = field(default_factory=list)
     spans: list[Span] = field(default_factory=list)
+    rules: dict[str, float] = field(default_factory=dict)  # what the harness paid it, by the rule's name
+    notes: dict[str, Any] = field(default_factory=dict)  # facts that the harness stored
 
 
 @dataclass(frozen=True)
@@ -73,7 +78,7 @@ class Step:
     """One transition of the environment. `action` holds a tool call's name and arguments, `said` its result."""
 
     index: int
-    call: int  # index of the call whose completion is the action
+    call: int  # index of the call whose completion is the action; -1: the harness acted before its first call
     action: str
     said: list[dict[str, str]]  # the environment's answer, as messages
     observation_hash: str  # of `said`
@@ -110,4 +115,4 @@ class Trajectory:
     score: float | None
     grade_id: int | None
     harness: str = "chat"
-    ended: str = "done"  # done, max_turns, max_context; masked: diverged (could not be rebuilt), refused (a step)
+    ended: str = "done"  # done, max_turns, max_context, left (by its harness); masked: diverged, refused (a step)

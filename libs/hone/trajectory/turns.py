@@ -25,35 +25,43 @@ class Turns:
 def turns(trajectories: Sequence[Trajectory]) -> Turns:
     """Return the policy calls of trajectories in their order.
 
-    A turn's reward is the sum of the environment's rewards for the steps of its call. A rule's score of a turn is the
-    sum of its scores of these steps, 0 if it scored none. The observation of a turn is the environment's last answer
-    before the call, or the task if there was none.
+    A turn's reward is the sum of the environment's rewards for the steps of its call and of what its harness gave it. A
+    rule's score of a turn is the sum of its scores, 0 if it scored none. The observation of a turn is the environment's
+    last answer before the call, on its own branch, or the task if there was none.
     """
     seen: dict[str, int] = {}
     calls = [(place, *turn) for place, trajectory in enumerate(trajectories) for turn in _turns(trajectory)]
     return Turns(
         np.array([place for place, *_ in calls], np.int64),
         np.array([sum(call.train_mask) for _, call, _, _ in calls], np.int64),
-        np.array([sum(step.reward or 0.0 for step in taken) for *_, taken in calls], np.float64),
+        np.array([_paid(call, taken) for _, call, _, taken in calls], np.float64),
         np.array([seen.setdefault(hashed, len(seen)) for _, _, hashed, _ in calls], np.int64),
         tuple(call.kind for _, call, _, _ in calls),
-        _rules([taken for *_, taken in calls]),
+        _rules([(call, taken) for _, call, _, taken in calls]),
         np.array([any(step.said for step in taken) for *_, taken in calls], np.bool_),
     )
 
 
-def _rules(turns: Sequence[Sequence[Step]]) -> dict[str, NDArray[np.float64]]:
-    """Return each rule's score of each turn, [T] each."""
-    names = sorted({name for taken in turns for step in taken for name in step.rules})
-    return {name: np.array([sum(step.rules.get(name, 0.0) for step in taken) for taken in turns], np.float64)
+def _paid(call: Call, taken: Sequence[Step]) -> float:
+    """Return the reward of a turn: from the environment for its steps, and from the harness."""
+    return sum(step.reward or 0.0 for step in taken) + sum(call.rules.values())
+
+
+def _rules(turns: Sequence[tuple[Call, Sequence[Step]]]) -> dict[str, NDArray[np.float64]]:
+    """Return each rule's score of each turn, of the environment's rules and the harness's, [T] each."""
+    given = [[call.rules, *(step.rules for step in taken)] for call, taken in turns]
+    names = sorted({name for rules in given for one in rules for name in one})
+    return {name: np.array([sum(one.get(name, 0.0) for one in rules) for rules in given], np.float64)
             for name in names}
 
 
 def _turns(trajectory: Trajectory) -> Iterator[tuple[Call, str, list[Step]]]:
     """Yield each policy call with the hash of its observation and its steps."""
     seen = trajectory.task_hash
+    after = {"": seen}  # what was seen after each call, by its number
     for call in trajectory.calls:
         taken = [step for step in trajectory.steps if step.call == call.index]
+        seen = after.get(call.parent, seen) if call.parent is not None else seen
         if call.role == "policy":
             yield call, seen, taken
-        seen = taken[-1].observation_hash if taken else seen
+        seen = after[call.number] = taken[-1].observation_hash if taken else seen

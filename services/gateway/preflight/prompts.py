@@ -16,6 +16,7 @@ from hone.environments.demonstrations import UnusableRow, trajectories
 from hone.environments.messages import from_proto
 from hone.environments.tasks import make, to_proto
 from hone.harnesses import HARNESSES
+from hone.harnesses.contract import first_prompt
 from hone.resolution.stages import Stage
 from hone.rpc.client import channel
 from hone.spec.run import RunSpec
@@ -152,8 +153,8 @@ def _prompts(
     found = []
     for one in seen:
         tools = json.loads(one.tools_json or "[]")
-        messages = harness.opening(params, from_proto(one.messages), tools)
-        found.append(tokenizer.prompt_ids(messages, harness.shown(params, tools)))
+        messages, shown = first_prompt(harness, params, from_proto(one.messages), tools)
+        found.append(tokenizer.prompt_ids(messages, shown))
     return found
 
 

@@ -206,13 +206,13 @@ async def test_the_journal_takes_a_call_once_and_from_its_claimant_only(run: Run
     run.request(1)
     claims, journal = Claims(database, settings), Journal(database)
     [claim] = await claims.take(settings.claim_groups)
-    turn = Turn(Call(index=0, prompt_ids=[1], completion_ids=[2], logp_sample=[-0.5], finish_reason="stop",
+    turn = Turn(Call(index=0, number="0", prompt_ids=[1], completion_ids=[2], logp_sample=[-0.5], finish_reason="stop",
                      versions=[VersionSpan(run.version_id, 1)], text="", train_mask=[True]))
     await journal.keep(claim, {0: turn})
     await journal.keep(claim, {0: turn})  # as if the first answer was lost with the connection
     expire_claims(run)
     [later] = await claims.take(settings.claim_groups)
-    assert later.journaled == {(0, 0): turn}
+    assert later.journaled == {(0, "0"): turn}
     with pytest.raises(ClaimLost):
         await journal.keep(claim, {1: turn})
     assert one(run.url, "SELECT count(*) AS n FROM journal WHERE group_id = %(id)s", id=claim.id)["n"] == 1

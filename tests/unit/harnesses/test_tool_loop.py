@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from hone.environments.tools import tool_call
-from hone.harnesses import HARNESSES
+from hone.harnesses import HARNESSES, tool_loop
+from hone.harnesses.contract import first_prompt
 from hone.harnesses.tool_loop import ToolLoop, ToolLoopParams
 
 TOOLS: list[dict[str, Any]] = [
@@ -17,7 +18,11 @@ LINE, TAGGED = ToolLoopParams(syntax="line"), ToolLoopParams()
 
 
 def actions(params: ToolLoopParams, text: str) -> list[str]:
-    return ToolLoop().actions(params, text, TOOLS)
+    return tool_loop.actions(params, text, TOOLS)
+
+
+def opening(params: ToolLoopParams, asked: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return first_prompt(ToolLoop(), params, asked, TOOLS)[0]
 
 
 def calls(params: ToolLoopParams, text: str) -> list[tuple[str | None, dict[str, Any]]]:
@@ -124,7 +129,7 @@ def test_a_tool_that_needs_no_argument_is_called_with_none() -> None:
     look = {"type": "function", "function": {"name": "look", "description": "", "parameters": {
         "type": "object", "properties": {"where": {"type": "string"}}, "required": []}}}
     for text, params in (('<tool_call>{"name": "look"}</tool_call>', TAGGED), ("look:", LINE)):
-        [action] = ToolLoop().actions(params, text, [look])
+        [action] = tool_loop.actions(params, text, [look])
         call = tool_call(action)
         assert call is not None
         assert call.tool == "look"
@@ -144,19 +149,12 @@ def test_an_answer_without_a_call_is_said_as_it_is(params: ToolLoopParams, text:
 
 def test_the_first_prompt_describes_tools_unless_the_template_does() -> None:
     asked = [{"role": "user", "content": "?"}]
-    tagged, line = (ToolLoop().opening(params, asked, TOOLS) for params in (TAGGED, LINE))
+    tagged, line = (opening(params, asked) for params in (TAGGED, LINE))
     assert json.dumps(TOOLS[0]) in tagged[0]["content"]
     assert "query: <sql>" in line[0]["content"]
     assert "move" not in line[0]["content"]
     assert tagged[1:] == line[1:] == asked
-    assert ToolLoop().opening(ToolLoopParams(describe=False), asked, TOOLS) == asked
-
-
-def test_plain_chat_takes_each_answer_as_one_action() -> None:
-    chat = HARNESSES["chat"]
-    assert chat.actions(chat.params(), "query: a\nb", TOOLS) == ["query: a\nb"]
-    assert chat.actions(chat.params(), "<think>go west</think>go east", TOOLS) == ["go east"]
-    assert chat.actions(chat.params(), "<think>go west", TOOLS) == [""]
+    assert opening(ToolLoopParams(describe=False), asked) == asked
 
 
 def test_every_harness_describes_itself() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from hone.api import inference_pb2, trajectory_pb2
+from hone.harnesses.seat import Ask, Heard, Seat
 from hone.models import toy
 from hone.text.tokenizer import Tokenizer
 from hone.trajectory.records import Call, VersionSpan
@@ -50,7 +51,9 @@ class Kept:
 
 async def asked(group: Claim, role: str) -> tuple[Engine, Call]:
     engine = Engine()
-    request = CallRequest(group, TOKENIZER, 1, TOKENIZER.encode("s1="), role=role)
+    seat = Seat([], [], Heard([]), "sample")
+    ask = Ask(seat, "1", [], "answer", role, [])
+    request = CallRequest(group, TOKENIZER, ask, TOKENIZER.encode("s1="), group.order.sampling, 1, "0")
     call = await Sampler(engine, Kept(), Kept()).next_call(request, 0, [])  # type: ignore[arg-type]
     return engine, call
 

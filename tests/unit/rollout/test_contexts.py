@@ -6,14 +6,17 @@ from typing import Any
 
 import pytest
 
+from hone.harnesses import HARNESSES
+from hone.harnesses.chat import Chat, ChatParams
+from hone.harnesses.contexts import PrivilegedContexts, with_text
+from hone.harnesses.seat import Seat
 from hone.models import toy
 from hone.text.tokenizer import Tokenizer
 from hone.trajectory.order import PrivilegedText
 from hone.trajectory.records import Call, Context, Turn
-from services.rollout.episodes import Episode, Episodes, PrivilegedContexts, with_text
-from services.rollout.groups import GroupStart
-from services.rollout.tokenizers import RoleTokenizers
-from tests.unit.rollout.test_episodes import COUNT, GROUP, ORDER, TOKENIZER, Local, Patient, Script, answer
+from services.rollout.branches import Episode
+from services.rollout.start import filled
+from tests.unit.rollout.test_episodes import COUNT, ORDER, TOKENIZER, Local, Script, every_played
 from tests.unit.rollout.test_groups import claim
 
 CHAT = Tokenizer({
@@ -36,7 +39,8 @@ def call(prompt_ids: list[int], words: str = "12") -> Call:
 def first(texts: list[PrivilegedText], asked: list[dict[str, str]], tokenizer: Tokenizer = CHAT, positions: int = 512,
           item: dict[str, Any] | None = None) -> list[Context]:
     """Return the contexts of a first call that answers `asked`."""
-    contexts, made = PrivilegedContexts(texts, item or {}, tokenizer, positions), call(tokenizer.prompt_ids(asked))
+    contexts = PrivilegedContexts(filled(texts, item or {}), tokenizer, positions)
+    made = call(tokenizer.prompt_ids(asked))
     return contexts.of(contexts.opening(asked, made), asked, made)
 
 
@@ -89,11 +93,7 @@ def test_a_context_that_an_engine_cannot_hold_is_left_out_and_never_cut() -> Non
 async def played(texts: list[PrivilegedText], local: Local, **changes: Any) -> Episode:
     """Return an episode of three calls of the policy in an environment with a query tool."""
     group = claim(**ORDER, privileged=texts, **changes)
-    session = await local.reset(group)
-    start = GroupStart(group, RoleTokenizers(TOKENIZER), session, 512)
-    script = Script([COUNT, "12"])
-    return await Episodes(local, script, Patient()).play(  # type: ignore[arg-type]
-        start.episode(0, session), answer(await start.first_request(), "query: SELEC"))
+    return (await every_played(local, Script("query: SELEC", [COUNT, "12"]), group))[0]
 
 
 async def test_later_prompts_go_on_with_the_same_ids_after_the_privileged_opening() -> None:
@@ -105,17 +105,25 @@ async def test_later_prompts_go_on_with_the_same_ids_after_the_privileged_openin
     assert len({call.contexts[0].source for call in episode.calls}) == 1
 
 
-async def test_a_later_prompt_that_is_rendered_anew_gets_the_text_anew() -> None:
-    episode = await played([text("Look.")], Local())
-    episode.asked, episode.heard = [], [{"role": "user", "content": "summary"}]
-    episode.add(call(TOKENIZER.encode("[...] summary")))
-    assert read(episode.calls[-1].contexts, TOKENIZER) == "Look.\n12summary"
+class Summing(Chat):
+    """Shows a summary of its own after the first answer."""
+
+    async def play(self, seat: Seat, params: ChatParams) -> None:  # noqa: ARG002
+        await seat.ask(seat.opening, tools=[])
+        await seat.ask([{"role": "user", "content": "summary"}], tools=[])
+
+
+async def test_a_later_prompt_that_is_rendered_anew_gets_the_text_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(HARNESSES, "summing", Summing())
+    group = claim(sampling={"max_tokens": 64}, privileged=[text("Look.")], harness="summing")
+    [episode] = await every_played(Local(), Script("x", ["12"]), group)
+    assert read(episode.calls[-1].contexts, TOKENIZER) == "Look.\nsummary"
 
 
 async def test_calls_that_an_earlier_attempt_journaled_have_the_same_contexts() -> None:
     before = await played([text("Look.")], Local())
-    kept = {(0, number): Turn(replace(call, contexts=[]), [step for step in before.steps if step.call == number - 1])
-            for number, call in enumerate(before.calls[:2])}
+    kept = {(0, str(number)): Turn(replace(call, contexts=[]), [
+        step for step in before.steps if step.call == number - 1]) for number, call in enumerate(before.calls[:2])}
     again = await played([text("Look.")], Local(), journaled=kept)
     assert [call.contexts for call in again.calls[:2]] == [call.contexts for call in before.calls[:2]]
 
@@ -126,7 +134,7 @@ async def test_a_group_without_texts_has_no_contexts() -> None:
 
 
 async def test_samples_of_a_group_share_the_opening() -> None:
-    session = await Local().reset(GROUP)
-    start = GroupStart(claim(**ORDER, privileged=[text("Look.")]), RoleTokenizers(TOKENIZER), session, 512)
-    episodes = [start.finished(index, answer(await start.first_request(), "12")) for index in range(2)]
-    assert episodes[0].opening is episodes[1].opening is not None
+    episodes = await every_played(Local(), Script("12", []), claim(**ORDER, n=2, privileged=[text("Look.")]))
+    first, second = (episode.calls[0].contexts for episode in episodes)
+    assert first == second != []
+    assert episodes[0].start.contexts is episodes[1].start.contexts is not None

@@ -1,17 +1,19 @@
 """The parts of a group's requests, calls and trajectories."""
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from hone.api import reward_pb2, simulation_pb2, trajectory_pb2
+from hone.harnesses.seat import Ask, Seat
 from hone.trajectory.order import Order
 from hone.trajectory.records import Call, VersionSpan
+from services.rollout.branches import Branch, Episode, Made
 from services.rollout.calls import FINISH_REASONS, sampling
 from services.rollout.claims import Claim
 from services.rollout.clients import STATUSES, grader_json, score
-from services.rollout.episodes import Episode
-from services.rollout.groups import GroupStart, final_answer, policy_calls, trajectory
+from services.rollout.groups import final_answer, policy_calls, trajectory
+from services.rollout.start import GroupStart
 
 
 def claim(**fields: Any) -> Claim:
@@ -33,12 +35,12 @@ def test_the_request_names_the_noise_whatever_the_attempt() -> None:
 
 
 def test_sampling_left_out_is_plainsampling() -> None:
-    made = sampling(claim(), Stops())  # type: ignore[arg-type]
+    made = sampling(claim().order.sampling, Stops())  # type: ignore[arg-type]
     assert made == trajectory_pb2.Sampling(max_tokens=4, temperature=1, top_p=1, top_k=0, stop_ids=[2])
 
 
 def test_greedy_is_asked_for_as_zero() -> None:
-    made = sampling(claim(sampling={"max_tokens": 4, "temperature": 0}), Stops())  # type: ignore[arg-type]
+    made = sampling({"max_tokens": 4, "temperature": 0}, Stops())  # type: ignore[arg-type]
     assert made.temperature == 0
 
 
@@ -78,8 +80,9 @@ def test_an_environment_that_scores_itself_sees_the_answer_even_if_it_is_the_onl
 
 def test_the_policys_last_answer_is_graded_and_listed_though_somebody_else_spoke_last() -> None:
     calls = [made_call("policy", "a"), made_call("user", "sold")]
-    episode = Episode(claim(), 0, None, None, simulation_pb2.Session(), [], "{}",  # type: ignore[arg-type]
-                      calls=calls, begun=["", ""], ended="done")
+    start, seat = GroupStart(claim(), cast(Any, None), simulation_pb2.Session(), 0), cast(Seat, None)
+    made = [Made(cast(Ask, None), call, "", None, []) for call in calls]
+    episode = Episode(start, 0, {"": Branch(seat, made=made)}, "{}", calls=calls, ended="done")
     assert final_answer(episode).text == "a"
     assert [call.text for call in policy_calls(trajectory(episode, {}, calls, None))] == ["a"]
 

@@ -3,10 +3,9 @@
 from tokenizers import Tokenizer as Vocabulary
 from tokenizers import decoders, models, pre_tokenizers
 
-from hone.harnesses.spans import Marks
+from hone.harnesses.spans import Marks, token_spans
 from hone.text.tokenizer import Tokenizer
 from hone.trajectory.records import Span
-from services.rollout.episodes import token_spans
 
 MARKS = [Marks(name="inner", start="(", end=")", weight=2.0), Marks(name="sum", start="=", end="\n")]
 

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from hone.environments.tasks import episode, make
 from hone.environments.tools import tool_call
-from hone.harnesses.tool_loop import ToolLoop, ToolLoopParams
+from hone.harnesses.tool_loop import ToolLoopParams
+from hone.harnesses.tool_loop import actions as actions_of
 from services.simulation.service import transition_message
 
 ROW = {"prompt": "?", "answer": "1", "database": "CREATE TABLE t (a);"}
@@ -54,6 +55,6 @@ def test_any_answer_is_a_step(name: str, action: str) -> None:
 @example(inside='{"name": "query", "arguments": {"sql": "\\ud83d"}}')
 @example(inside='{"name": ["query"], "arguments": {}}')
 def test_any_tagged_call_is_an_action_that_an_environment_reads_as_a_call(inside: str) -> None:
-    [action] = ToolLoop().actions(ToolLoopParams(), f"<tool_call>{inside}</tool_call>", [])
+    [action] = actions_of(ToolLoopParams(), f"<tool_call>{inside}</tool_call>", [])
     assert action.encode()
     assert tool_call(action) is not None

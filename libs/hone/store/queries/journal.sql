@@ -17,7 +17,7 @@ WITH held AS (
 kept AS (
     INSERT INTO journal (group_id, index, call, attempt, body)
     SELECT held.id, c.index, c.call, held.attempt, c.body
-    FROM unnest(%(group_ids)b::bigint[], %(indices)b::int[], %(calls)b::int[], %(bodies)b::bytea[])
+    FROM unnest(%(group_ids)b::bigint[], %(indices)b::int[], %(calls)b::text[], %(bodies)b::bytea[])
         AS c (id, index, call, body)
     JOIN held USING (id)
     ON CONFLICT (group_id, index, call) DO NOTHING)

@@ -1,0 +1,277 @@
+"""A seat: all that a harness may touch while it plays one sample.
+
+What a harness awaits becomes an effect, which whoever plays it carries out: a rollout worker by services, a test by a
+script. A harness awaits nothing else.
+"""
+
+import random
+from collections.abc import Coroutine, Generator, Sequence
+from dataclasses import dataclass, field, replace
+from types import coroutine
+from typing import Any, TypeAlias
+
+from hone.environments.contract import Ask as Question
+from hone.environments.contract import Entities, Message
+from hone.text.reasoning import spoken
+
+Tools: TypeAlias = list[dict[str, Any]]
+"""Tools in OpenAI's format of functions."""
+POLICY = "policy"
+
+
+class Over(Exception):
+    """No further call is allowed. Holds the reason. A harness may let it pass: the sample ends then."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class HarnessFailed(Exception):
+    """A harness broke its contract, or raised. The message has its own words."""
+
+
+@dataclass(frozen=True)
+class Heard:
+    """What the environment said after an action, and what it told beside. None: the environment does not know."""
+
+    messages: list[Message]
+    turns_left: int = 0
+    valid: bool = True  # whether it understood the action
+    effect: bool | None = None  # whether the action changed the state
+    admissible: list[str] | None = None  # actions that are possible now
+    entities: Entities | None = None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A finished call: its number, and the whole answer with what the prompt itself began."""
+
+    number: str
+    text: str
+    truncated: bool = False  # whether it was cut off at its most tokens
+
+
+@dataclass(frozen=True)
+class Ask:
+    """Effect: one model call. Its result is an Answer. Raises Over where the prompt has no room.
+
+    What was `Heard` continues the seat's last conversation with the policy, and so do messages that begin with it.
+    """
+
+    seat: "Seat"
+    number: str
+    said: Heard | Sequence[Message]
+    kind: str
+    role: str
+    tools: Tools  # that the model's chat template shows
+    group_key: str | None = None
+    max_tokens: int | None = None
+    stop: Sequence[str] | None = None
+
+
+@dataclass(frozen=True)
+class Act:
+    """Effect: one step of the environment. Its result is a Taken."""
+
+    seat: "Seat"
+    action: str
+
+
+@dataclass(frozen=True)
+class Taken:
+    """The result of a step."""
+
+    heard: Heard
+    done: bool = False  # whether the episode has ended
+    ask: Question | None = None  # the environment needs a role's words
+
+
+@dataclass(frozen=True)
+class Fork:
+    """Effect: seats in the state of another one."""
+
+    seat: "Seat"
+    children: Sequence["Seat"]
+
+
+@dataclass(frozen=True)
+class Together:
+    """Effect: plays beside each other. Its result is the list of theirs; None for one that ended at a limit."""
+
+    plays: Sequence[Coroutine[Any, Any, Any]]
+
+
+Effect: TypeAlias = Ask | Act | Fork | Together
+
+
+@coroutine
+def _perform(effect: Effect) -> Generator[Effect, Any, Any]:
+    return (yield effect)
+
+
+@dataclass
+class Seat:
+    """One place at which a policy plays. Only one call or step of a seat is made at a time; fork it to make more."""
+
+    opening: list[Message]  # what the environment said first
+    tools: Tools  # the environment's
+    facts: Heard  # what it told last
+    key: str  # of the sample: the run's seed, the request and the sample's index
+    max_turns: int | None = None  # most calls of the policy
+    path: str = ""  # the number of the fork that made the seat, and its place in it
+    turns: int = 0  # calls of the policy so far, those before forks included
+    ended: str = ""  # why the sample is over; empty: it goes on, unless `max_turns` is reached
+    last: str | None = None  # number of the policy's last call, that before a fork included
+    rules: dict[str, dict[str, float]] = field(default_factory=dict)  # what this harness gave each call, by its number
+    notes: dict[str, dict[str, Any]] = field(default_factory=dict)  # facts of each call, by its number
+    _begun: int = 0  # calls and forks
+    _busy: bool = False
+
+    @property
+    def over(self) -> bool:
+        """Whether the episode has ended, or a limit forbids another call of the policy."""
+        return bool(self.reason)
+
+    @property
+    def reason(self) -> str:
+        """Why the sample is over; empty while it goes on."""
+        if self.ended or self.max_turns is None or self.turns < self.max_turns:
+            return self.ended
+        return "max_turns"
+
+    @property
+    def random(self) -> random.Random:
+        """A generator that depends on the run's seed, the request, the sample and the number of the next call."""
+        return random.Random(f"{self.key}/{self.path}/{self._begun}")
+
+    async def ask(
+        self, said: Heard | Sequence[Message], kind: str = "answer", *, role: str = POLICY, tools: Tools | None = None,
+        group_key: str | None = None, max_tokens: int | None = None, stop: Sequence[str] | None = None,
+    ) -> Answer:
+        """Return the answer of one model call.
+
+        What was heard continues the last conversation; so do messages that begin with it. Other messages begin a
+        conversation of their own. `tools` are those that the model's chat template shows; None: the environment's.
+        `kind` and `group_key` are stored: statistics are over the calls of one key. Raises Over.
+        """
+        if role == POLICY and self.over:
+            raise Over(self.reason)
+        shown = (self.tools if tools is None else tools) if role == POLICY else []
+        effect = Ask(self, self._number(), said, kind, role, shown, group_key, max_tokens, stop)
+        answer: Answer = await self._alone(effect)
+        if role == POLICY:
+            self.turns, self.last = self.turns + 1, answer.number
+        return answer
+
+    async def act(self, *actions: str) -> Heard:
+        """Take actions in order, until one ends the episode or makes the environment ask a role; return all messages.
+
+        A role that the environment asks is asked here. Its words are an action of its own.
+        """
+        said = list[Message]()
+        for action in actions:
+            taken = await self._step(action)
+            said += taken.heard.messages
+            if taken.ask is not None:
+                said += (await self.answered(taken.ask)).messages
+                break
+            if self.ended:
+                break
+        self.facts = replace(self.facts, messages=said)
+        return self.facts
+
+    async def answered(self, question: Question | None) -> Heard:
+        """Ask the role that the environment asks, as often as it does, and return what the policy hears then."""
+        said = list[Message]()
+        while question is not None:
+            answer = await self.ask(question.messages, "asked", role=question.role)
+            taken = await self._step(spoken(answer.text))
+            said, question = [*said, *taken.heard.messages], taken.ask
+        return Heard(said)
+
+    async def fork(self, count: int) -> list["Seat"]:
+        """Return seats in the same state: the same history, and environments that are forked from this one."""
+        number = self._number()
+        children = [Seat(self.opening, self.tools, self.facts, self.key, self.max_turns, f"{number}.{place}",
+                         self.turns, self.ended, self.last) for place in range(count)]
+        await self._alone(Fork(self, children))
+        return children
+
+    async def together(self, *plays: Coroutine[Any, Any, Any]) -> list[Any]:
+        """Run plays beside each other, each at seats of its own, and return their results in order."""
+        found: list[Any] = await self._alone(Together(plays))
+        return found
+
+    def penalty(self, name: str, value: float) -> None:
+        """Give the policy's last call something by a rule of the harness. It is paid like an environment's rules."""
+        given = self.rules.setdefault(self._called(), {})
+        given[name] = given.get(name, 0.0) + value
+
+    def note(self, name: str, value: Any) -> None:
+        """Store a fact of the policy's last call, as JSON, for graders and metrics."""
+        self.notes.setdefault(self._called(), {})[name] = value
+
+    def _called(self) -> str:
+        if self.last is None:
+            raise HarnessFailed("it gave a score or a note before its first call")
+        return self.last
+
+    def _number(self) -> str:
+        number = f"{self.path}.{self._begun}" if self.path else str(self._begun)
+        self._begun += 1
+        return number
+
+    async def _step(self, action: str) -> Taken:
+        taken: Taken = await self._alone(Act(self, action))
+        self.facts = taken.heard
+        if taken.done:
+            self.ended = "done"
+        return taken
+
+    async def _alone(self, effect: Effect) -> Any:
+        if self._busy:
+            raise HarnessFailed("a seat was used by two plays at once; each needs a fork of its own")
+        self._busy = True
+        try:
+            return await _perform(effect)
+        except Over as over:
+            self.ended = over.reason
+            raise
+        finally:
+            self._busy = False
+
+
+@dataclass(frozen=True)
+class Finished:
+    """The end of a play."""
+
+    result: Any = None
+
+
+def advanced(
+    play: Coroutine[Any, Any, Any], answer: Any = None, over: Over | None = None
+) -> Effect | Finished:
+    """Give a play the result of its last effect, or the reason why there is none, and return its next effect.
+
+    Raises HarnessFailed with the harness's own words.
+    """
+    try:
+        effect = play.send(answer) if over is None else play.throw(over)
+    except StopIteration as end:
+        return Finished(end.value)
+    except Over:
+        return Finished()
+    except HarnessFailed:
+        raise
+    except Exception as error:
+        raise HarnessFailed(f"it raised {type(error).__name__}: {error}") from error
+    if not isinstance(effect, Effect):
+        play.close()
+        raise HarnessFailed(f"it awaited {type(effect).__name__}, expected a method of its seat")
+    return effect
+
+
+def number_key(number: str) -> tuple[int, ...]:
+    """Return the key that orders call numbers: a fork's calls stand where it was made, seat after seat."""
+    return tuple(map(int, number.split(".")))

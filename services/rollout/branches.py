@@ -1,0 +1,247 @@
+"""Branches: the seats of a sample in play, with their calls, steps and conversations, and how prompts are made."""
+
+import asyncio
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from hone.api import simulation_pb2
+from hone.environments.contract import Message
+from hone.harnesses.contexts import PrivilegedOpening
+from hone.harnesses.seat import POLICY, Answer, Ask, Heard, Over, Seat, number_key
+from hone.harnesses.spans import token_spans
+from hone.text.model_text import ModelText
+from hone.trajectory.records import Call, Step
+from services.rollout.calls import CallRequest
+from services.rollout.start import GroupStart
+from services.rollout.tokenizers import reading
+
+
+class Diverged(Exception):
+    """A session that was rebuilt, or a journaled call, differs from the episode so far. The sample is masked."""
+
+    def __init__(self, what: str = "its session was rebuilt by repeating its actions, and") -> None:
+        super().__init__(f"{what} differs from the original")
+
+
+@dataclass
+class Made:
+    """A finished call, and the conversation that it answers."""
+
+    ask: Ask
+    call: Call
+    begun: str  # the part of the answer that its prompt holds
+    before: "Made | None"  # the call whose answer its conversation goes on after; None: it begins one
+    added: list[Message]  # its messages after that answer
+    known: list[Message] = field(default_factory=list)  # the conversation with the answer, once somebody needed it
+
+    def asked(self, tokenizer: ModelText) -> list[Message]:
+        """Return the conversation that the call answers."""
+        return [*self.before.answered(tokenizer), *self.added] if self.before else self.added
+
+    def answered(self, tokenizer: ModelText) -> list[Message]:
+        """Return the conversation with the call's answer."""
+        if not self.known:
+            call, asked = self.call, self.asked(tokenizer)
+            self.known = [dict(one) for one in tokenizer.answered(
+                asked, call.prompt_ids, call.completion_ids, self.ask.tools)]
+        return self.known
+
+
+@dataclass
+class Branch:
+    """A seat in play: its session, and its calls and steps so far. `last` is the policy's last call, at a fork too."""
+
+    seat: Seat
+    session: simulation_pb2.Session | None = None
+    parent: "Branch | None" = None
+    before: int = 0  # steps of the parent at the fork
+    last: Made | None = None
+    made: list[Made] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)  # held by a step, and while another branch is forked
+
+    @property
+    def history(self) -> list[Step]:
+        """All steps since the task began."""
+        return [*self.parent.history[:self.before], *self.steps] if self.parent else self.steps
+
+    @property
+    def fresh(self) -> list[Step]:
+        """The steps since the seat's last call."""
+        return [step for step in self.steps if step.call == len(self.made) - 1]
+
+
+@dataclass
+class Episode:
+    """One sample: its branches by the paths of their seats. When it has ended: all calls and steps in order."""
+
+    start: GroupStart
+    index: int
+    branches: dict[str, Branch]
+    item_json: str  # the task's item for graders, as the last step left it
+    calls: list[Call] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
+    ended: str = ""
+    masked: str = ""  # why the sample has no score, if that is not the policy's fault
+    effects: int = 0
+
+    @classmethod
+    def of(cls, start: GroupStart, index: int, seat: Seat) -> "Episode":
+        """Return a sample that begins. The group's first sample goes on in the session of the start."""
+        branch = Branch(seat, None if index else start.session)
+        return cls(start, index, {"": branch}, start.session.observation.item_json)
+
+    @property
+    def run_id(self) -> str:
+        return self.start.claim.run_id
+
+    @property
+    def trunk(self) -> Branch:
+        """The branch of the first seat."""
+        return self.branches[""]
+
+    @cached_property
+    def made(self) -> list[Made]:
+        """All calls in order, once the sample has ended: those of a fork where it was made, seat after seat."""
+        made = [one for branch in self.branches.values() for one in branch.made]
+        return sorted(made, key=lambda one: number_key(one.call.number)) if len(self.branches) > 1 else made
+
+    @property
+    def sessions(self) -> list[simulation_pb2.Session]:
+        return [branch.session for branch in self.branches.values() if branch.session]
+
+    @property
+    def answer(self) -> Made:
+        """The call that is graded: the policy's last one of the first seat, or else the last of all."""
+        spoken = [one for one in self.trunk.made if one.call.role == POLICY] or [
+            one for one in self.made if one.call.role == POLICY]
+        return (spoken or self.made)[-1]
+
+    def end(self, reason: str, masked: str = "") -> None:
+        """Give calls and steps their final places."""
+        self.ended, self.masked = reason, masked
+        self.calls = [self._final(place, one) for place, one in enumerate(self.made)]
+        places = {call.number: call.index for call in self.calls}
+        self.steps = [step if len(self.branches) == 1 else replace(step, call=_place(branch, step, places))
+                      for _, branch in sorted(self.branches.items(), key=_path) for step in branch.steps]
+
+    def _final(self, place: int, one: Made) -> Call:
+        """Return a call with its place, and what the harness gave it."""
+        seats = [branch.seat for branch in self.branches.values()]  # a fork may give something to a call before it
+        rules, notes = dict[str, float](), dict[str, Any]()
+        for seat in seats:
+            rules.update(seat.rules.get(one.call.number, {}))
+            notes.update(seat.notes.get(one.call.number, {}))
+        if not rules and not notes and one.call.index == place:
+            return one.call
+        return replace(one.call, index=place, rules=rules, notes=notes)
+
+
+def _path(item: tuple[str, Branch]) -> tuple[int, ...]:
+    return number_key(item[0]) if item[0] else ()
+
+
+def _place(branch: Branch, step: Step, places: dict[str, int]) -> int:
+    return places[branch.made[step.call].call.number] if step.call >= 0 else -1
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """The prompt of a call, and where its conversation comes from."""
+
+    request: CallRequest
+    before: Made | None
+    added: list[Message]
+
+
+def prompt_of(episode: Episode, branch: Branch, ask: Ask) -> Prompt:
+    """Return the prompt of a call. Raises Unreadable, and Over where it has no room."""
+    start = episode.start
+    before, added = _conversation(start, branch, ask)
+    first = not any(one.made for one in episode.branches.values())
+    if first:
+        start.check_characters(ask.role, added)
+    request = _request(start, branch, ask, _ids(start, ask, before, added))
+    if first:
+        start.check_room(request)
+    elif not start.fits(request):
+        raise Over("max_context")
+    return Prompt(request, before, added)
+
+
+async def first_prompt(start: GroupStart, branch: Branch, ask: Ask) -> Prompt:
+    """Return the prompt of the first call of a group's samples, made with those of other groups. Raises Unreadable."""
+    before, added = _conversation(start, branch, ask)
+    start.check_characters(ask.role, added)
+    ids = await start.tokenizers.first_prompt_ids(ask.role, added, ask.tools)
+    request = _request(start, branch, ask, ids)
+    start.check_room(request)
+    return Prompt(request, before, added)
+
+
+def _request(start: GroupStart, branch: Branch, ask: Ask, ids: list[int]) -> CallRequest:
+    return CallRequest(start.claim, start.tokenizers.of(ask.role), ask, ids, start.sampling(ask), len(branch.made),
+                       _last(branch))
+
+
+def _conversation(start: GroupStart, branch: Branch, ask: Ask) -> tuple[Made | None, list[Message]]:
+    """Return the call after whose answer a call's conversation goes on, None if it begins one, and its new messages."""
+    said = ask.said.messages if isinstance(ask.said, Heard) else ask.said
+    if ask.role != POLICY:
+        return None, list(said)
+    if branch.last is None:
+        return None, start.readable(said)
+    if isinstance(ask.said, Heard):
+        return branch.last, list(said)
+    with reading(POLICY):
+        said, known = start.readable(said), branch.last.answered(start.tokenizers.policy)
+    return (branch.last, said[len(known):]) if said[:len(known)] == known else (None, said)
+
+
+def _ids(start: GroupStart, ask: Ask, before: Made | None, added: list[Message]) -> list[int]:
+    """Return a prompt's ids. Sampled ids before them are kept as they are. Raises Unreadable."""
+    if before is None:
+        return start.tokenizers.prompt_ids(ask.role, added, ask.tools)
+    tokenizer, call = start.tokenizers.policy, before.call
+    with reading(POLICY):
+        return tokenizer.next_prompt_ids(
+            before.asked(tokenizer), call.prompt_ids, call.completion_ids, added, ask.tools)
+
+
+def _last(branch: Branch) -> str:
+    """Return the number of the call before a branch's next one; "" if there is none."""
+    if branch.made:
+        return branch.made[-1].call.number
+    return branch.last.call.number if branch.last else ""
+
+
+def added(episode: Episode, branch: Branch, prompt: Prompt, call: Call) -> Answer:
+    """Add a finished call to its branch and return its answer. Raises Diverged when it was made for another prompt."""
+    request, ask = prompt.request, prompt.request.ask
+    if (call.prompt_ids, call.role, call.kind) != (request.prompt_ids, ask.role, ask.kind):
+        raise Diverged("what it asked in a journaled call")
+    begun = request.tokenizer.begun(prompt.added if ask.role == POLICY else [], call.prompt_ids)
+    kinds = episode.start.params.spans if ask.role == POLICY else []
+    spans = token_spans(call.completion_ids, kinds, request.tokenizer)
+    made = Made(ask, replace(call, spans=spans) if spans else call, begun, prompt.before, prompt.added)
+    branch.made.append(made)
+    if ask.role == POLICY:
+        branch.last = made
+    return Answer(call.number, begun + call.text, call.finish_reason == "length")
+
+
+def with_contexts(episodes: list[Episode]) -> list[Episode]:
+    """Give the policy's calls of a group their privileged contexts."""
+    contexts, tokenizer = episodes[0].start.contexts, episodes[0].start.tokenizers.policy
+    assert contexts is not None
+    with reading(POLICY):
+        for episode in episodes:
+            opening: PrivilegedOpening | None = None
+            for place, one in enumerate(episode.made):
+                if one.call.role == POLICY:
+                    asked = one.asked(tokenizer)
+                    opening = opening or contexts.opening(asked, one.call, one.ask.tools)
+                    found = contexts.of(opening, asked, one.call, one.ask.tools)
+                    episode.calls[place] = replace(episode.calls[place], contexts=found)
+    return episodes

@@ -1,0 +1,158 @@
+"""The common start of a group's samples: the task's session, the harness, the tokenizers and the first prompt."""
+
+import json
+from collections.abc import Coroutine, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from hone.api import simulation_pb2
+from hone.environments.contract import Ask as Question
+from hone.environments.contract import Entities, Message
+from hone.environments.messages import from_proto
+from hone.graders import templates
+from hone.graders.contract import InvalidSpec
+from hone.harnesses import HARNESSES
+from hone.harnesses.contexts import PrivilegedContexts
+from hone.harnesses.contract import Harness, HarnessParams
+from hone.harnesses.seat import POLICY, Ask, Heard, Seat, Taken, Tools
+from hone.text.conversation import content_text, with_system
+from hone.trajectory.order import PrivilegedText
+from services.rollout.calls import CallRequest
+from services.rollout.claims import Claim
+from services.rollout.tokenizers import RoleTokenizers, Unreadable
+
+CHARACTERS = 1024
+"""More characters than any token stands for, but for runs of one character."""
+
+
+@dataclass(frozen=True)
+class GroupStart:
+    """What a group's samples share when they begin."""
+
+    claim: Claim
+    tokenizers: RoleTokenizers
+    session: simulation_pb2.Session
+    positions: int  # tokens that engines hold
+
+    @cached_property
+    def harness(self) -> Harness:
+        return HARNESSES[self.claim.order.harness]
+
+    @cached_property
+    def params(self) -> HarnessParams:
+        return self.harness.params.model_validate(self.claim.order.harness_params)
+
+    @cached_property
+    def tools(self) -> Tools:
+        """Those of the environment."""
+        tools: Tools = json.loads(self.session.observation.tools_json or "[]")
+        return tools
+
+    @cached_property
+    def said(self) -> list[Message]:
+        """What the environment said first."""
+        return from_proto(self.session.observation.messages)
+
+    @cached_property
+    def heard(self) -> Heard:
+        return taken(simulation_pb2.StepResponse(observation=self.session.observation, valid=True)).heard
+
+    @cached_property
+    def contexts(self) -> PrivilegedContexts | None:
+        """The privileged texts, which may name fields of the dataset's row and of the environment's item."""
+        if not self.claim.order.privileged:
+            return None
+        row, own = self.claim.order.task.get("item") or {}, json.loads(self.session.observation.item_json or "{}")
+        texts = filled(self.claim.order.privileged, {**row, **own})
+        return PrivilegedContexts(texts, self.tokenizers.policy, self.claim.room(POLICY, self.positions))
+
+    @cached_property
+    def single_turn(self) -> bool:
+        """Whether the policy's first answer ends the episode and the environment has no part in judging it."""
+        seen = self.session.observation
+        judges = "verified" in json.loads(seen.item_json or "{}")
+        return seen.turns_left == 1 and not seen.HasField("ask") and not judges
+
+    def seat(self, index: int) -> Seat:
+        """Return the first seat of a sample."""
+        key = f"{self.claim.order.seed}/{self.claim.order.request}/{index}"
+        return Seat(self.said, self.tools, self.heard, key, self.params.max_turns)
+
+    async def play(self, seat: Seat) -> None:
+        """Play a sample: first a role that the environment asks speaks, then the harness plays."""
+        if self.session.observation.HasField("ask"):
+            heard = await seat.answered(question(self.session.observation))
+            seat.opening = [*seat.opening, *heard.messages]
+        await self.harness.play(seat, self.params)
+
+    def begun(self, index: int) -> tuple[Seat, Coroutine[Any, Any, None]]:
+        """Return a sample's seat and its play."""
+        seat = self.seat(index)
+        return seat, self.play(seat)
+
+    def readable(self, said: Sequence[Message]) -> list[Message]:
+        """Return messages of a harness as the policy's model can read them.
+
+        A system message of the harness opens the first message where the model reads none.
+        """
+        own = said and said[0]["role"] == "system" and said[0] not in self.said
+        if not own or "system" not in self.tokenizers.policy.lacks:
+            return [dict(one) for one in said]
+        return [dict(one) for one in with_system(said[1:], content_text(said[0]), system=False)]
+
+    def sampling(self, ask: Ask) -> dict[str, Any]:
+        """Return the sampling parameters of a call: the run's, and those that the harness gives."""
+        given = {"max_tokens": ask.max_tokens, "stop": ask.stop}
+        own = {name: value for name, value in given.items() if value is not None}
+        return {**self.claim.order.sampling, **own} if own else self.claim.order.sampling
+
+    def fits(self, request: CallRequest) -> bool:
+        """Return whether a prompt and its answer have room: of the harness, of the role's model and of an engine."""
+        most = min(self.params.max_context or self.positions, self.positions)
+        return request.most_tokens <= self.claim.room(request.ask.role, most)
+
+    def check_characters(self, role: str, said: Sequence[Message]) -> None:
+        """Raise Unreadable for a first prompt that is too long whatever its tokens are, before it is tokenized."""
+        found, most = len(json.dumps(said, ensure_ascii=False)), CHARACTERS * self.claim.room(role, self.positions)
+        if found > most:
+            raise Unreadable(
+                f"the {role}'s first prompt is too long: found {found} characters, expected at most {most}")
+
+    def check_room(self, request: CallRequest) -> None:
+        """Raise Unreadable if a first prompt and its answer have more tokens than a role's model or an engine can hold.
+        """
+        role, prompt, answer = request.ask.role, len(request.prompt_ids), request.sampling["max_tokens"]
+        room = self.claim.room(role, self.positions)
+        if prompt + answer > room:
+            whose = (f"the max_position_embeddings of the {role}'s model" if room < self.positions
+                     else "the positions of an engine (HONE_ENGINE_MAX_TOKENS)")
+            raise Unreadable(f"the {role}'s first prompt is too long: found {prompt} tokens, and {answer} of "
+                             f"max_tokens, expected at most {room} together, {whose}")
+
+
+def filled(texts: Sequence[PrivilegedText], item: Mapping[str, Any]) -> list[PrivilegedText]:
+    """Return texts with the item's fields; without those that name a field which the item lacks."""
+    found = list[PrivilegedText]()
+    for one in texts:
+        with suppress(InvalidSpec):
+            found.append(one.model_copy(update={"text": templates.rendered(one.text, dict(item), "")}))
+    return [one for one in found if one.text]
+
+
+def taken(response: simulation_pb2.StepResponse) -> Taken:
+    """Return the result of a step as harnesses hear it."""
+    seen = response.observation
+    lexicon = list(seen.lexicon.names) if seen.HasField("lexicon") else None
+    heard = Heard(
+        from_proto(seen.messages), seen.turns_left, response.valid,
+        response.effect if response.HasField("effect") else None,
+        list(seen.admissible.names) if seen.HasField("admissible") else None,
+        Entities(list(seen.entities.names), lexicon) if seen.HasField("entities") else None)
+    return Taken(heard, response.done, question(seen))
+
+
+def question(seen: simulation_pb2.Observation) -> Question | None:
+    """Return what the environment asks a role; None if it asks nothing."""
+    return Question(seen.ask.role, from_proto(seen.ask.messages)) if seen.HasField("ask") else None

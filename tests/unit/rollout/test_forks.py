@@ -1,0 +1,229 @@
+"""Harnesses that fork, play in phases, give scores, and break their contract; each is cut at every call."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from hone.environments.contract import Message
+from hone.harnesses import HARNESSES
+from hone.harnesses.contract import HarnessParams
+from hone.harnesses.seat import HarnessFailed, Heard, Over, Seat
+from hone.trajectory import journal
+from hone.trajectory.records import Call, Step, Turn
+from services.rollout.branches import Episode
+from services.rollout.calls import CallRequest
+from tests.unit.rollout.test_episodes import TOKENIZER, Local, Script, answer, every_played
+from tests.unit.rollout.test_groups import claim
+
+COUNT = '{"tool": "query", "arguments": {"sql": "SELECT count(*) FROM items"}}'
+PROMPT: list[Message] = [{"role": "user", "content": "Which is best?"}]
+
+
+class Harness:
+    """A harness made of a function."""
+
+    summary, params = "For tests.", HarnessParams
+
+    def __init__(self, play: Callable[[Seat], Any]) -> None:
+        self._play = play
+
+    async def play(self, seat: Seat, params: HarnessParams) -> None:  # noqa: ARG002
+        await self._play(seat)
+
+
+async def tree(seat: Seat) -> None:
+    """Count, fork in two, let both act on, then choose in a conversation of its own and finish."""
+    await seat.ask(seat.opening, tools=[])
+    heard = await seat.act(COUNT)
+
+    async def draft(fork: Seat) -> str:
+        said: Heard | list[Message] = heard
+        for _ in range(2):
+            await fork.ask(said, "draft", tools=[], group_key="drafts")
+            said = await fork.act(COUNT)
+        fork.note("place", fork.path)
+        return str(said)
+
+    drafts = await seat.together(*(draft(fork) for fork in await seat.fork(2)))
+    order = seat.random.sample(range(2), 2)
+    chosen = await seat.ask(
+        [{"role": "user", "content": str(order)}, *PROMPT], "choice", tools=[], max_tokens=8, stop=["!"])
+    seat.penalty("length", -0.1 * len(drafts))
+    await seat.act(chosen.text)
+
+
+class Texts(Script):
+    """Answers each call with a text of its own, by its number."""
+
+    def __init__(self, before: Callable[[], None] = lambda: None) -> None:
+        super().__init__("begin", [], before)
+        self.kept: dict[tuple[int, str], Turn] = {}
+
+    async def next_call(self, question: CallRequest, index: int, steps: list[Step]) -> Call:
+        self.asked.append((question, steps))
+        self.before()
+        call = answer(question, f"say {question.ask.number}")
+        self.kept[index, call.number] = journal.decode(journal.encode({index: Turn(call, steps)}))[index]
+        return call
+
+
+class Cut(Exception):
+    """The worker dies here."""
+
+
+GROUP = claim(sampling={"max_tokens": 64}, harness="own")
+
+
+@pytest.fixture(autouse=True)
+def own(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[Seat], Any]], None]:
+    """Return how to set the harness named own."""
+    def put(play: Callable[[Seat], Any]) -> None:
+        monkeypatch.setitem(HARNESSES, "own", Harness(play))
+
+    put(tree)
+    return put
+
+
+def ends(episode: Episode) -> tuple[list[Call], list[Step], str, str]:
+    return episode.calls, episode.steps, episode.ended, episode.item_json
+
+
+async def test_a_tree_of_calls_keeps_its_numbers_parents_kinds_and_states() -> None:
+    local, script = Local(), Texts()
+    [episode] = await every_played(local, script, GROUP)
+    assert [(one.number, one.parent, one.kind, one.group_key, one.turn) for one in episode.calls] == [
+        ("0", "", "answer", None, 0),
+        ("1.0.0", "0", "draft", "drafts", 1), ("1.0.1", "1.0.0", "draft", "drafts", 2),
+        ("1.1.0", "0", "draft", "drafts", 1), ("1.1.1", "1.1.0", "draft", "drafts", 2), ("2", "0", "choice", None, 1)]
+    assert [one.index for one in episode.calls] == list(range(6))
+    assert [(step.call, step.index) for step in episode.steps] == [
+        (0, 0), (5, 1), (1, 1), (2, 2), (3, 1), (4, 2)]
+    assert len(set(local.forked)) == 1, "both forks are made from the first session"
+    assert [one.notes for one in episode.calls if one.notes] == [{"place": "1.0"}, {"place": "1.1"}]
+    assert (episode.calls[-1].rules, episode.calls[-1].sampling) == ({"length": -0.2}, {})
+    assert script.asked[-1][0].sampling == {"max_tokens": 8, "stop": ["!"]}
+    first, second = episode.calls[1], episode.calls[3]
+    assert first.prompt_ids == second.prompt_ids
+    assert episode.calls[2].prompt_ids[:len(first.prompt_ids)] == first.prompt_ids
+    assert TOKENIZER.decode(episode.calls[-1].prompt_ids).endswith("Which is best?")
+
+
+@pytest.mark.parametrize("cut", range(1, 6))
+async def test_a_tree_that_is_cut_at_any_call_ends_in_the_same_bits(cut: int) -> None:
+    [whole] = await every_played(Local(), Texts(), GROUP)
+    script = Texts()
+
+    def die() -> None:
+        if len(script.asked) == cut:
+            raise Cut
+
+    script.before = die
+    with pytest.raises(Cut):
+        await every_played(Local(), script, GROUP)
+    again = Texts()
+    [episode] = await every_played(Local(), again, replace(GROUP, attempt=2, journaled=script.kept))
+    assert ends(episode) == ends(whole)
+    assert len(again.asked) == 5 - len(script.kept)
+
+
+@pytest.mark.parametrize("call", range(1, 6))
+async def test_a_tree_whose_sessions_are_lost_at_any_call_ends_in_the_same_bits(call: int) -> None:
+    [whole] = await every_played(Local(), Texts(), GROUP)
+    local, script = Local(), Texts()
+    script.before = lambda: local.restart() if len(script.asked) == call else None
+    [episode] = await every_played(local, script, GROUP)
+    assert ends(episode) == ends(whole)
+
+
+async def test_a_fork_made_before_its_seat_goes_on_stays_in_the_old_state(
+        own: Callable[[Callable[[Seat], Any]], None]) -> None:
+    async def late(seat: Seat) -> None:
+        await seat.ask(seat.opening, tools=[])
+        [fork] = await seat.fork(1)
+        await seat.act(COUNT)
+        await fork.act(COUNT)
+
+    own(late)
+    local = Local()
+    [episode] = await every_played(local, Texts(), GROUP)
+    one, other = episode.steps
+    assert (one.index, other.index, one.state_hash, local.forked) == (0, 0, other.state_hash, [])
+
+
+async def test_a_harness_that_asks_something_else_at_replay_masks_its_sample(
+        own: Callable[[Callable[[Seat], Any]], None]) -> None:
+    script, words = Texts(), iter(["one", "another"])
+
+    async def changing(seat: Seat) -> None:
+        await seat.ask(seat.opening, tools=[])
+        await seat.ask([{"role": "user", "content": next(words)}], tools=[])
+
+    own(changing)
+    [before] = await every_played(Local(), script, GROUP)
+    assert (before.ended, before.masked) == ("left", "")
+    [again] = await every_played(Local(), Texts(), replace(GROUP, journaled=script.kept))
+    assert (again.ended, again.masked) == ("diverged", "what it asked in a journaled call differs from the original")
+
+
+async def test_a_harness_hears_of_a_limit_and_may_end_in_its_own_way(
+        own: Callable[[Callable[[Seat], Any]], None]) -> None:
+    async def full(seat: Seat) -> None:
+        await seat.ask(seat.opening, tools=[])
+        with pytest.raises(Over, match="max_context"):
+            await seat.ask([{"role": "user", "content": "x" * 1000}], tools=[])
+        assert seat.over
+        await seat.act("12")
+
+    own(full)
+    [episode] = await every_played(Local(), Texts(), GROUP)
+    assert (len(episode.calls), len(episode.steps)) == (1, 1)
+
+
+async def raising(_: Seat) -> None:
+    raise KeyError("lost")
+
+
+async def waiting(_: Seat) -> None:
+    import asyncio
+    await asyncio.sleep(0)
+
+
+async def endless(seat: Seat) -> None:
+    await seat.ask(seat.opening, tools=[])
+    while True:
+        await seat.fork(1)
+
+
+async def crowded(seat: Seat) -> None:
+    await seat.together(seat.ask(seat.opening, tools=[]), seat.ask(seat.opening, tools=[]))
+
+
+async def early(seat: Seat) -> None:
+    seat.penalty("early", 1.0)
+
+
+@pytest.mark.parametrize(("play", "words"), [
+    (raising, "it raised KeyError: 'lost'"), (waiting, "it awaited NoneType, expected a method of its seat"),
+    (endless, "it asked, acted and forked more than 10000 times in one sample"),
+    (crowded, "a seat was used by two plays at once; each needs a fork of its own"),
+    (early, "it gave a score or a note before its first call")])
+async def test_a_harness_that_breaks_its_contract_fails_in_its_own_words(
+        own: Callable[[Callable[[Seat], Any]], None], play: Callable[[Seat], Any], words: str) -> None:
+    own(play)
+    with pytest.raises(HarnessFailed, match=f"^{words}$"):
+        await every_played(Local(), Texts(), GROUP)
+
+
+async def test_samples_whose_first_calls_differ_are_asked_each_on_its_own(
+        own: Callable[[Callable[[Seat], Any]], None]) -> None:
+    async def shuffled(seat: Seat) -> None:
+        await seat.ask([{"role": "user", "content": str(seat.random.random())}], tools=[])
+
+    own(shuffled)
+    script = Texts()
+    episodes = await every_played(Local(), script, replace(GROUP, order=GROUP.order.model_copy(update={"n": 3})))
+    assert (len(script.began), len(script.asked)) == (0, 3)
+    assert len({tuple(one.calls[0].prompt_ids) for one in episodes}) == 3
+    assert len({one[0].noise("train/17/0").request for one in script.asked}) == 1
