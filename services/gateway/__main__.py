@@ -3,6 +3,7 @@
 import uvicorn
 
 from hone import addresses
+from hone.harnesses import own
 from hone.process import startup
 from hone.spec import settings as service_settings
 from hone.store import objects
@@ -15,6 +16,7 @@ _GRACE_S = 3
 def main() -> None:
     """Serve with the settings of this process's environment."""
     settings = service_settings.load("stack_token")
+    own.add(settings.harnesses)
     startup.begin("gateway", settings)
     host, port = addresses.parts(settings.addresses.gateway)
     app = create(settings, AsyncDatabase(settings.gateway_database_url), objects.connect(settings.objects_url))

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import uvloop
 from celery import Celery, signals
 
+from hone.harnesses import own
 from hone.process import startup
 from hone.queues import application
 from hone.queues.topology import CLAIM_ROLLOUTS
@@ -42,6 +43,7 @@ class LoopThread:
 
 def main() -> None:
     configuration = settings.load("stack_token")
+    own.add(configuration.harnesses)
     memory = startup.begin("rollout", configuration)
     loop = LoopThread("rollout")
     worker = loop.run(Worker.open(configuration))

@@ -186,6 +186,9 @@ class Settings(Strict):
         "", description="Most memory of a process, MiB: for all processes, for kinds of them, or both, such "
         "as 8192,rollout=2048. A process that exceeds it ends and is started again by its supervisor. A group that "
         "does this twice is refused. Without a value it is 90% of a container's limit, if there is one.")
+    harnesses: str = Field(
+        "", description="Harnesses of your own that runs may name: module:Class with commas between them, of packages "
+        "that are installed where gateway, driver and rollout workers run. They are code that these processes trust.")
     claim_groups: int = Field(64, ge=1, description="Groups that a rollout worker claims at a time.")
     grader_processes: int = Field(1, ge=1, description="Processes that run symbolic graders.")
     grader_budget_s: float = Field(

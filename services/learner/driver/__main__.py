@@ -4,6 +4,7 @@ import uvloop
 from prometheus_client.core import Metric
 
 from hone.api import learner_pb2, learner_pb2_grpc
+from hone.harnesses import own
 from hone.process import startup
 from hone.process.ending import vital_thread
 from hone.rpc.server import serve
@@ -18,6 +19,7 @@ from services.learner.driver.service import LearnerService
 def main() -> None:
     """Run a driver until SIGTERM or SIGINT."""
     configuration = settings.load("stack_token")
+    own.add(configuration.harnesses)
     startup.begin("driver", configuration)
     if configuration.telemetry.metrics_address:
         _serve_gauges(Database(configuration.database_url, size=1))
