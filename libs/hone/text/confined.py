@@ -7,7 +7,7 @@ import base64
 import json
 import threading
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import takewhile
 from typing import Any
 
@@ -63,11 +63,17 @@ class ConfinedTokenizer(ModelText):
 
     def all_prompt_ids(self, prompts: Sequence[Prompt]) -> list[list[int] | TokenizerError]:
         try:
-            found = self._repeated([["prompt_ids", *prompt] for prompt in prompts]) if len(prompts) > 1 else []
+            together = len(prompts) > 1 and len(self._given_up) < _MOST_GIVEN_UP
+            found = self._repeated([["prompt_ids", *prompt] for prompt in prompts]) if together else []
         except _GivenUp:
             found = []  # one of them ended the process
         good = [list(answer["value"]) for answer in takewhile(lambda answer: "value" in answer, found)]
-        return [*good] or super().all_prompt_ids(prompts)
+        if good or not found:
+            return [*good] or super().all_prompt_ids(prompts)
+        try:
+            return [list(self._read(prompts[0][0], lambda: found[0]))]
+        except TokenizerError as error:
+            return [error]
 
     def next_prompt_ids(
         self, asked: Sequence[Message], prompt_ids: list[int], completion_ids: list[int], added: Sequence[Message],
@@ -99,9 +105,12 @@ class ConfinedTokenizer(ModelText):
         """Return what a method of the process returns. Raises TokenizerError, and Unbounded with the prompt's size."""
         if len(self._given_up) >= _MOST_GIVEN_UP:
             raise Unbounded(self._given_up[-1])
+        return self._read(messages, lambda: self._repeated([[method, *arguments]])[0])
+
+    def _read(self, messages: Sequence[Message], answer: Callable[[], Answer]) -> Any:
+        """Return the value of an answer. What left its limits is counted: after the second time nothing is asked."""
         try:
-            [answer] = self._repeated([[method, *arguments]])
-            return _value(answer)
+            return _value(answer())
         except Unbounded as error:
             where = f" on {size(messages)}" if isinstance(error, _GivenUp) else ""
             self._given_up.append(f"{error}{where}")
