@@ -12,6 +12,7 @@ from hone.models import toy
 from hone.models.adapter import Lora
 from hone.models.distributed_ranks import is_exchange_error
 from hone.models.ranks import ALONE, Ranks, RanksLost
+from hone.process import scratch
 from hone.spec.problems import Invalid
 from hone.spec.settings import Settings, TrainerSettings, read
 from hone.trajectory import parts
@@ -197,6 +198,7 @@ def test_a_trainer_of_several_ranks_becomes_torchrun_once(monkeypatch):
     became = []
     monkeypatch.setattr(os, "execv", lambda program, command: became.append((program, command)))
     monkeypatch.setenv("GLOO_SOCKET_IFNAME", "lo")
+    monkeypatch.setattr(scratch, "begin_before_exec", lambda state: None)  # it is for the whole process
     launch.become_torchrun(trained_by(ranks=3))
     [(program, command)] = became
     assert program == sys.executable

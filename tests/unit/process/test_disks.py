@@ -23,13 +23,14 @@ def test_a_disk_is_low_before_it_is_full(free: int, said: str | None) -> None:
     assert (disk.shortage(2 * GIB), disk.full) == (said, free < 2**26)
 
 
-def test_each_disk_is_looked_at_once(tmp_path: Path) -> None:
+def test_each_disk_is_looked_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", "/tmp/hone-scratch-of-a-process")
     settings = Settings(objects_url=f"file://{tmp_path}/objects", broker_url=f"filesystem://{tmp_path}/broker",
                         state=tmp_path)
     places = disks.written(settings)
-    assert places == [tmp_path, tmp_path / "objects", tmp_path / "broker", Path(tempfile.gettempdir())]
+    assert places == [tmp_path, tmp_path / "objects", tmp_path / "broker", Path("/tmp")]
     assert len(disks.look([tmp_path, tmp_path / "absent" / "folder"])) == 1
-    assert disks.written(Settings(objects_url="s3://k:s@h:1/b")) == [Path(tempfile.gettempdir())]
+    assert disks.written(Settings(objects_url="s3://k:s@h:1/b")) == [Path("/tmp")]
 
 
 def test_a_server_starts_once_there_is_room(
