@@ -198,7 +198,7 @@ def test_a_trainer_of_several_ranks_becomes_torchrun_once(monkeypatch):
     became = []
     monkeypatch.setattr(os, "execv", lambda program, command: became.append((program, command)))
     monkeypatch.setenv("GLOO_SOCKET_IFNAME", "lo")
-    monkeypatch.setattr(scratch, "begin_before_exec", lambda state: None)  # it is for the whole process
+    monkeypatch.setattr(scratch, "begin_before_exec", lambda _: None)  # it is for the whole process
     launch.become_torchrun(trained_by(ranks=3))
     [(program, command)] = became
     assert program == sys.executable
