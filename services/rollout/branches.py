@@ -156,18 +156,27 @@ class Prompt:
 
 
 def prompt_of(episode: Episode, branch: Branch, ask: Ask) -> Prompt:
-    """Return the prompt of a call. Raises Unreadable, and Over where it has no room."""
+    """Return the prompt of a call, or of the first shorter one that has room. Raises Unreadable, and Over where none
+    has.
+    """
     start = episode.start
+    if not any(one.made for one in episode.branches.values()):
+        prompt = _prompt(start, branch, ask, unread=True)
+        start.check_room(prompt.request)
+        return prompt
+    for said in (ask.said, *ask.shorter):
+        prompt = _prompt(start, branch, replace(ask, said=said, shorter=()))
+        if start.fits(prompt.request):
+            return prompt
+    raise Over("max_context")
+
+
+def _prompt(start: GroupStart, branch: Branch, ask: Ask, unread: bool = False) -> Prompt:
+    """Return a prompt; `unread`: nobody knows yet whether its text is too long to be read."""
     before, added = _conversation(start, branch, ask)
-    first = not any(one.made for one in episode.branches.values())
-    if first:
+    if unread:
         start.check_characters(ask.role, added)
-    request = _request(start, branch, ask, _ids(start, ask, before, added))
-    if first:
-        start.check_room(request)
-    elif not start.fits(request):
-        raise Over("max_context")
-    return Prompt(request, before, added)
+    return Prompt(_request(start, branch, ask, _ids(start, ask, before, added)), before, added)
 
 
 async def first_prompt(start: GroupStart, branch: Branch, ask: Ask) -> Prompt:

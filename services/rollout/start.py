@@ -149,7 +149,8 @@ def taken(response: simulation_pb2.StepResponse) -> Taken:
         from_proto(seen.messages), seen.turns_left, response.valid,
         response.effect if response.HasField("effect") else None,
         list(seen.admissible.names) if seen.HasField("admissible") else None,
-        Entities(list(seen.entities.names), lexicon) if seen.HasField("entities") else None)
+        Entities(list(seen.entities.names), lexicon) if seen.HasField("entities") else None,
+        json.loads(seen.item_json or "{}").get("verified") if response.done else None)
     return Taken(heard, response.done, question(seen))
 
 

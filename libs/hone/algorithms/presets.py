@@ -67,7 +67,6 @@ _ASKED: Mapping[str, str] = {
 """Inputs that a method may need and a spec has to provide, by the names of `Params.needs`, as users read them."""
 
 _UNFINISHED: Mapping[str, str] = {
-    "hipif": "a harness that folds finished subgoals, and its penalties",
     "pgpo": "a critic of the reasoning, whose score gates the reward",
 }
 """Presets whose slots exist while the rest of their method does not: the missing part, as users read it."""

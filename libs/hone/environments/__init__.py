@@ -3,6 +3,7 @@
 from hone.environments.contract import Environment
 from hone.environments.dataset import DatasetRows
 from hone.environments.even_digits import EvenDigits
+from hone.environments.phase_lock import PhaseLock
 from hone.environments.reasoning_gym import ReasoningGym
 from hone.environments.sort_digits import SortDigits
 from hone.environments.sort_turns import SortTurns
@@ -16,6 +17,7 @@ ENVIRONMENTS: dict[str, Environment] = {
     "even_digits": EvenDigits(),
     "sort_turns": SortTurns(),
     "sqlite": Sqlite(),
+    "phase_lock": PhaseLock(),
     "textworld": TextWorld(),
     "dataset": DatasetRows(),
     "verification": Verification(),

@@ -2,9 +2,11 @@
 
 from hone.harnesses.chat import Chat
 from hone.harnesses.contract import Harness
+from hone.harnesses.folding import Folding
 from hone.harnesses.tool_loop import ToolLoop
 
 HARNESSES: dict[str, Harness] = {
     "chat": Chat(),
+    "folding": Folding(),
     "tool_loop": ToolLoop(),
 }

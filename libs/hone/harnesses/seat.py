@@ -41,6 +41,7 @@ class Heard:
     effect: bool | None = None  # whether the action changed the state
     admissible: list[str] | None = None  # actions that are possible now
     entities: Entities | None = None
+    score: float | None = None  # the environment's own, once the episode has ended: for a harness's rules alone
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,7 @@ class Ask:
     group_key: str | None = None
     max_tokens: int | None = None
     stop: Sequence[str] | None = None
+    shorter: Sequence[Sequence[Message]] = ()  # asked instead, the first one that has room, where `said` has none
 
 
 @dataclass(frozen=True)
@@ -148,17 +150,19 @@ class Seat:
     async def ask(
         self, said: Heard | Sequence[Message], kind: str = "answer", *, role: str = POLICY, tools: Tools | None = None,
         group_key: str | None = None, max_tokens: int | None = None, stop: Sequence[str] | None = None,
+        shorter: Sequence[Sequence[Message]] = (),
     ) -> Answer:
         """Return the answer of one model call.
 
         What was heard continues the last conversation; so do messages that begin with it. Other messages begin a
         conversation of their own. `tools` are those that the model's chat template shows; None: the environment's.
-        `kind` and `group_key` are stored: statistics are over the calls of one key. Raises Over.
+        `kind` and `group_key` are stored: statistics are over the calls of one key. `shorter` are messages to ask
+        instead, in order, where the ones before have no room. Raises Over.
         """
         if role == POLICY and self.over:
             raise Over(self.reason)
         shown = (self.tools if tools is None else tools) if role == POLICY else []
-        effect = Ask(self, self._number(), said, kind, role, shown, group_key, max_tokens, stop)
+        effect = Ask(self, self._number(), said, kind, role, shown, group_key, max_tokens, stop, shorter)
         answer: Answer = await self._alone(effect)
         if role == POLICY:
             self.turns, self.last = self.turns + 1, answer.number
@@ -203,9 +207,12 @@ class Seat:
         found: list[Any] = await self._alone(Together(plays))
         return found
 
-    def penalty(self, name: str, value: float) -> None:
-        """Give the policy's last call something by a rule of the harness. It is paid like an environment's rules."""
-        given = self.rules.setdefault(self._called(), {})
+    def penalty(self, name: str, value: float, call: str | None = None) -> None:
+        """Give a call of the policy something by a rule of the harness; it is paid like an environment's rules.
+
+        `call` is the number of the seat's call; None: its last one.
+        """
+        given = self.rules.setdefault(call or self._called(), {})
         given[name] = given.get(name, 0.0) + value
 
     def note(self, name: str, value: Any) -> None:

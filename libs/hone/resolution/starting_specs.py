@@ -17,6 +17,7 @@ BASE, DATASET = "my-base", "my-rows"
 _ENVIRONMENT = "sort_digits"
 _ENVIRONMENTS: dict[str, tuple[str, Fields]] = {
     "gigpo": ("sort_turns", {}), "hian": ("sort_turns", {"rules": {"right": 1.0, "repetition": 0.5}}),
+    "hipif": ("phase_lock", {}),
 }
 """Preset -> environment whose tasks it can learn from, and parameters; a preset without one takes any."""
 
@@ -31,6 +32,7 @@ _ADDED: dict[str, Fields] = {
     **{preset: {"roles": {"teacher": {"model": BASE}}} for preset in ("opd", "scope")},
     "aopd": {"roles": {"teacher": {"model": BASE, "top_k": 8}}},
     **{preset: {"contexts": {"privileged": [{"text": _HINT}]}} for preset in ("sdar", "rlsd")},
+    "hipif": {"harness": {"name": "folding"}},
     "trust_sql": {"harness": {"name": "chat", "params": {"spans": [_SPAN]}}},
 }
 """Preset -> fields that it needs besides its task and grader."""

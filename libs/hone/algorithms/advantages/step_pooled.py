@@ -36,7 +36,8 @@ def step_pooled(inputs: AdvantageInputs, params: StepPooledParams, state: State)
             steps = np.flatnonzero(np.isin(inputs.turns.trajectory, rows))
             advantage[steps] = _scored(inputs.reward, rows, inputs.turns, steps, params)
             flat += not advantage[steps].any()
-    metrics = {**group_metrics(inputs), "zero_variance_groups": float(flat)}
+    metrics = {**group_metrics(inputs), "zero_variance_groups": float(flat),
+               **{f"rule/{name}": float(scores.mean()) for name, scores in inputs.turns.rules.items() if len(scores)}}
     return np.repeat(advantage, inputs.turns.tokens), state, metrics
 
 

@@ -9,7 +9,6 @@ Each module waits for the part of a run that will call it:
     noise_scale        batch-size scheduling: gradient norms of a step's parts, which no trainer measures
     pair_losses        DPO and SelSkill: a loss over pairs instead of tokens
     pairs              SelSkill: a builder that branches episodes and compares their continuations
-    penalties          HIPIF: a harness that folds finished subgoals
     process_gate       V-tableR1: a critic model that scores the steps of a reasoning chain
     scaling_law        batch-size scheduling: a planner that reads the law itself; `hone plan` fits pilot runs
     schema_score       TRUST-SQL: a grader of proposed schemas

@@ -7,11 +7,9 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
-from hone.algorithms.inputs import Floats
-from hone.algorithms.method import Params
+from hone.spec.parameters import Strict
 
 _COUNTER = re.compile(r"\bstep\s*:?\s*\d+(\s*(/|of)\s*\d+)?")
 _CONSUMED = "\0"  # replaces a matched name; neither a letter nor a space, so no other name matches across it
@@ -33,16 +31,28 @@ class SubgoalStep:
             raise ValueError("action: found none beside a subgoal, expected no subgoal of an output without a parse")
 
 
-class PenaltyParams(Params):
-    """The size of a penalty."""
+class Sizes(Strict):
+    """What each rule takes from a step on which it fires; 0 turns it off."""
 
-    size: float = Field(0.1, ge=0, lt=0.25, description="Penalty for each rule that fires; the reward of success is 1.")
+    model_config = ConfigDict(strict=True)
+
+    grounding: float = Field(0.1, ge=0, description="A new subgoal names a thing that this episode does not have.")
+    false_finish: float = Field(
+        0.1, ge=0, description="A subgoal is called finished after an action without effect, in an episode that "
+        "finally succeeds.")
+    loop: float = Field(0.1, ge=0, description="Action and answer repeat those of an earlier step of the subgoal.")
+    format: float = Field(0.1, ge=0, description="The output has no such fields, or its action is not possible.")
+
+    @property
+    def most(self) -> float:
+        """The most that one step can lose."""
+        return self.grounding + self.false_finish + self.loop + self.format
 
 
 def process_rewards(
-    steps: Sequence[SubgoalStep], lexicon: Iterable[str], present: Iterable[str], succeeded: bool, params: PenaltyParams
-) -> dict[str, Floats]:
-    """Return each rule's part of r^proc by the rule's name, [T] each: -size where it fires, else 0.
+    steps: Sequence[SubgoalStep], lexicon: Iterable[str], present: Iterable[str], succeeded: bool, sizes: Sizes
+) -> dict[str, list[float]]:
+    """Return each rule's part of r^proc by the rule's name, one a step: -size where it fires, else 0.
 
     `lexicon`: all names that the environment can use; `present`: the names of this instance.
     """
@@ -54,7 +64,7 @@ def process_rewards(
         "loop": loops(pairs, [step.subgoal is not None for step in steps]),
         "format": [malformed(step.action, step.executable) for step in steps],
     }
-    return {rule: np.where(np.array(flags, np.bool_), -params.size, 0.0) for rule, flags in fired.items()}
+    return {rule: [-getattr(sizes, rule) if flag else 0.0 for flag in flags] for rule, flags in fired.items()}
 
 
 def ungrounded(subgoal: str, lexicon: Iterable[str], present: Iterable[str]) -> bool:
