@@ -19,7 +19,7 @@ from torch import Tensor
 from hone.models import checkpoint_header
 from hone.models.architecture import Architecture
 from hone.models.checkpoint_header import BadCheckpoint
-from hone.spec.run import LoraSpec
+from hone.spec.model import LoraSpec
 
 WEIGHTS = "adapter_model.safetensors"
 CONFIG = "adapter_config.json"

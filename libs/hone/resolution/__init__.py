@@ -5,19 +5,32 @@ The result is a spec with every default written out, or every problem at once.
 
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from hone.algorithms import presets
 from hone.environments import ENVIRONMENTS
 from hone.harnesses import HARNESSES
-from hone.resolution import batches, shape, stages, stop_texts
+from hone.resolution import batches, shape, sources, stages, stop_texts
 from hone.resolution.combinations import check
 from hone.resolution.roles import reader
 from hone.resolution.shape import covered
+from hone.spec.model import LoraSpec, ModelSpec
 from hone.spec.problems import Invalid, Problem, too_many, unstorable
-from hone.spec.run import AlgorithmSpec, CriticSpec, EvalSpec, LoraSpec, ModelSpec, RunSpec, Slot, StageSpec, TaskSource
+from hone.spec.run import (
+    AlgorithmSpec,
+    CriticSpec,
+    EvalSpec,
+    NamedSource,
+    RunSpec,
+    Slot,
+    StageSpec,
+    TaskSource,
+    TaskSpec,
+)
 
 Fields = dict[str, Any]
+Tasks = TypeVar("Tasks", bound=TaskSource)
+Named = TypeVar("Named", bound=NamedSource)
 
 
 @dataclass(frozen=True)
@@ -70,7 +83,7 @@ def read(raw: Fields) -> Reading:
 
 
 def _resolved(spec: RunSpec) -> RunSpec:
-    return spec.model_copy(update={**_filled(spec), "eval": _filled_eval(spec.eval), "model": _filled_model(spec.model),
+    return spec.model_copy(update={**_filled(spec), "eval": _filled_eval(spec), "model": _filled_model(spec.model),
                                    "critic": _filled_critic(spec),
                                    "stages": [_filled_stage(spec, stage) for stage in spec.stages]})
 
@@ -87,9 +100,23 @@ def _without_rollouts(spec: RunSpec, raw: Fields) -> RunSpec:
 def _filled(spec: RunSpec) -> Fields:
     """Return the fields that runs and stages share, with every default written out."""
     slots = presets.resolve(spec.algorithm)
+    mixed = spec.task.mixture is not None
     return {"algorithm": AlgorithmSpec.model_validate({"preset": spec.algorithm.preset, **slots}),
-            "task": _filled_source(spec.task), "harness": _filled_harness(spec), "batch": batches.filled(spec),
+            "task": _filled_mixture(spec) if mixed else _filled_source(spec.task),
+            "harness": spec.harness if mixed else _filled_harness(spec), "batch": batches.filled(spec),
             "sampling": stop_texts.filled(spec)}
+
+
+def _filled_mixture(spec: RunSpec) -> TaskSpec:
+    mixture = [_filled_named(one, source.spec)
+               for one, source in zip(spec.task.mixture or (), sources.of(spec), strict=True)]
+    return spec.task.model_copy(update={"mixture": mixture})
+
+
+def _filled_named(named: Named, spec: RunSpec) -> Named:
+    """Return a source with its own fields written out; `spec` is that of the source."""
+    return _filled_source(named).model_copy(update={
+        "grader": spec.grader, "harness": _filled_harness(spec), "sampling": stop_texts.filled(spec)})
 
 
 def _filled_stage(spec: RunSpec, stage: StageSpec) -> StageSpec:
@@ -98,7 +125,7 @@ def _filled_stage(spec: RunSpec, stage: StageSpec) -> StageSpec:
                                     "lr": whole.optimizer.lr, "name": stage.name or whole.algorithm.preset})
 
 
-def _filled_source(source: TaskSource) -> TaskSource:
+def _filled_source(source: Tasks) -> Tasks:
     model = ENVIRONMENTS[source.kind].params
     return source.model_copy(update={"params": model.model_validate(source.params).model_dump(mode="json")})
 
@@ -110,10 +137,15 @@ def _filled_harness(spec: RunSpec) -> Slot:
     return harness.model_copy(update={"params": params.model_dump(mode="json")})
 
 
-def _filled_eval(evaluation: EvalSpec | None) -> EvalSpec | None:
-    if evaluation is None or evaluation.source is None:
-        return evaluation
-    return evaluation.model_copy(update={"source": _filled_source(evaluation.source)})
+def _filled_eval(spec: RunSpec) -> EvalSpec | None:
+    if spec.eval is None:
+        return None
+    if spec.eval.sources is not None:
+        given = zip(spec.eval.sources, sources.held_out(spec), strict=True)
+        return spec.eval.model_copy(update={"sources": [
+            one if one.is_reference else _filled_named(one, source.spec) for one, source in given]})
+    source = spec.eval.source and _filled_source(spec.eval.source)
+    return spec.eval.model_copy(update={"source": source})
 
 
 def _filled_model(model: ModelSpec) -> ModelSpec:

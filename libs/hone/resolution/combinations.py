@@ -1,16 +1,18 @@
 """Problems of combinations: fields that are right by themselves and cannot go together."""
 
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import replace
 from typing import cast
 
 from hone.algorithms.allocation import SuccessVarianceParams
 from hone.algorithms.slots import SLOTS, builder, method, needs
 from hone.environments import ENVIRONMENTS
 from hone.environments.single_turn import Asks
-from hone.resolution import names, roles, scores, stop_texts
+from hone.resolution import mixtures, names, roles, scores, sources, stop_texts
 from hone.resolution.names import Slots
 from hone.resolution.shape import Watched, covered
+from hone.resolution.sources import Source
 from hone.spec.problems import Problem, found
 from hone.spec.run import RunSpec
 
@@ -23,8 +25,36 @@ def check(spec: RunSpec, unread: Collection[str] = ()) -> tuple[list[Problem], S
     """Return every problem of a typed spec without its stages, and its algorithm's slots.
 
     The slots are {} where the algorithm itself has a problem; combinations are not checked then. `unread` are paths of
-    fields whose values are not the user's: what reads one of them is not checked.
+    fields whose values are not the user's: what reads one of them is not checked. Each source of tasks is checked as a
+    task of its own.
     """
+    problems, slots = list[Problem](), Slots()
+    for source in sources.of(spec):
+        found_there, slots = _of_source(source.spec, source.own_paths(unread))
+        problems += _placed(source, found_there)
+    for source in sources.held_out(spec):
+        if source.held_out_alone:
+            problems += _placed(source, _of_held_out(source.spec, source.own_paths(unread)))
+    known = not covered("task.mixture", unread)
+    between = [*mixtures.problems(spec, slots), *(mixtures.of_evaluation(spec) if known else ())]
+    problems += [problem for problem in between if not covered(problem.field, unread)]
+    if slots and not covered("algorithm", unread):
+        problems += _broken(roles.asked, spec, slots, unread)
+    return list(dict.fromkeys(problems)), slots
+
+
+def _placed(source: Source, problems: Iterable[Problem]) -> list[Problem]:
+    return [replace(problem, field=source.path(problem.field)) for problem in problems]
+
+
+def _of_held_out(spec: RunSpec, unread: Collection[str]) -> list[Problem]:
+    """Return the problems of tasks that are for evaluation alone."""
+    problems = names.of_tasks(spec)
+    problems += [] if problems else _broken(stop_texts.problems, spec, {}, unread)
+    return [problem for problem in problems if not covered(problem.field, unread)]
+
+
+def _of_source(spec: RunSpec, unread: Collection[str]) -> tuple[list[Problem], Slots]:
     problems, slots = names.check(spec)
     problems = [problem for problem in problems + roles.texts(spec) if not covered(problem.field, unread)]
     if slots and not covered("algorithm", unread):
@@ -46,6 +76,19 @@ def _peers(spec: RunSpec, slots: Slots) -> list[Problem]:
         return []
     return [Problem("batch.samples", str(spec.batch.samples),
                     f"at least 2, because advantage {advantage['name']} compares the samples of a group")]
+
+
+def _self_scored(spec: RunSpec, slots: Slots) -> list[Problem]:  # noqa: ARG001 — one signature for every rule
+    """The grader `environment` reads a score that some environments do not give."""
+    grader = spec.grader or {}
+    if names.of_grader(grader or {"type": "exact"}, "grader") or names.of_source(spec.task, "task"):
+        return []
+    kind = spec.task.kind
+    parts = [("grader", grader), *((f"grader.parts.{name}.grader", part["grader"])
+                                   for name, part in grader.get("parts", {}).items())]
+    return [Problem(f"{at}.type", found("environment"), f"a grader of answers, because environment {kind} gives no "
+                    "score of its own")
+            for at, one in parts if one.get("type") == "environment" and isinstance(ENVIRONMENTS[kind], Asks)]
 
 
 def _rollouts(spec: RunSpec, slots: Slots) -> list[Problem]:
@@ -142,9 +185,13 @@ def _completions(spec: RunSpec, slots: Slots) -> list[Problem]:
         problems.append(Problem("batch.samples", str(spec.batch.samples), "1, because the run is supervised"))
     if spec.grader is not None and spec.eval is None:
         problems.append(Problem("grader", found(spec.grader), "none: the run is supervised and evaluates nothing"))
-    if spec.eval is not None and spec.eval.source is None:
+    if spec.eval is not None and spec.eval.source is None and spec.eval.sources is None:
         problems.append(Problem("eval.source", "nothing", "where held-out tasks come from, because the training "
                                 "rows have completions and no answers; or eval: null"))
+    if spec.eval is not None:
+        problems += [Problem(f"eval.sources[{place}].name", found(one.name), "a source with an environment or a "
+                             "dataset, because the training rows have completions and no answers")
+                     for place, one in sources.references(spec.eval.sources)]
     return problems
 
 
@@ -215,7 +262,7 @@ def _verified_reward(spec: RunSpec, slots: Slots) -> list[Problem]:
 
 
 RULES: tuple[Rule, ...] = (
-    _peers, _rollouts, _lone_baseline, _batch_schedule, _parts, _spans, _turn_rules, _spread, _completions,
-    _imitated_states, roles.teacher, roles.likeliest, roles.temperature, roles.asked, roles.critic, _updates,
+    _peers, _self_scored, _rollouts, _lone_baseline, _batch_schedule, _parts, _spans, _turn_rules, _spread,
+    _completions, _imitated_states, roles.teacher, roles.likeliest, roles.temperature, roles.critic, _updates,
     _verified_pace, _verified_size, _verified_question, _verified_reward, stop_texts.problems)
-"""Every rule about combinations, in the order in which problems are reported."""
+"""Every rule about combinations with one source of tasks, in the order in which problems are reported."""

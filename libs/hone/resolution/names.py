@@ -23,10 +23,13 @@ def check(spec: RunSpec) -> tuple[list[Problem], Slots]:
     problems, slots = _algorithm(spec)
     problems += _schedule(spec)
     problems += batches.problems(spec)
-    problems += [problem for at, source in _sources(spec) for problem in of_source(source, at)]
-    problems += of_harness(spec.harness)
-    problems += [problem for at, grader in _graders(spec) for problem in of_grader(grader, at)]
-    return problems, slots
+    return problems + of_tasks(spec), slots
+
+
+def of_tasks(spec: RunSpec) -> list[Problem]:
+    """Return the problems of the task of a spec with one source, and of its harness and grader."""
+    graded = [problem for at, grader in _graders(spec) for problem in of_grader(grader, at)]
+    return [*of_source(spec.task, "task"), *of_harness(spec.harness), *graded]
 
 
 def _algorithm(spec: RunSpec) -> tuple[list[Problem], Slots]:
@@ -82,12 +85,6 @@ def of_harness(harness: Slot | None) -> list[Problem]:
     return _validated(HARNESSES[harness.name].params, harness.params, "harness.params")
 
 
-def _sources(spec: RunSpec) -> Iterator[tuple[str, TaskSource]]:
-    yield "task", spec.task
-    if spec.eval is not None and spec.eval.source is not None:
-        yield "eval.source", spec.eval.source
-
-
 def of_source(source: TaskSource, at: str) -> list[Problem]:
     """Return the problems of a source of tasks, whose field is `at`; a first task is made where that needs no row."""
     name = source.kind
@@ -112,12 +109,11 @@ def of_source(source: TaskSource, at: str) -> list[Problem]:
 
 
 def _graders(spec: RunSpec) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield the run's own grader and its datasets' graders. A grader that is no object is a problem of its source."""
+    """Yield the run's own grader and its dataset's grader. A grader that is no object is a problem of its source."""
     if spec.grader is not None:
         yield "grader", spec.grader
-    for at, source in _sources(spec):
-        if source.dataset is not None and isinstance(source.params.get("grader"), dict):
-            yield f"{at}.params.grader", source.params["grader"]
+    if spec.task.dataset is not None and isinstance(spec.task.params.get("grader"), dict):
+        yield "task.params.grader", spec.task.params["grader"]
 
 
 def of_grader(grader: Mapping[str, Any], at: str) -> list[Problem]:

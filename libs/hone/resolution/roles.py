@@ -10,6 +10,7 @@ from hone.algorithms import presets
 from hone.algorithms.slots import READERS, fillings, needs
 from hone.environments import ENVIRONMENTS
 from hone.graders import templates
+from hone.resolution import sources
 from hone.spec.problems import Problem, found, one_of
 from hone.spec.run import RunSpec, TaskSource
 
@@ -88,9 +89,9 @@ def unasked(role: str, known: frozenset[str]) -> str:
 
 def _played(spec: RunSpec) -> set[str]:
     """Return the names of the environments whose episodes the run plays, for training and evaluation."""
-    held_out = spec.eval.source if spec.eval is not None else None
-    trained = set() if presets.supervised(spec.algorithm) else {spec.task.kind}
-    return trained | ({held_out.kind} if held_out else set())
+    trained = [] if presets.supervised(spec.algorithm) else sources.of(spec)
+    held_out = [one for one in sources.held_out(spec) if one.held_out_alone]
+    return {one.spec.task.kind for one in [*trained, *held_out]}
 
 
 def critic(spec: RunSpec, slots: Slots) -> list[Problem]:

@@ -5,9 +5,11 @@ from typing import Any
 from hone.algorithms import presets
 from hone.algorithms.slots import builder
 from hone.environments import ENVIRONMENTS
+from hone.graders import specs
+from hone.resolution.judges import own_grader
 from hone.spec.files import as_text
 from hone.spec.problems import Invalid, Problem, one_of
-from hone.spec.run import AlgorithmSpec
+from hone.spec.run import AlgorithmSpec, TaskSource
 
 Fields = dict[str, Any]
 
@@ -26,6 +28,7 @@ _PARAMS: dict[str, Fields] = {
 }
 """Environment -> parameters that a first run may have."""
 
+_EXACT: Fields = {"type": "exact", "reference": "{{ item.answer }}"}
 _HINT = "The answer is {{ item.answer }}."
 _SPAN = {"name": "schema", "start": "<schema>", "end": "</schema>"}
 _ADDED: dict[str, Fields] = {
@@ -73,15 +76,17 @@ def _refuse(preset: str, environment: str) -> None:
 def _tasks(preset: str, dataset: str, environment: str) -> Fields:
     """Return the fields task and grader."""
     if dataset:
-        return {"task": {"dataset": dataset}, "grader": _grader(preset, {
-            "type": "exact", "reference": "{{ item.answer }}"})}
+        return {"task": {"dataset": dataset}, "grader": _grader(preset, _EXACT)}
     fitting, params = _ENVIRONMENTS.get(preset, (_ENVIRONMENT, {}))
     chosen = environment or fitting
     given = {**_PARAMS.get(chosen, {}), **(params if chosen == fitting else {})}
     task: Fields = {"environment": chosen, **({"params": given} if given else {})}
     if chosen == "verification":
         task["dataset"] = DATASET
-    return {"task": task, **({"grader": _grader(preset, {"type": "environment"})} if preset in _PARTS else {})}
+    if preset not in _PARTS:
+        return {"task": task}
+    own = own_grader(TaskSource.model_validate(task))
+    return {"task": task, "grader": _grader(preset, _EXACT if specs.checked(own).grader.pooled else own)}
 
 
 def _grader(preset: str, whole: Fields) -> Fields:

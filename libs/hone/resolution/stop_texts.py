@@ -9,11 +9,11 @@ from hone.graders import specs
 from hone.graders.contract import Mark
 from hone.graders.specs import Spec
 from hone.harnesses import HARNESSES
-from hone.resolution import names
+from hone.resolution import names, sources
 from hone.resolution.judges import own_grader
 from hone.resolution.names import Slots
 from hone.spec.problems import Problem, found
-from hone.spec.run import RunSpec, SamplingSpec
+from hone.spec.run import RunSpec, SamplingSpec, TaskSource
 from hone.text.reasoning import MARKS
 
 _JSON = Mark("{", "}")
@@ -28,7 +28,8 @@ def filled(spec: RunSpec) -> SamplingSpec:
     sampling = spec.sampling
     if sampling.include_stop is not None:
         return sampling
-    needed = any(_takes_off(stop, mark) for stop in sampling.stop for _, mark in _read(spec))
+    asked = [*sources.of(spec), *sources.held_out(spec)]
+    needed = any(_takes_off(stop, mark) for one in asked for stop in sampling.stop for _, mark in _read(one.spec))
     return sampling.model_copy(update={"include_stop": needed})
 
 
@@ -92,10 +93,10 @@ def _graded(spec: RunSpec) -> Iterator[Read]:
 
 def _graders(spec: RunSpec) -> Iterator[Spec]:
     """Yield the graders of the run's samples. One with a problem of its own, or of its source, is left out."""
-    sources = [] if presets.supervised(spec.algorithm) else [("task", spec.task)]
-    if spec.eval is not None and (spec.eval.source is not None or not sources):
-        sources.append(("eval.source", spec.eval.source or spec.task))
-    for at, source in sources:
+    tasks: list[tuple[str, TaskSource]] = [] if presets.supervised(spec.algorithm) else [("task", spec.task)]
+    if spec.eval is not None and (spec.eval.source is not None or not tasks):
+        tasks.append(("eval.source", spec.eval.source or spec.task))
+    for at, source in tasks:
         if spec.grader is not None or not names.of_source(source, at):
             given = spec.grader if spec.grader is not None else own_grader(source)
             if not names.of_grader(given, "grader"):

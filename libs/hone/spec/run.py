@@ -1,11 +1,12 @@
 """The run spec: the typed fields that a user writes to start a run, each with its default, limits and meaning."""
 
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, GetJsonSchemaHandler, model_validator
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
+from hone.spec.model import ModelSpec
 from hone.spec.parameters import Strict
 from hone.text.rules import TextRules
 
@@ -15,35 +16,27 @@ LONGEST_S = 1e8
 """The longest time in seconds, about three years. A deadline that far away is still a valid date."""
 
 
-Projection = Literal["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
-PROJECTIONS: tuple[Projection, ...] = get_args(Projection)
+class SamplingSpec(Strict):
+    """How the policy samples completions for training."""
+
+    max_tokens: int = Field(256, ge=1, le=MOST, description="Longest completion of a call, in tokens.")
+    temperature: float = Field(1.0, ge=1e-3, description="Divisor of the logits.")
+    top_p: float = Field(
+        1.0, gt=0, le=1, description="Only the likeliest tokens with this total probability are sampled; 1: all.")
+    top_k: int = Field(0, ge=0, le=MOST, description="Only this many likeliest tokens are sampled; 0: all.")
+    stop: list[Annotated[str, Field(min_length=1)]] = Field(
+        default_factory=list, max_length=64, description="Texts that end a completion.")
+    include_stop: bool | None = Field(
+        None, description="Keep the stop text that ends a completion, with its ids, which are trained; null: where a "
+        "grader or harness reads what it closes, such as </answer>.")
 
 
-class LoraSpec(Strict):
-    """A low-rank adapter (LoRA): small matrices beside the base model are trained, and the base does not change."""
+class Slot(Strict):
+    """A method and its parameters."""
 
-    rank: int = Field(16, ge=1, le=1024, description="Rank of the matrices beside each projection.")
-    alpha: float = Field(32.0, gt=0, description="The adapter's output is multiplied by alpha / rank.")
-    targets: list[Projection] = Field(
-        default_factory=lambda: list(PROJECTIONS), min_length=1,
-        description="Projections of each layer that get an adapter.")
-
-
-class ModelSpec(Strict):
-    """The model that the run trains."""
-
-    base: str = Field(
-        min_length=1, description="Model to start from: name of a registered model, id of a version (ver_…), or id of "
-        "a finished run (run_…).")
-    kind: Literal["full", "lora"] = Field(
-        "full", description="full trains every weight; lora trains an adapter beside the base.")
-    lora: LoraSpec | None = Field(None, description="Size of the adapter, with kind lora; null: the default size.")
-
-    @model_validator(mode="after")
-    def _form_of_an_adapter(self) -> "ModelSpec":
-        if self.lora is not None and self.kind != "lora":
-            raise ValueError("expected kind: lora beside lora, or no lora")
-        return self
+    name: str = Field(description="Name of the method.")
+    params: dict[str, Any] = Field(
+        default_factory=dict, description="Parameters of the method; a missing one has its default.")
 
 
 class TaskSource(Strict):
@@ -68,32 +61,86 @@ class TaskSource(Strict):
         return self.environment or "dataset"
 
 
+class NamedSource(TaskSource):
+    """A source of tasks with a name, and with a grader, a harness and sampling of its own."""
+
+    name: str = Field(
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$", description="Name of the source in metrics and in the matrix.")
+    grader: dict[str, Any] | None = Field(
+        None, description="JSON of a grader, with its type; null: the stage's, or else the environment's own.")
+    harness: Slot | None = Field(
+        None, description="Harness; null: the stage's, or else the environment's own.")
+    sampling: SamplingSpec | None = Field(
+        None, description="How the policy samples; a field that is left out is as in the stage.")
+
+
+class MixedSource(NamedSource):
+    """A source of a mixture."""
+
+    weight: float | None = Field(
+        None, gt=0, description="Share of the source among the groups, relative to the other weights; null, in all "
+        "sources: by the number of rows that train.")
+
+
+class EvalSource(NamedSource):
+    """A source of held-out tasks; one with a name alone is the task's source of that name."""
+
+    @model_validator(mode="after")
+    def _at_least_one(self) -> "EvalSource":
+        if self.is_reference and (self.params or self.grader or self.harness or self.sampling):
+            raise ValueError("expected environment, dataset or both beside other fields, or a name alone")
+        return self
+
+    @property
+    def is_reference(self) -> bool:
+        """Whether it names a source of the task."""
+        return self.environment is None and self.dataset is None
+
+
+def _is_none(value: object) -> bool:
+    return value is None
+
+
+class TaskSpec(TaskSource):
+    """Tasks to train on: one source, or a mixture of several."""
+
+    mixture: list[MixedSource] | None = Field(
+        None, max_length=64, exclude_if=_is_none, description="Sources, from one of which each group's task is drawn, "
+        "at random by seed and place; null: the task itself is the source.")
+    temperature: float | None = Field(
+        None, gt=0, le=1e6, exclude_if=_is_none, description="Of a mixture without weights: a source with n rows has "
+        "the share n^(1/temperature); 1 is proportional, more is flatter; null: 1.")
+
+    @model_validator(mode="after")
+    def _at_least_one(self) -> "TaskSpec":
+        own = self.environment is not None or self.dataset is not None
+        if self.mixture is None and not own:
+            raise ValueError("expected environment, dataset, or both; or mixture")
+        if self.mixture is not None and (own or self.params):
+            raise ValueError("expected mixture alone, or environment and dataset")
+        if self.mixture is None and self.temperature is not None:
+            raise ValueError("expected temperature beside mixture")
+        return self
+
+
 class EvalSpec(Strict):
     """Evaluation on held-out tasks, which training never draws."""
 
     prompts: int = Field(
-        256, ge=1, le=65_536, description="Number of held-out tasks; all of a dataset's, where these are fewer.")
+        256, ge=1, le=65_536, description="Number of held-out tasks of a source; all of a dataset's, where these are "
+        "fewer.")
+    samples: int = Field(
+        1, ge=1, le=1024, exclude_if=(1).__eq__, description="Sampled answers to each task, whose mean is its score "
+        "(avg@k); the greedy answer is one.")
     every: int = Field(
         25, ge=1, le=MOST, description="Steps between evaluations; the base and the last step are always evaluated.")
     seed: int = Field(1_000_003, ge=0, lt=2**31, description="Seed with which the held-out tasks are drawn.")
     source: TaskSource | None = Field(
         None, description="Source of the held-out tasks; null: the training source, of which about one task in 16 is "
         "held out, and of a dataset at least one.")
-
-
-class SamplingSpec(Strict):
-    """How the policy samples completions for training."""
-
-    max_tokens: int = Field(256, ge=1, le=MOST, description="Longest completion of a call, in tokens.")
-    temperature: float = Field(1.0, ge=1e-3, description="Divisor of the logits.")
-    top_p: float = Field(
-        1.0, gt=0, le=1, description="Only the likeliest tokens with this total probability are sampled; 1: all.")
-    top_k: int = Field(0, ge=0, le=MOST, description="Only this many likeliest tokens are sampled; 0: all.")
-    stop: list[Annotated[str, Field(min_length=1)]] = Field(
-        default_factory=list, max_length=64, description="Texts that end a completion.")
-    include_stop: bool | None = Field(
-        None, description="Keep the stop text that ends a completion, with its ids, which are trained; null: where a "
-        "grader or harness reads what it closes, such as </answer>.")
+    sources: list[EvalSource] | None = Field(
+        None, min_length=1, max_length=64, exclude_if=_is_none, description="Several sources of held-out tasks, each "
+        "with a score of its own; null: source, or else the task's own sources.")
 
 
 class BatchSizeSpec(Strict):
@@ -197,14 +244,6 @@ class ContextsSpec(Strict):
         0, ge=0, le=64, description="Likeliest token ids under this prompt that are kept at each token; 0: none.")
 
 
-class Slot(Strict):
-    """A method and its parameters."""
-
-    name: str = Field(description="Name of the method.")
-    params: dict[str, Any] = Field(
-        default_factory=dict, description="Parameters of the method; a missing one has its default.")
-
-
 class AlgorithmSpec(Strict):
     """The algorithm: one method for each slot. A preset names them all; a slot given here replaces the preset's."""
 
@@ -243,7 +282,7 @@ class StageSpec(Strict):
 
     until: int = Field(ge=1, le=MOST, description="Last step of the stage.")
     name: str = Field("", max_length=200, description="Name of the stage in metrics and messages; default: its preset.")
-    task: TaskSource | None = Field(
+    task: TaskSpec | None = Field(
         None, description="Tasks to train on; grader and harness of the run do not apply to them.")
     grader: dict[str, Any] | None = Field(
         None, description="JSON of a grader, with its type; null: the run's, or the environment's own beside a task.")
@@ -269,7 +308,7 @@ class RunSpec(Strict):
         0, ge=0, lt=2**31, description="Seed of the run; the same seed and spec on the same machine give the same "
         "weights, bit for bit.")
     model: ModelSpec = Field(description="The model to train.")
-    task: TaskSource = Field(description="Tasks to train on; for a supervised run a dataset with completions.")
+    task: TaskSpec = Field(description="Tasks to train on; for a supervised run a dataset with completions.")
     grader: dict[str, Any] | None = Field(
         None, description="JSON of a grader, with its type; null: the environment's own.")
     harness: Slot | None = Field(

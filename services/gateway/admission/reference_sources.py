@@ -9,8 +9,9 @@ from hone.environments import ENVIRONMENTS
 from hone.environments.hashing import canonical
 from hone.environments.single_turn import Asks
 from hone.graders.right_answers import Ending
-from hone.resolution import stages
+from hone.resolution import sources, stages
 from hone.resolution.judges import own_grader
+from hone.resolution.sources import Source
 from hone.spec.run import RunSpec, SamplingSpec, TaskSource
 
 
@@ -52,18 +53,19 @@ def _trained(spec: RunSpec) -> Iterator[GradedSource]:
     for stage in stages.stages(spec):
         own = stage.number < len(spec.stages) and spec.stages[stage.number].task is not None
         if not presets.supervised(stage.spec.algorithm):
-            yield _source(f"stages[{stage.number}].task" if own else "task", stage.spec, stage.spec.task, spec.seed)
+            place = f"stages[{stage.number}]." if own else ""
+            yield from (_graded(one.inside(place), spec.seed) for one in sources.of(stage.spec))
 
 
 def _evaluated(spec: RunSpec) -> Iterator[GradedSource]:
     if spec.eval is not None:
-        tasks = spec.eval.source
-        yield _source("task" if tasks is None else "eval.source", spec, tasks or spec.task, spec.eval.seed)
+        yield from (_graded(one, spec.eval.seed) for one in sources.held_out(spec))
 
 
-def _source(at: str, spec: RunSpec, tasks: TaskSource, seed: int) -> GradedSource:
-    grader = spec.grader if spec.grader is not None else own_grader(tasks)
-    return GradedSource(at, tasks, grader, _ending(spec.sampling), seed)
+def _graded(source: Source, seed: int) -> GradedSource:
+    spec = source.spec
+    grader = spec.grader if spec.grader is not None else own_grader(spec.task)
+    return GradedSource(source.at, spec.task, grader, _ending(spec.sampling), seed)
 
 
 def _ending(sampling: SamplingSpec) -> Ending:

@@ -11,6 +11,7 @@ from hone.algorithms import presets
 from hone.algorithms.slots import BUILDERS
 from hone.environments import ENVIRONMENTS
 from hone.graders import specs, templates
+from hone.resolution.sources import Source
 from hone.spec.problems import Invalid, Problem, found
 from hone.spec.run import RunSpec, TaskSource, TeacherSpec
 from hone.spec.settings import Settings
@@ -82,21 +83,23 @@ async def resolve(
     problems = list[Problem]()
     base = await base_of(transaction, spec, problems)
     roles = await roles_of(transaction, settings, spec, base, problems)
-    for at, part in task_rows.parts(spec):
+    for one in task_rows.parts(spec):
         problems += await dataset_problems(
-            transaction, settings, part.task, f"{at}task", columns(part, part.task, trained=True),
-            demonstrated=presets.builder_of(part.algorithm) == "dataset")
-        problems += length_problems(part, at, base, settings)
-        problems += _shown_tools(part, at, base)
-    if spec.eval is not None and spec.eval.source is not None:
-        wanted = columns(spec, spec.eval.source, trained=False)
-        problems += await dataset_problems(transaction, settings, spec.eval.source, "eval.source", wanted)
+            transaction, settings, one.spec.task, one.at, columns(one.spec, trained=True),
+            demonstrated=presets.builder_of(one.spec.algorithm) == "dataset")
+        problems += length_problems(one, base, settings)
+        problems += _shown_tools(one, base)
+    for one in task_rows.held_out(spec):
+        wanted = columns(one.spec, trained=False)
+        problems += await dataset_problems(transaction, settings, one.spec.task, one.at, wanted)
+    problems = list(dict.fromkeys(problems))
     named = {problem.field for problem in problems}  # a missing column is not reported again row by row
-    problems += [problem for one in rows if f"{one.at}.dataset" not in named for problem in one.problems()]
+    problems += [problem for found_there in rows if f"{found_there.at}.dataset" not in named
+                 for problem in found_there.problems()]
     undivided, split = splits.check(spec, rows)
     problems += [problem for problem in undivided if problem.field not in named]
     named = {problem.field.removesuffix(".dataset") for problem in problems}
-    problems += [problem for one in graded if one.at not in named for problem in one.problems()]
+    problems += [problem for of_data in graded if of_data.at not in named for problem in of_data.problems()]
     if problems or base is None:
         raise Invalid(problems)
     return References(base, roles, list(dict.fromkeys(one.message for one in rows if one.message)), split)
@@ -172,8 +175,9 @@ def _digest(base: Base) -> str:
     return "missing" if base.tokenizer is None else f"sha256 {base.tokenizer[:12]}…"
 
 
-def length_problems(spec: RunSpec, at: str, base: Base | None, settings: Settings) -> Iterator[Problem]:
-    tokens, field = spec.sampling.max_tokens, f"{at}sampling.max_tokens"
+def length_problems(source: Source, base: Base | None, settings: Settings) -> Iterator[Problem]:
+    """Yield why answers as long as a source allows do not fit an engine or the model."""
+    tokens, field = source.spec.sampling.max_tokens, source.path("sampling.max_tokens")
     if tokens >= settings.engine.max_tokens:
         yield Problem(field, str(tokens),
                       f"less than the {settings.engine.max_tokens} positions of an engine, prompt included")
@@ -181,12 +185,13 @@ def length_problems(spec: RunSpec, at: str, base: Base | None, settings: Setting
         yield Problem(field, str(tokens), f"less than the {base.max_positions} positions of the model")
 
 
-def _shown_tools(spec: RunSpec, at: str, base: Base | None) -> Iterator[Problem]:
+def _shown_tools(source: Source, base: Base | None) -> Iterator[Problem]:
     """Check that the model's template shows the tools where the harness leaves that to it."""
+    spec = source.spec
     if spec.harness is None or spec.harness.params.get("describe") != "template" or base is None:
         return
     if "tools" in base.text.get("lacks", {}):
-        yield Problem(f"{at}harness.params.describe", '"template"',
+        yield Problem(source.path("harness.params.describe"), '"template"',
                       f"true, because the chat template of {spec.model.base} shows no tools")
 
 
@@ -217,8 +222,12 @@ async def dataset_problems(
     ]
 
 
-def columns(spec: RunSpec, source: TaskSource, trained: bool) -> set[str]:
-    """Return the keys that every row needs, for its completion, its grader or a privileged context."""
+def columns(spec: RunSpec, trained: bool) -> set[str]:
+    """Return the keys that every row needs, for its completion, its grader or a privileged context.
+
+    `spec` has one source of tasks.
+    """
+    source = spec.task
     if trained and presets.supervised(spec.algorithm):
         return {*BUILDERS[presets.builder_of(spec.algorithm)].columns}
     read = {*(ENVIRONMENTS[source.kind].columns or ())} | (_context_columns(spec) if trained else set())

@@ -5,8 +5,9 @@ from typing import Any
 
 from hone.algorithms import presets
 from hone.resolution import Reading
+from hone.resolution.sources import Source
 from hone.spec.problems import Problem
-from hone.spec.run import RunSpec, TaskSource
+from hone.spec.run import RunSpec, TaskSpec
 from hone.spec.settings import Settings
 from hone.store.objects import Objects
 from services.gateway.admission import references, task_rows
@@ -24,18 +25,19 @@ async def problems(session: TenantSession, objects: Objects, settings: Settings,
         base = None if reading.is_wrong("model") else await references.base_of(transaction, spec, found)
         if not reading.is_wrong("roles"):
             await references.roles_of(transaction, settings, spec, base, found)
-        for at, part, source in _sources(spec, reading):
-            wanted = _columns(part, source, at, reading)
-            demonstrated = bool(wanted) and at != "eval.source" and presets.builder_of(part.algorithm) == "dataset"
+        for one in _sources(spec, reading):
+            wanted, trained = _columns(one, reading), not one.held_out_alone
+            demonstrated = bool(wanted) and trained and presets.builder_of(one.spec.algorithm) == "dataset"
             found += await references.dataset_problems(
-                transaction, settings, source, at, wanted, demonstrated)
-        for at, part in task_rows.parts(spec):
-            found += references.length_problems(part, at, base, settings)
+                transaction, settings, one.spec.task, one.at, wanted, demonstrated)
+        for one in task_rows.parts(spec):
+            found += references.length_problems(one, base, settings)
     named = {problem.field for problem in found}
     lacks = {} if base is None else base.text.get("lacks", {})
     rows = await task_rows.check(session, objects, _with_right_rows(spec, reading), lacks)
-    found += [problem for one in rows if f"{one.at}.dataset" not in named for problem in one.problems()]
-    return [*reading.problems, *(problem for problem in found if not reading.is_wrong(problem.field))]
+    found += [problem for checked in rows if f"{checked.at}.dataset" not in named for problem in checked.problems()]
+    right = (problem for problem in dict.fromkeys(found) if not reading.is_wrong(problem.field))
+    return [*reading.problems, *right]
 
 
 def _readable(reading: Reading) -> RunSpec:
@@ -44,23 +46,22 @@ def _readable(reading: Reading) -> RunSpec:
     return reading.spec.model_copy(update={name: value for name, value in without.items() if reading.is_wrong(name)})
 
 
-def _sources(spec: RunSpec, reading: Reading) -> Iterator[tuple[str, RunSpec, TaskSource]]:
-    """Yield field, spec of the part, and source of each task source that has no problem."""
-    found = [(f"{at}task", part, part.task) for at, part in task_rows.parts(spec)]
-    if spec.eval is not None and spec.eval.source is not None:
-        found.append(("eval.source", spec, spec.eval.source))
-    yield from (one for one in found if not reading.is_wrong(one[0]) and not reading.is_wrong("task"))
+def _sources(spec: RunSpec, reading: Reading) -> Iterator[Source]:
+    """Yield each source of tasks that has no problem."""
+    if not reading.is_wrong("task"):
+        found = (*task_rows.parts(spec), *task_rows.held_out(spec))
+        yield from (one for one in found if not reading.is_wrong(one.at))
 
 
-def _columns(part: RunSpec, source: TaskSource, at: str, reading: Reading) -> set[str]:
+def _columns(source: Source, reading: Reading) -> set[str]:
     """Return the keys that every row needs; none where they cannot be known, because fields are wrong."""
-    if any(map(reading.is_wrong, _READ_WITH_ROWS)) or part.algorithm.preset not in presets.PRESETS:
+    if any(map(reading.is_wrong, _READ_WITH_ROWS)) or source.spec.algorithm.preset not in presets.PRESETS:
         return set()
-    return references.columns(part, source, trained=at != "eval.source")
+    return references.columns(source.spec, trained=not source.held_out_alone)
 
 
 def _with_right_rows(spec: RunSpec, reading: Reading) -> RunSpec:
     """Return the spec with the datasets alone whose rows can be checked."""
     if not reading.is_wrong("task"):
         return spec
-    return spec.model_copy(update={"task": TaskSource(environment="sort_digits"), "stages": []})
+    return spec.model_copy(update={"task": TaskSpec(environment="sort_digits"), "stages": []})

@@ -2,6 +2,10 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+import numpy as np
+
+from hone.resolution import sources, stages
+from hone.resolution.sources import Source
 from hone.spec.problems import Problem
 from hone.spec.run import EvalSpec, RunSpec
 from hone.store.disk_arrays import contained
@@ -14,23 +18,29 @@ def check(spec: RunSpec, rows: Sequence[CheckedDataset]) -> tuple[list[Problem],
     The driver splits by the same rule: hone.environments.tasks.RowSplit.
     """
     found = {one.at: one.findings for one in rows if not one.findings.problems}
-    if spec.eval is None:
-        return [], []
-    at, source = ("eval.source", spec.eval.source) if spec.eval.source else ("task", spec.task)
-    if source.dataset is None or at not in found:
-        return [], []
-    held = found[at].held if at == "task" else found[at].tasks
-    if not len(held):
-        return [_undivided(source.dataset, found[at])], []
-    asked = _asked(spec.eval, source.dataset, len(held))
-    problems, sentences = _trained(spec, found, held)
-    return problems, [*sentences, asked]
+    problems, sentences, held = list[Problem](), list[str](), list[Hashes]()
+    for source in sources.held_out(spec):
+        dataset = source.spec.task.dataset
+        if dataset is None or source.at not in found:
+            continue
+        findings = found[source.at]
+        tasks = findings.tasks if source.held_out_alone else findings.held
+        if not len(tasks):
+            problems.append(_undivided(source, findings))
+        elif spec.eval is not None:
+            held.append(tasks)
+            sentences.append(_asked(spec.eval, dataset, len(tasks)))
+    if problems or not held:
+        return problems, []
+    untrained, trained = _trained(spec, found, held)
+    return untrained, list(dict.fromkeys([*trained, *sentences]))
 
 
-def _undivided(dataset: str, findings: RowFindings) -> Problem:
+def _undivided(source: Source, findings: RowFindings) -> Problem:
     rows = "1 row" if findings.rows == 1 else f"{findings.rows} rows"
-    return Problem("task.dataset", f"{dataset}, whose {rows} make {len(findings.tasks)} task", "at least 2 different "
-                   "tasks, one to train on and one to hold out for evaluation; or an eval.source; or eval: null")
+    return Problem(f"{source.at}.dataset", f"{source.spec.task.dataset}, whose {rows} make {len(findings.tasks)} task",
+                   "at least 2 different tasks, one to train on and one to hold out for evaluation; or an eval.source; "
+                   "or eval: null")
 
 
 def _asked(evaluation: EvalSpec, dataset: str, held: int) -> str:
@@ -39,7 +49,9 @@ def _asked(evaluation: EvalSpec, dataset: str, held: int) -> str:
     return f"dataset {dataset!r}: each evaluation asks {used} {tasks} (eval.prompts is {evaluation.prompts})"
 
 
-def _trained(spec: RunSpec, found: Mapping[str, RowFindings], held: Hashes) -> tuple[list[Problem], list[str]]:
+def _trained(
+    spec: RunSpec, found: Mapping[str, RowFindings], held: Sequence[Hashes],
+) -> tuple[list[Problem], list[str]]:
     problems, sentences = [], list[str]()
     for at, dataset in _datasets(spec):
         if at not in found:
@@ -54,10 +66,11 @@ def _trained(spec: RunSpec, found: Mapping[str, RowFindings], held: Hashes) -> t
     return problems, list(dict.fromkeys(sentences))
 
 
-def _held_rows(findings: RowFindings, held: Hashes) -> int:
-    """Return how many rows make a task that is held out."""
+def _held_rows(findings: RowFindings, held: Sequence[Hashes]) -> int:
+    """Return how many rows make a task that is held out, in one of several sets."""
     begin, rows = 0, 0
-    for block in contained(findings.tasks, held):
+    for blocks in zip(*(contained(findings.tasks, one) for one in held), strict=True):
+        block = np.logical_or.reduce(blocks)
         rows += int(findings.counts[begin:begin + len(block)][block].sum())
         begin += len(block)
     return rows
@@ -65,9 +78,10 @@ def _held_rows(findings: RowFindings, held: Hashes) -> int:
 
 def _datasets(spec: RunSpec) -> Iterator[tuple[str, str]]:
     """Yield the field and the name of each dataset whose rows train."""
-    last = spec.stages[-1].until if spec.stages else 0
-    if spec.task.dataset and (last < spec.steps or any(stage.task == spec.task for stage in spec.stages)):
-        yield "task", spec.task.dataset
+    last, found = spec.stages[-1].until if spec.stages else 0, list[Source]()
+    if last < spec.steps or any(stage.task == spec.task for stage in spec.stages):
+        found += sources.of(spec)
     for place, stage in enumerate(spec.stages):
-        if stage.task is not None and stage.task.dataset:
-            yield f"stages[{place}].task", stage.task.dataset
+        if stage.task is not None:
+            found += [one.inside(f"stages[{place}].") for one in sources.of(stages.stage_spec(spec, stage))]
+    yield from ((one.at, one.spec.task.dataset) for one in found if one.spec.task.dataset)

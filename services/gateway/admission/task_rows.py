@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from hone.environments.contract import Row
 from hone.environments.rows import Sieve, lines
 from hone.environments.tasks import RowSplit
-from hone.resolution import stages
+from hone.resolution import sources, stages
+from hone.resolution.sources import Source
 from hone.spec.problems import Problem, found
 from hone.spec.run import RunSpec, TaskSource
 from hone.store import disk_arrays
@@ -89,12 +90,17 @@ class RowsLost(Exception):
     """The rows of a dataset cannot be read. The message is a `found` text."""
 
 
-def parts(spec: RunSpec) -> Iterator[tuple[str, RunSpec]]:
-    """Yield the spec, and for each stage with its own task or lengths the spec of that stage; each with its path."""
-    yield "", spec
+def parts(spec: RunSpec) -> Iterator[Source]:
+    """Yield the sources of the spec, and those of each stage with its own task or lengths."""
+    yield from sources.of(spec)
     for place, stage in enumerate(spec.stages):
         if stage.task != spec.task or stage.sampling != spec.sampling:
-            yield f"stages[{place}].", stages.stage_spec(spec, stage)
+            yield from (one.inside(f"stages[{place}].") for one in sources.of(stages.stage_spec(spec, stage)))
+
+
+def held_out(spec: RunSpec) -> Iterator[Source]:
+    """Yield the sources that are for evaluation alone."""
+    yield from (one for one in sources.held_out(spec) if one.held_out_alone)
 
 
 async def check(
@@ -106,20 +112,13 @@ async def check(
     outside of any transaction. References to datasets are checked elsewhere.
     """
     checked, missing = list[CheckedDataset](), json.dumps(dict(lacks))
-    for at, source in _sources(spec):
-        stored = await files(session, source)
+    for one in (*parts(spec), *held_out(spec)):
+        stored = await files(session, one.spec.task)
         if stored is not None:
-            key, text = stored[FILE]["key"], source.model_dump_json()
+            key, text = stored[FILE]["key"], one.spec.task.model_dump_json()
             found_there = await read_apart(session.tenant_id, _findings, objects, key, text, missing)
-            checked.append(CheckedDataset(at, found_there))
+            checked.append(CheckedDataset(one.at, found_there))
     return checked
-
-
-def _sources(spec: RunSpec) -> Iterator[tuple[str, TaskSource]]:
-    for at, part in parts(spec):
-        yield f"{at}task", part.task
-    if spec.eval is not None and spec.eval.source is not None:
-        yield "eval.source", spec.eval.source
 
 
 async def files(session: TenantSession, source: TaskSource) -> dict[str, Any] | None:

@@ -44,7 +44,7 @@ class TrainedRows:
 
 async def check(session: TenantSession, objects: Objects, spec: RunSpec) -> list[TrainedRows]:
     """Check the rows of each supervised part of the spec. A missing base or dataset is reported elsewhere."""
-    parts = [(f"{at}task", part) for at, part in task_rows.parts(spec) if presets.supervised(part.algorithm)]
+    parts = [(one.at, one.spec) for one in task_rows.parts(spec) if presets.supervised(one.spec.algorithm)]
     if not parts:
         return []
     async with session.transaction() as transaction:

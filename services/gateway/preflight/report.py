@@ -2,8 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import grpc
@@ -13,6 +13,7 @@ from hone.algorithms.slots import method
 from hone.client.preflight import Finding, GradedReferences, PreflightReport, WrongReference
 from hone.doctor.findings import error, ok, warning
 from hone.doctor.preflight import conclusions, costs, signal
+from hone.resolution import sources
 from hone.resolution.stages import Stage, stages
 from hone.rpc import errors
 from hone.spec.files import as_json
@@ -140,14 +141,15 @@ class _Report:
     async def _texts(self, model: Model) -> Part:
         """Look at the prompts and rows of each stage that has others than the stage before."""
         found = Part({"prompts": [], "lengths": []})
-        for stage in _different(self._stages):
+        parts = list(_by_source(self._stages))
+        for stage in _different(parts):
             supervised = presets.supervised(stage.spec.algorithm)
             picked = await self._rows(stage.spec, model)
             if supervised and picked is not None:
                 texts = await text_files.in_thread(prompts.of_rows, self._settings, model, stage, picked)
             else:
                 texts = await prompts.of_rollouts(self._settings, model, stage, picked)
-            texts = prompts.named(texts, stage) if len(self._stages) > 1 else texts
+            texts = prompts.named(texts, stage) if len(parts) > 1 else texts
             found.fields["prompts"] += texts.prompts
             found.fields["lengths"] += texts.lengths
             found.findings += texts.findings
@@ -185,6 +187,13 @@ def _unfinished(taken: BaseSamples, asked: SampleRequest) -> list[Finding]:
     message = f"{len(taken.samples)} of {wanted} samples of the base were made: {reason}"
     mend = "see `hone health`; give a preflight more time where the base is large or answers are long"
     return [(warning if taken.samples else error)("samples", message, mend)]
+
+
+def _by_source(found: Sequence[Stage]) -> Iterator[Stage]:
+    """Yield each stage, and one that trains on several sources once for each of them, with its name."""
+    for stage in found:
+        for one in sources.of(stage.spec):
+            yield replace(stage, spec=one.spec, name=f"{stage.name}, {one.name}" if one.name else stage.name)
 
 
 def _different(found: Sequence[Stage]) -> list[Stage]:

@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 from llvmlite.binding import ffi
 
-from hone.spec.run import Projection
+from hone.spec.model import Projection
 from hone.spec.settings import Settings
 from services.inference.scoring import LARGEST_TOP_K
 

@@ -14,7 +14,7 @@ from hone.crashpoints import reach
 from hone.models import adapter
 from hone.models.adapter import Lora
 from hone.models.checkpoint import WEIGHTS
-from hone.spec.run import LoraSpec
+from hone.spec.model import LoraSpec
 from hone.store import manifests
 from hone.store.database import Database, Row, Transaction
 from hone.store.leases import fenced
