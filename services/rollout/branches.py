@@ -11,7 +11,7 @@ from hone.harnesses.contexts import PrivilegedOpening
 from hone.harnesses.seat import POLICY, Answer, Ask, Heard, Over, Seat, number_key
 from hone.harnesses.spans import token_spans
 from hone.text.model_text import ModelText
-from hone.trajectory.records import Call, Step
+from hone.trajectory.records import Call, Span, Step
 from services.rollout.calls import CallRequest
 from services.rollout.start import GroupStart
 from services.rollout.tokenizers import reading
@@ -129,13 +129,14 @@ class Episode:
     def _final(self, place: int, one: Made) -> Call:
         """Return a call with its place, and what the harness gave it."""
         seats = [branch.seat for branch in self.branches.values()]  # a fork may give something to a call before it
-        rules, notes = dict[str, float](), dict[str, Any]()
+        rules, notes, spans = dict[str, float](), dict[str, Any](), list(one.call.spans)
         for seat in seats:
             rules.update(seat.rules.get(one.call.number, {}))
             notes.update(seat.notes.get(one.call.number, {}))
-        if not rules and not notes and one.call.index == place:
+            spans += [Span(name, 0, len(one.call.completion_ids)) for name in seat.marks.get(one.call.number, [])]
+        if not rules and not notes and spans == one.call.spans and one.call.index == place:
             return one.call
-        return replace(one.call, index=place, rules=rules, notes=notes)
+        return replace(one.call, index=place, rules=rules, notes=notes, spans=spans)
 
 
 def _path(item: tuple[str, Branch]) -> tuple[int, ...]:

@@ -7,6 +7,7 @@ from hone.environments.phase_lock import PhaseLock
 from hone.environments.reasoning_gym import ReasoningGym
 from hone.environments.sort_digits import SortDigits
 from hone.environments.sort_turns import SortTurns
+from hone.environments.sql_exploration import SqlExploration
 from hone.environments.sqlite import Sqlite
 from hone.environments.textworld import TextWorld
 from hone.environments.verification import Verification
@@ -18,6 +19,7 @@ ENVIRONMENTS: dict[str, Environment] = {
     "sort_turns": SortTurns(),
     "sqlite": Sqlite(),
     "phase_lock": PhaseLock(),
+    "sql_exploration": SqlExploration(),
     "textworld": TextWorld(),
     "dataset": DatasetRows(),
     "verification": Verification(),

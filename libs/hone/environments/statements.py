@@ -9,9 +9,11 @@ results on every machine, and the most expensive one ends within a fraction of a
 import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 Made = TypeVar("Made")
+Allowed: TypeAlias = Callable[[int, str | None, str | None, str | None], bool]
+"""Whether a statement may take an action: SQLite's code, its two names, and the view or subquery that it is in."""
 
 _QUERY_BYTES, _SCRIPT_BYTES = 1_000_000_000, 2_000_000_000
 """Bytes that a query may move, and that a whole script may move."""
@@ -32,7 +34,8 @@ _HEAP_BYTES = 2**27
 """Most memory of SQLite for all episodes of this process together. It limits the cost of compiling a statement."""
 _LIMITS = {sqlite3.SQLITE_LIMIT_ATTACHED: 0, sqlite3.SQLITE_LIMIT_COLUMN: 500,
            sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 100}
-_PRAGMAS = {"table_info", "table_xinfo", "table_list", "index_list", "index_info", "foreign_key_list"}
+PRAGMAS = frozenset({"table_info", "table_xinfo", "table_list", "index_list", "index_info", "foreign_key_list"})
+"""Pragmas that read metadata, the only ones that a statement may use."""
 _REFUSED = {"random", "randomblob", "load_extension", "json_patch"}
 """Functions that draw random numbers, reach files, or have a cost quadratic in their input."""
 _UNBOUNDED = {sqlite3.SQLITE_ATTACH, sqlite3.SQLITE_DETACH, sqlite3.SQLITE_CREATE_TEMP_INDEX,
@@ -46,10 +49,15 @@ class StatementError(ValueError):
     """SQLite refused a statement, or the statement costs too much."""
 
 
-def queried(database: bytes, use: Callable[[sqlite3.Connection], Made]) -> Made:
-    """Return the result of `use`, which runs one statement on a copy of a database. Raises StatementError."""
+def queried(
+    database: bytes, use: Callable[[sqlite3.Connection], Made], allowed: Allowed = lambda *_: True
+) -> Made:
+    """Return the result of `use`, which runs one statement on a copy of a database. Raises StatementError.
+
+    The statement also has to be `allowed` each of its actions.
+    """
     def bounded(longest: int, purse: "_Purse") -> sqlite3.Connection:
-        connection = _opened(database, longest, purse, _QUERY_BYTES // longest // _QUERY_TICKS, _CALL)
+        connection = _opened(database, longest, purse, _QUERY_BYTES // longest // _QUERY_TICKS, _CALL, allowed)
         connection.setlimit(sqlite3.SQLITE_LIMIT_SQL_LENGTH, _QUERY_CHARACTERS)
         return connection
 
@@ -109,7 +117,9 @@ class _Purse:
         return self.left >= 0
 
 
-def _opened(database: bytes, longest: int, purse: _Purse, tick: int, statement: int) -> sqlite3.Connection:
+def _opened(
+    database: bytes, longest: int, purse: _Purse, tick: int, statement: int, allowed: Allowed = lambda *_: True
+) -> sqlite3.Connection:
     """Return a connection in memory that reaches no files and stops when its purse is empty.
 
     It pays after every `tick` steps. Each statement also pays the price `statement`.
@@ -126,17 +136,17 @@ def _opened(database: bytes, longest: int, purse: _Purse, tick: int, statement: 
         for count in counts:
             connection.create_function(name, count, _paid(name, purse), deterministic=True)
     connection.set_progress_handler(lambda: int(not purse.pay(tick * longest)), tick)
-    connection.set_authorizer(_authorizer(purse, statement))
+    connection.set_authorizer(_authorizer(purse, statement, allowed))
     return connection
 
 
-def _authorizer(purse: _Purse, statement: int) -> Callable[..., int]:
+def _authorizer(purse: _Purse, statement: int, allowed: Allowed) -> Callable[..., int]:
     """Return SQLite's authorizer: it refuses forbidden actions, and takes the price of compiling a statement."""
-    def authorized(action: int, first: str | None, second: str | None, *_: str | None) -> int:
+    def authorized(action: int, first: str | None, second: str | None, _: str | None, inside: str | None) -> int:
         refused = (
             not purse.pay(statement if action in _STATEMENTS else _CALL) or action in _UNBOUNDED
-            or (action == sqlite3.SQLITE_PRAGMA and first not in _PRAGMAS)
-            or (action == sqlite3.SQLITE_FUNCTION and second in _REFUSED))
+            or (action == sqlite3.SQLITE_PRAGMA and first not in PRAGMAS)
+            or (action == sqlite3.SQLITE_FUNCTION and second in _REFUSED) or not allowed(action, first, second, inside))
         return sqlite3.SQLITE_DENY if refused else sqlite3.SQLITE_OK
 
     return authorized

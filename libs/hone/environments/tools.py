@@ -6,6 +6,7 @@ As an action a tool call is the JSON `{"tool": name, "arguments": {...}}`. A har
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -38,12 +39,19 @@ class Tool:
 
     def described(self, name: str) -> dict[str, Any]:
         """Return the tool in OpenAI's format of functions."""
-        schema = self.params.model_json_schema()
+        schema = _json_schema(self.params)
         properties = {key: {part: of for part, of in value.items() if part != "title"}
                       for key, value in schema["properties"].items()}
         return {"type": "function", "function": {
             "name": name, "description": self.params.__doc__ or "",
             "parameters": {"type": "object", "properties": properties, "required": schema.get("required", [])}}}
+
+
+@cache
+def _json_schema(params: type[BaseModel]) -> dict[str, Any]:
+    """Return the JSON schema of a tool's arguments. Every observation shows it, and pydantic takes a while to make it.
+    """
+    return params.model_json_schema()
 
 
 def tool_call(action: str) -> ToolCall | None:

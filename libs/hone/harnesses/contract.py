@@ -1,6 +1,6 @@
 """The contract of a harness: a coroutine that plays one sample through its seat."""
 
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from pydantic import ConfigDict, Field
 
@@ -14,6 +14,8 @@ class HarnessParams(Strict):
     """Parameters of a harness. Unknown keys and values of another type are errors."""
 
     model_config = ConfigDict(strict=True)
+    marked: ClassVar[frozenset[str]] = frozenset()
+    """Names of spans that the harness marks itself, beside `spans`."""
 
     max_turns: int | None = Field(
         None, ge=1, description="Most model calls of an episode; null: no limit.")

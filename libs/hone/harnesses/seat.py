@@ -127,6 +127,7 @@ class Seat:
     last: str | None = None  # number of the policy's last call, that before a fork included
     rules: dict[str, dict[str, float]] = field(default_factory=dict)  # what this harness gave each call, by its number
     notes: dict[str, dict[str, Any]] = field(default_factory=dict)  # facts of each call, by its number
+    marks: dict[str, list[str]] = field(default_factory=dict)  # names of the spans that are whole calls, by its number
     _begun: int = 0  # calls and forks
     _busy: bool = False
 
@@ -219,9 +220,14 @@ class Seat:
         """Store a fact of the policy's last call, as JSON, for graders and metrics."""
         self.notes.setdefault(self._called(), {})[name] = value
 
+    def mark(self, name: str) -> None:
+        """Make the policy's last call a span of that name, which methods read. The harness's parameters list the name.
+        """
+        self.marks.setdefault(self._called(), []).append(name)
+
     def _called(self) -> str:
         if self.last is None:
-            raise HarnessFailed("it gave a score or a note before its first call")
+            raise HarnessFailed("it gave a score, a note or a mark before its first call")
         return self.last
 
     def _number(self) -> str:

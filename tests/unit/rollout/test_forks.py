@@ -208,7 +208,7 @@ async def early(seat: Seat) -> None:
     (raising, "it raised KeyError: 'lost'"), (waiting, "it awaited NoneType, expected a method of its seat"),
     (endless, "it asked, acted and forked more than 10000 times in one sample"),
     (crowded, "a seat was used by two plays at once; each needs a fork of its own"),
-    (early, "it gave a score or a note before its first call")])
+    (early, "it gave a score, a note or a mark before its first call")])
 async def test_a_harness_that_breaks_its_contract_fails_in_its_own_words(
         own: Callable[[Callable[[Seat], Any]], None], play: Callable[[Seat], Any], words: str) -> None:
     own(play)
