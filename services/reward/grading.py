@@ -3,11 +3,12 @@
 import asyncio
 import json
 from collections import defaultdict
-from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from hone.graders.contract import Result, Status
-from hone.graders.judgement import judged
+from hone.graders.judgement import judged_together
+from hone.graders.sample import Reads, Sent, received
 from hone.graders.specs import Spec
 from services.reward.pool import Job, Pool, StillWaiting, Turn
 
@@ -18,64 +19,56 @@ YIELD_S = 0.2
 
 Key = tuple[int, int]
 """Group id and index of a trajectory."""
-Pair = tuple[str, str]
-"""A task row as JSON, and an output."""
-
-
-@dataclass(frozen=True)
-class Sample:
-    """An output to be graded."""
-
-    key: Key
-    item: str  # the task row as JSON
-    output_text: str
-    truncated: bool = False  # the output reached max_tokens
+Unit = tuple[Sent, ...]
+"""Samples that are graded together: one, or a whole group for a grader that reads groups."""
 
 
 class Grading:
-    """Grades samples. Equal outputs of equal rows are graded once, because a grader is a pure function."""
+    """Grades samples. Equal samples are graded once, because a grader is a pure function of what it reads."""
 
     def __init__(self, pool: Pool, backoff_s: Sequence[float] = BACKOFF_S) -> None:
         self._pool, self._backoff_s = pool, backoff_s
 
-    async def grade(self, spec: Spec, item: str, output_text: str, turn: Turn = Turn()) -> Result:
-        """Return one grade. A grade of infra_error is repeated after each pause of `backoff_s`, then returned.
+    async def grade(self, spec: Spec, unit: Unit, turn: Turn = Turn()) -> list[Result]:
+        """Return the grades of a unit. Those of infra_error are tried again after each pause of `backoff_s`.
 
         Raises StillWaiting if no process is free within the turn's time.
         """
-        if not spec.grader.pooled:
-            row = json.loads(item)
-            if spec.grader.wait_s is not None:
-                await asyncio.sleep(spec.grader.wait_s(row, spec.params))
-            return await asyncio.to_thread(judged, spec, row, output_text)
-        job = Job(spec.json, item, output_text, turn)
-        result = await self._pool.grade(job)
+        if spec.grader.wait_s is not None:
+            await asyncio.sleep(spec.grader.wait_s(json.loads(unit[0].item or "{}"), spec.params))
+        if not spec.pooled:
+            return (await asyncio.to_thread(_judged, spec, [unit]))[unit]
+        job = Job(spec.json, unit, turn)
+        results = await self._pool.grade(job)
         for pause_s in self._backoff_s:
-            if result.status is not Status.INFRA_ERROR:
+            if all(result.status is not Status.INFRA_ERROR for result in results):
                 break
             await asyncio.sleep(pause_s)
-            result = await self._pool.grade(job)
-        return result
+            results = await self._pool.grade(job)
+        return results
 
     async def batches(
-        self, spec: Spec, samples: Sequence[Sample], turn: Turn = Turn(),
+        self, spec: Spec, samples: Mapping[Key, Sent], turn: Turn = Turn(),
     ) -> AsyncIterator[dict[Key, Result]]:
         """Yield the grades in batches: a fast grader's at once, a slow grader's every `YIELD_S`.
 
         A caller that stores each batch keeps finished grades even if its deadline ends the rest. Raises StillWaiting,
-        after all other grades, if samples found no free process within the turn's time. Of equal samples only the first
+        after all other grades, if samples found no free process within the turn's time. Of equal units only the first
         has a cost.
         """
-        same: dict[Pair, list[Sample]] = defaultdict(list)
-        for sample in samples:
-            same[sample.item, sample.output_text].append(sample)
-        slow = spec.grader.pooled or spec.grader.wait_s is not None
+        same: dict[Unit, list[list[Key]]] = defaultdict(list)
+        for keys in _units(spec, samples):
+            same[tuple(samples[key] for key in keys)].append(keys)
+        slow = spec.pooled or spec.grader.wait_s is not None
         async for results in self._slowly(spec, list(same), turn) if slow else _at_once(spec, list(same)):
-            yield {sample.key: _of_sample(result, sample, first=not place)
-                   for pair, result in results.items() for place, sample in enumerate(same[pair])}
+            yield {key: _of_sample(result, samples[key], first=not place)
+                   for unit, found in results.items() for place, keys in enumerate(same[unit])
+                   for key, result in zip(keys, found, strict=True)}
 
-    async def _slowly(self, spec: Spec, pairs: Sequence[Pair], turn: Turn) -> AsyncIterator[dict[Pair, Result]]:
-        running = {asyncio.ensure_future(self.grade(spec, *pair, turn)): pair for pair in pairs}
+    async def _slowly(
+        self, spec: Spec, units: Sequence[Unit], turn: Turn
+    ) -> AsyncIterator[dict[Unit, list[Result]]]:
+        running = {asyncio.ensure_future(self.grade(spec, unit, turn)): unit for unit in units}
         pending, waited = set(running), list[StillWaiting]()
         try:
             while pending:
@@ -91,17 +84,27 @@ class Grading:
             raise waited[-1]
 
 
-async def _at_once(spec: Spec, pairs: Sequence[Pair]) -> AsyncIterator[dict[Pair, Result]]:
-    yield await asyncio.to_thread(_judged, spec, pairs)
+def _units(spec: Spec, samples: Iterable[Key]) -> list[list[Key]]:
+    """Return the samples that are graded together."""
+    if Reads.GROUP not in spec.reads:
+        return [[key] for key in samples]
+    groups: dict[int, list[Key]] = defaultdict(list)
+    for key in samples:
+        groups[key[0]].append(key)
+    return list(groups.values())
 
 
-def _judged(spec: Spec, pairs: Sequence[Pair]) -> dict[Pair, Result]:
-    """Judge outputs, in a thread: large rows take a while, and other calls go on meanwhile."""
-    rows = {item: json.loads(item) for item, _ in pairs}
-    return {pair: judged(spec, rows[pair[0]], pair[1]) for pair in pairs}
+async def _at_once(spec: Spec, units: Sequence[Unit]) -> AsyncIterator[dict[Unit, list[Result]]]:
+    yield await asyncio.to_thread(_judged, spec, units)
 
 
-def _of_sample(result: Result, sample: Sample, first: bool) -> Result:
+def _judged(spec: Spec, units: Sequence[Unit]) -> dict[Unit, list[Result]]:
+    """Judge units, in a thread: large rows take a while, and other calls go on meanwhile."""
+    samples = iter(received(sent for unit in units for sent in unit))
+    return {unit: judged_together(spec, [next(samples) for _ in unit]) for unit in units}
+
+
+def _of_sample(result: Result, sample: Sent, first: bool) -> Result:
     """Return the grade of one of several equal samples."""
     reasons = (*result.reasons, "truncated") if sample.truncated else result.reasons
     return replace(result, reasons=reasons, cost_ms=result.cost_ms if first else 0.0)

@@ -1,13 +1,14 @@
 """The stored grades. The first result of a sample under a grader stays; later results are ignored."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import Any
 
 from pydantic_core import to_json
 
-from hone.graders.contract import Result, Status
+from hone.graders.contract import Result, Scored, Status
 from hone.rpc import outage
 from hone.rpc.errors import NotFound
 from hone.store.database import AsyncDatabase, Row
@@ -62,7 +63,7 @@ class Ledger:
             async with self._database.transaction() as opened:
                 rows = await opened.all("grades.add", **account.names(), group_ids=group_ids,
                                         grades=to_json(lines).decode())
-                added = {(row["group_id"], row["index"]): row["id"] for row in rows if not row["component"]}
+                added = {(row["group_id"], row["index"]): row["id"] for row in rows if _whole(row)}
                 seconds = sum(results[key].cost_ms for key in added) / 1000
                 used = {"kinds": ["grades", "grading_s"], "amounts": [float(len(added)), seconds]}
                 if account.key_id:
@@ -75,28 +76,53 @@ class Ledger:
         return grades
 
 
+def _whole(row: Row) -> bool:
+    """Return whether a row is a sample's grade; others are its components and the scores of its turns and steps."""
+    return row["level"] == "trajectory" and not row["component"]
+
+
 def _grades(rows: Collection[Row]) -> dict[Key, StoredGrade]:
-    components: dict[Key, dict[str, float]] = defaultdict(dict)
+    of_sample: dict[Key, list[Row]] = defaultdict(list)
     for row in rows:
-        if row["component"]:
-            components[row["group_id"], row["index"]][row["component"]] = row["value"]
-    totals = {(row["group_id"], row["index"]): row for row in rows if not row["component"]}
-    return {key: StoredGrade(row["id"], _result(row, components.get(key, {}))) for key, row in totals.items()}
+        of_sample[row["group_id"], row["index"]].append(row)
+    return {key: _grade(own) for key, own in of_sample.items() if any(map(_whole, own))}
 
 
-def _result(row: Row, components: Mapping[str, float]) -> Result:
-    return Result(Status(row["status"]), row["value"], components, tuple(row["reasons"]), row["extracted"],
-                  row["decided_by"], row["cost_ms"])
+def _grade(rows: Sequence[Row]) -> StoredGrade:
+    [row] = filter(_whole, rows)
+    result = Result(Status(row["status"]), row["value"], reasons=tuple(row["reasons"]), extracted=row["extracted"],
+                    decided_by=row["decided_by"], cost_ms=row["cost_ms"])
+    if len(rows) == 1:
+        return StoredGrade(row["id"], result)
+    components = {one["component"]: one["value"] for one in rows if one["level"] == "trajectory" and one["component"]}
+    turns: dict[str, dict[str, float]] = defaultdict(dict)
+    for one in (one for one in rows if one["level"] == "turn"):
+        turns[one["place"]][one["component"]] = one["value"]
+    steps = tuple(_step(one) for one in sorted(rows, key=itemgetter("position")) if one["level"] == "step")
+    return StoredGrade(row["id"], replace(result, components=components, turns=turns, steps=steps))
+
+
+def _step(row: Row) -> Scored:
+    call, start, end = row["place"].split()
+    return Scored(call, int(start), int(end), row["component"], row["value"])
 
 
 def _lines(key: Key, result: Result) -> Iterator[dict[str, Any]]:
-    """Yield one row for a result and one for each of its components."""
-    line = {"group_id": key[0], "index": key[1], "decided_by": result.decided_by}
+    """Yield one row for a result, and one for each of its components and of the scores of its turns and steps."""
+    line = {"group_id": key[0], "index": key[1], "decided_by": result.decided_by, "level": "trajectory", "position": 0,
+            "place": ""}
     yield {**line, "component": "", "status": result.status, "value": result.score, "cost_ms": result.cost_ms,
            "reasons": [_storable(reason) for reason in result.reasons],
            "extracted": None if result.extracted is None else _storable(result.extracted)}
+    part = {**line, "status": Status.OK, "cost_ms": 0.0, "reasons": []}
     for name, value in result.components.items():
-        yield {**line, "component": name, "status": Status.OK, "value": value, "cost_ms": 0.0, "reasons": []}
+        yield {**part, "component": name, "value": value}
+    for position, (call, scores) in enumerate(result.turns.items()):
+        for name, value in scores.items():
+            yield {**part, "component": name, "value": value, "level": "turn", "position": position, "place": call}
+    for position, step in enumerate(result.steps):
+        yield {**part, "component": step.name, "value": step.value, "level": "step", "position": position,
+               "place": f"{step.call} {step.start} {step.end}"}
 
 
 def _storable(text: str) -> str:

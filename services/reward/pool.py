@@ -7,9 +7,12 @@ import asyncio
 import json
 import sys
 from collections import deque
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+
+from pydantic import TypeAdapter
 
 from hone.graders.contract import Result, Status, failure
+from hone.graders.sample import Sent
 from hone.process.confined import environment
 from hone.telemetry import logs, metrics
 from services.reward.shares import FairShares, Owner
@@ -24,6 +27,7 @@ WAIT_S = 60.0
 """Most seconds that a job waits for a process, unless it says otherwise."""
 BUDGET_S = 30.0
 """Seconds a minute and process that a tenant, or one of its runs, may use while others are graded, too."""
+_RESULT = TypeAdapter(Result)
 _LOOK_S = 0.25
 _MAX_LINE = 2**22
 
@@ -47,17 +51,16 @@ class Turn:
 
 @dataclass(frozen=True)
 class Job:
-    """A grade to be made in the pool."""
+    """Grades to be made in the pool by one process."""
 
     spec: str  # the grader as JSON
-    item: str  # the task row as JSON
-    output_text: str
+    samples: tuple[Sent, ...]  # those that are graded together
     turn: Turn = Turn()
 
     def line(self) -> bytes:
         """Return the job as a line for a worker's standard input, with the log fields of the caller."""
-        job = {"spec": self.spec, "item": self.item, "output_text": self.output_text, "about": logs.present()}
-        return json.dumps(job).encode() + b"\n"
+        samples = [asdict(sample) for sample in self.samples]
+        return json.dumps({"spec": self.spec, "samples": samples, "about": logs.present()}).encode() + b"\n"
 
 
 class Pool:
@@ -77,17 +80,20 @@ class Pool:
         """Number of jobs that wait for a process."""
         return self._line.waiting
 
-    async def grade(self, job: Job) -> Result:
-        """Return the result of a job; it says why if there is no score. Raises StillWaiting if no process is free."""
+    async def grade(self, job: Job) -> list[Result]:
+        """Return the result of each sample of a job; it says why if there is no score.
+
+        Raises StillWaiting if no process is free.
+        """
         worker, owner = await self._line.take(job.turn), job.turn.owner
         began, seconds = self._line.shares.begin(owner), 0.0
         try:
-            result = await worker.grade(job)
+            results = await worker.grade(job)
         finally:
             seconds = self._line.shares.end(owner, began)
             metrics.GRADING_SECONDS.inc(seconds)
             self._line.give_back(worker)
-        return result if result.cost_ms else replace(result, cost_ms=1000 * seconds)
+        return [one if one.cost_ms else replace(one, cost_ms=1000 * seconds / len(results)) for one in results]
 
     def pids(self) -> list[int]:
         """Return the ids of the running processes."""
@@ -174,15 +180,15 @@ class _Process:
         """Whether the process is known to take no more jobs."""
         return self.process.returncode is not None or self.jobs.is_closing()
 
-    async def answer(self, job: Job, kill_s: float) -> Result:
-        """Return the job's result. Raises TimeoutError after `kill_s`, ConnectionError or EOFError if it has ended."""
+    async def answer(self, job: Job, kill_s: float) -> list[Result]:
+        """Return the job's results. Raises TimeoutError after `kill_s`, ConnectionError or EOFError if it has ended."""
         if self.jobs.is_closing():  # uvloop would raise a RuntimeError at the write
             raise ConnectionResetError("its input is closed")
         self.jobs.write(job.line())
         await self.jobs.drain()
         await self._wait_until_prepared()
         async with asyncio.timeout(kill_s):
-            return _result(await self.answers.readuntil(b"\n"))
+            return _results(await self.answers.readuntil(b"\n"))
 
     async def _wait_until_prepared(self) -> None:
         try:
@@ -203,20 +209,21 @@ class _Worker:
     def pid(self) -> int | None:
         return self._running.process.pid if self._running else None
 
-    async def grade(self, job: Job) -> Result:
+    async def grade(self, job: Job) -> list[Result]:
         finished = False
         try:
             running = await self._ready()
-            result = await running.answer(job, self._kill_s)
+            results = await running.answer(job, self._kill_s)
             finished = True
-            return result
+            return results
         except (EOFError, ConnectionError) as error:
-            return failure(Status.INFRA_ERROR, f"the grader's process ended: {error}")
+            failed = failure(Status.INFRA_ERROR, f"the grader's process ended: {error}")
         except TimeoutError:
-            return failure(Status.TIMEOUT_GRADER, f"the grader's process was killed after {self._kill_s:g} s")
+            failed = failure(Status.TIMEOUT_GRADER, f"the grader's process was killed after {self._kill_s:g} s")
         finally:
             if not finished:  # also if the caller was cancelled: the next job must not read this job's answer
                 await self.kill()
+        return [failed] * len(job.samples)
 
     async def kill(self) -> None:
         """Kill the process; the next grade starts another one."""
@@ -242,6 +249,5 @@ class _Worker:
         return _Process(process, process.stdin, process.stdout)
 
 
-def _result(line: bytes) -> Result:
-    result = Result(**json.loads(line))
-    return replace(result, status=Status(result.status), reasons=tuple(result.reasons))
+def _results(line: bytes) -> list[Result]:
+    return [_RESULT.validate_python(result) for result in json.loads(line)]

@@ -5,20 +5,24 @@ It also grades the references of task rows, before a run.
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from typing import Any
+
+from pydantic import BaseModel, ValidationError
 
 from hone.api import reward_pb2, reward_pb2_grpc
 from hone.crashpoints import reach
 from hone.graders import right_answers
 from hone.graders.contract import Result
 from hone.graders.right_answers import Ending, Finding
+from hone.graders.sample import Conversation, Reads, Sent, World
 from hone.graders.specs import Spec, spec
 from hone.rpc.errors import InvalidField, OverBudget
 from hone.rpc.tenancy import calling
 from hone.spec.problems import Invalid
-from services.reward.grading import YIELD_S, Grading, Key, Sample
+from services.reward.grading import YIELD_S, Grading, Key
 from services.reward.ledger import Account, Ledger, StoredGrade
 from services.reward.pool import WAIT_S, StillWaiting, Turn
 
@@ -34,7 +38,8 @@ class Reward(reward_pb2_grpc.RewardServiceServicer):
 
     async def Grade(self, request: reward_pb2.GradeRequest, context: Any) -> reward_pb2.GradeResponse:
         """Grade the samples that have no grade yet, store the grades, and return the grades of all samples."""
-        grader, samples = _spec(request.grader_json), _samples(request.items)
+        grader = _spec(request.grader_json)
+        samples = _samples(grader, request.items)
         grades: dict[Key, StoredGrade] = {}
         async for more in self._graded(request, grader, samples, context):
             grades |= more
@@ -45,14 +50,15 @@ class Reward(reward_pb2_grpc.RewardServiceServicer):
     ) -> AsyncIterator[reward_pb2.GradeStreamResponse]:
         """The same as Grade, but send each grade as soon as it is stored."""
         asked = request.request
-        grader, samples = _spec(asked.grader_json), _samples(asked.items)
+        grader = _spec(asked.grader_json)
+        samples = _samples(grader, asked.items)
         places = {key: place for place, key in enumerate(samples)}
         async for grades in self._graded(asked, grader, samples, context):
             yield reward_pb2.GradeStreamResponse(
                 places=[places[key] for key in grades], grades=[_stored_message(grade) for grade in grades.values()])
 
     async def _graded(
-        self, request: reward_pb2.GradeRequest, grader: Spec, samples: dict[Key, Sample], context: Any,
+        self, request: reward_pb2.GradeRequest, grader: Spec, samples: dict[Key, Sent], context: Any,
     ) -> AsyncIterator[dict[Key, StoredGrade]]:
         """Yield the grades that are stored already, then the new ones in batches. Raises OverBudget."""
         account = Account(request.tenant_id, request.run_id, grader.hash, _key(context))
@@ -60,7 +66,7 @@ class Reward(reward_pb2_grpc.RewardServiceServicer):
         known = await self._ledger.stored(account, samples.keys())
         if known:
             yield known
-        missing = [sample for key, sample in samples.items() if key not in known]
+        missing = _missing(grader, samples, known)
         with _later():
             async for results in self._grading.batches(grader, missing, turn):
                 if results:
@@ -68,10 +74,12 @@ class Reward(reward_pb2_grpc.RewardServiceServicer):
 
     async def RunGrader(self, request: reward_pb2.RunGraderRequest, context: Any) -> reward_pb2.RunGraderResponse:
         """Grade one output and store nothing."""
-        item = _item(request.item_json, "item_json")
+        grader = _spec(request.grader_json)
+        sample = Sent(_item(request.item_json, "item_json"), request.output_text,
+                      conversation=_told(Conversation, request.conversation_json, "conversation_json"))
+        _check_sent(grader, sample, "")
         with _later():
-            result = await self._grading.grade(
-                _spec(request.grader_json), item, request.output_text, _by_hand(context))
+            [result] = await self._grading.grade(grader, (sample,), _by_hand(context))
         return reward_pb2.RunGraderResponse(grade=_message(result))
 
     async def CheckReferences(
@@ -97,12 +105,15 @@ class Reward(reward_pb2_grpc.RewardServiceServicer):
             await asyncio.gather(*pending, return_exceptions=True)
 
     async def _checked(self, grader: Spec, row: dict[str, Any], ending: Ending, turn: Turn) -> Finding:
-        if not grader.grader.pooled:
+        if not grader.pooled:
             return await asyncio.to_thread(right_answers.checked, grader, row, ending)
+        if grader.inner:
+            return right_answers.joined([(path, await self._checked(inner, row, ending, turn))
+                                         for path, inner in grader.inner.items()])
         right = right_answers.asked(grader, row, ending)
         if isinstance(right, Finding):
             return right
-        result = await self._grading.grade(grader, json.dumps(row), right.text, turn)
+        [result] = await self._grading.grade(grader, (Sent(json.dumps(row), right.text),), turn)
         return right_answers.compared(right, result)
 
     async def _store(self, account: Account, results: dict[Key, Result]) -> dict[Key, StoredGrade]:
@@ -151,17 +162,50 @@ def _spec(text: str) -> Spec:
         raise InvalidField(f"grader_json.{first.field}", first.found, first.expected) from error
 
 
-def _samples(items: Sequence[reward_pb2.GradeItem]) -> dict[Key, Sample]:
-    samples: dict[Key, Sample] = {}
+def _samples(grader: Spec, items: Sequence[reward_pb2.GradeItem]) -> dict[Key, Sent]:
+    """Return the samples of a request. Raises InvalidField, also where the grader reads what was not sent."""
+    samples: dict[Key, Sent] = {}
     rows: dict[str, str] = {}
     for place, item in enumerate(items):
-        key, text = (item.group_id, item.index), item.item_json
+        key, at = (item.group_id, item.index), f"items[{place}]"
         if key in samples:
-            raise InvalidField(f"items[{place}]", key, "a sample that is not in the request already")
-        if text not in rows:
-            rows[text] = _item(text, f"items[{place}].item_json")
-        samples[key] = Sample(key, rows[text], item.output_text, item.truncated)
+            raise InvalidField(at, key, "a sample that is not in the request already")
+        if item.item_json not in rows:
+            rows[item.item_json] = _item(item.item_json, f"{at}.item_json")
+        conversation = _told(Conversation, item.conversation_json, f"{at}.conversation_json")
+        world = _told(World, item.world_json, f"{at}.world_json")
+        samples[key] = Sent(rows[item.item_json], item.output_text, item.truncated, conversation, world)
+        _check_sent(grader, samples[key], at)
     return samples
+
+
+def _check_sent(grader: Spec, sample: Sent, at: str) -> None:
+    """Raise InvalidField if a sample lacks what its grader reads."""
+    for read in (Reads.CONVERSATION, Reads.WORLD):
+        if read in grader.reads and not getattr(sample, read):
+            prefix = f"{at}." if at else ""
+            raise InvalidField(f"{prefix}{read}_json", "nothing", f"what a grader of type {grader.params.type} reads")
+
+
+def _told(kind: type[BaseModel], text: str, field: str) -> str:
+    """Return a JSON text that is of a kind, or empty, as it came. Raises InvalidField."""
+    try:
+        if text:
+            kind.model_validate_json(text)
+    except ValidationError as error:
+        first = error.errors()[0]
+        at = ".".join([field, *map(str, first["loc"])])
+        raise InvalidField(at, str(first["input"])[:200], first["msg"]) from error
+    return text
+
+
+def _missing(grader: Spec, samples: dict[Key, Sent], known: Collection[Key]) -> dict[Key, Sent]:
+    """Return the samples that lack a grade; whole groups if the grader reads those."""
+    missing = {key: sample for key, sample in samples.items() if key not in known}
+    if Reads.GROUP not in grader.reads:
+        return missing
+    groups = {group_id for group_id, _ in missing}
+    return {key: sample for key, sample in samples.items() if key[0] in groups}
 
 
 def _item(text: str, field: str) -> str:
@@ -189,4 +233,6 @@ def _finding_message(finding: Finding) -> reward_pb2.ReferenceFinding:
 def _message(result: Result) -> reward_pb2.Grade:
     return reward_pb2.Grade(
         status=f"GRADE_STATUS_{result.status.name}", score=result.score, components=result.components,
-        reasons=result.reasons, extracted=result.extracted, decided_by=result.decided_by, cost_ms=result.cost_ms)
+        reasons=result.reasons, extracted=result.extracted, decided_by=result.decided_by, cost_ms=result.cost_ms,
+        turns=[reward_pb2.TurnScores(call=call, scores=scores) for call, scores in result.turns.items()],
+        steps=[reward_pb2.StepScore(**asdict(step)) for step in result.steps])

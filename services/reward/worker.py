@@ -8,11 +8,13 @@ import json
 import logging
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, BinaryIO
 
 from hone.graders.contract import Result, Status, failure
-from hone.graders.judgement import judged
+from hone.graders.judgement import judged_together
+from hone.graders.sample import Sample, Sent, received
 from hone.graders.specs import Spec, spec
 from hone.process.confined import TimeUp, confine, interrupted
 from hone.process.ending import die_with_parent
@@ -32,26 +34,28 @@ def main() -> None:
 
 
 def work(job: dict[str, Any], prepared: set[str], limit_s: float, answers: BinaryIO) -> None:
-    """Answer one job: `{spec, item, output_text, about}`."""
+    """Answer one job: `{spec, samples, about}`."""
     grader = spec(job["spec"])
-    if grader.params.type not in prepared:
-        grader.grader.prepare()
-        prepared.add(grader.params.type)
+    for one in grader.all:
+        if one.params.type not in prepared:
+            one.grader.prepare()
+            prepared.add(one.params.type)
     _send(answers, {"started": True})
     with logs.about(**job["about"]):
-        _send(answers, asdict(limited(grader, json.loads(job["item"]), job["output_text"], limit_s)))
+        samples = received(Sent(**sent) for sent in job["samples"])
+        _send(answers, [asdict(result) for result in limited(grader, samples, limit_s)])
 
 
-def limited(grader: Spec, item: dict[str, Any], output_text: str, limit_s: float) -> Result:
-    """Return the result, or timeout_grader after `limit_s` seconds. Call it in the main thread only."""
+def limited(grader: Spec, samples: Sequence[Sample], limit_s: float) -> list[Result]:
+    """Return the results, or timeout_grader for all after `limit_s` seconds. Call it in the main thread only."""
     try:
         with interrupted(limit_s):
-            return judged(grader, item, output_text)
+            return judged_together(grader, samples)
     except TimeUp:
-        return failure(Status.TIMEOUT_GRADER, f"the grader took longer than {limit_s:g} s")
+        return [failure(Status.TIMEOUT_GRADER, f"the grader took longer than {limit_s:g} s")] * len(samples)
 
 
-def _send(answers: BinaryIO, message: dict[str, Any]) -> None:
+def _send(answers: BinaryIO, message: Any) -> None:
     answers.write(json.dumps(message).encode() + b"\n")
 
 

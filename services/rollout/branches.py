@@ -30,7 +30,6 @@ class Made:
 
     ask: Ask
     call: Call
-    begun: str  # the part of the answer that its prompt holds
     before: "Made | None"  # the call whose answer its conversation goes on after; None: it begins one
     added: list[Message]  # its messages after that answer
     known: list[Message] = field(default_factory=list)  # the conversation with the answer, once somebody needed it
@@ -234,7 +233,8 @@ def added(episode: Episode, branch: Branch, prompt: Prompt, call: Call) -> Answe
     begun = request.tokenizer.begun(prompt.added if ask.role == POLICY else [], call.prompt_ids)
     kinds = episode.start.params.spans if ask.role == POLICY else []
     spans = token_spans(call.completion_ids, kinds, request.tokenizer)
-    made = Made(ask, replace(call, spans=spans) if spans else call, begun, prompt.before, prompt.added)
+    call = replace(call, spans=spans, begun=begun) if spans or begun else call
+    made = Made(ask, call, prompt.before, prompt.added)
     branch.made.append(made)
     if ask.role == POLICY:
         branch.last = made

@@ -1,13 +1,15 @@
 """Clients of the simulation and the reward service. Requests that are made together go as one call."""
 
 import json
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 import grpc
 
 from hone.api import reward_pb2, reward_pb2_grpc, simulation_pb2, simulation_pb2_grpc, trajectory_pb2
+from hone.graders.sample import Sent
 from hone.rpc import errors
 from hone.rpc.client import TIMEOUT_S, channel
 from hone.spec.settings import Settings
@@ -106,13 +108,14 @@ class SimulationClient:
     async def fork(self, session: simulation_pb2.Session) -> simulation_pb2.Session:
         """Return an independent session in the same state. Raises SessionLost and grpc.aio.AioRpcError."""
         request = simulation_pb2.ForkRequest(session_id=session.session_id)
-        try:
-            response = await self._host(session.address).stub.Fork(request, timeout=TIMEOUT_S)
-        except grpc.aio.AioRpcError as error:
-            if error.code() != grpc.StatusCode.NOT_FOUND:
-                raise
-            raise SessionLost(errors.reason(error)) from error
-        return response.session
+        with _lost():
+            return (await self._host(session.address).stub.Fork(request, timeout=TIMEOUT_S)).session
+
+    async def snapshot(self, session: simulation_pb2.Session) -> str:
+        """Return the state of a session as JSON. Raises SessionLost and grpc.aio.AioRpcError."""
+        request = simulation_pb2.SnapshotRequest(session_id=session.session_id)
+        with _lost():
+            return (await self._host(session.address).stub.Snapshot(request, timeout=TIMEOUT_S)).state_json
 
     async def forget(self, sessions: list[simulation_pb2.Session]) -> None:
         """End sessions that need no more steps. Raises grpc.aio.AioRpcError."""
@@ -137,6 +140,17 @@ class SimulationClient:
             yield place, session
 
 
+@contextmanager
+def _lost() -> Iterator[None]:
+    """Raise SessionLost where a session is not known."""
+    try:
+        yield
+    except grpc.aio.AioRpcError as error:
+        if error.code() != grpc.StatusCode.NOT_FOUND:
+            raise
+        raise SessionLost(errors.reason(error)) from error
+
+
 def _task(claim: Claim) -> trajectory_pb2.Task:
     task, item = claim.order.task, claim.order.task.get("item")
     return trajectory_pb2.Task(
@@ -145,21 +159,11 @@ def _task(claim: Claim) -> trajectory_pb2.Task:
 
 
 @dataclass(frozen=True)
-class FinalAnswer:
-    """The end of one sample: the text to grade, and the task's item as the environment left it."""
-
-    index: int
-    item_json: str
-    text: str
-    truncated: bool
-
-
-@dataclass(frozen=True)
 class GroupAnswers:
-    """The answers of one group."""
+    """What is graded of one group: samples by their index."""
 
     claim: Claim
-    answers: list[FinalAnswer]
+    samples: Mapping[int, Sent]
 
 
 class GradingClient:
@@ -171,15 +175,15 @@ class GradingClient:
         self._graders: dict[tuple[str, str, str], Batcher[GroupAnswers, list[reward_pb2.Grade]]] = {}
 
     async def grade(self, group: GroupAnswers, grader_json: str) -> list[reward_pb2.Grade]:
-        """Return the grade of each answer, in order; the service stores them. Raises grpc.aio.AioRpcError."""
-        if not group.answers:
+        """Return the grade of each sample, in order; the service stores them. Raises grpc.aio.AioRpcError."""
+        if not group.samples:
             return []
         key = (group.claim.tenant_id, group.claim.run_id, grader_json)
         if key not in self._graders:
             self._graders = {known: grader for known, grader in self._graders.items() if not grader.idle}
             self._graders[key] = Batcher(
                 lambda batch: self._grade(key, batch), calls=GRADING_CALLS, split=invalid)
-        with tracing.span("grade", samples=len(group.answers)):
+        with tracing.span("grade", samples=len(group.samples)):
             return await self._graders[key].ask(group)
 
     async def close(self) -> None:
@@ -199,12 +203,12 @@ class GradingClient:
 
 
 class _BatchGrades:
-    """Grades of a batch of groups that arrive one by one. A group is complete when all its answers have a grade."""
+    """Grades of a batch of groups that arrive one by one. A group is complete when all its samples have a grade."""
 
     def __init__(self, batch: Sequence[GroupAnswers]) -> None:
-        self._owners = [(place, index) for place, group in enumerate(batch) for index in range(len(group.answers))]
+        self._owners = [(place, index) for place, group in enumerate(batch) for index in range(len(group.samples))]
         self._grades: list[dict[int, reward_pb2.Grade]] = [{} for _ in batch]
-        self._sizes = [len(group.answers) for group in batch]
+        self._sizes = [len(group.samples) for group in batch]
 
     def add(self, response: reward_pb2.GradeStreamResponse) -> Iterator[tuple[int, list[reward_pb2.Grade]]]:
         """Yield each group that is complete now: its place in the batch, and its grades in order."""
@@ -216,17 +220,12 @@ class _BatchGrades:
                 yield place, [grades[each] for each in range(self._sizes[place])]
 
 
-def grader_json(claim: Claim, environments_own: str) -> str:
-    """Return the grader of a group as JSON: the run's, or else the environment's own."""
-    grader = claim.order.grader
-    return environments_own if grader is None else json.dumps(grader, sort_keys=True)
-
-
 def score(grade: reward_pb2.Grade) -> float | None:
     """Return the score of a grade; None when its status masks the sample."""
     return grade.score if grade.HasField("score") else None
 
 
 def _items(group: GroupAnswers) -> list[reward_pb2.GradeItem]:
-    return [reward_pb2.GradeItem(group_id=group.claim.id, index=answer.index, item_json=answer.item_json,
-                                 output_text=answer.text, truncated=answer.truncated) for answer in group.answers]
+    return [reward_pb2.GradeItem(
+        group_id=group.claim.id, index=index, item_json=sent.item, output_text=sent.output, truncated=sent.truncated,
+        conversation_json=sent.conversation, world_json=sent.world) for index, sent in group.samples.items()]

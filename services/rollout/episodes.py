@@ -46,6 +46,38 @@ class Episodes:
                 play.close()
         return await start.tokenizers.work(with_contexts, episodes) if start.contexts else episodes
 
+    async def worlds(self, start: GroupStart, episodes: Sequence[Episode]) -> dict[int, str]:
+        """Return the first and the last state of the environment, as JSON, by the index of the sample.
+
+        A sample whose environment does not come to its last state again is masked.
+        """
+        before = await self._state(start, None, [])
+        after = dict(await together(self._last_state(episode) for episode in episodes if not episode.masked))
+        return {index: f'{{"before": {before}, "after": {state}}}' for index, state in after.items()}
+
+    async def _last_state(self, episode: Episode) -> tuple[int, str]:
+        trunk = episode.trunk
+        try:
+            return episode.index, await self._state(episode.start, trunk.session, trunk.history)
+        except Diverged as error:
+            episode.end("diverged", str(error))
+            return episode.index, "{}"
+
+    async def _state(
+        self, start: GroupStart, session: simulation_pb2.Session | None, history: Sequence[Step]
+    ) -> str:
+        """Return the state after the steps of a history: of its session, or of a new one where it is lost."""
+        async def state() -> str:
+            if session is not None:
+                with suppress(SessionLost):
+                    return await self._simulation.snapshot(session)
+            made = await self._rebuilt(start, history)
+            found = await self._simulation.snapshot(made)
+            await self._simulation.forget([made])
+            return found
+
+        return await self._retry.until_answered(start.claim, "simulation", state)
+
     async def _begin(
         self, start: GroupStart, episodes: list[Episode], plays: list[Play]
     ) -> list[Effect | Finished]:
@@ -130,27 +162,27 @@ class Episodes:
         try:
             return await self._simulation.step(episode.run_id, branch.session, index, action)
         except SessionLost:
-            branch.session = await self._rebuilt(episode, branch.history)
+            branch.session = await self._rebuilt(episode.start, branch.history)
             return await self._simulation.step(episode.run_id, branch.session, index, action)
 
     async def _opened(self, episode: Episode, branch: Branch) -> simulation_pb2.Session:
         """Return a session for a branch: forked from its parent's, unless that is lost or has gone on."""
         parent = branch.parent
         if parent is None:
-            return await self._rebuilt(episode, [])
+            return await self._rebuilt(episode.start, [])
         async with parent.lock:
             if parent.session is not None and len(parent.history) == branch.before:
                 with suppress(SessionLost):
                     return await self._simulation.fork(parent.session)
-        return await self._rebuilt(episode, branch.history)
+        return await self._rebuilt(episode.start, branch.history)
 
-    async def _rebuilt(self, episode: Episode, history: Sequence[Step]) -> simulation_pb2.Session:
+    async def _rebuilt(self, start: GroupStart, history: Sequence[Step]) -> simulation_pb2.Session:
         """Return a new session of the task after the steps of a history. Raises Diverged when their results differ."""
-        session = await self._simulation.reset(episode.start.claim)
-        if session.observation.state_hash != episode.start.session.observation.state_hash:
+        session = await self._simulation.reset(start.claim)
+        if session.observation.state_hash != start.session.observation.state_hash:
             raise Diverged
         for known in history:
-            response = await self._simulation.step(episode.run_id, session, known.index, known.action)
+            response = await self._simulation.step(start.claim.run_id, session, known.index, known.action)
             if _step(known.index, known.call, known.action, response) != known:
                 raise Diverged
         return session

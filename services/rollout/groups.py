@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any
 
@@ -11,26 +11,22 @@ from psycopg.types.json import Jsonb
 
 from hone.api import reward_pb2, simulation_pb2
 from hone.crashpoints import reach
+from hone.graders.sample import Passage, Reads, Sent, conversation
 from hone.harnesses.seat import HarnessFailed
+from hone.harnesses.spans import spans, token_ranges
 from hone.ids import new
+from hone.spec.problems import Invalid
 from hone.spec.settings import Settings
 from hone.store.database import AsyncDatabase, AsyncTransaction
 from hone.store.objects import Objects
 from hone.telemetry import metrics, tracing
+from hone.text.model_text import ModelText
 from hone.trajectory import parts
-from hone.trajectory.records import PREVIEW, Call, Trajectory
+from hone.trajectory.records import PREVIEW, Call, Span, Trajectory
 from services.rollout.branches import Episode
 from services.rollout.calls import Journal, Sampler, TeacherScorer
 from services.rollout.claims import Claim
-from services.rollout.clients import (
-    STATUSES,
-    FinalAnswer,
-    GradingClient,
-    GroupAnswers,
-    SimulationClient,
-    grader_json,
-    score,
-)
+from services.rollout.clients import STATUSES, GradingClient, GroupAnswers, SimulationClient, score
 from services.rollout.engines import Engines
 from services.rollout.episodes import Episodes
 from services.rollout.retry import Retry
@@ -76,6 +72,8 @@ class Groups:
                     return await self._run(claim)
                 except Unreadable as error:
                     await self._retry.refuse(claim, str(error))
+                except Invalid as error:
+                    await self._retry.refuse(claim, f"grader: {error}")
                 except HarnessFailed as error:
                     await self._retry.refuse(claim, f"harness {claim.order.harness}: {error}")
 
@@ -101,10 +99,12 @@ class Groups:
 
     async def _grade(self, start: GroupStart, episodes: list[Episode]) -> dict[int, reward_pb2.Grade]:
         """Return the grade of each sample that is not masked, by its index."""
-        group = GroupAnswers(start.claim, [final_answer(episode) for episode in episodes if not episode.masked])
-        grader = grader_json(start.claim, start.session.observation.grader_json)
-        grades = await self._retry.until_answered(start.claim, "reward", lambda: self._grading.grade(group, grader))
-        return {answer.index: grade for answer, grade in zip(group.answers, grades, strict=True)}
+        worlds = await self._episodes.worlds(start, episodes) if Reads.WORLD in start.grader.reads else {}
+        group = GroupAnswers(start.claim, {episode.index: sent(episode, worlds.get(episode.index, ""))
+                                           for episode in episodes if not episode.masked})
+        grades = await self._retry.until_answered(
+            start.claim, "reward", lambda: self._grading.grade(group, start.grader.json))
+        return dict(zip(group.samples, grades, strict=True))
 
     async def _with_teacher(self, claim: Claim, episodes: list[Episode]) -> dict[int, list[Call]]:
         """Return every sample's calls by its index, with a teacher's scores where the sample is not masked."""
@@ -114,11 +114,17 @@ class Groups:
         return {episode.index: known.get(episode.index, episode.calls) for episode in episodes}
 
 
-def final_answer(episode: Episode) -> FinalAnswer:
-    """Return the answer that is graded, with the part of it that its prompt holds."""
-    last = episode.answer
-    truncated = last.call.finish_reason == "length" or episode.ended != "done"
-    return FinalAnswer(episode.index, episode.item_json, last.begun + last.call.text, truncated)
+def sent(episode: Episode, world: str = "") -> Sent:
+    """Return what is graded of a sample: its final text with the part that its prompt holds, and what its grader reads.
+    """
+    last, start = episode.answer.call, episode.start
+    truncated = last.finish_reason == "length" or episode.ended != "done"
+    told = ""
+    if Reads.CONVERSATION in start.grader.reads:
+        marks = start.params.spans
+        told = conversation(episode.calls, episode.steps, episode.ended, lambda text: [
+            Passage(name=kind.name, start=first, end=end) for kind, first, end in spans(text, marks)]).model_dump_json()
+    return Sent(episode.item_json, last.begun + last.text, truncated, told, world)
 
 
 def _graded(
@@ -137,12 +143,31 @@ def trajectory(
 ) -> Trajectory:
     """Return the record of a sample that has ended; without a grade it is masked as infra_error."""
     claim, order = episode.start.claim, episode.start.claim.order
+    if grade is not None and (grade.turns or grade.steps):
+        calls = with_scores(calls, grade, episode.start.tokenizers.policy)
     return Trajectory(
         group_id=claim.id, index=episode.index, request_no=order.request_no, task=order.task,
         task_hash=order.task_hash, item=item, calls=calls,
         steps=episode.steps, status="infra_error" if grade is None else STATUSES[grade.status],
         score=None if grade is None else score(grade), grade_id=None if grade is None else grade.grade_id or None,
         harness=order.harness, ended=episode.ended)
+
+
+def with_scores(calls: list[Call], grade: reward_pb2.Grade, tokenizer: ModelText) -> list[Call]:
+    """Return calls with what their grader gave them, and with the steps that it scored as spans of their tokens."""
+    turns = {turn.call: dict(sorted(turn.scores.items())) for turn in grade.turns}
+    steps = {call: [step for step in grade.steps if step.call == call] for call in {step.call for step in grade.steps}}
+    return [replace(call, scores=turns.get(call.number, {}),
+                    spans=[*call.spans, *_scored(call, steps.get(call.number, []), tokenizer)]) for call in calls]
+
+
+def _scored(call: Call, steps: list[reward_pb2.StepScore], tokenizer: ModelText) -> list[Span]:
+    if not steps:
+        return []
+    first = len(call.begun)
+    ranges = token_ranges(tokenizer.pieces(call.completion_ids), [
+        (max(0, step.start - first), max(0, step.end - first)) for step in steps])
+    return [Span(step.name, *ends, score=step.value) for step, ends in zip(steps, ranges, strict=True)]
 
 
 class Store:

@@ -13,6 +13,7 @@ from hone.environments.contract import Entities, Message
 from hone.environments.messages import from_proto
 from hone.graders import templates
 from hone.graders.contract import InvalidSpec
+from hone.graders.specs import Spec, spec
 from hone.harnesses import HARNESSES
 from hone.harnesses.contexts import PrivilegedContexts
 from hone.harnesses.contract import Harness, HarnessParams
@@ -43,6 +44,12 @@ class GroupStart:
     @cached_property
     def params(self) -> HarnessParams:
         return self.harness.params.model_validate(self.claim.order.harness_params)
+
+    @cached_property
+    def grader(self) -> Spec:
+        """The run's, or else the environment's own."""
+        given = self.claim.order.grader
+        return spec(self.session.observation.grader_json if given is None else json.dumps(given, sort_keys=True))
 
     @cached_property
     def tools(self) -> Tools:

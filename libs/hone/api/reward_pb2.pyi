@@ -50,18 +50,22 @@ class GradeRequest(_message.Message):
     def __init__(self, tenant_id: _Optional[str] = ..., run_id: _Optional[str] = ..., grader_json: _Optional[str] = ..., items: _Optional[_Iterable[_Union[GradeItem, _Mapping]]] = ...) -> None: ...
 
 class GradeItem(_message.Message):
-    __slots__ = ("group_id", "index", "item_json", "output_text", "truncated")
+    __slots__ = ("group_id", "index", "item_json", "output_text", "truncated", "conversation_json", "world_json")
     GROUP_ID_FIELD_NUMBER: _ClassVar[int]
     INDEX_FIELD_NUMBER: _ClassVar[int]
     ITEM_JSON_FIELD_NUMBER: _ClassVar[int]
     OUTPUT_TEXT_FIELD_NUMBER: _ClassVar[int]
     TRUNCATED_FIELD_NUMBER: _ClassVar[int]
+    CONVERSATION_JSON_FIELD_NUMBER: _ClassVar[int]
+    WORLD_JSON_FIELD_NUMBER: _ClassVar[int]
     group_id: int
     index: int
     item_json: str
     output_text: str
     truncated: bool
-    def __init__(self, group_id: _Optional[int] = ..., index: _Optional[int] = ..., item_json: _Optional[str] = ..., output_text: _Optional[str] = ..., truncated: _Optional[bool] = ...) -> None: ...
+    conversation_json: str
+    world_json: str
+    def __init__(self, group_id: _Optional[int] = ..., index: _Optional[int] = ..., item_json: _Optional[str] = ..., output_text: _Optional[str] = ..., truncated: _Optional[bool] = ..., conversation_json: _Optional[str] = ..., world_json: _Optional[str] = ...) -> None: ...
 
 class GradeResponse(_message.Message):
     __slots__ = ("grades",)
@@ -84,7 +88,7 @@ class GradeStreamResponse(_message.Message):
     def __init__(self, places: _Optional[_Iterable[int]] = ..., grades: _Optional[_Iterable[_Union[Grade, _Mapping]]] = ...) -> None: ...
 
 class Grade(_message.Message):
-    __slots__ = ("grade_id", "status", "score", "components", "reasons", "extracted", "decided_by", "cost_ms")
+    __slots__ = ("grade_id", "status", "score", "components", "reasons", "extracted", "decided_by", "cost_ms", "turns", "steps")
     class ComponentsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -100,6 +104,8 @@ class Grade(_message.Message):
     EXTRACTED_FIELD_NUMBER: _ClassVar[int]
     DECIDED_BY_FIELD_NUMBER: _ClassVar[int]
     COST_MS_FIELD_NUMBER: _ClassVar[int]
+    TURNS_FIELD_NUMBER: _ClassVar[int]
+    STEPS_FIELD_NUMBER: _ClassVar[int]
     grade_id: int
     status: GradeStatus
     score: float
@@ -108,17 +114,50 @@ class Grade(_message.Message):
     extracted: str
     decided_by: str
     cost_ms: float
-    def __init__(self, grade_id: _Optional[int] = ..., status: _Optional[_Union[GradeStatus, str]] = ..., score: _Optional[float] = ..., components: _Optional[_Mapping[str, float]] = ..., reasons: _Optional[_Iterable[str]] = ..., extracted: _Optional[str] = ..., decided_by: _Optional[str] = ..., cost_ms: _Optional[float] = ...) -> None: ...
+    turns: _containers.RepeatedCompositeFieldContainer[TurnScores]
+    steps: _containers.RepeatedCompositeFieldContainer[StepScore]
+    def __init__(self, grade_id: _Optional[int] = ..., status: _Optional[_Union[GradeStatus, str]] = ..., score: _Optional[float] = ..., components: _Optional[_Mapping[str, float]] = ..., reasons: _Optional[_Iterable[str]] = ..., extracted: _Optional[str] = ..., decided_by: _Optional[str] = ..., cost_ms: _Optional[float] = ..., turns: _Optional[_Iterable[_Union[TurnScores, _Mapping]]] = ..., steps: _Optional[_Iterable[_Union[StepScore, _Mapping]]] = ...) -> None: ...
+
+class TurnScores(_message.Message):
+    __slots__ = ("call", "scores")
+    class ScoresEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: float
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[float] = ...) -> None: ...
+    CALL_FIELD_NUMBER: _ClassVar[int]
+    SCORES_FIELD_NUMBER: _ClassVar[int]
+    call: str
+    scores: _containers.ScalarMap[str, float]
+    def __init__(self, call: _Optional[str] = ..., scores: _Optional[_Mapping[str, float]] = ...) -> None: ...
+
+class StepScore(_message.Message):
+    __slots__ = ("call", "start", "end", "name", "value")
+    CALL_FIELD_NUMBER: _ClassVar[int]
+    START_FIELD_NUMBER: _ClassVar[int]
+    END_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    VALUE_FIELD_NUMBER: _ClassVar[int]
+    call: str
+    start: int
+    end: int
+    name: str
+    value: float
+    def __init__(self, call: _Optional[str] = ..., start: _Optional[int] = ..., end: _Optional[int] = ..., name: _Optional[str] = ..., value: _Optional[float] = ...) -> None: ...
 
 class RunGraderRequest(_message.Message):
-    __slots__ = ("grader_json", "item_json", "output_text")
+    __slots__ = ("grader_json", "item_json", "output_text", "conversation_json")
     GRADER_JSON_FIELD_NUMBER: _ClassVar[int]
     ITEM_JSON_FIELD_NUMBER: _ClassVar[int]
     OUTPUT_TEXT_FIELD_NUMBER: _ClassVar[int]
+    CONVERSATION_JSON_FIELD_NUMBER: _ClassVar[int]
     grader_json: str
     item_json: str
     output_text: str
-    def __init__(self, grader_json: _Optional[str] = ..., item_json: _Optional[str] = ..., output_text: _Optional[str] = ...) -> None: ...
+    conversation_json: str
+    def __init__(self, grader_json: _Optional[str] = ..., item_json: _Optional[str] = ..., output_text: _Optional[str] = ..., conversation_json: _Optional[str] = ...) -> None: ...
 
 class RunGraderResponse(_message.Message):
     __slots__ = ("grade",)

@@ -5,12 +5,15 @@ from typing import Any
 
 from hone.graders import (
     character_share,
+    concise,
+    each_call,
     environment,
     exact,
     math,
     numeric,
     reasoning_gym,
     slowed,
+    state,
     string_check,
     verdict,
     weighted,
@@ -28,4 +31,7 @@ GRADERS: Mapping[str, Grader[Any]] = {
     "slowed": slowed.GRADER,
     "verdict": verdict.GRADER,
     "weighted": weighted.GRADER,
+    "each_call": each_call.GRADER,
+    "concise": concise.GRADER,
+    "state": state.GRADER,
 }

@@ -4,7 +4,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from hone.graders.contract import Grader, GraderParams, Item, NoAnswer, Result, Status
+from hone.graders.contract import Grader, GraderParams, NoAnswer, Result, Status
+from hone.graders.sample import Item
 
 
 class CharacterShareParams(GraderParams):

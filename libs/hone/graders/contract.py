@@ -1,4 +1,4 @@
-"""The contract of a grader: its parameters, a pure function of (task row, output, parameters), and its result."""
+"""The contract of a grader: its parameters, a pure function of what it reads of a sample, and its result."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,10 +7,8 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import ConfigDict, Field
 
+from hone.graders.sample import Item, Reads, Sample
 from hone.spec.parameters import Strict
-
-Item = dict[str, Any]
-"""A row of the task, as templates and graders read it."""
 
 
 class Status(StrEnum):
@@ -30,6 +28,17 @@ class Status(StrEnum):
 
 
 @dataclass(frozen=True)
+class Scored:
+    """The score of a step inside a call's text: its characters from `start` to before `end`."""
+
+    call: str  # its number
+    start: int
+    end: int
+    name: str
+    value: float
+
+
+@dataclass(frozen=True)
 class Result:
     """One grade. `score` is None exactly when the system failed, as the status says."""
 
@@ -40,6 +49,8 @@ class Result:
     extracted: str | None = None  # the answer that the grader found in the output
     decided_by: str = ""  # name of the rule that decided the score
     cost_ms: float = 0.0
+    turns: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # scores by name, by the number of a call
+    steps: tuple[Scored, ...] = ()  # scores of steps inside answers
 
 
 class NoAnswer(Exception):
@@ -111,25 +122,40 @@ def _no_preparation() -> None:
     """Prepare nothing."""
 
 
-def _no_join(results: Mapping[str, Result], params: Any) -> Result:
-    raise NotImplementedError("a grader with `inner` needs `join`")
+Judge = Callable[[str, Sample], Result]
+"""Grades a sample by the grader at a path in the params. It raises nothing."""
 
 
 Bounds = tuple[float, float]
 """Smallest and largest score."""
+Names = frozenset[str]
+"""Names of scores that a grader gives beside the whole."""
+
+
+def _no_names(params: Any, of_inner: Mapping[str, Names]) -> Names:  # noqa: ARG001
+    return frozenset()
+
+
+def own_names(*names: str) -> Callable[[Any, Mapping[str, Names]], Names]:
+    """Return these names, whatever the params are."""
+    return lambda _params, _of_inner: frozenset(names)
 
 
 @dataclass(frozen=True)
 class Grader(Generic[P]):
     """A kind of grader.
 
-    A grader either grades an output itself (`grade`) or joins the results of other graders (`inner` and `join`).
-    `grade` gets the output without its blocks of reasoning, unless `reads_reasoning` is true for the parameters. It may
-    raise NoAnswer and InvalidSpec. A pooled grader runs in a process that is killed when it hangs.
+    It has one function, for what it reads: `grade` a final text, `grade_sample` one sample, `grade_group` all samples
+    of a group. These may raise NoAnswer and InvalidSpec. The last two may ask the graders that `inner` names.
+    `grade` gets the output without its blocks of reasoning, unless `reads_reasoning` is true for the parameters.
+    A pooled grader runs in a process that is killed when it hangs.
     """
 
     params: type[P]
     grade: Callable[[Item, str, P], Result] | None = None
+    grade_sample: Callable[[Sample, P, Judge], Result] | None = None
+    grade_group: Callable[[Sequence[Sample], P, Judge], list[Result]] | None = None
+    reads: frozenset[Reads] = frozenset()  # of a sample, beside its output
     pooled: bool = False
     prepare: Callable[[], None] = _no_preparation  # pooled: imports heavy modules and tests itself, without time limit
     reads_output: bool = True  # False: it also grades an empty output
@@ -139,7 +165,9 @@ class Grader(Generic[P]):
     high: float = 1.0  # largest score
     bounds: Callable[[P, Mapping[str, Bounds]], Bounds] | None = None  # from the params and the inner graders' bounds
     #                                                                    by path; None: low and high
+    components: Callable[[P, Mapping[str, Names]], Names] = _no_names  # that it gives by its params, and by those of
+    #                                                                    the graders inside, by path
+    turn_scores: Callable[[P, Mapping[str, Names]], Names] = _no_names  # the same of single calls
     wait_s: Callable[[Item, P], float] | None = None  # seconds to wait before a grade
     right_output: Callable[[Item, P], RightOutput] | None = None  # from the row's reference; may raise NoReference
     inner: Callable[[P], dict[str, dict[str, Any]]] | None = None  # JSON of other graders by their path in the params
-    join: Callable[[Mapping[str, Result], P], Result] = _no_join  # from the inner graders' results, by the same paths

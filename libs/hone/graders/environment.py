@@ -4,7 +4,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from hone.graders.contract import Grader, GraderParams, InvalidSpec, Item, Result, Status
+from hone.graders.contract import Grader, GraderParams, InvalidSpec, Result, Status
+from hone.graders.sample import Item
 
 
 class EnvironmentGraderParams(GraderParams):

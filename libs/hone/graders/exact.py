@@ -4,7 +4,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from hone.graders.contract import Grader, GraderParams, Item, Result, RightOutput, verdict
+from hone.graders.contract import Grader, GraderParams, Result, RightOutput, verdict
+from hone.graders.sample import Item
 from hone.graders.templates import Template, of_row, rendered
 
 

@@ -1,11 +1,13 @@
-"""Grades one output: applies the rules that hold for every grader, then the grader itself."""
+"""Grades samples: applies the rules that hold for every grader, then the grader itself."""
 
 import logging
 import math
 import time
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import replace
 
-from hone.graders.contract import InvalidSpec, NoAnswer, Result, Status, failure, no_answer
+from hone.graders.contract import InvalidSpec, Judge, NoAnswer, Result, Status, failure, no_answer
+from hone.graders.sample import Item, Sample
 from hone.graders.specs import Spec
 from hone.text.reasoning import Unfinished, said
 
@@ -14,8 +16,13 @@ MAX_EXTRACTED = 1000
 _log = logging.getLogger(__name__)
 
 
-def judged(spec: Spec, item: dict[str, Any], output_text: str) -> Result:
-    """Return the grade of an output. Raises nothing.
+def judged(spec: Spec, item: Item, output_text: str) -> Result:
+    """Return the grade of an output. Raises nothing; see `judged_together`."""
+    return judged_together(spec, [Sample(item, output_text)])[0]
+
+
+def judged_together(spec: Spec, samples: Sequence[Sample]) -> list[Result]:
+    """Return the grade of each sample, in order. They are one group if the grader reads groups. Raises nothing.
 
     A grader that reads outputs finds no answer in an empty output or in one above `MAX_BYTES`. It gets the output
     without its blocks of reasoning, and finds no answer where the last block is never closed. A score that is not
@@ -23,11 +30,51 @@ def judged(spec: Spec, item: dict[str, Any], output_text: str) -> Result:
     fact about the policy, so neither has a score.
     """
     started = time.perf_counter()
-    refused = _refused(output_text) if spec.grader.reads_output else None
-    result = _bounded(spec, refused or _graded(spec, item, output_text))
-    extracted = None if result.extracted is None else result.extracted[:MAX_EXTRACTED]
-    cost_ms = (time.perf_counter() - started) * 1000
-    return Result(result.status, result.score, result.components, result.reasons, extracted, result.decided_by, cost_ms)
+    results = [_bounded(spec, result) for result in _results(spec, samples)]
+    cost_ms = (time.perf_counter() - started) * 1000 / max(1, len(samples))
+    return [replace(result, cost_ms=cost_ms, extracted=None if result.extracted is None
+                    else result.extracted[:MAX_EXTRACTED]) for result in results]
+
+
+def _results(spec: Spec, samples: Sequence[Sample]) -> list[Result]:
+    grade = spec.grader.grade_group
+    if grade is None:
+        return [_alone(spec, sample) for sample in samples]
+    try:
+        results = grade(samples, spec.params, _judge(spec))
+    except Exception as error:
+        return [_failed(spec, error)] * len(samples)
+    if len(results) != len(samples):
+        return [failure(Status.INFRA_ERROR, f"the grader gave {len(results)} results for {len(samples)} samples")
+                ] * len(samples)
+    return results
+
+
+def _alone(spec: Spec, sample: Sample) -> Result:
+    """Return the grade of a sample that is graded by itself."""
+    refused = _refused(sample.output) if spec.grader.reads_output else None
+    if refused:
+        return refused
+    try:
+        if spec.grader.grade is not None:
+            return spec.grader.grade(sample.item, _read(spec, sample.output), spec.params)
+        assert spec.grader.grade_sample is not None
+        return spec.grader.grade_sample(sample, spec.params, _judge(spec))
+    except Exception as error:
+        return _failed(spec, error)
+
+
+def _judge(spec: Spec) -> Judge:
+    return lambda path, sample: judged_together(spec.inner[path], [sample])[0]
+
+
+def _failed(spec: Spec, error: Exception) -> Result:
+    if isinstance(error, NoAnswer):
+        return no_answer(str(error))
+    if isinstance(error, InvalidSpec):
+        return failure(Status.INVALID_SPEC, str(error))
+    _log.error("grader %s failed", spec.params.type, exc_info=error)  # a grader's defect masks this sample alone
+    return failure(Status.INFRA_ERROR, f"{type(error).__name__}: {error}"[:1000])
 
 
 def _refused(output_text: str) -> Result | None:
@@ -36,21 +83,6 @@ def _refused(output_text: str) -> Result | None:
     if len(output_text) > MAX_BYTES or len(output_text.encode()) > MAX_BYTES:
         return no_answer(f"the output is longer than {MAX_BYTES} bytes")
     return None
-
-
-def _graded(spec: Spec, item: dict[str, Any], output_text: str) -> Result:
-    try:
-        if spec.grader.grade is not None:
-            return spec.grader.grade(item, _read(spec, output_text), spec.params)
-        results = {path: judged(inner, item, output_text) for path, inner in spec.inner.items()}
-        return spec.grader.join(results, spec.params)
-    except NoAnswer as error:
-        return no_answer(str(error))
-    except InvalidSpec as error:
-        return failure(Status.INVALID_SPEC, str(error))
-    except Exception as error:  # a grader's defect masks this sample alone
-        _log.exception("grader %s failed", spec.params.type)
-        return failure(Status.INFRA_ERROR, f"{type(error).__name__}: {error}"[:1000])
 
 
 def _read(spec: Spec, output_text: str) -> str:
@@ -71,7 +103,9 @@ def _bounded(spec: Spec, result: Result) -> Result:
     """
     own = [] if result.score is None else [result.score]
     scores, (low, high) = [*result.components.values(), *own], spec.bounds
-    ranged = own if spec.inner else scores
+    ranged = own if spec.inner or spec.grader.grade is None else scores
+    scores += [value for scored in result.turns.values() for value in scored.values()]
+    scores += [step.value for step in result.steps]
     if all(map(math.isfinite, scores)) and all(low <= score <= high for score in ranged):
         return result
     return failure(Status.INVALID_SPEC, f"a score of {scores} is not inside [{low:g}, {high:g}]")

@@ -15,7 +15,8 @@ from hone.graders.algebra.tex import normal
 from hone.graders.algebra.values import Unreadable
 from hone.graders.answer_types import STRING_RULES, answer_type, choice
 from hone.graders.answers import box, boxed_together, boxes
-from hone.graders.contract import Grader, GraderParams, InvalidSpec, Item, Mark, NoAnswer, Result, RightOutput, verdict
+from hone.graders.contract import Grader, GraderParams, InvalidSpec, Mark, NoAnswer, Result, RightOutput, verdict
+from hone.graders.sample import Item
 from hone.graders.templates import Template, of_row, rendered
 
 MAX_CHARACTERS = 50_000

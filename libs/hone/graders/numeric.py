@@ -9,8 +9,9 @@ from typing import Literal
 from pydantic import Field
 
 from hone.graders.answers import box, boxed_together, last_tagged, tag
-from hone.graders.contract import Grader, GraderParams, InvalidSpec, Item, Mark, NoAnswer, Result, RightOutput, verdict
+from hone.graders.contract import Grader, GraderParams, InvalidSpec, Mark, NoAnswer, Result, RightOutput, verdict
 from hone.graders.numbers import DecimalMark, Written, legible, written
+from hone.graders.sample import Item
 from hone.graders.templates import Template, of_row, rendered
 
 MILLIONTH = Fraction(1, 10**6)

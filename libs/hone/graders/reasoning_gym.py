@@ -13,7 +13,6 @@ from hone.graders.contract import (
     Grader,
     GraderParams,
     InvalidSpec,
-    Item,
     Mark,
     NoAnswer,
     NoReference,
@@ -21,6 +20,7 @@ from hone.graders.contract import (
     RightOutput,
     Status,
 )
+from hone.graders.sample import Item
 
 KNOWN = {"params": {"task": "chain_sum"}, "seed": 1}
 

@@ -4,8 +4,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from hone.graders.contract import InvalidSpec, Item, NoReference, Result, RightOutput, Status
+from hone.graders.contract import InvalidSpec, NoReference, Result, RightOutput, Status
 from hone.graders.judgement import judged
+from hone.graders.sample import Item
 from hone.graders.specs import Spec
 from hone.text.stops import cut
 
@@ -42,7 +43,7 @@ def checked(spec: Spec, item: Item, ending: Ending) -> Finding:
     if not spec.inner:
         right = asked(spec, item, ending)
         return right if isinstance(right, Finding) else compared(right, judged(spec, item, right.text))
-    return _joined((path, checked(inner, item, ending)) for path, inner in spec.inner.items())
+    return joined((path, checked(inner, item, ending)) for path, inner in spec.inner.items())
 
 
 def asked(spec: Spec, item: Item, ending: Ending) -> RightOutput | Finding:
@@ -71,7 +72,7 @@ def compared(right: RightOutput, result: Result) -> Finding:
     return Finding(Standing.UNKNOWN if failed else Standing.WRONG, reason, output)
 
 
-def _joined(parts: Iterable[tuple[str, Finding]]) -> Finding:
+def joined(parts: Iterable[tuple[str, Finding]]) -> Finding:
     """Return the first wrong part, else unknown if no part could be checked, else right."""
     found = list(parts)
     for path, finding in found:

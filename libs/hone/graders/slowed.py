@@ -6,7 +6,8 @@ from typing import Any, Literal
 from pydantic import Field
 
 from hone.environments.hashing import digest
-from hone.graders.contract import Bounds, Grader, GraderParams, Item, Result
+from hone.graders.contract import Bounds, Grader, GraderParams, Judge, Names, Result
+from hone.graders.sample import Item, Sample
 
 
 class SlowedParams(GraderParams):
@@ -26,9 +27,9 @@ def inner(params: SlowedParams) -> dict[str, dict[str, Any]]:
     return {"grader": params.grader}
 
 
-def join(results: Mapping[str, Result], params: SlowedParams) -> Result:  # noqa: ARG001
+def grade_sample(sample: Sample, params: SlowedParams, judge: Judge) -> Result:  # noqa: ARG001
     """Return the result of the grader that decides."""
-    return results["grader"]
+    return judge("grader", sample)
 
 
 def wait_s(item: Item, params: SlowedParams) -> float:
@@ -37,9 +38,15 @@ def wait_s(item: Item, params: SlowedParams) -> float:
     return params.straggler_seconds if straggles else params.seconds
 
 
+def names(params: SlowedParams, of_inner: Mapping[str, Names]) -> Names:  # noqa: ARG001
+    """Return those of the grader that decides."""
+    return of_inner["grader"]
+
+
 def bounds(params: SlowedParams, of_inner: Mapping[str, Bounds]) -> Bounds:  # noqa: ARG001
     """Return those of the grader that decides."""
     return of_inner["grader"]
 
 
-GRADER = Grader(SlowedParams, bounds=bounds, wait_s=wait_s, inner=inner, join=join)
+GRADER = Grader(SlowedParams, bounds=bounds, wait_s=wait_s, inner=inner, grade_sample=grade_sample,
+                components=names, turn_scores=names)

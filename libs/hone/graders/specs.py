@@ -10,7 +10,8 @@ from pydantic import ValidationError
 
 from hone.environments.hashing import canonical, digest
 from hone.graders import GRADERS
-from hone.graders.contract import Bounds, Grader, GraderParams
+from hone.graders.contract import Bounds, Grader, GraderParams, Names
+from hone.graders.sample import Reads
 from hone.spec import strict_json
 from hone.spec.problems import Invalid, Problem, found, from_validation, one_of
 
@@ -27,6 +28,31 @@ class Spec:
     @cached_property
     def hash(self) -> str:
         return digest(json.loads(self.json))
+
+    @cached_property
+    def all(self) -> "tuple[Spec, ...]":
+        """The grader and its inner ones."""
+        return (self, *(each for inner in self.inner.values() for each in inner.all))
+
+    @cached_property
+    def pooled(self) -> bool:
+        """Whether it runs in a process that is killed when it hangs."""
+        return any(one.grader.pooled for one in self.all)
+
+    @cached_property
+    def reads(self) -> frozenset[Reads]:
+        """What it reads of a sample, beside the output."""
+        return frozenset(read for one in self.all for read in one.grader.reads)
+
+    @cached_property
+    def components(self) -> Names:
+        """The names of the components that it gives."""
+        return self.grader.components(self.params, {path: inner.components for path, inner in self.inner.items()})
+
+    @cached_property
+    def turn_scores(self) -> Names:
+        """The names of the scores that it gives single calls."""
+        return self.grader.turn_scores(self.params, {path: inner.turn_scores for path, inner in self.inner.items()})
 
     @cached_property
     def bounds(self) -> Bounds:
@@ -67,6 +93,6 @@ def checked(given: Mapping[str, Any], at: str = "") -> Spec:
 def _inner(given: dict[str, Any], at: str) -> Spec:
     kind = given.get("type")
     named = GRADERS.get(kind) if isinstance(kind, str) else None
-    if named is not None and (named.pooled or named.inner is not None):  # before looking inside: it may be deep
-        raise Invalid([Problem(f"{at}.type", found(kind), "a grader that runs where it is called")])
+    if named is not None and (named.inner is not None or Reads.GROUP in named.reads):  # it may be deep: no look inside
+        raise Invalid([Problem(f"{at}.type", found(kind), "a grader of single samples without graders inside")])
     return checked(given, at)

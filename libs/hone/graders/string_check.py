@@ -6,7 +6,8 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from hone.graders.contract import Grader, GraderParams, Item, NoReference, Result, RightOutput, verdict
+from hone.graders.contract import Grader, GraderParams, NoReference, Result, RightOutput, verdict
+from hone.graders.sample import Item
 from hone.graders.templates import Template, of_row, rendered, variables
 
 OPERATIONS: Mapping[str, Callable[[str, str], bool]] = {

@@ -13,13 +13,13 @@ from hone.graders.contract import (
     Grader,
     GraderParams,
     InvalidSpec,
-    Item,
     Mark,
     NoAnswer,
     Result,
     RightOutput,
     Status,
 )
+from hone.graders.sample import Item
 from hone.spec.parameters import Strict
 
 Label: TypeAlias = Literal["Yes", "No"]

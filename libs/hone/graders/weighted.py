@@ -1,11 +1,12 @@
 """The weighted mean of several graders' scores. Each score is also stored by its name, as a part of the reward."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from hone.graders.contract import Bounds, Grader, GraderParams, Result, Status
+from hone.graders.contract import Bounds, Grader, GraderParams, Judge, Names, Result, Status
+from hone.graders.sample import Sample
 from hone.spec.parameters import Strict
 
 
@@ -14,7 +15,7 @@ class Part(Strict):
 
     model_config = ConfigDict(strict=True)
 
-    grader: dict[str, Any] = Field(description="JSON of a grader that needs no process of its own.")
+    grader: dict[str, Any] = Field(description="JSON of a grader of single samples.")
     weight: float = Field(1.0, gt=0, le=1e6, description="Weight of the part's score in the mean.")
 
 
@@ -34,9 +35,9 @@ def inner(params: WeightedParams) -> dict[str, dict[str, Any]]:
     return {_path(name): part.grader for name, part in params.parts.items()}
 
 
-def join(results: Mapping[str, Result], params: WeightedParams) -> Result:
+def grade_sample(sample: Sample, params: WeightedParams, judge: Judge) -> Result:
     """Score sum_k w_k s_k / sum_k w_k over the parts k. The whole has no score where a part has none."""
-    by_name = {name: results[_path(name)] for name in params.parts}
+    by_name = {name: judge(_path(name), sample) for name in params.parts}
     for name, result in by_name.items():
         if result.score is None:
             return Result(result.status, None, reasons=(f"{name}: {'; '.join(result.reasons)}",), decided_by=name)
@@ -51,13 +52,37 @@ def _mean(results: Mapping[str, Result], params: WeightedParams) -> Result:
     scores = {name: result.score or 0.0 for name, result in results.items()}
     score = _weighted(params, scores)
     answered = any(result.status is not Status.NO_ANSWER for result in results.values())
-    return Result(Status.OK if answered else Status.NO_ANSWER, score, components=scores, decided_by="weighted",
+    inside = {f"{part}.{name}": value for part, result in results.items() for name, value in result.components.items()}
+    return Result(Status.OK if answered else Status.NO_ANSWER, score, components={**inside, **scores},
+                  decided_by="weighted", turns=_turns(results.values()),
+                  steps=tuple(step for result in results.values() for step in result.steps),
                   reasons=tuple(f"{name}: {reason}" for name, result in results.items() for reason in result.reasons))
+
+
+def _turns(results: Iterable[Result]) -> dict[str, dict[str, float]]:
+    """Return the turn scores of all parts; those of one name are added."""
+    found: dict[str, dict[str, float]] = {}
+    for number, scores in (turn for result in results for turn in result.turns.items()):
+        own = found.setdefault(number, {})
+        for name, value in scores.items():
+            own[name] = own.get(name, 0.0) + value
+    return found
 
 
 def _weighted(params: WeightedParams, values: Mapping[str, float]) -> float:
     total = sum(part.weight for part in params.parts.values())
     return sum(part.weight * values[name] for name, part in params.parts.items()) / total
+
+
+def components(params: WeightedParams, of_parts: Mapping[str, Names]) -> Names:
+    """Return the parts' names, and those of their own components behind them."""
+    return frozenset(params.parts) | {
+        f"{name}.{inside}" for name in params.parts for inside in of_parts[_path(name)]}
+
+
+def turn_scores(params: WeightedParams, of_parts: Mapping[str, Names]) -> Names:  # noqa: ARG001
+    """Return those of all parts."""
+    return frozenset[str]().union(*of_parts.values())
 
 
 def bounds(params: WeightedParams, of_parts: Mapping[str, Bounds]) -> Bounds:
@@ -66,4 +91,5 @@ def bounds(params: WeightedParams, of_parts: Mapping[str, Bounds]) -> Bounds:
     return _weighted(params, low), _weighted(params, high)
 
 
-GRADER = Grader(WeightedParams, reads_output=False, bounds=bounds, inner=inner, join=join)
+GRADER = Grader(WeightedParams, reads_output=False, bounds=bounds, inner=inner, grade_sample=grade_sample,
+                components=components, turn_scores=turn_scores)

@@ -42,19 +42,26 @@ def spans(text: str, kinds: Iterable[Marks]) -> Iterator[tuple[Marks, int, int]]
 
 
 def token_spans(ids: Sequence[int], kinds: Sequence[Marks], tokenizer: ModelText) -> list[Span]:
-    """Return the named spans of a completion as ranges of its tokens, kind by kind. Its text includes a stop id.
-
-    A token belongs to a span if any of its text does. A character of several ids is text of each of them.
-    """
+    """Return the named spans of a completion as ranges of its tokens, kind by kind. Its text includes a stop id."""
     if not kinds:
         return []
     pieces = tokenizer.pieces(ids)
+    found = list(spans("".join(pieces), kinds))
+    ranges = token_ranges(pieces, [(opened, behind) for _, opened, behind in found])
+    return [Span(marks.name, start, end, marks.weight)
+            for (marks, _, _), (start, end) in zip(found, ranges, strict=True)]
+
+
+def token_ranges(pieces: Sequence[str], ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return ranges of characters as ranges of tokens, given the text that each token adds.
+
+    A token belongs to a range if any of its text does. A character of several ids is text of each of them.
+    """
     lengths = np.array([len(piece) for piece in pieces], np.int64)
     starts = np.cumsum(lengths) - lengths
     ends = starts + np.maximum(lengths, 1)
-    return [Span(marks.name, int(np.searchsorted(ends, opened, side="right")), int(np.searchsorted(starts, behind)),
-                 marks.weight)
-            for marks, opened, behind in spans("".join(pieces), kinds)]
+    return [(int(np.searchsorted(ends, opened, side="right")), int(np.searchsorted(starts, behind)))
+            for opened, behind in ranges]
 
 
 def _is_json(text: str) -> bool:

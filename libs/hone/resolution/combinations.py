@@ -9,7 +9,9 @@ from hone.algorithms.allocation import SuccessVarianceParams
 from hone.algorithms.slots import SLOTS, builder, method, needs
 from hone.environments import ENVIRONMENTS
 from hone.environments.single_turn import Asks
-from hone.resolution import mixtures, names, roles, scores, sources, stop_texts
+from hone.graders import specs
+from hone.resolution import mixtures, names, roles, sources, stop_texts
+from hone.resolution.judges import own_grader
 from hone.resolution.names import Slots
 from hone.resolution.shape import Watched, covered
 from hone.resolution.sources import Source
@@ -125,18 +127,23 @@ def _batch_schedule(spec: RunSpec, slots: Slots) -> list[Problem]:
 
 
 def _parts(spec: RunSpec, slots: Slots) -> list[Problem]:
-    name, grader = slots["advantage"]["name"], spec.grader or {}
-    if "components" not in needs(slots, "advantage") or names.of_grader(grader or {"type": "exact"}, "grader"):
+    name = slots["advantage"]["name"]
+    if "components" not in needs(slots, "advantage") or names.of_source(spec.task, "task"):
         return []
-    if grader.get("type") != "weighted":
-        return [Problem("grader", found(spec.grader), f"a grader of type weighted, because advantage {name} reads the "
-                        "parts of a reward")]
-    wanted = method(slots, "advantage").components
-    if set(wanted) <= grader["parts"].keys():
-        return [Problem(f"grader.parts.{part}.grader.type", found(grader["parts"][part]["grader"]["type"]),
+    given = spec.grader or own_grader(spec.task)
+    if names.of_grader(given, "grader"):
+        return []
+    grader, wanted = specs.checked(given), method(slots, "advantage").components
+    if not grader.components:
+        return [Problem("grader", found(spec.grader), f"a grader of named components, of type weighted for instance, "
+                        f"because advantage {name} reads the parts of a reward")]
+    if set(wanted) <= grader.components:
+        return [Problem(f"grader.parts.{part}.grader.type", found(inside.params.type),
                         f"a grader with scores from 0 to 1, because advantage {name} reads 1 as a right result")
-                for part in wanted if part == "exec" and scores.of_grader(grader["parts"][part]["grader"]) != (0, 1)]
-    return [Problem("grader.parts", ", ".join(sorted(grader["parts"])), f"parts named {', '.join(wanted)} among them, "
+                for part in wanted if part == "exec" and (inside := grader.inner.get(f"parts.{part}.grader"))
+                and inside.bounds != (0, 1)]
+    field = "grader.parts" if grader.params.type == "weighted" else "grader"
+    return [Problem(field, ", ".join(sorted(grader.components)), f"components named {', '.join(wanted)} among them, "
                     f"because advantage {name} reads these")]
 
 
@@ -155,12 +162,16 @@ def _turn_rules(spec: RunSpec, slots: Slots) -> list[Problem]:
     if not readers or names.of_source(spec.task, "task"):
         return []
     reader, environment = slots[readers[0]], ENVIRONMENTS[spec.task.kind]
-    rules = environment.rules(environment.params.model_validate(spec.task.params))
+    rules = {*environment.rules(environment.params.model_validate(spec.task.params))}
+    given = spec.grader or own_grader(spec.task)
+    if names.of_grader(given, "grader"):
+        return []
+    rules |= specs.checked(given).turn_scores
     if rules:
         unknown = {rule: weight for rule, weight in reader["params"].get("rule_weights", {}).items()
                    if rule not in rules}
         return [Problem(f"algorithm.advantage.params.rule_weights.{rule}", found(weight),
-                        f"weights of the rules that grade turns here: {', '.join(rules)}")
+                        f"weights of the rules that grade turns here: {', '.join(sorted(rules))}")
                 for rule, weight in unknown.items()]
     why = f"grades turns, because {readers[0]} {reader['name']} reads what rules gave them"
     if "rules" in environment.params.model_fields:

@@ -468,8 +468,10 @@ CREATE TABLE grades (
     index       integer NOT NULL,
     grader_hash text NOT NULL,
     component   text NOT NULL DEFAULT '',
-    level       text NOT NULL DEFAULT 'trajectory',
+    level       text NOT NULL DEFAULT 'trajectory' CHECK (level IN ('trajectory', 'turn', 'step')),
     position    integer NOT NULL DEFAULT 0,
+    place       text NOT NULL DEFAULT '', -- of a turn: the number of its call; of a step: that, and its first character
+                                         -- in the call's text and the one after its last
     regrade_no  integer NOT NULL DEFAULT 0,
     status      text NOT NULL CHECK (status IN ('ok', 'no_answer', 'timeout_candidate', 'infra_error',
                                                 'judge_error', 'timeout_grader', 'invalid_spec')),

@@ -247,7 +247,7 @@ def _finite(sample: _Sample, *, sampled: bool) -> bool:
     known = not sampled or all(len(call.logp_sample) == len(call.completion_ids) for call in calls)
     values = [logp for call in calls for logp in call.logp_sample]
     paid = [value for step in sample.trajectory.steps for value in (step.reward or 0.0, *step.rules.values())]
-    paid += [value for call in calls for value in call.rules.values()]
+    paid += [value for call in calls for value in (*call.rules.values(), *call.scores.values())]
     return known and all(map(math.isfinite, [*values, *paid, sample.reward or 0.0]))
 
 

@@ -32,8 +32,9 @@ _CALL = pa.struct([
         ("name", pa.string()), ("version_id", pa.string()), ("logp", pa.list_(pa.float32())),
         ("top_ids", pa.list_(pa.int32())), ("top_logp", pa.list_(pa.float32()))]))),
     ("spans", pa.list_(pa.struct([
-        ("name", pa.string()), ("start", pa.int32()), ("end", pa.int32()), ("weight", pa.float64())]))),
-    ("rules", pa.string()), ("notes", pa.string()),
+        ("name", pa.string()), ("start", pa.int32()), ("end", pa.int32()), ("weight", pa.float64()),
+        ("score", pa.float64())]))),
+    ("rules", pa.string()), ("notes", pa.string()), ("scores", pa.string()), ("begun", pa.string()),
 ])
 _STEP = pa.struct([
     ("index", pa.int32()), ("call", pa.int32()), ("action", pa.string()), ("said", pa.string()),
@@ -49,7 +50,7 @@ SCHEMA = pa.schema([
 ])
 
 _write = json.JSONEncoder().encode
-_JSON = {"task", "item", "sampling", "said", "rules", "notes"}  # objects of any form, stored as text
+_JSON = {"task", "item", "sampling", "said", "rules", "notes", "scores"}  # objects of any form, stored as text
 _RECORDS: dict[str, type[Any]] = {
     "calls": Call, "steps": Step, "versions": VersionSpan, "contexts": Context, "scored": Scored,
     "spans": Span}

@@ -43,6 +43,7 @@ class Span:
     start: int
     end: int
     weight: float = 1.0  # factor of their loss
+    score: float | None = None  # of a step that a grader scored; None: it is no such step
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,8 @@ class Call:
     spans: list[Span] = field(default_factory=list)
     rules: dict[str, float] = field(default_factory=dict)  # what the harness paid it, by the rule's name
     notes: dict[str, Any] = field(default_factory=dict)  # facts that the harness stored
+    scores: dict[str, float] = field(default_factory=dict)  # what the grader gave it, by name
+    begun: str = ""  # the part of the answer that its prompt holds
 
 
 @dataclass(frozen=True)

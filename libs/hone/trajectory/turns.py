@@ -15,7 +15,7 @@ class Turns:
 
     trajectory: NDArray[np.int64]  # [T], index of the trajectory in the batch; ascending
     tokens: NDArray[np.int64]  # [T], number of trained tokens, 0 or more
-    reward: NDArray[np.float64]  # [T], of the turn itself (rules, penalties), without the outcome
+    reward: NDArray[np.float64]  # [T], of the turn itself (rules, penalties, its grade), without the outcome
     observation: NDArray[np.int64]  # [T], equal numbers: the policy saw the same text before the turn
     kind: tuple[str, ...]  # [T], purpose of the call
     rules: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)  # [T] each, unweighted parts of `reward`
@@ -25,9 +25,9 @@ class Turns:
 def turns(trajectories: Sequence[Trajectory]) -> Turns:
     """Return the policy calls of trajectories in their order.
 
-    A turn's reward is the sum of the environment's rewards for the steps of its call and of what its harness gave it. A
-    rule's score of a turn is the sum of its scores, 0 if it scored none. The observation of a turn is the environment's
-    last answer before the call, on its own branch, or the task if there was none.
+    A turn's reward is the sum of the environment's rewards for the steps of its call and of what its harness and its
+    grader gave it. A rule's score of a turn is the sum of its scores, 0 if it scored none. The observation of a turn is
+    the environment's last answer before the call, on its own branch, or the task if there was none.
     """
     seen: dict[str, int] = {}
     calls = [(place, *turn) for place, trajectory in enumerate(trajectories) for turn in _turns(trajectory)]
@@ -43,13 +43,13 @@ def turns(trajectories: Sequence[Trajectory]) -> Turns:
 
 
 def _paid(call: Call, taken: Sequence[Step]) -> float:
-    """Return the reward of a turn: from the environment for its steps, and from the harness."""
-    return sum(step.reward or 0.0 for step in taken) + sum(call.rules.values())
+    """Return the reward of a turn: from the environment for its steps, from the harness, and from the grader."""
+    return sum(step.reward or 0.0 for step in taken) + sum(call.rules.values()) + sum(call.scores.values())
 
 
 def _rules(turns: Sequence[tuple[Call, Sequence[Step]]]) -> dict[str, NDArray[np.float64]]:
-    """Return each rule's score of each turn, of the environment's rules and the harness's, [T] each."""
-    given = [[call.rules, *(step.rules for step in taken)] for call, taken in turns]
+    """Return each rule's score of each turn, [T] each: of the environment's rules, the harness's and the grader's."""
+    given = [[call.rules, call.scores, *(step.rules for step in taken)] for call, taken in turns]
     names = sorted({name for rules in given for one in rules for name in one})
     return {name: np.array([sum(one.get(name, 0.0) for one in rules) for rules in given], np.float64)
             for name in names}

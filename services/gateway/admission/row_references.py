@@ -78,7 +78,7 @@ class _Check:
     @property
     def _here(self) -> bool:
         """Whether this process grades the rows as it reads them."""
-        return self._source.items_are_rows and not self._spec.grader.pooled
+        return self._source.items_are_rows and not self._spec.pooled
 
     async def _read(self, session: TenantSession, objects: Objects) -> list[Numbered]:
         """Read the rows that are tasks; grade them at once, or return a sample of them."""
@@ -128,7 +128,7 @@ class _Check:
         found = self._found
         if rows and len(rows) < found.rows:
             found.unchecked = found.unchecked or f"{len(rows)} rows, drawn at random, are checked"
-        if not self._spec.grader.pooled:
+        if not self._spec.pooled:
             for number, row in rows:
                 found.add(number, right_answers.checked(self._spec, row, self._source.ending))
         elif rows:

@@ -76,6 +76,24 @@ def test_earlier_grades_are_returned_from_the_store(reward: Any, run: Run) -> No
     assert other.grades[0].grade_id not in {grade.grade_id for grade in first.grades}
 
 
+def test_groups_and_conversations_are_graded_whole(reward: Any, run: Run) -> None:
+    group, other = run.groups(0)[0], run.groups(1)[0]
+    concise = '{"type": "concise", "grader": {"type": "exact"}}'
+    asked = request(run, group, ["5", "5  ", "wrong"], concise)
+    asked.items.extend(request(run, other, ["5  "]).items)
+    assert [grade.score for grade in reward.Grade(asked).grades] == pytest.approx([1.1, 1.0, -0.1, 1.0])
+    each = request(run, group, ["5"], '{"type": "each_call", "grader": {"type": "exact"}}')
+    with pytest.raises(grpc.RpcError, match="items.0..conversation_json: found 'nothing'"):
+        reward.Grade(each)
+    each.items[0].conversation_json = '{"calls": [{"number": "0", "text": "5"}, {"number": "1", "text": "6"}]}'
+    first = reward.Grade(each).grades[0]
+    assert {turn.call: dict(turn.scores) for turn in first.turns} == {"0": {"score": 1.0}, "1": {"score": 0.0}}
+    assert reward.Grade(each).grades[0] == first, "stored with its turns"
+    each.items[0].conversation_json = '{"calls": [{"number": 0}]}'
+    with pytest.raises(grpc.RpcError, match=r"items.0..conversation_json.calls.0.number"):
+        reward.Grade(each)
+
+
 def test_a_stream_gives_each_grade_as_soon_as_it_is_stored(reward: Any, run: Run) -> None:
     group = run.groups(0)[0]
     grader = {"type": "slowed", "grader": {"type": "exact"}, "seconds": 0.0, "straggler_every": 3,
@@ -148,7 +166,7 @@ def test_run_grader_stores_nothing(reward: Any, run: Run) -> None:
 
 
 @pytest.mark.parametrize(("change", "field", "message"), [
-    ({"grader_json": '{"type": "exakt"}'}, "grader_json.type", "expected one of character_share, environment"),
+    ({"grader_json": '{"type": "exakt"}'}, "grader_json.type", "expected one of character_share, concise"),
     ({"grader_json": "{"}, "grader_json.grader", "expected a JSON object"),
     ({"items": [GradeItem(item_json="[]")]}, "items[0].item_json", "found '[]', expected a JSON object"),
     ({"items": [GradeItem(group_id=1), GradeItem(group_id=1)]}, "items[1]", "a sample that is not in the request"),

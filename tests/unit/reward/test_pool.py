@@ -16,10 +16,11 @@ import pytest
 import uvloop
 
 from hone.graders.contract import Result, Status, failure
+from hone.graders.sample import Sent
 from hone.graders.specs import spec
 from hone.telemetry import logs
 from services.reward import worker
-from services.reward.grading import Grading, Sample
+from services.reward.grading import Grading
 from services.reward.pool import Job, Pool, StillWaiting, Turn
 
 MATH = spec('{"type": "math"}')
@@ -36,60 +37,65 @@ async def pool() -> AsyncIterator[Pool]:
 
 
 def job(output: str, row: str = ROW) -> Job:
-    return Job(MATH.json, row, output)
+    return Job(MATH.json, (Sent(row, output),))
+
+
+async def grade(pool: Pool, output: str) -> Result:
+    [result] = await pool.grade(job(output))
+    return result
 
 
 async def test_one_process_lives_long_and_grades_many(pool: Pool) -> None:
-    results = await asyncio.gather(*(pool.grade(job(rf"\boxed{{0.{digit}}}")) for digit in (4, 5, 6)))
+    results = await asyncio.gather(*(grade(pool, rf"\boxed{{0.{digit}}}") for digit in (4, 5, 6)))
     assert [result.score for result in results] == [0.0, 1.0, 0.0]
     pids = pool.pids()
-    assert (await pool.grade(job(r"\boxed{2/4}"))).score == 1.0
+    assert (await grade(pool, r"\boxed{2/4}")).score == 1.0
     assert pool.pids() == pids
 
 
 async def test_fifty_parallel_grades_are_identical(pool: Pool) -> None:
-    results = await asyncio.gather(*(pool.grade(job(r"\boxed{\frac{3}{6}}")) for _ in range(50)))
+    results = await asyncio.gather(*(grade(pool, r"\boxed{\frac{3}{6}}") for _ in range(50)))
     expected = (Status.OK, 1.0, r"\frac{3}{6}", "symbolic")
     assert {(result.status, result.score, result.extracted, result.decided_by) for result in results} == {expected}
 
 
 async def test_an_expression_that_never_ends_is_interrupted() -> None:
     pool = Pool(1, limit_s=1.5)
-    result = await pool.grade(job(HANG))
+    result = await grade(pool, HANG)
     assert (result.status, result.score) == (Status.TIMEOUT_GRADER, None)
-    assert (await pool.grade(job(r"\boxed{0.5}"))).score == 1.0
+    assert (await grade(pool, r"\boxed{0.5}")).score == 1.0
     await pool.close()
 
 
 async def test_a_process_that_cannot_be_interrupted_is_killed_and_replaced() -> None:
     pool = Pool(1, limit_s=60, kill_s=2)
-    assert (await pool.grade(job(r"\boxed{0.5}"))).score == 1.0
+    assert (await grade(pool, r"\boxed{0.5}")).score == 1.0
     before = pool.pids()
-    result = await pool.grade(job(HANG))
+    result = await grade(pool, HANG)
     assert (result.status, result.score) == (Status.TIMEOUT_GRADER, None)
     assert result.reasons == ("the grader's process was killed after 2 s",)
     with pytest.raises(ProcessLookupError):
         os.kill(before[0], 0)
-    assert (await pool.grade(job(r"\boxed{0.5}"))).score == 1.0
+    assert (await grade(pool, r"\boxed{0.5}")).score == 1.0
     assert pool.pids() != before
     await pool.close()
 
 
 async def test_a_process_that_died_is_replaced_and_the_grade_tried_again(pool: Pool) -> None:
     grading = Grading(pool, backoff_s=(0.0, 0.0))
-    assert (await grading.grade(MATH, ROW, r"\boxed{0.5}")).score == 1.0
+    assert (await grading.grade(MATH, (Sent(ROW, r"\boxed{0.5}"),)))[0].score == 1.0
     os.kill(pool.pids()[0], signal.SIGKILL)
-    assert (await grading.grade(MATH, ROW, r"\boxed{0.5}")).score == 1.0
+    assert (await grading.grade(MATH, (Sent(ROW, r"\boxed{0.5}"),)))[0].score == 1.0
 
 
 async def dying_between_jobs() -> list[float | None]:
     pool = Pool(1)
-    scores = [(await pool.grade(job(r"\boxed{0.5}"))).score]
+    scores = [(await grade(pool, r"\boxed{0.5}")).score]
     process = psutil.Process(pool.pids()[0])
     process.kill()
     while process.is_running():
         await asyncio.sleep(0.01)
-    scores.append((await pool.grade(job(r"\boxed{0.5}"))).score)
+    scores.append((await grade(pool, r"\boxed{0.5}")).score)
     await pool.close()
     return scores
 
@@ -101,7 +107,7 @@ def test_a_process_that_died_between_jobs_costs_no_grade(run: Callable[[Any], An
 
 async def ending_at_once() -> set[Status]:
     pool = Pool(1)
-    results = [await pool.grade(job(r"\boxed{0.5}")) for _ in range(20)]
+    results = [await grade(pool, r"\boxed{0.5}") for _ in range(20)]
     await pool.close()
     return {result.status for result in results}
 
@@ -119,25 +125,25 @@ async def test_an_infrastructure_error_is_tried_three_times_in_all() -> None:
 
         async def grade(self, job: Job):  # type: ignore[no-untyped-def]
             self.tries += 1
-            return await super().grade(Job("{}", job.item, job.output_text))  # the process ends on it
+            return await super().grade(Job("{}", job.samples))  # the process ends on it
 
     pool = Dying(1)
-    result = await Grading(pool, backoff_s=(0.0, 0.0)).grade(MATH, ROW, r"\boxed{0.5}")
+    [result] = await Grading(pool, backoff_s=(0.0, 0.0)).grade(MATH, (Sent(ROW, r"\boxed{0.5}"),))
     assert (result.status, result.score, pool.tries) == (Status.INFRA_ERROR, None, 3)
     await pool.close()
 
 
 async def test_a_cancelled_grade_does_not_leave_its_answer_to_the_next(pool: Pool) -> None:
-    assert (await pool.grade(job(r"\boxed{0.5}"))).score == 1.0
-    hanging = asyncio.create_task(pool.grade(job(HANG)))
+    assert (await grade(pool, r"\boxed{0.5}")).score == 1.0
+    hanging = asyncio.create_task(grade(pool, HANG))
     await asyncio.sleep(0.2)
     hanging.cancel()
-    assert (await pool.grade(job(r"\boxed{0.5}"))).score == 1.0
+    assert (await grade(pool, r"\boxed{0.5}")).score == 1.0
 
 
 async def test_workers_see_no_secrets(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HONE_DATABASE_URL", "postgresql://secret")
-    await pool.grade(job(r"\boxed{0.5}"))
+    await grade(pool, r"\boxed{0.5}")
     with open(f"/proc/{pool.pids()[0]}/environ", "rb") as environ:
         assert b"HONE" not in environ.read()
 
@@ -145,7 +151,7 @@ async def test_workers_see_no_secrets(pool: Pool, monkeypatch: pytest.MonkeyPatc
 async def test_finished_grades_come_before_those_that_hang() -> None:
     pool = Pool(1, limit_s=2.5)
     outputs = (r"\boxed{0.5}", HANG, r"\boxed{0.5}")
-    samples = [Sample((1, index), ROW, output, index == 2) for index, output in enumerate(outputs)]
+    samples = {(1, index): Sent(ROW, output, index == 2) for index, output in enumerate(outputs)}
     batches = [batch async for batch in Grading(pool).batches(MATH, samples) if batch]
     await pool.close()
     merged = {key: result for batch in batches for key, result in batch.items()}
@@ -165,7 +171,7 @@ async def test_equal_samples_are_graded_once() -> None:
             return await super().grade(job)
 
     pool = Counting(1)
-    samples = [Sample((1, index), ROW, r"\boxed{0.5}") for index in range(8)] + [Sample((2, 0), ROW, r"\boxed{0.4}")]
+    samples = {(1, index): Sent(ROW, r"\boxed{0.5}") for index in range(8)} | {(2, 0): Sent(ROW, r"\boxed{0.4}")}
     batches = [batch async for batch in Grading(pool).batches(MATH, samples)]
     await pool.close()
     scores = [result.score for batch in batches for _, result in sorted(batch.items())]
@@ -176,19 +182,20 @@ async def test_equal_samples_are_graded_once() -> None:
 async def test_hash_order_follows_no_chance(pool: Pool) -> None:
     grader = spec('{"type": "reasoning_gym"}')
     row = json.dumps({"params": {"task": "isomorphic_strings"}, "seed": 3})
-    results = [await pool.grade(Job(grader.json, row, answer)) for answer in ("True", "False")]
+    results = [(await pool.grade(Job(grader.json, (Sent(row, answer),))))[0] for answer in ("True", "False")]
     assert sorted(result.score for result in results if result.score is not None) == [0.0, 1.0]
 
 
 ORPHANING = f"""
 import asyncio
+from hone.graders.sample import Sent
 from services.reward.pool import Job, Pool, StillWaiting, Turn
 
 async def main():
     pool = Pool(1, limit_s=600, kill_s=600)
-    await pool.grade(Job({MATH.json!r}, {ROW!r}, {HANG[:6] + "{1}"!r}))
+    await pool.grade(Job({MATH.json!r}, (Sent({ROW!r}, {HANG[:6] + "{1}"!r}),)))
     print(pool.pids()[0], flush=True)
-    await pool.grade(Job({MATH.json!r}, {ROW!r}, {HANG!r}))
+    await pool.grade(Job({MATH.json!r}, (Sent({ROW!r}, {HANG!r}),)))
 
 asyncio.run(main())
 """
@@ -207,11 +214,11 @@ def test_the_pools_processes_go_with_their_parent() -> None:
 def test_log_lines_of_a_grade_in_another_process_have_its_callers_fields(monkeypatch: pytest.MonkeyPatch) -> None:
     subjects: list[logs.Subject] = []
 
-    def judged(*_: Any) -> Result:
+    def judged(*_: Any) -> list[Result]:
         subjects.append(logs.subject())
-        return failure(Status.INFRA_ERROR, "")
+        return [failure(Status.INFRA_ERROR, "")]
 
-    monkeypatch.setattr(worker, "judged", judged)
+    monkeypatch.setattr(worker, "judged_together", judged)
     with logs.about(run_id="run_1", group_ids=[7, 8]):
         line = job(r"\boxed{0.5}").line()
     worker.work(json.loads(line), set(), 60, io.BytesIO())
@@ -221,10 +228,10 @@ def test_log_lines_of_a_grade_in_another_process_have_its_callers_fields(monkeyp
 
 async def test_a_run_that_takes_long_starves_no_other() -> None:
     pool = Pool(1, limit_s=0.5)
-    assert (await pool.grade(job(r"\boxed{0.5}"))).score == 1.0  # it is prepared
+    assert (await grade(pool, r"\boxed{0.5}")).score == 1.0  # it is prepared
 
     async def graded(run: str, output: str) -> tuple[str, Result]:
-        return run, await pool.grade(Job(MATH.json, ROW, output, Turn(run, 60)))
+        return run, (await pool.grade(Job(MATH.json, (Sent(ROW, output),), Turn(run, 60))))[0]
 
     slow = [graded("slow", rf"\boxed{{9^{{9^{{9^{digit}}}}}}}") for digit in range(5, 9)]
     fast = [graded("fast", rf"\boxed{{0.{digit}}}") for digit in (5, 6, 7, 8)]
@@ -237,8 +244,8 @@ async def test_a_run_that_takes_long_starves_no_other() -> None:
 
 
 async def test_a_sample_that_waits_too_long_says_why_and_is_graded_later(pool: Pool) -> None:
-    assert (await pool.grade(job(r"\boxed{0.5}"))).score == 1.0
-    samples = [Sample((1, index), ROW, output) for index, output in enumerate((HANG, r"\boxed{0.5}"))]
+    assert (await grade(pool, r"\boxed{0.5}")).score == 1.0
+    samples = {(1, index): Sent(ROW, output) for index, output in enumerate((HANG, r"\boxed{0.5}"))}
     graded: dict[Any, Status] = {}
 
     async def collect() -> None:
@@ -248,16 +255,16 @@ async def test_a_sample_that_waits_too_long_says_why_and_is_graded_later(pool: P
     with pytest.raises(StillWaiting, match=r"no grading process was free for 0.5 s: the run's samples used"):
         await collect()
     assert graded == {(1, 0): Status.TIMEOUT_GRADER}
-    [again] = [batch async for batch in Grading(pool).batches(MATH, samples[1:], Turn("run", 5)) if batch]
+    [again] = [batch async for batch in Grading(pool).batches(MATH, {(1, 1): samples[1, 1]}, Turn("run", 5)) if batch]
     assert again[1, 1].score == 1.0
 
 
 async def test_a_cancelled_wait_keeps_no_process(pool: Pool) -> None:
-    hanging = asyncio.create_task(pool.grade(job(HANG)))
-    waiting = [asyncio.create_task(pool.grade(job(r"\boxed{0.5}"))) for _ in range(3)]
+    hanging = asyncio.create_task(grade(pool, HANG))
+    waiting = [asyncio.create_task(grade(pool, r"\boxed{0.5}")) for _ in range(3)]
     await asyncio.sleep(0.1)
     assert pool.waiting == 3
     for task in (hanging, *waiting):
         task.cancel()
-    assert (await pool.grade(job(r"\boxed{0.5}"))).score == 1.0
+    assert (await grade(pool, r"\boxed{0.5}")).score == 1.0
     assert pool.waiting == 0

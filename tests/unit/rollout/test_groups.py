@@ -11,8 +11,8 @@ from hone.trajectory.records import Call, VersionSpan
 from services.rollout.branches import Branch, Episode, Made
 from services.rollout.calls import FINISH_REASONS, sampling
 from services.rollout.claims import Claim
-from services.rollout.clients import STATUSES, grader_json, score
-from services.rollout.groups import final_answer, policy_calls, trajectory
+from services.rollout.clients import STATUSES, score
+from services.rollout.groups import policy_calls, sent, trajectory
 from services.rollout.start import GroupStart
 
 
@@ -45,9 +45,10 @@ def test_greedy_is_asked_for_as_zero() -> None:
 
 
 @pytest.mark.parametrize(("grader", "expected"), [
-    (None, '{"type": "own"}'), ({"type": "exact", "a": 1}, '{"a": 1, "type": "exact"}')])
+    (None, '{"type":"environment"}'), ({"type": "exact", "name": "a"}, '{"name":"a","type":"exact"}')])
 def test_the_runs_grader_goes_before_the_environments(grader: dict[str, Any] | None, expected: str) -> None:
-    assert grader_json(claim(grader=grader), '{"type": "own"}') == expected
+    session = simulation_pb2.Session(observation=simulation_pb2.Observation(grader_json='{"type": "environment"}'))
+    assert GroupStart(claim(grader=grader), cast(Any, None), session, 0).grader.json == expected
 
 
 @pytest.mark.parametrize("status", ["ok", "no_answer", "timeout_candidate", "infra_error", "judge_error",
@@ -80,10 +81,11 @@ def test_an_environment_that_scores_itself_sees_the_answer_even_if_it_is_the_onl
 
 def test_the_policys_last_answer_is_graded_and_listed_though_somebody_else_spoke_last() -> None:
     calls = [made_call("policy", "a"), made_call("user", "sold")]
-    start, seat = GroupStart(claim(), cast(Any, None), simulation_pb2.Session(), 0), cast(Seat, None)
-    made = [Made(cast(Ask, None), call, "", None, []) for call in calls]
+    start = GroupStart(claim(grader={"type": "exact"}), cast(Any, None), simulation_pb2.Session(), 0)
+    seat = cast(Seat, None)
+    made = [Made(cast(Ask, None), call, None, []) for call in calls]
     episode = Episode(start, 0, {"": Branch(seat, made=made)}, "{}", calls=calls, ended="done")
-    assert final_answer(episode).text == "a"
+    assert sent(episode).output == "a"
     assert [call.text for call in policy_calls(trajectory(episode, {}, calls, None))] == ["a"]
 
 

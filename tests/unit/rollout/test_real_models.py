@@ -13,7 +13,7 @@ from hone.text.tokenizer import Tokenizer
 from hone.trajectory.records import Call, VersionSpan
 from services.rollout.calls import CallRequest, Sampler
 from services.rollout.episodes import Episodes
-from services.rollout.groups import final_answer
+from services.rollout.groups import sent
 from services.rollout.start import GroupStart
 from services.rollout.tokenizers import RoleTokenizers
 from services.simulation.service import observation_message
@@ -51,7 +51,7 @@ async def asked(begun: GroupStart, text: str = "") -> tuple[str, str]:
     """Return the first prompt of a group, and what is graded of an answer to it."""
     says, nobody = Saying(text), cast(Any, None)
     [episode] = await Episodes(nobody, says, nobody).play(begun)
-    return says.prompt, final_answer(episode).text
+    return says.prompt, sent(episode).output
 
 
 async def answered(begun: GroupStart, text: str) -> str:

@@ -14,7 +14,7 @@ GROUP BY group_id, index
 SELECT id, extracted FROM grades WHERE id = ANY (%(grade_ids)s::bigint[]) AND extracted IS NOT NULL
 
 -- name: of_trajectory
-SELECT id, grader_hash, component, level, status, value, reasons, extracted, decided_by, cost_ms FROM grades
+SELECT id, grader_hash, component, level, place, status, value, reasons, extracted, decided_by, cost_ms FROM grades
 WHERE group_id = %(group_id)s AND index = %(index)s
 ORDER BY id
 
@@ -32,14 +32,14 @@ ORDER BY graded.type, graded.component, graded.status
 -- Every grade of these groups by one grader. Each row has `own`, the ids among them that are groups of this run; if there
 -- is no grade yet, one row has `own` alone. A plan from the time when tables were empty would join on the id and walk
 -- through both tables for each group. So groups are found by all ids at once, and filtered by run afterwards (OFFSET 0).
-SELECT own.groups AS own, t.group_id, t.index, t.id, t.component, t.status, t.value, t.reasons, t.extracted,
-    t.decided_by, t.cost_ms
+SELECT own.groups AS own, t.group_id, t.index, t.id, t.component, t.level, t.position, t.place, t.status,
+    t.value, t.reasons, t.extracted, t.decided_by, t.cost_ms
 FROM (
     SELECT coalesce(array_agg(id), '{}') AS groups
     FROM (SELECT id, run_id, tenant_id FROM groups WHERE id = ANY (%(group_ids)s::bigint[]) OFFSET 0) asked
     WHERE run_id = %(run_id)s AND tenant_id = %(tenant_id)s) own
 LEFT JOIN grades t ON t.group_id = ANY (%(group_ids)s::bigint[]) AND t.grader_hash = %(grader_hash)s
-    AND t.level = 'trajectory' AND t.position = 0 AND t.regrade_no = 0
+    AND t.regrade_no = 0
 
 -- name: add
 -- The first result of a sample stays. Returns the added grades; `stored` has the others. Every process inserts rows in
@@ -48,14 +48,14 @@ WITH held AS (
     SELECT id FROM (
         SELECT id, run_id FROM groups WHERE id = ANY (%(group_ids)s::bigint[]) ORDER BY id OFFSET 0 FOR KEY SHARE) asked
     WHERE run_id = %(run_id)s)
-INSERT INTO grades (tenant_id, run_id, group_id, index, grader_hash, component, status, value, reasons,
-                    extracted, decided_by, cost_ms)
-SELECT %(tenant_id)s, %(run_id)s, group_id, index, %(grader_hash)s, component, status, value, reasons,
-       extracted, decided_by, cost_ms
+INSERT INTO grades (tenant_id, run_id, group_id, index, grader_hash, component, level, position, place,
+                    status, value, reasons, extracted, decided_by, cost_ms)
+SELECT %(tenant_id)s, %(run_id)s, group_id, index, %(grader_hash)s, component, level, position, place, status, value,
+       reasons, extracted, decided_by, cost_ms
 FROM json_to_recordset(%(grades)s::json) AS t (
-    group_id bigint, index integer, component text, status text, value double precision, reasons text[],
-    extracted text, decided_by text, cost_ms double precision)
+    group_id bigint, index integer, component text, level text, position integer, place text, status text,
+    value double precision, reasons text[], extracted text, decided_by text, cost_ms double precision)
 JOIN held ON held.id = t.group_id
-ORDER BY group_id, index, component
+ORDER BY group_id, index, level, position, component
 ON CONFLICT (group_id, index, grader_hash, component, level, position, regrade_no) DO NOTHING
-RETURNING group_id, index, id, component
+RETURNING group_id, index, id, component, level

@@ -1,0 +1,89 @@
+"""Another grader on the text of every call: each call gets a turn score of its own."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from statistics import fmean
+from typing import Any, Literal
+
+from pydantic import Field
+
+from hone.graders.contract import (
+    Bounds,
+    Grader,
+    GraderParams,
+    InvalidSpec,
+    Judge,
+    Names,
+    NoAnswer,
+    Result,
+    Status,
+    own_names,
+)
+from hone.graders.sample import Reads, Sample, Spoken
+
+SCORE = "score"
+"""Name of the turn scores."""
+
+
+class EachCallParams(GraderParams):
+    """The grader of a call, and which calls count."""
+
+    type: Literal["each_call"] = Field(description="Name of the grader.")
+    grader: dict[str, Any] = Field(description="JSON of the grader that reads each call's text as an output.")
+    kinds: list[str] | None = Field(
+        None, min_length=1, description="Kinds of calls that are graded; null: all calls of the policy.")
+    decide: list[str] | None = Field(
+        None, min_length=1, description="Kinds of graded calls whose scores are the sample's; null: all graded ones.")
+    join: Literal["mean", "best", "last"] = Field("mean", description="How they become the sample's score.")
+
+
+def inner(params: EachCallParams) -> dict[str, dict[str, Any]]:
+    """Return the grader of a call."""
+    return {"grader": params.grader}
+
+
+def grade_sample(sample: Sample, params: EachCallParams, judge: Judge) -> Result:
+    """Grade every call; the mean score of each kind is a component. There is no score where a call has none.
+
+    Raises InvalidSpec without a conversation, and NoAnswer where no call decides.
+    """
+    if sample.conversation is None:
+        raise InvalidSpec("found no conversation, expected the calls of a sample")
+    calls = [call for call in sample.conversation.policy if params.kinds is None or call.kind in params.kinds]
+    results = [judge("grader", replace(sample, output=call.text, truncated=call.truncated)) for call in calls]
+    for call, result in zip(calls, results, strict=True):
+        if result.score is None:
+            return Result(result.status, None, reasons=(f"call {call.number}: {'; '.join(result.reasons)}",),
+                          decided_by="each_call")
+    return _joined(calls, results, params)
+
+
+def _joined(calls: Sequence[Spoken], results: Sequence[Result], params: EachCallParams) -> Result:
+    scores = [result.score or 0.0 for result in results]
+    deciding = [place for place, call in enumerate(calls) if params.decide is None or call.kind in params.decide]
+    if not deciding:
+        raise NoAnswer("no call is of a kind that decides")
+    kinds = {call.kind for call in calls}
+    return Result(
+        Status.OK, _score([scores[place] for place in deciding], params.join),
+        {kind: fmean(score for call, score in zip(calls, scores, strict=True) if call.kind == kind) for kind in kinds},
+        extracted=results[deciding[-1]].extracted, decided_by="each_call",
+        turns={call.number: {SCORE: score} for call, score in zip(calls, scores, strict=True)})
+
+
+def _score(scores: Sequence[float], join: str) -> float:
+    return scores[-1] if join == "last" else max(scores) if join == "best" else fmean(scores)
+
+
+def components(params: EachCallParams, of_inner: Mapping[str, Names]) -> Names:  # noqa: ARG001
+    """Return the kinds that are graded, where the params name them."""
+    return frozenset(params.kinds or ())
+
+
+def bounds(params: EachCallParams, of_inner: Mapping[str, Bounds]) -> Bounds:  # noqa: ARG001
+    """Return those of the grader of a call."""
+    return of_inner["grader"]
+
+
+GRADER = Grader(EachCallParams, grade_sample=grade_sample, reads=frozenset({Reads.CONVERSATION}), reads_output=False,
+                bounds=bounds, inner=inner, components=components, turn_scores=own_names(SCORE))
