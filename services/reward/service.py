@@ -76,7 +76,7 @@ class Reward(reward_pb2_grpc.RewardServiceServicer):
         """Grade one output and store nothing."""
         grader = _spec(request.grader_json)
         sample = Sent(_item(request.item_json, "item_json"), request.output_text,
-                      conversation=_told(Conversation, request.conversation_json, "conversation_json"))
+                      conversation=_of_kind(Conversation, request.conversation_json, "conversation_json"))
         _check_sent(grader, sample, "")
         with _later():
             [result] = await self._grading.grade(grader, (sample,), _by_hand(context))
@@ -172,8 +172,8 @@ def _samples(grader: Spec, items: Sequence[reward_pb2.GradeItem]) -> dict[Key, S
             raise InvalidField(at, key, "a sample that is not in the request already")
         if item.item_json not in rows:
             rows[item.item_json] = _item(item.item_json, f"{at}.item_json")
-        conversation = _told(Conversation, item.conversation_json, f"{at}.conversation_json")
-        world = _told(World, item.world_json, f"{at}.world_json")
+        conversation = _of_kind(Conversation, item.conversation_json, f"{at}.conversation_json")
+        world = _of_kind(World, item.world_json, f"{at}.world_json")
         samples[key] = Sent(rows[item.item_json], item.output_text, item.truncated, conversation, world)
         _check_sent(grader, samples[key], at)
     return samples
@@ -187,7 +187,7 @@ def _check_sent(grader: Spec, sample: Sent, at: str) -> None:
             raise InvalidField(f"{prefix}{read}_json", "nothing", f"what a grader of type {grader.params.type} reads")
 
 
-def _told(kind: type[BaseModel], text: str, field: str) -> str:
+def _of_kind(kind: type[BaseModel], text: str, field: str) -> str:
     """Return a JSON text that is of a kind, or empty, as it came. Raises InvalidField."""
     try:
         if text:

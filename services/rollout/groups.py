@@ -119,12 +119,12 @@ def sent(episode: Episode, world: str = "") -> Sent:
     """
     last, start = episode.answer.call, episode.start
     truncated = last.finish_reason == "length" or episode.ended != "done"
-    told = ""
+    whole = ""
     if Reads.CONVERSATION in start.grader.reads:
         marks = start.params.spans
-        told = conversation(episode.calls, episode.steps, episode.ended, lambda text: [
+        whole = conversation(episode.calls, episode.steps, episode.ended, lambda text: [
             Passage(name=kind.name, start=first, end=end) for kind, first, end in spans(text, marks)]).model_dump_json()
-    return Sent(episode.item_json, last.begun + last.text, truncated, told, world)
+    return Sent(episode.item_json, last.begun + last.text, truncated, whole, world)
 
 
 def _graded(

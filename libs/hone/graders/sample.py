@@ -24,11 +24,11 @@ class Reads(StrEnum):
     WORLD = "world"  # the environment's state before the first action and after the last
 
 
-class _Told(BaseModel):
+class _Message(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Passage(_Told):
+class Passage(_Message):
     """A named part of a call's text: its characters from `start` to before `end`."""
 
     name: str
@@ -36,7 +36,7 @@ class Passage(_Told):
     end: int
 
 
-class Spoken(_Told):
+class Spoken(_Message):
     """One call, as text."""
 
     number: str  # its path in the tree of the sample's calls
@@ -55,7 +55,7 @@ class Spoken(_Told):
         return [self.text[one.start:one.end] for one in self.passages if one.name == name]
 
 
-class Taken(_Told):
+class Taken(_Message):
     """One step of the environment."""
 
     call: str  # number of the call whose answer is the action; empty: the harness acted before its first call
@@ -67,7 +67,7 @@ class Taken(_Told):
     rules: dict[str, float] = {}
 
 
-class Conversation(_Told):
+class Conversation(_Message):
     """A whole sample: its calls and its steps in order, and how it ended."""
 
     calls: list[Spoken]
@@ -84,7 +84,7 @@ class Conversation(_Told):
         return [step for step in self.steps if step.call == call.number]
 
 
-class World(_Told):
+class World(_Message):
     """Snapshots of the environment, as it writes them: at the beginning, and after the last step."""
 
     before: dict[str, Any]

@@ -1,12 +1,13 @@
 """The reward service with its grades dealt out at random: as many right ones as before, to whom it happens."""
 
 import random
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping
 
 from hone.graders.contract import Result
+from hone.graders.sample import Sent
 from hone.graders.specs import Spec
 from services.reward import __main__ as reward
-from services.reward.grading import Grading, Key, Sample
+from services.reward.grading import Grading, Key
 from services.reward.pool import Turn
 
 _batches = Grading.batches
@@ -15,7 +16,7 @@ _NOW = Turn()
 
 
 async def _shuffled(
-    grading: Grading, spec: Spec, samples: Sequence[Sample], turn: Turn = _NOW,
+    grading: Grading, spec: Spec, samples: Mapping[Key, Sent], turn: Turn = _NOW,
 ) -> AsyncIterator[dict[Key, Result]]:
     async for results in _batches(grading, spec, samples, turn):
         dealt = list(results.values())

@@ -83,14 +83,14 @@ def test_groups_and_conversations_are_graded_whole(reward: Any, run: Run) -> Non
     asked.items.extend(request(run, other, ["5  "]).items)
     assert [grade.score for grade in reward.Grade(asked).grades] == pytest.approx([1.1, 1.0, -0.1, 1.0])
     each = request(run, group, ["5"], '{"type": "each_call", "grader": {"type": "exact"}}')
-    with pytest.raises(grpc.RpcError, match="items.0..conversation_json: found 'nothing'"):
+    with pytest.raises(grpc.RpcError, match=r"items\[0\].conversation_json: found 'nothing'"):
         reward.Grade(each)
     each.items[0].conversation_json = '{"calls": [{"number": "0", "text": "5"}, {"number": "1", "text": "6"}]}'
     first = reward.Grade(each).grades[0]
     assert {turn.call: dict(turn.scores) for turn in first.turns} == {"0": {"score": 1.0}, "1": {"score": 0.0}}
     assert reward.Grade(each).grades[0] == first, "stored with its turns"
     each.items[0].conversation_json = '{"calls": [{"number": 0}]}'
-    with pytest.raises(grpc.RpcError, match=r"items.0..conversation_json.calls.0.number"):
+    with pytest.raises(grpc.RpcError, match=r"items\[0\].conversation_json.calls.0.number"):
         reward.Grade(each)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from hone.graders.contract import Result, Status
 from hone.graders.judgement import judged, judged_together
-from hone.graders.sample import Conversation, Passage, Sample, Sent, Spoken, World, conversation, received
+from hone.graders.sample import Conversation, Passage, Reads, Sample, Sent, Spoken, World, conversation, received
 from hone.graders.specs import Spec, spec
 from hone.spec.problems import Invalid
 from hone.trajectory.records import Call, Step
@@ -22,13 +22,13 @@ def grader(**given: Any) -> Spec:
     return spec(json.dumps(given))
 
 
-def told(*calls: tuple[str, str]) -> Sample:
-    spoken = [Spoken(number=str(place), kind=kind, text=text) for place, (kind, text) in enumerate(calls)]
-    return Sample(ROW, spoken[-1].text, conversation=Conversation(calls=spoken))
+def spoken(*calls: tuple[str, str]) -> Sample:
+    calls_made = [Spoken(number=str(place), kind=kind, text=text) for place, (kind, text) in enumerate(calls)]
+    return Sample(ROW, calls_made[-1].text, conversation=Conversation(calls=calls_made))
 
 
 def test_each_call_is_graded_and_some_decide() -> None:
-    sample = told(("attempt", "41"), ("attempt", "42"), ("plan", "42"), ("deliberate", "42"), ("deliberate", ""))
+    sample = spoken(("attempt", "41"), ("attempt", "42"), ("plan", "42"), ("deliberate", "42"), ("deliberate", ""))
     [result] = judged_together(grader(**HEAVY), [sample])
     assert (result.status, result.score) == (Status.OK, 0.5)
     assert dict(result.components) == {"attempt": 0.5, "deliberate": 0.5}
@@ -37,20 +37,20 @@ def test_each_call_is_graded_and_some_decide() -> None:
 
 @pytest.mark.parametrize(("join", "score"), [("mean", 2 / 3), ("best", 1.0), ("last", 0.0)])
 def test_scores_of_calls_are_joined(join: str, score: float) -> None:
-    sample = told(("answer", "42"), ("answer", "42"), ("answer", "1"))
+    sample = spoken(("answer", "42"), ("answer", "42"), ("answer", "1"))
     [result] = judged_together(grader(type="each_call", grader={"type": "exact"}, join=join), [sample])
     assert result.score == score
 
 
 def test_a_call_without_a_score_masks_the_sample_and_is_named() -> None:
-    sample = replace(told(("answer", "42")), item={})
+    sample = replace(spoken(("answer", "42")), item={})
     [result] = judged_together(grader(type="each_call", grader={"type": "exact"}), [sample])
     assert (result.status, result.score, result.turns) == (Status.INVALID_SPEC, None, {})
     assert result.reasons[0].startswith("call 0: ")
 
 
 def test_a_sample_whose_calls_do_not_decide_has_no_answer() -> None:
-    assert judged_together(grader(**HEAVY), [told(("attempt", "42"))])[0].status is Status.NO_ANSWER
+    assert judged_together(grader(**HEAVY), [spoken(("attempt", "42"))])[0].status is Status.NO_ANSWER
 
 
 def test_a_grader_of_conversations_says_that_it_lacks_one() -> None:
@@ -108,12 +108,14 @@ def test_what_cannot_be_unchanged_is_no_fault_of_the_policy() -> None:
 def test_a_whole_grader_names_what_its_parts_read_and_give() -> None:
     whole = grader(type="weighted", parts={"all": {"grader": {"type": "state", "unchanged": ["a"]}},
                                            "right": {"grader": {"type": "math"}}})
-    assert (whole.reads, whole.pooled) == ({"world"}, True)
+    assert whole.reads == {Reads.WORLD}
+    assert whole.pooled
     assert whole.components == {"all", "right", "all.a"}
-    assert (grader(**HEAVY).reads, grader(**HEAVY).turn_scores) == ({"conversation"}, {"score"})
+    assert grader(**HEAVY).reads == {Reads.CONVERSATION}
+    assert grader(**HEAVY).turn_scores == {"score"}
 
 
-def test_what_was_sent_is_what_was_told() -> None:
+def test_what_was_sent_is_what_was_said() -> None:
     call = Call(0, [1], [2], [-0.5], "length", [], "b</t>", [True], number="0", notes={"k": 1}, begun="<t>a")
     step = Step(0, 0, "act", [{"role": "user", "content": "x"}], "h", "s", valid=True, effect=False)
     whole = conversation([call], [step], "max_turns", lambda text: [Passage(name="t", start=0, end=len(text))])

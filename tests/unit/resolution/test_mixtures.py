@@ -78,7 +78,7 @@ FIRST, SECOND = ("task", "mixture", 0), ("task", "mixture", 1)
     (("grader",), {"type": "zz"}, 'grader.type: found "zz"'),
     (("task", "temperature"), 2.0, "task.temperature: found 2.0, expected null, because the sources have weights"),
     (("algorithm",), "self_verify", "task.mixture: found 3 sources, expected a single task"),
-    (("algorithm",), "rdpo", "task.mixture[0].grader: found nothing, expected a grader of type weighted"),
+    (("algorithm",), "rdpo", "task.mixture[0].grader: found nothing, expected a grader of named components"),
     (("eval", "sources"), [{"name": "zz"}], 'eval.sources[0].name: found "zz", expected one of rows, sort, sql'),
     (("eval", "sources"), [{"name": "o", "environment": "zz"}], 'eval.sources[0].environment: found "zz"'),
     (("eval", "sources"), [{"name": "sql"}, {"name": "sql"}], 'eval.sources[1].name: found "sql" a second time'),
