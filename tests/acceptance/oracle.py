@@ -166,7 +166,7 @@ def _row(trajectory: Trajectory, version: int) -> dict[str, Any]:
     return {"group_id": trajectory.group_id, "index": trajectory.index, "request_no": trajectory.request_no,
             "task_hash": trajectory.task_hash, "part": "", "grade_id": None, "score": trajectory.score,
             "completion_tokens": len(call.completion_ids), "finish_reason": call.finish_reason,
-            "oldest": version}
+            "oldest": version, "source": ""}
 
 
 def _write_digests(base: Path, spec: str, path: Path) -> None:

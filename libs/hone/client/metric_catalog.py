@@ -11,6 +11,7 @@ VERIFIED = "verify/"
 """Prefix of the metrics of verification steps; the rest of the name is that of any step."""
 
 _FIELD = re.compile(r"\\{(\w+)\\}")
+_SOURCE = re.compile(r"source/(?P<source>[^/]+)/(?P<rest>.+)")
 _TRACK = re.compile(r"loss/(?P<track>[^/]+)/(?P<rest>[^/]+)")
 
 
@@ -35,7 +36,10 @@ def known(name: str) -> MetricEntry | None:
     if name in _EXACT:
         return _EXACT[name]
     if name.startswith(VERIFIED):
-        return _verified(name.removeprefix(VERIFIED))
+        return _within(f"{VERIFIED}{{metric}}", name.removeprefix(VERIFIED), {})
+    if match := _SOURCE.fullmatch(name):
+        fields, own = {"source": match["source"]}, _ALL.get(f"source/{{source}}/{match['rest']}")
+        return _filled(own, fields) if own else _within("source/{source}/{metric}", match["rest"], fields)
     for pattern, found in _PATTERNS:
         if match := pattern.fullmatch(name):
             return _filled(found, {field: as_words(value) for field, value in match.groupdict().items()})
@@ -64,13 +68,14 @@ def _of_track(name: str) -> MetricEntry | None:
     return MetricEntry(LOSS, whole.place, Metric(f"{title}, {as_words(match['track'])}", unit, meaning))
 
 
-def _verified(name: str) -> MetricEntry | None:
-    """Return the entry of a verification step's metric; `name` has no prefix."""
+def _within(pattern: str, name: str, fields: dict[str, str]) -> MetricEntry | None:
+    """Return the entry of a metric of verification steps or of one source; `name` has no prefix."""
     inner = known(name)
     if inner is None:
         return None
-    words = _ALL[f"{VERIFIED}{{metric}}"]
-    return _filled(MetricEntry(words.group, (*words.place, *inner.place), words.metric), inner.metric._asdict())
+    words = _ALL[pattern]
+    return _filled(MetricEntry(words.group, (*words.place, *inner.place), words.metric),
+                   {**inner.metric._asdict(), **fields})
 
 
 def _filled(found: MetricEntry, fields: dict[str, str]) -> MetricEntry:

@@ -291,6 +291,16 @@ VERIFICATION = MetricGroup("Verification", ("builder",), {
     "verify/{metric}": Metric("{title}", "{unit}", "Of verification steps: {meaning}"),
 })
 
+SOURCES = MetricGroup("Sources of tasks", (), {
+    "source/{source}/groups": Metric("Groups, {source}", "groups", "Groups of the step whose task is of {source}."),
+    "source/{source}/signal_share": Metric(
+        "Share of groups with signal, {source}", "share",
+        "Of all groups of the step whose samples do not all have the same reward, those of {source}."),
+    "source/{source}/reward/pass_rate": Metric(
+        "Pass rate, {source}", "share", "Samples of {source} with the largest score of their grader."),
+    "source/{source}/{metric}": Metric("{title}, {source}", "{unit}", "Of {source}: {meaning}"),
+})
+
 WORK = MetricGroup("Time and storage", (), {
     "trainer/idle_s": Metric("Trainer idle", "s", "Time without work of the trainer before the step."),
     "engine/idle_s": Metric(
@@ -312,6 +322,6 @@ OTHER = MetricGroup("Other", (), {})
 
 GROUPS: tuple[MetricGroup, ...] = (
     REWARD, ROLLOUTS, FILTER, PROCESSING, ADVANTAGE, MODULATION, CORRECTION, LOSS, REGULARIZERS, CRITIC, OPTIMIZER,
-    VERIFICATION, WORK,
+    VERIFICATION, SOURCES, WORK,
 )
 """The groups in the order of a step."""

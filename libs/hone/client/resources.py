@@ -189,6 +189,7 @@ class TrajectoryRow(Resource):
     request_no: int
     step: int
     series: str
+    source: str = ""
     group_state: str
     status: str
     score: float | None = None

@@ -6,7 +6,7 @@
 --   models              models, operations, versions
 --   samples             groups, group_transitions, trajectories, grades, journal; the view outcomes
 --   who serves          engines, engine_models, workers
---   what is reported    metrics, events, usage; prices, the view costs; sinks, sink_runs, unsent_points
+--   what is reported    metrics, evaluations, events, usage; prices, the view costs; sinks, sink_runs, unsent_points
 --   what is deleted     deletions
 --   the object store    orphans, orphan_sweeps, stored_sizes
 --
@@ -390,6 +390,7 @@ CREATE TABLE groups (
     request_no  integer NOT NULL,        -- with the purpose it names the noise: "train/17"
     step        integer NOT NULL,        -- it was requested for; an eval's is the last committed one
     series      text NOT NULL DEFAULT '',-- of an eval: greedy, sampled
+    source      text NOT NULL DEFAULT '',-- name of the source of its task; '': the task is no mixture
     task_hash   text NOT NULL,
     "order"     json NOT NULL,           -- all that a worker needs: hone.trajectory.order.Order; keys stay in their order
     model_id    text NOT NULL,
@@ -414,6 +415,30 @@ CREATE TABLE groups (
 CREATE INDEX groups_claimable ON groups (id) WHERE state = 'requested';
 CREATE INDEX groups_open ON groups (run_id, purpose, state) WHERE state IN ('requested', 'ready');
 CREATE INDEX groups_expired ON groups (run_id) WHERE state = 'dropped' AND reason = 'expired';
+
+-- Other groups that a refused one is compared with: of its run and purpose, an evaluation's of its step too.
+CREATE FUNCTION beside(g groups) RETURNS SETOF groups LANGUAGE sql STABLE AS $$
+    SELECT o.* FROM groups o
+    WHERE o.run_id = g.run_id AND o.purpose = g.purpose AND (g.purpose = 'train' OR o.step = g.step)
+$$;
+
+-- Whether a refused group is left out for what is in it: another one of its source was ready. Of a source that none was
+-- ready of yet, a few are left out where other sources' groups are ready.
+CREATE FUNCTION refused_for_itself(g groups) RETURNS boolean LANGUAGE sql STABLE AS $$
+    SELECT coalesce(bool_or(o.ready_at IS NOT NULL AND o.source = g.source)
+        OR bool_or(o.ready_at IS NOT NULL) AND count(*) FILTER (WHERE o.refused IS NOT NULL AND o.source = g.source) < 4,
+        false)
+    FROM beside(g) AS o
+$$;
+
+-- Whether a refused group ends its run: none of its source was ready or may yet be, and that are more than a few, or the
+-- other sources have none either.
+CREATE FUNCTION refused_for_good(g groups) RETURNS boolean LANGUAGE sql STABLE AS $$
+    SELECT NOT bool_or(o.source = g.source AND hopeful) AND (NOT bool_or(hopeful)
+        OR count(*) FILTER (WHERE o.refused IS NOT NULL AND o.source = g.source) >= 4)
+    FROM beside(g) AS o,
+        LATERAL (SELECT o.ready_at IS NOT NULL OR o.state = 'requested' AND o.refused IS NULL AS hopeful) AS h
+$$;
 
 -- The transitions that a group's state may take. A trigger refuses every other one.
 CREATE TABLE group_transitions (
@@ -554,6 +579,19 @@ CREATE TABLE metrics (
     value       double precision NOT NULL,
     created_at  timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (run_id, name, step)
+);
+
+-- One evaluation of one source of held-out tasks, task by task.
+CREATE TABLE evaluations (
+    run_id      text NOT NULL REFERENCES runs,
+    tenant_id   text NOT NULL REFERENCES tenants,
+    step        integer NOT NULL,
+    source      text NOT NULL,           -- '' where the evaluation has one without a name
+    series      text NOT NULL,           -- greedy, sampled
+    tasks       text[] NOT NULL,         -- the first digits of each task's content hash
+    scores      double precision[] NOT NULL,  -- mean of each task's samples; null: none has a score
+    created_at  timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (run_id, step, source, series)
 );
 
 -- What happened to a run, for a person to read.
@@ -772,7 +810,7 @@ GRANT SELECT, INSERT ON deletions TO hone_gateway;
 GRANT SELECT ON stored_sizes TO hone_gateway;
 GRANT UPDATE (weights_deleted_at) ON versions TO hone_gateway;
 GRANT SELECT ON tenants, api_keys, steps, collections, collection_items, versions, groups, group_transitions,
-    trajectories, grades, engines, engine_models, workers, metrics, usage TO hone_gateway;
+    trajectories, grades, engines, engine_models, workers, metrics, evaluations, usage TO hone_gateway;
 GRANT SELECT, INSERT ON audit_log, prices TO hone_gateway;
 GRANT SELECT ON costs, stored_files TO hone_gateway;
 GRANT INSERT, UPDATE (revoked_at, last_used_at) ON api_keys TO hone_gateway;
@@ -788,7 +826,7 @@ BEGIN
     FOREACH t IN ARRAY ARRAY['tenants', 'api_keys', 'idempotency_keys', 'audit_log', 'artifacts', 'uploads', 'upload_files',
                              'upload_parts', 'runs', 'steps', 'collections', 'collection_items', 'models',
                              'operations', 'versions', 'groups', 'trajectories', 'grades', 'engine_models',
-                             'metrics', 'events', 'usage', 'deletions', 'stored_sizes'] LOOP
+                             'metrics', 'evaluations', 'events', 'usage', 'deletions', 'stored_sizes'] LOOP
         EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', t);
         EXECUTE format('CREATE POLICY every_tenant ON %I TO hone_worker USING (true)', t);
         IF t NOT IN ('tenants', 'engine_models') THEN

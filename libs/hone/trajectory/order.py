@@ -37,6 +37,7 @@ class Order(BaseModel):
     n: int  # samples
     task: dict[str, Any]  # {environment, params, seed, item}
     task_hash: str
+    source: str = ""  # name of the task's source; "": the task is no mixture
     seed: int  # of the run
     sampling: dict[str, Any]  # fields of hone.spec.run.SamplingSpec
     grader: dict[str, Any] | None = None  # None: the environment's own

@@ -72,6 +72,11 @@ class StepPlan(BaseModel):
         return self.minibatches * self.epochs
 
 
+def of_source(source: str, metrics: Mapping[str, float]) -> dict[str, float]:
+    """Return metrics by the names that they have for one source of a mixture or an evaluation."""
+    return {f"source/{source}/{name}": value for name, value in metrics.items()}
+
+
 _OF_THE_RUN = ("lr", "trainer/", "storage/", "engine/", "groups/")
 """Beginnings of the names of metrics that have one curve for steps of all kinds."""
 

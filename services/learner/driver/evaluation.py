@@ -2,37 +2,54 @@
 """
 
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
+from hone.resolution import sources
+from hone.spec.run import RunSpec
 from hone.store.database import Database, Row, Transaction
 from hone.store.leases import fenced
+from hone.trajectory.plan import of_source
 from services.learner.driver import sample_warnings
 from services.learner.driver.groups import expire, next_request, record_expiry, request_groups
 from services.learner.driver.lease import RunLease
 from services.learner.driver.peers import Task
 from services.learner.driver.reporting import Event, record_end, record_event, record_metrics, record_once
 
+SERIES = {"greedy": 0.0, "sampled": 1.0}
+"""The temperature of each series of answers."""
+_DIGITS = 16
+"""Digits of a task's content hash that its score is stored with."""
+
+TaskScores = Mapping[tuple[str, str], Mapping[str, float | None]]
+"""(source, series) -> content hash of a task -> mean score of its samples; None: no sample has a score."""
+
 
 def request_evaluation(
     database: Database, lease: RunLease, step: int, version_id: str, tasks: list[Task], traceparent: str | None = None
 ) -> None:
-    """Request one answer to each held-out task in each series from the version after `step`."""
+    """Request answers to each held-out task in each series from the version after `step`: one greedy answer, and as
+    many sampled ones as the spec says.
+    """
+    samples = lease.spec.eval.samples if lease.spec.eval else 1
     with fenced(database, lease) as transaction:
         first = next_request(transaction, lease, "eval")
-        for place, (series, sampling) in enumerate(eval_series(lease).items()):
+        for place, series in enumerate(SERIES):
+            count = 1 if series == "greedy" else samples
             request_groups(transaction, lease, "eval", first + place * len(tasks), step, version_id, tasks,
-                           [1] * len(tasks), sampling, series, traceparent)
+                           [count] * len(tasks), partial(eval_sampling, series), series, traceparent)
 
 
-def eval_series(lease: RunLease) -> dict[str, dict[str, Any]]:
-    """Return the sampling parameters of each evaluation series: greedy, and sampled at temperature 1."""
-    own = lease.spec.sampling
-    base = {"max_tokens": own.max_tokens, "top_p": 1.0, "top_k": 0, "stop": own.stop, "include_stop": own.include_stop}
-    return {"greedy": {**base, "temperature": 0.0}, "sampled": {**base, "temperature": 1.0}}
+def eval_sampling(series: str, spec: RunSpec) -> dict[str, Any]:
+    """Return the sampling parameters of a series: greedy, or sampled at temperature 1."""
+    own = spec.sampling
+    return {"max_tokens": own.max_tokens, "top_p": 1.0, "top_k": 0, "stop": own.stop, "include_stop": own.include_stop,
+            "temperature": SERIES[series]}
 
 
 def record_evaluation(database: Database, lease: RunLease, step: int) -> None:
-    """Record the accuracy of each series and end its groups.
+    """Record the accuracy of each series, and the score of each task, and end its groups.
 
     Groups that are not ready are dropped. Their samples count as masked, and an event names what they waited for.
     """
@@ -43,7 +60,12 @@ def record_evaluation(database: Database, lease: RunLease, step: int) -> None:
         samples = transaction.all("groups.ready_samples", run_id=lease.run_id, purpose="eval",
                                   kind="generate", step=step)
         _warn(transaction, lease, samples, step)
-        metrics = accuracies(samples, len(gone))
+        scores = task_scores(samples)
+        for (source, series), by_task in scores.items():
+            transaction.run("evaluations.add", run_id=lease.run_id, tenant_id=lease.tenant_id, step=step, source=source,
+                            series=series, tasks=[task[:_DIGITS] for task in by_task], scores=list(by_task.values()))
+        named = [one.name for one in sources.held_out(lease.spec)]
+        metrics = accuracies(samples, [row["source"] for row in gone], named)
         record_metrics(transaction, lease, step, metrics)
         transaction.run("groups.use", group_ids=sorted({row["group_id"] for row in samples}))
         record_event(transaction, lease, Event("evaluated", _sentence(step, metrics)), step)
@@ -58,18 +80,40 @@ def _warn(transaction: Transaction, lease: RunLease, samples: list[Row], step: i
         record_end(transaction, lease, "truncated_samples", sample_warnings.of_whole_answers(samples), step)
 
 
-def accuracies(samples: list[Row], dropped: int = 0) -> dict[str, float]:
+def task_scores(samples: Sequence[Row]) -> TaskScores:
+    """Return the mean score of each task's samples, by source and series."""
+    scores: dict[tuple[str, str], dict[str, list[float | None]]] = defaultdict(lambda: defaultdict(list))
+    for row in sorted(samples, key=lambda row: (row["source"], row["series"])):
+        scores[row["source"], row["series"]][row["task_hash"]].append(row["score"])
+    return {key: {task: _mean(found) for task, found in by_task.items()} for key, by_task in scores.items()}
+
+
+def accuracies(samples: Sequence[Row], dropped: Sequence[str] = (), named: Sequence[str] = ("",)) -> dict[str, float]:
     """Return the mean score of each series as `eval/<series>`, and the count of samples without score, `dropped` too.
+
+    A task's score is the mean over its samples, a source's is the mean over its tasks, and that of several sources is
+    the mean over sources; each has its own under the name of `hone.trajectory.plan.of_source`. `dropped` has the source
+    of each group that was dropped, `named` the names of all sources.
     """
-    scores: dict[str, list[float]] = defaultdict(list)
-    for row in samples:
-        if row["score"] is not None:
-            scores[row["series"]].append(row["score"])
-    means = {f"eval/{series}": sum(values) / len(values) for series, values in sorted(scores.items())}
-    return {**means, "eval/masked": float(dropped + sum(row["score"] is None for row in samples))}
+    means = {key: _mean(list(by_task.values())) for key, by_task in task_scores(samples).items()}
+    metrics = dict[str, float]()
+    for series in sorted({series for _, series in means}):
+        if (mean := _mean([value for (_, of), value in means.items() if of == series])) is not None:
+            metrics[f"eval/{series}"] = mean
+    metrics["eval/masked"] = float(len(dropped) + sum(row["score"] is None for row in samples))
+    for source in filter(None, named):
+        own = {f"eval/{series}": mean for (of, series), mean in means.items() if of == source and mean is not None}
+        masked = dropped.count(source) + sum(row["source"] == source and row["score"] is None for row in samples)
+        metrics |= of_source(source, {**own, "eval/masked": float(masked)})
+    return metrics
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
 
 
 def _sentence(step: int, metrics: dict[str, float]) -> str:
     means = ", ".join(f"{name.removeprefix('eval/')} {value:.3f}" for name, value in metrics.items()
-                      if name != "eval/masked")
+                      if name.startswith("eval/") and name != "eval/masked")
     return f"held-out accuracy after step {step}: {means or 'unknown, no answer has a score'}"

@@ -1,10 +1,11 @@
 """Groups of a run: requested, expired, or refused because they can never become ready."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from hone.spec.run import Slot
+from hone.resolution import sources
+from hone.spec.run import RunSpec, Slot
 from hone.store.database import Row, Transaction
 from hone.trajectory.order import Order, PrivilegedText, Role
 from services.learner.driver.lease import RunLease
@@ -20,22 +21,26 @@ _ROUNDS = 10
 
 def request_groups(
     transaction: Transaction, lease: RunLease, purpose: str, first: int, step: int, version_id: str | None,
-    tasks: Sequence[Task], rollouts: Sequence[int], sampling: dict[str, Any], series: str = "",
+    tasks: Sequence[Task], rollouts: Sequence[int], sampling: Callable[[RunSpec], dict[str, Any]], series: str = "",
     traceparent: str | None = None, kind: str = "generate",
 ) -> int:
     """Insert one requested group, with its order, for each task; return how many groups are new.
 
     The groups are numbered from `first`. Without `version_id` the newest version samples them. `lease.spec` is the
-    spec of the step's stage. With max_staleness above 0 a group has a deadline of its own besides the run's.
+    spec of the step's stage, and `sampling` returns the sampling parameters by the spec of a task's source. With
+    max_staleness above 0 a group has a deadline of its own besides the run's.
     """
-    spec, harness = lease.spec, lease.spec.harness or CHAT
+    spec = lease.spec
+    of = {one.name: one.spec for one in (sources.held_out(spec) if purpose == "eval" else sources.of(spec))}
     trains = purpose == "train"
     texts = [PrivilegedText(text=one.text, match=one.match) for one in spec.contexts.privileged if trains]
     max_positions, roles = _models(transaction, lease, trains)
     orders = [
         Order(purpose=purpose, request_no=first + place, step=step, n=n, task=task.body, task_hash=task.content_hash,
-              seed=spec.seed, sampling=sampling, grader=spec.grader if kind == "generate" else None,
-              harness=harness.name, harness_params=harness.params, chat=spec.chat, model_id=lease.model_id,
+              source=task.source, seed=spec.seed, sampling=sampling(of[task.source]),
+              grader=of[task.source].grader if kind == "generate" else None,
+              harness=(of[task.source].harness or CHAT).name,
+              harness_params=(of[task.source].harness or CHAT).params, chat=spec.chat, model_id=lease.model_id,
               max_positions=max_positions,
               version_id=version_id, roles=roles, privileged=texts, traceparent=traceparent)
         for place, (task, n) in enumerate(zip(tasks, rollouts, strict=True))]
@@ -64,9 +69,9 @@ def next_request(transaction: Transaction, lease: RunLease, purpose: str) -> int
     return int(row["request_no"]) if row else 0
 
 
-def train_sampling(lease: RunLease) -> dict[str, Any]:
+def train_sampling(spec: RunSpec) -> dict[str, Any]:
     """Return the sampling parameters of training, as a group's order has them."""
-    return lease.spec.sampling.model_dump()
+    return spec.sampling.model_dump()
 
 
 def expire(transaction: Transaction, lease: RunLease, purpose: str, oldest: int) -> list[Row]:

@@ -15,10 +15,12 @@ _SPLITS = {"TRAIN": simulation_pb2.SPLIT_TRAIN, "HELD_OUT": simulation_pb2.SPLIT
 
 @dataclass(frozen=True)
 class Task:
-    """A task as a group row stores it, and its content hash."""
+    """A task as a group row stores it, its content hash, and the name of its source, "" where the task is no mixture.
+    """
 
     body: dict[str, Any]
     content_hash: str
+    source: str = ""
 
 
 class Peers:

@@ -1,20 +1,21 @@
 """From graded samples to the plan of a step: filter (S2), reward processing (S3) and learning rate (S10). No I/O."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, Literal
 
+from hone.algorithms import mixtures
 from hone.algorithms.filters import FILTERS
 from hone.algorithms.inputs import FilterInputs, Progress, RewardInputs
 from hone.algorithms.method import State
 from hone.algorithms.rewards import REWARDS
 from hone.algorithms.schedules import SCHEDULES
 from hone.algorithms.slots import method
-from hone.resolution import scores
+from hone.resolution import scores, sources
 from hone.spec.run import RunSpec
 from hone.store.database import Row
-from hone.trajectory.plan import GroupPlan, StepPlan
+from hone.trajectory.plan import GroupPlan, StepPlan, of_source
 from services.learner.driver.pacing import staleness
 
 
@@ -92,16 +93,41 @@ def rollout_plan(
         n=n, first=first, steps=spec.steps, builder="rollouts", parts=sorted({row["part"] for row in samples}),
         groups=[_group_plan(group, [next(by_place) for _ in group], known) for group in choice.kept],
         slots=dict(slots), lr=learning_rate(spec, n - first + 1), clip_norm=spec.optimizer.clip_norm,
-        temperature=spec.sampling.temperature, max_tokens=spec.sampling.max_tokens,
+        temperature=spec.sampling.temperature,
+        max_tokens=max(one.spec.sampling.max_tokens for one in sources.of(spec)),
         minibatches=spec.batch.minibatches, epochs=spec.batch.epochs, teacher=_teacher(spec),
         top_k=spec.contexts.top_k, state={"filter": choice.state}, gap_alarm_nats=spec.gap_alarm_nats)
-    return plan, {**sample_metrics(n, choice, slots), "reward/between": _between(samples, scores.bounds(spec))}
+    bounds = {one.name: scores.bounds(one.spec) for one in sources.of(spec)}
+    return plan, {**sample_metrics(n, choice, slots), "reward/between": _between(samples, bounds),
+                  **source_metrics(choice.kept, bounds)}
 
 
-def _between(samples: list[Row], bounds: tuple[float, float]) -> float:
+def _between(samples: list[Row], bounds: Mapping[str, tuple[float, float]]) -> float:
     """Return the share of graded samples that are neither fully right nor fully wrong."""
-    graded = [row["score"] for row in samples if row["score"] is not None]
-    return sum(score not in bounds for score in graded) / max(1, len(graded))
+    graded = [row for row in samples if row["score"] is not None]
+    return sum(row["score"] not in bounds[row["source"]] for row in graded) / max(1, len(graded))
+
+
+def source_metrics(groups: Sequence[list[Row]], bounds: Mapping[str, tuple[float, float]]) -> dict[str, float]:
+    """Return the metrics of each source of a mixture in a step; {} where the task is none.
+
+    `bounds` are the smallest and the largest score of each source's grader.
+    """
+    if "" in bounds:
+        return {}
+    own = {name: [group for group in groups if group[0]["source"] == name] for name in bounds}
+    signals = mixtures.effective_shares({
+        name: [[row["score"] for row in group] for group in found] for name, found in own.items()})
+    metrics = dict[str, float]()
+    for name, found in own.items():
+        samples = [row for group in found for row in group]
+        measured = {"groups": float(len(found)), "signal_share": signals[name]}
+        if samples:
+            measured |= {**_data_metrics(samples), "reward/between": _between(samples, bounds)}
+        if graded := [row["score"] for row in samples if row["score"] is not None]:
+            measured["reward/pass_rate"] = sum(score >= bounds[name][1] for score in graded) / len(graded)
+        metrics |= of_source(name, measured)
+    return metrics
 
 
 def sample_metrics(n: int, choice: Choice, slots: Mapping[str, Any]) -> dict[str, float]:

@@ -1,18 +1,22 @@
-"""The tasks of a run: an environment's stream, or a dataset's rows in a seeded order."""
+"""The tasks of a run: of each source an environment's stream, or a dataset's rows in a seeded order."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hone.algorithms import presets
+from hone.algorithms.mixtures import Draws, shares
 from hone.algorithms.slots import BUILDERS
 from hone.environments.rows import Sieve
 from hone.environments.tasks import make
 from hone.environments.trainable import TrainableRows
-from hone.spec.run import TaskSource
+from hone.resolution import sources
+from hone.resolution.sources import Source
+from hone.spec.run import EvalSpec, TaskSource
 from hone.store.database import Database
 from hone.store.disk_arrays import Column, permutation
 from hone.store.leases import fenced
@@ -35,6 +39,8 @@ _TRIES, _TRIES_MORE = 64, 1024
 """Places of a stream, for each held-out task and more, after which the split has no more of them. The last of N equally
 likely tasks comes after about N ln N places."""
 
+Made = TypeVar("Made")
+
 
 class UnknownDataset(LookupError):
     """The run names a dataset that its tenant does not have."""
@@ -47,9 +53,10 @@ class NoTasks(LookupError):
 class Tasks:
     """Training and held-out tasks of one run, or of one stage of it. A task follows from the spec and its place alone.
 
-    Rows of a training dataset that `held_out_rows` names are kept for evaluation. If evaluation has a dataset of its
-    own, its rows are held out instead, and training rows with the same content are left out. If evaluation draws tasks
-    from an environment, or there is none, every row trains. A stage leaves out the tasks that its `run` holds out.
+    In a mixture the source of a place is drawn by the run's seed, and each source counts its own places. Rows of a
+    training dataset that `held_out_rows` names are kept for evaluation. If evaluation has a dataset of its own, its
+    rows are held out instead, and training rows with the same content are left out. If evaluation draws tasks from an
+    environment, or there is none, every row trains. A stage leaves out the tasks that its `run` holds out.
     """
 
     def __init__(
@@ -57,77 +64,108 @@ class Tasks:
         run: "Tasks | None" = None,
     ) -> None:
         self._database, self._objects, self._peers, self._lease = database, objects, peers, lease
-        self._watch, self._run = watch, run
+        self._watch, self._run, self._sources = watch, run, sources.of(lease.spec)
         self.text: PolicyText = run.text if run else PolicyText(database, objects, lease.model_id, lease.spec)
-        self._order: tuple[int, Places] = (-1, np.empty(0, np.int64))  # an epoch and its permutation: the last used
+        self._orders: dict[str, tuple[int, Places]] = {}  # by source: an epoch and its permutation, the last used
+        self._training: dict[str, Places] = {}  # by source: places of the rows that train
         self._datasets: dict[str, DatasetRows] = run._datasets if run else {}  # by the JSON of their source
 
     def train(self, first: int, count: int) -> list[Task]:
-        """Return the training tasks at places `first … first+count-1`. Raises Interrupted."""
-        source = self._lease.spec.task
-        if source.dataset is None:
-            return self._drawn(source, first, count)
-        rows = self.train_rows(first, count)
-        return [_dataset_task(row, source) for row in rows]
+        """Return the training tasks at places `first … first+count-1`. Raises Interrupted, NoTasks, UnknownDataset."""
+        return self._mixed(first, count, self._of_source)
 
     def train_rows(self, first: int, count: int) -> list[dict[str, Any]]:
-        """Return the dataset rows at places `first …`. Each epoch is a new permutation of the training rows.
+        """Return the dataset rows at places `first …`. Each epoch is a new permutation of a source's training rows.
 
         Raises NoTasks, UnknownDataset, Interrupted.
         """
-        rows, size = self._training_rows, len(self._training_rows)
-        places = [rows[self._place(*divmod(place, size))] for place in range(first, first + count)]
-        return self._rows(self._lease.spec.task).some(np.array(places, np.int64))
+        return self._mixed(first, count, self._rows_of_source)
+
+    def _mixed(self, first: int, count: int, make_some: Callable[[Source, int, int], Sequence[Made]]) -> list[Made]:
+        """Return what sources make at these places; `make_some` makes it at places of one source."""
+        if len(self._sources) == 1:
+            return list(make_some(self._sources[0], first, count))
+        drawn, before = self._draws.sources(first, count), self._draws.before(first)
+        made = [iter(make_some(one, int(before[number]), int((drawn == number).sum())))
+                for number, one in enumerate(self._sources)]
+        return [next(made[number]) for number in drawn]
+
+    @cached_property
+    def _draws(self) -> Draws:
+        task, weights = self._lease.spec.task, [one.weight for one in self._sources]
+        given = [weight for weight in weights if weight is not None]
+        sizes = given or [float(len(self._training_rows(one))) for one in self._sources]
+        return Draws(self._lease.spec.seed, given or list(shares(sizes, task.temperature or 1.0)))
+
+    def _of_source(self, source: Source, first: int, count: int) -> list[Task]:
+        if source.spec.task.dataset is None:
+            return self._drawn(source, first, count)
+        return [_dataset_task(row, source) for row in self._rows_of_source(source, first, count)]
+
+    def _rows_of_source(self, source: Source, first: int, count: int) -> list[dict[str, Any]]:
+        rows = self._training_rows(source)
+        places = [rows[self._place(source, *divmod(place, len(rows)))] for place in range(first, first + count)]
+        return self._rows(source.spec.task).some(np.array(places, np.int64))
 
     @cached_property
     def held_out(self) -> list[Task]:
-        """The held-out tasks, distinct by content and never drawn for training.
+        """The held-out tasks, of each source distinct by content, and never drawn for training.
 
         Raises NoTasks, UnknownDataset, Interrupted.
         """
-        spec = self._lease.spec.eval
-        if spec is None:
-            return []
-        source = spec.source or self._lease.spec.task
-        if source.dataset is None or self._held_out is None:
-            return self._drawn_held_out(source, spec.seed, spec.prompts)
-        places = self._held_out.places()
-        if not len(places):
-            raise NoTasks(f"dataset {source.dataset!r} holds no row out; expected an evaluation source, or eval: null")
-        asked = places[permutation(np.random.default_rng([spec.seed, 0]), len(places))[:spec.prompts]]
-        return [_dataset_task(row, source) for row in self._rows(source).some(asked)]
+        spec = self._lease.spec
+        return [task for one in sources.held_out(spec) if spec.eval for task in self._held_out_of(one, spec.eval)]
 
-    def _drawn(self, source: TaskSource, first: int, count: int) -> list[Task]:
+    def _held_out_of(self, source: Source, spec: EvalSpec) -> list[Task]:
+        task = source.spec.task
+        if task.dataset is None or source.at not in self._held_out:
+            return self._drawn_held_out(source, spec.seed, spec.prompts)
+        places = self._held_out[source.at].places()
+        if not len(places):
+            raise NoTasks(f"dataset {task.dataset!r} holds no row out; expected an evaluation source, or eval: null")
+        asked = places[permutation(np.random.default_rng([spec.seed, 0]), len(places))[:spec.prompts]]
+        return [_dataset_task(row, source) for row in self._rows(task).some(asked)]
+
+    def _drawn(self, source: Source, first: int, count: int) -> list[Task]:
         tasks = list[Task]()
         self._watch.begin()
         while len(tasks) < count:
             self._watch.look(f"simulation to draw tasks: {len(tasks)} of {count} so far")
-            tasks += self._peers.draw(source, "TRAIN", self._lease.spec.seed, first + len(tasks),
-                                      min(_DRAWN, count - len(tasks)))
+            tasks += self._draw(source, "TRAIN", self._lease.spec.seed, first + len(tasks),
+                                min(_DRAWN, count - len(tasks)))
         return tasks
 
-    def _drawn_held_out(self, source: TaskSource, seed: int, count: int) -> list[Task]:
+    def _draw(
+        self, source: Source, split: Literal["TRAIN", "HELD_OUT"], seed: int, first: int, count: int,
+    ) -> list[Task]:
+        drawn = self._peers.draw(source.spec.task, split, seed, first, count)
+        return [replace(task, source=source.name) for task in drawn]
+
+    def _drawn_held_out(self, source: Source, seed: int, count: int) -> list[Task]:
         """Draw distinct tasks. Raises NoTasks if the environment has too few."""
-        found, place = dict[str, Task](), 0
+        found, place, task = dict[str, Task](), 0, source.spec.task
         self._watch.begin()
         while place < _TRIES * count + _TRIES_MORE:
             self._watch.look(f"simulation to draw held-out tasks: {len(found)} of {count} so far")
-            for task in self._peers.draw(source, "HELD_OUT", seed, place, min(_DRAWN, max(count, 16))):
-                found.setdefault(task.content_hash, task)
+            for drawn in self._draw(source, "HELD_OUT", seed, place, min(_DRAWN, max(count, 16))):
+                found.setdefault(drawn.content_hash, drawn)
                 if len(found) == count:
                     return list(found.values())
                 place += 1
-        raise NoTasks(f"eval.prompts: found {count}, expected at most {len(found)}: {source.environment} with "
-                      f"{source.params} has no more tasks in split held_out")
+        raise NoTasks(f"eval.prompts: found {count}, expected at most {len(found)}: {task.environment} with "
+                      f"{task.params} has no more tasks in split held_out")
 
-    @cached_property
-    def _training_rows(self) -> Places:
-        """The places of the rows that train."""
-        source = self._lease.spec.task
-        rows = self._rows(source)
-        kept = places_of(rows, self._held_out, held_out=False)
+    def _training_rows(self, source: Source) -> Places:
+        """Return the places of a source's rows that train. Raises NoTasks, UnknownDataset, Interrupted."""
+        if source.name not in self._training:
+            self._training[source.name] = self._found_training_rows(source.spec.task)
+        return self._training[source.name]
+
+    def _found_training_rows(self, task: TaskSource) -> Places:
+        rows = self._rows(task)
+        kept = places_of(rows, list(self._held_out.values()), held_out=False)
         if not len(kept):
-            raise NoTasks(f"dataset {source.dataset!r} has {len(rows)} rows and every one is held out of training")
+            raise NoTasks(f"dataset {task.dataset!r} has {len(rows)} rows and every one is held out of training")
         columns = BUILDERS[presets.builder_of(self._lease.spec.algorithm)].columns
         return self._trainable(rows, kept, columns) if columns else kept
 
@@ -149,15 +187,13 @@ class Tasks:
         return good.array()
 
     @cached_property
-    def _held_out(self) -> HeldOut | None:
-        """The tasks that a dataset holds out, whether or not an evaluation asks all of them; None if none does."""
+    def _held_out(self) -> dict[str, HeldOut]:
+        """The tasks that datasets hold out, by the field of their source, whether or not all of them are asked."""
         if self._run is not None:
             return self._run._held_out
-        spec = self._lease.spec.eval
-        source = None if spec is None else spec.source or self._lease.spec.task
-        if spec is None or source is None or source.dataset is None:
-            return None
-        return HeldOut(self._rows(source), whole=spec.source is not None)
+        found = [one for one in sources.held_out(self._lease.spec) if one.spec.task.dataset is not None]
+        return {one.at: HeldOut(self._rows(one.spec.task), whole=one.held_out_alone, named=len(found) > 1)
+                for one in found}
 
     def _rows(self, source: TaskSource) -> DatasetRows:
         """Return the rows of a dataset that its environment accepts. An event names the others. Raises NoTasks."""
@@ -186,8 +222,8 @@ class Tasks:
     def record_unusable(self, reasons: list[str], rows: int) -> None:
         """Record an event about rows of a step that the model cannot be trained on."""
         named = "; ".join(dict.fromkeys(reasons))[:_LONGEST_REASONS]
-        self._record_bad_rows(f"dataset {self._lease.spec.task.dataset!r}: {len(reasons)} of {rows} rows of a step are "
-                              f"left out: {named}")
+        of = ", ".join(dict.fromkeys(repr(one.spec.task.dataset) for one in self._sources))
+        self._record_bad_rows(f"dataset {of}: {len(reasons)} of {rows} rows of a step are left out: {named}")
 
     def _record_bad_rows(self, message: str) -> None:
         """Record an event about a dataset's bad rows, once for a run."""
@@ -195,15 +231,16 @@ class Tasks:
             transaction.run("events.add_bad_rows", tenant_id=self._lease.tenant_id, run_id=self._lease.run_id,
                             message=message)
 
-    def _place(self, epoch: int, place: int) -> int:
-        """Return the index of the row at a place of an epoch."""
-        if self._order[0] != epoch:
+    def _place(self, source: Source, epoch: int, place: int) -> int:
+        """Return the index of the row at a place of an epoch of a source."""
+        known = self._orders.get(source.name)
+        if known is None or known[0] != epoch:
             generator = np.random.default_rng([self._lease.spec.seed, epoch])
-            self._order = epoch, permutation(generator, len(self._training_rows))
-        return int(self._order[1][place])
+            known = self._orders[source.name] = epoch, permutation(generator, len(self._training_rows(source)))
+        return int(known[1][place])
 
 
-def _dataset_task(row: dict[str, Any], source: TaskSource) -> Task:
-    made = make(source.kind, source.params, 0, row)
+def _dataset_task(row: dict[str, Any], source: Source) -> Task:
+    made = make(source.spec.task.kind, source.spec.task.params, 0, row)
     body = {"environment": made.environment, "params": made.params, "seed": made.seed, "item": made.item}
-    return Task(body, made.content_hash)
+    return Task(body, made.content_hash, source.name)

@@ -36,7 +36,7 @@ def requested(database: Database, step: int, purpose: str = "train") -> None:
         lease = replace(lease, spec=held.spec)
     with database.transaction() as transaction:
         assert request_groups(transaction, lease, purpose, step, step, None, [Task({"seed": step}, f"hash {step}")],
-                              [2], train_sampling(lease), traceparent="00-aa-bb-01") == 1
+                              [2], train_sampling, traceparent="00-aa-bb-01") == 1
     database.run("runs.release_leases", owner=OWNER_A)
 
 

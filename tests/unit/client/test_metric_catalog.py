@@ -7,7 +7,18 @@ import pytest
 
 from hone.algorithms.slots import SLOTS
 from hone.client import metric_catalog
-from hone.client.metric_table import ADVANTAGE, GROUPS, LOSS, OTHER, REGULARIZERS, REWARD, VERIFICATION, WORK, Metric
+from hone.client.metric_table import (
+    ADVANTAGE,
+    GROUPS,
+    LOSS,
+    OTHER,
+    REGULARIZERS,
+    REWARD,
+    SOURCES,
+    VERIFICATION,
+    WORK,
+    Metric,
+)
 
 PAGE = Path(__file__).parents[3] / "docs" / "metrics.md"
 
@@ -15,12 +26,14 @@ PAGE = Path(__file__).parents[3] / "docs" / "metrics.md"
 def test_groups_are_in_the_order_of_a_step_and_nothing_is_lost() -> None:
     names = ["lr", "reward/mean", "eval/greedy", "gap/mean", "staleness/max", "filtered_groups", "rejected_rewards",
              "advantage/groups", "modulation/gate", "correction/weight_max", "loss", "loss/schema/clip_fraction",
-             "regularizers/kl.0/mean", "critic/loss", "verify/loss", "trainer/idle_s", "weather", "weather/rain"]
+             "regularizers/kl.0/mean", "critic/loss", "verify/loss", "source/a/reward/mean", "trainer/idle_s",
+             "weather", "weather/rain"]
     random.Random(0).shuffle(names)
     found = metric_catalog.grouped(names)
     assert [group.title for group, _ in found] == [
         "Reward and evaluation", "Rollouts", "Filter", "Reward processing", "Advantage", "Modulation", "Correction",
-        "Policy loss", "Regularizers", "Critic", "Optimizer and schedule", "Verification", "Time and storage", "Other"]
+        "Policy loss", "Regularizers", "Critic", "Optimizer and schedule", "Verification", "Sources of tasks",
+        "Time and storage", "Other"]
     assert sorted(name for _, members in found for name in members) == sorted(names)
 
 
@@ -44,6 +57,10 @@ def test_metrics_of_a_group_are_in_the_order_of_the_table() -> None:
     ("regularizers/kl.2/mean", REGULARIZERS, "Distance to the reference", "nats a token"),
     ("verify/reward/mean", VERIFICATION, "Mean reward", ""),
     ("verify/loss/full/clip_fraction", VERIFICATION, "Clipped tokens, full", "share"),
+    ("source/my_sql/reward/mean", SOURCES, "Mean reward, my_sql", ""),
+    ("source/my_sql/groups", SOURCES, "Groups, my_sql", "groups"),
+    ("source/my_sql/eval/greedy", SOURCES, "Held-out accuracy, greedy, my_sql", ""),
+    ("source/my_sql/weather", OTHER, "Source: my sql: weather", ""),
     ("trainer/export_s", WORK, "Export", "s"),
     ("storage/write_back", OTHER, "Storage: write back", ""),
     ("verify/weather", OTHER, "Verify: weather", ""),

@@ -1,6 +1,7 @@
 """Every metric that a run records has its words: tiny steps of every preset that runs, and the driver's metrics."""
 
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -78,7 +79,17 @@ def test_metrics_of_judgements_have_words():
 
 
 def test_metrics_of_an_evaluation_have_words():
-    assert unnamed(accuracies([{"series": "greedy", "score": 1.0}, {"series": "sampled", "score": None}])) == []
+    rows: list[dict[str, Any]] = [{"series": "greedy", "task_hash": "a", "source": "s", "score": 1.0},
+                                  {"series": "sampled", "task_hash": "a", "source": "s", "score": None}]
+    assert unnamed(accuracies(rows, [], ["s"])) == []
+
+
+def test_metrics_of_sources_have_words():
+    rows = [sample(101 + group, index, float(index), source="ab"[group]) for group in range(2) for index in range(2)]
+    made = spec(task={"mixture": [{"name": name, "weight": 1, "environment": "sort_digits"} for name in "ab"]})
+    _, metrics = rollout_plan(made, slots(), 2, choose(rows, slots(), 2, {}), lambda _: {})
+    assert unnamed(metrics) == []
+    assert "source/a/reward/pass_rate" in metrics
 
 
 STEP = {"loss", "entropy", "grad_norm", "trained_tokens", "trained/mask_share", "advantage/zero_share",

@@ -13,7 +13,7 @@ from services.learner.driver.planning import choose, learning_rate, rollout_plan
 def sample(group: int, index: int, score: float | None, **more: Any) -> dict[str, Any]:
     row = {"group_id": group, "request_no": group - 100, "task_hash": f"task{group}", "part": f"part{group % 2}",
            "index": index, "completion_tokens": 6, "finish_reason": "stop", "score": score,
-           "grade_id": 10 * group + index, "status": "ok", "oldest": 1}
+           "grade_id": 10 * group + index, "status": "ok", "oldest": 1, "source": ""}
     return {**row, **more}
 
 
@@ -113,3 +113,29 @@ def test_rewards_that_are_neither_right_nor_wrong_are_counted(scores: list[float
     samples = [{**row, "score": score} for row, score in zip(GROUPS, scores, strict=True)]
     _, metrics = rollout_plan(spec(), slots(), 1, choose(samples, slots(), 2, {}), lambda _: {})
     assert metrics["reward/between"] == share
+
+
+MIXED = {"mixture": [
+    {"name": "a", "weight": 1, "environment": "sort_digits", "sampling": {"max_tokens": 9}},
+    {"name": "b", "weight": 1, "environment": "sort_digits", "grader": {"type": "string_check", "operation": "eq",
+     "input": "{{ sample.output_text }}", "reference": "x"}}, {"name": "c", "weight": 1, "environment": "sqlite"}]}
+
+
+def test_each_source_of_a_mixture_has_metrics_of_its_own() -> None:
+    rows = [sample(101, 0, 1.0, source="a"), sample(101, 1, 0.5, source="a", completion_tokens=8),
+            sample(102, 0, None, source="b"), sample(102, 1, 1.0, source="b")]
+    made = spec(task=MIXED)
+    plan, metrics = rollout_plan(made, slots(), 1, choose(rows, slots(), 2, {}), lambda _: {})
+    assert plan.max_tokens == 256
+    assert {name: metrics[name] for name in metrics if name.startswith("source/a/")} == {
+        "source/a/groups": 1.0, "source/a/signal_share": 1.0, "source/a/reward/mean": 0.75, "source/a/reward/masked": 0,
+        "source/a/reward/between": 0.5, "source/a/reward/pass_rate": 0.5, "source/a/completion/mean_tokens": 7.0,
+        "source/a/completion/max_tokens": 8.0, "source/a/completion/tokens": 14.0, "source/a/completion/truncated": 0}
+    assert (metrics["source/b/reward/masked"], metrics["source/b/signal_share"]) == (1.0, 0.0)
+    assert {name for name in metrics if name.startswith("source/c/")} == {"source/c/groups", "source/c/signal_share"}
+    assert metrics["reward/mean"] == pytest.approx(2.5 / 3)
+
+
+def test_a_plain_task_has_no_metrics_of_sources() -> None:
+    _, metrics = rollout_plan(spec(), slots(), 1, choose(GROUPS, slots(), 2, {}), lambda _: {})
+    assert not [name for name in metrics if name.startswith("source/")]

@@ -294,3 +294,46 @@ def test_rows_that_are_too_long_for_the_model_do_not_train(scene: Scene, monkeyp
     shown.text = cast(Any, SimpleNamespace(tokenizer=tokenizer, positions=64, lacks={}))
     with pytest.raises(NoTasks, match="1 of 1 rows are left out of supervised training, longer than the 64 positions"):
         shown.train_rows(0, 1)
+
+
+MIXTURE = [{"name": "sort", "weight": 1, "environment": "sort_digits"},
+           {"name": "rows", "weight": 3, "dataset": "rows"},
+           {"name": "held", "weight": 1, "dataset": "twins"}]
+
+
+def test_a_mixture_draws_its_sources_by_place_and_each_goes_on_by_itself(scene: Scene) -> None:
+    mixed = {"task": {"mixture": MIXTURE}, "eval": None}
+    whole = scene.tasks(**mixed).train(0, 600)
+    assert scene.tasks(**mixed).train(250, 50) == whole[250:300]
+    by_source = {name: [task for task in whole if task.source == name] for name in ("sort", "rows", "held")}
+    assert sum(map(len, by_source.values())) == 600
+    assert len(by_source["rows"]) / 600 == pytest.approx(0.6, abs=0.07)
+    alone = scene.tasks(eval=None).train(0, len(by_source["rows"]))
+    assert [task.body for task in by_source["rows"]] == [task.body for task in alone]
+    assert [task.content_hash for task in by_source["sort"]] == [
+        f"drawn {place}" for place in range(len(by_source["sort"]))]
+
+
+def test_a_mixture_without_weights_is_drawn_by_the_rows_that_train(scene: Scene) -> None:
+    mixture = [{"name": "few", "dataset": "rows"}, {"name": "many", "dataset": "twins"}]
+    for temperature, share in ((None, 1 / 3), (1e6, 1 / 2)):
+        tasks = scene.tasks(task={"mixture": mixture, "temperature": temperature}, eval=None).train(0, 3000)
+        assert sum(task.source == "few" for task in tasks) / 3000 == pytest.approx(share, abs=0.03)
+
+
+def test_every_source_of_a_mixture_holds_its_own_split_out_of_all_of_them(scene: Scene) -> None:
+    mixture = [{"name": "rows", "weight": 1, "dataset": "rows"}, {"name": "few", "weight": 1, "dataset": "held"}]
+    tasks = scene.tasks(task={"mixture": mixture})
+    held = {name: _prompts([task for task in tasks.held_out if task.source == name]) for name in ("rows", "few")}
+    assert sorted(held["rows"]) == sorted(row["prompt"] for row in HELD)
+    assert len(held["few"]) == 1
+    trained = set(_prompts(tasks.train(0, 2000)))
+    assert not trained & {*held["rows"], *held["few"]}
+    assert trained == ({row["prompt"] for row in ROWS} | {"new"}) - {*held["rows"], *held["few"]}
+
+
+def test_an_evaluation_may_have_sources_of_its_own_beside_those_of_the_mixture(scene: Scene) -> None:
+    own = [{"name": "rows"}, {"name": "other", "dataset": "held"}, {"name": "sort", "environment": "sort_digits"}]
+    tasks = scene.tasks(task={"mixture": MIXTURE}, eval={"prompts": 4, "sources": own})
+    assert [task.source for task in tasks.held_out] == ["rows"] * 4 + ["other"] * 2 + ["sort"] * 4
+    assert ROWS[1] not in [task.body["item"] for task in tasks.train(0, 2000)]

@@ -137,6 +137,13 @@ WITH gone AS (
     RETURNING 1)
 SELECT count(*) AS found, count(*) AS rows FROM gone
 
+-- name: remove_evaluations
+WITH gone AS (
+    DELETE FROM evaluations
+    WHERE ctid = ANY (ARRAY(SELECT ctid FROM evaluations WHERE run_id = %(id)s LIMIT %(limit)s))
+    RETURNING 1)
+SELECT count(*) AS found, count(*) AS rows FROM gone
+
 -- name: remove_events
 WITH gone AS (
     DELETE FROM events WHERE id = ANY (ARRAY(SELECT id FROM events WHERE run_id = %(id)s LIMIT 10 * %(limit)s))

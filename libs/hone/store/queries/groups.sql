@@ -2,9 +2,9 @@
 
 -- name: request
 -- The columns beside the order repeat the fields that other statements search by.
-INSERT INTO groups (tenant_id, run_id, kind, series, deadline, purpose, request_no, step, task_hash, model_id,
+INSERT INTO groups (tenant_id, run_id, kind, series, source, deadline, purpose, request_no, step, task_hash, model_id,
                     version_id, "order")
-SELECT %(tenant_id)s, %(run_id)s, %(kind)s, %(series)s,
+SELECT %(tenant_id)s, %(run_id)s, %(kind)s, %(series)s, o.content ->> 'source',
     least(r.deadline, now() + make_interval(secs => %(deadline_s)s)),
     o.content ->> 'purpose', (o.content ->> 'request_no')::int, (o.content ->> 'step')::int,
     o.content ->> 'task_hash', o.content ->> 'model_id', o.content ->> 'version_id', o.content
@@ -131,7 +131,7 @@ SELECT id FROM ready
 
 -- name: ready_samples
 -- The samples of ready groups that no step has planned, the stalest first.
-SELECT g.id AS group_id, g.request_no, g.task_hash, g.series, g.oldest, t.index, t.part, t.prompt_tokens,
+SELECT g.id AS group_id, g.request_no, g.task_hash, g.series, g.source, g.oldest, t.index, t.part, t.prompt_tokens,
     t.completion_tokens, t.finish_reason, t.status, t.score, r.id AS grade_id
 FROM groups g
 JOIN trajectories t ON t.group_id = g.id
@@ -153,10 +153,8 @@ SELECT purpose, step, count(*) AS total, count(*) FILTER (WHERE state = 'request
     min(oldest) FILTER (WHERE state = 'ready' AND NOT EXISTS (
         SELECT FROM steps s WHERE s.run_id = g.run_id AND s.state = 'planned' AND g.id = ANY (s.group_ids))) AS oldest,
     max(reason) FILTER (WHERE state = 'requested') AS reason,
-    count(*) FILTER (WHERE state = 'requested' AND refused IS NOT NULL AND kind = 'generate' AND EXISTS (
-        SELECT FROM groups o
-        WHERE o.run_id = g.run_id AND o.purpose = g.purpose AND (g.purpose = 'train' OR o.step = g.step)
-            AND o.ready_at IS NOT NULL)) AS refused
+    count(*) FILTER (WHERE state = 'requested' AND refused IS NOT NULL AND kind = 'generate'
+        AND refused_for_itself(g)) AS refused
 FROM groups g WHERE run_id = %(run_id)s AND state IN ('requested', 'ready') GROUP BY purpose, step
 
 -- name: count_refused
@@ -194,12 +192,9 @@ UPDATE groups SET state = 'dropped', reason = 'surplus', ended_at = now()
 WHERE run_id = %(run_id)s AND purpose = 'train' AND state IN ('requested', 'ready')
 
 -- name: drop_refused
--- Only if another group of the purpose was ready: then the fault is the group's own.
 UPDATE groups g SET state = 'dropped', reason = 'failed', ended_at = now()
-WHERE run_id = %(run_id)s AND state = 'requested' AND refused IS NOT NULL AND kind = 'generate' AND EXISTS (
-    SELECT FROM groups o
-    WHERE o.run_id = g.run_id AND o.purpose = g.purpose AND (g.purpose = 'train' OR o.step = g.step)
-        AND o.ready_at IS NOT NULL)
+WHERE run_id = %(run_id)s AND state = 'requested' AND refused IS NOT NULL AND kind = 'generate'
+    AND refused_for_itself(g)
 RETURNING g.id, g.purpose, g.request_no, g.step, g.refused
 
 -- name: expire
@@ -214,4 +209,4 @@ WITH gone AS (
     ORDER BY g.id FOR NO KEY UPDATE OF g)
 UPDATE groups g SET state = 'dropped', reason = 'expired', ended_at = now()
 FROM gone WHERE g.id = gone.id
-RETURNING g.id, g.request_no, g.ready_at, gone.waited_for
+RETURNING g.id, g.request_no, g.ready_at, g.source, gone.waited_for

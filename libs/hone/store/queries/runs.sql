@@ -184,10 +184,7 @@ SELECT r.desired, r.state, r.reason, r.stage, r.waiting_for,
             JOIN operations o USING (model_id) WHERE o.state = 'failed' ORDER BY role, seq LIMIT 1),
         (SELECT format('%%s group %%s: %%s', purpose, request_no, refused) FROM groups g
             WHERE g.run_id = r.id AND g.state = 'requested' AND g.refused IS NOT NULL
-                AND (g.kind <> 'generate' OR NOT EXISTS (
-                    SELECT FROM groups o
-                    WHERE o.run_id = g.run_id AND o.purpose = g.purpose AND (g.purpose = 'train' OR o.step = g.step)
-                        AND (o.ready_at IS NOT NULL OR o.state = 'requested' AND o.refused IS NULL)))
+                AND (g.kind <> 'generate' OR refused_for_good(g))
             ORDER BY g.id LIMIT 1)) AS failure
 FROM runs r, LATERAL (
     SELECT coalesce((SELECT n FROM steps s WHERE s.run_id = r.id AND s.state = 'committed'

@@ -1,7 +1,7 @@
 -- Trajectories: one row for each sample.
 
 -- name: page
-SELECT t.group_id, t.index, g.purpose, g.request_no, g.step, g.series, g.state AS group_state, t.status, t.score,
+SELECT t.group_id, t.index, g.purpose, g.request_no, g.step, g.series, g.source, g.state AS group_state, t.status, t.score,
        t.finish_reason, t.prompt_tokens, t.completion_tokens, t.preview, t.created_at
 FROM trajectories t JOIN groups g ON g.id = t.group_id
 WHERE t.run_id = %(run_id)s
@@ -15,7 +15,7 @@ WHERE t.run_id = %(run_id)s
 ORDER BY t.group_id, t.index LIMIT %(limit)s
 
 -- name: one
-SELECT t.group_id, t.index, g.purpose, g.request_no, g.step, g.series, g.state AS group_state, t.status, t.score,
+SELECT t.group_id, t.index, g.purpose, g.request_no, g.step, g.series, g.source, g.state AS group_state, t.status, t.score,
        t.finish_reason, t.prompt_tokens, t.completion_tokens, t.preview, t.created_at, t.part, t.row,
        (SELECT max(other.index) FROM trajectories other WHERE other.group_id = t.group_id) AS last_index
 FROM trajectories t JOIN groups g ON g.id = t.group_id
