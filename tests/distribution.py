@@ -11,15 +11,18 @@ ALONE = ("test_demo", "test_ahead", "test_ranks", "test_traces", "test_impostors
 """Acceptance tests that start stacks of their own."""
 PLAIN = ("test_turns", "test_learning", "test_adapters", "test_engines")
 """The longest acceptance tests of the plain stack."""
+TOGETHER = ("tests/integration/foreign",)
+"""Folders whose files share a stack."""
 
 
 class ByStack(LoadScopeScheduling):
-    """Keeps together the tests that share a slow start: those of a file, of the twin stack, or of the servers."""
+    """Keeps together tests that share a slow start: those of a file or folder, of the twin stack, or of the servers."""
 
     def _split_scope(self, nodeid: str) -> str:
         if _place(nodeid) == 0:
             return "servers" if _on_servers(nodeid) else "twins"
-        return nodeid.partition("::")[0]
+        file = nodeid.partition("::")[0]
+        return next((folder for folder in TOGETHER if file.startswith(folder)), file)
 
 
 def in_order(items: list[pytest.Item]) -> None:

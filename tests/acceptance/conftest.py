@@ -4,6 +4,9 @@ plain   a stack with one process of each kind and two rollout workers; embedded
 alone   no shared stack is open: for modules that start a stack of their own
 twins   a stack with two drivers, trainers and rollout workers; each test runs once on each back end
 bases   returns the directory of a toy model: bases(steps=90, careless=0.5); it is taught once for all processes
+
+drawn          seeds and held-out prompts of the run that learns (tests.acceptance.learning)
+learning_base  directory of the model that it starts from
 """
 
 from collections.abc import Callable, Iterator
@@ -14,6 +17,7 @@ from typing import Any
 import pytest
 
 from tests.acceptance import backends, shared, toy
+from tests.acceptance.learning import drawn, learning_base  # noqa: F401
 from tests.acceptance.scene import Scene
 from tests.acceptance.stacks import PLAIN, TWINS, SharedStacks
 

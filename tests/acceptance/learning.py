@@ -4,9 +4,12 @@ import json
 import secrets
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from hone.environments import streams
 from hone.environments.tasks import episode, split_of
@@ -36,6 +39,16 @@ def draw() -> Draw:
     assert {split_of(task.content_hash) for task in tasks} == {"held_out"}
     seen = [episode(task).reset() for task in tasks]
     return Draw(seed, eval_seed, [one.messages[0]["content"] for one in seen], [one.item["answer"] for one in seen])
+
+
+@pytest.fixture(scope="module")
+def drawn() -> Draw:
+    return draw()
+
+
+@pytest.fixture(scope="module")
+def learning_base(bases: Callable[..., Path]) -> Path:
+    return bases(**BASE)
 
 
 def spec(drawn: Draw, **changes: Any) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.acceptance.learning import BASE, HELD_OUT, Draw, draw, exported, spec, stock_score
+from tests.acceptance.learning import HELD_OUT, Draw, exported, spec, stock_score
 from tests.acceptance.scene import Scene, open_scene
 
 NOISE = 2 * (2 * 0.25 / HELD_OUT) ** 0.5  # two standard deviations between two shares of so many answers
@@ -15,25 +15,15 @@ NOISE = 2 * (2 * 0.25 / HELD_OUT) ** 0.5  # two standard deviations between two 
 Opener = Callable[..., Scene]
 
 
-@pytest.fixture(scope="module")
-def drawn() -> Draw:
-    return draw()
-
-
-@pytest.fixture(scope="module")
-def base(bases: Callable[..., Path]) -> Path:
-    return bases(**BASE)
-
-
 @pytest.fixture
-def opener(alone: None, shared_directory: Path, base: Path) -> Iterator[Opener]:  # noqa: ARG001
+def opener(alone: None, shared_directory: Path, learning_base: Path) -> Iterator[Opener]:  # noqa: ARG001
     """Opens a stack of the test's own, in which a stub takes the place of a service."""
     scenes: list[Scene] = []
 
     def opened(**commands: list[str]) -> Scene:
         state = shared_directory / f"learning-{secrets.token_hex(4)}"
         scenes.append(open_scene(state, {"sweep_s": 0.5}, {}, commands))
-        scenes[-1].client.upload_model("learning-base", base)
+        scenes[-1].client.upload_model("learning-base", learning_base)
         return scenes[-1]
 
     yield opened
@@ -41,11 +31,11 @@ def opener(alone: None, shared_directory: Path, base: Path) -> Iterator[Opener]:
         scene.stack.stop()
 
 
-def test_shuffled_rewards_teach_nothing(opener: Opener, drawn: Draw, base: Path, tmp_path: Path) -> None:
+def test_shuffled_rewards_teach_nothing(opener: Opener, drawn: Draw, learning_base: Path, tmp_path: Path) -> None:
     scene = opener(reward=[sys.executable, "-m", "tests.acceptance.stubs.shuffled_reward"])
     run = scene.client.create_run(spec(drawn, eval=None))
     scene.finished(run.id)
-    before, after = stock_score(base, drawn), stock_score(exported(scene, run.id, tmp_path / "out"), drawn)
+    before, after = stock_score(learning_base, drawn), stock_score(exported(scene, run.id, tmp_path / "out"), drawn)
     print(f"shuffled rewards: {before} -> {after}")
     assert after["sampled"] <= before["sampled"] + 0.05 + NOISE
 

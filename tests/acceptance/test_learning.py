@@ -2,49 +2,40 @@
 
 import os
 import signal
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.acceptance.learning import BASE, HELD_OUT, STEPS, Draw, draw, exported, spec, stock_score
+from tests.acceptance.learning import HELD_OUT, STEPS, Draw, draw, exported, spec, stock_score
 from tests.acceptance.scene import Scene, wait_for
 
 TORCH_FREE = ("gateway", "driver", "rollout", "reward", "value", "simulation")
 
 
 @pytest.fixture(scope="module")
-def drawn() -> Draw:
-    return draw()
-
-
-@pytest.fixture(scope="module")
-def base(bases: Callable[..., Path]) -> Path:
-    return bases(**BASE)
-
-
-@pytest.fixture(scope="module")
-def scene(plain: Scene, base: Path) -> Scene:
-    plain.client.upload_model("learning-base", base)
+def scene(plain: Scene, learning_base: Path) -> Scene:
+    plain.client.upload_model("learning-base", learning_base)
     return plain
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("repetition", range(3))
-def test_rewards_teach_with_every_seed(scene: Scene, base: Path, tmp_path: Path, repetition: int) -> None:
+def test_rewards_teach_with_every_seed(scene: Scene, learning_base: Path, tmp_path: Path, repetition: int) -> None:
     drawn = draw()
     run = scene.client.create_run(spec(drawn, eval=None))
     scene.finished(run.id)
-    before, after = stock_score(base, drawn), stock_score(exported(scene, run.id, tmp_path / "out"), drawn)
+    before, after = stock_score(learning_base, drawn), stock_score(exported(scene, run.id, tmp_path / "out"), drawn)
     print(f"repetition {repetition}: {before} -> {after}")
     assert after["sampled"] >= before["sampled"] + 0.15
 
 
-def test_rewards_teach_and_stock_transformers_agrees(scene: Scene, drawn: Draw, base: Path, tmp_path: Path) -> None:
+def test_rewards_teach_and_stock_transformers_agrees(
+    scene: Scene, drawn: Draw, learning_base: Path, tmp_path: Path,
+) -> None:
     run = scene.client.create_run(spec(drawn))
     _assert_torch_is_where_it_belongs(scene)
     scene.finished(run.id)
-    before, after = stock_score(base, drawn), stock_score(exported(scene, run.id, tmp_path / "out"), drawn)
+    before, after = stock_score(learning_base, drawn), stock_score(exported(scene, run.id, tmp_path / "out"), drawn)
     print(f"stock transformers: {before} -> {after}")
     assert after["sampled"] >= before["sampled"] + 0.15
     _assert_own_evaluation_agrees(scene, run.id, before, after)

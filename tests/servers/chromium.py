@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from selenium import webdriver
-from selenium.common.exceptions import StaleElementReferenceException
+from selenium.common.exceptions import NoSuchElementException, StaleElementReferenceException
 from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.webelement import WebElement
 
@@ -156,7 +156,7 @@ def _tried(holds: Callable[[], Any]) -> Any:
     """Return the result of `holds`, or False if the page changed while it was read."""
     try:
         return holds()
-    except StaleElementReferenceException:
+    except (NoSuchElementException, StaleElementReferenceException):
         return False
 
 

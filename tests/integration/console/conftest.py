@@ -1,5 +1,7 @@
 """A real console in a real browser, with a real gateway.
 
+Console and browser are started once a session. Each module has a gateway of its own, always at the same address.
+
 world      what the first tenant has (tests.integration.console.rows.World); the second tenant has nothing
 console    URL of the console
 browser    Chromium, not signed in, 1280 px wide, light
@@ -22,16 +24,29 @@ from tests.integration.console.rows import World
 from tests.integration.gateway.conftest import (  # noqa: F401
     Gateway,
     database,
-    gateway,
     hone,
     other,
     other_tenant,
+    serve,
     tenant,
 )
 from tests.servers import chromium
 from tests.servers.children import Children
 from tests.servers.chromium import Browser
 from tests.servers.postgres import TestDatabase
+
+
+@pytest.fixture(scope="session")
+def gateway_port() -> int:
+    return ports.pick(1)[0]
+
+
+@pytest.fixture(scope="module")
+def gateway(postgres: TestDatabase, gateway_port: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
+    home = tmp_path_factory.mktemp("gateway")
+    with Children(home) as children:
+        root = {"HONE_MODEL_ROOT": str(tmp_path_factory.getbasetemp())}
+        yield serve(children, postgres, f"file://{home / 'objects'}", root, gateway_port)
 
 
 @pytest.fixture(scope="module")
@@ -43,11 +58,11 @@ def world(
     return rows.write(postgres.owner_url, gateway.objects, hone, hone.register_model("toy-text", directory).name)
 
 
-@pytest.fixture(scope="module")
-def console(gateway: Gateway, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:  # noqa: F811
+@pytest.fixture(scope="session")
+def console(gateway_port: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     home = tmp_path_factory.mktemp("console")
     [port] = ports.pick(1)
-    addresses = {"CONSOLE": f"127.0.0.1:{port}", "GATEWAY": gateway.url.removeprefix("http://")}
+    addresses = {"CONSOLE": f"127.0.0.1:{port}", "GATEWAY": f"127.0.0.1:{gateway_port}"}
     settings = {f"HONE_{name}_ADDRESS": address for name, address in addresses.items()}
     with Children(home) as children:
         children.start("console", [sys.executable, "-m", "services.console"], env={**os.environ, **settings})
@@ -57,7 +72,7 @@ def console(gateway: Gateway, tmp_path_factory: pytest.TempPathFactory) -> Itera
     assert "Traceback" not in written, written[-4000:]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def chromium_browser(
     console: str, tmp_path_factory: pytest.TempPathFactory, need: Callable[[str | None], None],
 ) -> Iterator[Browser]:
@@ -67,7 +82,7 @@ def chromium_browser(
 
 
 @pytest.fixture
-def browser(chromium_browser: Browser) -> Browser:
+def browser(chromium_browser: Browser, gateway: Gateway) -> Browser:  # noqa: ARG001
     chromium_browser.look()
     chromium_browser.forget()
     chromium_browser.open("/sign-in", "Sign in")

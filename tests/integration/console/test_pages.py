@@ -12,7 +12,7 @@ from tests.integration.console.rows import World
 from tests.servers.chromium import Browser
 from tests.servers.postgres import TestDatabase
 
-SCREENS = [(width, dark) for width in (1280, 390) for dark in (False, True)]
+SCREENS = [(1280, False), (390, True)]
 
 
 def pages(world: World) -> Iterator[tuple[str, str, list[str]]]:

@@ -1,15 +1,38 @@
-"""Node packages for clients that know nothing of our code."""
+"""A stack with a door, for clients that know nothing of our code, and Node packages for some of them.
+
+scene   the stack (tests.acceptance.scene.Scene), with two engines
+run     a run of its first tenant that has ended after STEPS steps
+npm     npm(name, *packages) returns a folder with Node packages
+"""
 
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from hone.client.resources import Run
+from tests.acceptance import toy
+from tests.acceptance.scene import Scene, open_scene
+
+STEPS = 2
 CACHE = Path(__file__).resolve().parents[3] / ".cache"
 
 Npm = Callable[..., Path]
+
+
+@pytest.fixture(scope="package")
+def scene(shared_directory: Path) -> Iterator[Scene]:
+    opened = open_scene(shared_directory / "foreign", {"sweep_s": 0.5}, {"door": 1, "inference": 2})
+    yield opened
+    opened.stack.stop()
+
+
+@pytest.fixture(scope="package")
+def run(scene: Scene, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    scene.client.upload_model("base", toy.write_base(tmp_path_factory.mktemp("base"), steps=2))
+    return scene.finished(scene.client.create_run(toy.spec("foreign", "base", STEPS, eval=None)).id)
 
 
 @pytest.fixture(scope="module")

@@ -4,22 +4,20 @@ import json
 import os
 import subprocess
 import sys
-import sysconfig
 import venv
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import grpc
 import pytest
 from google.rpc import error_details_pb2
 
-from tests.acceptance import toy
-from tests.acceptance.scene import Scene, open_scene
-from tests.integration.foreign.conftest import Npm
+from hone.client.resources import Run
+from tests.acceptance.scene import Scene, wait_for
+from tests.integration.foreign.conftest import STEPS, Npm
 from tests.integration.learner.rows import add_run
 
 ROOT = Path(__file__).resolve().parents[3]
-STEPS = 2
 
 
 @pytest.fixture(scope="module")
@@ -29,31 +27,25 @@ def modules(npm: Npm) -> Path:
 
 
 @pytest.fixture(scope="module")
-def scene(shared_directory: Path) -> Iterator[Scene]:
-    opened = open_scene(shared_directory / "foreign", {"sweep_s": 0.5}, {"door": 1})
-    yield opened
-    opened.stack.stop()
-
-
-@pytest.fixture(scope="module")
-def place(scene: Scene, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def place(scene: Scene, run: Run) -> dict[str, Any]:
     """The input of a foreign client: addresses, ids, and the folder of the .proto files.
 
     The model belongs to a finished run. One more step of it is planned, but no driver appends its operations.
     """
-    scene.client.upload_model("base", toy.write_base(tmp_path_factory.mktemp("base"), steps=2))
-    run = scene.client.create_run(toy.spec("foreign", "base", STEPS, eval=None))
-    scene.finished(run.id)
-    versions = scene.rows("SELECT tenant_id, model_id, id, number FROM versions ORDER BY number DESC")
+    versions = scene.rows(
+        "SELECT tenant_id, model_id, id, number FROM versions WHERE model_id = %s ORDER BY number DESC", run.model_id)
     scene.rows("INSERT INTO steps (run_id, tenant_id, n, epoch, plan, group_ids) "
                "SELECT run_id, tenant_id, n + 1, epoch, jsonb_set(plan, '{n}', to_jsonb(n + 1)), '{}' FROM steps "
                "WHERE run_id = %s AND n = %s RETURNING n", run.id, STEPS)
+    wait_for("the newest version in both engines", lambda: scene.one(
+        "SELECT count(*) = 2 FROM engine_models WHERE model_id = %s AND version_id = %s", run.model_id,
+        versions[0]["id"]), 60)
     record = scene.stack.record()
-    stranger = scene.client.create_tenant_key(scene.client.create_tenant("stranger").id, "foreign", ["run"])
+    stranger = scene.client.create_tenant_key(scene.client.create_tenant("foreign").id, "foreign", ["run"])
     return {
         "stranger_key": stranger.secret,
         "tenant_id": versions[0]["tenant_id"], "model_id": versions[0]["model_id"], "run_id": run.id,
-        "planned_step": STEPS + 1, "stranger_run_id": add_run(scene.database_url).run_id,
+        "planned_step": STEPS + 1, "stranger_run_id": add_run(scene.database_url, state="cancelled").run_id,
         "newest_version_id": versions[0]["id"], "numbers": [row["number"] for row in versions],
         "door_address": record.door_address, "certificate": record.door_certificate, "api_key": record.api_key,
         "protos": str(ROOT / "proto"),
@@ -89,7 +81,7 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("python")
     venv.create(home, with_pip=False)
     [packages] = home.glob("lib/python*/site-packages")
-    (packages / "libraries.pth").write_text(sysconfig.get_path("purelib"))
+    (packages / "libraries.pth").write_text(str(Path(grpc.__file__).parents[1]))
     return home / "bin" / "python"
 
 
@@ -105,7 +97,8 @@ def test_a_python_client_without_hone_sees_its_tenant_alone(
     assert ended.returncode == 0, ended.stderr
     found = json.loads(ended.stdout)
     assert set(found.pop("my versions")) >= {0, 1, 2}  # the other client may have added some
+    assert set(found.pop("held by mine")) == {place["model_id"]}  # by each engine
     assert found == {
-        "held by mine": [place["model_id"]], "held by theirs": [], "no key": "UNAUTHENTICATED",
+        "held by theirs": [], "no key": "UNAUTHENTICATED",
         "their generation": "NOT_FOUND", "samples": 2, "streamed": True, "their pause": "NOT_FOUND",
         "their step in my session": "NOT_FOUND", "my step": True, "their look at my versions": "NOT_FOUND"}

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import grpc
@@ -17,9 +16,9 @@ from hone import scopes
 from hone.api import inference_pb2, learner_pb2, reward_pb2, simulation_pb2, trajectory_pb2
 from hone.client.resources import Run
 from hone.rpc.access import RULES
+from hone.spec.settings import Settings
 from services.door.call import METHODS
-from tests.acceptance import toy
-from tests.acceptance.scene import Scene, open_scene, wait_for
+from tests.acceptance.scene import Scene, wait_for
 from tests.integration.foreign import door_matrix as matrix
 from tests.integration.foreign.door_matrix import Caller
 from tests.integration.foreign.wire import Connection, Header
@@ -29,20 +28,6 @@ LEARNER, REWARD = "/hone.v1.LearnerService/", "/hone.v1.RewardService/"
 OK, NOT_FOUND, UNAUTHENTICATED = grpc.StatusCode.OK, grpc.StatusCode.NOT_FOUND, grpc.StatusCode.UNAUTHENTICATED
 EXHAUSTED = grpc.StatusCode.RESOURCE_EXHAUSTED
 NewCaller = Callable[[str | None], Caller]
-
-
-@pytest.fixture(scope="module")
-def scene(shared_directory: Path) -> Iterator[Scene]:
-    opened = open_scene(shared_directory / "door", {"sweep_s": 0.5}, {"door": 1, "inference": 2})
-    yield opened
-    opened.stack.stop()
-
-
-@pytest.fixture(scope="module")
-def run(scene: Scene, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    scene.client.upload_model("base", toy.write_base(tmp_path_factory.mktemp("base"), steps=2))
-    made = scene.client.create_run(toy.spec("door", "base", 1, eval=None))
-    return scene.finished(made.id)
 
 
 @pytest.fixture(scope="module")
@@ -147,6 +132,25 @@ def _blurred(ended: matrix.Ended, ids: dict[str, Any]) -> tuple[Any, ...]:
     either = "|".join(rf"\b{re.escape(one)}\b" for one in sorted(blurred, key=len, reverse=True))
     code, answers, message = ended
     return code, *(re.sub(either, "…", text) for text in (message, *(raw.decode("latin-1") for raw in answers)))
+
+
+MANY = Settings().tenant_samples + 1
+
+
+def test_one_call_holds_so_many_samples_and_a_tenant_so_many_sessions(mine: Caller, run: Run) -> None:
+    exact = '{"type": "exact", "reference": "a"}'
+    graded = reward_pb2.GradeRequest(run_id=run.id, grader_json=exact, items=[
+        reward_pb2.GradeItem(group_id=number) for number in range(MANY)])
+    for name, field, request in (
+            ("Grade", "items", graded), ("GradeStream", "request.items", reward_pb2.GradeStreamRequest(request=graded)),
+            ("CheckReferences", "items_json", reward_pb2.CheckReferencesRequest(
+                grader_json=exact, items_json=["{}"] * MANY))):
+        code, _, message = mine.ends(REWARD + name, request.SerializeToString())
+        assert (code, message) == (grpc.StatusCode.INVALID_ARGUMENT, (
+            f"{field}: found '{MANY} of them', expected at most {MANY - 1} in a call (HONE_TENANT_SAMPLES)"))
+    tasks = [trajectory_pb2.Task(environment="sort_turns", params_json="{}", seed=3)] * MANY
+    code, _, message = mine.ends(SIMULATION + "Reset", simulation_pb2.ResetRequest(tasks=tasks).SerializeToString())
+    assert (code, "(HONE_TENANT_SESSIONS)" in message) == (EXHAUSTED, True), message
 
 
 def test_what_calls_use_counts_for_their_key_at_their_prices(mine: Caller, scene: Scene, run: Run) -> None:

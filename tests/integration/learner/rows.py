@@ -21,8 +21,8 @@ class RunRows:
     model_id: str
 
 
-def add_run(owner_url: str, **spec: Any) -> RunRows:
-    """Insert a tenant, a base artifact without files, a model and a queued run; end every other open run."""
+def add_run(owner_url: str, state: str = "queued", **spec: Any) -> RunRows:
+    """Insert a tenant, a base artifact without files, a model and a run; end every other open run."""
     rows = RunRows(ids.new("ten"), ids.new("run"), ids.new("mod"))
     full = RunSpec.model_validate({"name": "test", "model": {"base": "b"}, "task": {"environment": "sort_digits"},
                                    "steps": 3, **spec})
@@ -40,9 +40,9 @@ def add_run(owner_url: str, **spec: Any) -> RunRows:
             "INSERT INTO models (id, tenant_id, base_artifact_id, config) VALUES (%s, %s, %s, %s)",
             (rows.model_id, rows.tenant_id, artifact, json.dumps(config)))
         connection.execute(
-            "INSERT INTO runs (id, tenant_id, name, spec, spec_sha, policy_model_id, deadline) "
-            "VALUES (%s, %s, 'test', %s, 'sha', %s, now() + interval '1 hour')",
-            (rows.run_id, rows.tenant_id, full.model_dump_json(), rows.model_id))
+            "INSERT INTO runs (id, tenant_id, name, spec, spec_sha, policy_model_id, deadline, state) "
+            "VALUES (%s, %s, 'test', %s, 'sha', %s, now() + interval '1 hour', %s)",
+            (rows.run_id, rows.tenant_id, full.model_dump_json(), rows.model_id, state))
     return rows
 
 

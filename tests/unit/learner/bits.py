@@ -1,4 +1,4 @@
-"""`python -m tests.unit.learner.bits THREADS [critic]`: the digest of weights after a few steps cut small."""
+"""`python -m tests.unit.learner.bits policy|critic THREADS…`: digests of weights after a few steps cut small."""
 
 import hashlib
 import sys
@@ -45,4 +45,6 @@ def critic_digest(threads: int) -> str:
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    print((critic_digest if sys.argv[2:] == ["critic"] else digest)(int(sys.argv[1])))
+    kind, *counts = sys.argv[1:]
+    for count in counts:
+        print({"policy": digest, "critic": critic_digest}[kind](int(count)))
