@@ -23,7 +23,7 @@ from hone.store import objects
 
 
 class StackNotReady(Exception):
-    """A part of the stack is not ready in time. The message names it and the last line that it logged."""
+    """A part of the stack is not ready in time. The message names it, the last line that it logged, and its log."""
 
 
 class Stack:
@@ -98,7 +98,8 @@ class Stack:
         until = time.monotonic() + timeout_s
         while waiting := self._waiting():
             if time.monotonic() > until or not self.alive():
-                raise StackNotReady("\n".join(f"{name}: {last_line(self.state, name)}" for name in waiting))
+                why = f"not ready after {timeout_s:g} s" if self.alive() else "supervisord ended"
+                raise StackNotReady("\n".join([f"{why}, while it waited for", *map(self._awaited, waiting)]))
             rest(0.1)
 
     def record(self) -> Record:
@@ -196,14 +197,20 @@ class Stack:
 
     def _give_up_after(self, until: float, reason: str) -> None:
         if time.monotonic() > until or not self.alive():
-            last = last_line(self.state, supervision.POSTGRES if self.alive() else "supervisord")
-            raise StackNotReady(f"{reason.strip()} ({last})")
+            name = supervision.POSTGRES if self.alive() else "supervisord"
+            raise StackNotReady(f"{reason.strip()} ({last_line(self.state, name)}; log {log(self.state, name)})")
         time.sleep(0.02)
         self.supervisor.answers()  # a call wakes the supervisor, which otherwise looks at its processes once a second
 
-    def _waiting(self) -> list[str]:
+    def _waiting(self) -> list[Process]:
         states = {one.name: one.state for one in self.status()}
-        return [one.name for one in self._processes if not _ready(one, states[one.name])]
+        return [one for one in self._processes if not _ready(one, states[one.name])]
+
+    def _awaited(self, process: Process) -> str:
+        """Return what is waited for, and what the process wrote meanwhile."""
+        ready = f"to answer at {reachable(process.address)}" if process.address else "to run"
+        return (f"  {process.name} {ready}: {last_line(self.state, process.name)}\n"
+                f"    log {log(self.state, process.name)}")
 
 
 def owner_url(state: Path) -> str:
@@ -267,8 +274,15 @@ def _ready(process: Process, state: str) -> bool:
 
 def last_line(state: Path, name: str) -> str:
     """Return the last line that a process wrote to its log."""
-    for path in (state / "logs" / f"{name}.log", state / "logs" / f"{name}.err"):
-        lines = path.read_text(errors="replace").strip().splitlines() if path.exists() else []
-        if lines:
-            return lines[-1]
-    return "it wrote nothing"
+    lines = _lines(log(state, name))
+    return lines[-1] if lines else "it wrote nothing"
+
+
+def log(state: Path, name: str) -> Path:
+    """Return the file that a process writes its log to; for one that ended before it had a log, that of its errors."""
+    written, errors = (state / "logs" / f"{name}.{end}" for end in ("log", "err"))
+    return errors if _lines(errors) and not _lines(written) else written
+
+
+def _lines(path: Path) -> list[str]:
+    return path.read_text(errors="replace").strip().splitlines() if path.exists() else []

@@ -182,14 +182,18 @@ def test_stopping_leaves_no_process_and_no_socket(shared_directory: Path, make_s
     assert "database system is shut down" in (stack.state / "logs" / "postgres.log").read_text()
 
 
-def test_a_service_that_fails_is_named_with_its_last_log_line(
+def test_a_service_that_is_late_is_named_with_its_last_log_line_and_its_log(
     shared_directory: Path, make_stack: Callable[..., Stack],
 ) -> None:
     failing = ["python3", "-c", "raise SystemExit('no model here')"]
     stack = make_stack(shared_directory / "failing", counts={**NONE, "inference": 1}, commands={"inference": failing})
     stack.start()
-    with pytest.raises(StackNotReady, match="inference-0: no model here"):
+    with pytest.raises(StackNotReady) as late:
         stack.wait_ready(2.0)
+    log, address = stack.state / "logs" / "inference-0.log", stack.record().addresses["inference-0"]
+    assert str(late.value) == (
+        f"not ready after 2 s, while it waited for\n  inference-0 to answer at {address}: no model here\n    log {log}")
+    assert "no model here" in log.read_text()
 
 
 @pytest.mark.parametrize("options", [{"settings": {"leese_s": 1}}, {"counts": {"trainr": 1}}], ids=["setting", "kind"])
