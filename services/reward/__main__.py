@@ -22,7 +22,7 @@ async def run(chosen: Settings, memory: MemoryLimit | None) -> None:
     """Serve until a stop signal, then end the pool's processes."""
     pool, database = Pool(chosen.grader_processes, budget_s=chosen.grader_budget_s), AsyncDatabase(chosen.database_url)
     await database.open()
-    reward = Reward(Grading(pool), Ledger(database))
+    reward = Reward(Grading(pool), Ledger(database), chosen.tenant_samples)
     try:
         await serve(
             chosen.addresses.reward, SERVICE, chosen.stack_token,

@@ -33,11 +33,13 @@ _ANSWER_S = 2.0
 class Reward(reward_pb2_grpc.RewardServiceServicer):
     """Grades samples and keeps the grades in its ledger."""
 
-    def __init__(self, grading: Grading, ledger: Ledger) -> None:
-        self._grading, self._ledger = grading, ledger
+    def __init__(self, grading: Grading, ledger: Ledger, most: int) -> None:
+        """`most`: samples of a call through the door, or rows."""
+        self._grading, self._ledger, self._most = grading, ledger, most
 
     async def Grade(self, request: reward_pb2.GradeRequest, context: Any) -> reward_pb2.GradeResponse:
         """Grade the samples that have no grade yet, store the grades, and return the grades of all samples."""
+        self._expect_few("items", len(request.items), context)
         grader = _spec(request.grader_json)
         samples = _samples(grader, request.items)
         grades: dict[Key, StoredGrade] = {}
@@ -50,6 +52,7 @@ class Reward(reward_pb2_grpc.RewardServiceServicer):
     ) -> AsyncIterator[reward_pb2.GradeStreamResponse]:
         """The same as Grade, but send each grade as soon as it is stored."""
         asked = request.request
+        self._expect_few("request.items", len(asked.items), context)
         grader = _spec(asked.grader_json)
         samples = _samples(grader, asked.items)
         places = {key: place for place, key in enumerate(samples)}
@@ -86,6 +89,7 @@ class Reward(reward_pb2_grpc.RewardServiceServicer):
         self, request: reward_pb2.CheckReferencesRequest, context: Any
     ) -> AsyncIterator[reward_pb2.CheckReferencesResponse]:
         """Grade the reference of each row as if it were the output, and send each finding soon after it is made."""
+        self._expect_few("items_json", len(request.items_json), context)
         grader, turn = _spec(request.grader_json), _turn(request.tenant_id, f"check/{request.tenant_id}", context)
         ending = Ending(tuple(request.stop), request.include_stop)
         rows = [json.loads(_item(text, f"items_json[{place}]")) for place, text in enumerate(request.items_json)]
@@ -115,6 +119,11 @@ class Reward(reward_pb2_grpc.RewardServiceServicer):
             return right
         [result] = await self._grading.grade(grader, (Sent(json.dumps(row), right.text),), turn)
         return right_answers.compared(right, result)
+
+    def _expect_few(self, field: str, count: int, context: Any) -> None:
+        """Raise InvalidField for a call through the door with too many samples: it would take the pool for long."""
+        if calling(context) and count > self._most:
+            raise InvalidField(field, f"{count} of them", f"at most {self._most} in a call (HONE_TENANT_SAMPLES)")
 
     async def _store(self, account: Account, results: dict[Key, Result]) -> dict[Key, StoredGrade]:
         reach("grade.before-row")

@@ -22,7 +22,7 @@ SERVICE = simulation_pb2.DESCRIPTOR.services_by_name["SimulationService"].full_n
 def main() -> None:
     chosen = settings.load("stack_token")
     memory = startup.begin("simulation", chosen)
-    simulation = Simulation(chosen.addresses.simulation, Sessions())
+    simulation = Simulation(chosen.addresses.simulation, Sessions(most=chosen.tenant_sessions))
     uvloop.run(serve(
         chosen.addresses.simulation, SERVICE, chosen.stack_token,
         lambda server: simulation_pb2_grpc.add_SimulationServiceServicer_to_server(simulation, server), memory=memory))

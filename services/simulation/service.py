@@ -42,9 +42,11 @@ class Simulation(simulation_pb2_grpc.SimulationServiceServicer):
 
     async def Reset(self, request: simulation_pb2.ResetRequest, context: Any) -> simulation_pb2.ResetResponse:
         """Start one session for each task."""
+        sessions, tenant_id = [], _tenant(context)
+        self._sessions.expect_room(tenant_id, len(request.tasks))
         started = await self._task_thread.run_all(
             _owner(context), [partial(_start, task, place) for place, task in enumerate(request.tasks)])
-        sessions, tenant_id = [], _tenant(context)
+        self._sessions.expect_room(tenant_id, len(request.tasks))  # others may have come meanwhile
         for place, (one, seen) in enumerate(started):
             if place == len(started) // 2:
                 reach("reset.mid")
@@ -178,12 +180,12 @@ def _restored(request: simulation_pb2.RestoreRequest) -> Session:
 
 
 def _draws(request: simulation_pb2.DrawTasksRequest) -> list[Callable[[], list[Task]]]:
-    """Return the parts of a draw. Distinct tasks are drawn together. Raises InvalidField."""
+    """Return the parts of a draw. Raises InvalidField."""
     if request.split not in SPLITS:
         raise InvalidField("split", request.split, "SPLIT_TRAIN or SPLIT_HELD_OUT")
     if request.count > MAX_TASKS:
         raise InvalidField("count", request.count, f"at most {MAX_TASKS} at a time")
-    if request.distinct or request.count <= _DRAWN:
+    if request.count <= _DRAWN:  # also one below 1, which is refused
         return [partial(_drawn, request, request.first, request.count)]
     end = request.first + request.count
     return [partial(_drawn, request, first, min(_DRAWN, end - first)) for first in range(request.first, end, _DRAWN)]
@@ -192,7 +194,7 @@ def _draws(request: simulation_pb2.DrawTasksRequest) -> list[Callable[[], list[T
 def _drawn(request: simulation_pb2.DrawTasksRequest, first: int, count: int) -> list[Task]:
     with _fields_named():
         params = json_object(request.params_json or "{}", "params_json")
-        return draw(request.environment, params, SPLITS[request.split], request.seed, first, count, request.distinct)
+        return draw(request.environment, params, SPLITS[request.split], request.seed, first, count)
 
 
 def observation_message(seen: Observation) -> simulation_pb2.Observation:

@@ -1,17 +1,18 @@
 """Sessions: episodes in progress. A session that is not called for a while is forgotten."""
 
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from hone import ids
 from hone.api import trajectory_pb2
 from hone.environments.contract import Episode, EpisodeOver, Transition
-from hone.rpc.errors import InvalidField, NotFound, Refused
+from hone.rpc.errors import InvalidField, NotFound, OverBudget, Refused
 
 TTL_S = 600.0
 """Seconds that a session is kept after its last call."""
+MOST = 4096
 
 
 @dataclass
@@ -49,21 +50,31 @@ class Session:
 
 
 class Sessions:
-    """All sessions by id, the longest unused one first."""
+    """All sessions by id, the longest unused one first. A tenant that calls through the door has `most` of them."""
 
-    def __init__(self, ttl_s: float = TTL_S, clock: Callable[[], float] = time.monotonic) -> None:
-        self.ttl_s, self._clock = ttl_s, clock
+    def __init__(self, ttl_s: float = TTL_S, clock: Callable[[], float] = time.monotonic, most: int = MOST) -> None:
+        self.ttl_s, self._clock, self._most = ttl_s, clock, most
         self._sessions: OrderedDict[str, Session] = OrderedDict()
+        self._held = Counter[str]()  # by tenant
 
     def __len__(self) -> int:
         return len(self._sessions)
 
-    def open(self, session: Session) -> str:
-        """Add a session and return its id."""
+    def expect_room(self, tenant_id: str, more: int = 1) -> None:
+        """Raise OverBudget if a tenant would have too many sessions with so many more. A service may have any number.
+        """
         self._forget_expired()
+        if tenant_id and self._held[tenant_id] + more > self._most:
+            raise OverBudget(f"sessions: found {more} beside {self._held[tenant_id]} that the tenant has, expected at "
+                             f"most {self._most} in all (HONE_TENANT_SESSIONS); Close those that are not used any more")
+
+    def open(self, session: Session) -> str:
+        """Add a session and return its id. Raises OverBudget."""
+        self.expect_room(session.tenant_id)
         session_id = ids.new("ses")
         session.last_call = self._clock()
         self._sessions[session_id] = session
+        self._held[session.tenant_id] += 1
         return session_id
 
     def get(self, session_id: str, tenant_id: str = "") -> Session:
@@ -90,9 +101,15 @@ class Sessions:
         """Forget sessions. Ids that are unknown, or not the tenant's, are ignored."""
         for session_id in session_ids:
             if self.find(session_id, tenant_id) is not None:
-                del self._sessions[session_id]
+                self._forget(session_id)
 
     def _forget_expired(self) -> None:
         oldest = self._clock() - self.ttl_s
         while self._sessions and next(iter(self._sessions.values())).last_call < oldest:
-            self._sessions.popitem(last=False)
+            self._forget(next(iter(self._sessions)))
+
+    def _forget(self, session_id: str) -> None:
+        tenant_id = self._sessions.pop(session_id).tenant_id
+        self._held[tenant_id] -= 1
+        if not self._held[tenant_id]:
+            del self._held[tenant_id]

@@ -215,22 +215,20 @@ class CloseResponse(_message.Message):
     def __init__(self) -> None: ...
 
 class DrawTasksRequest(_message.Message):
-    __slots__ = ("environment", "params_json", "split", "seed", "first", "count", "distinct")
+    __slots__ = ("environment", "params_json", "split", "seed", "first", "count")
     ENVIRONMENT_FIELD_NUMBER: _ClassVar[int]
     PARAMS_JSON_FIELD_NUMBER: _ClassVar[int]
     SPLIT_FIELD_NUMBER: _ClassVar[int]
     SEED_FIELD_NUMBER: _ClassVar[int]
     FIRST_FIELD_NUMBER: _ClassVar[int]
     COUNT_FIELD_NUMBER: _ClassVar[int]
-    DISTINCT_FIELD_NUMBER: _ClassVar[int]
     environment: str
     params_json: str
     split: Split
     seed: int
     first: int
     count: int
-    distinct: bool
-    def __init__(self, environment: _Optional[str] = ..., params_json: _Optional[str] = ..., split: _Optional[_Union[Split, str]] = ..., seed: _Optional[int] = ..., first: _Optional[int] = ..., count: _Optional[int] = ..., distinct: _Optional[bool] = ...) -> None: ...
+    def __init__(self, environment: _Optional[str] = ..., params_json: _Optional[str] = ..., split: _Optional[_Union[Split, str]] = ..., seed: _Optional[int] = ..., first: _Optional[int] = ..., count: _Optional[int] = ...) -> None: ...
 
 class DrawTasksResponse(_message.Message):
     __slots__ = ("tasks",)

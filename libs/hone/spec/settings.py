@@ -206,6 +206,14 @@ class Settings(Strict):
     tenant_requests: int = Field(
         64, ge=1, description="Requests of one tenant that a gateway serves at a time, streams of events and downloads "
         "among them. Others are answered with 429, which the SDK repeats.")
+    tenant_uploads: int = Field(
+        256, ge=1, description="Uploads in parts of one tenant that are open or refused. More are answered with 409.")
+    tenant_samples: int = Field(
+        4096, ge=1, description="Samples of one Grade or GradeStream, and rows of one CheckReferences, through the "
+        "door. A call with more is refused.")
+    tenant_sessions: int = Field(
+        4096, ge=1, description="Sessions that one tenant has, through the door, in one process of the simulation. "
+        "More are refused until some are closed.")
     max_body_mb: int = Field(
         64, ge=1, description="Largest upload in one request, MiB; of JSON it is 1 MiB. An upload in parts may be "
         "larger.")

@@ -121,7 +121,7 @@ def _of_rows(spec: RunSpec, rows: Sequence[NumberedRow]) -> list[PromptTask]:
 async def _drawn(stub: "simulation_pb2_grpc.SimulationServiceAsyncStub", spec: RunSpec) -> list[PromptTask]:
     request = simulation_pb2.DrawTasksRequest(
         environment=spec.task.environment or "", params_json=json.dumps(spec.task.params),
-        split=simulation_pb2.SPLIT_TRAIN, seed=spec.seed, first=0, count=DRAWN, distinct=False)
+        split=simulation_pb2.SPLIT_TRAIN, seed=spec.seed, first=0, count=DRAWN)
     drawn = await stub.DrawTasks(request, timeout=BUDGET_S)
     return [PromptTask(f"task {place}", task) for place, task in enumerate(drawn.tasks, 1)]
 

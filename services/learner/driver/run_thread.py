@@ -100,6 +100,9 @@ class RunThread:
 
     def _first_turn(self, run: RunDriver) -> None:
         """Advance the run, and mark that on its row until the turn ends, in whatever way that leaves the driver alive.
+
+        Later turns are not marked: a run is rebuilt from its rows, so what ends a driver in one of them is met again in
+        the first turn of the next lease, and a driver that a stranger ends blames none of its runs.
         """
         alone = self._alone(run)
         try:

@@ -11,7 +11,6 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from hone.api.simulation_pb2 import (
-    SPLIT_HELD_OUT,
     SPLIT_TRAIN,
     CloseRequest,
     DrawTasksRequest,
@@ -94,8 +93,6 @@ def test_environments_are_listed_with_the_schema_of_their_parameters(simulation:
     (DrawTasksRequest(environment="sort_digits", split=SPLIT_TRAIN, count=1, params_json="{"), "params_json", "JSON"),
     (DrawTasksRequest(environment="sort_digits", split=SPLIT_TRAIN, count=1, params_json='{"digits": 40}'),
      "params.digits", "found 40, expected less than or equal to 12"),
-    (DrawTasksRequest(environment="sort_digits", split=SPLIT_HELD_OUT, count=99, distinct=True,
-                      params_json='{"digits": 2}'), "count", "no more tasks in split held_out"),
     (ResetRequest(tasks=[Task(environment="sort_digits"), Task(environment="dataset", item_json='{"prompt": 5}')]),
      "tasks[1].item.prompt", "found 5, expected a text"),
     (ResetRequest(tasks=[Task(environment="sort_digits", content_hash="abc")]), "tasks[0].content_hash", "abc"),

@@ -3,7 +3,7 @@
 import pytest
 
 from hone.environments.tasks import episode, make, to_proto
-from hone.rpc.errors import InvalidField, NotFound, Refused
+from hone.rpc.errors import InvalidField, NotFound, OverBudget, Refused
 from services.simulation.sessions import Session, Sessions
 
 
@@ -74,3 +74,29 @@ def test_a_fork_goes_on_from_the_same_state_by_itself() -> None:
     assert trunk.episode.state_hash() != branch.episode.state_hash()
     with pytest.raises(InvalidField, match="expected 1 to 1"):
         trunk.fork().step(0, "1234")
+
+
+def test_a_tenant_has_so_many_sessions_and_services_have_any_number() -> None:
+    clock = Clock()
+    sessions = Sessions(ttl_s=10, clock=clock, most=2)
+
+    def opened(tenant_id: str) -> str:
+        session = started()
+        session.tenant_id = tenant_id
+        return sessions.open(session)
+
+    first, _ = opened("one"), opened("one")
+    for tenant_id in ("two", "", "", ""):
+        opened(tenant_id)
+    with pytest.raises(OverBudget, match=r"found 1 beside 2 .*, expected at most 2 in all \(HONE_TENANT_SESSIONS\)"):
+        opened("one")
+    with pytest.raises(OverBudget):
+        sessions.expect_room("three", 3)
+    sessions.close([first], "two")
+    with pytest.raises(OverBudget):
+        opened("one")
+    sessions.close([first], "one")
+    opened("one")
+    clock.now = 11
+    sessions.expect_room("one", 2)
+    assert len(sessions) == 0
