@@ -33,6 +33,7 @@ from hone.client.resources import (
     Health,
     Metrics,
     Page,
+    Point,
     Run,
     RunCounts,
     RunState,
@@ -208,9 +209,15 @@ class Client(Administration):
         return follow(self._transport, rest_path("runs", run_id, "events"), after)
 
     def metrics(self, run_id: str, names: Iterable[str] = (), after_step: int = -1) -> Metrics:
-        """Return series of metrics by step; all of them when `names` is empty."""
-        wanted = list(names) or None
-        return self._get(Metrics, rest_path("runs", run_id, "metrics"), names=wanted, after_step=after_step)
+        """Return whole series of metrics by step; all of them when `names` is empty."""
+        wanted, found = list(names) or None, dict[str, list[Point]]()
+        left: int | None = after_step
+        while left is not None:
+            page = self._get(Metrics, rest_path("runs", run_id, "metrics"), names=wanted, after_step=left)
+            for name, points in page.series.items():
+                found.setdefault(name, []).extend(points)
+            left = page.next
+        return Metrics(series=dict(sorted(found.items())))
 
     def checkpoints(self, run_id: str, limit: int = 50, after: str | None = None) -> Page[Checkpoint]:
         """List the versions of a run's policy, newest first."""

@@ -136,9 +136,10 @@ class Event(Resource):
 
 
 class Metrics(Resource):
-    """Series by name: pairs of step and value, steps rising."""
+    """Series by name: pairs of step and value, steps rising. `next` is the `after_step` of what is left out."""
 
     series: dict[str, list[Point]]
+    next: int | None = None
 
 
 class Checkpoint(Resource):

@@ -27,7 +27,7 @@ from hone.store.manifests import file_digest, put_file
 from hone.store.objects import Objects
 from services.gateway.admission import quotas
 from services.gateway.admission.parameters import Shown, page
-from services.gateway.middleware.errors import Conflict, NotFound
+from services.gateway.middleware.errors import Conflict, NotFound, Refusal
 from services.gateway.middleware.idempotency import JsonAnswer, fingerprint, once
 from services.gateway.middleware.tenancy import TenantSession
 
@@ -113,10 +113,10 @@ async def register(
     content.
     """
     digests = await asyncio.to_thread(_digests, upload)
+    size = sum((upload.directory / name).stat().st_size for name in upload.names)
     async with session.transaction() as transaction:
         taken = await transaction.one("artifacts.named", kind=upload.kind, name=upload.name)
         if taken is None:
-            size = sum((upload.directory / name).stat().st_size for name in upload.names)
             await quotas.expect_storage(transaction, session, size)
     artifact_id, manifest = ids.new("art"), dict[str, Any]()
     if taken is None:
@@ -124,15 +124,22 @@ async def register(
     entry = NewArtifact(artifact_id, upload.kind, upload.name, content_hash(digests), manifest, upload.report)
 
     async def work() -> JsonAnswer:
+        if taken is None:  # others may have stored something meanwhile
+            await quotas.expect_storage(transaction, session, size)
         added = taken is None and await add(session, transaction, entry)
         row = await same(transaction, entry)
         session.about(row["id"])
         return JsonAnswer(201 if added else 200, resource(row).model_dump(mode="json"))
 
-    async with session.transaction() as transaction:
-        answer = await once(session, transaction, key, fingerprint(request, [upload.name, entry.content]), work)
-    if manifest and answer.body["id"] != artifact_id:
-        await asyncio.to_thread(objects.delete, [stored["key"] for stored in manifest["files"].values()])
+    stored = [file["key"] for file in manifest.get("files", {}).values()]
+    try:
+        async with session.transaction() as transaction:
+            answer = await once(session, transaction, key, fingerprint(request, [upload.name, entry.content]), work)
+    except Refusal:
+        await asyncio.to_thread(objects.delete, stored)
+        raise
+    if answer.body["id"] != artifact_id:
+        await asyncio.to_thread(objects.delete, stored)
     return answer
 
 

@@ -23,6 +23,9 @@ _RENDERED = ("messages", "tools")
 _TEXTS = 5
 """Rows that the report names whose numbers are kept as texts."""
 
+_MOST_KEYS, _LONGEST_KEY = 1000, 200
+"""Different keys of all rows together, and characters of a key: the dataset's description counts each."""
+
 _ENDING = 2  # bytes of "\r\n"
 _PROMPTS = ("prompt", "messages")
 _COMPLETIONS = ("completion", "chosen", "rejected")
@@ -64,6 +67,14 @@ class RowChecks:
     @property
     def good(self) -> int:
         return self.rows - self.bad
+
+    def too_many(self, row: dict[str, Any]) -> list[Problem]:
+        """Return the problem of a row with a new key where there are as many as a dataset may have; else none."""
+        new = [key for key in row if key not in self.columns]
+        if not new or len(self.columns) + len(new) <= _MOST_KEYS:
+            return []
+        return [Problem("row", f"the key {found(new[0])}, beside {len(self.columns)} other keys of rows before",
+                        f"at most {_MOST_KEYS} different keys in a dataset")]
 
     def note_literals(self, row: dict[str, Any]) -> None:
         """Note whether the present row, which is good, keeps a number as its text."""
@@ -110,6 +121,7 @@ def check(
         if report.rows > bounds.rows:
             raise Invalid([Problem("file", f"more than {bounds.rows} rows", f"at most {bounds.rows} (HONE_MAX_ROWS)")])
         row, problems = _row(line.removeprefix(b"\xef\xbb\xbf") if report.rows == 1 else line, bounds)
+        problems = problems or report.too_many(row)
         if problems:
             report.bad += 1
             report.problems += [(report.rows, problem) for problem in problems[:_REPORTED - len(report.problems)]]
@@ -136,7 +148,12 @@ def _row(line: bytes, bounds: RowBounds) -> tuple[dict[str, Any], list[Problem]]
         return {}, [Problem("row", f"a line that is not JSON: {error}"[:200], "one JSON object per line")]
     if not isinstance(row, dict):
         return {}, [Problem("row", found(row), "a JSON object")]
-    return row, [*unstorable(row, deepest=bounds.depth), *_prompt(row), *_answers(row)]
+    return row, [*unstorable(row, deepest=bounds.depth), *_keys(row), *_prompt(row), *_answers(row)]
+
+
+def _keys(row: dict[str, Any]) -> list[Problem]:
+    return [Problem("row", f"a key of {len(key)} characters", f"at most {_LONGEST_KEY}")
+            for key in row if len(key) > _LONGEST_KEY][:1]
 
 
 def _prompt(row: dict[str, Any]) -> list[Problem]:

@@ -13,8 +13,24 @@ from hone.store.objects import Objects
 from services.gateway.middleware.errors import NotFound
 
 Limit = Annotated[int, Query(ge=1, le=500, description="Largest number of items on the page.")]
-After = Annotated[str | None, Query(
-    max_length=100, pattern=r"^[\w.-]+$", description="`next` of the previous page; absent for the first page.")]
+
+
+def _after(cursor: str) -> Any:
+    return Query(pattern=f"^{cursor}$", max_length=100,
+                 description="`next` of the previous page; absent for the first page.")
+
+
+AfterArtifact = Annotated[str | None, _after(r"art_\w+")]
+AfterDeleted = Annotated[str | None, _after(r"(run|art|op|ver)_\w+(-samples)?")]
+AfterExport = Annotated[str | None, _after(r"op_\w+")]
+AfterKey = Annotated[str | None, _after(r"key_\w+")]
+AfterRun = Annotated[str | None, _after(r"run_\w+")]
+AfterSample = Annotated[str | None, _after(r"[0-9]{1,18}\.[0-9]{1,9}")]
+AfterTenant = Annotated[str | None, _after(r"tenant_\w+")]
+AfterUpload = Annotated[str | None, _after(r"upl_\w+")]
+AfterUsed = Annotated[str | None, _after(r"(run|key)_\w+")]
+AfterVersion = Annotated[str | None, _after(r"ver_\w+")]
+"""Where a page begins: behind the id of the last item of the one before."""
 
 _LONGEST_ID = 300
 

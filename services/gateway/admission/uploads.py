@@ -119,7 +119,7 @@ async def create(
     artifact_id = refused["artifact_id"] if refused else ids.new("art")
     files = [_planned(file, wanted, settings, artifact_id) for file in wanted.files]
     await asyncio.to_thread(_expect_room, objects, settings, files, kind)
-    opening = _Opening(session, objects, wanted, artifact_id, files, before)
+    opening = _Opening(session, objects, wanted, artifact_id, files, before, settings.tenant_uploads)
     upload_id, new = await opening.open(refused["id"] if refused else None)
     return await one(session, settings, upload_id), new
 
@@ -178,16 +178,27 @@ def _expect_room(objects: Objects, settings: Settings, files: list[PlannedFile],
         raise NoRoom(problems=[Problem("files", f"{needed} bytes in all", f"at most the {free} bytes that are left")])
 
 
+async def _expect_few(transaction: AsyncTransaction, session: TenantSession, most: int) -> None:
+    """Raise Conflict if the tenant has `most` uploads. expect_storage keeps its other requests waiting meanwhile."""
+    found = await transaction.one("uploads.count", tenant_id=session.tenant_id)
+    if found is not None and found["uploads"] >= most:
+        raise Conflict("The tenant has too many uploads. Complete some, or DELETE them.", [
+            Problem("uploads", f"{most} that are open or refused", f"at most {most} (HONE_TENANT_UPLOADS)")])
+
+
 class _Opening:
     """The opening of an upload, first in the object store, then in one transaction; what failed leaves nothing."""
 
     def __init__(
         self, session: TenantSession, objects: Objects, wanted: NewUpload, artifact_id: str, files: list[PlannedFile],
-        before: list[Row],
+        before: list[Row], most: int,
     ) -> None:
-        """`before` are the files of the refused upload that is opened again: those that stayed the same are kept."""
+        """A tenant has at most `most` uploads.
+
+        `before` are the files of the refused upload that is opened again: those that stayed the same are kept.
+        """
         self._session, self._objects, self._wanted = session, objects, wanted
-        self._artifact_id = artifact_id
+        self._artifact_id, self._most = artifact_id, most
         announced = {(file.name, file.bytes, file.sha256) for file in files}
         kept = {row["name"] for row in before if (row["name"], row["bytes"], row["sha256"]) in announced}
         self._added = [file for file in files if file.name not in kept]
@@ -203,6 +214,8 @@ class _Opening:
                 added = sum(file.bytes for file in self._added if file.key)
                 gone = sum(row["bytes"] for row in self._removed if row["key"])
                 await quotas.expect_storage(transaction, self._session, added - gone)
+                if refused is None:
+                    await _expect_few(transaction, self._session, self._most)
                 opened = await self._write(transaction, upload_id, refused is not None, begun)
         except BaseException:
             await asyncio.to_thread(self._abandon, begun)

@@ -11,7 +11,7 @@ from hone.client.resources import Page
 from hone.store.database import Row
 from services.gateway.admission import artifacts, dataset_rows, task_rows
 from services.gateway.admission.dataset_rows import RowBounds, RowChecks
-from services.gateway.admission.parameters import After, Config, Id, Limit, Store, same
+from services.gateway.admission.parameters import AfterArtifact, Config, Id, Limit, Store, same
 from services.gateway.middleware import queries
 from services.gateway.middleware.idempotency import Key
 from services.gateway.middleware.tenancy import Caller
@@ -51,7 +51,7 @@ def _check(uploaded: Path, directory: Path, bounds: RowBounds) -> RowChecks:
 
 
 @router.get("")
-async def listed(caller: Caller, limit: Limit = 50, after: After = None) -> Page[Dataset]:
+async def listed(caller: Caller, limit: Limit = 50, after: AfterArtifact = None) -> Page[Dataset]:
     """List datasets, newest first."""
     return await artifacts.listed(caller, "dataset", _resource, limit, after)
 

@@ -12,7 +12,7 @@ from pydantic import BeforeValidator
 from hone.client.deletion_resources import Deletion
 from hone.client.resources import Page
 from services.gateway.admission import deletions
-from services.gateway.admission.parameters import After, Id, Limit
+from services.gateway.admission.parameters import AfterDeleted, Id, Limit
 from services.gateway.middleware.tenancy import Caller
 
 router = APIRouter(tags=["deletions"])
@@ -75,7 +75,7 @@ async def dataset(name: Id, caller: Caller, response: Response) -> Deletion:
 
 
 @router.get("/v1/deletions")
-async def listed(caller: Caller, limit: Limit = 50, after: After = None) -> Page[Deletion]:
+async def listed(caller: Caller, limit: Limit = 50, after: AfterDeleted = None) -> Page[Deletion]:
     """List deletions, newest first."""
     return await deletions.listed(caller, limit, after)
 

@@ -19,7 +19,7 @@ from hone.spec.problems import Invalid, Problem, found
 from hone.store.database import AsyncTransaction, Row
 from hone.store.objects import Objects
 from services.gateway.admission import quotas
-from services.gateway.admission.parameters import After, Id, Limit, Store, content, page, same
+from services.gateway.admission.parameters import AfterExport, Id, Limit, Store, content, page, same
 from services.gateway.middleware.errors import Conflict, NotFound, unknown_run
 from services.gateway.middleware.idempotency import JsonAnswer, Key, fingerprint, once
 from services.gateway.middleware.tenancy import Caller, TenantSession
@@ -119,7 +119,7 @@ def _resource(row: Row) -> Export:
 
 
 @router.get("/v1/runs/{run_id}/exports")
-async def listed(run_id: Id, caller: Caller, limit: Limit = 50, after: After = None) -> Page[Export]:
+async def listed(run_id: Id, caller: Caller, limit: Limit = 50, after: AfterExport = None) -> Page[Export]:
     """List a run's exports, newest first."""
     async with caller.transaction() as transaction:
         if await transaction.one("runs.state", run_id=run_id) is None:

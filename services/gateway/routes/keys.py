@@ -5,7 +5,7 @@ from fastapi import APIRouter
 from hone.client.account_resources import Account, CreatedKey, Key
 from hone.client.resources import Page
 from services.gateway.admission import keys
-from services.gateway.admission.parameters import After, Id, Limit, page
+from services.gateway.admission.parameters import AfterKey, Id, Limit, page
 from services.gateway.middleware.errors import NotFound
 from services.gateway.middleware.tenancy import Caller
 
@@ -24,7 +24,7 @@ async def account(caller: Caller) -> Account:
 
 
 @router.get("/keys")
-async def listed(caller: Caller, limit: Limit = 50, after: After = None) -> Page[Key]:
+async def listed(caller: Caller, limit: Limit = 50, after: AfterKey = None) -> Page[Key]:
     """List the tenant's keys, newest first, revoked ones included. Only the hash of a key is stored."""
     async with caller.transaction() as transaction:
         rows = await transaction.all("api_keys.page", tenant_id=caller.tenant_id, after=after, limit=limit + 1)

@@ -17,7 +17,7 @@ from hone.spec.problems import Invalid, Problem, found, from_validation
 from hone.spec.settings import Settings
 from hone.store.database import Row
 from services.gateway.admission import artifacts, local_folders, model_files
-from services.gateway.admission.parameters import After, Config, Id, Limit, Store, same
+from services.gateway.admission.parameters import AfterArtifact, Config, Id, Limit, Store, same
 from services.gateway.middleware import queries
 from services.gateway.middleware.idempotency import Key
 from services.gateway.middleware.json_bodies import is_json
@@ -114,7 +114,7 @@ def _form(form: FormData) -> tuple[str, list[UploadFile]]:
 
 
 @router.get("")
-async def listed(caller: Caller, limit: Limit = 50, after: After = None) -> Page[Model]:
+async def listed(caller: Caller, limit: Limit = 50, after: AfterArtifact = None) -> Page[Model]:
     """List registered models, newest first."""
     return await artifacts.listed(caller, "base_model", _resource, limit, after)
 

@@ -15,7 +15,7 @@ from hone.spec.problems import Invalid
 from hone.spec.run import MOST, RunSpec
 from services.gateway.admission import refusals
 from services.gateway.admission import runs as admission
-from services.gateway.admission.parameters import After, Config, Id, Limit, Store, example, page
+from services.gateway.admission.parameters import AfterRun, AfterVersion, Config, Id, Limit, Store, example, page
 from services.gateway.middleware.idempotency import Key, fingerprint
 from services.gateway.middleware.tenancy import Caller
 from services.gateway.preflight import report
@@ -23,6 +23,8 @@ from services.gateway.preflight.samples import SampleRequest
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"])
 
+MOST_POINTS = 200_000
+"""Points of an answer with metrics: a few MB."""
 Text = Annotated[str, StringConstraints(max_length=200, pattern=r"^[^\x00]+$")]
 
 EXAMPLES = {
@@ -103,7 +105,7 @@ async def create(
 
 @router.get("")
 async def listed(
-    caller: Caller, limit: Limit = 50, after: After = None,
+    caller: Caller, limit: Limit = 50, after: AfterRun = None,
     state: Annotated[RunState | None, Query(description="Only runs in this state.")] = None,
     like: Annotated[str | None, Query(
         description="Id of a run: only runs whose specs differ from its spec in seed and name alone.",
@@ -170,15 +172,16 @@ async def metrics(
     names: Annotated[list[Text] | None, Query(description="Only these series; all when absent.")] = None,
     after_step: Annotated[int, Query(ge=-1, le=MOST, description="Only steps after this one.")] = -1,
 ) -> Metrics:
-    """Return series of metrics by step."""
+    """Return series of metrics by step. Of long series the first steps: `next` is the `after_step` of the others."""
     async with caller.transaction() as transaction:
         await admission.row_of(transaction, run_id)
-        rows = await transaction.all("metrics.series", run_id=run_id, names=names, after_step=after_step)
-    return Metrics(series={row["name"]: row["points"] for row in rows})
+        rows = await transaction.all("metrics.series", run_id=run_id, names=names, after_step=after_step,
+                                     most=MOST_POINTS)
+    return Metrics(series={row["name"]: row["points"] for row in rows}, next=rows[0]["next"] if rows else None)
 
 
 @router.get("/{run_id}/checkpoints")
-async def checkpoints(run_id: Id, caller: Caller, limit: Limit = 50, after: After = None) -> Page[Checkpoint]:
+async def checkpoints(run_id: Id, caller: Caller, limit: Limit = 50, after: AfterVersion = None) -> Page[Checkpoint]:
     """List the versions of the run's policy, newest first. Number n follows step n; number 0 is the base."""
     async with caller.transaction() as transaction:
         run = await admission.row_of(transaction, run_id)

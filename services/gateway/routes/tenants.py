@@ -5,14 +5,14 @@ from fastapi import APIRouter
 from hone.client.account_resources import CreatedKey, Tenant
 from hone.client.resources import Page
 from services.gateway.admission import keys, tenants
-from services.gateway.admission.parameters import After, Id, Limit, page
+from services.gateway.admission.parameters import AfterTenant, Id, Limit, page
 from services.gateway.middleware.tenancy import Caller
 
 router = APIRouter(prefix="/v1/tenants", tags=["tenants"])
 
 
 @router.get("")
-async def listed(caller: Caller, limit: Limit = 50, after: After = None) -> Page[Tenant]:
+async def listed(caller: Caller, limit: Limit = 50, after: AfterTenant = None) -> Page[Tenant]:
     """List all tenants with their quotas, newest first."""
     async with caller.operation() as transaction:
         rows = await transaction.all("tenants.page", after=after, limit=limit + 1)

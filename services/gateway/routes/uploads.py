@@ -8,7 +8,7 @@ from hone.client.resources import Page
 from hone.client.upload_resources import Upload
 from services.gateway.admission import uploads
 from services.gateway.admission.completion import Completions
-from services.gateway.admission.parameters import After, Config, Id, Limit, Store, same
+from services.gateway.admission.parameters import AfterUpload, Config, Id, Limit, Store, same
 from services.gateway.admission.upload_parts import PartReceiver
 from services.gateway.middleware.tenancy import Caller
 
@@ -44,7 +44,7 @@ async def create(
 
 @router.get("")
 async def listed(
-    caller: Caller, settings: Config, limit: Limit = 50, after: After = None,
+    caller: Caller, settings: Config, limit: Limit = 50, after: AfterUpload = None,
     state: Annotated[Literal["open", "refused", "done", "aborted", "expired"] | None, Query()] = None,
 ) -> Page[Upload]:
     """List uploads, newest first."""

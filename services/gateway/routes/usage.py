@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query
 from hone.client.resources import Page, Usage
 from hone.client.storage_resources import Retained, Storage
 from services.gateway.admission import retained
-from services.gateway.admission.parameters import After, Config, Limit, Time, page
+from services.gateway.admission.parameters import AfterUsed, Config, Limit, Time, page
 from services.gateway.middleware.tenancy import Caller
 
 router = APIRouter(prefix="/v1", tags=["usage"])
@@ -38,7 +38,7 @@ async def retention(caller: Caller, settings: Config) -> Page[Retained]:
 async def usage(
     caller: Caller, by: Annotated[Literal["run", "key"], Query(description="Sum amounts by run or by key.")] = "run",
     since: Moment = None, until: Moment = None, run_id: Annotated[str | None, Query(pattern=r"^\w+$")] = None,
-    limit: Limit = 50, after: After = None,
+    limit: Limit = 50, after: AfterUsed = None,
 ) -> Page[Usage]:
     """Sum tokens, seconds and grades by run or by key, the newest run or key first."""
     statement = "usage.by_run" if by == "run" else "usage.by_key"

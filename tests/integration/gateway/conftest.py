@@ -28,6 +28,7 @@ from tests.servers.children import Children
 from tests.servers.postgres import TestDatabase
 
 MAX_BODY_MB = 4
+MAX_UPLOADS = 40
 ABSENT = ("REWARD", "VALUE", "SIMULATION", "LEARNER", "INFERENCE")
 
 
@@ -53,12 +54,16 @@ def gateway(postgres: TestDatabase, tmp_path_factory: pytest.TempPathFactory) ->
     home = tmp_path_factory.mktemp("gateway")
     with Children(home) as children:
         yield serve(children, postgres, f"file://{home / 'objects'}", {
-            "HONE_MODEL_ROOT": str(tmp_path_factory.getbasetemp()), "HONE_MAX_BODY_MB": str(MAX_BODY_MB)})
+            "HONE_MODEL_ROOT": str(tmp_path_factory.getbasetemp()), "HONE_MAX_BODY_MB": str(MAX_BODY_MB),
+            "HONE_TENANT_UPLOADS": str(MAX_UPLOADS)})
 
 
-def serve(children: Children, postgres: TestDatabase, objects_url: str, more: dict[str, str]) -> Gateway:
+def serve(
+    children: Children, postgres: TestDatabase, objects_url: str, more: dict[str, str], port: int | None = None,
+) -> Gateway:
     """Start a gateway, the child called "gateway", and wait until it answers; `more` are settings."""
-    (port, nowhere), broker = ports.pick(2), children.directory / "broker"
+    (free, nowhere), broker = ports.pick(2), children.directory / "broker"
+    port = port or free
     settings = {
         "HONE_GATEWAY_DATABASE_URL": postgres.gateway_url, "HONE_OBJECTS_URL": objects_url,
         "HONE_BROKER_URL": f"filesystem://{broker}", "HONE_GATEWAY_ADDRESS": f"127.0.0.1:{port}",

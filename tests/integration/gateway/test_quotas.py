@@ -1,7 +1,9 @@
 """Quotas, prices and budgets over REST: what a tenant may use, what it uses, and what that costs."""
 
 import hashlib
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import pytest
@@ -10,7 +12,7 @@ from psycopg import Connection
 from hone.client import Client, errors, every
 from hone.store.database import Database
 from tests.integration.gateway import seed
-from tests.integration.gateway.conftest import Gateway
+from tests.integration.gateway.conftest import MAX_UPLOADS, Gateway
 from tests.servers.postgres import TestDatabase
 
 ROW = b'{"prompt":"a","completion":"abcd"}\n'
@@ -100,6 +102,38 @@ def test_an_upload_that_exceeds_the_storage_is_refused_with_figures(gateway: Gat
                 409, 201, 409, 201], "an open upload counts by what it announced"
         hone.change_tenant("small", max_stored_bytes=None)
         client.upload_dataset("second", ROW * 20)
+
+
+def at_once(create: Callable[[int], int]) -> Counter[int]:
+    """Call `create` with 0 to 99 in 50 threads; return how often it returned each status."""
+    with ThreadPoolExecutor(50) as pool:
+        return Counter(pool.map(create, range(100)))
+
+
+def test_a_hundred_creations_at_once_exceed_no_quota(gateway: Gateway, hone: Client) -> None:
+    hone.create_tenant("racing")
+    hone.change_tenant("racing", max_stored_bytes=10 * len(ROW))
+    with gateway.http(hone.create_tenant_key("racing", "first").secret) as http:
+        def announce(number: int) -> int:
+            file = {"name": "rows.jsonl", "bytes": len(ROW), "sha256": f"{number:064x}"}
+            wanted = {"kind": "dataset", "name": f"announced-{number}", "files": [file]}
+            return http.post("/v1/uploads", json=wanted).status_code
+
+        def send(number: int) -> int:
+            return http.post("/v1/datasets", data={"name": f"sent-{number}"}, files={"file": ROW * 5}).status_code
+
+        assert at_once(announce) == {201: 10, 409: 90}
+        assert hone.tenant_quotas("racing").max_stored_bytes.used == 10 * len(ROW)
+        hone.change_tenant("racing", max_stored_bytes=60 * len(ROW))
+        assert at_once(send) == {201: 10, 409: 90}
+        hone.change_tenant("racing", max_stored_bytes=None)
+        assert at_once(lambda number: announce(100 + number)) == {201: MAX_UPLOADS - 10, 409: 110 - MAX_UPLOADS}
+        (error,) = http.post("/v1/uploads", json={"kind": "dataset", "name": "more", "files": [
+            {"name": "rows.jsonl", "bytes": 1, "sha256": "f" * 64}]}).json()["errors"]
+        assert (error["field"], error["expected"]) == ("uploads", f"at most {MAX_UPLOADS} (HONE_TENANT_UPLOADS)")
+        done = http.get("/v1/uploads?limit=1").json()["data"][0]["id"]
+        assert http.delete(f"/v1/uploads/{done}").status_code == 200
+        assert announce(300) == 201
 
 
 def test_an_export_that_exceeds_the_storage_is_refused(

@@ -96,3 +96,14 @@ class TestExports:
 def _unpacked(archive: bytes) -> dict[str, bytes]:
     with tarfile.open(fileobj=io.BytesIO(archive), mode="r:") as tar:
         return {member.name: (tar.extractfile(member) or io.BytesIO()).read() for member in tar.getmembers()}
+
+
+@pytest.mark.parametrize("path", [
+    "runs", "models", "datasets", "uploads", "deletions", "keys", "tenants", "usage", "audit", "runs/run_x/exports",
+    "runs/run_x/checkpoints", "runs/run_x/trajectories", "runs/run_x/events"])
+@pytest.mark.parametrize("cursor", ["zzz", "run-1", "req_01k9", "-1"])
+def test_a_page_begins_after_an_id_of_its_list(gateway: Gateway, tenant: str, path: str, cursor: str) -> None:
+    with gateway.http(tenant) as http:
+        answer = http.get(f"/v1/{path}?after={cursor}")
+    (error,) = answer.json()["errors"]
+    assert (answer.status_code, error["field"], error["found"].strip('"')) == (422, "query.after", cursor)

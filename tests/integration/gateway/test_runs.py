@@ -181,6 +181,16 @@ class TestProgress:
         assert hone.metrics(seeded.run.id, ["reward"]).series == {"reward": [(1, 0.25), (2, 0.5)]}
         assert hone.metrics(seeded.run.id, after_step=1).series == {"gap_nats": [(2, 0.002)], "reward": [(2, 0.5)]}
 
+    def test_long_series_come_in_parts(self, seeded: Seeded, database: Database) -> None:
+        def part(after_step: int, most: int) -> list[tuple[Any, ...]]:
+            rows = database.all("metrics.series", run_id=seeded.run.id, names=None, after_step=after_step, most=most)
+            return [(row["name"], row["points"], row["next"]) for row in rows]
+
+        assert part(-1, 3) == [("gap_nats", [[1, 0.001]], 1), ("reward", [[1, 0.25]], 1)]
+        assert part(1, 3) == [("gap_nats", [[2, 0.002]], None), ("reward", [[2, 0.5]], None)]
+        assert part(-1, 4) == [("gap_nats", [[1, 0.001], [2, 0.002]], None), ("reward", [[1, 0.25], [2, 0.5]], None)]
+        assert part(2, 4) == []
+
     def test_checkpoints_page_by_number(self, hone: Client, seeded: Seeded) -> None:
         listed = list(every(hone.checkpoints, run_id=seeded.run.id, limit=2))
         assert [(one.number, one.id, one.stored) for one in listed] == [

@@ -1,4 +1,4 @@
-"""A tenant's quota of runs: those above it stay queued and say so; no other tenant waits for them."""
+"""A tenant's quotas of runs and groups: what is above them waits and says so; no other tenant waits for it."""
 
 from threading import Barrier, Thread
 
@@ -64,4 +64,31 @@ def test_drivers_that_lease_at_the_same_time_keep_the_quota(postgres_url: str, p
         found = connection.execute("SELECT count(*) FROM runs WHERE tenant_id = %s AND state = 'running'",
                                    [run.tenant_id]).fetchone()
     assert found == (3,)
+    database.close()
+
+
+def test_workers_that_claim_at_the_same_time_keep_the_quota(postgres_url: str, postgres_owner_url: str) -> None:
+    run, database = add_run(postgres_owner_url), Database(postgres_url, size=8)
+    with psycopg.connect(postgres_owner_url, autocommit=True) as connection:
+        connection.execute(
+            "INSERT INTO groups (tenant_id, run_id, purpose, request_no, step, task_hash, \"order\", model_id,"
+            " deadline) SELECT %s, %s, 'train', n, 1, 'hash', '{}', %s, now() + interval '1 hour' "
+            "FROM generate_series(1, 100) n",
+            [run.tenant_id, run.run_id, run.model_id])
+        connection.execute("UPDATE tenants SET max_running_groups = 10 WHERE id = %s", [run.tenant_id])
+        barrier, claimed = Barrier(8), list[int]()
+
+        def claim(owner: str) -> None:
+            barrier.wait()
+            for _ in range(5):
+                claimed.extend(row["id"] for row in database.all(
+                    "groups.claim", owner=owner, count=3, lease_s=60.0, tenants=[], holds=[], most=64))
+
+        threads = [Thread(target=claim, args=[str(number)]) for number in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        connection.execute("DELETE FROM groups WHERE run_id = %s", [run.run_id])
+    assert (len(claimed), len(set(claimed))) == (10, 10)
     database.close()

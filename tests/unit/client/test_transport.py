@@ -173,3 +173,12 @@ def test_a_stream_of_an_unknown_run_is_not_found() -> None:
     _, gateway = answering(httpx.Response(404, json=PROBLEM, headers={"content-type": "application/problem+json"}))
     with pytest.raises(errors.NotFound):
         list(client(gateway).follow("run_1"))
+
+
+def test_series_of_metrics_are_read_to_their_end() -> None:
+    seen, gateway = answering(
+        httpx.Response(200, json={"series": {"b": [[1, 0.5], [2, 0.25]]}, "next": 2}),
+        httpx.Response(200, json={"series": {"a": [[3, 1.0]], "b": [[3, 0.125]]}, "next": None}))
+    found = client(gateway).metrics("run_1")
+    assert found.series == {"a": [(3, 1.0)], "b": [(1, 0.5), (2, 0.25), (3, 0.125)]}
+    assert [request.url.params["after_step"] for request in seen] == ["-1", "2"]

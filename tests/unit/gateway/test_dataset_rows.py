@@ -157,3 +157,17 @@ def test_a_row_that_is_nested_too_deep_is_a_bad_row() -> None:
 def test_more_rows_than_a_dataset_may_have_are_refused() -> None:
     with pytest.raises(Invalid, match=r"more than 3 rows, expected at most 3 \(HONE_MAX_ROWS\)"):
         bounded(b'{"prompt": "a", "answer": "b"}\n' * 4)
+
+
+def keyed(*keys: str) -> bytes:
+    return json.dumps({"prompt": "a", "answer": "b", **dict.fromkeys(keys, 1)}).encode()
+
+
+def test_a_dataset_has_a_thousand_different_keys_at_most() -> None:
+    rows = [keyed(f"key{number}") for number in range(998)]
+    _, report = check([*rows, keyed("one more"), keyed("key7"), keyed("x" * 201)])
+    assert (report.bad, len(report.columns)) == (2, 1000)
+    assert [(row, problem.field, problem.found, problem.expected) for row, problem in report.problems] == [
+        (999, "row", 'the key "one more", beside 1000 other keys of rows before',
+         "at most 1000 different keys in a dataset"), (1001, "row", "a key of 201 characters", "at most 200")]
+    assert check([keyed(*map(str, range(2000)))])[1].bad == 1

@@ -75,5 +75,8 @@ WHERE t.id = %(tenant)s
 SELECT pg_advisory_xact_lock(hashtext('stored bytes of ' || %(tenant)s))
 
 -- name: stored_bytes
-SELECT t.max_stored_bytes, stored_bytes(t.id) AS stored_bytes
+-- With the exports that are asked for and not made yet.
+SELECT t.max_stored_bytes, stored_bytes(t.id) + (
+    SELECT coalesce(sum(weight_bytes(v)), 0) FROM operations o JOIN versions v ON v.id = o.payload ->> 'version_id'
+    WHERE o.tenant_id = t.id AND o.kind = 'export' AND o.state = 'queued')::bigint AS stored_bytes
 FROM tenants t WHERE t.id = %(tenant)s AND t.max_stored_bytes IS NOT NULL

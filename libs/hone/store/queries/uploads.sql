@@ -16,6 +16,9 @@ DELETE FROM upload_files WHERE upload_id = %(upload_id)s AND name = %(name)s
 -- name: open_of
 SELECT id FROM uploads WHERE tenant_id = %(tenant_id)s AND content = %(content)s AND state = 'open'
 
+-- name: count
+SELECT count(*) AS uploads FROM uploads WHERE tenant_id = %(tenant_id)s AND state IN ('open', 'refused')
+
 -- name: refused_of
 -- The newest upload of this name that was refused: the next one takes over the files that stayed the same.
 SELECT id, artifact_id FROM uploads
