@@ -14,7 +14,8 @@ import numpy as np
 from benchmarks.methods.experiment import Expectation, Experiment, Means, Outcome
 from hone.algorithms.advantages.heavyskill import HeavyskillParams, heavyskill
 from hone.algorithms.inputs import AdvantageInputs, Flags, Floats, Ints
-from hone.algorithms.unwired.deliberation import any_correct, mean_correct, vote
+from hone.algorithms.unwired.deliberation import any_correct, mean_correct
+from hone.graders.each_call import vote
 from hone.trajectory.turns import Turns
 
 ANSWERS, SKILLS, TEMPTED, PASSES = 10, (0.35, 0.65), 0.6, (0.35, 0.8)  # a check passes if wrong, if right

@@ -57,6 +57,7 @@ class Method(Generic[In, Out]):
     reads_baseline: bool = False  # advantage: reads the running mean of a prompt's earlier outcomes
     every_update: bool = False  # modulation: reads the current weights, so that each update of a step applies it anew
     components: tuple[str, ...] = ()  # advantage: names of the reward parts that it reads
+    kinds: tuple[str, ...] = ()  # advantage: the kinds of calls that it tells apart; a harness has to make them
     imitated: Callable[[Any, Any], Any] | None = None  # advantage: from (inputs, params) the tokens, bool [M], that it
     #                                                    leaves to a regularizer which imitates a teacher; None: all
     builder: str | None = None  # advantage: the only builder that it works with; None: any that samples

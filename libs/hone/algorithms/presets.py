@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from hone.algorithms.slots import BUILDERS, METHODS, READERS, SlotError, builder, fill, fillings, method, needs
+from hone.harnesses import HARNESSES
+from hone.harnesses.contract import kinds
 from hone.spec.run import AlgorithmSpec, Slot
 
 Filling = Mapping[str, Any]
@@ -52,17 +54,13 @@ PRESETS: Mapping[str, Filling] = {
 }
 """Every preset by name, with the slots that differ from BASE."""
 
-_MISSING: Mapping[str, str] = {
-    "kinds": "a harness whose calls are of its kinds",
-}
-"""Inputs that a method may need and no run has yet, by the names of `Params.needs`."""
-
 _ASKED: Mapping[str, str] = {
     "logp_teacher": "roles.teacher or contexts.privileged",
     "support": "its top_k",
     "components": "a grader of type weighted",
     "rules": "an environment that grades turns by rules",
     "spans": "a harness that names spans",
+    "kinds": "a harness whose calls are of its kinds",
 }
 """Inputs that a method may need and a spec has to provide, by the names of `Params.needs`, as users read them."""
 
@@ -157,11 +155,11 @@ def _refuse_excluded(resolved: Mapping[str, Any]) -> None:
 
 
 def _refuse_unmet(resolved: Mapping[str, Any]) -> None:
-    """Refuse a method that reads an input that no run has yet."""
-    for slot in READERS:
-        for word in sorted(needs(resolved, slot) & _MISSING.keys()):
-            raise SlotError(f"algorithm.{slot}", ", ".join(_names(resolved, slot)),
-                            f"a method that runs; needs: {_MISSING[word]}, which no run has yet")
+    """Refuse a method that tells kinds of calls apart which no harness makes."""
+    wanted = method(resolved, "advantage").kinds
+    if wanted and not any(kinds(harness).issuperset(wanted) for harness in HARNESSES.values()):
+        raise SlotError("algorithm.advantage", resolved["advantage"]["name"], "a method that runs; needs: a harness "
+                        f"whose calls are of the kinds {', '.join(wanted)}, which no run has yet")
 
 
 def _names(resolved: Mapping[str, Any], slot: str) -> list[str]:

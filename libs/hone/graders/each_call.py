@@ -1,5 +1,6 @@
 """Another grader on the text of every call: each call gets a turn score of its own."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
@@ -43,7 +44,7 @@ def inner(params: EachCallParams) -> dict[str, dict[str, Any]]:
 
 
 def grade_sample(sample: Sample, params: EachCallParams, judge: Judge) -> Result:
-    """Grade every call; the mean score of each kind is a component. There is no score where a call has none.
+    """Grade every call; how each kind did is a component. There is no score where a call has none.
 
     Raises InvalidSpec without a conversation, and NoAnswer where no call decides.
     """
@@ -63,12 +64,33 @@ def _joined(calls: Sequence[Spoken], results: Sequence[Result], params: EachCall
     deciding = [place for place, call in enumerate(calls) if params.decide is None or call.kind in params.decide]
     if not deciding:
         raise NoAnswer("no call is of a kind that decides")
-    kinds = {call.kind for call in calls}
     return Result(
-        Status.OK, _score([scores[place] for place in deciding], params.join),
-        {kind: fmean(score for call, score in zip(calls, scores, strict=True) if call.kind == kind) for kind in kinds},
+        Status.OK, _score([scores[place] for place in deciding], params.join), _components(calls, results),
         extracted=results[deciding[-1]].extracted, decided_by="each_call",
         turns={call.number: {SCORE: score} for call, score in zip(calls, scores, strict=True)})
+
+
+def _components(calls: Sequence[Spoken], results: Sequence[Result]) -> dict[str, float]:
+    """Return how the calls of each kind did: their mean score, the best one, and the score of the plurality's answer.
+    """
+    found = dict[str, float]()
+    for kind in {call.kind for call in calls}:
+        own = [result for call, result in zip(calls, results, strict=True) if call.kind == kind]
+        scores, answers = [result.score or 0.0 for result in own], [result.extracted for result in own]
+        found |= {kind: fmean(scores), f"{kind}.best": max(scores), f"{kind}.vote": vote(answers, scores)}
+    return found
+
+
+def vote(answers: Sequence[str | None], scores: Sequence[float]) -> float:
+    """Return the score of the most frequent answer, the mean over ties; 0 without an answer (HeavySkill's V@K).
+
+    None: no answer was found, and it has no vote.
+    """
+    votes = Counter(answer for answer in answers if answer is not None)
+    if not votes:
+        return 0.0
+    score = dict(zip(answers, scores, strict=True))
+    return fmean(score[answer] for answer, count in votes.items() if count == max(votes.values()))
 
 
 def _score(scores: Sequence[float], join: str) -> float:
@@ -76,8 +98,8 @@ def _score(scores: Sequence[float], join: str) -> float:
 
 
 def components(params: EachCallParams, of_inner: Mapping[str, Names]) -> Names:  # noqa: ARG001
-    """Return the kinds that are graded, where the params name them."""
-    return frozenset(params.kinds or ())
+    """Return those of the kinds that are graded, where the params name them."""
+    return frozenset(f"{kind}{what}" for kind in params.kinds or () for what in ("", ".best", ".vote"))
 
 
 def bounds(params: EachCallParams, of_inner: Mapping[str, Bounds]) -> Bounds:  # noqa: ARG001

@@ -3,12 +3,14 @@
 from hone.harnesses.chat import Chat
 from hone.harnesses.contract import Harness
 from hone.harnesses.folding import Folding
+from hone.harnesses.heavy import Heavy
 from hone.harnesses.sql_phases import SqlPhases
 from hone.harnesses.tool_loop import ToolLoop
 
 HARNESSES: dict[str, Harness] = {
     "chat": Chat(),
     "folding": Folding(),
+    "heavy": Heavy(),
     "tool_loop": ToolLoop(),
     "sql_phases": SqlPhases(),
 }

@@ -1,11 +1,12 @@
 """The contract of a harness: a coroutine that plays one sample through its seat."""
 
+from collections.abc import Coroutine
 from typing import Any, ClassVar, Protocol
 
 from pydantic import ConfigDict, Field
 
 from hone.environments.contract import Message
-from hone.harnesses.seat import Ask, HarnessFailed, Heard, Seat, Tools, advanced
+from hone.harnesses.seat import Ask, Fork, HarnessFailed, Heard, Seat, Together, Tools, advanced
 from hone.harnesses.spans import Marks
 from hone.spec.parameters import Strict
 
@@ -46,18 +47,29 @@ class Harness(Protocol):
         """Play one sample. It has ended when this returns, or when it lets Over pass."""
 
 
+def kinds(harness: Harness) -> frozenset[str]:
+    """Return the kinds of its calls, where a harness names them in an attribute `kinds`."""
+    named: frozenset[str] = getattr(harness, "kinds", frozenset({"answer"}))
+    return named
+
+
 def first_prompt(
     harness: Harness, params: HarnessParams, said: list[Message], tools: Tools
 ) -> tuple[list[Message], Tools]:
     """Return the messages, and the tools shown by the template, that a harness asks first after `said`.
 
-    Raises HarnessFailed when it does something else first.
+    Raises HarnessFailed when it does something else before.
     """
-    play = harness.play(Seat(said, tools, Heard(said), ""), params)
+    plays: list[Coroutine[Any, Any, Any]] = [harness.play(Seat(said, tools, Heard(said), ""), params)]
     try:
-        effect = advanced(play)
+        effect = advanced(plays[0])
+        while isinstance(effect, Fork | Together):
+            if isinstance(effect, Together):
+                plays = [*effect.plays, *plays]
+            effect = advanced(plays[0])
     finally:
-        play.close()
+        for play in plays:
+            play.close()
     if not isinstance(effect, Ask):
         raise HarnessFailed(f"its first effect is {type(effect).__name__}, expected a call")
     asked = effect.said.messages if isinstance(effect.said, Heard) else effect.said

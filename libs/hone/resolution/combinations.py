@@ -10,6 +10,8 @@ from hone.algorithms.slots import SLOTS, builder, method, needs
 from hone.environments import ENVIRONMENTS
 from hone.environments.single_turn import Asks
 from hone.graders import specs
+from hone.harnesses import HARNESSES
+from hone.harnesses.contract import kinds
 from hone.resolution import mixtures, names, roles, sources, stop_texts
 from hone.resolution.judges import own_grader
 from hone.resolution.names import Slots
@@ -157,6 +159,18 @@ def _spans(spec: RunSpec, slots: Slots) -> list[Problem]:
                     f"a span named {name}, because advantage {advantage['name']} reads it") for name in missing]
 
 
+def _kinds(spec: RunSpec, slots: Slots) -> list[Problem]:
+    wanted = method(slots, "advantage").kinds
+    if not wanted or names.of_harness(spec.harness) or names.of_source(spec.task, "task"):
+        return []
+    harness = spec.harness.name if spec.harness else ENVIRONMENTS[spec.task.kind].harness
+    if kinds(HARNESSES[harness]).issuperset(wanted):
+        return []
+    able = [name for name, one in HARNESSES.items() if kinds(one).issuperset(wanted)]
+    return [Problem("harness.name", found(harness), f"{' or '.join(able)}, because advantage "
+                    f"{slots['advantage']['name']} tells apart calls of the kinds {', '.join(wanted)}")]
+
+
 def _turn_rules(spec: RunSpec, slots: Slots) -> list[Problem]:
     readers = [slot for slot in ("advantage", "modulation") if "rules" in needs(slots, slot)]
     if not readers or names.of_source(spec.task, "task"):
@@ -273,7 +287,7 @@ def _verified_reward(spec: RunSpec, slots: Slots) -> list[Problem]:
 
 
 RULES: tuple[Rule, ...] = (
-    _peers, _self_scored, _rollouts, _lone_baseline, _batch_schedule, _parts, _spans, _turn_rules, _spread,
-    _completions, _imitated_states, roles.teacher, roles.likeliest, roles.temperature, roles.critic, _updates,
+    _peers, _self_scored, _rollouts, _lone_baseline, _batch_schedule, _parts, _spans, _kinds, _turn_rules,
+    _spread, _completions, _imitated_states, roles.teacher, roles.likeliest, roles.temperature, roles.critic, _updates,
     _verified_pace, _verified_size, _verified_question, _verified_reward, stop_texts.problems)
 """Every rule about combinations with one source of tasks, in the order in which problems are reported."""

@@ -36,6 +36,7 @@ _ADDED: dict[str, Fields] = {
     "aopd": {"roles": {"teacher": {"model": BASE, "top_k": 8}}},
     **{preset: {"contexts": {"privileged": [{"text": _HINT}]}} for preset in ("sdar", "rlsd")},
     "hipif": {"harness": {"name": "folding"}},
+    "heavyskill": {"harness": {"name": "heavy", "params": {"attempts": 4}}},
     "trust_sql": {"harness": {"name": "chat", "params": {"spans": [_SPAN]}}},
 }
 """Preset -> fields that it needs besides its task and grader."""
@@ -45,6 +46,10 @@ _PARTS: dict[str, dict[str, str]] = {
     "trust_sql": {"exec": "", "fmt": "</schema>", "schema": "item"},
 }
 """Preset -> parts of its weighted grader, each with the text that it looks for; the one without grades the answer."""
+
+
+_CALLS: dict[str, Fields] = {"heavyskill": {"kinds": ["attempt", "deliberate"], "decide": ["deliberate"]}}
+"""Preset -> which calls its grader grades, each by itself."""
 
 
 def make(preset: str, base: str = "", dataset: str = "", environment: str = "") -> Fields:
@@ -83,7 +88,7 @@ def _tasks(preset: str, dataset: str, environment: str) -> Fields:
     task: Fields = {"environment": chosen, **({"params": given} if given else {})}
     if chosen == "verification":
         task["dataset"] = DATASET
-    if preset not in _PARTS:
+    if preset not in _PARTS and preset not in _CALLS:
         return {"task": task}
     own = own_grader(TaskSource.model_validate(task))
     return {"task": task, "grader": _grader(preset, _EXACT if specs.checked(own).grader.pooled else own)}
@@ -91,6 +96,8 @@ def _tasks(preset: str, dataset: str, environment: str) -> Fields:
 
 def _grader(preset: str, whole: Fields) -> Fields:
     """Return a grader of the kind that the preset reads; `whole` grades all of an answer."""
+    if preset in _CALLS:
+        return {"type": "each_call", "grader": whole, **_CALLS[preset]}
     if preset not in _PARTS:
         return whole
     return {"type": "weighted", "parts": {

@@ -20,6 +20,8 @@ class Turns:
     kind: tuple[str, ...]  # [T], purpose of the call
     rules: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)  # [T] each, unweighted parts of `reward`
     answered: NDArray[np.bool_] | None = None  # [T], did the environment say something after the turn?
+    key: NDArray[np.int64] | None = None  # [T], equal numbers: calls of one group key of a group; None: there are none
+    graded: NDArray[np.bool_] | None = None  # [T], did the grader give the turn a score of its own? None: it gave none
 
 
 def turns(trajectories: Sequence[Trajectory]) -> Turns:
@@ -39,7 +41,17 @@ def turns(trajectories: Sequence[Trajectory]) -> Turns:
         tuple(call.kind for _, call, _, _ in calls),
         _rules([(call, taken) for _, call, _, taken in calls]),
         np.array([any(step.said for step in taken) for *_, taken in calls], np.bool_),
+        _keys([(trajectories[place].group_id, call.group_key) for place, call, *_ in calls]),
+        np.array([bool(call.scores) for _, call, *_ in calls], np.bool_),
     )
+
+
+def _keys(keys: Sequence[tuple[int, str | None]]) -> NDArray[np.int64] | None:
+    """Return a number for each distinct key, [T]; None without group keys."""
+    if not any(name for _, name in keys):
+        return None
+    numbers: dict[tuple[int, str | None], int] = {}
+    return np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
 
 
 def _paid(call: Call, taken: Sequence[Step]) -> float:

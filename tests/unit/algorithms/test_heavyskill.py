@@ -3,6 +3,7 @@
 import itertools
 import math
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +13,9 @@ from hypothesis import strategies as st
 from hone.algorithms.advantages.heavyskill import HeavyskillParams, heavyskill
 from hone.algorithms.inputs import AdvantageInputs
 from hone.algorithms.unwired import deliberation as heavy
-from hone.algorithms.unwired.deliberation import Attempt
+from hone.graders.each_call import vote
+from hone.harnesses import deliberation
+from hone.harnesses.deliberation import Attempt
 from hone.trajectory.turns import Turns
 from tests.oracles import heavyskill as oracle
 
@@ -68,7 +71,7 @@ def test_a3_advantages(rewards, expected):
 
 
 def test_a4_water_filling():
-    assert heavy.kept_lengths([10, 60, 50, 40], 100) == [10, 30, 30, 30]
+    assert deliberation.kept_lengths([10, 60, 50, 40], 100) == [10, 30, 30, 30]
 
 
 def test_a5_the_order_of_attempts_changes_no_metric_and_no_cache():
@@ -77,10 +80,10 @@ def test_a5_the_order_of_attempts_changes_no_metric_and_no_cache():
     seen = set()
     for order in itertools.permutations(attempts):
         flags = [each.answer == right for each in order]
-        answers = [each.answer for each in order]
-        caches = [frozenset(heavy.select(order, 3, strategy)) for strategy in (
+        answers = [each.answer and str(each.answer) for each in order]
+        caches = [frozenset(deliberation.select(order, 3, strategy)) for strategy in (
             "max_answer_num", "max_diversity", "max_length")]
-        seen.add((heavy.mean_correct(flags), heavy.vote(answers, flags), heavy.any_correct(flags), *caches))
+        seen.add((heavy.mean_correct(flags), vote(answers, flags), heavy.any_correct(flags), *caches))
     assert len(seen) == 1
 
 
@@ -96,7 +99,7 @@ def test_a5_a_weight_of_zero_is_deliberate():
 def test_a6_returning_the_plurality_or_a_random_attempt():
     answers, correct = ["a", "b", "b", "c"], [True, False, False, False]
     plurality, _ = Counter(answers).most_common(1)[0]
-    assert heavy.vote(answers, correct) == float(correct[answers.index(plurality)])
+    assert vote(answers, correct) == float(correct[answers.index(plurality)])
     every_attempt = [correct[answers.index(answer)] for answer in answers]
     assert heavy.mean_correct(every_attempt) == heavy.mean_correct(correct)
 
@@ -124,10 +127,20 @@ def test_attempts_may_stand_before_their_deliberation():
 
 
 def test_the_key_can_be_the_cache():
-    rows = sequences("deliberate", (1, 0), observation=5) + sequences("deliberate", (1, 1), observation=6)
-    by_cache, by_query = tracks(rows, group_key="observation")[0], tracks(rows)[0]
+    rows = sequences("deliberate", (1, 0, 1, 1))
+    found = inputs(rows)
+    found = replace(found, turns=replace(found.turns, key=np.array([5, 5, 6, 6])))
+    by_cache, by_query = (heavyskill(found, HeavyskillParams(group_key=key), {})[0][0] for key in ("call", "group"))
     np.testing.assert_allclose(by_cache.advantage, [1, -1, 0, 0], atol=1e-5)
     np.testing.assert_allclose(by_query.advantage, [0.577349, -1.732047, 0.577349, 0.577349], atol=1.5e-6)
+
+
+def test_turns_that_the_grader_scored_have_no_outcome_beside():
+    rows = [(0, 0.5, [("attempt", 1.0, 1, 0), ("deliberate", 1.0, 1, 0), ("deliberate", 0.0, 1, 0)])]
+    found = inputs(rows)
+    found = replace(found, turns=replace(found.turns, graded=np.array([True, True, True])))
+    (track,) = heavyskill(found, HeavyskillParams(), {})[0]
+    np.testing.assert_allclose(track.advantage, [0, 1, -1], atol=1e-5)
 
 
 def test_a_sequence_without_a_verdict_counts_nowhere():
@@ -166,13 +179,15 @@ def batches(draw):
     return rows
 
 
-@given(batches(), st.sampled_from(["group", "observation"]))
+@given(batches(), st.sampled_from(["group", "call"]))
 @settings(max_examples=60, deadline=None)
 def test_it_agrees_with_the_oracle(rows, key):
-    flat = [(turn[3] if key == "observation" else group, turn[0],
+    flat = [(turn[3] if key == "call" else group, turn[0],
              turn[1] + (outcome if place == len(turns) - 1 else 0), turn[2])
             for group, outcome, turns in rows for place, turn in enumerate(turns)]
-    for track in tracks(rows, mode="joint", group_key=key):
+    found = inputs(rows)
+    found = replace(found, turns=replace(found.turns, key=found.turns.observation))
+    for track in heavyskill(found, HeavyskillParams(mode="joint", group_key=key), {})[0]:
         expected = oracle.advantages(flat, track.name)
         assert track.counts.tolist() == [value is not None for value in expected]
         np.testing.assert_allclose(track.advantage, [value or 0.0 for value in expected], rtol=1e-6, atol=1e-9)
@@ -183,18 +198,18 @@ def test_it_agrees_with_the_oracle(rows, key):
 @pytest.mark.parametrize(("lengths", "budget", "expected"), [
     ([10, 20], 30, [10, 20]), ([10, 20], 29, [10, 19]), ([7, 7, 7], 20, [6, 6, 6]), ([5, 5], 1, [0, 0]), ([], 9, [])])
 def test_what_is_left_over_is_not_used(lengths, budget, expected):
-    assert heavy.kept_lengths(lengths, budget) == expected
+    assert deliberation.kept_lengths(lengths, budget) == expected
 
 
 def test_pruning_keeps_the_end_after_a_mark():
-    assert heavy.prune([[1], [1, 2, 3, 4], [5, 6, 7]], 5, [0]) == [[1], [0, 3, 4], [0, 6, 7]]
-    assert heavy.prune(["abc", "d"], 1, "…") == [["…"], ["…"]]
-    assert heavy.prune([[1, 2], [3]], 3) == [[1, 2], [3]]
+    assert deliberation.prune([[1], [1, 2, 3, 4], [5, 6, 7]], 5, [0]) == [[1], [0, 3, 4], [0, 6, 7]]
+    assert deliberation.prune(["abc", "d"], 1, "…") == [["…"], ["…"]]
+    assert deliberation.prune([[1, 2], [3]], 3) == [[1, 2], [3]]
 
 
 @given(st.lists(st.integers(0, 40), max_size=8), st.integers(0, 120))
 def test_water_filling_agrees_with_the_oracle(lengths, budget):
-    found = heavy.kept_lengths(lengths, budget)
+    found = deliberation.kept_lengths(lengths, budget)
     assert found == oracle.kept(lengths, budget)
     assert sum(found) <= budget
 
@@ -206,22 +221,22 @@ POOL = [Attempt(0, "a", 9), Attempt(1, "b", 3), Attempt(2, "a", 5), Attempt(3, N
 @pytest.mark.parametrize(("strategy", "expected"), [
     ("max_answer_num", [2, 5, 0, 1, 4]), ("max_diversity", [2, 1, 3, 6, 5]), ("max_length", [0, 2, 5, 4, 1])])
 def test_selection(strategy, expected):
-    assert [each.id for each in heavy.select(POOL, 5, strategy)] == expected
+    assert [each.id for each in deliberation.select(POOL, 5, strategy)] == expected
 
 
 def test_clusters_of_equal_size_interleave():
     pool = [Attempt(0, "a", 4), Attempt(1, "b", 3), Attempt(2, "a", 2), Attempt(3, "b", 1)]
-    assert [each.id for each in heavy.select(pool, 3, "max_answer_num")] == [3, 2, 1]
+    assert [each.id for each in deliberation.select(pool, 3, "max_answer_num")] == [3, 2, 1]
 
 
 @pytest.mark.parametrize("strategy", ["random", "max_answer_num", "max_diversity", "max_length"])
 def test_a_pool_of_k_is_taken_as_it_stands(strategy):
-    assert heavy.select(POOL, len(POOL), strategy) == POOL
+    assert deliberation.select(POOL, len(POOL), strategy) == POOL
 
 
 def test_random_selection_is_seeded_and_without_replacement():
-    first = [heavy.select(POOL, 3, "random", seed) for seed in range(20)]
-    assert first == [heavy.select(POOL, 3, "random", seed) for seed in range(20)]
+    first = [deliberation.select(POOL, 3, "random", seed) for seed in range(20)]
+    assert first == [deliberation.select(POOL, 3, "random", seed) for seed in range(20)]
     assert all(len({each.id for each in chosen}) == 3 for chosen in first)
     assert len({frozenset(chosen) for chosen in first}) > 1
 
@@ -232,8 +247,8 @@ def test_selection_agrees_with_the_oracle(drawn, k):
     rows = [(place, answer, tokens) for place, (answer, tokens) in enumerate(drawn)]
     pool = [Attempt(*row) for row in rows]
     if k < len(pool):
-        assert [each.id for each in heavy.select(pool, k, "max_answer_num")] == oracle.consensus(rows, k)
-        assert [each.id for each in heavy.select(pool, k, "max_diversity")] == oracle.diverse(rows, k)
+        assert [each.id for each in deliberation.select(pool, k, "max_answer_num")] == oracle.consensus(rows, k)
+        assert [each.id for each in deliberation.select(pool, k, "max_diversity")] == oracle.diverse(rows, k)
 
 
 MIXED, WRONG, RIGHT = [True, False], [False, False], [True, True]
@@ -261,12 +276,12 @@ def test_the_share_of_wrong_queries_is_rounded_half_up():
     (["a", "a", "b"], [True, True, False], 1), (["a", "b"], [True, False], 0.5), ([None, None, "b"], [0, 0, 1], 1),
     ([None, None], [False, False], 0), ([], [], 0), (["a", "b", "c", "c"], [True, False, False, False], 0)])
 def test_vote(answers, correct, expected):
-    assert heavy.vote(answers, correct) == expected
+    assert vote(answers, correct) == expected
 
 
 @given(st.lists(st.sampled_from(["a", "b", "c", None]), max_size=9))
 def test_vote_agrees_with_the_oracle(answers):
-    found = heavy.vote(answers, [answer == "a" for answer in answers])
+    found = vote(answers, [answer == "a" for answer in answers])
     assert found == pytest.approx(oracle.vote(answers, "a"))
 
 

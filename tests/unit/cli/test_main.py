@@ -101,7 +101,9 @@ def test_presets_are_listed_by_what_is_their_own_and_by_what_they_need() -> None
     assert listed["maspo"][0] == ["loss=maspo"]
     assert listed["pgpo"][0] == ["filter=length_band", "advantage=grpo(std_ddof=0)", "loss=clip_higher"]
     assert listed["sdar"][0] == ["regularizers=kl(coefficient=0.01)+sdar"]
-    assert listed["heavyskill"][1] == "needs: a harness whose calls are of its kinds, which no run has yet"
+    assert listed["heavyskill"][1] == "a spec needs a harness whose calls are of its kinds"
+    assert listed["memocr"][1] == ("needs: a harness whose calls are of the kinds draft, read_std, read_augM, "
+                                   "read_augQ, which no run has yet")
     assert listed["trust_sql"][1] == "a spec needs a grader of type weighted, a harness that names spans"
     assert listed["aopd"][1] == "a spec needs roles.teacher or contexts.privileged, its top_k"
     assert listed["dpo"][1] == "a spec needs a dataset with chosen and rejected"

@@ -31,7 +31,9 @@ def test_each_call_is_graded_and_some_decide() -> None:
     sample = spoken(("attempt", "41"), ("attempt", "42"), ("plan", "42"), ("deliberate", "42"), ("deliberate", ""))
     [result] = judged_together(grader(**HEAVY), [sample])
     assert (result.status, result.score) == (Status.OK, 0.5)
-    assert dict(result.components) == {"attempt": 0.5, "deliberate": 0.5}
+    assert dict(result.components) == {
+        "attempt": 0.5, "attempt.best": 1.0, "attempt.vote": 0.5,  # two answers, one vote each
+        "deliberate": 0.5, "deliberate.best": 1.0, "deliberate.vote": 1.0}  # an empty one has no vote
     assert result.turns == {"0": {"score": 0.0}, "1": {"score": 1.0}, "3": {"score": 1.0}, "4": {"score": 0.0}}
 
 

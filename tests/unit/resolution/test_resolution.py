@@ -29,7 +29,7 @@ NAMED: dict[str, Any] = {
         part: {"grader": {"type": "exact"}} for part in ("exec", "fmt", "schema")}}}
 OTHERS: dict[str, dict[str, Any]] = {
     "opd": TEACHER, "aopd": LIKELIEST, "scope": TEACHER, "sdar": HINT, "rlsd": HINT, "hian": GRADED,
-    "trust_sql": NAMED}
+    "trust_sql": NAMED, "heavyskill": {"harness": {"name": "heavy"}}}
 FROM_ROWS = {"sft", "dpo", "internalization"}
 GOOD = [
     BASE, SFT, *({**BASE, **PARTS, **OTHERS.get(name, {}), "algorithm": name}

@@ -19,8 +19,9 @@ class HeavyskillParams(Params):
     mode: Literal["deliberate", "joint"] = Field(
         "deliberate", description="deliberate: train deliberations only; joint: train attempts, too.")
     attempt_weight: float = Field(1.0, ge=0, description="c_par, weight of the attempts' loss in mode joint.")
-    group_key: Literal["group", "observation"] = Field(
-        "group", description="Compare sequences of one prompt, or sequences with one observation.")
+    group_key: Literal["call", "group"] = Field(
+        "call", description="Compare calls of one group key (the attempts of a prompt, the deliberations that read the "
+        "same attempts), or of one prompt.")
     eps: float = Field(1e-6, gt=0, description="Added to the standard deviation.")
 
     def needs(self) -> frozenset[str]:
@@ -31,9 +32,10 @@ class HeavyskillParams(Params):
 def heavyskill(inputs: AdvantageInputs, params: HeavyskillParams, state: State) -> tuple[list[Track], State, Metrics]:
     """A = (r - mean) / (population std + eps) among the deliberations of a key; in mode joint also among its attempts.
 
-    A turn is one sequence. Its r is its own reward, plus the outcome for the last turn of a trajectory. Attempts may
-    come before their deliberation or be trajectories of their own. A turn without r or without trained tokens is
-    ignored. A is exactly 0 where all r are equal. Raises ValueError without turns or for another kind of turn.
+    A turn is one sequence. Its r is its own reward. Where the grader gave no turn of a trajectory a score, the last one
+    has the outcome beside. Attempts may come before their deliberation or be trajectories of their own. A turn without
+    r or without trained tokens is ignored. A is exactly 0 where all r are equal. Raises ValueError without turns or for
+    another kind of turn.
     """
     turns = _checked(inputs.turns)
     reward, key = _rewards(inputs, turns), _keys(inputs, turns, params)
@@ -59,11 +61,15 @@ def _checked(turns: Turns | None) -> Turns:
 
 def _rewards(inputs: AdvantageInputs, turns: Turns) -> Floats:
     last = np.append(turns.trajectory[1:] != turns.trajectory[:-1], True)
+    if turns.graded is not None:
+        graded = np.zeros(len(inputs.reward), np.bool_)
+        graded[turns.trajectory[turns.graded]] = True
+        last &= ~graded[turns.trajectory]
     return turns.reward + np.where(last, inputs.reward[turns.trajectory], 0.0)
 
 
 def _keys(inputs: AdvantageInputs, turns: Turns, params: HeavyskillParams) -> Ints:
-    return turns.observation if params.group_key == "observation" else inputs.group[turns.trajectory]
+    return inputs.group[turns.trajectory] if params.group_key == "group" or turns.key is None else turns.key
 
 
 def _metrics(kind: str, reward: Floats, key: Ints) -> Metrics:

@@ -2,7 +2,7 @@
 
 Each module waits for the part of a run that will call it:
 
-    deliberation       HeavySkill: a harness that samples attempts and then a deliberation over them
+    deliberation       HeavySkill: a filter that chooses queries by their attempts, and a reward of their width
     experience_pool    experience internalization: a builder that distils a pool of lessons into the policy
     internalization    SIRI: a builder that trains actions without the skill text under which they were sampled
     invocations        SelSkill: metrics of skill calls, from episodes of an environment with skills
