@@ -55,6 +55,13 @@ def resume(tenant: Tenant) -> None:
 
 
 @app.command()
+def delete(tenant: Tenant) -> None:
+    """Delete a tenant and revoke its keys. Its runs, models, datasets and uploads have to be deleted before."""
+    with connection.client() as client:
+        say(f"the tenant {client.delete_tenant(tenant).name} is deleted")
+
+
+@app.command()
 def quota(
     tenant: Tenant,
     runs: Annotated[str | None, typer.Option(help="Runs that have begun and not ended.")] = None,

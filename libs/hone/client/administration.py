@@ -80,6 +80,10 @@ class Administration(Requests):
         """
         return self._send(Tenant, "PATCH", rest_path("tenants", tenant), json=changes)
 
+    def delete_tenant(self, tenant: str) -> Tenant:
+        """Delete a tenant and revoke its keys. Raises Conflict while it has runs, models, datasets or uploads."""
+        return self._send(Tenant, "DELETE", rest_path("tenants", tenant))
+
     def tenant_quotas(self, tenant: str) -> Quotas:
         """Return the quotas of any tenant, and what is used of each now."""
         return self._get(Quotas, rest_path("tenants", tenant, "quotas"))

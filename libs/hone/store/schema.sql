@@ -32,6 +32,7 @@ CREATE TABLE tenants (
     name        text NOT NULL UNIQUE,
     operator    boolean NOT NULL DEFAULT false,  -- its admin keys administer every tenant; no gateway may change it
     suspended_at timestamptz,            -- since then none of its keys is accepted
+    deleted_at  timestamptz,             -- since then its name is free; usage and audit log still name it by its id
     max_runs    integer CHECK (max_runs >= 0),   -- quotas; null: no limit. Runs that have begun and not ended
     max_running_groups integer NOT NULL DEFAULT 4096 CHECK (max_running_groups >= 0),  -- claimed at a time
     max_tokens_a_day bigint CHECK (max_tokens_a_day >= 0),  -- generated and trained, in a day of UTC
@@ -100,7 +101,30 @@ $$;
 
 -- Whether there is one tenant. A gateway sees its caller's alone.
 CREATE FUNCTION single_tenant() RETURNS boolean LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_temp AS
-    $$ SELECT count(*) <= 1 FROM (SELECT FROM tenants LIMIT 2) few $$;
+    $$ SELECT count(*) <= 1 FROM (SELECT FROM tenants WHERE deleted_at IS NULL LIMIT 2) few $$;
+
+-- Deletes a tenant that holds nothing any more and returns what it holds. Only a transaction that operates may.
+-- Requests that had a key of the tenant before are waited for, as their rows name it.
+CREATE FUNCTION delete_tenant(wanted text) RETURNS TABLE (runs bigint, models bigint, datasets bigint, uploads bigint)
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+BEGIN
+    PERFORM FROM tenants t WHERE t.id = wanted AND NOT t.operator AND operates() FOR UPDATE;
+    IF NOT FOUND THEN
+        RAISE insufficient_privilege USING MESSAGE = 'only an operator deletes a tenant, and no operator is deleted';
+    END IF;
+    SELECT (SELECT count(*) FROM runs r WHERE r.tenant_id = wanted AND r.deleted_at IS NULL AND (
+                r.preflight IS NULL OR r.state IN ('queued', 'running', 'paused'))),
+        count(*) FILTER (WHERE a.kind = 'base_model'), count(*) FILTER (WHERE a.kind = 'dataset'),
+        (SELECT count(*) FROM uploads u WHERE u.tenant_id = wanted AND u.state IN ('open', 'refused'))
+        INTO runs, models, datasets, uploads
+        FROM artifacts a WHERE a.tenant_id = wanted AND a.deleted_at IS NULL;
+    IF runs + models + datasets + uploads = 0 THEN
+        UPDATE api_keys k SET revoked_at = coalesce(k.revoked_at, now()) WHERE k.tenant_id = wanted;
+        UPDATE tenants t SET deleted_at = now(), suspended_at = coalesce(t.suspended_at, now()), name = t.id
+            WHERE t.id = wanted;
+    END IF;
+    RETURN NEXT;
+END $$;
 
 
 -- What runs start from ------------------------------------------------------------------------------------------------
@@ -793,8 +817,9 @@ $$;
 
 GRANT USAGE ON SCHEMA public TO hone_gateway, hone_worker;
 GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO hone_gateway, hone_worker;
-REVOKE ALL ON FUNCTION key_holder, operates, single_tenant FROM PUBLIC;
+REVOKE ALL ON FUNCTION key_holder, operates, single_tenant, delete_tenant FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION key_holder, operates, single_tenant TO hone_gateway, hone_worker;
+GRANT EXECUTE ON FUNCTION delete_tenant TO hone_gateway;
 
 -- A worker may write every table, but changes no collection and no audit, and makes no second sweep.
 GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO hone_worker;

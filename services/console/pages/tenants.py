@@ -1,4 +1,4 @@
-"""/admin/tenants: all tenants, for admin keys of the operator: make one, its first key, suspend it."""
+"""/admin/tenants: all tenants, for admin keys of the operator: make one, its first key, suspend and delete it."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
@@ -73,6 +73,7 @@ class _TenantsPage:
         acts: list[tuple[str, Act]] = [("New key", self._open_key), ("Quotas", self._open_quotas)]
         if not tenant.operator:  # an operator cannot be suspended
             acts.append(("Suspend", self._suspend) if tenant.suspended_at is None else ("Resume", self._resume))
+            acts.append(("Delete", self._delete))
         for text, act in acts:
             tables.action(text, tenant.name, partial(self._view.tried, partial(act, tenant)))
 
@@ -96,6 +97,12 @@ class _TenantsPage:
 
     async def _resume(self, tenant: Tenant) -> None:
         await self._change(tenant, suspended=False)
+
+    async def _delete(self, tenant: Tenant) -> None:
+        words = "Its keys end for good. Its runs, models and datasets have to be deleted before, with a key of its own."
+        if await questions.agreed(f"Delete the tenant {tenant.name}?", words, act="Delete it"):
+            await self._view.ask(self._view.hone.delete_tenant, tenant.id)
+            await self.load()
 
     async def _change(self, tenant: Tenant, suspended: bool) -> None:
         await self._view.ask(self._view.hone.change_tenant, tenant.id, suspended=suspended)

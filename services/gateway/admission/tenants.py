@@ -84,6 +84,21 @@ async def change(session: TenantSession, tenant: str, wanted: TenantChange) -> T
         raise _taken(wanted.name or "") from None
 
 
+async def delete(session: TenantSession, tenant: str) -> Tenant:
+    """Delete a tenant with its keys. Raises NotFound, and Conflict for an operator and while the tenant holds anything.
+    """
+    async with session.operation() as transaction:
+        row = await row_of(transaction, tenant)
+        if row["operator"]:
+            raise Conflict(f"{row['name']} is the operator, without which nobody could administer.")
+        session.about(row["id"])
+        held = await transaction.one("tenants.delete", id=row["id"]) or {}
+        left = [f"{count} {kind if count > 1 else kind[:-1]}" for kind, count in held.items() if count]
+        if left:
+            raise Conflict(f"{row['name']} still has {', '.join(left)}. Delete them first, with a key of that tenant.")
+        return Tenant.model_validate(row)
+
+
 def _taken(name: str) -> Conflict:
     return Conflict(f"The name {name} is taken.", [Problem("name", name, "a name that no tenant has")])
 

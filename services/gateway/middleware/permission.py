@@ -78,6 +78,7 @@ NEEDS: Mapping[str, Need] = {
     "POST /v1/tenants": "operator",
     "GET /v1/tenants/{tenant}": "operator",
     "PATCH /v1/tenants/{tenant}": "operator",
+    "DELETE /v1/tenants/{tenant}": "operator",
     "POST /v1/tenants/{tenant}/keys": "operator",
     "GET /v1/tenants/{tenant}/quotas": "operator",
     "GET /v1/quotas": "read",

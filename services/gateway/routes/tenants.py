@@ -38,6 +38,15 @@ async def change(tenant: Id, wanted: tenants.TenantChange, caller: Caller) -> Te
     return await tenants.change(caller, tenant, wanted)
 
 
+@router.delete("/{tenant}")
+async def delete(tenant: Id, caller: Caller) -> Tenant:
+    """Delete a tenant that has no runs, models, datasets and uploads any more (else 409), and revoke its keys.
+
+    Its name is free at once. Its usage and its audit log stay in the database.
+    """
+    return await tenants.delete(caller, tenant)
+
+
 @router.post("/{tenant}/keys", status_code=201)
 async def create_key(tenant: Id, wanted: keys.WantedKey, caller: Caller) -> CreatedKey:
     """Make a key of a tenant, such as its first admin key. The answer alone holds its secret."""

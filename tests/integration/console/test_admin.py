@@ -89,6 +89,11 @@ def test_a_tenant_is_made_with_its_first_key_and_quotas(
         with pytest.raises(Unauthenticated):
             client.account()
     kept_picture(signed_in, f"tenants-{width}")
+    signed_in.find(f"button[aria-label='Delete {name}']").click()
+    signed_in.wait_for(f"Delete the tenant {name}?")
+    signed_in.button("Delete it").click()
+    signed_in.wait(lambda: not signed_in.all(f"button[aria-label='Delete {name}']"))
+    assert name not in {one.name for one in hone.tenants().data}
     check(signed_in, "/admin/tenants")
 
 

@@ -162,6 +162,8 @@ def test_tenants(gateway: Gateway) -> None:
     typed("tenants", "suspend", "typed-lab")
     assert "suspended_at   -" in typed("tenants", "resume", "typed-lab").stdout
     assert "typed-bench" in typed("tenants", "rename", "typed-lab", "typed-bench").stdout
+    assert typed("tenants", "delete", "typed-bench").stdout == "the tenant typed-bench is deleted\n"
+    assert "There is no tenant typed-bench" in typed("tenants", "delete", "typed-bench", code=1).stderr
 
 
 def test_the_audit_log() -> None:

@@ -1,11 +1,14 @@
 """The operator administers all tenants; nobody else does, whatever the gateway is asked."""
 
+from pathlib import Path
+
 import pytest
 from psycopg import Connection
 from psycopg import errors as sql_errors
 
 from hone import keys
-from hone.client import Client, errors
+from hone.client import Client, errors, every
+from tests.integration.gateway import seed
 from tests.integration.gateway.conftest import Gateway
 from tests.servers.postgres import TestDatabase
 
@@ -52,13 +55,45 @@ def test_no_key_of_a_suspended_tenant_is_accepted(gateway: Gateway, hone: Client
         hone.change_tenant("default", suspended=True)
 
 
+def test_an_empty_tenant_is_deleted_with_its_keys(
+    gateway: Gateway, hone: Client, toy_directory: Path, postgres: TestDatabase,
+) -> None:
+    tenant = hone.create_tenant("leaving")
+    with gateway.client(hone.create_tenant_key("leaving", "first").secret) as client:
+        client.register_model("toy", toy_directory)
+        client.upload_dataset("rows", b'{"prompt": "a", "answer": "b"}\n')
+        runs = [client.create_run(seed.spec("toy")).id for _ in range(2)]
+        for left in ("2 runs, 1 model, 1 dataset", "1 model, 1 dataset"):
+            with pytest.raises(errors.Conflict, match=f"leaving still has {left}. Delete them first"):
+                hone.delete_tenant("leaving")
+            for run in runs:
+                seed.set_state(postgres.owner_url, run, "cancelled")
+                client.delete_run(run)
+        client.delete_model("toy")
+        client.delete_dataset("rows")
+        assert hone.delete_tenant(tenant.id).name == "leaving"
+        with pytest.raises(errors.Unauthenticated):
+            client.runs()
+    for gone in ("leaving", tenant.id):
+        with pytest.raises(errors.NotFound, match=f"There is no tenant {gone}"):
+            hone.delete_tenant(gone)
+        with pytest.raises(errors.NotFound):
+            hone.create_tenant_key(gone, "late")
+    assert tenant.id not in {one.id for one in every(hone.tenants)}
+    assert ("tenants.delete", tenant.id) in {(one.action, one.subject) for one in hone.audit(limit=5).data}
+    assert hone.create_tenant("leaving").id != tenant.id, "the name is free"
+    with pytest.raises(errors.Conflict, match="default is the operator"):
+        hone.delete_tenant("default")
+
+
 def test_nobody_else_administers_tenants(gateway: Gateway, hone: Client, other: Client) -> None:
     runner = hone.create_key("operating?", ["run"])
     with gateway.client(runner.secret) as client:
         for lacking in (client, other):
             for call in (lacking.tenants, lambda one=lacking: one.create_tenant("mine"),
                          lambda one=lacking: one.change_tenant("default", max_runs=1),
-                         lambda one=lacking: one.create_tenant_key("default", "mine")):
+                         lambda one=lacking: one.create_tenant_key("default", "mine"),
+                         lambda one=lacking: one.delete_tenant("others")):
                 with pytest.raises(errors.Forbidden):
                     call()
 
@@ -77,5 +112,8 @@ def test_the_database_lets_only_an_operator_operate(
                 assert (seen, changed == 1 or not operates) == ((operates,), True)
                 foreign = connection.execute("SELECT count(*) FROM api_keys WHERE tenant_id <> %s", holder).fetchone()
                 assert foreign == (0,), "not even an operator sees another tenant's keys"
+                if not operates:
+                    with pytest.raises(sql_errors.InsufficientPrivilege), connection.transaction():
+                        connection.execute("SELECT * FROM delete_tenant((SELECT id FROM tenants WHERE NOT operator))")
                 with pytest.raises(sql_errors.InsufficientPrivilege), connection.transaction():
                     connection.execute("UPDATE tenants SET operator = true")

@@ -22,15 +22,19 @@ SELECT single_tenant() AS only
 -- By id or name.
 SELECT id, name, operator, suspended_at, max_runs, max_running_groups, max_tokens_a_day, max_stored_bytes, month_budget,
     created_at
-FROM tenants WHERE id = %(tenant)s OR name = %(tenant)s ORDER BY id = %(tenant)s DESC LIMIT 1
+FROM tenants WHERE (id = %(tenant)s OR name = %(tenant)s) AND deleted_at IS NULL ORDER BY id = %(tenant)s DESC LIMIT 1
 
 -- name: page
 SELECT id, name, operator, suspended_at, max_runs, max_running_groups, max_tokens_a_day, max_stored_bytes, month_budget,
     created_at
-FROM tenants WHERE %(after)s::text IS NULL OR id < %(after)s ORDER BY id DESC LIMIT %(limit)s
+FROM tenants WHERE (%(after)s::text IS NULL OR id < %(after)s) AND deleted_at IS NULL ORDER BY id DESC LIMIT %(limit)s
 
 -- name: add
 INSERT INTO tenants (id, name) VALUES (%(id)s, %(name)s)
+
+-- name: delete
+-- What the tenant holds. If that is nothing it is deleted now.
+SELECT runs, models, datasets, uploads FROM delete_tenant(%(id)s)
 
 -- name: change
 UPDATE tenants SET name = %(name)s,
