@@ -7,7 +7,7 @@ directory=$1 purpose=$2 python=${3:-$(command -v python3.11 || command -v python
 case $purpose in
   train) extras=train ;;
   bench) extras=train,bench ;;
-  test) extras=train,dev,textworld,tensorboard,mlflow,wandb ;;
+  test) extras=train,dev,textworld,household,tensorboard,mlflow,wandb ;;
   vllm) extras=vllm,test ;;
   *) echo "purpose: found $purpose, expected train, bench, test or vllm" >&2; exit 2 ;;
 esac

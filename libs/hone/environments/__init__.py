@@ -3,6 +3,7 @@
 from hone.environments.contract import Environment
 from hone.environments.dataset import DatasetRows
 from hone.environments.even_digits import EvenDigits
+from hone.environments.household import Household
 from hone.environments.phase_lock import PhaseLock
 from hone.environments.reasoning_gym import ReasoningGym
 from hone.environments.sort_digits import SortDigits
@@ -20,6 +21,7 @@ ENVIRONMENTS: dict[str, Environment] = {
     "sqlite": Sqlite(),
     "phase_lock": PhaseLock(),
     "sql_exploration": SqlExploration(),
+    "household": Household(),
     "textworld": TextWorld(),
     "dataset": DatasetRows(),
     "verification": Verification(),

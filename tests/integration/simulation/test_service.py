@@ -81,7 +81,7 @@ def test_tasks_that_follow_the_hash_seed_are_the_same_in_every_process(simulatio
 def test_environments_are_listed_with_the_schema_of_their_parameters(simulation: Any) -> None:
     listed = {kind.name: kind for kind in simulation.ListEnvironments(ListEnvironmentsRequest()).environments}
     assert listed.keys() == {"sort_digits", "even_digits", "sort_turns", "reasoning_gym", "sqlite", "phase_lock",
-                             "sql_exploration", "textworld", "dataset", "verification"}
+                             "sql_exploration", "household", "textworld", "dataset", "verification"}
     assert json.loads(listed["sort_digits"].params_schema_json)["properties"]["digits"]["maximum"] == 12
 
 
@@ -115,7 +115,7 @@ def test_it_dies_at_its_crash_point(tmp_path: Path) -> None:
 
 
 QUERY = '{"tool": "query", "arguments": {"sql": "DELETE FROM items"}}'
-WORLDS = {"sqlite": [QUERY, "0"], "textworld": ["dance", "go north"]}
+WORLDS = {"sqlite": [QUERY, "0"], "textworld": ["dance", "go north"], "household": ["dance", "look"]}
 
 
 @pytest.fixture(params=WORLDS)
@@ -178,7 +178,7 @@ def test_each_rules_score_comes_beside_the_turns_reward(simulation: Any) -> None
 
 
 def test_an_environments_facts_are_in_its_observation(simulation: Any) -> None:
-    tasks = [Task(environment=name, seed=5) for name in WORLDS]
+    tasks = [Task(environment=name, seed=5) for name in ("sqlite", "textworld")]
     database, world = (session.observation for session in simulation.Reset(ResetRequest(tasks=tasks)).sessions)
     assert json.loads(database.tools_json)[0]["function"]["name"] == "query"
     assert (database.HasField("admissible"), world.HasField("admissible")) == (False, True)
