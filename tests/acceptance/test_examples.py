@@ -10,7 +10,7 @@ from hone.models import toy
 from tests.acceptance.scene import Scene, wait_for
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-STEPS = {"own-dataset": 60, "lora": 6, "several-turns": 54, "curriculum": 33, "distillation": 6}
+STEPS = {"own-dataset": 60, "lora": 6, "several-turns": 54, "curriculum": 33, "distillation": 6, "mixture": 23}
 """Enough for every stage of each to begin."""
 
 
@@ -33,10 +33,14 @@ def test_every_example_trains(scene: Scene, tmp_path: Path) -> None:
     scene.finished(first.id)
     assert scene.client.metrics(first.id).series["eval/sampled"][-1][1] > 0.2, "the warm-up and rewards taught it"
     scene.client.upload_model("sorter", exported(scene, first.id, tmp_path))
-    others = [scene.client.create_run(spec(name)) for name in ("lora", "curriculum", "distillation")]
+    others = [scene.client.create_run(spec(name)) for name in ("lora", "curriculum", "distillation", "mixture")]
     for run in (turns, *others):
         scene.finished(run.id)
         assert len(set(scene.weights(run.id))) > 1, "its weights moved"
+    matrix = scene.client.matrix(others[-1].id)
+    assert (matrix.sources, matrix.incomplete) == (["four", "five", "even"], False)
+    assert [(row.stage, [cell.trained for cell in row.cells]) for row in matrix.rows] == [
+        ("base", [False] * 3), ("even alone", [False, False, True]), ("grpo", [True] * 3)]
     stages = [event.message for event in scene.client.events(turns.id).data if event.kind == "stage"]
     assert stages == ["stage gigpo begins: steps 51 to 54"]
 

@@ -10,7 +10,7 @@ import typer
 import yaml
 from rich.console import Console
 
-from hone.cli import connection, deletions, progress
+from hone.cli import connection, deletions, matrix, progress
 from hone.cli.amounts import amount
 from hone.cli.output import Commands, Json, cell, one, rows, say, table
 from hone.client import Client, every
@@ -277,6 +277,24 @@ def metrics(
         return
     for series, points in found.series.items():
         say(f"{series:<24} {'  '.join(f'{step}:{value:.4g}' for step, value in points)}")
+
+
+@app.command("matrix")
+def show_matrix(
+    run: RunId, json: Json = False,
+    series: Annotated[str, typer.Option(help="sampled or greedy: the held-out answers that are scored.")] = "sampled",
+) -> None:
+    """Show the score of each source of held-out tasks after each stage, with gains, forgetting and transfer."""
+    with connection.client() as client:
+        found = client.matrix(run, series)
+    if json:
+        say(found.model_dump_json())
+    elif found.sources:
+        table(matrix.columns(found), matrix.lines(found))
+        for line in matrix.below(found):
+            say(line)
+    else:
+        say("the run evaluates nothing")
 
 
 @app.command()

@@ -18,6 +18,7 @@ from hone.client import uploads
 from hone.client.administration import Administration
 from hone.client.artifact_resources import Dataset, Model
 from hone.client.deletion_resources import Deletion
+from hone.client.matrix import Matrix
 from hone.client.preflight import PreflightReport
 from hone.client.resources import (
     Algorithm,
@@ -218,6 +219,10 @@ class Client(Administration):
                 found.setdefault(name, []).extend(points)
             left = page.next
         return Metrics(series=dict(sorted(found.items())))
+
+    def matrix(self, run_id: str, series: str = "sampled") -> Matrix:
+        """Return the scores of each source of held-out tasks after each stage, with gains, forgetting and transfer."""
+        return self._get(Matrix, rest_path("runs", run_id, "matrix"), series=series)
 
     def checkpoints(self, run_id: str, limit: int = 50, after: str | None = None) -> Page[Checkpoint]:
         """List the versions of a run's policy, newest first."""

@@ -28,6 +28,7 @@ NEEDS: Mapping[str, Need] = {
     "POST /v1/runs/{run_id}/cancel": "run",
     "GET /v1/runs/{run_id}/events": "read",
     "GET /v1/runs/{run_id}/metrics": "read",
+    "GET /v1/runs/{run_id}/matrix": "read",
     "GET /v1/runs/{run_id}/checkpoints": "read",
     "GET /v1/runs/{run_id}/trajectories": "read",
     "GET /v1/runs/{run_id}/trajectories/{group_id}/{index}": "read",

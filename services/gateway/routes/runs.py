@@ -7,12 +7,14 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstr
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse
 
+from hone.client.matrix import Matrix
 from hone.client.preflight import PreflightReport
 from hone.client.resources import Checkpoint, Desired, Metrics, Page, Run, RunCounts, RunState, RunSummary
 from hone.resolution import read
 from hone.spec.files import as_json
 from hone.spec.problems import Invalid
 from hone.spec.run import MOST, RunSpec
+from services.gateway import matrices
 from services.gateway.admission import refusals
 from services.gateway.admission import runs as admission
 from services.gateway.admission.parameters import AfterRun, AfterVersion, Config, Id, Limit, Store, example, page
@@ -178,6 +180,22 @@ async def metrics(
         rows = await transaction.all("metrics.series", run_id=run_id, names=names, after_step=after_step,
                                      most=MOST_POINTS)
     return Metrics(series={row["name"]: row["points"] for row in rows}, next=rows[0]["next"] if rows else None)
+
+
+@router.get("/{run_id}/matrix")
+async def matrix(
+    run_id: Id, caller: Caller,
+    series: Annotated[Literal["sampled", "greedy"], Query(description="The held-out answers that are scored.")] =
+    "sampled",
+) -> Matrix:
+    """Return the scores of each source of held-out tasks after each stage, with gains, forgetting and transfer.
+
+    Intervals are of 95 %, by a bootstrap over tasks, paired where two rows are compared.
+    """
+    async with caller.transaction() as transaction:
+        spec = RunSpec.model_validate((await admission.row_of(transaction, run_id))["spec"])
+        found = await transaction.all("evaluations.at_steps", run_id=run_id, series=series, steps=matrices.steps(spec))
+    return await run_in_threadpool(matrices.make, run_id, spec, series, found)
 
 
 @router.get("/{run_id}/checkpoints")

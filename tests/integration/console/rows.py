@@ -93,6 +93,8 @@ def _history(connection: Connection, run: Run, last: int, tokenizer: dict[str, A
         "INSERT INTO steps (run_id, tenant_id, n, epoch, state, plan, group_ids, version_id, committed_at)"
         " SELECT %s, %s, n, 1, 'committed', '{}', '{}', %s, now() FROM generate_series(1, %s) n",
         [run.id, tenant, parent, last])
+    connection.execute("INSERT INTO evaluations (run_id, tenant_id, step, source, series, tasks, scores) SELECT id, "
+                       "tenant_id, 0, '', 'sampled', '{a,b}', '{0.25,0.5}' FROM runs WHERE id = %s", [run.id])
     points = [(name, step, value) for step in range(1, last + 1) for name, value in _metrics(run, step).items()]
     with connection.cursor() as cursor:
         cursor.executemany("INSERT INTO metrics (run_id, tenant_id, name, step, value) VALUES (%s,%s,%s,%s,%s)",

@@ -31,6 +31,7 @@ def pages(world: World) -> Iterator[tuple[str, str, list[str]]]:
     yield "sample-masked", f"{run}/samples/{world.group}/4", ["masked", "the reward process ended while it graded"]
     yield "sample-turns", f"{run}/samples/{world.turns}/0", ["Call 2", "tokens kept", "no such table: album",
                                                             "(earlier turns left out)", "not valid"]
+    yield "matrix", f"{run}/matrix", ["Scores", "0.375", "no score yet", "Incomplete", "Greedy answers"]
     yield "versions", f"{run}/versions", ["kept", "removed", "Export the newest version"]
     yield "events", f"{run}/events", ["evaluated", "not ready within 600 s"]
     yield "spec", f"{run}/spec", ["max_staleness: 0", "environment: sort_digits"]

@@ -62,3 +62,16 @@ def test_new_rows_move_no_task_but_the_one_that_stood_in() -> None:
         moved = held_out_rows(hashes[:count]) ^ (held_out_rows(hashes[:count + 1]) & set(hashes[:count]))
         assert len(moved) <= 1
         assert not moved or {split_of(one) for one in hashes[:count]} != {"train", "held_out"}
+
+
+def test_each_source_of_a_mixture_is_split_by_itself_and_held_out_of_all() -> None:
+    mixture = [{"name": "a", "weight": 1, "dataset": "rows"}, {"name": "b", "weight": 1, "dataset": "few"}]
+    problems, sentences = outcome({"rows": MANY, "few": [*HELD[:2], *TRAINED[:8]]}, task={"mixture": mixture})
+    assert problems == []
+    assert sentences == [
+        f"dataset 'rows': {len(TRAINED)} of 200 rows train, {len(HELD)} are held out for evaluation",
+        "dataset 'few': 8 of 10 rows train, 2 are held out for evaluation",
+        f"dataset 'rows': each evaluation asks all {len(HELD)} different held-out tasks (eval.prompts is 256)",
+        "dataset 'few': each evaluation asks all 2 different held-out tasks (eval.prompts is 256)"]
+    [problem], _ = outcome({"rows": MANY, "few": TRAINED[:1]}, task={"mixture": mixture})
+    assert problem.startswith("task.mixture[1].dataset: found few, whose 1 row make 1 task")
