@@ -71,6 +71,7 @@ class AdvantageInputs:
     logp_teacher: Floats | None = None  # [M], nats; -inf where the teacher cannot say the token
     values: Floats | None = None  # [M], the critic's value before the token
     components: Mapping[str, Floats] = field(default_factory=dict)  # [B] each, raw rewards by name; NaN: not active
+    source: Sequence[str] = ()  # [B], name of the task's source in a mixture; empty or "": there is none
     spans: Mapping[str, Flags] = field(default_factory=dict)  # [M] each by name: is the token inside such a span?
     turns: Turns | None = None
     truncated: Flags | None = None  # [B], was a call cut off, or did its context end the episode? None: none was
@@ -81,7 +82,7 @@ class AdvantageInputs:
     def of(cls, batch: Batch, plan: StepPlan) -> "AdvantageInputs":
         """Return the inputs that a packed batch holds by itself; log-probabilities and values are left None."""
         return cls(batch.reward, batch.group, batch.tokens, batch.baseline, components=batch.components,
-                   spans=batch.spans.inside, turns=batch.turns, truncated=batch.truncated,
+                   source=batch.source, spans=batch.spans.inside, turns=batch.turns, truncated=batch.truncated,
                    step=plan.nth - 1, steps=plan.steps)
 
     def inside(self, span: str) -> Flags:

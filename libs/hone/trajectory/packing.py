@@ -75,6 +75,7 @@ class Batch:
     rejected_rows: int  # left out: a reward or log-probability is not a finite number
     truncated: Flags = field(default_factory=lambda: np.zeros(0, np.bool_))  # [B], the policy could not finish
     spans: Spans = field(default_factory=Spans)
+    source: list[str] = field(default_factory=list)  # [B], name of the task's source; "": the task is no mixture
 
     @property
     def offsets(self) -> Ints:
@@ -94,6 +95,7 @@ class _Sample:
     reward: float | None
     baseline: float
     components: Mapping[str, float] = field(default_factory=dict)
+    source: str = ""
 
 
 def pack(plan: StepPlan, trajectories: Sequence[Trajectory]) -> Batch:
@@ -120,7 +122,7 @@ def pack(plan: StepPlan, trajectories: Sequence[Trajectory]) -> Batch:
         masked_samples=len(samples) - len(valid),
         rejected_rows=len(valid) - len(finite),
         truncated=np.array([_unfinished(sample.trajectory) for sample, _ in counted], np.bool_),
-        spans=spans([sample.trajectory for sample, _ in counted]),
+        spans=spans([sample.trajectory for sample, _ in counted]), source=[sample.source for sample, _ in counted],
     )
 
 
@@ -220,7 +222,7 @@ def _rollouts(groups: Sequence[GroupPlan], trajectories: Sequence[Trajectory]) -
         baseline = math.nan if plan.baseline is None else plan.baseline
         components = plan.components or [{}] * len(plan.rewards)
         for index, (reward, parts) in enumerate(zip(plan.rewards, components, strict=True)):
-            yield _Sample(samples[index], place, reward, baseline, parts)
+            yield _Sample(samples[index], place, reward, baseline, parts, plan.source)
 
 
 def _components(parts: Sequence[Mapping[str, float]]) -> dict[str, Floats]:

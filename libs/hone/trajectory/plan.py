@@ -14,6 +14,7 @@ class GroupPlan(BaseModel):
     group_id: int
     request_no: int
     task_hash: str
+    source: str = ""  # name of its task's source in a mixture
     parts: list[str] = []  # object keys of the parts that hold its trajectories; other parts may hold stale copies
     grade_ids: list[int | None]
     rewards: list[float | None]  # after S3; null masks the sample

@@ -168,7 +168,7 @@ def _group_plan(group: list[Row], rewards: list[float | None], baselines: dict[s
     head = group[0]
     return GroupPlan(
         group_id=head["group_id"], request_no=head["request_no"], task_hash=head["task_hash"],
-        parts=sorted({row["part"] for row in group}),
+        source=head["source"], parts=sorted({row["part"] for row in group}),
         grade_ids=[row["grade_id"] for row in group], rewards=rewards, baseline=baselines.get(head["task_hash"]),
         components=[row["components"] for row in group] if "components" in head else [])
 

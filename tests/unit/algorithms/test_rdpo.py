@@ -1,6 +1,7 @@
 """RDPO (rdpo.md) against its worked numbers, the oracle and the invariances of the specification."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -326,3 +327,44 @@ def test_the_scale_of_one_reward_does_not_matter():
     group, given = np.repeat(np.arange(8), 16), {"a": random.normal(size=128), "b": random.integers(0, 2, 128)}
     np.testing.assert_allclose(
         advantage({**given, "a": 100 * given["a"]}, group), advantage(given, group), rtol=1e-9)
+
+
+def mixed(seed):
+    """Three groups of each of three sources: binary, fractional and continuous rewards, some of one name."""
+    random = np.random.default_rng(seed)
+    sizes, nothing = 24, np.full(24, np.nan)
+    right = [random.integers(0, 2, sizes), random.integers(0, 5, sizes) / 4, 100 * random.random(sizes)]
+    short, speed = random.random(sizes), 3 * random.standard_normal(sizes)
+    components = {"right": np.concatenate(right), "short": np.concatenate([short, short, nothing]),
+                  "speed": np.concatenate([nothing, nothing, speed])}
+    return components, np.repeat(np.arange(9), 8), np.repeat(["binary", "fractions", "time"], sizes)
+
+
+@pytest.mark.parametrize("rescale", ["none", "batch_rms"])
+def test_sources_of_a_mixture_are_active_sets_of_their_own(rescale):
+    components, group, source = mixed(0)
+    batch = replace(inputs(components, group), source=source.tolist())
+    whole, state, metrics = RDPO(batch, {**UNGUARDED, "rescale": rescale}, {})
+    for name in np.unique(source):
+        rows = source == name
+        own = {part: values[rows] for part, values in components.items() if not np.isnan(values[rows]).all()}
+        alone = advantage(own, group[rows], rescale=rescale, **UNGUARDED)
+        factor = whole[rows] / np.where(alone == 0, 1, alone)
+        np.testing.assert_allclose(factor[alone != 0], factor[alone != 0][0], rtol=1e-9)
+        if rescale == "none":
+            np.testing.assert_allclose(whole[rows], alone, atol=1e-12)
+    assert set(state["d_ref"]) == {
+        "binary.right", "binary.short", "fractions.right", "fractions.short", "time.right", "time.speed"}
+    assert state["d_ref"]["binary.right"] == 1
+    assert len(state["c_bar"]) == 3
+    assert "correlation_before_time.right_time.speed" in metrics
+    assert not any("binary" in name and "time" in name for name in metrics)
+
+
+def test_a_weight_or_a_fixed_range_counts_for_its_component_in_every_source():
+    components, group, source = mixed(1)
+    batch = replace(inputs(components, group), source=source.tolist())
+    weighted = RDPO(batch, {**UNGUARDED, "weights": {"right": 0.0, "short": 1.0, "speed": 1.0}}, {})[0]
+    assert not np.allclose(weighted, RDPO(batch, UNGUARDED, {})[0])
+    _, _, metrics = RDPO(batch, {**UNGUARDED, "reference": {"right": 7.0}}, {})
+    assert {metrics[f"d_ref_{name}.right"] for name in ("binary", "fractions", "time")} == {7.0}

@@ -68,11 +68,15 @@ def rdpo(inputs: AdvantageInputs, params: RdpoParams, state: State) -> tuple[Flo
     W: `whitening` of C_bar = rho C_bar_prev + (1 - rho) Z'Z / n over the rows of one active set, or diag(1 / RMS)
     with few rows, groups or dimensions. A component that is NaN in some rows of a group scores 0 in them. A row with an
     infinite component has A = 0 and is in no statistic. RMS(A) is over the groups in which some dimension varies.
-    State: {d_ref: by component, c_bar: by active set}. Raises ValueError without components.
+    A source of a mixture is an active set of its own: its components are dimensions of their own, so that neither
+    ranges nor covariances of sources meet.
+    State: {d_ref: by dimension, c_bar: by active set}. Raises ValueError without components.
     """
     table = read(inputs)
     running = _running_references(table, params.decay, state.get("d_ref", {}))
-    references = {**running, **params.reference}
+    fixed = {name: params.reference[part] for name, part in zip(table.names, table.parts, strict=True)
+             if part in params.reference}
+    references = {**running, **fixed}
     scores = _scores(table, references, params)
     buckets = _buckets(table, scores, params, state.get("c_bar", {}))
     whitened, advantage = np.where(np.isnan(scores), np.nan, 0.0), np.zeros_like(inputs.reward)
@@ -150,7 +154,7 @@ def _bucket(
     rows = np.concatenate(groups)
     live = active[(scores[np.ix_(rows, active)] ** 2).mean(axis=0) >= _DEAD]
     part, names = scores[np.ix_(rows, live)], [table.names[k] for k in live]
-    weights = _unit([params.weights.get(name, 1.0) for name in names])
+    weights = _unit([params.weights.get(table.parts[k], 1.0) for k in live])
     covariance = part.T @ part / len(rows)
     if len(live) < 2 or len(rows) < params.min_rows * len(live) or len(groups) < params.min_groups:
         matrix = np.diag(1 / np.sqrt(np.diag(covariance)))

@@ -1,6 +1,6 @@
 """The reward dimensions of a batch for RDPO (arXiv 2605.13641, reconstruction), and their metrics."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 
@@ -18,7 +18,8 @@ LARGEST = 1e100
 class Dimensions:
     """Raw rewards of B rows in K dimensions."""
 
-    names: list[str]
+    names: list[str]  # of a mixture, each component of each source by SOURCE.COMPONENT
+    parts: list[str]  # the component of each
     rewards: Floats  # [B, K]; NaN: not active, missing, or of a refused row
     groups: list[Ints]  # indices of the rows of each group; refused rows are in none
     ranges: Floats  # [groups, K]: max - min, 0 where a dimension does not vary, NaN where it is not active
@@ -40,16 +41,33 @@ class RewardBucket:
 
 
 def read(inputs: AdvantageInputs) -> Dimensions:
-    """Return the components as a table, names in order. Raises ValueError without components."""
+    """Return the components as a table, names in order. Raises ValueError without components.
+
+    Sources of a mixture have dimensions of their own, also for components of one name: their scales may differ.
+    """
     if not inputs.components:
         raise ValueError("components: found none, expected each reward dimension by name")
-    names = sorted(inputs.components)
-    rewards = np.column_stack([inputs.components[name] for name in names])
+    columns = dict(_columns(inputs))
+    names = sorted(columns)
+    rewards = np.column_stack([columns[name][1] for name in names])
     sound: Flags = ~np.any(np.abs(rewards) > LARGEST, axis=1)
     groups = [rows[sound[rows]] for rows in members(inputs.group) if sound[rows].any()]
     ranges = [_range(rewards[rows, k]) for rows in groups for k in range(len(names))]
     return Dimensions(
-        names, np.where(sound[:, None], rewards, np.nan), groups, np.array(ranges).reshape(len(groups), len(names)))
+        names, [columns[name][0] for name in names], np.where(sound[:, None], rewards, np.nan), groups,
+        np.array(ranges).reshape(len(groups), len(names)))
+
+
+def _columns(inputs: AdvantageInputs) -> Iterator[tuple[str, tuple[str, Floats]]]:
+    """Yield the name, the component and the rewards of each dimension."""
+    sources = np.array(list(inputs.source) or [""] * len(inputs.reward))
+    for part, values in inputs.components.items():
+        for source in np.unique(sources):
+            own = np.where(sources == source, values, np.nan)
+            if not source:
+                yield part, (part, own)
+            elif not np.isnan(own).all():
+                yield f"{source}.{part}", (part, own)
 
 
 def dimension_metrics(table: Dimensions, scores: Floats, references: Mapping[str, float]) -> Metrics:
@@ -84,12 +102,18 @@ def correlation_metrics(table: Dimensions, scores: Floats, whitened: Floats, adv
     """Return correlations of each two components before and after whitening, and of A with each raw reward."""
     metrics: Metrics = {}
     for a, b in combinations(range(len(table.names)), 2):
+        if _owner(table, a) != _owner(table, b):
+            continue
         pair = f"{table.names[a]}_{table.names[b]}"
         metrics[f"correlation_before_{pair}"] = _correlation(scores[:, a], scores[:, b])
         metrics[f"correlation_after_{pair}"] = _correlation(whitened[:, a], whitened[:, b])
     for k, name in enumerate(table.names):
         metrics[f"correlation_advantage_{name}"] = _correlation(advantage, table.rewards[:, k])
     return metrics
+
+
+def _owner(table: Dimensions, k: int) -> str:
+    return table.names[k].removesuffix(table.parts[k])
 
 
 def _range(values: Floats) -> float:
