@@ -71,12 +71,12 @@ class AdvantageInputs:
     logp_teacher: Floats | None = None  # [M], nats; -inf where the teacher cannot say the token
     values: Floats | None = None  # [M], the critic's value before the token
     components: Mapping[str, Floats] = field(default_factory=dict)  # [B] each, raw rewards by name; NaN: not active
-    source: Sequence[str] = ()  # [B], name of the task's source in a mixture; empty or "": there is none
     spans: Mapping[str, Flags] = field(default_factory=dict)  # [M] each by name: is the token inside such a span?
     turns: Turns | None = None
     truncated: Flags | None = None  # [B], was a call cut off, or did its context end the episode? None: none was
     step: int = 0  # steps of the run before this one
     steps: int = 1  # steps of the run
+    source: Sequence[str] = ()  # [B], name of the task's source in a mixture; empty or "": there is none
 
     @classmethod
     def of(cls, batch: Batch, plan: StepPlan) -> "AdvantageInputs":
