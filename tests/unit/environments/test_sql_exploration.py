@@ -104,8 +104,9 @@ def test_every_generated_question_has_an_answer_and_a_schema(seed: int) -> None:
 
 @pytest.mark.parametrize("kind", QUESTIONS)
 def test_each_kind_of_question_can_be_asked_of_the_smallest_database(kind: str) -> None:
-    params = {"min_tables": 2, "max_tables": 2, "min_columns": 2, "max_columns": 2, "rows": 1, "questions": [kind]}
-    begun(**params)
+    params: dict[str, Any] = {
+        "min_tables": 2, "max_tables": 2, "min_columns": 2, "max_columns": 2, "rows": 1, "questions": [kind]}
+    begun(None, 1, **params)
 
 
 @pytest.mark.parametrize(("change", "field"), [
