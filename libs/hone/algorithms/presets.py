@@ -36,7 +36,8 @@ PRESETS: Mapping[str, Filling] = {
     "hipif": {"advantage": "step_pooled", "regularizers": [("kl", {"coefficient": 0.01})]},
     "pgpo": {"filter": "length_band", "advantage": ("grpo", {"std_ddof": 0}), "loss": "clip_higher"},
     "ppo": {"advantage": "gae"},
-    "trust_sql": {"advantage": "dual_track", "loss": "clip_higher", "aggregation": "seq-mean-token-mean"},
+    "trust_sql": {"advantage": ("dual_track", {"explore": "explore"}), "loss": "clip_higher",
+                  "aggregation": "seq-mean-token-mean"},
     "skill1": {"advantage": "skill1", "regularizers": [("kl", {"coefficient": 0.01})]},
     "memocr": {"advantage": "memocr", "regularizers": [("kl", {"coefficient": 0.001})]},
     "heavyskill": {"advantage": "heavyskill"},
@@ -57,7 +58,7 @@ PRESETS: Mapping[str, Filling] = {
 _ASKED: Mapping[str, str] = {
     "logp_teacher": "roles.teacher or contexts.privileged",
     "support": "its top_k",
-    "components": "a grader of type weighted",
+    "components": "a grader of named components",
     "rules": "an environment that grades turns by rules",
     "spans": "a harness that names spans",
     "kinds": "a harness whose calls are of its kinds",

@@ -38,6 +38,10 @@ from hone.environments.statements import StatementError, scripted
 from hone.environments.tools import Tool, ToolCall, ToolError, tool_call, use
 
 _MOST_CELLS = 400_000
+PHASES = ("explore_schema", "propose_schema", "generate_sql", "confirm_answer")
+"""Names of the tools, in the order in which they are used."""
+MALFORMED = "malformed"
+"""Name of the note in which a harness says how a turn broke the format."""
 RIGHT, RUNS, FAILS = 1.0, 0.2, 0.0
 """R_exec of a confirmed query: the gold result, another one, or an error."""
 
@@ -137,6 +141,7 @@ class SqlExploration:
     summary = "Answer a question about a database with hidden schema by SQL: explore, propose, generate, confirm."
     params = SqlExplorationParams
     harness = "sql_phases"
+    grader = "sql_phases"
     columns = frozenset({"database", "gold"})
     asked_roles: frozenset[str] = frozenset()
     foreign = False
@@ -163,9 +168,9 @@ class SqlEpisode:
     def __init__(self, asked: HiddenQuestion, params: SqlExplorationParams, gold: _Gold) -> None:
         self._asked, self._params, self._gold = asked, params, gold
         self._hash = digest([gold.script_hash, asked.question, asked.gold, asked.evidence, asked.database])
-        self._tools = {
-            "explore_schema": Tool(Explore, self._explored), "propose_schema": Tool(Propose, self._proposed),
-            "generate_sql": Tool(Generate, self._generated), "confirm_answer": Tool(Confirm, self._confirmed)}
+        self._tools = dict(zip(PHASES, (
+            Tool(Explore, self._explored), Tool(Propose, self._proposed), Tool(Generate, self._generated),
+            Tool(Confirm, self._confirmed)), strict=True))
         self._state = _State()
 
     def reset(self) -> Observation:
@@ -259,7 +264,7 @@ class SqlEpisode:
                 "tables_seen": len(state.seen), "tables_needed": len(self._gold.schema["tables"]),
                 "verified": self.verify()}
         described = [tool.described(name) for name, tool in self._tools.items()]
-        return Observation(list(said), item, {"type": "environment"}, self._params.turns - state.turn,
+        return Observation(list(said), item, {"type": SqlExploration.grader}, self._params.turns - state.turn,
                            self.state_hash(), described)
 
 

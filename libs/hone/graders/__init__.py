@@ -13,6 +13,7 @@ from hone.graders import (
     numeric,
     reasoning_gym,
     slowed,
+    sql_phases,
     state,
     string_check,
     verdict,
@@ -34,4 +35,5 @@ GRADERS: Mapping[str, Grader[Any]] = {
     "each_call": each_call.GRADER,
     "concise": concise.GRADER,
     "state": state.GRADER,
+    "sql_phases": sql_phases.GRADER,
 }

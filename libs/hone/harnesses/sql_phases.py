@@ -25,6 +25,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from hone.environments.contract import Message
+from hone.environments.sql_exploration import MALFORMED, PHASES
 from hone.environments.tools import ToolCall
 from hone.harnesses.contract import HarnessParams
 from hone.harnesses.seat import Heard, Seat
@@ -32,11 +33,7 @@ from hone.harnesses.written_calls import written_calls
 from hone.spec import strict_json
 from hone.text import reasoning
 
-EXPLORE, PROPOSE, GENERATE, CONFIRM = "explore_schema", "propose_schema", "generate_sql", "confirm_answer"
-ACTIONS = (EXPLORE, PROPOSE, GENERATE, CONFIRM)
-MALFORMED = "malformed"
-"""Note of a call that breaks the format: what is wrong."""
-
+EXPLORE, PROPOSE, GENERATE, CONFIRM = PHASES
 _QUERY = "execute_sql_query"
 _TOOLS: list[dict[str, Any]] = [{"type": "function", "function": {"name": _QUERY, "parameters": {
     "type": "object", "properties": {"sql": {"type": "string"}}, "required": ["sql"]}}}]
@@ -57,7 +54,7 @@ _CALL = f'{{"name": "{_QUERY}", "arguments": {{"sql": "..."}}}}'
 _FORMATS: Mapping[str, str] = {
     "tagged": "\n\n".join(_tagged(action, {"tool_call": _CALL, "schema": _SCHEMA, "answer": "..."}[tag])
                           for action, tag in _PAYLOADS.items()),
-    "line": "\n".join(f"{action}: {_SCHEMA if action == PROPOSE else '<sql>'}" for action in ACTIONS)}
+    "line": "\n".join(f"{action}: {_SCHEMA if action == PROPOSE else '<sql>'}" for action in PHASES)}
 
 
 class SqlPhasesParams(HarnessParams):
@@ -139,7 +136,7 @@ def _opening(params: SqlPhasesParams, seat: Seat) -> list[Message]:
 
 def _line(spoken: str) -> Phase:
     found = [(name.strip(), payload.strip()) for name, colon, payload in (
-        line.partition(":") for line in spoken.splitlines()) if colon and name.strip() in ACTIONS]
+        line.partition(":") for line in spoken.splitlines()) if colon and name.strip() in PHASES]
     if len(found) != 1:
         raise Malformed(f"found {len(found)} actions, expected one")
     [(name, payload)] = found
@@ -151,8 +148,8 @@ def _tags(text: str, spoken: str) -> Phase:
     if len(names) != 1:
         raise Malformed(f"found {len(names)} tags <action>, expected one")
     [name] = names
-    if name not in ACTIONS:
-        raise Malformed(f"found the action {name[:50]!r}, expected one of {', '.join(ACTIONS)}")
+    if name not in PHASES:
+        raise Malformed(f"found the action {name[:50]!r}, expected one of {', '.join(PHASES)}")
     payloads = {tag: found for tag in ("answer", "schema", "tool_call") if (found := _payload(tag, spoken))}
     if _PAYLOADS[name] not in payloads:
         raise Malformed(f"found no <{_PAYLOADS[name]}>, expected one for {name}")

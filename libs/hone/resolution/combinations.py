@@ -18,7 +18,7 @@ from hone.resolution.names import Slots
 from hone.resolution.shape import Watched, covered
 from hone.resolution.sources import Source
 from hone.spec.problems import Problem, found
-from hone.spec.run import RunSpec
+from hone.spec.run import RunSpec, Slot
 
 _IMITATED_STALENESS = 2
 Rule = Callable[[RunSpec, Slots], list[Problem]]
@@ -152,8 +152,9 @@ def _parts(spec: RunSpec, slots: Slots) -> list[Problem]:
 def _spans(spec: RunSpec, slots: Slots) -> list[Problem]:
     if "spans" not in needs(slots, "advantage") or names.of_harness(spec.harness):
         return []
-    advantage, given = slots["advantage"], spec.harness.params.get("spans", []) if spec.harness else []
-    named, params = sorted({marks["name"] for marks in given}), advantage["params"]
+    advantage, harness = slots["advantage"], spec.harness or Slot(name=ENVIRONMENTS[spec.task.kind].harness)
+    marked, given = HARNESSES[harness.name].params.marked, harness.params.get("spans", [])
+    named, params = sorted(marked | {marks["name"] for marks in given}), advantage["params"]
     missing = [name for name in (params["span"], params["explore"]) if name is not None and name not in named]
     return [Problem("harness.params.spans", ", ".join(named) or found(None),
                     f"a span named {name}, because advantage {advantage['name']} reads it") for name in missing]

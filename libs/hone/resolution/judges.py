@@ -8,10 +8,13 @@ from hone.spec.run import TaskSource
 
 
 def own_grader(tasks: TaskSource) -> dict[str, Any]:
-    """Return the grader of a checked source's tasks. Environments that ask no single question score themselves."""
+    """Return the grader of a checked source's tasks.
+
+    Environments that ask no single question score themselves, or name a grader.
+    """
     environment = ENVIRONMENTS[tasks.kind]
     if not isinstance(environment, Asks):
-        return {"type": "environment"}
+        return {"type": getattr(environment, "grader", "environment")}
     if environment.foreign:
         return {"type": tasks.kind}
     params = environment.params.model_validate(tasks.params)

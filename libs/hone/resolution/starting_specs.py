@@ -19,7 +19,7 @@ BASE, DATASET = "my-base", "my-rows"
 _ENVIRONMENT = "sort_digits"
 _ENVIRONMENTS: dict[str, tuple[str, Fields]] = {
     "gigpo": ("sort_turns", {}), "hian": ("sort_turns", {"rules": {"right": 1.0, "repetition": 0.5}}),
-    "hipif": ("phase_lock", {}),
+    "hipif": ("phase_lock", {}), "trust_sql": ("sql_exploration", {}),
 }
 """Preset -> environment whose tasks it can learn from, and parameters; a preset without one takes any."""
 
@@ -30,21 +30,16 @@ _PARAMS: dict[str, Fields] = {
 
 _EXACT: Fields = {"type": "exact", "reference": "{{ item.answer }}"}
 _HINT = "The answer is {{ item.answer }}."
-_SPAN = {"name": "schema", "start": "<schema>", "end": "</schema>"}
 _ADDED: dict[str, Fields] = {
     **{preset: {"roles": {"teacher": {"model": BASE}}} for preset in ("opd", "scope")},
     "aopd": {"roles": {"teacher": {"model": BASE, "top_k": 8}}},
     **{preset: {"contexts": {"privileged": [{"text": _HINT}]}} for preset in ("sdar", "rlsd")},
     "hipif": {"harness": {"name": "folding"}},
     "heavyskill": {"harness": {"name": "heavy", "params": {"attempts": 4}}},
-    "trust_sql": {"harness": {"name": "chat", "params": {"spans": [_SPAN]}}},
 }
 """Preset -> fields that it needs besides its task and grader."""
 
-_PARTS: dict[str, dict[str, str]] = {
-    **{preset: {"right": "", "format": "</answer>"} for preset in ("gdpo", "rdpo")},
-    "trust_sql": {"exec": "", "fmt": "</schema>", "schema": "item"},
-}
+_PARTS: dict[str, dict[str, str]] = {preset: {"right": "", "format": "</answer>"} for preset in ("gdpo", "rdpo")}
 """Preset -> parts of its weighted grader, each with the text that it looks for; the one without grades the answer."""
 
 
@@ -80,9 +75,11 @@ def _refuse(preset: str, environment: str) -> None:
 
 def _tasks(preset: str, dataset: str, environment: str) -> Fields:
     """Return the fields task and grader."""
+    fitting, params = _ENVIRONMENTS.get(preset, (_ENVIRONMENT, {}))
+    if dataset and preset in _ENVIRONMENTS and ENVIRONMENTS[fitting].columns:
+        return {"task": {"environment": fitting, "dataset": dataset}}
     if dataset:
         return {"task": {"dataset": dataset}, "grader": _grader(preset, _EXACT)}
-    fitting, params = _ENVIRONMENTS.get(preset, (_ENVIRONMENT, {}))
     chosen = environment or fitting
     given = {**_PARAMS.get(chosen, {}), **(params if chosen == fitting else {})}
     task: Fields = {"environment": chosen, **({"params": given} if given else {})}

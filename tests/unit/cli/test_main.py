@@ -104,7 +104,7 @@ def test_presets_are_listed_by_what_is_their_own_and_by_what_they_need() -> None
     assert listed["heavyskill"][1] == "a spec needs a harness whose calls are of its kinds"
     assert listed["memocr"][1] == ("needs: a harness whose calls are of the kinds draft, read_std, read_augM, "
                                    "read_augQ, which no run has yet")
-    assert listed["trust_sql"][1] == "a spec needs a grader of type weighted, a harness that names spans"
+    assert listed["trust_sql"][1] == "a spec needs a grader of named components, a harness that names spans"
     assert listed["aopd"][1] == "a spec needs roles.teacher or contexts.privileged, its top_k"
     assert listed["dpo"][1] == "a spec needs a dataset with chosen and rejected"
     assert listed["gspo"][1].startswith("cispo ")

@@ -24,8 +24,9 @@ LIKELIEST = {"roles": {"teacher": {"model": "large", "top_k": 8}}}
 HINT = {"contexts": {"privileged": [{"text": "It is {{ item.answer }}."}, {"text": "one", "match": "s1"}]}}
 GRADED = {"task": {"environment": "sort_turns", "params": {"rules": {"length": 0.5, "right": 1.0}}}}
 MARKS = {"name": "schema", "start": "<schema>", "end": "</schema>"}
+LOOKS = {"name": "explore", "start": "<look>", "end": "</look>"}
 NAMED: dict[str, Any] = {
-    "harness": {"name": "chat", "params": {"spans": [MARKS]}}, "grader": {"type": "weighted", "parts": {
+    "harness": {"name": "chat", "params": {"spans": [MARKS, LOOKS]}}, "grader": {"type": "weighted", "parts": {
         part: {"grader": {"type": "exact"}} for part in ("exec", "fmt", "schema")}}}
 OTHERS: dict[str, dict[str, Any]] = {
     "opd": TEACHER, "aopd": LIKELIEST, "scope": TEACHER, "sdar": HINT, "rlsd": HINT, "hian": GRADED,
@@ -138,10 +139,11 @@ BAD: list[tuple[dict[str, Any], list[tuple[str, str, str]]]] = [
     ({**BASE, **NAMED, "algorithm": "trust_sql", "grader": {"type": "weighted", "parts": {}}},
      [("grader.parts", "{}", "at least 1")]),
     ({**BASE, **NAMED, "algorithm": "trust_sql", "harness": None},
-     [("harness.params.spans", "nothing", "a span named schema, because advantage dual_track reads it")]),
+     [("harness.params.spans", "nothing", f"a span named {name}, because advantage dual_track reads it")
+      for name in ("schema", "explore")]),
     ({**BASE, **NAMED, "algorithm": "trust_sql", "harness": {"name": "chat", "params": {"spans": [
-        {**MARKS, "name": "tables"}, {**MARKS, "name": "query"}]}}},
-     [("harness.params.spans", "query, tables", "a span named schema")]),
+        LOOKS, {**MARKS, "name": "tables"}, {**MARKS, "name": "query"}]}}},
+     [("harness.params.spans", "explore, query, tables", "a span named schema")]),
     ({**BASE, **NAMED, "algorithm": "trust_sql", "harness": {"name": "chat", "params": {"spans": [
         {"name": "Schema", "start": "", "end": 1, "weight": -1, "role": "policy"}, {"name": "schema"}]}}},
      [("harness.params.spans[0].name", '"Schema"', "text that matches"),
@@ -225,7 +227,7 @@ BAD: list[tuple[dict[str, Any], list[tuple[str, str, str]]]] = [
      [("algorithm.reward", '"overlong"', "none, because advantage rloo compares a single sample")]),
     ({**BASE, **NAMED, "algorithm": {"preset": "trust_sql", "advantage": {
         "name": "dual_track", "params": {"explore": "look"}}}},
-     [("harness.params.spans", "schema", "a span named look, because advantage dual_track reads it")]),
+     [("harness.params.spans", "explore, schema", "a span named look, because advantage dual_track reads it")]),
     ({**BASE, **NAMED, "algorithm": "trust_sql", "grader": {"type": "weighted", "parts": {
         **NAMED["grader"]["parts"], "exec": {"grader": {"type": "verdict"}}}}},
      [("grader.parts.exec.grader.type", '"verdict"', "a grader with scores from 0 to 1")]),

@@ -36,6 +36,9 @@ def test_a_dataset_comes_with_a_grader() -> None:
     spec = starting_specs.make("dapo", dataset="sums")
     assert (spec["task"], spec["grader"]["type"]) == ({"dataset": "sums"}, "exact")
     assert starting_specs.make("sft", dataset="sums")["task"] == {"dataset": "sums"}
+    spec = starting_specs.make("trust_sql", dataset="mine")
+    assert (spec["task"], "grader" in spec) == ({"environment": "sql_exploration", "dataset": "mine"}, False)
+    assert read(spec).problems == []
 
 
 @pytest.mark.parametrize(("given", "expected"), [

@@ -31,9 +31,9 @@ class DualTrackParams(Params):
 def dual_track(inputs: AdvantageInputs, params: DualTrackParams, state: State) -> tuple[list[Track], State, Metrics]:
     """full: z(exec + fmt_weight fmt), on all tokens; schema: z(1[exec = 1] schema), before the propose boundary.
 
-    The boundary is behind the last token inside a span of that name (the paper: behind that token's turn). A trajectory
-    without such a span proposed nothing: its schema reward is 0, and its boundary is the end of its last exploring
-    turn, or its beginning where it has none.
+    The boundary is behind the last token inside a span of that name (the paper: behind a turn; the harness sql_phases
+    makes whole turns such spans). A trajectory without such a span proposed nothing: its schema reward is 0, and its
+    boundary is the end of its last exploring turn, or its beginning where it has none.
     z(x) = clamp((x - mean) / (population std + eps), -bound, bound) over the group's rows that have a reward. z is 0
     for other rows, with fewer than two rows, and where all rewards are equal. Raises KeyError without components.
     """

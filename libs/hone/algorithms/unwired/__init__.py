@@ -11,7 +11,6 @@ Each module waits for the part of a run that will call it:
     pairs              SelSkill: a builder that branches episodes and compares their continuations
     process_gate       V-tableR1: a critic model that scores the steps of a reasoning chain
     scaling_law        batch-size scheduling: a planner that reads the law itself; `hone plan` fits pilot runs
-    schema_score       TRUST-SQL: a grader of proposed schemas
     skill_credit       Skill1: a skill library that harness and grader share
     skill_text         SIRI: a builder that has the policy write skills and tests them
     table_critic       V-tableR1: a grader of steps over tables, checked by rules

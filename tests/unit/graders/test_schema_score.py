@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hone.algorithms.unwired.schema_score import Mode, Schema, schema_score
+from hone.graders.schema_score import Mode, Schema, schema_score
 from tests.oracles import dual_track as oracle
 
 GOLD = Schema.of(["orders", "customers"], {"orders": ["amount"], "customers": ["name"]})
