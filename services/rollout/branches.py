@@ -110,13 +110,6 @@ class Episode:
     def sessions(self) -> list[simulation_pb2.Session]:
         return [branch.session for branch in self.branches.values() if branch.session]
 
-    @property
-    def answer(self) -> Made:
-        """The call that is graded: the policy's last one of the first seat, or else the last of all."""
-        spoken = [one for one in self.trunk.made if one.call.role == POLICY] or [
-            one for one in self.made if one.call.role == POLICY]
-        return (spoken or self.made)[-1]
-
     def end(self, reason: str, masked: str = "") -> None:
         """Give calls and steps their final places."""
         self.ended, self.masked = reason, masked

@@ -11,9 +11,9 @@ from psycopg.types.json import Jsonb
 
 from hone.api import reward_pb2, simulation_pb2
 from hone.crashpoints import reach
-from hone.graders.sample import Passage, Reads, Sent, conversation
+from hone.graders.sample import Reads, sent
 from hone.harnesses.seat import HarnessFailed
-from hone.harnesses.spans import spans, token_ranges
+from hone.harnesses.spans import named, token_ranges
 from hone.ids import new
 from hone.spec.problems import Invalid
 from hone.spec.settings import Settings
@@ -100,8 +100,10 @@ class Groups:
     async def _grade(self, start: GroupStart, episodes: list[Episode]) -> dict[int, reward_pb2.Grade]:
         """Return the grade of each sample that is not masked, by its index."""
         worlds = await self._episodes.worlds(start, episodes) if Reads.WORLD in start.grader.reads else {}
-        group = GroupAnswers(start.claim, {episode.index: sent(episode, worlds.get(episode.index, ""))
-                                           for episode in episodes if not episode.masked})
+        group = GroupAnswers(start.claim, {
+            one.index: sent(one.calls, one.steps, one.ended, one.item_json, start.grader.reads,
+                            named(start.params.spans), worlds.get(one.index, ""))
+            for one in episodes if not one.masked})
         grades = await self._retry.until_answered(
             start.claim, "reward", lambda: self._grading.grade(group, start.grader.json))
         return dict(zip(group.samples, grades, strict=True))
@@ -112,19 +114,6 @@ class Groups:
         scored = await self._teacher.scored(claim, [episode.calls for episode in trained])
         known = {episode.index: calls for episode, calls in zip(trained, scored, strict=True)}
         return {episode.index: known.get(episode.index, episode.calls) for episode in episodes}
-
-
-def sent(episode: Episode, world: str = "") -> Sent:
-    """Return what is graded of a sample: its final text with the part that its prompt holds, and what its grader reads.
-    """
-    last, start = episode.answer.call, episode.start
-    truncated = last.finish_reason == "length" or episode.ended != "done"
-    whole = ""
-    if Reads.CONVERSATION in start.grader.reads:
-        marks = start.params.spans
-        whole = conversation(episode.calls, episode.steps, episode.ended, lambda text: [
-            Passage(name=kind.name, start=first, end=end) for kind, first, end in spans(text, marks)]).model_dump_json()
-    return Sent(episode.item_json, last.begun + last.text, truncated, whole, world)
 
 
 def _graded(

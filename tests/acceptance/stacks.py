@@ -11,6 +11,7 @@ from typing import Any
 
 from tests.acceptance import backends
 from tests.acceptance.scene import Scene, open_scene
+from tests.acceptance.stubs import forking
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,8 @@ class Kind:
 GRACE_S, LEASE_S = 15.0, 2.0
 MEMORY = "rollout=600,simulation=500"
 """Far more than a toy run needs; test_memory.py exceeds it."""
-PLAIN = Kind("plain", {"lease_s": 4.0, "sweep_s": 0.2, "memory_mb": MEMORY}, {"rollout": 2})
+PLAIN = Kind("plain", {"lease_s": 4.0, "sweep_s": 0.2, "memory_mb": MEMORY, "harnesses": forking.NAME},
+             {"rollout": 2})
 TWINS = Kind(
     "twins", {"lease_s": LEASE_S, "sweep_s": 0.5, "orphan_grace_s": GRACE_S,
               "sinks": "tensorboard://{state}/tensorboard"}, {"driver": 2, "trainer": 2, "rollout": 2})

@@ -16,6 +16,7 @@ from tests.acceptance import databases, invariants
 from tests.acceptance.havoc import Havoc
 from tests.acceptance.scene import Scene
 from tests.acceptance.stacks import PLAIN
+from tests.acceptance.stubs import forking
 
 STEPS, LEARNED_PROMPTS, RISE = 120, 16, 0.2
 SOAK_SEEDS = (0,)
@@ -27,6 +28,14 @@ MARKED: dict[str, Any] = {"name": "tool_loop", "params": {
 RULED: dict[str, Any] = {
     "task": {"environment": "sort_turns", "params": {"digits": 4, "rules": {"length": 0.5, "repetition": 1.0}}},
     "harness": {"name": "chat", "params": {}}, "algorithm": "hian", "sampling": {"max_tokens": 4}}
+
+FORKED: dict[str, Any] = {
+    "task": {"environment": "sort_turns", "params": {"digits": 4}}, "harness": {"name": forking.NAME, "params": {}},
+    "algorithm": "grpo", "sampling": {"max_tokens": 4},
+    "grader": {"type": "weighted", "parts": {
+        "own": {"grader": {"type": "environment"}}, "short": {"grader": {"type": "state", "expected": {"turns": "2"}}},
+        "calls": {"grader": {"type": "each_call", "grader": {
+            "type": "character_share", "wanted": "0123456789", "among": "0123456789=s"}}}}}}
 
 
 @pytest.fixture(scope="module")
@@ -81,14 +90,28 @@ def check_two_calls(one: Any) -> None:
     assert one.score == float(one.item["verified"])
 
 
+def check_forked(scene: Scene, run: Run) -> None:
+    """Check a sample that was played in forks: its tree of calls, and its grade's scores of single calls."""
+    rows = scene.client.trajectories(run.id, limit=400).data
+    one = next(whole for row in rows if (whole := scene.client.trajectory(run.id, row.group_id, row.index)).harness
+               == forking.NAME)
+    assert [(call["number"], call["kind"]) for call in one.calls] == [
+        ("0", "answer"), ("1.0.0", "try"), ("1.1.0", "try"), ("2", "choice")]
+    assert all(set(call["scores"]) == {"score"} for call in one.calls)
+    assert {grade["component"] for grade in one.grades} >= {"", "own", "short", "calls", "short.turns"}
+
+
 @contextmanager
 def disturbed(scene: Scene, steps: int) -> Iterator[Havoc]:
     """Start a run and yield its Havoc; at the end of the block, compare the run with an undisturbed one."""
     spec = databases.spec("undisturbed", steps, eval=None, batch={"prompts": PROMPTS, "samples": 4},
-                          harness=MARKED, stages=[{"name": "ruled", "until": steps // 4, **RULED}])
+                          harness=MARKED, stages=[
+                              {"name": "ruled", "until": steps // 4, **RULED},
+                              {"name": "forked", "until": 2 * steps // 3, **FORKED}])
     undisturbed = scene.client.create_run(spec)
     scene.finished(undisturbed.id)
     assert {"span/query", "advantage/rule/repetition"} <= scene.client.metrics(undisturbed.id).series.keys()
+    check_forked(scene, undisturbed)
     run = scene.client.create_run({**spec, "name": "disturbed"})
     havoc = Havoc(scene, run.id, steps, PLAIN.settings["lease_s"])
     yield havoc

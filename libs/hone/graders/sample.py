@@ -1,7 +1,7 @@
 """What a grader may read of one sample. It is sent what its kind asks for, and no more."""
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
@@ -122,8 +122,28 @@ def received(sent: Iterable[Sent]) -> list[Sample]:
         World.model_validate_json(one.world) if one.world else None) for one in sent]
 
 
+Passages = Callable[[str], Iterable[tuple[str, int, int]]]
+"""Finds the named parts of a text of the policy: name, first character, the one after the last."""
+
+
+def answering(calls: Sequence[Call]) -> Call:
+    """Return the call whose text is a sample's output: the policy's last one outside of forks, or else its last one."""
+    spoken = [call for call in calls if call.role == "policy"] or calls
+    return ([call for call in spoken if "." not in call.number] or spoken)[-1]
+
+
+def sent(
+    calls: Sequence[Call], steps: Sequence[Step], ended: str, item: str, reads: Collection[Reads], passages: Passages,
+    world: str = "",
+) -> Sent:
+    """Return what a grader reads of a sample: its item as JSON, its whole output, and what `reads` names."""
+    last = answering(calls)
+    whole = conversation(calls, steps, ended, passages).model_dump_json() if Reads.CONVERSATION in reads else ""
+    return Sent(item, last.begun + last.text, last.finish_reason == "length" or ended != "done", whole, world)
+
+
 def conversation(
-    calls: Sequence[Call], steps: Sequence[Step], ended: str, passages: Callable[[str], list[Passage]]
+    calls: Sequence[Call], steps: Sequence[Step], ended: str, passages: Passages
 ) -> Conversation:
     """Return a sample's calls and steps as graders read them. `passages` finds the named parts of a policy's text."""
     numbers = {call.index: call.number for call in calls}
@@ -134,9 +154,10 @@ def conversation(
         ended=ended)
 
 
-def _spoken(call: Call, passages: Callable[[str], list[Passage]]) -> Spoken:
+def _spoken(call: Call, passages: Passages) -> Spoken:
     text = call.begun + call.text
+    found = passages(text) if call.role == "policy" else []
     return Spoken(
         number=call.number, parent=call.parent, kind=call.kind, role=call.role, group_key=call.group_key, text=text,
-        truncated=call.finish_reason == "length", passages=passages(text) if call.role == "policy" else [],
-        rules=call.rules, notes=call.notes)
+        truncated=call.finish_reason == "length", rules=call.rules, notes=call.notes,
+        passages=[Passage(name=name, start=start, end=end) for name, start, end in found])

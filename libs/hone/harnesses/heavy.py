@@ -54,7 +54,7 @@ class HeavyParams(HarnessParams):
 
 
 class Heavy:
-    """Attempts, then deliberations over them. The first answer of the last round is the action."""
+    """Attempts, then deliberations over them. The last answer of the last round is the action."""
 
     summary = "Several attempts beside each other, then deliberations that read them all."
     params = HeavyParams
@@ -66,7 +66,7 @@ class Heavy:
         for number in range(params.rounds):
             asked = deliberation(seat.opening, texts, params, seat)
             texts = await _beside(seat, params.deliberations, asked, DELIBERATE, f"{seat.key}/{number}")
-        await seat.act(texts[0])
+        await seat.act(texts[-1])
 
 
 async def _beside(seat: Seat, count: int, said: Sequence[Message], kind: str, key: str) -> list[str]:

@@ -1,7 +1,7 @@
 """Named spans: parts of a completion between an opening and a closing text."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Literal
 
 import numpy as np
@@ -39,6 +39,11 @@ def spans(text: str, kinds: Iterable[Marks]) -> Iterator[tuple[Marks, int, int]]
             if marks.parses == "any" or (closed >= 0 and _is_json(text[opened + len(marks.start):closed])):
                 yield marks, opened, behind
             opened = text.find(marks.start, behind)
+
+
+def named(kinds: Sequence[Marks]) -> Callable[[str], list[tuple[str, int, int]]]:
+    """Return what finds the spans of a text: name, first character, the one after the last."""
+    return lambda text: [(marks.name, opened, behind) for marks, opened, behind in spans(text, kinds)]
 
 
 def token_spans(ids: Sequence[int], kinds: Sequence[Marks], tokenizer: ModelText) -> list[Span]:

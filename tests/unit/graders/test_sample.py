@@ -8,7 +8,7 @@ import pytest
 
 from hone.graders.contract import Result, Status
 from hone.graders.judgement import judged, judged_together
-from hone.graders.sample import Conversation, Passage, Reads, Sample, Sent, Spoken, World, conversation, received
+from hone.graders.sample import Conversation, Reads, Sample, Sent, Spoken, World, conversation, received
 from hone.graders.specs import Spec, spec
 from hone.spec.problems import Invalid
 from hone.trajectory.records import Call, Step
@@ -120,7 +120,7 @@ def test_a_whole_grader_names_what_its_parts_read_and_give() -> None:
 def test_what_was_sent_is_what_was_said() -> None:
     call = Call(0, [1], [2], [-0.5], "length", [], "b</t>", [True], number="0", notes={"k": 1}, begun="<t>a")
     step = Step(0, 0, "act", [{"role": "user", "content": "x"}], "h", "s", valid=True, effect=False)
-    whole = conversation([call], [step], "max_turns", lambda text: [Passage(name="t", start=0, end=len(text))])
+    whole = conversation([call], [step], "max_turns", lambda text: [("t", 0, len(text))])
     [sample] = received([Sent("", "b", conversation=whole.model_dump_json())])
     assert sample.conversation == whole
     [spoken] = whole.policy

@@ -49,7 +49,7 @@ def test_what_is_filled_in_is_not_filled_again() -> None:
     assert "{question}{place}" in asked(["{question}{place}"])
 
 
-def test_its_calls_are_two_forks_beside_each_other_and_the_first_deliberation_is_the_action() -> None:
+def test_its_calls_are_two_forks_beside_each_other_and_the_last_deliberation_is_the_action() -> None:
     own = seat()
     play = Heavy().play(own, SHORT)
     effect, calls = advanced(play), list[tuple[str, str, str | None]]()
@@ -68,7 +68,7 @@ def test_its_calls_are_two_forks_beside_each_other_and_the_first_deliberation_is
                     results.append(done.result)
                 effect = advanced(play, results)
             case Act():
-                assert effect.action == "1.0.0"
+                assert effect.action == "1.1.0"
                 effect = advanced(play, Taken(Heard([]), done=True))
     assert calls == [("0.0.0", "attempt", "attempt"), ("0.1.0", "attempt", "attempt"), ("0.2.0", "attempt", "attempt"),
                      ("1.0.0", "deliberate", f"{own.key}/0"), ("1.1.0", "deliberate", f"{own.key}/0")]

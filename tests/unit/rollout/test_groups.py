@@ -5,6 +5,7 @@ from typing import Any, cast
 import pytest
 
 from hone.api import reward_pb2, simulation_pb2, trajectory_pb2
+from hone.graders.sample import answering
 from hone.harnesses.seat import Ask, Seat
 from hone.trajectory.order import Order
 from hone.trajectory.records import Call, VersionSpan
@@ -12,7 +13,7 @@ from services.rollout.branches import Branch, Episode, Made
 from services.rollout.calls import FINISH_REASONS, sampling
 from services.rollout.claims import Claim
 from services.rollout.clients import STATUSES, score
-from services.rollout.groups import policy_calls, sent, trajectory
+from services.rollout.groups import policy_calls, trajectory
 from services.rollout.start import GroupStart
 
 
@@ -85,7 +86,7 @@ def test_the_policys_last_answer_is_graded_and_listed_though_somebody_else_spoke
     seat = cast(Seat, None)
     made = [Made(cast(Ask, None), call, None, []) for call in calls]
     episode = Episode(start, 0, {"": Branch(seat, made=made)}, "{}", calls=calls, ended="done")
-    assert sent(episode).output == "a"
+    assert answering(episode.calls).text == "a"
     assert [call.text for call in policy_calls(trajectory(episode, {}, calls, None))] == ["a"]
 
 

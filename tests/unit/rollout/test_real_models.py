@@ -7,13 +7,13 @@ from hone.api import simulation_pb2
 from hone.environments.tasks import episode as played
 from hone.environments.tasks import make
 from hone.graders.judgement import judged
+from hone.graders.sample import answering
 from hone.graders.specs import checked
 from hone.text.rules import TextRules
 from hone.text.tokenizer import Tokenizer
 from hone.trajectory.records import Call, VersionSpan
 from services.rollout.calls import CallRequest, Sampler
 from services.rollout.episodes import Episodes
-from services.rollout.groups import sent
 from services.rollout.start import GroupStart
 from services.rollout.tokenizers import RoleTokenizers
 from services.simulation.service import observation_message
@@ -51,7 +51,8 @@ async def asked(begun: GroupStart, text: str = "") -> tuple[str, str]:
     """Return the first prompt of a group, and what is graded of an answer to it."""
     says, nobody = Saying(text), cast(Any, None)
     [episode] = await Episodes(nobody, says, nobody).play(begun)
-    return says.prompt, sent(episode).output
+    last = answering(episode.calls)
+    return says.prompt, last.begun + last.text
 
 
 async def answered(begun: GroupStart, text: str) -> str:
