@@ -36,6 +36,7 @@ from services.gateway.routes import (
     documentation,
     events,
     exports,
+    grades,
     health,
     keys,
     models,
@@ -47,8 +48,8 @@ from services.gateway.routes import (
     usage,
 )
 
-ROUTES = (runs, events, trajectories, exports, models, datasets, uploads, deletions, catalog, usage, quotas, keys,
-          tenants, audit, health, documentation)
+ROUTES = (runs, events, trajectories, grades, exports, models, datasets, uploads, deletions, catalog, usage, quotas,
+          keys, tenants, audit, health, documentation)
 
 _DEPENDENCIES = [Security(HTTPBearer(auto_error=False)), Security(APIKeyHeader(name="X-API-Key", auto_error=False)),
                  Depends(queries.expect_known)]

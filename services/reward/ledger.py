@@ -31,10 +31,12 @@ class Account:
     run_id: str
     grader_hash: str
     key_id: str = ""
+    regrade_no: int = 0  # 0: the grades that a run learns from; 1: later ones, beside them
 
-    def names(self) -> dict[str, str]:
+    def names(self) -> dict[str, str | int]:
         """Return the account as the parameters of a statement."""
-        return {"tenant_id": self.tenant_id, "run_id": self.run_id, "grader_hash": self.grader_hash}
+        return {"tenant_id": self.tenant_id, "run_id": self.run_id, "grader_hash": self.grader_hash,
+                "regrade_no": self.regrade_no}
 
 
 class Ledger:

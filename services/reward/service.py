@@ -64,7 +64,7 @@ class Reward(reward_pb2_grpc.RewardServiceServicer):
         self, request: reward_pb2.GradeRequest, grader: Spec, samples: dict[Key, Sent], context: Any,
     ) -> AsyncIterator[dict[Key, StoredGrade]]:
         """Yield the grades that are stored already, then the new ones in batches. Raises OverBudget."""
-        account = Account(request.tenant_id, request.run_id, grader.hash, _key(context))
+        account = Account(request.tenant_id, request.run_id, grader.hash, _key(context), int(request.again))
         turn = _turn(request.tenant_id, request.run_id, context)
         known = await self._ledger.stored(account, samples.keys())
         if known:

@@ -98,7 +98,13 @@ def check_forked(scene: Scene, run: Run) -> None:
     assert [(call["number"], call["kind"]) for call in one.calls] == [
         ("0", "answer"), ("1.0.0", "try"), ("1.1.0", "try"), ("2", "choice")]
     assert all(set(call["scores"]) == {"score"} for call in one.calls)
-    assert {grade["component"] for grade in one.grades} >= {"", "own", "short", "calls", "short.turns"}
+    assert {grade.component for grade in one.grades} >= {"", "own", "short", "calls", "short.turns"}
+    each = {"type": "each_call", "grader": {"type": "character_share", "wanted": "0", "among": "0123456789"}}
+    again = scene.client.grade_again(run.id, each, limit=2, after=one.group_id - 1)
+    assert scene.client.grade_again(run.id, each, limit=2, after=one.group_id - 1) == again
+    found = next(graded for graded in again.data if (graded.group_id, graded.index) == (one.group_id, one.index))
+    assert (found.first_score, set(found.turns)) == (one.score, {call["number"] for call in one.calls})
+    assert scene.client.trajectory(run.id, one.group_id, one.index).score == one.score
 
 
 @contextmanager

@@ -38,16 +38,18 @@ STANDING_WRONG: Standing
 STANDING_UNKNOWN: Standing
 
 class GradeRequest(_message.Message):
-    __slots__ = ("tenant_id", "run_id", "grader_json", "items")
+    __slots__ = ("tenant_id", "run_id", "grader_json", "items", "again")
     TENANT_ID_FIELD_NUMBER: _ClassVar[int]
     RUN_ID_FIELD_NUMBER: _ClassVar[int]
     GRADER_JSON_FIELD_NUMBER: _ClassVar[int]
     ITEMS_FIELD_NUMBER: _ClassVar[int]
+    AGAIN_FIELD_NUMBER: _ClassVar[int]
     tenant_id: str
     run_id: str
     grader_json: str
     items: _containers.RepeatedCompositeFieldContainer[GradeItem]
-    def __init__(self, tenant_id: _Optional[str] = ..., run_id: _Optional[str] = ..., grader_json: _Optional[str] = ..., items: _Optional[_Iterable[_Union[GradeItem, _Mapping]]] = ...) -> None: ...
+    again: bool
+    def __init__(self, tenant_id: _Optional[str] = ..., run_id: _Optional[str] = ..., grader_json: _Optional[str] = ..., items: _Optional[_Iterable[_Union[GradeItem, _Mapping]]] = ..., again: _Optional[bool] = ...) -> None: ...
 
 class GradeItem(_message.Message):
     __slots__ = ("group_id", "index", "item_json", "output_text", "truncated", "conversation_json", "world_json")

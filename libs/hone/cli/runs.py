@@ -2,8 +2,10 @@
 
 import hashlib
 import time
+from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
+from statistics import fmean
 from typing import Annotated
 
 import typer
@@ -15,7 +17,7 @@ from hone.cli.amounts import amount
 from hone.cli.output import Commands, Json, cell, one, rows, say, table
 from hone.client import Client, every
 from hone.client.errors import Away
-from hone.client.resources import Desired, Export, RunState
+from hone.client.resources import Desired, Export, Regrade, RunState
 from hone.spec.files import Raw, as_json, as_text, read
 from hone.spec.money import money
 from hone.spec.problems import Invalid, Problem
@@ -320,6 +322,38 @@ def trajectories(
         found = islice(every(client.trajectories, run_id=run, purpose=purpose, step=step, status=status,
                              min_score=min_score, max_score=max_score, text=contains), limit)
         rows(found, ("group_id", "index", "purpose", "step", "status", "score", "completion_tokens", "preview"), json)
+
+
+@app.command()
+def regrade(
+    run: RunId,
+    grader: Annotated[Path, typer.Argument(metavar="GRADER", help="YAML or JSON file with a grader.")],
+    purpose: Annotated[str | None, typer.Option(help="train, eval, probe or pilot.")] = None,
+    groups: Annotated[int, typer.Option(min=1, help="Most groups.")] = 20,
+    json: Json = False,
+) -> None:
+    """Grade stored samples by another grader, beside their first grades, and compare."""
+    given, after, found = read(grader), 0, list[Regrade]()
+    with connection.client() as client:
+        while groups > 0:
+            page = client.grade_again(run, given, purpose, min(groups, 20), after)
+            found += page.data
+            groups -= 20
+            if page.next is None:
+                break
+            after = page.next
+    rows(found, ("group_id", "index", "first_status", "first_score", "status", "score", "components"), json)
+    if not json and found:
+        say(_agreement(found))
+
+
+def _agreement(found: Sequence[Regrade]) -> str:
+    both = [(one.first_score, one.score) for one in found if one.first_score is not None and one.score is not None]
+    if not both:
+        return "no sample has both scores"
+    before, after = (fmean(scores) for scores in zip(*both, strict=True))
+    same = sum(first == later for first, later in both)
+    return f"{same} of {len(both)} scores are equal; mean {before:.3f} -> {after:.3f}"
 
 
 @app.command()

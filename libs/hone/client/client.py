@@ -35,6 +35,7 @@ from hone.client.resources import (
     Metrics,
     Page,
     Point,
+    Regrades,
     Run,
     RunCounts,
     RunState,
@@ -241,6 +242,13 @@ class Client(Administration):
     def trajectory(self, run_id: str, group_id: int, index: int) -> Trajectory:
         """Return one whole sample."""
         return self._get(Trajectory, rest_path("runs", run_id, "trajectories", group_id, index))
+
+    def grade_again(
+        self, run_id: str, grader: Mapping[str, Any], purpose: str | None = None, limit: int = 20, after: int = 0,
+    ) -> Regrades:
+        """Grade stored samples of a run by another grader, at most `limit` groups; the first grades stay."""
+        wanted = {"grader": dict(grader), "purpose": purpose, "limit": limit, "after": after}
+        return self._post(Regrades, rest_path("runs", run_id, "grades"), None, json=wanted)
 
     def trajectory_tokens(self, run_id: str, group_id: int, index: int) -> TrajectoryTokens:
         """Return the text and the advantage of each token of a sample."""

@@ -33,6 +33,8 @@ REWARD = MetricGroup("Reward and evaluation", (), {
     "reward/masked": Metric("Masked samples", "samples", "Samples without a score because of a fault of the service."),
     "eval/{series}": Metric(
         "Held-out accuracy, {series}", "", "Mean score of held-out tasks, with one {series} answer each."),
+    "eval/{series}/{component}": Metric(
+        "Held-out {component}, {series}", "", "Mean of the grade's component {component}, with {series} answers."),
     "eval/masked": Metric(
         "Masked held-out samples", "samples", "Held-out answers without a score: not graded, or given up."),
 })

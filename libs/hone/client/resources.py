@@ -202,18 +202,46 @@ class TrajectoryRow(Resource):
 
 
 class Grade(Resource):
-    """One component of a sample's grade. `value` is null if `status` says that there is none."""
+    """One component of a sample's grade. `value` is null if `status` says that there is none.
+
+    `level` is trajectory, turn (a score of the call whose number is `place`) or step (of a passage: `place` is the
+    number of its call, its first character and the one after its last). `regrade_no` is 0 for what the run learns from.
+    """
 
     id: int
     grader_hash: str
     component: str
     level: str
+    place: str = ""
+    regrade_no: int = 0
     status: str
     value: float | None = None
     reasons: list[str] = []
     extracted: str | None = None
     decided_by: str
     cost_ms: float
+
+
+class Regrade(Resource):
+    """A sample's later grade beside its first one. `turns` has scores by name, by the number of the call."""
+
+    group_id: int
+    index: int
+    first_status: str
+    first_score: float | None = None
+    status: str
+    score: float | None = None
+    components: dict[str, float] = {}
+    turns: dict[str, dict[str, float]] = {}
+    reasons: list[str] = []
+
+
+class Regrades(Resource):
+    """Samples that were graded again by one grader. `next` is the last group's id if there are more."""
+
+    grader_hash: str
+    data: list[Regrade]
+    next: int | None = None
 
 
 class Trajectory(TrajectoryRow):

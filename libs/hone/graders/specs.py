@@ -15,6 +15,9 @@ from hone.graders.sample import Reads
 from hone.spec import strict_json
 from hone.spec.problems import Invalid, Problem, found, from_validation, one_of
 
+DEEPEST = 3
+"""Most graders inside each other, without the outermost."""
+
 
 @dataclass(frozen=True)
 class Spec:
@@ -74,8 +77,11 @@ def spec(text: str) -> Spec:
     return checked(given)
 
 
-def checked(given: Mapping[str, Any], at: str = "") -> Spec:
-    """Return the specification in an object. Raises Invalid with every problem; `at` precedes their fields."""
+def checked(given: Mapping[str, Any], at: str = "", depth: int = 0) -> Spec:
+    """Return the specification in an object. Raises Invalid with every problem; `at` precedes their fields.
+
+    `depth` is the number of graders that it is inside of.
+    """
     kind = given.get("type")
     if not isinstance(kind, str) or kind not in GRADERS:
         field = f"{at}.type" if at else "type"
@@ -86,13 +92,15 @@ def checked(given: Mapping[str, Any], at: str = "") -> Spec:
     except ValidationError as error:
         raise Invalid(from_validation(error, grader.params, at)) from error
     given_inside = {} if grader.inner is None else grader.inner(params)
-    inner = {path: _inner(inside, f"{at}.{path}" if at else path) for path, inside in given_inside.items()}
+    inner = {path: _inner(inside, f"{at}.{path}" if at else path, depth + 1) for path, inside in given_inside.items()}
     return Spec(grader, params, canonical(given), inner)
 
 
-def _inner(given: dict[str, Any], at: str) -> Spec:
+def _inner(given: dict[str, Any], at: str, depth: int) -> Spec:
     kind = given.get("type")
     named = GRADERS.get(kind) if isinstance(kind, str) else None
-    if named is not None and (named.inner is not None or Reads.GROUP in named.reads):  # it may be deep: no look inside
-        raise Invalid([Problem(f"{at}.type", found(kind), "a grader of single samples without graders inside")])
-    return checked(given, at)
+    if depth > DEEPEST:
+        raise Invalid([Problem(at, "a grader", f"at most {DEEPEST} graders inside each other")])
+    if named is not None and Reads.GROUP in named.reads:
+        raise Invalid([Problem(f"{at}.type", found(kind), "a grader of single samples")])
+    return checked(given, at, depth)

@@ -33,6 +33,7 @@ NEEDS: Mapping[str, Need] = {
     "GET /v1/runs/{run_id}/trajectories": "read",
     "GET /v1/runs/{run_id}/trajectories/{group_id}/{index}": "read",
     "GET /v1/runs/{run_id}/trajectories/{group_id}/{index}/tokens": "read",
+    "POST /v1/runs/{run_id}/grades": "run",
     "GET /v1/runs/{run_id}/exports": "read",
     "POST /v1/runs/{run_id}/exports": "run",
     "GET /v1/exports/{export_id}": "read",

@@ -65,7 +65,8 @@ def record_evaluation(database: Database, lease: RunLease, step: int) -> None:
             transaction.run("evaluations.add", run_id=lease.run_id, tenant_id=lease.tenant_id, step=step, source=source,
                             series=series, tasks=[task[:_DIGITS] for task in by_task], scores=list(by_task.values()))
         named = [one.name for one in sources.held_out(lease.spec)]
-        metrics = accuracies(samples, [row["source"] for row in gone], named)
+        parts = transaction.all("grades.components", group_ids=sorted({row["group_id"] for row in samples}))
+        metrics = accuracies(samples, [row["source"] for row in gone], named) | components(samples, parts)
         record_metrics(transaction, lease, step, metrics)
         transaction.run("groups.use", group_ids=sorted({row["group_id"] for row in samples}))
         record_event(transaction, lease, Event("evaluated", _sentence(step, metrics)), step)
@@ -108,6 +109,21 @@ def accuracies(samples: Sequence[Row], dropped: Sequence[str] = (), named: Seque
     return metrics
 
 
+def components(samples: Sequence[Row], parts: Sequence[Row]) -> dict[str, float]:
+    """Return the mean of each component of the grades, `eval/<series>/<component>`, also by source."""
+    known = {(row["group_id"], row["index"]): row["components"] for row in parts}
+    found: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for row in samples:
+        for name, value in known.get((row["group_id"], row["index"]), {}).items():
+            for source in {"", row["source"]}:
+                found[source, f"eval/{row['series']}/{name}"].append(value)
+    metrics = dict[str, float]()
+    for (source, name), values in sorted(found.items()):
+        mean = {name: sum(values) / len(values)}
+        metrics |= of_source(source, mean) if source else mean
+    return metrics
+
+
 def _mean(values: Sequence[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return sum(known) / len(known) if known else None
@@ -115,5 +131,5 @@ def _mean(values: Sequence[float | None]) -> float | None:
 
 def _sentence(step: int, metrics: dict[str, float]) -> str:
     means = ", ".join(f"{name.removeprefix('eval/')} {value:.3f}" for name, value in metrics.items()
-                      if name.startswith("eval/") and name != "eval/masked")
+                      if name.removeprefix("eval/") in SERIES)
     return f"held-out accuracy after step {step}: {means or 'unknown, no answer has a score'}"

@@ -34,6 +34,19 @@ def test_the_newest_events(hone: Client, seeded: Seeded) -> None:
     assert newest.next is None
 
 
+def test_stored_samples_are_graded_again_by_what_is_stored_of_them(hone: Client, other: Client, seeded: Seeded) -> None:
+    for grader, field in (({"type": "state", "unchanged": ["a"]}, "grader.type"), ({"type": "exakt"}, "grader.type"),
+                          ({"type": "exact", "strip": 1}, "grader.strip")):
+        with pytest.raises(client_errors.Refused) as refused:
+            hone.grade_again(seeded.run.id, grader)
+        assert [problem.field for problem in refused.value.problems] == [field]
+    with pytest.raises(client_errors.Away, match="The reward service"):  # none answers here
+        hone.grade_again(seeded.run.id, {"type": "exact"})
+    assert hone.grade_again(seeded.run.id, {"type": "exact"}, purpose="pilot").data == []
+    with pytest.raises(client_errors.NotFound):
+        other.grade_again(seeded.run.id, {"type": "exact"})
+
+
 def test_tokens_as_text_with_the_advantage_of_their_step(
     hone: Client, seeded: Seeded, postgres: TestDatabase, gateway: Gateway,
 ) -> None:

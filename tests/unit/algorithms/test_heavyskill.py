@@ -80,7 +80,7 @@ def test_a5_the_order_of_attempts_changes_no_metric_and_no_cache():
     seen = set()
     for order in itertools.permutations(attempts):
         flags = [each.answer == right for each in order]
-        answers = [each.answer and str(each.answer) for each in order]
+        answers = [None if each.answer is None else str(each.answer) for each in order]
         caches = [frozenset(deliberation.select(order, 3, strategy)) for strategy in (
             "max_answer_num", "max_diversity", "max_length")]
         seen.add((heavy.mean_correct(flags), vote(answers, flags), heavy.any_correct(flags), *caches))

@@ -49,9 +49,14 @@ def test_a_part_that_could_not_tell_masks_the_sample_and_is_named() -> None:
     ({"a" * 65: {"grader": RIGHT}}, "parts"),
     ({"a": {"grader": {"type": "exactt"}}}, "parts.a.grader.type: found \"exactt\""),
     ({"a": {"grader": RIGHT, "weight": 0.0}}, "parts.a.weight: found 0.0"),
-    ({"a": {"grader": {"type": "weighted", "parts": BOTH}}}, "expected a grader of single samples"),
 ])
 def test_what_is_wrong_inside_is_named(parts: dict[str, Any], problem: str) -> None:
     with pytest.raises(Invalid) as refused:
         spec(json.dumps({"type": "weighted", "parts": parts}))
     assert any(problem in str(each) for each in refused.value.problems)
+
+
+def test_a_whole_may_be_a_part_of_another() -> None:
+    result = graded("44", {"first": {"grader": {"type": "weighted", "parts": BOTH}}, "right": {"grader": RIGHT}})
+    assert result.score == 0.125
+    assert dict(result.components) == {"first": 0.25, "first.right": 0.0, "first.even": 1.0, "right": 0.0}

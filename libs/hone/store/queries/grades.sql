@@ -1,12 +1,14 @@
 -- Grades of trajectories.
 
 -- name: components
--- The components of each sample's newest grade, by name.
+-- The components of each sample's own grade, by name: the first one. Later grades stand beside it.
 SELECT group_id, index, jsonb_object_agg(component, value) AS components
 FROM (
-    SELECT DISTINCT ON (group_id, index, component) group_id, index, component, value FROM grades
-    WHERE group_id = ANY (%(group_ids)s::bigint[]) AND level = 'trajectory' AND component <> '' AND value IS NOT NULL
-    ORDER BY group_id, index, component, regrade_no DESC) newest
+    SELECT group_id, index, component, value, grader_hash,
+           first_value(grader_hash) OVER (PARTITION BY group_id, index ORDER BY id) AS own
+    FROM grades
+    WHERE group_id = ANY (%(group_ids)s::bigint[]) AND level = 'trajectory' AND regrade_no = 0) graded
+WHERE grader_hash = own AND component <> '' AND value IS NOT NULL
 GROUP BY group_id, index
 
 -- name: extracted
@@ -14,7 +16,7 @@ GROUP BY group_id, index
 SELECT id, extracted FROM grades WHERE id = ANY (%(grade_ids)s::bigint[]) AND extracted IS NOT NULL
 
 -- name: of_trajectory
-SELECT id, grader_hash, component, level, place, status, value, reasons, extracted, decided_by, cost_ms FROM grades
+SELECT id, grader_hash, regrade_no, component, level, place, status, value, reasons, extracted, decided_by, cost_ms FROM grades
 WHERE group_id = %(group_id)s AND index = %(index)s
 ORDER BY id
 
@@ -39,7 +41,7 @@ FROM (
     FROM (SELECT id, run_id, tenant_id FROM groups WHERE id = ANY (%(group_ids)s::bigint[]) OFFSET 0) asked
     WHERE run_id = %(run_id)s AND tenant_id = %(tenant_id)s) own
 LEFT JOIN grades t ON t.group_id = ANY (%(group_ids)s::bigint[]) AND t.grader_hash = %(grader_hash)s
-    AND t.regrade_no = 0
+    AND t.regrade_no = %(regrade_no)s
 
 -- name: add
 -- The first result of a sample stays. Returns the added grades; `stored` has the others. Every process inserts rows in
@@ -48,10 +50,10 @@ WITH held AS (
     SELECT id FROM (
         SELECT id, run_id FROM groups WHERE id = ANY (%(group_ids)s::bigint[]) ORDER BY id OFFSET 0 FOR KEY SHARE) asked
     WHERE run_id = %(run_id)s)
-INSERT INTO grades (tenant_id, run_id, group_id, index, grader_hash, component, level, position, place,
-                    status, value, reasons, extracted, decided_by, cost_ms)
-SELECT %(tenant_id)s, %(run_id)s, group_id, index, %(grader_hash)s, component, level, position, place, status, value,
-       reasons, extracted, decided_by, cost_ms
+INSERT INTO grades (tenant_id, run_id, group_id, index, grader_hash, regrade_no, component, level, position,
+                    place, status, value, reasons, extracted, decided_by, cost_ms)
+SELECT %(tenant_id)s, %(run_id)s, group_id, index, %(grader_hash)s, %(regrade_no)s, component, level, position, place,
+       status, value, reasons, extracted, decided_by, cost_ms
 FROM json_to_recordset(%(grades)s::json) AS t (
     group_id bigint, index integer, component text, level text, position integer, place text, status text,
     value double precision, reasons text[], extracted text, decided_by text, cost_ms double precision)

@@ -137,7 +137,8 @@ FROM groups g
 JOIN trajectories t ON t.group_id = g.id
 LEFT JOIN LATERAL (
     SELECT id FROM grades r WHERE r.group_id = t.group_id AND r.index = t.index AND r.component = ''
-    ORDER BY regrade_no DESC LIMIT 1) r ON true
+        AND r.regrade_no = 0
+    ORDER BY id LIMIT 1) r ON true
 WHERE g.run_id = %(run_id)s AND g.purpose = %(purpose)s AND g.kind = %(kind)s AND g.state = 'ready'
     AND g.step <= %(step)s
     AND NOT EXISTS (
@@ -210,3 +211,10 @@ WITH gone AS (
 UPDATE groups g SET state = 'dropped', reason = 'expired', ended_at = now()
 FROM gone WHERE g.id = gone.id
 RETURNING g.id, g.request_no, g.ready_at, g.source, gone.waited_for
+
+-- name: stored
+-- Groups of a run whose samples are stored, in the order of their ids.
+SELECT g.id, g.order -> 'harness' AS harness, g.order -> 'harness_params' AS harness_params FROM groups g
+WHERE g.run_id = %(run_id)s AND g.id > %(after)s AND (%(purpose)s::text IS NULL OR g.purpose = %(purpose)s)
+  AND EXISTS (SELECT FROM trajectories t WHERE t.group_id = g.id)
+ORDER BY g.id LIMIT %(limit)s

@@ -54,3 +54,7 @@ LEFT JOIN metrics m ON m.run_id = o.run_id AND m.name = 'reward/mean' AND m.step
 WHERE o.run_id = %(run_id)s AND o.task_hash = ANY (%(task_hashes)s) AND o.purpose = 'train' AND o.state = 'used'
   AND o.value IS NOT NULL AND s.state = 'committed' AND s.n >= %(since_step)s AND s.n < %(before_step)s
 GROUP BY o.task_hash, g.request_no ORDER BY o.task_hash, g.request_no
+
+-- name: of_groups
+SELECT group_id, index, part, row, status, score FROM trajectories WHERE group_id = ANY (%(group_ids)s::bigint[])
+ORDER BY group_id, index
