@@ -17,7 +17,8 @@ from hone.cli.amounts import amount
 from hone.cli.output import Commands, Json, cell, one, rows, say, table
 from hone.client import Client, every
 from hone.client.errors import Away
-from hone.client.resources import Desired, Export, Regrade, RunState
+from hone.client.grade_resources import Regrade
+from hone.client.resources import Desired, Export, RunState
 from hone.spec.files import Raw, as_json, as_text, read
 from hone.spec.money import money
 from hone.spec.problems import Invalid, Problem

@@ -18,6 +18,7 @@ from hone.client import uploads
 from hone.client.administration import Administration
 from hone.client.artifact_resources import Dataset, Model
 from hone.client.deletion_resources import Deletion
+from hone.client.grade_resources import Regrades
 from hone.client.matrix import Matrix
 from hone.client.preflight import PreflightReport
 from hone.client.resources import (
@@ -35,7 +36,6 @@ from hone.client.resources import (
     Metrics,
     Page,
     Point,
-    Regrades,
     Run,
     RunCounts,
     RunState,

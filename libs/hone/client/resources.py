@@ -222,28 +222,6 @@ class Grade(Resource):
     cost_ms: float
 
 
-class Regrade(Resource):
-    """A sample's later grade beside its first one. `turns` has scores by name, by the number of the call."""
-
-    group_id: int
-    index: int
-    first_status: str
-    first_score: float | None = None
-    status: str
-    score: float | None = None
-    components: dict[str, float] = {}
-    turns: dict[str, dict[str, float]] = {}
-    reasons: list[str] = []
-
-
-class Regrades(Resource):
-    """Samples that were graded again by one grader. `next` is the last group's id if there are more."""
-
-    grader_hash: str
-    data: list[Regrade]
-    next: int | None = None
-
-
 class Trajectory(TrajectoryRow):
     """One whole sample: its task, every model call with its exact tokens, every step and grade.
 

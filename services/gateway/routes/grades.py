@@ -10,7 +10,7 @@ from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
 from hone.api import reward_pb2, reward_pb2_grpc
-from hone.client.resources import Regrade, Regrades
+from hone.client.grade_resources import Regrade, Regrades
 from hone.graders import specs
 from hone.graders.sample import Reads, Sent, sent
 from hone.graders.specs import Spec
