@@ -1,7 +1,7 @@
 """What is compared: specs that differ in the method alone, the base they start from, and the direction to expect."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 Row = dict[str, Any]
@@ -19,6 +19,8 @@ class Start:
     source: Mapping[str, Any]  # where its held-out tasks come from
     of: str = ""  # what it was before, a key of STARTS; "": random weights
     lr: float = 3e-3
+    policy: Mapping[str, Any] = field(default_factory=dict)  # sizes and symbols of the toy with random weights
+    fields: Mapping[str, Any] = field(default_factory=dict)  # of the spec of the run that teaches it
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from benchmarks.through_services import judging, sorting
+from benchmarks.through_services import doors, judging, sorting
 from benchmarks.through_services.comparison import Comparison, Direction, Spec
 from benchmarks.through_services.starts import HINT
 
@@ -26,6 +26,12 @@ def _sorts(base: str, algorithm: Mapping[str, Any] | str, **changes: Any) -> Spe
 def _in_turns(algorithm: Mapping[str, Any] | str) -> Spec:
     return _sorts("in_turns", algorithm, task=sorting.TASK_IN_TURNS, sampling={"max_tokens": 3}, steps=60,
                   batch={"prompts": 8, "samples": 8}, optimizer={"lr": 3e-4}, eval={"prompts": 256, "every": 10})
+
+
+def _at_doors(fold: bool, penalties: bool) -> Spec:
+    return _sorts("at_doors", "hipif", task=doors.TASK, harness=doors.harness(fold, penalties),
+                  sampling={"max_tokens": 16}, steps=32, batch={"prompts": 8, "samples": 8}, optimizer={"lr": 5e-4},
+                  eval={"prompts": 96, "every": 8})
 
 
 def _taught(preset: str, top_k: int = 0) -> Spec:
@@ -110,10 +116,19 @@ SCOPE = Comparison(
     (*_above("scope", "grpo"), *_above("scope", "opd")),
     remark="Like OPD it ends above GRPO in the likeliest answer and below it in samples, which rewards sharpen.")
 
+HIPIF = Comparison(
+    "hipif.md (b)", "Four doors in a row, a call a step: does a policy learn more when it sees a finished door as one "
+    "record, when rules take from steps, and most with both? All arms pool the scores of steps.",
+    {"full": _at_doors(fold=False, penalties=False), "full, penalties": _at_doors(fold=False, penalties=True),
+     "folded": _at_doors(fold=True, penalties=False), "folded, penalties": _at_doors(fold=True, penalties=True)},
+    (*_above("folded, penalties", "folded"), *_above("folded, penalties", "full, penalties"),
+     *_above("folded", "full"), *_above("full, penalties", "full")))
+
 COMPARISONS: Mapping[str, Comparison] = {
     "maspo": MASPO,
     "dynamo": DYNAMO,
     "gigpo": GIGPO,
+    "hipif": HIPIF,
     "self_verify": SELF_VERIFY,
     "sdar": SDAR,
     "aopd": AOPD,

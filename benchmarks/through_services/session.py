@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict
 from datetime import datetime
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +32,7 @@ class Session:
         self._client, self._scratch = client, scratch
         self._pool = ThreadPoolExecutor(abreast)
         self._starts: dict[str, Run] = {}
+        self._untaught: dict[str, str] = {}
         self._made: dict[str, Future[Outcome]] = {}
 
     def begin(self, comparison: Comparison, seeds: list[int]) -> dict[str, list[Future[Outcome]]]:
@@ -76,15 +76,19 @@ class Session:
         start = STARTS[name]
         if start.of:
             self._taught(start.of)
-        base = self._starts[start.of].id if start.of else self._untrained
+        base = self._starts[start.of].id if start.of else self._untrained(start.policy)
         self._client.upload_dataset(f"shown-{name}", lines(start.rows()))
         run = self._client.create_run(supervised(name, start, base))
         self._starts[name] = stack_run.wait_for_end(self._client, run.id)
         print(f"{name}: {_seconds(self._starts[name])} s, {_reached(self._starts[name])}", flush=True)
 
-    @cached_property
-    def _untrained(self) -> str:
-        return self._client.upload_model(UNTRAINED, toy.write(self._scratch / UNTRAINED)).name
+    def _untrained(self, policy: Mapping[str, Any]) -> str:
+        """Return the name of the toy with random weights of these sizes and symbols."""
+        key = canonical(dict(policy))
+        if key not in self._untaught:
+            name = f"{UNTRAINED}-{len(self._untaught)}" if policy else UNTRAINED
+            self._untaught[key] = self._client.upload_model(name, toy.write(self._scratch / name, **policy)).name
+        return self._untaught[key]
 
 
 def supervised(name: str, start: Start, base: str) -> Spec:
@@ -93,7 +97,8 @@ def supervised(name: str, start: Start, base: str) -> Spec:
         "name": name, "seed": 0, "model": {"base": base}, "task": {"dataset": f"shown-{name}"}, "algorithm": "sft",
         "batch": {"prompts": BATCH, "samples": 1}, "steps": start.steps, "sampling": {"max_tokens": 8},
         "snapshot_every": 50, "optimizer": {"lr": start.lr, "schedule_params": {"warmup_steps": 10}},
-        "eval": {"prompts": 256, "every": start.steps, "source": dict(start.source)},
+        "eval": {"prompts": 192, "every": start.steps, "source": dict(start.source)},
+        **start.fields,
     }
 
 

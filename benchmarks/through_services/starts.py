@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from functools import partial
 
-from benchmarks.through_services import judging, sorting
+from benchmarks.through_services import doors, judging, sorting
 from benchmarks.through_services.comparison import Row, Start
 
 HINT = "({answer})"
@@ -33,6 +33,10 @@ def _in_turns(steps: int) -> Iterable[Row]:
     return sorting.in_turns(_ROWS * steps, careless=0.6)
 
 
+def _at_doors(steps: int) -> Iterable[Row]:
+    return doors.demonstrations(_ROWS * steps, careless=0.3)
+
+
 STARTS: Mapping[str, Start] = {
     "careless": Start(
         "sorts five digits; every other answer that it was shown has one digit drawn anew",
@@ -54,5 +58,10 @@ STARTS: Mapping[str, Start] = {
     "in_turns": Start(
         "sorts five digits one a turn; three in five of the digits that it was shown were guessed",
         partial(_in_turns, 150), 150, sorting.TASK_IN_TURNS),
+    "at_doors": Start(
+        "names each of four doors as its subgoal, and opens it; three actions in ten that it was shown were drawn "
+        "at random; half of the episodes were shown folded, half with their whole history",
+        partial(_at_doors, 200), 200, doors.TASK, policy=doors.POLICY,
+        fields={"sampling": {"max_tokens": 16}, "harness": doors.harness(fold=True, penalties=True)}),
 }
 """Every start by name."""

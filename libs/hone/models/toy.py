@@ -29,6 +29,7 @@ def files(
 ) -> dict[str, bytes]:
     """Return the files of a model directory by name; equal arguments give equal bytes. `symbols` begin with SPECIALS.
 
+    Symbols of several characters are tokens of their own, which are taken before single characters.
     Weights are normal with standard deviation 0.02, norms 1. Loads with AutoModelForCausalLM and AutoTokenizer.
     """
     if vocab_size < len(symbols):
@@ -82,6 +83,8 @@ def _tokenizer(symbols: Sequence[str]) -> Tokenizer:
     tokenizer = Tokenizer(BPE(vocab=vocabulary, merges=[], unk_token="<unk>"))
     tokenizer.decoder = decoders.Fuse()
     tokenizer.add_special_tokens([AddedToken(symbol, special=True) for symbol in SPECIALS])
+    tokenizer.add_tokens([AddedToken(symbol, normalized=False) for symbol in symbols if len(symbol) > 1
+                          and symbol not in SPECIALS])
     return tokenizer
 
 

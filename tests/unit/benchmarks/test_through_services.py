@@ -6,15 +6,20 @@ from typing import Any
 import pytest
 
 from benchmarks.results import load
-from benchmarks.through_services import judging, report, results, sorting
+from benchmarks.through_services import doors, judging, report, results, sorting
 from benchmarks.through_services.comparison import Comparison, Direction
 from benchmarks.through_services.comparisons import COMPARISONS
 from benchmarks.through_services.curves import Band, Point, bands, budget, curve, figures, spread, verdict
 from benchmarks.through_services.session import starts_of, supervised
 from benchmarks.through_services.starts import STARTS
 from hone.environments import streams
+from hone.environments.contract import Task
 from hone.environments.tasks import episode
+from hone.harnesses.folding import Folding, FoldingParams
+from hone.harnesses.seat import Act, Answer, Ask, Finished, Heard, Seat, Taken, advanced
+from hone.models import toy
 from hone.resolution import resolve
+from hone.text.tokenizer import Tokenizer
 
 SERIES = {
     "eval/greedy": [(0, 0.5), (2, 0.75)], "eval/sampled": [(0, 0.25), (2, 0.5)],
@@ -71,7 +76,7 @@ def test_arms_are_valid_runs_of_equal_rollouts_that_differ_in_the_method_alone(n
     for arm, spec in arms.items():
         resolve({**spec, "name": arm, "seed": 0})
         assert set(starts_of(spec)) <= STARTS.keys()
-    alike = [{key: value for key, value in spec.items() if key not in {"algorithm", "roles", "contexts"}}
+    alike = [{key: value for key, value in spec.items() if key not in {"algorithm", "roles", "contexts", "harness"}}
              for spec in arms.values()]
     assert all(one == alike[0] for one in alike)
     assert all({direction.arm, direction.over} <= arms.keys() for direction in COMPARISONS[name].expects)
@@ -118,6 +123,45 @@ def test_judgements_are_right_as_often_as_asked() -> None:
     right = [(row["prompt"][1:6], row["prompt"][7:-1], row["completion"]) for row in asked]
     share = sum(("".join(sorted(task)) == shown) == (said == "+") for task, shown, said in right) / len(right)
     assert 0.68 < share < 0.82
+
+
+def _asked(task: Task, fold: bool, answers: list[str]) -> list[str]:
+    """Return the prompts of the folding harness whose outputs are these."""
+    world, prompts = episode(task), list[str]()
+    opening = world.reset().messages
+    play = Folding().play(
+        Seat(opening, [], Heard(opening), ""), FoldingParams.model_validate(doors.harness(fold, True)["params"]))
+    effect = advanced(play)
+    while not isinstance(effect, Finished):
+        answer: Answer | Taken
+        if isinstance(effect, Ask):
+            assert not isinstance(effect.said, Heard)
+            prompts.append(effect.said[0]["content"])
+            answer = Answer(effect.number, answers[len(prompts) - 1])
+        else:
+            assert isinstance(effect, Act)
+            after = world.step(effect.action)
+            answer = Taken(Heard(after.observation.messages, valid=after.valid, effect=after.effect), after.done)
+        effect = advanced(play, answer)
+    return prompts
+
+
+@pytest.mark.parametrize("careless", [0.0, 0.5])
+def test_a_demonstration_at_doors_is_what_the_harness_asks_for(careless: float) -> None:
+    rows = list(doors.demonstrations(200, careless))
+    for place, task in enumerate(streams.draw("phase_lock", doors.PARAMS, "train", 0, 0, 4)):
+        prompts = _asked(task, place % 2 == 0, [row["completion"] for row in rows])
+        shown, rows = rows[:len(prompts)], rows[len(prompts):]
+        assert prompts == [row["prompt"] for row in shown]
+        assert careless or len(prompts) == 8
+
+
+def test_a_step_at_doors_has_few_tokens() -> None:
+    files = {name: data for name, data in toy.files(**doors.POLICY).items() if name.endswith(".json")}
+    tokenizer = Tokenizer(files)
+    for row in doors.demonstrations(100, 0.5):
+        ids = tokenizer.encode(row["completion"])
+        assert (len(ids) <= 10, tokenizer.decode(ids)) == (True, row["completion"])
 
 
 FAKE = Comparison(
