@@ -16,6 +16,8 @@ LONGEST = 256 * 1024
 
 _MOST_EVENTS = 3 * MOST_VALUES
 """Values, keys, and beginnings and ends of objects and lists. A text with more is not read to its end."""
+_DEEPEST = 100
+"""Lists and objects inside each other. Each level makes the next one slower to read."""
 _ROOT = ""
 
 
@@ -68,10 +70,14 @@ def _compose(text: str) -> yaml.Node | None:
     """Return the tree of a text. Raises Unreadable."""
     if len(text) > LONGEST:
         raise Unreadable(f"{len(text):,} characters", f"at most {LONGEST:,}")
+    depth = 0
     try:
         for number, event in enumerate(yaml.parse(text, Loader=yaml.SafeLoader)):
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
             if number > _MOST_EVENTS:
                 raise Unreadable("more values than a spec has", f"at most {MOST_VALUES} values")
+            if depth > _DEEPEST:
+                raise Unreadable("values that are nested too deep", f"at most {_DEEPEST} levels")
             if isinstance(event, yaml.AliasEvent):  # a few of them can stand for more values than memory holds
                 raise Unreadable(f"the alias *{event.anchor}", "the value itself",
                                  _line_place(text, event.start_mark.line + 1 if event.start_mark else 1))

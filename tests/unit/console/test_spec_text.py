@@ -1,5 +1,7 @@
 """A spec as text: problems have the lines of their fields, and one field is set without touching the others."""
 
+import time
+
 import pytest
 
 from hone.spec.problems import Problem
@@ -62,9 +64,12 @@ def test_a_text_with_far_too_many_values_is_refused_before_it_is_read_to_its_end
         spec_text.read("".join(f"k{number}: 1\n" for number in range(20_000)))
 
 
-def test_deep_nesting_is_refused() -> None:
-    with pytest.raises(Unreadable):
-        spec_text.read("a: " + "[" * 5000)
+@pytest.mark.parametrize("text", ["a: " + "[" * 200_000, "".join(" " * depth + "a:\n" for depth in range(500))])
+def test_deep_nesting_is_refused_at_once(text: str) -> None:
+    began = time.process_time()
+    with pytest.raises(Unreadable, match="nested too deep, expected at most 100 levels"):
+        spec_text.read(text)
+    assert time.process_time() - began < 1.0
 
 
 def test_a_text_is_read_as_the_command_reads_a_file() -> None:

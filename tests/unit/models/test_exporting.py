@@ -6,7 +6,8 @@ import pytest
 import torch
 import transformers
 
-from hone.models import toy
+from hone.models import exporting, toy
+from hone.models import verify as stock
 from hone.models.adapter import Lora
 from hone.models.checkpoint import Checkpoint, read_weights, weights_bytes
 from hone.models.exporting import ExportRefused, hf_files, verify
@@ -14,6 +15,17 @@ from hone.models.policy import Policy
 from hone.models.probe import expected
 from services.learner.trainer.learner import Learner
 from tests.unit.trajectory.samples import random_step
+
+
+@pytest.fixture
+def stock_here(monkeypatch):
+    """Let the stock library load exports in this process: to import it in another one takes seconds."""
+    def answer(directories, probes):
+        model = stock.loaded(*directories)
+        return json.dumps({"max_abs_diff": max(
+            stock.largest_difference(model, one["ids"], one["logp"]) for one in json.loads(probes))})
+
+    monkeypatch.setattr(exporting, "_stock_answer", answer)
 
 
 def small():
@@ -39,11 +51,13 @@ def test_an_export_is_compared_with_what_the_trainer_noted(tmp_path):
     assert files["model.safetensors"] == small()["model.safetensors"]
 
 
+@pytest.mark.usefixtures("stock_here")
 def test_a_version_without_a_note_is_compared_with_our_own_forward(tmp_path):
     agreed = verify(written(tmp_path, hf_files(small())))
     assert (agreed.max_abs_diff < 1e-5, agreed.compared_with) == (True, "forward")
 
 
+@pytest.mark.usefixtures("stock_here")
 def test_an_export_with_one_changed_tensor_is_refused(tmp_path):
     files = hf_files(small())
     tensors = read_weights(files["model.safetensors"])
@@ -79,6 +93,7 @@ def test_files_that_are_no_model_are_refused_by_name():
         hf_files(files)
 
 
+@pytest.mark.usefixtures("stock_here")
 @pytest.mark.parametrize(("dtype", "mixed", "written_as"), [
     (torch.float16, False, "float16"), (torch.bfloat16, False, "bfloat16"), (torch.float16, True, "float32"),
     (torch.bfloat16, True, "float32")])
@@ -90,8 +105,8 @@ def test_weights_of_two_bytes_load_elsewhere_as_they_are(tmp_path, dtype, mixed,
     exported = written(tmp_path, hf_files(files))
     assert json.loads((exported / "config.json").read_text())["dtype"] == written_as
     assert verify(exported, noted=noted(files)).max_abs_diff < 1e-5
-    stock = transformers.AutoModelForCausalLM.from_pretrained(exported)
-    for name, parameter in stock.named_parameters():
+    theirs = transformers.AutoModelForCausalLM.from_pretrained(exported)
+    for name, parameter in theirs.named_parameters():
         assert torch.equal(parameter.float(), tensors[name].float()), name
     again = Checkpoint.from_directory(exported)
     assert again.to_files()["model.safetensors"] == files["model.safetensors"]
