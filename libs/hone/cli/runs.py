@@ -312,6 +312,7 @@ def checkpoints(run: RunId, limit: Limit = 50, json: Json = False) -> None:
 def trajectories(
     run: RunId, purpose: Annotated[str | None, typer.Option(help="train, eval, probe or pilot.")] = None,
     step: Annotated[int | None, typer.Option(help="Only samples of this step.")] = None,
+    source: Annotated[str | None, typer.Option(help="Only samples of this source of a mixture.")] = None,
     status: Annotated[str | None, typer.Option(help="Only samples with this grade status.")] = None,
     min_score: Annotated[float | None, typer.Option(help="Smallest score.")] = None,
     max_score: Annotated[float | None, typer.Option(help="Largest score.")] = None,
@@ -321,7 +322,7 @@ def trajectories(
     """List the samples of a run."""
     with connection.client() as client:
         found = islice(every(client.trajectories, run_id=run, purpose=purpose, step=step, status=status,
-                             min_score=min_score, max_score=max_score, text=contains), limit)
+                             min_score=min_score, max_score=max_score, text=contains, source=source), limit)
         rows(found, ("group_id", "index", "purpose", "step", "status", "score", "completion_tokens", "preview"), json)
 
 

@@ -232,12 +232,13 @@ class Client(Administration):
     def trajectories(
         self, run_id: str, limit: int = 50, after: str | None = None, purpose: str | None = None,
         step: int | None = None, status: str | None = None, min_score: float | None = None,
-        max_score: float | None = None, text: str | None = None,
+        max_score: float | None = None, text: str | None = None, source: str | None = None,
     ) -> Page[TrajectoryRow]:
         """List a run's samples that fit every given filter."""
         return self._get(
             Page[TrajectoryRow], rest_path("runs", run_id, "trajectories"), limit=limit, after=after, purpose=purpose,
-            step=step, status=status, min_score=min_score, max_score=max_score, text=text)
+            step=step, status=status, min_score=min_score, max_score=max_score, text=text,
+            source=source)
 
     def trajectory(self, run_id: str, group_id: int, index: int) -> Trajectory:
         """Return one whole sample."""

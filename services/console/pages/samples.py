@@ -90,7 +90,7 @@ class _SamplesPage:
 
 
 def _cells(run_id: str, row: TrajectoryRow) -> list[object]:
-    purpose = f"{row.purpose}, {row.series}" if row.series else row.purpose
+    purpose = ", ".join(filter(None, (row.purpose, row.series, row.source)))
     return [
         link(f"{row.group_id} / {row.index}", path(run_id, row.group_id, row.index), class_="strong"), purpose,
         row.step, parts.chip(row.status), formats.number(row.score), row.finish_reason,

@@ -93,8 +93,8 @@ async def _stored(session: TenantSession, objects: Objects, run_id: str) -> tupl
     """Return the rows of the samples, each with its grades, and the samples themselves."""
     async with session.transaction() as transaction:
         listed = await transaction.all(
-            "trajectories.page", run_id=run_id, after_group=-1, after_index=-1, purpose=None, step=None, status=None,
-            min_score=None, max_score=None, text=None, limit=_MOST)
+            "trajectories.page", run_id=run_id, after_group=-1, after_index=-1, purpose=None, step=None, source=None,
+            status=None, min_score=None, max_score=None, text=None, limit=_MOST)
         rows = []
         for one in listed:
             place = {"group_id": one["group_id"], "index": one["index"]}

@@ -42,6 +42,8 @@ _UNTRAINED = SampleAdvantages(None, "no committed step trained on this sample")
 async def listed(
     run_id: Id, caller: Caller, limit: Limit = 50, after: AfterSample = None, purpose: Purpose | None = None,
     step: Annotated[int | None, Query(ge=0, lt=2**31)] = None,
+    source: Annotated[str | None, Query(description="Source of the task, in a mixture.", max_length=64,
+                                        pattern="^[^\\x00]+$")] = None,
     status: Annotated[str | None, Query(description="Grade status.", pattern="^[a-z_]+$")] = None,
     min_score: Annotated[float | None, Query(allow_inf_nan=False)] = None,
     max_score: Annotated[float | None, Query(allow_inf_nan=False)] = None,
@@ -55,7 +57,7 @@ async def listed(
             raise unknown_run(run_id)
         rows = await transaction.all(
             "trajectories.page", run_id=run_id, after_group=group, after_index=index, purpose=purpose, step=step,
-            status=status, min_score=min_score, max_score=max_score, text=text, limit=limit + 1)
+            source=source, status=status, min_score=min_score, max_score=max_score, text=text, limit=limit + 1)
     shown = [TrajectoryRow.model_validate(row) for row in rows[:limit]]
     more = f"{shown[-1].group_id}.{shown[-1].index}" if len(rows) > limit else None
     return Page(data=shown, next=more)

@@ -61,6 +61,7 @@ def test_a_matrix_is_that_of_the_runs_evaluations(
     assert hone.matrix(run.id, "greedy").rows[0].cells[0].score.value is None
     with pytest.raises(client_errors.NotFound):
         other.matrix(run.id)
+    assert hone.trajectories(run.id, source="sort").data == []
     monkeypatch.setenv("HONE_URL", gateway.url)
     monkeypatch.setenv("HONE_API_KEY", tenant)
     shown = CliRunner().invoke(app, ["runs", "matrix", run.id]).stdout

@@ -8,6 +8,7 @@ WHERE t.run_id = %(run_id)s
   AND (t.group_id, t.index) > (%(after_group)s, %(after_index)s)
   AND (%(purpose)s::text IS NULL OR g.purpose = %(purpose)s)
   AND (%(step)s::integer IS NULL OR g.step = %(step)s)
+  AND (%(source)s::text IS NULL OR g.source = %(source)s)
   AND (%(status)s::text IS NULL OR t.status = %(status)s)
   AND (%(min_score)s::double precision IS NULL OR t.score >= %(min_score)s)
   AND (%(max_score)s::double precision IS NULL OR t.score <= %(max_score)s)
