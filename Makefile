@@ -24,16 +24,19 @@ export OMP_NUM_THREADS ?= 1
 # Tests start hundreds of Python processes: modules are compiled once, not by each of them.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: $(shell sed -n 's/^## make \([a-z-]*\) .*/\1/p' Makefile) help integration acceptance loop
+.PHONY: $(shell sed -n 's/^## make \([a-z-]*\) .*/\1/p' Makefile) help integration acceptance loop static
 help:
 	@sed -n 's/^## //p' Makefile
 
 demo: $(VENV)/.installed-train
 	@$(BIN)/hone demo $(DEMO)
 
-test: lint types unit integration acceptance
+test: static unit integration acceptance
 
-quick: lint types unit loop
+quick: static unit loop
+
+static:
+	@$(MAKE) --no-print-directory -j 2 lint types
 
 lint: $(VENV)/.installed-test
 	scripts/lint.sh $(BIN) $(PYTEST_OPTIONS)
