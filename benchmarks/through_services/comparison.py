@@ -36,6 +36,18 @@ class Direction:
 
 
 @dataclass(frozen=True)
+class Inside:
+    """A direction inside one arm: a component of its sampled answers' grades ends above another one."""
+
+    arm: str
+    component: str
+    over: str
+
+    def __str__(self) -> str:
+        return f"{self.arm}: {self.component} > {self.over}"
+
+
+@dataclass(frozen=True)
 class Comparison:
     """Arms that run on equal seeds, tasks and rollouts; the baseline is the first."""
 
@@ -43,6 +55,7 @@ class Comparison:
     question: str
     arms: Mapping[str, Spec]
     expects: tuple[Direction, ...]
+    inside: tuple[Inside, ...] = ()
     remark: str = ""  # what was found where a direction was missed, or what limits the comparison
 
     @property

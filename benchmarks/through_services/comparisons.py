@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from benchmarks.through_services import doors, judging, sorting
-from benchmarks.through_services.comparison import Comparison, Direction, Spec
-from benchmarks.through_services.starts import HINT
+from benchmarks.through_services.comparison import Comparison, Direction, Inside, Spec
+from benchmarks.through_services.starts import ATTEMPTS, HINT
 
 STEPS, EVALUATED = 40, {"prompts": 512, "every": 8}
 _TOKENS = {"name": "token-mean"}
@@ -124,6 +124,27 @@ HIPIF = Comparison(
     (*_above("folded, penalties", "folded"), *_above("folded, penalties", "full, penalties"),
      *_above("folded", "full"), *_above("full, penalties", "full")))
 
+
+def _heavy(mode: str) -> Spec:
+    params = {"attempts": ATTEMPTS, "deliberations": 4, "merge": False, "prompt": "{attempts}{question}",
+              "block": "{text},"}
+    grader = {"type": "each_call", "grader": {"type": "exact"}, "kinds": ["attempt", "deliberate"],
+              "decide": ["deliberate"]}
+    algorithm = {"preset": "heavyskill", "advantage": {"name": "heavyskill", "params": {"mode": mode}}}
+    return _sorts("deliberating", algorithm, harness={"name": "heavy", "params": params}, grader=grader,
+                  batch={"prompts": 32, "samples": 2}, eval={"prompts": 256, "every": 8})
+
+
+HEAVYSKILL = Comparison(
+    "heavyskill.md", "Four answers beside each other, then four that read them (HM@4): do those beat what the policy "
+    "answers alone, the vote of the four, and what GRPO makes of the same policy without them? A step trains 256 "
+    "sequences in each arm; heavyskill samples as many attempts beside them, which `joint` trains, too.",
+    {"grpo": _sorts("deliberating", _GRPO, eval={"prompts": 256, "every": 8}), "heavyskill": _heavy("deliberate"),
+     "joint": _heavy("joint")},
+    (Direction("heavyskill", "grpo", "sampled"), Direction("joint", "grpo", "sampled")),
+    inside=(Inside("heavyskill", "deliberate", "attempt.vote"), Inside("heavyskill", "deliberate", "attempt"),
+            Inside("joint", "deliberate", "attempt.vote"), Inside("joint", "attempt.best", "deliberate")))
+
 COMPARISONS: Mapping[str, Comparison] = {
     "maspo": MASPO,
     "dynamo": DYNAMO,
@@ -133,5 +154,6 @@ COMPARISONS: Mapping[str, Comparison] = {
     "sdar": SDAR,
     "aopd": AOPD,
     "scope": SCOPE,
+    "heavyskill": HEAVYSKILL,
 }
 """Every comparison by the name of its method."""

@@ -9,7 +9,7 @@ Series = Mapping[str, Sequence[tuple[int, float]]]
 FIGURES = ("sampled", "greedy", "area")
 """Held-out accuracy of samples and of the likeliest answer at the end, and the mean of the first over the rollouts."""
 
-_TOKENS = "completion/tokens"
+_TOKENS, _COMPONENT = "completion/tokens", "eval/sampled/"
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,12 @@ def curve(series: Series) -> list[Point]:
     until = dict(zip([0, *trained], accumulate(trained.values(), initial=0), strict=True))
     sampled = dict(series["eval/sampled"])
     return [Point(step, until[step], greedy, sampled[step]) for step, greedy in series["eval/greedy"]]
+
+
+def components(series: Series) -> dict[str, tuple[float, float]]:
+    """Return what each component of the grades of sampled answers was before and after the run."""
+    return {name.removeprefix(_COMPONENT): (points[0][1], points[-1][1]) for name, points in sorted(series.items())
+            if name.startswith(_COMPONENT)}
 
 
 def _rollouts(series: Series, kind: str) -> Iterator[tuple[int, int]]:

@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from benchmarks.results import load
-from benchmarks.through_services.comparison import Comparison, Direction, Spec
+from benchmarks.through_services.comparison import Comparison, Direction, Inside, Spec
 from benchmarks.through_services.comparisons import COMPARISONS
 from benchmarks.through_services.curves import FIGURES, Curve, budget, figures, spread, verdict
 from benchmarks.through_services.plot import draw
@@ -78,6 +78,7 @@ def _section(name: str, comparison: Comparison, kept: Mapping[str, Any], found: 
         f"\n## {name}\n", f"{comparison.question} ({comparison.source})\n",
         f"![{name}](../benchmarks/results/through_services/{name}.svg)\n", _figures(kept, found), "",
         *(_direction(found, direction) for direction in comparison.expects),
+        *(_inside(kept, direction) for direction in comparison.inside), *_components(kept),
         *([f"\n{comparison.remark}"] if comparison.remark else []),
         f"\n<details><summary>Specs</summary>\n\n{_specs(kept['arms'], seeds)}\n</details>\n",
         f"{len(seeds)} seeds, {kept['date']}, {machine['cores']} cores of {machine['cpu']}: "
@@ -106,10 +107,25 @@ def _cell(values: Sequence[float]) -> str:
 
 
 def _direction(found: Figures, direction: Direction) -> str:
-    apart = differences(found, direction)
+    return _said(str(direction), differences(found, direction))
+
+
+def _said(direction: str, apart: Sequence[float]) -> str:
     outcome = verdict(apart)
     said = f"**{outcome}**" if outcome.startswith("missed") else outcome
     return f"- {said}: {direction} ({', '.join(f'{value:+.3f}' for value in apart)})"
+
+
+def _inside(kept: Mapping[str, Any], direction: Inside) -> str:
+    runs = [run["components"] for run in kept["arms"][direction.arm]["raw"]]
+    return _said(str(direction), [one[direction.component][1] - one[direction.over][1] for one in runs])
+
+
+def _components(kept: Mapping[str, Any]) -> list[str]:
+    """Return a table of what the components of the grades were before and after, for arms that have some."""
+    rows = [[arm, name, *(_cell([run["components"][name][end] for run in of["raw"]]) for end in (0, 1))]
+            for arm, of in kept["arms"].items() for name in of["raw"][0].get("components", {})]
+    return ["", table(["arm", "component of sampled answers", "before", "after"], rows)] if rows else []
 
 
 def _specs(arms: Mapping[str, Any], seeds: Sequence[int]) -> str:

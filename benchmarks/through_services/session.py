@@ -10,7 +10,7 @@ from typing import Any
 
 from benchmarks import stack_run
 from benchmarks.through_services.comparison import Comparison, Spec, Start
-from benchmarks.through_services.curves import curve
+from benchmarks.through_services.curves import components, curve
 from benchmarks.through_services.starts import STARTS
 from hone.client import Client
 from hone.client.resources import Run
@@ -57,10 +57,11 @@ class Session:
 
     def _run(self, spec: Spec) -> Outcome:
         run = stack_run.wait_for_end(self._client, self._client.create_run(self._named(spec)).id)
-        points = [asdict(point) for point in curve(self._client.metrics(run.id).series)]
+        series = self._client.metrics(run.id).series
+        points = [asdict(point) for point in curve(series)]
         print(f"{run.name}: {_seconds(run)} s, sampled {points[0]['sampled']:.3f} -> {points[-1]['sampled']:.3f}, "
               f"greedy {points[0]['greedy']:.3f} -> {points[-1]['greedy']:.3f}", flush=True)
-        return {"seed": spec["seed"], "wall_s": _seconds(run), "points": points}
+        return {"seed": spec["seed"], "wall_s": _seconds(run), "points": points, "components": components(series)}
 
     def _named(self, spec: Spec) -> Spec:
         """Return the spec with the runs that taught its starts in their places."""

@@ -44,6 +44,15 @@ def contrary(rows: Iterator[Row], share: float, seed: int = 0) -> Iterator[Row]:
         yield {**row, "completion": row["completion"][::-1]} if turned else row
 
 
+def deliberated(count: int, careless: float, attempts: int, seed: int = 0) -> Iterator[Row]:
+    """Yield solved training tasks behind attempts by careless teachers, each answered as one of these, drawn at random.
+    """
+    for place, row in enumerate(demonstrations(count, 0.0, seed=seed)):
+        chance = random.Random(f"deliberated {seed} {place}")
+        tries = [_accepted(row["completion"], chance, careless) for _ in range(attempts)]
+        yield {"prompt": "".join(f"{one}," for one in tries) + row["prompt"], "completion": chance.choice(tries)}
+
+
 def in_turns(count: int, careless: float, seed: int = 0) -> Iterator[Row]:
     """Yield whole episodes of sort_turns, a row each, of a teacher who guesses the share `careless` of the digits.
 

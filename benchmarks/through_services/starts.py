@@ -9,6 +9,9 @@ from benchmarks.through_services.comparison import Row, Start
 HINT = "({answer})"
 """What a hinted policy reads in a line before the question."""
 
+ATTEMPTS = 4
+"""Attempts that a deliberating policy reads."""
+
 _ROWS = 64
 
 
@@ -27,6 +30,12 @@ def _contrary(steps: int) -> Iterable[Row]:
 
 def _judging(steps: int) -> Iterable[Row]:
     return judging.judged(sorting.demonstrations(_ROWS * steps // 2, careless=0.5), wrong=0.25)
+
+
+def _deliberating(steps: int) -> Iterable[Row]:
+    half = _ROWS * steps // 2
+    pairs = zip(sorting.demonstrations(half, careless=0.5), sorting.deliberated(half, 0.5, ATTEMPTS), strict=True)
+    return (row for pair in pairs for row in pair)
 
 
 def _in_turns(steps: int) -> Iterable[Row]:
@@ -50,6 +59,9 @@ STARTS: Mapping[str, Start] = {
     "judging": Start(
         "as careless, and shown to judge an answer to each task with `+` or `-`, wrongly in a quarter of cases",
         partial(_judging, 240), 240, sorting.TASK),
+    "deliberating": Start(
+        "as careless, and shown to answer behind four such answers by repeating one of them, whichever it is",
+        partial(_deliberating, 240), 240, sorting.TASK),
     "weak": Start(
         "as careless, stopped early", partial(_careless, 40), 40, sorting.TASK),
     "teacher": Start(

@@ -32,16 +32,21 @@ OTHER_MODELS: dict[str, dict[str, Any]] = {
     "opd": TEACHER, "aopd": {"roles": {"teacher": {"model": "teacher", "top_k": 4}}}, "scope": TEACHER,
     "sdar": HINT, "rlsd": HINT}
 """Fields of the presets that read log-probs of another model or context."""
-GRADED: dict[str, dict[str, Any]] = {"hian": {
+GRADED: dict[str, dict[str, Any]] = {preset: {
     "grader": None, "task": {"environment": "sort_turns", "params": {
-        "digits": DIGITS, "rules": {"length": 0.5, "compliance": 1.0, "repetition": 0.5, "right": 1.0}}}}}
+        "digits": DIGITS, "rules": {"length": 0.5, "compliance": 1.0, "repetition": 0.5, "right": 1.0}}}}
+    for preset in ("hian", "duca")}
 """Fields of the presets that read the rewards of turn rules."""
 NAMED: dict[str, dict[str, Any]] = {"trust_sql": {
     "harness": {"name": "chat", "params": {"spans": [
         {"name": "schema", "start": str(digit), "end": "=", "weight": 0.5} for digit in range(0, 10, 2)]}},
     "grader": {"type": "weighted", "parts": {"exec": PARTS["parts"]["right"], "fmt": PARTS["parts"]["even"],
-                                             "schema": PARTS["parts"]["even"]}}}}
-"""Fields of the presets that read named spans and parts of a reward."""
+                                             "schema": PARTS["parts"]["even"]}}},
+    "heavyskill": {
+        "harness": {"name": "heavy", "params": {"attempts": 2, "deliberations": 2, "block": "{text},",
+                                                "prompt": "{attempts}{question}", "merge": False}},
+        "grader": {"type": "each_call", "grader": {"type": "exact"}, "kinds": ["attempt", "deliberate"]}}}
+"""Fields of the presets that read named spans, parts of a reward, or kinds of calls."""
 FROM_DATASETS = {"sft", "dpo", "internalization"}  # the first is test_learning's
 RUNNABLE = sorted(name for name in PRESETS if unmet(name) is None and name not in FROM_DATASETS)
 

@@ -33,6 +33,7 @@ PRESETS: Mapping[str, Filling] = {
     "rdpo": {"advantage": "rdpo", "aggregation": "seq-mean-token-mean"},
     "gigpo": {"advantage": "gigpo", "regularizers": [("kl", {"coefficient": 0.01})]},
     "hian": {"advantage": ("hian", {"w_turn_schedule": "linear"}), "regularizers": [("kl", {"coefficient": 0.001})]},
+    "duca": {"advantage": ("hian", {"w_turn_schedule": "linear"}), "regularizers": [("kl", {"coefficient": 0.001})]},
     "hipif": {"advantage": "step_pooled", "regularizers": [("kl", {"coefficient": 0.01})]},
     "pgpo": {"filter": "length_band", "advantage": ("grpo", {"std_ddof": 0}), "loss": "clip_higher"},
     "ppo": {"advantage": "gae"},

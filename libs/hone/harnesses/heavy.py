@@ -42,6 +42,7 @@ class HeavyParams(HarnessParams):
                             "end is kept.")
     prompt: str = Field(INSTRUCTIONS, max_length=20_000, description="What a deliberation is asked. {question}, "
                         "{attempts} and {count} are filled in.")
+    merge: bool = Field(True, description="Show equal attempts once, with their number.")
     block: str = Field("Attempt {place}{times}:\n{text}\n", max_length=2000, description="How an attempt is written. "
                        "{place}, {times} and {text} are filled in.")
 
@@ -81,9 +82,9 @@ def deliberation(opening: Sequence[Message], texts: Sequence[str], params: Heavy
     """Return the messages that a deliberation is asked: the opening, with the attempts in its last message."""
     found = [Attempt(place, _answer(text, params.answer_after), len(text)) for place, text in enumerate(texts)]
     chosen = [texts[one.id] for one in select(found, params.attempts, params.select, seat.random.getrandbits(32))]
-    counted = Counter(chosen)
-    kept = ["".join(text) for text in prune(list(counted), params.characters, "…")]
-    blocks = list(zip(kept, counted.values(), strict=True))
+    counted = list(Counter(chosen).items()) if params.merge else [(text, 1) for text in chosen]
+    kept = ["".join(text) for text in prune([text for text, _ in counted], params.characters, "…")]
+    blocks = [(text, times) for text, (_, times) in zip(kept, counted, strict=True)]
     seat.random.shuffle(blocks)
     shown = "".join(
         _filled(params.block, {"{place}": str(place), "{times}": _times(times), "{text}": text})

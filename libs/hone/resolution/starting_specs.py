@@ -18,7 +18,8 @@ BASE, DATASET = "my-base", "my-rows"
 
 _ENVIRONMENT = "sort_digits"
 _ENVIRONMENTS: dict[str, tuple[str, Fields]] = {
-    "gigpo": ("sort_turns", {}), "hian": ("sort_turns", {"rules": {"right": 1.0, "repetition": 0.5}}),
+    "gigpo": ("sort_turns", {}),
+    **{preset: ("sort_turns", {"rules": {"right": 1.0, "repetition": 0.5}}) for preset in ("hian", "duca")},
     "hipif": ("phase_lock", {}), "trust_sql": ("sql_exploration", {}),
 }
 """Preset -> environment whose tasks it can learn from, and parameters; a preset without one takes any."""

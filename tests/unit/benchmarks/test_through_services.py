@@ -70,16 +70,26 @@ def test_a_direction_holds_on_the_mean_and_says_whether_seeds_agree(differences:
     assert verdict(differences) == found
 
 
+METHOD = {"algorithm", "roles", "contexts", "harness", "grader"}
+"""Fields that may be a part of the method."""
+
+
+def trained(spec: dict[str, Any]) -> dict[str, Any]:
+    """Return the batch of a step, with the number of answers that it trains."""
+    calls = spec.get("harness", {}).get("params", {}).get("deliberations", 1)
+    return {"batch": {**spec["batch"], "samples": spec["batch"]["samples"] * calls}}
+
+
 @pytest.mark.parametrize("name", COMPARISONS)
 def test_arms_are_valid_runs_of_equal_rollouts_that_differ_in_the_method_alone(name: str) -> None:
     arms = COMPARISONS[name].arms
     for arm, spec in arms.items():
         resolve({**spec, "name": arm, "seed": 0})
         assert set(starts_of(spec)) <= STARTS.keys()
-    alike = [{key: value for key, value in spec.items() if key not in {"algorithm", "roles", "contexts", "harness"}}
-             for spec in arms.values()]
+    alike = [{key: value for key, value in spec.items() if key not in METHOD} | trained(spec) for spec in arms.values()]
     assert all(one == alike[0] for one in alike)
     assert all({direction.arm, direction.over} <= arms.keys() for direction in COMPARISONS[name].expects)
+    assert {direction.arm for direction in COMPARISONS[name].inside} <= arms.keys()
 
 
 @pytest.mark.parametrize("name", STARTS)

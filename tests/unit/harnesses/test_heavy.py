@@ -35,6 +35,7 @@ def test_a_deliberation_reads_the_question_and_every_attempt_in_an_order_of_its_
 
 def test_equal_attempts_stand_once_with_their_number() -> None:
     assert "4 (given 3 times);" in asked(["4", "4", "4"])
+    assert "4;4;4;" in asked(["4", "4", "4"], SHORT.model_copy(update={"merge": False}))
 
 
 def test_the_largest_cluster_of_answers_is_read_first_and_ends_are_kept() -> None:

@@ -29,7 +29,7 @@ NAMED: dict[str, Any] = {
     "harness": {"name": "chat", "params": {"spans": [MARKS, LOOKS]}}, "grader": {"type": "weighted", "parts": {
         part: {"grader": {"type": "exact"}} for part in ("exec", "fmt", "schema")}}}
 OTHERS: dict[str, dict[str, Any]] = {
-    "opd": TEACHER, "aopd": LIKELIEST, "scope": TEACHER, "sdar": HINT, "rlsd": HINT, "hian": GRADED,
+    "opd": TEACHER, "aopd": LIKELIEST, "scope": TEACHER, "sdar": HINT, "rlsd": HINT, "hian": GRADED, "duca": GRADED,
     "trust_sql": NAMED, "heavyskill": {"harness": {"name": "heavy"}}}
 FROM_ROWS = {"sft", "dpo", "internalization"}
 GOOD = [
