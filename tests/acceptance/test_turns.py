@@ -90,11 +90,10 @@ def check_two_calls(one: Any) -> None:
     assert one.score == float(one.item["verified"])
 
 
-def check_forked(scene: Scene, run: Run) -> None:
+def check_forked(scene: Scene, run: Run, step: int) -> None:
     """Check a sample that was played in forks: its tree of calls, and its grade's scores of single calls."""
-    rows = scene.client.trajectories(run.id, limit=400).data
-    one = next(whole for row in rows if (whole := scene.client.trajectory(run.id, row.group_id, row.index)).harness
-               == forking.NAME)
+    row = scene.client.trajectories(run.id, limit=1, step=step).data[0]
+    one = scene.client.trajectory(run.id, row.group_id, row.index)
     assert [(call["number"], call["kind"]) for call in one.calls] == [
         ("0", "answer"), ("1.0.0", "try"), ("1.1.0", "try"), ("2", "choice")]
     assert all(set(call["scores"]) == {"score"} for call in one.calls)
@@ -117,7 +116,7 @@ def disturbed(scene: Scene, steps: int) -> Iterator[Havoc]:
     undisturbed = scene.client.create_run(spec)
     scene.finished(undisturbed.id)
     assert {"span/query", "advantage/rule/repetition"} <= scene.client.metrics(undisturbed.id).series.keys()
-    check_forked(scene, undisturbed)
+    check_forked(scene, undisturbed, steps // 2)
     run = scene.client.create_run({**spec, "name": "disturbed"})
     havoc = Havoc(scene, run.id, steps, PLAIN.settings["lease_s"])
     yield havoc
