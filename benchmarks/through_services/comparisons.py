@@ -30,8 +30,8 @@ def _in_turns(algorithm: Mapping[str, Any] | str) -> Spec:
 
 def _at_doors(fold: bool, penalties: bool) -> Spec:
     return _sorts("at_doors", "hipif", task=doors.TASK, harness=doors.harness(fold, penalties),
-                  sampling={"max_tokens": 16}, steps=32, batch={"prompts": 8, "samples": 8}, optimizer={"lr": 5e-4},
-                  eval={"prompts": 96, "every": 8})
+                  sampling={"max_tokens": 16}, steps=20, batch={"prompts": 4, "samples": 8}, optimizer={"lr": 5e-4},
+                  eval={"prompts": 64, "every": 10})
 
 
 def _taught(preset: str, top_k: int = 0) -> Spec:

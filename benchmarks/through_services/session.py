@@ -98,7 +98,7 @@ def supervised(name: str, start: Start, base: str) -> Spec:
         "name": name, "seed": 0, "model": {"base": base}, "task": {"dataset": f"shown-{name}"}, "algorithm": "sft",
         "batch": {"prompts": BATCH, "samples": 1}, "steps": start.steps, "sampling": {"max_tokens": 8},
         "snapshot_every": 50, "optimizer": {"lr": start.lr, "schedule_params": {"warmup_steps": 10}},
-        "eval": {"prompts": 192, "every": start.steps, "source": dict(start.source)},
+        "eval": {"prompts": 256, "every": start.steps, "source": dict(start.source)},
         **start.fields,
     }
 

@@ -74,6 +74,7 @@ STARTS: Mapping[str, Start] = {
         "names each of four doors as its subgoal, and opens it; three actions in ten that it was shown were drawn "
         "at random; half of the episodes were shown folded, half with their whole history",
         partial(_at_doors, 200), 200, doors.TASK, policy=doors.POLICY,
-        fields={"sampling": {"max_tokens": 16}, "harness": doors.harness(fold=True, penalties=True)}),
+        fields={"sampling": {"max_tokens": 16}, "harness": doors.harness(fold=True, penalties=True),
+                "eval": {"prompts": 128, "every": 200, "source": doors.TASK}}),
 }
 """Every start by name."""

@@ -29,7 +29,8 @@ INSTRUCTIONS = """Work on one subgoal at a time. Answer with these lines:
 reflect: <whether the subgoal is finished, and why>
 done: <1 if it is finished, else 0>
 subgoal: <the next subgoal; only if there is none yet, or it is finished>
-action: <one action>"""
+action: <one action>
+"""
 DECIDE = "Now decide."
 _NAMED = re.compile(
     r"reflect:(?P<reflect>(?:(?!\n(?:done|subgoal|action):).)*)\ndone:[ \t]*(?P<done>[01])[ \t]*"
