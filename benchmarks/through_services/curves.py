@@ -44,11 +44,11 @@ class Spread:
 Curve = Sequence[Point]
 
 
-def curve(series: Series) -> list[Point]:
+def curve(series: Series, calls: int = 1) -> list[Point]:
     """Return the curve of a run from its metrics. Raises ValueError where it evaluated or trained nothing.
 
     The rollouts of a step are its tokens divided by the mean number of tokens of one; a step's kind of task stands
-    before the names, as in verify/completion/tokens.
+    before the names, as in verify/completion/tokens. A sample of several trained `calls` counts as so many rollouts.
     """
     kinds = [name.removesuffix(_TOKENS) for name in series if name.endswith(_TOKENS)]
     if not series.get("eval/greedy") or not kinds:
@@ -56,7 +56,7 @@ def curve(series: Series) -> list[Point]:
     trained = dict(sorted(step for kind in kinds for step in _rollouts(series, kind)))
     until = dict(zip([0, *trained], accumulate(trained.values(), initial=0), strict=True))
     sampled = dict(series["eval/sampled"])
-    return [Point(step, until[step], greedy, sampled[step]) for step, greedy in series["eval/greedy"]]
+    return [Point(step, until[step] * calls, greedy, sampled[step]) for step, greedy in series["eval/greedy"]]
 
 
 def components(series: Series) -> dict[str, tuple[float, float]]:

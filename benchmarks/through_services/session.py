@@ -58,7 +58,7 @@ class Session:
     def _run(self, spec: Spec) -> Outcome:
         run = stack_run.wait_for_end(self._client, self._client.create_run(self._named(spec)).id)
         series = self._client.metrics(run.id).series
-        points = [asdict(point) for point in curve(series)]
+        points = [asdict(point) for point in curve(series, trained_calls(spec))]
         print(f"{run.name}: {_seconds(run)} s, sampled {points[0]['sampled']:.3f} -> {points[-1]['sampled']:.3f}, "
               f"greedy {points[0]['greedy']:.3f} -> {points[-1]['greedy']:.3f}", flush=True)
         return {"seed": spec["seed"], "wall_s": _seconds(run), "points": points, "components": components(series)}
@@ -90,6 +90,11 @@ class Session:
             name = f"{UNTRAINED}-{len(self._untaught)}" if policy else UNTRAINED
             self._untaught[key] = self._client.upload_model(name, toy.write(self._scratch / name, **policy)).name
         return self._untaught[key]
+
+
+def trained_calls(spec: Spec) -> int:
+    """Return how many calls of a sample are trained, each by itself."""
+    return int(spec.get("harness", {}).get("params", {}).get("deliberations", 1))
 
 
 def supervised(name: str, start: Start, base: str) -> Spec:

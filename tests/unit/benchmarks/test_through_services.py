@@ -10,7 +10,7 @@ from benchmarks.through_services import doors, judging, report, results, sorting
 from benchmarks.through_services.comparison import Comparison, Direction
 from benchmarks.through_services.comparisons import COMPARISONS
 from benchmarks.through_services.curves import Band, Point, bands, budget, curve, figures, spread, verdict
-from benchmarks.through_services.session import starts_of, supervised
+from benchmarks.through_services.session import starts_of, supervised, trained_calls
 from benchmarks.through_services.starts import STARTS
 from hone.environments import streams
 from hone.environments.contract import Task
@@ -76,8 +76,7 @@ METHOD = {"algorithm", "roles", "contexts", "harness", "grader"}
 
 def trained(spec: dict[str, Any]) -> dict[str, Any]:
     """Return the batch of a step, with the number of answers that it trains."""
-    calls = spec.get("harness", {}).get("params", {}).get("deliberations", 1)
-    return {"batch": {**spec["batch"], "samples": spec["batch"]["samples"] * calls}}
+    return {"batch": {**spec["batch"], "samples": spec["batch"]["samples"] * trained_calls(spec)}}
 
 
 @pytest.mark.parametrize("name", COMPARISONS)
