@@ -21,17 +21,14 @@ class PrivilegedOpening:
     plain_ids: list[int]
     ids: list[int]
 
-    @property
-    def source(self) -> str:
-        return hashlib.sha256(self.text.encode()).hexdigest()
-
 
 class PrivilegedContexts:
     """The privileged texts of a group, and the prompts that hold them. The group's samples share it."""
 
     def __init__(self, texts: Sequence[PrivilegedText], tokenizer: ModelText, positions: int) -> None:
         """Take the texts in order, with the fields that they name filled in, and how many ids an engine holds."""
-        self._texts = [(one.text, one.match or "") for one in texts]
+        self._texts = [(one.text, one.match or "") for one in texts if one.at == "task"]
+        self._steps = [(one.text, one.match or "") for one in texts if one.at == "step"]
         self._tokenizer, self._positions = tokenizer, positions
         self._openings: dict[tuple[int, ...], PrivilegedOpening | None] = {}
 
@@ -53,24 +50,52 @@ class PrivilegedContexts:
         """Return the contexts of a call that answers `asked`.
 
         If the call's prompt continues the plain opening, its context continues the privileged one with the same ids.
-        There is no context without a text, nor where the context with the completion is longer than engines hold:
-        nothing is ever cut off.
+        Texts of steps stand at the last message of this call alone. There is no context without a text, nor where the
+        context with the completion is longer than engines hold: nothing is ever cut off.
         """
-        if opening is None:
+        step = _matching(self._steps, asked[-1:])
+        if opening is None and not step:
             return []
-        first = len(opening.plain_ids)
-        continues = call.prompt_ids[:first] == opening.plain_ids
-        ids = [*opening.ids, *call.prompt_ids[first:]] if continues else self._prompt_ids(asked, opening.text, shown)
+        ids = self._continued(opening, asked, call, shown) if opening else call.prompt_ids
+        if step:
+            ids = self._with_step(ids, asked, opening.text if opening else "", step, shown)
         fits = len(ids) + len(call.completion_ids) <= self._positions
-        return [Context(PRIVILEGED, ids, opening.source)] if fits else []
+        whole = "\0".join(filter(None, [opening.text if opening else "", step]))
+        return [Context(PRIVILEGED, ids, hashlib.sha256(whole.encode()).hexdigest())] if fits else []
+
+    def _continued(
+        self, opening: PrivilegedOpening, asked: Sequence[Message], call: Call, shown: Tools
+    ) -> list[int]:
+        first = len(opening.plain_ids)
+        if call.prompt_ids[:first] == opening.plain_ids:
+            return [*opening.ids, *call.prompt_ids[first:]]
+        return self._prompt_ids(asked, opening.text, shown)
+
+    def _with_step(
+        self, ids: list[int], asked: Sequence[Message], text: str, step: str, shown: Tools
+    ) -> list[int]:
+        """Return a prompt with a text at its last message: after it, or without a chat template in a line before it."""
+        last = asked[-1]
+        if not self._tokenizer.facts.templated:
+            own = self._tokenizer.encode(content_text(last))
+            if own and ids[-len(own):] == own:
+                return [*ids[:-len(own)], *self._tokenizer.encode(f"{step}\n"), *own]
+        informed = [*asked[:-1], {**last, "content": f"{content_text(last)}\n\n{step}"}]
+        return self._tokenizer.prompt_ids(with_text(informed, text, self._tokenizer) if text else informed,
+                                          shown)
 
     def _text(self, asked: Sequence[Message]) -> str:
         """Return the texts that match the first prompt without its system message."""
-        prompt = "\n".join(content_text(one) for one in asked if one["role"] != "system").casefold()
-        return "\n\n".join(text for text, match in self._texts if match.casefold() in prompt)
+        return _matching(self._texts, [one for one in asked if one["role"] != "system"])
 
     def _prompt_ids(self, asked: Sequence[Message], text: str, shown: Tools) -> list[int]:
         return self._tokenizer.prompt_ids(with_text(asked, text, self._tokenizer), shown)
+
+
+def _matching(texts: Sequence[tuple[str, str]], messages: Sequence[Message]) -> str:
+    """Return the texts whose matches occur in messages, in upper or lower case, joined by blank lines."""
+    prompt = "\n".join(map(content_text, messages)).casefold()
+    return "\n\n".join(text for text, match in texts if match.casefold() in prompt)
 
 
 def with_text(asked: Sequence[Message], text: str, tokenizer: ModelText) -> list[Message]:

@@ -230,8 +230,11 @@ class ContextText(Strict):
         min_length=1, max_length=20_000, description="The text; {{ item.NAME }} is replaced by a field of the task's "
         "item.")
     match: str | None = Field(
-        None, min_length=1, max_length=200, description="The text is used only for tasks whose first prompt contains "
-        "this, in upper or lower case; null: for all tasks.")
+        None, min_length=1, max_length=200, description="The text is used only where the first prompt (at: task) or "
+        "the call's last message (at: step) contains this, in upper or lower case; null: everywhere.")
+    at: Literal["task", "step"] = Field(
+        "task", description="task: the text is in the system message of the whole episode; step: it is at the end of "
+        "the last message of each call that it matches, and of no other call.")
 
 
 class ContextsSpec(Strict):

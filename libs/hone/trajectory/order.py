@@ -1,6 +1,6 @@
 """A group's order: the driver writes it once, and a rollout worker gets it whole with its claim."""
 
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -23,7 +23,8 @@ class PrivilegedText(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     text: str  # {{ item.NAME }} stands for a field of the task's item
-    match: str | None = None  # only for tasks whose first prompt contains this, in any case; None: for all
+    match: str | None = None  # only where the first prompt, or a step's last message, contains this; None: everywhere
+    at: Literal["task", "step"] = "task"  # in the system message, or at the last message of each call that it matches
 
 
 class Order(BaseModel):

@@ -33,7 +33,7 @@ def request_groups(
     spec = lease.spec
     of = {one.name: one.spec for one in (sources.held_out(spec) if purpose == "eval" else sources.of(spec))}
     trains = purpose == "train"
-    texts = [PrivilegedText(text=one.text, match=one.match) for one in spec.contexts.privileged if trains]
+    texts = [PrivilegedText(**one.model_dump()) for one in spec.contexts.privileged if trains]
     max_positions, roles = _models(transaction, lease, trains)
     orders = [
         Order(purpose=purpose, request_no=first + place, step=step, n=n, task=task.body, task_hash=task.content_hash,

@@ -195,7 +195,7 @@ BAD: list[tuple[dict[str, Any], list[tuple[str, str, str]]]] = [
     ({**BASE, "contexts": {"privileged": [{"text": ""}, {"text": "a", "match": "", "like": 1}]}},
      [("contexts.privileged[0].text", '""', "at least 1 character"),
       ("contexts.privileged[1].match", '""', "at least 1 character"),
-      ("contexts.privileged[1].like", "unknown key with value 1", "one of match, text")]),
+      ("contexts.privileged[1].like", "unknown key with value 1", "one of at, match, text")]),
     ({**BASE, "algorithm": "pgpo"}, [("algorithm.preset", '"pgpo"', "needs: a critic of the reasoning")]),
     ({**BASE, "harness": {"name": "folding", "params": {"penalties": {"loop": 0.9}}}},
      [("harness.params.penalties", '{"loop": 0.9}', "sizes whose sum is less than success, 1")]),

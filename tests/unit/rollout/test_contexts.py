@@ -90,6 +90,31 @@ def test_a_context_that_an_engine_cannot_hold_is_left_out_and_never_cut() -> Non
     assert len(first([text("Count twice.")], ASKED, positions=whole)) == 1
 
 
+def step_text(words: str, match: str | None = None) -> PrivilegedText:
+    return PrivilegedText(text=words, match=match, at="step")
+
+
+def test_the_text_of_a_step_stands_at_its_last_message() -> None:
+    asked = [SYSTEM, *ASKED, {"role": "assistant", "content": "ten"}, {"role": "tool", "content": "Shelf B."}]
+    texts = [text("Whole."), step_text("Count B.", "shelf b"), step_text("No.", "lamps")]
+    contexts = PrivilegedContexts(texts, CHAT, 512)
+    made = call(CHAT.prompt_ids(asked))
+    opening = contexts.opening(asked, made)
+    assert read(contexts.of(opening, asked, made)) == (
+        "[system] Mind the lamps.\n\nWhole.\n[user] How many LAMPS are there?\n[assistant] ten\n"
+        "[tool] Shelf B.\n\nCount B.\n[assistant] ")
+
+
+async def test_each_step_reads_what_matches_it_and_the_stored_dialogue_stays_clean() -> None:
+    plain = await played([], Local())
+    episode = await played([step_text("Look.", "Highest"), step_text("Say 3.", "1")], Local())
+    assert [call.prompt_ids for call in episode.calls] == [call.prompt_ids for call in plain.calls]
+    first, second, third = (call.contexts for call in episode.calls)
+    assert read(first, TOKENIZER) == "Look.\nhighest price of c?\n"
+    assert second == []
+    assert read(third, TOKENIZER).endswith("<eos>Say 3.\n12\n")
+
+
 async def played(texts: list[PrivilegedText], local: Local, **changes: Any) -> Episode:
     """Return an episode of three calls of the policy in an environment with a query tool."""
     group = claim(**ORDER, privileged=texts, **changes)
