@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from benchmarks.through_services import doors, judging, sorting
+from benchmarks.through_services import doors, judging, schemas, sorting
 from benchmarks.through_services.comparison import Comparison, Direction, Inside, Spec
 from benchmarks.through_services.starts import ATTEMPTS, HINT
 
@@ -32,6 +32,15 @@ def _at_doors(fold: bool, penalties: bool) -> Spec:
     return _sorts("at_doors", "hipif", task=doors.TASK, harness=doors.harness(fold, penalties),
                   sampling={"max_tokens": 16}, steps=20, batch={"prompts": 4, "samples": 8}, optimizer={"lr": 5e-4},
                   eval={"prompts": 64, "every": 10})
+
+
+def _explores(schema_weight: float) -> Spec:
+    advantage = {"name": "dual_track", "params": {"explore": "explore", "schema_weight": schema_weight}}
+    return {
+        "model": {"base": "exploring"}, "task": schemas.TASK, "harness": schemas.HARNESS,
+        "algorithm": {"preset": "trust_sql", "advantage": advantage}, "batch": {"prompts": 16, "samples": 8},
+        "steps": 24, "sampling": {"max_tokens": schemas.MAX_TOKENS}, "optimizer": {"lr": 3e-4},
+        "eval": {"prompts": 128, "every": 6, "source": schemas.HELD_OUT}, "snapshot_every": 24}
 
 
 def _taught(preset: str, top_k: int = 0) -> Spec:
@@ -145,6 +154,13 @@ HEAVYSKILL = Comparison(
     inside=(Inside("heavyskill", "deliberate", "attempt.vote"), Inside("heavyskill", "deliberate", "attempt"),
             Inside("joint", "deliberate", "attempt.vote"), Inside("joint", "attempt.best", "deliberate")))
 
+
+TRUST_SQL = Comparison(
+    "trust-sql.md", "Questions about databases whose tables have to be asked for: does a second reward, for the "
+    "proposed schema on the tokens before it, teach more than the result and the format alone?",
+    {"one track": _explores(0.0), "dual track": _explores(0.25)},
+    _above("dual track", "one track"))
+
 COMPARISONS: Mapping[str, Comparison] = {
     "maspo": MASPO,
     "dynamo": DYNAMO,
@@ -155,5 +171,6 @@ COMPARISONS: Mapping[str, Comparison] = {
     "aopd": AOPD,
     "scope": SCOPE,
     "heavyskill": HEAVYSKILL,
+    "trust_sql": TRUST_SQL,
 }
 """Every comparison by the name of its method."""

@@ -11,7 +11,7 @@ from typing import Any
 from benchmarks import stack_run
 from benchmarks.through_services.comparison import Comparison, Spec, Start
 from benchmarks.through_services.curves import components, curve
-from benchmarks.through_services.starts import STARTS
+from benchmarks.through_services.starts import DATASETS, STARTS
 from hone.client import Client
 from hone.client.resources import Run
 from hone.environments.hashing import canonical
@@ -33,11 +33,13 @@ class Session:
         self._pool = ThreadPoolExecutor(abreast)
         self._starts: dict[str, Run] = {}
         self._untaught: dict[str, str] = {}
+        self._uploaded = set[str]()
         self._made: dict[str, Future[Outcome]] = {}
 
     def begin(self, comparison: Comparison, seeds: list[int]) -> dict[str, list[Future[Outcome]]]:
         """Have a comparison's starts taught and its runs begun; return those by arm, one a seed."""
         for spec in comparison.arms.values():
+            self._upload(spec["task"])
             for name in starts_of(spec):
                 self._taught(name)
         return {arm: [self._begun(arm, spec, seed) for seed in seeds] for arm, spec in comparison.arms.items()}
@@ -78,10 +80,18 @@ class Session:
         if start.of:
             self._taught(start.of)
         base = self._starts[start.of].id if start.of else self._untrained(start.policy)
+        self._upload(start.source)
         self._client.upload_dataset(f"shown-{name}", lines(start.rows()))
         run = self._client.create_run(supervised(name, start, base))
         self._starts[name] = stack_run.wait_for_end(self._client, run.id)
         print(f"{name}: {_seconds(self._starts[name])} s, {_reached(self._starts[name])}", flush=True)
+
+    def _upload(self, source: Mapping[str, Any]) -> None:
+        """Upload the dataset of a source of tasks, once."""
+        name = source.get("dataset")
+        if name is not None and name not in self._uploaded:
+            self._client.upload_dataset(name, lines(DATASETS[name]()))
+            self._uploaded.add(name)
 
     def _untrained(self, policy: Mapping[str, Any]) -> str:
         """Return the name of the toy with random weights of these sizes and symbols."""

@@ -1,9 +1,9 @@
 """Where runs start: a policy for each task, taught by a managed supervised run on demonstrations."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
-from benchmarks.through_services import doors, judging, sorting
+from benchmarks.through_services import doors, judging, schemas, sorting
 from benchmarks.through_services.comparison import Row, Start
 
 HINT = "({answer})"
@@ -46,6 +46,14 @@ def _at_doors(steps: int) -> Iterable[Row]:
     return doors.demonstrations(_ROWS * steps, careless=0.3)
 
 
+def _exploring(steps: int) -> Iterable[Row]:
+    return schemas.demonstrations(_ROWS * steps, where=0.4, exact=0.4, wider=0.35)
+
+
+DATASETS: Mapping[str, Callable[[], Iterable[Row]]] = {
+    "schemas": partial(schemas.rows, 1024, 1), "other-schemas": partial(schemas.rows, 256, 2)}
+"""Datasets that specs name as sources of tasks."""
+
 STARTS: Mapping[str, Start] = {
     "careless": Start(
         "sorts five digits; every other answer that it was shown has one digit drawn anew",
@@ -76,5 +84,10 @@ STARTS: Mapping[str, Start] = {
         partial(_at_doors, 200), 200, doors.TASK, policy=doors.POLICY,
         fields={"sampling": {"max_tokens": 16}, "harness": doors.harness(fold=True, penalties=True),
                 "eval": {"prompts": 128, "every": 200, "source": doors.TASK}}),
+    "exploring": Start(
+        "asks a database which table has a column, or in three cases of five only for names; proposes the table that "
+        "it saw first, or a table too many, or another one, and queries a table that it proposed",
+        partial(_exploring, 150), 150, schemas.HELD_OUT, policy=schemas.POLICY,
+        fields={"sampling": {"max_tokens": schemas.MAX_TOKENS}, "harness": schemas.HARNESS}),
 }
 """Every start by name."""
