@@ -71,6 +71,16 @@ _UNFINISHED: Mapping[str, str] = {
 }
 """Presets whose slots exist while the rest of their method does not: the missing part, as users read it."""
 
+_DIALOGUES = "users who are simulated, whose rules and outcomes its paper compares"
+LACKS: Mapping[str, str] = {
+    "internalization": "lessons that are extracted from rollouts and chosen for each step, round after round: it "
+                       "imitates the rows that it is given",
+    "hian": _DIALOGUES, "duca": _DIALOGUES,
+    "sdar": "skills that are written and retrieved: the spec gives its texts",
+    "heavyskill": "a choice of queries by how their attempts did, and a reward for the width of attempts",
+}
+"""Presets that run without a part of their method: that part, as users read it."""
+
 EXCLUDED: tuple[tuple[str, str, str, str, str], ...] = tuple(
     (slot, name, other, excluded, reason)
     for slot in ("loss", "advantage", "modulation") for name, declared in METHODS[slot].items()

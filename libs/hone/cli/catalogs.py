@@ -101,7 +101,10 @@ def _method(chosen: str | tuple[str, dict[str, Any]]) -> str:
 
 def _needs(preset: Algorithm) -> str:
     """Return why a preset cannot be run yet, or else the fields that a spec must add; empty if neither."""
-    return preset.unmet or (f"a spec needs {', '.join(preset.asked)}" if preset.asked else "")
+    if preset.unmet:
+        return preset.unmet
+    needed = [f"a spec needs {', '.join(preset.asked)}"] if preset.asked else []
+    return "; ".join([*needed, *([f"it runs without {preset.lacks}"] if preset.lacks else [])])
 
 
 def _say_parameters(params: dict[str, Any]) -> None:

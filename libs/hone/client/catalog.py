@@ -44,7 +44,7 @@ def environments() -> list[Environment]:
 def algorithms() -> list[Algorithm]:
     """Return every preset with its slots, the fields that a spec must add, and the reason why it cannot be run yet."""
     return [Algorithm(name=name, slots=presets.filled(AlgorithmSpec(preset=name)), unmet=presets.unmet(name),
-                      asked=presets.asked(name))
+                      lacks=presets.LACKS.get(name), asked=presets.asked(name))
             for name in presets.PRESETS]
 
 

@@ -353,11 +353,13 @@ class Algorithm(Resource):
     """A preset: the method in each slot, with its parameters.
 
     `asked` names the fields that a spec must add for it, besides its task; `unmet` is the reason why it cannot be run.
+    `lacks` is a part of its method that runs do without.
     """
 
     name: str
     slots: dict[str, Any]
     unmet: str | None = None
+    lacks: str | None = None
     asked: list[str] = []
 
 

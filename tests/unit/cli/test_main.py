@@ -41,6 +41,8 @@ def test_doctor_tries_an_object_store_alone(tmp_path: Path) -> None:
 
 def test_validate_says_what_the_border_says(tmp_path: Path) -> None:
     assert hone("validate", written(tmp_path)).exit_code == 0
+    part = hone("validate", written(tmp_path, algorithm="sdar", contexts={"privileged": [{"text": "Hm."}]}))
+    assert part.stdout.splitlines()[1].startswith("note: preset sdar runs without skills that are written")
     refused = hone("validate", written(tmp_path, stepz=1, steps="x"))
     assert refused.exit_code == 1
     assert 'error: steps: found "x", expected a valid integer' in refused.stderr
@@ -101,7 +103,7 @@ def test_presets_are_listed_by_what_is_their_own_and_by_what_they_need() -> None
     assert listed["maspo"][0] == ["loss=maspo"]
     assert listed["pgpo"][0] == ["filter=length_band", "advantage=grpo(std_ddof=0)", "loss=clip_higher"]
     assert listed["sdar"][0] == ["regularizers=kl(coefficient=0.01)+sdar"]
-    assert listed["heavyskill"][1] == "a spec needs a harness whose calls are of its kinds"
+    assert listed["heavyskill"][1].startswith("a spec needs a harness whose calls are of its kinds; it runs without a ")
     assert listed["memocr"][1] == ("needs: a harness whose calls are of the kinds draft, read_std, read_augM, "
                                    "read_augQ, which no run has yet")
     assert listed["trust_sql"][1] == "a spec needs a grader of named components, a harness that names spans"
