@@ -49,8 +49,9 @@ def _check_samples(scene: Scene, run_id: str) -> None:
         "SELECT g.id FROM groups g LEFT JOIN trajectories t ON t.group_id = g.id WHERE g.run_id = %s "
         "AND g.state = 'used' GROUP BY g.id HAVING count(t.*) <> (g.\"order\" ->> 'n')::int", run_id) == []
     assert scene.rows(
-        "SELECT t.group_id, t.index FROM trajectories t LEFT JOIN grades r USING (group_id, index) "
-        "WHERE t.run_id = %s GROUP BY t.group_id, t.index HAVING count(r.*) <> 1", run_id) == []
+        "SELECT t.group_id, t.index FROM trajectories t LEFT JOIN (SELECT * FROM grades WHERE component = '' AND "
+        "level = 'trajectory' AND regrade_no = 0) r USING (group_id, index) WHERE t.run_id = %s "
+        "GROUP BY t.group_id, t.index HAVING count(r.*) <> 1", run_id) == []
 
 
 def check_store(scene: Scene, timeout_s: float) -> None:

@@ -111,12 +111,12 @@ def disturbed(scene: Scene, steps: int) -> Iterator[Havoc]:
     """Start a run and yield its Havoc; at the end of the block, compare the run with an undisturbed one."""
     spec = databases.spec("undisturbed", steps, eval=None, batch={"prompts": PROMPTS, "samples": 4},
                           harness=MARKED, stages=[
-                              {"name": "ruled", "until": steps // 4, **RULED},
-                              {"name": "forked", "until": 2 * steps // 3, **FORKED}])
+                              {"name": "forked", "until": steps // 3, **FORKED},
+                              {"name": "ruled", "until": 2 * steps // 3, **RULED}])
     undisturbed = scene.client.create_run(spec)
     scene.finished(undisturbed.id)
     assert {"span/query", "advantage/rule/repetition"} <= scene.client.metrics(undisturbed.id).series.keys()
-    check_forked(scene, undisturbed, steps // 2)
+    check_forked(scene, undisturbed, 5)
     run = scene.client.create_run({**spec, "name": "disturbed"})
     havoc = Havoc(scene, run.id, steps, PLAIN.settings["lease_s"])
     yield havoc
