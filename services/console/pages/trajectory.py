@@ -9,7 +9,7 @@ from nicegui.events import ValueChangeEventArguments
 from starlette.requests import Request
 
 from hone.client.errors import NotFound
-from hone.client.resources import Run, Trajectory, TrajectoryTokens
+from hone.client.resources import Grade, Run, Trajectory, TrajectoryTokens
 from services.console.pages.samples import path
 from services.console.view import PageView
 from services.console.widgets import formats, parts, tables, tokens, transcript
@@ -137,7 +137,7 @@ def _advantage(texts: TrajectoryTokens) -> str:
 
 def _rewards(sample: Trajectory) -> Markup:
     columns = [Column("Component"), Column("Status"), Column("Value", RIGHT), Column("Cost", RIGHT)]
-    rows = [[join([one.component or "whole", tag("div", f"{one.level}, {one.decided_by}".strip(", "), class_="note"),
+    rows = [[join([one.component or "whole", tag("div", _origin(one), class_="note"),
                    *(tag("div", reason, class_="note") for reason in one.reasons)]),
              parts.chip(one.status), formats.number(one.value), f"{formats.number(one.cost_ms)} ms"]
             for one in sample.grades]
@@ -145,6 +145,12 @@ def _rewards(sample: Trajectory) -> Markup:
     extracted = dict.fromkeys(one.extracted for one in sample.grades if one.extracted)
     answers = [tag("p", "Extracted: ", mono(one)) for one in extracted]
     return parts.section("Rewards", shown, *answers)
+
+
+def _origin(grade: Grade) -> str:
+    """Return what a grade is of, who decided it, and whether it came later."""
+    where = f"{grade.level} {grade.place}".strip()
+    return ", ".join(filter(None, [where, grade.decided_by, "graded again" if grade.regrade_no else ""]))
 
 
 def _task(sample: Trajectory) -> Markup:

@@ -1,5 +1,6 @@
 """A sample as a conversation: for each call its new context, its tokens, and the steps that it took."""
 
+import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -58,7 +59,7 @@ class ShownCall:
     def answer(self, scheme: Scheme, search: str) -> Markup:
         """Return the call up to its last token: heading, context, coloured tokens."""
         return join([_heading(self.call), self._context(search), tag("h4", "Sampled"),
-                     tokens.painted(self.tokens, scheme, search), _named(self.call)])
+                     tokens.painted(self.tokens, scheme, search), _named(self.call), _given(self.call)])
 
     def outcome(self) -> Markup:
         """Return the steps that the call took."""
@@ -69,7 +70,7 @@ class ShownCall:
             whole = _marked("".join(self.texts.prompt), search)
             return join([tag("h4", "Context"), tag("div", whole, class_="tokens context", tabindex="0")])
         found = difference(self.before, self.call["prompt_ids"])
-        return join([tag("h4", "Context, compared with the previous turn"),
+        return join([tag("h4", "Context, compared with the call before"),
                      tag("div", *(self._stretch(one, search) for one in found), class_="tokens context",
                          tabindex="0")])
 
@@ -87,13 +88,20 @@ def calls(sample: Trajectory, texts: TrajectoryTokens) -> list[ShownCall]:
     found: list[ShownCall] = []
     for place, call in enumerate(sample.calls):
         own = texts.calls[place] if place < len(texts.calls) else _ids(call)
-        last = found[-1] if found else None
+        last = _before(call, found)
         found.append(ShownCall(
             call, own, [step for step in sample.steps if step["call"] == call["index"]],
             _tokens(call, own),
             None if last is None else [*last.call["prompt_ids"], *last.call["completion_ids"]],
             [] if last is None else [*last.texts.prompt, *last.texts.completion]))
     return found
+
+
+def _before(call: dict[str, Any], earlier: Sequence[ShownCall]) -> ShownCall | None:
+    """Return the call whose context a call's own is compared with: its parent, or else the one before."""
+    if call.get("parent") is None:
+        return earlier[-1] if earlier else None
+    return next((one for one in earlier if one.call.get("number") == call["parent"]), None)
 
 
 def _ids(call: dict[str, Any]) -> CallTokens:
@@ -132,7 +140,8 @@ def teachers(call: dict[str, Any]) -> list[float]:
 def _heading(call: dict[str, Any]) -> Markup:
     versions = ", ".join(f"{formats.short(span['version_id'])} ({span['tokens']})" for span in call["versions"])
     sizes = f"{len(call['prompt_ids'])} + {len(call['completion_ids'])} tokens · {call['finish_reason']}"
-    return tag("header", tag("h3", f"Call {call['index']}"), parts.chip(f"{call['role']}: {call['kind']}", "off"),
+    name = call.get("number") or call["index"]
+    return tag("header", tag("h3", f"Call {name}"), parts.chip(f"{call['role']}: {call['kind']}", "off"),
                tag("span", f"turn {call['turn']}", class_="note"), tag("span", sizes, class_="note"),
                tag("span", versions, class_="note mono", title="versions that sampled it, with numbers of tokens"))
 
@@ -141,6 +150,17 @@ def _named(call: dict[str, Any]) -> Markup:
     """Return the names of the underlined spans, each with its number of tokens."""
     spans = [f"{span['name']} ({formats.count(span['end'] - span['start'])})" for span in call.get("spans", [])]
     return tag("div", f"Underlined, with numbers of tokens: {', '.join(spans)}", class_="note") if spans else Markup("")
+
+
+def _given(call: dict[str, Any]) -> Markup:
+    """Return what harness and grader gave the call by name, and what the harness noted of it."""
+    scores = [("harness", name, value) for name, value in call.get("rules", {}).items()]
+    scores += [("grader", name, value) for name, value in call.get("scores", {}).items()]
+    chips = [parts.chip(f"{who}: {name} {formats.number(value)}", "bad" if value < 0 else "off")
+             for who, name, value in scores]
+    noted = [f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in call.get("notes", {}).items()]
+    notes = [tag("div", f"Noted: {'; '.join(noted)}", class_="note")] if noted else []
+    return tag("div", join([*chips, *notes], " ")) if chips or notes else Markup("")
 
 
 def _step(step: dict[str, Any]) -> Markup:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hone.client.resources import CallTokens
+from hone.client.resources import CallTokens, Trajectory, TrajectoryTokens
 from services.console.widgets import transcript
 from services.console.widgets.transcript import Stretch, difference
 
@@ -34,6 +34,22 @@ def test_tokens_say_which_named_spans_they_are_in() -> None:
     assert transcript._named({**CALL, "spans": spans}) == (
         '<div class="note">Underlined, with numbers of tokens: query (2), all (1)</div>')
     assert transcript._named(CALL) == ""
+
+
+def test_what_harness_and_grader_gave_a_call_is_shown() -> None:
+    shown = transcript._given({**CALL, "rules": {"loop": -0.1}, "scores": {"score": 1.0}, "notes": {"place": "1.0"}})
+    words = ("harness: loop -0.1", "grader: score 1", "Noted: place: &#34;1.0&#34;")
+    assert [word in shown for word in words] == [True] * 3
+    assert transcript._given(CALL) == ""
+
+
+def test_the_context_of_a_fork_is_compared_with_that_of_its_parent() -> None:
+    def made(number: str, parent: str) -> dict[str, Any]:
+        return {**CALL, "index": 0, "number": number, "parent": parent, "prompt_ids": [int(number[0])], "versions": []}
+
+    sample = Trajectory.model_construct(calls=[made("0", ""), made("1.0.0", "0"), made("1.1.0", "0")], steps=[])
+    shown = transcript.calls(sample, TrajectoryTokens(calls=[]))
+    assert [one.before for one in shown] == [None, [0, 5, 6], [0, 5, 6]]
 
 
 def test_tokens_name_the_version_that_sampled_them() -> None:
