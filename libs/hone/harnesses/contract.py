@@ -1,6 +1,6 @@
 """The contract of a harness: a coroutine that plays one sample through its seat."""
 
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from typing import Any, ClassVar, Protocol
 
 from pydantic import ConfigDict, Field
@@ -26,6 +26,11 @@ class HarnessParams(Strict):
         "An episode that would need more ends.")
     spans: list[Marks] = Field(
         [], description="Named parts of completions, which methods read or which have another weight in the loss.")
+
+    @property
+    def tags(self) -> Sequence[str]:
+        """Names of the tags in completions that the harness reads: a stop text must not take them off."""
+        return ()
 
 
 class Harness(Protocol):

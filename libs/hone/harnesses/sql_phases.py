@@ -18,7 +18,7 @@ several payloads the first of answer, schema and tool call counts.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -67,6 +67,10 @@ class SqlPhasesParams(HarnessParams):
     syntax: Literal["tagged", "line"] = Field(
         "tagged", description="Format of a turn: tags with JSON, or a line `action: payload`.")
     describe: bool = Field(True, description="Describe the actions to the policy in a system message.")
+
+    @property
+    def tags(self) -> Sequence[str]:
+        return ("action", *dict.fromkeys(_PAYLOADS.values())) if self.syntax == "tagged" else ()
 
 
 class Malformed(ValueError):

@@ -13,6 +13,7 @@ the environment gets an action that it does not understand.
 """
 
 import json
+from collections.abc import Sequence
 from typing import Literal
 
 from pydantic import Field
@@ -34,6 +35,10 @@ class ToolLoopParams(HarnessParams):
     describe: bool | Literal["template"] = Field(
         True, description="Describe the tools to the policy in a system message; template: the model's chat template "
         "shows them.")
+
+    @property
+    def tags(self) -> Sequence[str]:
+        return ("tool_call",) if self.syntax == "tagged" else ()
 
 
 class ToolLoop:

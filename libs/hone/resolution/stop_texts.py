@@ -5,6 +5,7 @@ from typing import Any
 
 from hone.algorithms import presets
 from hone.algorithms.slots import BUILDERS, SlotError
+from hone.environments import ENVIRONMENTS
 from hone.graders import specs
 from hone.graders.contract import Mark
 from hone.graders.specs import Spec
@@ -13,11 +14,10 @@ from hone.resolution import names, sources
 from hone.resolution.judges import own_grader
 from hone.resolution.names import Slots
 from hone.spec.problems import Problem, found
-from hone.spec.run import RunSpec, SamplingSpec, TaskSource
+from hone.spec.run import RunSpec, SamplingSpec, Slot, TaskSource
 from hone.text.reasoning import MARKS
 
 _JSON = Mark("{", "}")
-_TOOL_CALL = Mark("<tool_call>", "</tool_call>", needed=False)
 
 Read = tuple[str, Mark]
 """Who reads a mark, in words, and the mark."""
@@ -72,12 +72,12 @@ def _breaks(stop: str, mark: Mark) -> bool:
 
 def _read(spec: RunSpec) -> Iterator[Read]:
     yield from _graded(spec)
-    harness = spec.harness
-    if harness is None or names.of_harness(harness):
+    if names.of_harness(spec.harness) or names.of_source(spec.task, "task"):
         return
-    params: Any = HARNESSES[harness.name].params.model_validate(harness.params)
-    if getattr(params, "syntax", "") == "tagged":
-        yield f"harness {harness.name}", _TOOL_CALL
+    harness = spec.harness or Slot(name=ENVIRONMENTS[spec.task.kind].harness)
+    params = HARNESSES[harness.name].params.model_validate(harness.params)
+    for tag in params.tags:
+        yield f"harness {harness.name}", Mark(f"<{tag}>", f"</{tag}>", needed=False)
     for span in params.spans:
         yield f"span {span.name}", Mark(span.start, span.end, needed=False)
 

@@ -47,6 +47,9 @@ def harness(**params: Any) -> dict[str, Any]:
     (["}"], {"algorithm": {"preset": "self_verify"}, "grader": {"type": "exact"}}, True),
     (["</tool_call>"], {"task": {"environment": "sqlite"}, "harness": harness()}, True),
     (["</tool_call>"], {"task": {"environment": "sqlite"}, "harness": harness(syntax="line")}, False),
+    (["</tool_call>"], {"task": {"environment": "sqlite"}}, True),
+    (["</answer>"], {"task": {"environment": "sql_exploration"}}, True),
+    (["</schema>"], {"task": {"environment": "sql_exploration"}}, True),
     ([";"], {"harness": {"name": "chat", "params": {"spans": [{"name": "a", "start": "SELECT", "end": ";"}]}}}, True),
 ])
 def test_a_stop_text_is_kept_where_it_closes_what_is_read(stop: list[str], changes: dict[str, Any], kept: bool) -> None:
