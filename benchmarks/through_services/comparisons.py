@@ -40,7 +40,7 @@ def _explores(schema_weight: float) -> Spec:
         "model": {"base": "exploring"}, "task": schemas.TASK, "harness": schemas.HARNESS,
         "algorithm": {"preset": "trust_sql", "advantage": advantage}, "batch": {"prompts": 16, "samples": 8},
         "steps": 24, "sampling": {"max_tokens": schemas.MAX_TOKENS}, "optimizer": {"lr": 3e-4},
-        "eval": {"prompts": 128, "every": 6, "source": schemas.HELD_OUT}, "snapshot_every": 24}
+        "eval": {"prompts": 256, "every": 6, "source": schemas.HELD_OUT}, "snapshot_every": 24}
 
 
 def _taught(preset: str, top_k: int = 0) -> Spec:
