@@ -1,12 +1,13 @@
 """The tokens of a call with their figures, and the differences between contexts."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hone.client.resources import CallTokens, Trajectory, TrajectoryTokens
+from hone.client.resources import CallTokens, TrajectoryTokens
 from services.console.widgets import transcript
 from services.console.widgets.transcript import Stretch, difference
 
@@ -47,7 +48,7 @@ def test_the_context_of_a_fork_is_compared_with_that_of_its_parent() -> None:
     def made(number: str, parent: str) -> dict[str, Any]:
         return {**CALL, "index": 0, "number": number, "parent": parent, "prompt_ids": [int(number[0])], "versions": []}
 
-    sample = Trajectory.model_construct(calls=[made("0", ""), made("1.0.0", "0"), made("1.1.0", "0")], steps=[])
+    sample: Any = SimpleNamespace(calls=[made("0", ""), made("1.0.0", "0"), made("1.1.0", "0")], steps=[])
     shown = transcript.calls(sample, TrajectoryTokens(calls=[]))
     assert [one.before for one in shown] == [None, [0, 5, 6], [0, 5, 6]]
 
