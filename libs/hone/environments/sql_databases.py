@@ -93,7 +93,7 @@ class HiddenQuestion:
     evidence: str = ""  # what a policy has to know beside the database
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=24)
 def database(number: int, shape: Shape) -> Database:
     """Return the database with this number. Equal numbers and shapes give equal databases."""
     chance = random.Random(f"database {number}")

@@ -37,7 +37,7 @@ from hone.environments.sql_results import Comparison, same
 from hone.environments.statements import StatementError, scripted
 from hone.environments.tools import Tool, ToolCall, ToolError, tool_call, use
 
-_MOST_CELLS = 400_000
+_MOST_CELLS = 200_000
 PHASES = ("explore_schema", "propose_schema", "generate_sql", "confirm_answer")
 """Names of the tools, in the order in which they are used."""
 MALFORMED = "malformed"
@@ -288,7 +288,7 @@ def _asked(params: SqlExplorationParams, seed: int, item: Row | None) -> HiddenQ
         item.get("name", ""), item["database"], item["prompt"], item["gold"], item.get("evidence", ""))
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=16)
 def _gold(script: str, gold: str) -> _Gold:
     script_hash, database = _made(script)
     try:
@@ -297,7 +297,7 @@ def _gold(script: str, gold: str) -> _Gold:
         raise WrongParams("item.gold", gold[:200], f"a query that runs ({error})") from error
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=16)
 def _made(script: str) -> tuple[str, bytes]:
     try:
         return digest(script), scripted(script)

@@ -121,7 +121,7 @@ def test_a_row_whose_gold_sql_or_script_fails_is_no_task(change: dict[str, Any],
 
 @pytest.mark.parametrize(("params", "words"), [
     ({"min_tables": 9, "max_tables": 8}, "min_tables"), ({"questions": ["why"]}, "questions among"),
-    ({"max_tables": 500, "max_columns": 30, "rows": 1000}, "at most 400000")])
+    ({"max_tables": 500, "max_columns": 30, "rows": 1000}, "at most 200000")])
 def test_sizes_are_checked(params: dict[str, Any], words: str) -> None:
     with pytest.raises(WrongParams, match=words):
         make("sql_exploration", params, 1)
