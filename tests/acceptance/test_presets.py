@@ -39,14 +39,15 @@ GRADED: dict[str, dict[str, Any]] = {preset: {
 """Fields of the presets that read the rewards of turn rules."""
 NAMED: dict[str, dict[str, Any]] = {"trust_sql": {
     "harness": {"name": "chat", "params": {"spans": [
-        {"name": name, "start": str(digit), "end": "=", "weight": 0.5}
-        for digit in range(10) for name in (("schema", "explore")[digit % 2],)]}},
+        {"name": ("schema", "explore")[digit % 2], "start": str(digit), "end": "=", "weight": 0.5}
+        for digit in range(10)]}},
     "grader": {"type": "weighted", "parts": {"exec": PARTS["parts"]["right"], "fmt": PARTS["parts"]["even"],
                                              "schema": PARTS["parts"]["even"]}}},
     "heavyskill": {
         "harness": {"name": "heavy", "params": {"attempts": 2, "deliberations": 2, "block": "{text},",
                                                 "prompt": "{attempts}{question}", "merge": False}},
-        "grader": {"type": "each_call", "grader": {"type": "exact"}, "kinds": ["attempt", "deliberate"]}}}
+        "grader": {"type": "each_call", "kinds": ["attempt", "deliberate"],
+                   "grader": PARTS["parts"]["even"]["grader"]}}}
 """Fields of the presets that read named spans, parts of a reward, or kinds of calls."""
 FROM_DATASETS = {"sft", "dpo", "internalization"}  # the first is test_learning's
 RUNNABLE = sorted(name for name in PRESETS if unmet(name) is None and name not in FROM_DATASETS)
