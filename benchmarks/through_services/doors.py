@@ -12,7 +12,7 @@ from hone.environments.tasks import episode
 from hone.harnesses.folding import Story, render
 from hone.models import toy
 
-PARAMS = {"doors": 4, "colours": 8, "slack": 2.0}
+PARAMS = {"doors": 4, "colours": 8, "slack": 2.5}
 TASK = {"environment": "phase_lock", "params": PARAMS}
 NO_PENALTIES = {"grounding": 0.0, "false_finish": 0.0, "loop": 0.0, "format": 0.0}
 ACTIONS = [*(f"take {colour}" for colour in COLOURS), "open", "look"]
