@@ -30,8 +30,8 @@ def _in_turns(algorithm: Mapping[str, Any] | str) -> Spec:
 
 def _at_doors(fold: bool, penalties: bool) -> Spec:
     return _sorts("at_doors", "hipif", task=doors.TASK, harness=doors.harness(fold, penalties),
-                  sampling={"max_tokens": 16}, steps=16, batch={"prompts": 4, "samples": 8}, optimizer={"lr": 6e-4},
-                  eval={"prompts": 48, "every": 8})
+                  sampling={"max_tokens": 16}, steps=10, batch={"prompts": 8, "samples": 8}, optimizer={"lr": 4e-4},
+                  eval={"prompts": 64, "every": 5})
 
 
 def _explores(schema_weight: float) -> Spec:
