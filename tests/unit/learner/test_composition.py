@@ -10,7 +10,7 @@ from hone.algorithms.presets import EXCLUDED, PRESETS, resolve, unmet
 from hone.algorithms.slots import METHODS, SlotError
 from hone.spec.run import AlgorithmSpec
 from tests.unit.learner.test_learner import gradient
-from tests.unit.trajectory.samples import random_episodes, with_proposals, with_teacher
+from tests.unit.trajectory.samples import of_kinds, random_episodes, with_proposals, with_teacher
 
 
 def runs(slot, name):
@@ -38,7 +38,7 @@ def test_a_composition_gives_the_same_gradient_however_the_step_is_cut(
              "modulation": modulation}
     made, trajectories = random_episodes(algorithm={slot: {"name": name} for slot, name in slots.items()})
     made = with_proposals(made) if advantage == "dual_track" else made
-    step = made.model_copy(update={"teacher": "model"}), with_teacher(trajectories)
+    step = made.model_copy(update={"teacher": "model"}), with_teacher(of_kinds(made, trajectories))
     (whole, at_once), (cut, parts) = gradient(step, critic={}), gradient(step, token_budget=40, critic={})
     for name, tensor in at_once.items():
         scale = max(1.0, float(tensor.abs().max()))

@@ -1,6 +1,5 @@
 """Every metric that a run records has its words: tiny steps of every preset that runs, and the driver's metrics."""
 
-from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -8,7 +7,7 @@ import pytest
 
 from hone.algorithms import presets
 from hone.algorithms.self_verify import ItemInputs, SelfVerify, build_verification_items
-from hone.algorithms.slots import method, needs
+from hone.algorithms.slots import needs
 from hone.client.metric_catalog import known
 from hone.trajectory.plan import Collected, by_kind
 from services.learner.driver.evaluation import accuracies
@@ -18,7 +17,7 @@ from services.learner.driver.verification import judged
 from tests.unit.learner import test_ppo
 from tests.unit.learner.test_learner import learner
 from tests.unit.learner.test_planning import sample, slots, spec
-from tests.unit.trajectory.samples import random_episodes, with_context, with_proposals, with_teacher
+from tests.unit.trajectory.samples import of_kinds, random_episodes, with_context, with_proposals, with_teacher
 
 RUNNING = sorted(name for name in presets.PRESETS if presets.unmet(name) is None)
 BESIDE = {
@@ -38,8 +37,7 @@ def recorded(algorithm):
     """Return the names of the metrics of a step of two updates, of its data and of its training."""
     step, trajectories = random_episodes(samples=2, algorithm=algorithm)
     step = with_proposals(step).model_copy(update={"minibatches": 2, "teacher": "model"})
-    for kind in method(step.slots, "advantage").kinds[-1:]:
-        trajectories = [replace(one, calls=[replace(call, kind=kind) for call in one.calls]) for one in trajectories]
+    trajectories = of_kinds(step, trajectories)
     trained = test_ppo.learner() if "values" in needs(step.slots, "advantage") else learner()
     trajectories, names = with_context(with_teacher(trajectories)), set()
     for update in range(step.updates):

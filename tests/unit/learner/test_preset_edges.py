@@ -7,11 +7,11 @@ import pytest
 import torch
 
 from hone.algorithms.presets import PRESETS, builder_of, supervised, unmet
-from hone.algorithms.slots import needs
+from hone.algorithms.slots import method, needs
 from hone.spec.run import AlgorithmSpec
 from hone.trajectory.records import Span
 from tests.unit.learner.test_learner import learner
-from tests.unit.trajectory.samples import random_episodes, with_teacher
+from tests.unit.trajectory.samples import of_kinds, random_episodes, with_teacher
 
 NAMES = sorted(name for name in PRESETS if unmet(name) is None and not supervised(AlgorithmSpec(preset=name)))
 TAUGHT = {"opd", "aopd", "scope", "sdar"}
@@ -29,6 +29,9 @@ def step(name, rewards=MIXED, groups=2, **changes):
     """A plan of two groups of three samples whose parts of the reward are equal to it, and turns without rewards."""
     size = len(rewards) // groups
     plan, made = random_episodes(groups, size, seed=4, algorithm={"preset": name})
+    if method(plan.slots, "advantage").kinds:  # its grader grades every call
+        made = [replace(one, calls=[replace(each, scores={"score": value or 0.0}) for each in one.calls])
+                for one, value in zip(of_kinds(plan, made), rewards, strict=True)]
     made = [replace(one, steps=[replace(each, reward=0.0, rules={"format": 0.0}) for each in one.steps])
             for one in made]
     parts = [dict.fromkeys(("exec", "fmt", "schema"), value or 0.0) for value in rewards]

@@ -5,7 +5,7 @@ import random
 from dataclasses import replace
 
 from hone.algorithms.presets import resolve
-from hone.algorithms.slots import BUILDERS
+from hone.algorithms.slots import BUILDERS, method
 from hone.spec.run import AlgorithmSpec
 from hone.trajectory.plan import GroupPlan, StepPlan
 from hone.trajectory.records import Call, Context, Scored, Span, Step, Trajectory, VersionSpan
@@ -114,3 +114,10 @@ def with_context(trajectories, text=(7, 8), left_out=()):
     return [one if (one.group_id, one.index) in left_out else replace(one, calls=[
         replace(each, contexts=[Context("privileged", [*text, *each.prompt_ids], "hash")]) for each in one.calls])
         for one in trajectories]
+
+
+def of_kinds(step, trajectories):
+    """Return trajectories whose calls are of a kind that the step's advantage tells apart, if it tells kinds apart."""
+    kinds = method(step.slots, "advantage").kinds
+    return [replace(one, calls=[replace(call, kind=kinds[-1]) for call in one.calls])
+            for one in trajectories] if kinds else trajectories
