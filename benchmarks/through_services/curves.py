@@ -1,5 +1,6 @@
 """Learning curves: how good a policy was after how many rollouts, over seeds. Pure."""
 
+import math
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,6 +10,8 @@ Series = Mapping[str, Sequence[tuple[int, float]]]
 FIGURES = ("sampled", "greedy", "area")
 """Held-out accuracy of samples and of the likeliest answer at the end, and the mean of the first over the rollouts."""
 
+_T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
+"""Student's t at 97.5 %, by degrees of freedom from 1."""
 _TOKENS, _COMPONENT = "completion/tokens", "eval/sampled/"
 
 
@@ -107,8 +110,20 @@ def bands(runs: Sequence[Curve], figure: str) -> list[Band]:
     return found
 
 
+def interval(differences: Sequence[float]) -> float | None:
+    """Return the half-width of the 95 % interval of the mean of paired differences, by Student's t; None for one seed.
+    """
+    if len(differences) < 2:
+        return None
+    freedom = len(differences) - 1
+    return _T[min(freedom, len(_T)) - 1] * statistics.stdev(differences) / math.sqrt(len(differences))
+
+
 def verdict(differences: Sequence[float]) -> str:
-    """Say whether a direction held, from one difference a seed: on the mean, and whether every seed agrees."""
-    if statistics.fmean(differences) <= 0:
-        return "missed on every seed" if max(differences) < 0 else "missed"
-    return "held on every seed" if min(differences) > 0 else "held on the mean only"
+    """Say whether a direction held, from one difference a seed, paired: only what the interval excludes 0 for."""
+    mean, width = statistics.fmean(differences), interval(differences)
+    if width is None:
+        return "one seed says nothing"
+    if abs(mean) <= width:
+        return "no difference beyond that of seeds"
+    return "held" if mean > 0 else "the opposite"

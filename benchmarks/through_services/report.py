@@ -10,7 +10,7 @@ import yaml
 from benchmarks.results import load
 from benchmarks.through_services.comparison import Comparison, Direction, Inside, Spec
 from benchmarks.through_services.comparisons import COMPARISONS
-from benchmarks.through_services.curves import FIGURES, Curve, budget, figures, spread, verdict
+from benchmarks.through_services.curves import FIGURES, Curve, budget, figures, interval, spread, verdict
 from benchmarks.through_services.plot import draw
 from benchmarks.through_services.results import RESULT, curves
 from benchmarks.through_services.starts import STARTS
@@ -27,7 +27,8 @@ Models are toys of half a million parameters, so a page takes minutes on two cor
 runs here, not what it is worth at scale. Accuracy is that of held-out tasks: *sampled* at temperature 1, *greedy* the
 likeliest answer, both at the end; *area* is the mean of the first over the whole curve. Cells are means over seeds,
 with the smallest and the largest. A direction is what the method's authors lead one to expect; beside it stands the
-difference of each seed. *Held on the mean only* and *missed* are within what seeds differ by.
+difference of each seed, and the 95 % interval of their mean (Student's t over seeds, paired). A direction *held* where
+the interval is above 0. An effect that is smaller than what seeds differ by is no effect here, on whichever side it is.
 """
 Figures = Mapping[str, Sequence[Mapping[str, float]]]
 """Arm -> the figures of each of its runs, in the order of seeds."""
@@ -66,7 +67,7 @@ def differences(found: Figures, direction: Direction) -> list[float]:
 
 
 def _summary(by_name: Mapping[str, Figures]) -> str:
-    rows = [[f"[{name}](#{name})", str(direction), f"{spread(apart).mean:+.3f}", verdict(apart)]
+    rows = [[f"[{name}](#{name})", str(direction), _mean(apart), verdict(apart)]
             for name, found in by_name.items() for direction in COMPARISONS[name].expects
             for apart in [differences(found, direction)]]
     return table(["method", "expected", "measured", "direction"], rows)
@@ -112,8 +113,13 @@ def _direction(found: Figures, direction: Direction) -> str:
 
 def _said(direction: str, apart: Sequence[float]) -> str:
     outcome = verdict(apart)
-    said = f"**{outcome}**" if outcome.startswith("missed") else outcome
-    return f"- {said}: {direction} ({', '.join(f'{value:+.3f}' for value in apart)})"
+    said = outcome if outcome == "held" else f"**{outcome}**"
+    return f"- {said}: {direction}, {_mean(apart)} ({', '.join(f'{value:+.3f}' for value in apart)})"
+
+
+def _mean(apart: Sequence[float]) -> str:
+    width = interval(apart)
+    return f"{spread(apart).mean:+.3f}" + ("" if width is None else f" ± {width:.3f}")
 
 
 def _inside(kept: Mapping[str, Any], direction: Inside) -> str:

@@ -63,10 +63,11 @@ def test_bands_reach_from_the_least_to_the_most_over_seeds() -> None:
 
 
 @pytest.mark.parametrize(("differences", "found"), [
-    ([0.1, 0.2], "held on every seed"), ([0.2, -0.1], "held on the mean only"),
-    ([0.1, -0.2], "missed"), ([0.0, 0.0], "missed"), ([-0.1, -0.2], "missed on every seed"),
+    ([0.1, 0.11, 0.12], "held"), ([-0.1, -0.11, -0.12], "the opposite"), ([0.1], "one seed says nothing"),
+    ([0.2, -0.1, 0.1], "no difference beyond that of seeds"), ([0.0, 0.0], "no difference beyond that of seeds"),
+    ([0.1, 0.2], "no difference beyond that of seeds"),  # two seeds: t is 12.7
 ])
-def test_a_direction_holds_on_the_mean_and_says_whether_seeds_agree(differences: list[float], found: str) -> None:
+def test_a_direction_holds_where_its_interval_excludes_0(differences: list[float], found: str) -> None:
     assert verdict(differences) == found
 
 
@@ -189,9 +190,9 @@ def _kept(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 def test_the_page_tells_each_direction_with_its_seeds_and_what_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
     page = report.page(_kept(monkeypatch))
-    assert "| [fake](#fake) | one > none in area | +0.500 | held on every seed |" in page
-    assert "- held on every seed: one > none in area (+0.500, +0.500)" in page
-    assert "- **missed**: none > one in greedy (+0.000, +0.000)" in page
+    assert "| [fake](#fake) | one > none in area | +0.500 ± 0.000 | held |" in page
+    assert "- held: one > none in area, +0.500 ± 0.000 (+0.500, +0.500)" in page
+    assert "- **no difference beyond that of seeds**: none > one in greedy, +0.000 ± 0.000 (+0.000, +0.000)" in page
     assert "| one | 1.000 (1.000 to 1.000) | 0.500 (0.500 to 0.500) | 0.500 (0.500 to 0.500) |" in page
     assert "It is." in page
     assert "`one`, the same with:\n\n```yaml\nmore: [1]\n```" in page
