@@ -36,6 +36,9 @@ FORKED: dict[str, Any] = {
         "own": {"grader": {"type": "environment"}}, "short": {"grader": {"type": "state", "expected": {"turns": "2"}}},
         "calls": {"grader": {"type": "each_call", "grader": {
             "type": "character_share", "wanted": "0123456789", "among": "0123456789=s"}}}}}}
+FOLDED: dict[str, Any] = {
+    "task": {"environment": "phase_lock", "params": {"doors": 1, "slack": 2}},
+    "harness": {"name": "folding", "params": {"describe": False}}, "algorithm": "hipif", "sampling": {"max_tokens": 4}}
 
 
 @pytest.fixture(scope="module")
@@ -112,10 +115,12 @@ def disturbed(scene: Scene, steps: int) -> Iterator[Havoc]:
     spec = databases.spec("undisturbed", steps, eval=None, batch={"prompts": PROMPTS, "samples": 4},
                           harness=MARKED, stages=[
                               {"name": "forked", "until": steps // 3, **FORKED},
+                              {"name": "folded", "until": steps // 2, **FOLDED},
                               {"name": "ruled", "until": 2 * steps // 3, **RULED}])
     undisturbed = scene.client.create_run(spec)
     scene.finished(undisturbed.id)
-    assert {"span/query", "advantage/rule/repetition"} <= scene.client.metrics(undisturbed.id).series.keys()
+    named = {"span/query", "advantage/rule/repetition", "advantage/rule/format"}
+    assert named <= scene.client.metrics(undisturbed.id).series.keys()
     check_forked(scene, undisturbed, 5)
     run = scene.client.create_run({**spec, "name": "disturbed"})
     havoc = Havoc(scene, run.id, steps, PLAIN.settings["lease_s"])
