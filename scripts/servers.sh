@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs the system packages that tests use: RabbitMQ, Ceph's object gateway, promtool, Chromium, Node.
+# Installs the system packages that tests use: RabbitMQ, Ceph's object gateway, promtool, Chromium, Node, a compiler.
 # Needs root, or a sudo that asks for no password. Elsewhere it prints which tests will be skipped.
 set -euo pipefail
 missing=()
@@ -15,8 +15,9 @@ require "radosgw ceph-mon ceph-osd" radosgw ceph-mon ceph-osd
 require prometheus promtool
 require "chromium chromium-driver" chromium chromedriver
 require "nodejs npm" node npm
+require g++ g++
 if (( ${#missing[@]} == 0 )); then
-  echo "RabbitMQ, Ceph, promtool, Chromium and Node are installed"
+  echo "RabbitMQ, Ceph, promtool, Chromium, Node and g++ are installed"
   exit
 fi
 

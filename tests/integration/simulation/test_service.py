@@ -121,6 +121,8 @@ WORLDS = {"sqlite": [QUERY, "0"], "textworld": ["dance", "go north"], "household
 @pytest.fixture(params=WORLDS)
 def world(request: pytest.FixtureRequest, simulation: Any) -> Any:
     """A session of an environment with several turns."""
+    if request.param == "household":
+        pytest.importorskip("fast_downward", reason="the household's planner is not installed (no C++ compiler)")
     [session] = simulation.Reset(ResetRequest(tasks=[Task(environment=request.param, seed=5)])).sessions
     return request.param, session
 
