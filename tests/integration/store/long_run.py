@@ -40,10 +40,13 @@ ASKED: dict[str, dict[str, Any]] = {
     "versions.newest": {"model_id": "m"},
     "versions.retire": {"model_id": "m", "newest": STEPS, "keep": 4, "checkpoint_every": 0},
     "groups.claim": {"owner": "w", "count": 64, "lease_s": 30.0, "tenants": [], "holds": [], "most": 64},
-    "grades.stored": {"tenant_id": "t", "run_id": "r", "grader_hash": "h", "group_ids": list(range(1, PROMPTS + 1))},
-    "grades.add": {"tenant_id": "t", "run_id": "r", "grader_hash": "other", "group_ids": list(range(1, PROMPTS + 1)),
-                   "grades": '[{"group_id": 1, "index": 0, "component": "", "status": "ok", "value": 1, "reasons": [], '
-                             '"decided_by": "", "cost_ms": 0}]'},
+    "grades.stored": {"tenant_id": "t", "run_id": "r", "grader_hash": "h", "regrade_no": 0,
+                      "group_ids": list(range(1, PROMPTS + 1))},
+    "grades.add": {"tenant_id": "t", "run_id": "r", "grader_hash": "other", "regrade_no": 0,
+                   "group_ids": list(range(1, PROMPTS + 1)),
+                   "grades": '[{"group_id": 1, "index": 0, "component": "", "level": "trajectory", "position": 0, '
+                             '"place": "", "status": "ok", "value": 1, "reasons": [], "decided_by": "", '
+                             '"cost_ms": 0}]'},
     "runs.detail": {"run_id": "r"},
 }
 
