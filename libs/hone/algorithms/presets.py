@@ -169,7 +169,7 @@ def _refuse_excluded(resolved: Mapping[str, Any]) -> None:
 def _refuse_unmet(resolved: Mapping[str, Any]) -> None:
     """Refuse a method that tells kinds of calls apart which no harness makes."""
     wanted = method(resolved, "advantage").kinds
-    if wanted and not any(kinds(harness).issuperset(wanted) for harness in HARNESSES.values()):
+    if wanted and not any((kinds(harness) or frozenset()).issuperset(wanted) for harness in HARNESSES.values()):
         raise SlotError("algorithm.advantage", resolved["advantage"]["name"], "a method that runs; needs: a harness "
                         f"whose calls are of the kinds {', '.join(wanted)}, which no run has yet")
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from statistics import fmean
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from hone.graders.contract import (
     Bounds,
@@ -36,6 +36,12 @@ class EachCallParams(GraderParams):
     decide: list[str] | None = Field(
         None, min_length=1, description="Kinds of graded calls whose scores are the sample's; null: all graded ones.")
     join: Literal["mean", "best", "last"] = Field("mean", description="How they become the sample's score.")
+
+    @model_validator(mode="after")
+    def _decides_by_what_it_grades(self) -> "EachCallParams":
+        if self.kinds is not None and set(self.decide or ()) - set(self.kinds):
+            raise ValueError("expected kinds in decide that are in kinds, too")
+        return self
 
 
 def inner(params: EachCallParams) -> dict[str, dict[str, Any]]:

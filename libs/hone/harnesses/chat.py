@@ -1,5 +1,7 @@
 """Plain chat: each completion of the policy is its action."""
 
+from typing import ClassVar
+
 from hone.environments.contract import Message
 from hone.harnesses.contract import HarnessParams
 from hone.harnesses.seat import Heard, Seat
@@ -15,6 +17,7 @@ class Chat:
 
     summary = "Plain chat: each answer of the policy is one action."
     params = ChatParams
+    kinds: ClassVar[frozenset[str]] = frozenset({"answer"})
 
     async def play(self, seat: Seat, params: ChatParams) -> None:
         said: list[Message] | Heard = seat.opening

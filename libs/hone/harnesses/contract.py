@@ -52,9 +52,9 @@ class Harness(Protocol):
         """Play one sample. It has ended when this returns, or when it lets Over pass."""
 
 
-def kinds(harness: Harness) -> frozenset[str]:
-    """Return the kinds of its calls, where a harness names them in an attribute `kinds`."""
-    named: frozenset[str] = getattr(harness, "kinds", frozenset({"answer"}))
+def kinds(harness: Harness) -> frozenset[str] | None:
+    """Return the kinds of its calls, where a harness names them in an attribute `kinds`; None: it does not say."""
+    named: frozenset[str] | None = getattr(harness, "kinds", None)
     return named
 
 

@@ -14,6 +14,7 @@ Of a finished subgoal the policy sees its name and what the environment said las
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from pydantic import Field, field_validator
 from pydantic_core.core_schema import ValidationInfo
@@ -95,6 +96,7 @@ class Folding:
 
     summary = "Work subgoal by subgoal: of a finished one only its name and last observation are kept."
     params = FoldingParams
+    kinds: ClassVar[frozenset[str]] = frozenset({"step", "reflect", "act"})
 
     async def play(self, seat: Seat, params: FoldingParams) -> None:
         *task, first = seat.opening if len(seat.opening) > 1 else [*seat.opening, {"role": "user", "content": ""}]

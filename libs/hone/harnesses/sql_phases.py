@@ -93,6 +93,7 @@ class SqlPhases:
 
     summary = "Four actions, one a turn: explore a database's schema, propose one, try SQL, confirm the answer."
     params = SqlPhasesParams
+    kinds: ClassVar[frozenset[str]] = frozenset({"answer"})
 
     async def play(self, seat: Seat, params: SqlPhasesParams) -> None:
         said: list[Message] | Heard = _opening(params, seat)

@@ -14,7 +14,7 @@ the environment gets an action that it does not understand.
 
 import json
 from collections.abc import Sequence
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -46,6 +46,7 @@ class ToolLoop:
 
     summary = "Tool calls in the policy's answers are carried out; an answer without one is final."
     params = ToolLoopParams
+    kinds: ClassVar[frozenset[str]] = frozenset({"answer"})
 
     async def play(self, seat: Seat, params: ToolLoopParams) -> None:
         shown = seat.tools if params.describe == "template" else []

@@ -1,7 +1,7 @@
 """Problems of combinations: fields that are right by themselves and cannot go together."""
 
 import math
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from typing import cast
 
@@ -10,6 +10,7 @@ from hone.algorithms.slots import SLOTS, builder, method, needs
 from hone.environments import ENVIRONMENTS
 from hone.environments.single_turn import Asks
 from hone.graders import specs
+from hone.graders.specs import Spec
 from hone.harnesses import HARNESSES
 from hone.harnesses.contract import kinds
 from hone.resolution import mixtures, names, roles, sources, stop_texts
@@ -164,12 +165,36 @@ def _kinds(spec: RunSpec, slots: Slots) -> list[Problem]:
     wanted = method(slots, "advantage").kinds
     if not wanted or names.of_harness(spec.harness) or names.of_source(spec.task, "task"):
         return []
-    harness = spec.harness.name if spec.harness else ENVIRONMENTS[spec.task.kind].harness
-    if kinds(HARNESSES[harness]).issuperset(wanted):
+    harness = _harness(spec)
+    if (kinds(HARNESSES[harness]) or frozenset()).issuperset(wanted):
         return []
-    able = [name for name, one in HARNESSES.items() if kinds(one).issuperset(wanted)]
+    able = [name for name, one in HARNESSES.items() if (kinds(one) or frozenset()).issuperset(wanted)]
     return [Problem("harness.name", found(harness), f"{' or '.join(able)}, because advantage "
                     f"{slots['advantage']['name']} tells apart calls of the kinds {', '.join(wanted)}")]
+
+
+def _graded_kinds(spec: RunSpec, slots: Slots) -> list[Problem]:  # noqa: ARG001 — one signature for every rule
+    """Refuse a grader of calls of kinds that the harness never makes: it would find no answer in any sample."""
+    if spec.grader is None or names.of_grader(spec.grader, "grader") or names.of_harness(spec.harness) or (
+            names.of_source(spec.task, "task")):
+        return []
+    made = kinds(HARNESSES[_harness(spec)])
+    asked = [(f"{at}.{field}", kind) for at, one in _inside(specs.checked(spec.grader), "grader")
+             for field in ("kinds", "decide") for kind in getattr(one.params, field, None) or ()]
+    return [] if made is None else [
+        Problem(at, found(kind), f"kinds of calls that harness {_harness(spec)} makes: {', '.join(sorted(made))}")
+        for at, kind in asked if kind not in made]
+
+
+def _inside(grader: Spec, at: str) -> Iterator[tuple[str, Spec]]:
+    """Yield a grader and those inside it with their paths."""
+    yield at, grader
+    for path, inner in grader.inner.items():
+        yield from _inside(inner, f"{at}.{path}")
+
+
+def _harness(spec: RunSpec) -> str:
+    return spec.harness.name if spec.harness else ENVIRONMENTS[spec.task.kind].harness
 
 
 def _turn_rules(spec: RunSpec, slots: Slots) -> list[Problem]:
@@ -288,7 +313,8 @@ def _verified_reward(spec: RunSpec, slots: Slots) -> list[Problem]:
 
 
 RULES: tuple[Rule, ...] = (
-    _peers, _self_scored, _rollouts, _lone_baseline, _batch_schedule, _parts, _spans, _kinds, _turn_rules,
-    _spread, _completions, _imitated_states, roles.teacher, roles.likeliest, roles.temperature, roles.critic, _updates,
-    _verified_pace, _verified_size, _verified_question, _verified_reward, stop_texts.problems)
+    _peers, _self_scored, _rollouts, _lone_baseline, _batch_schedule, _parts, _spans, _kinds, _graded_kinds,
+    _turn_rules, _spread, _completions, _imitated_states, roles.teacher, roles.likeliest, roles.temperature,
+    roles.critic, _updates, _verified_pace, _verified_size, _verified_question, _verified_reward,
+    stop_texts.problems)
 """Every rule about combinations with one source of tasks, in the order in which problems are reported."""
