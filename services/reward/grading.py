@@ -106,5 +106,7 @@ def _judged(spec: Spec, units: Sequence[Unit]) -> dict[Unit, list[Result]]:
 
 def _of_sample(result: Result, sample: Sent, first: bool) -> Result:
     """Return the grade of one of several equal samples."""
+    if first and not sample.truncated:
+        return result
     reasons = (*result.reasons, "truncated") if sample.truncated else result.reasons
     return replace(result, reasons=reasons, cost_ms=result.cost_ms if first else 0.0)

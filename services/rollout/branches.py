@@ -113,22 +113,25 @@ class Episode:
     def end(self, reason: str, masked: str = "") -> None:
         """Give calls and steps their final places."""
         self.ended, self.masked = reason, masked
-        self.calls = [self._final(place, one) for place, one in enumerate(self.made)]
+        self.calls = [self._final(place, one.call) for place, one in enumerate(self.made)]
+        if len(self.branches) == 1:
+            self.steps = self.trunk.steps
+            return
         places = {call.number: call.index for call in self.calls}
-        self.steps = [step if len(self.branches) == 1 else replace(step, call=_place(branch, step, places))
+        self.steps = [replace(step, call=_place(branch, step, places))
                       for _, branch in sorted(self.branches.items(), key=_path) for step in branch.steps]
 
-    def _final(self, place: int, one: Made) -> Call:
-        """Return a call with its place, and what the harness gave it."""
-        seats = [branch.seat for branch in self.branches.values()]  # a fork may give something to a call before it
-        rules, notes, spans = dict[str, float](), dict[str, Any](), list(one.call.spans)
+    def _final(self, place: int, call: Call) -> Call:
+        """Return a call with its place, and with what the harness gave it; a fork may give to a call before it."""
+        seats = [branch.seat for branch in self.branches.values() if branch.seat.gave]
+        if not seats and call.index == place:
+            return call
+        rules, notes, spans = dict[str, float](), dict[str, Any](), list(call.spans)
         for seat in seats:
-            rules.update(seat.rules.get(one.call.number, {}))
-            notes.update(seat.notes.get(one.call.number, {}))
-            spans += [Span(name, 0, len(one.call.completion_ids)) for name in seat.marks.get(one.call.number, [])]
-        if not rules and not notes and spans == one.call.spans and one.call.index == place:
-            return one.call
-        return replace(one.call, index=place, rules=rules, notes=notes, spans=spans)
+            rules.update(seat.rules.get(call.number, {}))
+            notes.update(seat.notes.get(call.number, {}))
+            spans += [Span(name, 0, len(call.completion_ids)) for name in seat.marks.get(call.number, [])]
+        return replace(call, index=place, rules=rules, notes=notes, spans=spans)
 
 
 def _path(item: tuple[str, Branch]) -> tuple[int, ...]:
@@ -146,6 +149,12 @@ class Prompt:
     request: CallRequest
     before: Made | None
     added: list[Message]
+
+    @cached_property
+    def begun(self) -> str:
+        """The part of the answer that it holds."""
+        request = self.request
+        return request.tokenizer.begun(self.added if request.ask.role == POLICY else [], request.prompt_ids)
 
 
 def prompt_of(episode: Episode, branch: Branch, ask: Ask) -> Prompt:
@@ -218,14 +227,16 @@ def _last(branch: Branch) -> str:
     return branch.last.call.number if branch.last else ""
 
 
-def added(episode: Episode, branch: Branch, prompt: Prompt, call: Call) -> Answer:
-    """Add a finished call to its branch and return its answer. Raises Diverged when it was made for another prompt."""
-    request, ask = prompt.request, prompt.request.ask
+def added(episode: Episode, branch: Branch, prompt: Prompt, call: Call, ask: Ask) -> Answer:
+    """Add a finished call to its branch and return its answer. Raises Diverged when it was made for another prompt.
+
+    `ask` is the sample's own; samples of a group may share the prompt.
+    """
+    request = prompt.request
     if (call.prompt_ids, call.role, call.kind) != (request.prompt_ids, ask.role, ask.kind):
         raise Diverged("what it asked in a journaled call")
-    begun = request.tokenizer.begun(prompt.added if ask.role == POLICY else [], call.prompt_ids)
     kinds = episode.start.params.spans if ask.role == POLICY else []
-    spans = token_spans(call.completion_ids, kinds, request.tokenizer)
+    spans, begun = token_spans(call.completion_ids, kinds, request.tokenizer), prompt.begun
     call = replace(call, spans=spans, begun=begun) if spans or begun else call
     made = Made(ask, call, prompt.before, prompt.added)
     branch.made.append(made)

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Coroutine, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any
 
 from hone.api import simulation_pb2
@@ -84,7 +83,7 @@ class Episodes:
         """Return the effect of each sample that follows its first call, if all samples ask the same first."""
         effects = [_onward(episode, play) for episode, play in zip(episodes, plays, strict=True)]
         first = effects[0]
-        if not isinstance(first, Ask) or any(not _same(first, one) for one in effects[1:]):
+        if not isinstance(first, Ask) or any(one != first for one in effects[1:]):
             return effects
         prompt = await first_prompt(start, episodes[0].trunk, first)
         calls = await self._sampler.first_calls(prompt.request)
@@ -143,7 +142,7 @@ class Episodes:
             raise Diverged("what it did before a journaled call")
         else:
             call = kept.call
-        return added(episode, branch, prompt, call)
+        return added(episode, branch, prompt, call, prompt.request.ask)
 
     async def _act(self, episode: Episode, branch: Branch, action: str) -> Taken:
         async with branch.lock:
@@ -211,9 +210,8 @@ def _begun(
 ) -> Effect | Finished:
     """Return a sample's next effect after its first call, which was made together with those of other samples."""
     assert isinstance(ask, Ask)
-    own = Prompt(replace(prompt.request, ask=ask), prompt.before, prompt.added)
     try:
-        answer = added(episode, episode.trunk, own, call)
+        answer = added(episode, episode.trunk, prompt, call, ask)
     except Diverged as error:
         episode.end("diverged", str(error))
         return Finished()
@@ -225,11 +223,6 @@ def _over(episode: Episode, play: Play, effect: Effect | Finished) -> bool:  # n
     if isinstance(effect, Finished) and not episode.ended:
         episode.end(episode.trunk.seat.reason or "left")
     return bool(episode.ended)
-
-
-def _same(first: Ask, other: Effect | Finished) -> bool:
-    """Return whether two samples ask the same."""
-    return isinstance(other, Ask) and replace(other, seat=first.seat) == first
 
 
 def _fork(episode: Episode, effect: Fork) -> None:

@@ -60,7 +60,7 @@ class Ask:
     What was `Heard` continues the seat's last conversation with the policy, and so do messages that begin with it.
     """
 
-    seat: "Seat"
+    seat: "Seat" = field(compare=False)
     number: str
     said: Heard | Sequence[Message]
     kind: str
@@ -132,6 +132,11 @@ class Seat:
     _busy: bool = False
 
     @property
+    def gave(self) -> bool:
+        """Whether the harness gave calls something here: by rules, as notes, as marks."""
+        return bool(self.rules or self.notes or self.marks)
+
+    @property
     def over(self) -> bool:
         """Whether the episode has ended, or a limit forbids another call of the policy."""
         return bool(self.reason)
@@ -183,7 +188,8 @@ class Seat:
                 break
             if self.ended:
                 break
-        self.facts = replace(self.facts, messages=said)
+        if said != self.facts.messages:
+            self.facts = replace(self.facts, messages=said)
         return self.facts
 
     async def answered(self, question: Question | None) -> Heard:

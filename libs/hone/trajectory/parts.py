@@ -154,7 +154,7 @@ def _column(records: Sequence[object], field: pa.Field) -> pa.Array:
 def _texts(values: Sequence[object]) -> list[str]:
     """Return each object as JSON text. An object that several records share is encoded once."""
     shared = {id(value): value for value in values}
-    texts = {key: _write(value) for key, value in shared.items()}
+    texts = {key: "{}" if value == {} else _write(value) for key, value in shared.items()}
     return [texts[id(value)] for value in values]
 
 
