@@ -102,7 +102,7 @@ _PIECE = (r"(?:\\text\{[^{}]*\}|\\%|\^\{\\circ\}|\^\{-?\d\}|/(?:\s*[msghLl](?![A
           r"|\\cdot(?![A-Za-z])|\.(?=\s)"
           rf"|(?<![A-Za-zµμ\\])(?:{_WORDS})(?![A-Za-zµμ_])|\s)")
 _TAIL = re.compile(rf"(?:\\text\{{|\\%|\^\{{\\circ\}}|(?<![A-Za-zµμ\\])(?:{_WORDS})(?![A-Za-zµμ_]))")
-_ALL = re.compile(rf"{_PIECE}*+(?:[CFK](?![A-Za-z])\s*)?")
+_ALL = re.compile(rf"(?=(?P<pieces>{_PIECE}*))(?P=pieces)(?:[CFK](?![A-Za-z])\s*)?")  # `*+` is wrong in Python 3.11.2
 _BARE_LETTER = re.compile(r"(-?[0-9.]+|-?\\frac\{[0-9]+\}\{[0-9]+\}|-?[0-9.]+\\cdot 10\^\{-?[0-9]+\})\s+"
                           r"([mgshLlNJWVKAt](?:\^\{-?\d\})?(?:\s*/\s*[A-Za-z]{1,3}(?:\^\{-?\d\})?)?)")
 _CURRENCIES = {r"\dollar": "USD", "€": "EUR", "£": "GBP", "¥": "JPY", "₹": "INR"}
