@@ -80,7 +80,7 @@ def _components(calls: Sequence[Spoken], results: Sequence[Result]) -> dict[str,
     """Return how the calls of each kind did: their mean score, the best one, and the score of the plurality's answer.
     """
     found = dict[str, float]()
-    for kind in {call.kind for call in calls}:
+    for kind in sorted({call.kind for call in calls}):
         own = [result for call, result in zip(calls, results, strict=True) if call.kind == kind]
         scores, answers = [result.score or 0.0 for result in own], [result.extracted for result in own]
         found |= {kind: fmean(scores), f"{kind}.best": max(scores), f"{kind}.vote": vote(answers, scores)}

@@ -136,11 +136,11 @@ def _advantage(texts: TrajectoryTokens) -> str:
 
 
 def _rewards(sample: Trajectory) -> Markup:
-    columns = [Column("Component"), Column("Status"), Column("Value", RIGHT), Column("Cost", RIGHT)]
+    columns = [Column("Component"), Column("Status"), Column("Value", RIGHT)]
     rows = [[join([one.component or "whole", tag("div", _origin(one), class_="note"),
                    *(tag("div", reason, class_="note") for reason in one.reasons)]),
-             parts.chip(one.status), formats.number(one.value), f"{formats.number(one.cost_ms)} ms"]
-            for one in sample.grades]
+             parts.chip(one.status), formats.number(one.value)]
+            for one in sample.grades if one.level == "trajectory" or one.regrade_no]
     shown = tables.table(columns, rows) if rows else parts.empty("No grades", "This sample was not graded.")
     extracted = dict.fromkeys(one.extracted for one in sample.grades if one.extracted)
     answers = [tag("p", "Extracted: ", mono(one)) for one in extracted]
@@ -148,9 +148,10 @@ def _rewards(sample: Trajectory) -> Markup:
 
 
 def _origin(grade: Grade) -> str:
-    """Return what a grade is of, who decided it, and whether it came later."""
-    where = f"{grade.level} {grade.place}".strip()
-    return ", ".join(filter(None, [where, grade.decided_by, "graded again" if grade.regrade_no else ""]))
+    """Return what a grade is of, who decided it, what it took, and whether it came later. Calls show their own."""
+    where = f"{grade.level} {grade.place}" if grade.place else ""
+    cost = f"{formats.number(grade.cost_ms)} ms" if grade.cost_ms else ""
+    return ", ".join(filter(None, [where, grade.decided_by, cost, "graded again" if grade.regrade_no else ""]))
 
 
 def _task(sample: Trajectory) -> Markup:
