@@ -81,6 +81,11 @@ LACKS: Mapping[str, str] = {
 }
 """Presets that run without a part of their method: that part, as users read it."""
 
+HOMES: Mapping[str, tuple[str, str]] = {
+    "hipif": ("folding", "subgoals, their records and the penalties of their steps"),
+}
+"""Presets whose method is also a harness: its name, and what they run without in another one, as users read it."""
+
 EXCLUDED: tuple[tuple[str, str, str, str, str], ...] = tuple(
     (slot, name, other, excluded, reason)
     for slot in ("loss", "advantage", "modulation") for name, declared in METHODS[slot].items()

@@ -94,14 +94,12 @@ def validate(spec: Spec) -> None:
 
     Only the gateway can check that the models and datasets exist.
     """
-    from hone.algorithms.presets import LACKS
+    from hone.resolution.notes import notes
 
     resolved = _resolved(read(spec))
     say(f"{spec}: valid")
-    algorithms = [resolved.algorithm, *(stage.algorithm for stage in resolved.stages if stage.algorithm)]
-    for preset in dict.fromkeys(algorithm.preset for algorithm in algorithms):
-        if preset in LACKS:
-            say(f"note: preset {preset} runs without {LACKS[preset]}")
+    for note in notes(resolved):
+        say(f"note: {note}")
 
 
 def export(

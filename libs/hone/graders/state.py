@@ -1,6 +1,6 @@
 """The environment's state after the episode: what it has to hold, and what has to be as it was."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
@@ -55,6 +55,11 @@ def grade_sample(sample: Sample, params: StateParams, judge: Judge) -> Result:  
 def components(params: StateParams, of_inner: Mapping[str, Names]) -> Names:  # noqa: ARG001
     """Return the paths."""
     return frozenset([*params.expected, *params.unchanged])
+
+
+def lacking(state: Mapping[str, Any], paths: Sequence[str]) -> list[tuple[int, str]]:
+    """Return the paths that a state lacks, with their places."""
+    return [(place, path) for place, path in enumerate(paths) if _at(state, path) is _MISSING]
 
 
 _MISSING = object()

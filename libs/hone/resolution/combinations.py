@@ -1,7 +1,7 @@
 """Problems of combinations: fields that are right by themselves and cannot go together."""
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from typing import cast
 
@@ -10,10 +10,9 @@ from hone.algorithms.slots import SLOTS, builder, method, needs
 from hone.environments import ENVIRONMENTS
 from hone.environments.single_turn import Asks
 from hone.graders import specs
-from hone.graders.specs import Spec
 from hone.harnesses import HARNESSES
 from hone.harnesses.contract import kinds
-from hone.resolution import mixtures, names, roles, sources, stop_texts
+from hone.resolution import graders, mixtures, names, roles, sources, stop_texts
 from hone.resolution.judges import own_grader
 from hone.resolution.names import Slots
 from hone.resolution.shape import Watched, covered
@@ -55,7 +54,9 @@ def _placed(source: Source, problems: Iterable[Problem]) -> list[Problem]:
 def _of_held_out(spec: RunSpec, unread: Collection[str]) -> list[Problem]:
     """Return the problems of tasks that are for evaluation alone."""
     problems = names.of_tasks(spec)
-    problems += [] if problems else _broken(stop_texts.problems, spec, {}, unread)
+    if not problems:
+        problems += [problem for rule in (*graders.RULES, stop_texts.problems)
+                     for problem in _broken(rule, spec, {}, unread)]
     return [problem for problem in problems if not covered(problem.field, unread)]
 
 
@@ -81,19 +82,6 @@ def _peers(spec: RunSpec, slots: Slots) -> list[Problem]:
         return []
     return [Problem("batch.samples", str(spec.batch.samples),
                     f"at least 2, because advantage {advantage['name']} compares the samples of a group")]
-
-
-def _self_scored(spec: RunSpec, slots: Slots) -> list[Problem]:  # noqa: ARG001 — one signature for every rule
-    """The grader `environment` reads a score that some environments do not give."""
-    grader = spec.grader or {}
-    if names.of_grader(grader or {"type": "exact"}, "grader") or names.of_source(spec.task, "task"):
-        return []
-    kind = spec.task.kind
-    parts = [("grader", grader), *((f"grader.parts.{name}.grader", part["grader"])
-                                   for name, part in grader.get("parts", {}).items())]
-    return [Problem(f"{at}.type", found("environment"), f"a grader of answers, because environment {kind} gives no "
-                    "score of its own")
-            for at, one in parts if one.get("type") == "environment" and isinstance(ENVIRONMENTS[kind], Asks)]
 
 
 def _rollouts(spec: RunSpec, slots: Slots) -> list[Problem]:
@@ -171,26 +159,6 @@ def _kinds(spec: RunSpec, slots: Slots) -> list[Problem]:
     able = [name for name, one in HARNESSES.items() if (kinds(one) or frozenset()).issuperset(wanted)]
     return [Problem("harness.name", found(harness), f"{' or '.join(able)}, because advantage "
                     f"{slots['advantage']['name']} tells apart calls of the kinds {', '.join(wanted)}")]
-
-
-def _graded_kinds(spec: RunSpec, slots: Slots) -> list[Problem]:  # noqa: ARG001 — one signature for every rule
-    """Refuse a grader of calls of kinds that the harness never makes: it would find no answer in any sample."""
-    if spec.grader is None or names.of_grader(spec.grader, "grader") or names.of_harness(spec.harness) or (
-            names.of_source(spec.task, "task")):
-        return []
-    made = kinds(HARNESSES[_harness(spec)])
-    asked = [(f"{at}.{field}", kind) for at, one in _inside(specs.checked(spec.grader), "grader")
-             for field in ("kinds", "decide") for kind in getattr(one.params, field, None) or ()]
-    return [] if made is None else [
-        Problem(at, found(kind), f"kinds of calls that harness {_harness(spec)} makes: {', '.join(sorted(made))}")
-        for at, kind in asked if kind not in made]
-
-
-def _inside(grader: Spec, at: str) -> Iterator[tuple[str, Spec]]:
-    """Yield a grader and those inside it with their paths."""
-    yield at, grader
-    for path, inner in grader.inner.items():
-        yield from _inside(inner, f"{at}.{path}")
 
 
 def _harness(spec: RunSpec) -> str:
@@ -313,7 +281,7 @@ def _verified_reward(spec: RunSpec, slots: Slots) -> list[Problem]:
 
 
 RULES: tuple[Rule, ...] = (
-    _peers, _self_scored, _rollouts, _lone_baseline, _batch_schedule, _parts, _spans, _kinds, _graded_kinds,
+    _peers, _rollouts, _lone_baseline, _batch_schedule, _parts, _spans, _kinds, *graders.RULES,
     _turn_rules, _spread, _completions, _imitated_states, roles.teacher, roles.likeliest, roles.temperature,
     roles.critic, _updates, _verified_pace, _verified_size, _verified_question, _verified_reward,
     stop_texts.problems)

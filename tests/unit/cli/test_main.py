@@ -43,6 +43,9 @@ def test_validate_says_what_the_border_says(tmp_path: Path) -> None:
     assert hone("validate", written(tmp_path)).exit_code == 0
     part = hone("validate", written(tmp_path, algorithm="sdar", contexts={"privileged": [{"text": "Hm."}]}))
     assert part.stdout.splitlines()[1].startswith("note: preset sdar runs without skills that are written")
+    homeless = hone("validate", written(tmp_path, algorithm="hipif", batch={"samples": 2}))
+    assert "hipif runs without subgoals, their records and the penalties of their steps: harness folding has them, "\
+        "and chat has not" in homeless.stdout
     refused = hone("validate", written(tmp_path, stepz=1, steps="x"))
     assert refused.exit_code == 1
     assert 'error: steps: found "x", expected a valid integer' in refused.stderr
