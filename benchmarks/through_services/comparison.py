@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 Row = dict[str, Any]
+START = "start"
+"""What every arm of a comparison begins as, where a direction names it like an arm."""
 Spec = dict[str, Any]
 """A run spec without name and seed; `model.base` and `roles.teacher.model` are keys of STARTS."""
 
@@ -25,11 +27,11 @@ class Start:
 
 @dataclass(frozen=True)
 class Direction:
-    """What a method's authors lead one to expect: `arm` ends above `over`."""
+    """What a method's authors lead one to expect: `arm` ends above `over`; each may be START."""
 
     arm: str
     over: str
-    figure: str = "area"  # one of curves.FIGURES
+    figure: str = "area"  # one of curves.FIGURES, or of the comparison's `figures`
 
     def __str__(self) -> str:
         return f"{self.arm} > {self.over} in {self.figure}"
@@ -56,6 +58,7 @@ class Comparison:
     arms: Mapping[str, Spec]
     expects: tuple[Direction, ...]
     inside: tuple[Inside, ...] = ()
+    figures: tuple[str, ...] = ()  # beside curves.FIGURES, of those that curves.further finds
     remark: str = ""  # what was found where a direction was missed, or what limits the comparison
 
     @property

@@ -1,6 +1,7 @@
 """Learning curves: how good a policy was after how many rollouts, over seeds. Pure."""
 
 import math
+import re
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,9 @@ FIGURES = ("sampled", "greedy", "area")
 _T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
 """Student's t at 97.5 %, by degrees of freedom from 1."""
 _TOKENS, _COMPONENT = "completion/tokens", "eval/sampled/"
+_SOURCE = re.compile(r"source/(.+)/eval/sampled")
+GROUPS, ROLLOUTS = "groups with signal", "rollouts with signal"
+"""Shares of a run's groups whose samples do not all have the same reward, and of its rollouts that teach something."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +70,21 @@ def components(series: Series) -> dict[str, tuple[float, float]]:
     """Return what each component of the grades of sampled answers was before and after the run."""
     return {name.removeprefix(_COMPONENT): (points[0][1], points[-1][1]) for name, points in sorted(series.items())
             if name.startswith(_COMPONENT)}
+
+
+def further(series: Series) -> dict[str, float]:
+    """Return what else a run reached: the score of each source of a mixture at its end, and GROUPS and ROLLOUTS."""
+    found = {of[1]: points[-1][1] for name, points in sorted(series.items()) if (of := _SOURCE.fullmatch(name))}
+    if "advantage/groups" in series and "advantage/zero_variance_groups" in series:
+        flat, groups = _total(series, "advantage/zero_variance_groups"), _total(series, "advantage/groups")
+        found[GROUPS] = 1 - flat / groups
+    if "advantage/zero_share" in series:
+        found[ROLLOUTS] = 1 - statistics.fmean(value for _, value in series["advantage/zero_share"])
+    return found
+
+
+def _total(series: Series, name: str) -> float:
+    return sum(value for _, value in series[name])
 
 
 def _rollouts(series: Series, kind: str) -> Iterator[tuple[int, int]]:

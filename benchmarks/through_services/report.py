@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from benchmarks.results import load
-from benchmarks.through_services.comparison import Comparison, Direction, Inside, Spec
+from benchmarks.through_services.comparison import START, Comparison, Direction, Inside, Spec
 from benchmarks.through_services.comparisons import COMPARISONS
 from benchmarks.through_services.curves import FIGURES, Curve, budget, figures, interval, spread, verdict
 from benchmarks.through_services.plot import draw
@@ -47,7 +47,7 @@ def page(kept: Mapping[str, Any]) -> str:
     """Return the whole page."""
     known = {name: kept["comparisons"][name] for name in COMPARISONS if name in kept["comparisons"]}
     missing = [_unmeasured(name, comparison) for name, comparison in COMPARISONS.items() if name not in known]
-    by_name = {name: at_equal_rollouts(curves(comparison)) for name, comparison in known.items()}
+    by_name = {name: reached(comparison) for name, comparison in known.items()}
     return "\n".join([
         _HEAD, *([_summary(by_name)] if known else []),
         *(_section(name, COMPARISONS[name], known[name], found) for name, found in by_name.items()), *missing,
@@ -58,6 +58,16 @@ def at_equal_rollouts(arms: Mapping[str, Sequence[Curve]]) -> Figures:
     """Return the figures of every run where every run has got."""
     equal = budget(arms)
     return {arm: [figures(run, equal) for run in runs] for arm, runs in arms.items()}
+
+
+def reached(kept: Mapping[str, Any]) -> Figures:
+    """Return the figures of every run at equal rollouts, those beside the curve at its end, and of START by its seeds.
+    """
+    found = at_equal_rollouts(curves(kept))
+    whole = {arm: [{**own, **run.get("further", {})} for own, run in zip(runs, kept["arms"][arm]["raw"], strict=True)]
+             for arm, runs in found.items()}
+    first = [run[0] for run in curves(kept)[next(iter(found))]]
+    return {**whole, START: [{"sampled": point.sampled, "greedy": point.greedy} for point in first]}
 
 
 def differences(found: Figures, direction: Direction) -> list[float]:
@@ -77,7 +87,7 @@ def _section(name: str, comparison: Comparison, kept: Mapping[str, Any], found: 
     machine, seeds = kept["machine"], [run["seed"] for run in kept["arms"][comparison.baseline]["raw"]]
     return "\n".join([
         f"\n## {name}\n", f"{comparison.question} ({comparison.source})\n",
-        f"![{name}](../benchmarks/results/through_services/{name}.svg)\n", _figures(kept, found), "",
+        f"![{name}](../benchmarks/results/through_services/{name}.svg)\n", _figures(kept, found, comparison), "",
         *(_direction(found, direction) for direction in comparison.expects),
         *(_inside(kept, direction) for direction in comparison.inside), *_components(kept),
         *([f"\n{comparison.remark}"] if comparison.remark else []),
@@ -96,10 +106,10 @@ def _unmeasured(name: str, comparison: Comparison) -> str:
         f"\n<details><summary>Specs</summary>\n\n{_specs(specs, [0, 1, 2])}\n</details>"])
 
 
-def _figures(kept: Mapping[str, Any], found: Figures) -> str:
-    equal = budget(curves(kept))
-    rows = [[arm, *(_cell([run[figure] for run in runs]) for figure in FIGURES)] for arm, runs in found.items()]
-    return table([f"after {equal} rollouts", *FIGURES], rows)
+def _figures(kept: Mapping[str, Any], found: Figures, comparison: Comparison) -> str:
+    equal, shown = budget(curves(kept)), [*FIGURES, *comparison.figures]
+    rows = [[arm, *(_cell([run[figure] for run in found[arm]]) for figure in shown)] for arm in kept["arms"]]
+    return table([f"after {equal} rollouts", *shown], rows)
 
 
 def _cell(values: Sequence[float]) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 from benchmarks import stack_run
 from benchmarks.through_services.comparison import Comparison, Spec, Start
-from benchmarks.through_services.curves import components, curve
+from benchmarks.through_services.curves import components, curve, further
 from benchmarks.through_services.starts import DATASETS, STARTS
 from hone.client import Client
 from hone.client.resources import Run
@@ -63,7 +63,8 @@ class Session:
         points = [asdict(point) for point in curve(series, trained_calls(spec))]
         print(f"{run.name}: {_seconds(run)} s, sampled {points[0]['sampled']:.3f} -> {points[-1]['sampled']:.3f}, "
               f"greedy {points[0]['greedy']:.3f} -> {points[-1]['greedy']:.3f}", flush=True)
-        return {"seed": spec["seed"], "wall_s": _seconds(run), "points": points, "components": components(series)}
+        return {"seed": spec["seed"], "wall_s": _seconds(run), "points": points, "components": components(series),
+                "further": further(series)}
 
     def _named(self, spec: Spec) -> Spec:
         """Return the spec with the runs that taught its starts in their places."""
