@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from benchmarks.through_services import doors, judging, schemas, sorting
-from benchmarks.through_services.comparison import Comparison, Direction, Inside, Spec
+from benchmarks.through_services import doors, judging, kinds, lessons, schemas, sorting
+from benchmarks.through_services.comparison import START, Comparison, Direction, Inside, Spec
+from benchmarks.through_services.curves import GROUPS, ROLLOUTS
 from benchmarks.through_services.starts import ATTEMPTS, HINT
 
 STEPS, EVALUATED = 40, {"prompts": 512, "every": 8}
@@ -173,6 +174,55 @@ TRUST_SQL = Comparison(
     "0.595 with one, with a gain on each of the five seeds (0.06 to 0.32); by the next evaluation both are near 1. In "
     "both arms a seed loses `fmt`, 0.1 beside a result of 1; which action it leaves out was not looked into.")
 
+
+def _with_lessons(algorithm: Mapping[str, Any] | str, **changes: Any) -> Spec:
+    return _sorts("advised", algorithm, task=lessons.TASK, harness={"name": "chat"},
+                  sampling={"max_tokens": lessons.MAX_TOKENS}, steps=20, batch={"prompts": 8, "samples": 8},
+                  optimizer={"lr": 4e-4}, eval={"prompts": 64, "samples": 2, "every": 5}, **changes)
+
+
+INTERNALIZATION = Comparison(
+    "experience-internalization.md (b)", "Lessons that name a step's action teach the policy that reads them "
+    "what to do without them. The teacher is the policy itself, anew at each of twenty updates. Does it collapse when "
+    "all lessons stand before every step, and not when each stands at its step?",
+    {"grpo": _with_lessons(_GRPO), "global": _with_lessons("opd", contexts=lessons.contexts("task")),
+     "step-wise": _with_lessons("opd", contexts=lessons.contexts("step"))},
+    (*_above("step-wise", "global"), Direction("step-wise", START, "sampled"), Direction(START, "global", "sampled"),
+     Direction("step-wise", "grpo", "area")))
+
+
+def _of_three_kinds(preset: str) -> Spec:
+    return _sorts("three_kinds", {"preset": preset, "aggregation": {"name": "seq-mean-token-mean"}}, task=kinds.TASK,
+                  batch={"prompts": 24, "samples": 8}, sampling={"max_tokens": kinds.LONGEST + 2},
+                  eval={"prompts": 128, "every": 8, "sources": kinds.HELD_OUT})
+
+
+RDPO = Comparison(
+    "rdpo.md", "A mixture of three sources with rewards of 0 and 1, of shares that repeat each other, and of any "
+    "number on another scale: do scores by rank and range that are decorrelated learn more than z-scores of each part, "
+    "and than those of the sum?",
+    {"grpo": _of_three_kinds("grpo"), "gdpo": _of_three_kinds("gdpo"), "rdpo": _of_three_kinds("rdpo")},
+    (*_above("rdpo", "gdpo"), *_above("rdpo", "grpo"),
+     *(Direction("rdpo", other, source) for other in ("gdpo", "grpo") for source in kinds.SOURCES)),
+    figures=tuple(kinds.SOURCES))
+
+
+def _of_any_length(algorithm: Mapping[str, Any]) -> Spec:
+    return _sorts("any_length", algorithm, task=sorting.MIXED, sampling={"max_tokens": sorting.LENGTHS[-1] + 2},
+                  batch=_FOUR_UPDATES, eval={"prompts": 256, "every": 8, "source": sorting.OTHERS})
+
+
+DYNAMO_ALLOCATION = Comparison(
+    "dynamo.md, parts 1 and 2", "A hundred and twenty-eight tasks of three to ten digits, each asked ten times: do "
+    "more rollouts for tasks whose outcomes varied learn more, alone and with the advantages of part 2? Do more groups "
+    "and rollouts have something to compare?",
+    {"grpo": _of_any_length({**_GRPO, "loss": _DUAL}),
+     "allocation": _of_any_length({**_GRPO, "loss": _DUAL, "allocation": {"name": "dynamo"}}),
+     "dynamo": _of_any_length({"preset": "dynamo"})},
+    (*_above("allocation", "grpo"), *_above("dynamo", "grpo"),
+     *(Direction(arm, "grpo", share) for arm in ("allocation", "dynamo") for share in (GROUPS, ROLLOUTS))),
+    figures=(GROUPS, ROLLOUTS))
+
 COMPARISONS: Mapping[str, Comparison] = {
     "maspo": MASPO,
     "dynamo": DYNAMO,
@@ -184,5 +234,8 @@ COMPARISONS: Mapping[str, Comparison] = {
     "scope": SCOPE,
     "heavyskill": HEAVYSKILL,
     "trust_sql": TRUST_SQL,
+    "internalization": INTERNALIZATION,
+    "rdpo": RDPO,
+    "dynamo_allocation": DYNAMO_ALLOCATION,
 }
 """Every comparison by the name of its method."""

@@ -1,7 +1,8 @@
 """The demo's task, sorted digits, and how bases are taught it: by a careless teacher, with hints, or in turns."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from benchmarks.through_services.comparison import Row
 from hone.environments import streams
@@ -9,8 +10,11 @@ from hone.environments.contract import Episode
 from hone.environments.tasks import episode
 
 DIGITS, MANY = 5, 8
+LENGTHS = (3, 4, 5, 6, 7, 8, 9, 10)
+"""Digits of tasks of mixed difficulty."""
 TASK = {"environment": "sort_digits", "params": {"digits": DIGITS}}
 HARDER = {"environment": "sort_digits", "params": {"digits": MANY}}
+MIXED, OTHERS = {"dataset": "difficulties"}, {"dataset": "other-difficulties"}
 TURNS = {"digits": DIGITS, "slack": 3}
 TASK_IN_TURNS = {"environment": "sort_turns", "params": TURNS}
 
@@ -21,6 +25,19 @@ def demonstrations(count: int, careless: float, digits: int = DIGITS, seed: int 
         seen = episode(task).reset()
         answer = _accepted(seen.item["answer"], random.Random(f"{seed} {place}"), careless)
         yield {"prompt": seen.messages[0]["content"], "completion": answer}
+
+
+def of_any_length(count: int, careless: float, lengths: Sequence[int], seed: int = 0) -> Iterator[Row]:
+    """Yield solved training tasks of these numbers of digits in turn, `count` in all, with careless answers."""
+    each = -(-count // len(lengths))
+    streams_of = [demonstrations(each, careless, digits, seed) for digits in lengths]
+    return islice((row for rows in zip(*streams_of, strict=True) for row in rows), count)
+
+
+def questions(count: int, seed: int) -> Iterator[Row]:
+    """Yield tasks of mixed difficulty as rows of a dataset."""
+    shown = of_any_length(count, 0.0, LENGTHS, seed)
+    return ({"prompt": row["prompt"], "answer": row["completion"]} for row in shown)
 
 
 def hinted(rows: Iterator[Row], hint: str, share: float, seed: int = 0) -> Iterator[Row]:

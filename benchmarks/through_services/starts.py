@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
-from benchmarks.through_services import doors, judging, schemas, sorting
+from benchmarks.through_services import doors, judging, kinds, lessons, schemas, sorting
 from benchmarks.through_services.comparison import Row, Start
 
 HINT = "({answer})"
@@ -50,8 +50,21 @@ def _exploring(steps: int) -> Iterable[Row]:
     return schemas.demonstrations(_ROWS * steps, where=0.4, exact=0.4, wider=0.35)
 
 
+def _advised(steps: int) -> Iterable[Row]:
+    return lessons.demonstrations(_ROWS * steps, careless=0.2, share=0.4)
+
+
+def _three_kinds(steps: int) -> Iterable[Row]:
+    return kinds.demonstrations(_ROWS * steps // 3)
+
+
+def _any_length(steps: int) -> Iterable[Row]:
+    return sorting.of_any_length(_ROWS * steps, 0.3, sorting.LENGTHS)
+
+
 DATASETS: Mapping[str, Callable[[], Iterable[Row]]] = {
-    "schemas": partial(schemas.rows, 1024, 1), "other-schemas": partial(schemas.rows, 256, 2)}
+    "schemas": partial(schemas.rows, 1024, 1), "other-schemas": partial(schemas.rows, 256, 2),
+    "difficulties": partial(sorting.questions, 128, 1), "other-difficulties": partial(sorting.questions, 256, 2)}
 """Datasets that specs name as sources of tasks."""
 
 STARTS: Mapping[str, Start] = {
@@ -89,5 +102,20 @@ STARTS: Mapping[str, Start] = {
         "it saw first, or a table too many, or another one, and queries a table that it proposed",
         partial(_exploring, 150), 150, schemas.HELD_OUT, policy=schemas.POLICY,
         fields={"sampling": {"max_tokens": schemas.MAX_TOKENS}, "harness": schemas.HARNESS}),
+    "advised": Start(
+        "opens four doors; a fifth of the actions that it was shown were drawn at random; two steps of five had their "
+        "lesson in a line before them, and were done as it says",
+        partial(_advised, 200), 200, lessons.TASK, policy=lessons.POLICY,
+        fields={"sampling": {"max_tokens": lessons.MAX_TOKENS}, "harness": {"name": "chat"},
+                "chat": {"control_tokens": True},  # the ends of earlier actions
+                "eval": {"prompts": 128, "every": 200, "source": lessons.TASK}}),
+    "three_kinds": Start(
+        "as careless with four digits; a second task answered with four random digits, a third one with one to six",
+        partial(_three_kinds, 150), 150, sorting.TASK,
+        fields={"eval": {"prompts": 64, "every": 150, "sources": [
+            one if len(one) > 1 else {**one, **kinds.SOURCES[one["name"]]} for one in kinds.HELD_OUT]}}),
+    "any_length": Start(
+        "sorts three to ten digits; three answers in ten that it was shown have one digit drawn anew",
+        partial(_any_length, 240), 240, sorting.OTHERS, fields={"sampling": {"max_tokens": sorting.LENGTHS[-1] + 2}}),
 }
 """Every start by name."""

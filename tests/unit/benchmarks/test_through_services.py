@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from benchmarks.results import load
-from benchmarks.through_services import doors, judging, report, results, sorting
-from benchmarks.through_services.comparison import Comparison, Direction
+from benchmarks.through_services import doors, judging, kinds, report, results, sorting
+from benchmarks.through_services.comparison import START, Comparison, Direction
 from benchmarks.through_services.comparisons import COMPARISONS
-from benchmarks.through_services.curves import Band, Point, bands, budget, curve, figures, spread, verdict
+from benchmarks.through_services.curves import Band, Point, bands, budget, curve, figures, further, spread, verdict
 from benchmarks.through_services.session import starts_of, supervised, trained_calls
 from benchmarks.through_services.starts import STARTS
 from hone.environments import streams
@@ -34,6 +34,15 @@ def _line(*sampled: float, every: int = 10) -> list[Point]:
 
 def test_a_curve_counts_the_rollouts_of_every_kind_of_step() -> None:
     assert curve(SERIES) == [Point(0, 0, 0.5, 0.25), Point(2, 12, 0.75, 0.5)]
+
+
+def test_a_run_has_the_scores_of_its_sources_and_the_shares_with_signal_beside_its_curve() -> None:
+    assert further(SERIES) == {}
+    assert further({
+        "source/a b/eval/sampled": [(0, 0.25), (2, 0.5)], "source/a b/eval/greedy": [(2, 1.0)],
+        "advantage/groups": [(1, 8.0), (2, 4.0)], "advantage/zero_variance_groups": [(1, 2.0), (2, 1.0)],
+        "advantage/zero_share": [(1, 0.25), (2, 0.5)],
+    }) == pytest.approx({"a b": 0.5, "groups with signal": 0.75, "rollouts with signal": 0.625})
 
 
 @pytest.mark.parametrize("missing", ["eval/greedy", "tokens"])
@@ -88,7 +97,8 @@ def test_arms_are_valid_runs_of_equal_rollouts_that_differ_in_the_method_alone(n
         assert set(starts_of(spec)) <= STARTS.keys()
     alike = [{key: value for key, value in spec.items() if key not in METHOD} | trained(spec) for spec in arms.values()]
     assert all(one == alike[0] for one in alike)
-    assert all({direction.arm, direction.over} <= arms.keys() for direction in COMPARISONS[name].expects)
+    assert all({direction.arm, direction.over} <= arms.keys() | {START}
+               for direction in COMPARISONS[name].expects)
     assert {direction.arm for direction in COMPARISONS[name].inside} <= arms.keys()
 
 
@@ -124,6 +134,18 @@ def test_a_hint_stands_in_a_line_before_the_task_and_is_heeded() -> None:
         hint, task = (message["content"] for message in row["messages"])
         assert hint == f"({row['completion']})\n"
         assert "".join(sorted(task[1:-1])) == row["completion"]
+
+
+def test_tasks_of_mixed_difficulty_have_all_lengths_and_right_answers() -> None:
+    rows = list(sorting.questions(16, seed=1))
+    assert [len(row["answer"]) for row in rows] == [*sorting.LENGTHS, *sorting.LENGTHS]
+    assert all(row["answer"] == "".join(sorted(row["prompt"][1:-1])) for row in rows)
+
+
+def test_demonstrations_of_three_kinds_come_in_turn() -> None:
+    rows = list(kinds.demonstrations(20))
+    assert [len(row["prompt"]) for row in rows] == 20 * [6, 5, 4]
+    assert {len(row["completion"]) for row in rows[2::3]} == {1, 2, 3, 4, 5, 6}
 
 
 def test_judgements_are_right_as_often_as_asked() -> None:
@@ -176,14 +198,15 @@ def test_a_step_at_doors_has_few_tokens() -> None:
 
 FAKE = Comparison(
     "fake.md", "Is one more than none?", {"none": {"steps": 2, "seed_of": 1}, "one": {"steps": 2, "more": [1]}},
-    (Direction("one", "none"), Direction("none", "one", "greedy")), remark="It is.")
+    (Direction("one", "none"), Direction("none", "one", "greedy"), Direction("one", START, "sampled"),
+     Direction("one", "none", "own")), figures=("own",), remark="It is.")
 
 
 def _kept(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     monkeypatch.setattr(report, "COMPARISONS", {"fake": FAKE})
     runs = {arm: [{"seed": seed, "wall_s": 1.0, "points": [
         {"step": step, "rollouts": 10 * step, "greedy": 0.5, "sampled": step * (arm == "one") / 2}
-        for step in range(3)]} for seed in (0, 1)] for arm in FAKE.arms}
+        for step in range(3)], "further": {"own": 0.5}} for seed in (0, 1)] for arm in FAKE.arms}
     return {"starts": {"weak": {"spec": {"steps": 3}, "sampled": 0.0, "greedy": 0.5}},
             "comparisons": {"fake": results.measured(FAKE.arms, runs)}}
 
@@ -193,7 +216,11 @@ def test_the_page_tells_each_direction_with_its_seeds_and_what_was_found(monkeyp
     assert "| [fake](#fake) | one > none in area | +0.500 ± 0.000 | held |" in page
     assert "- held: one > none in area, +0.500 ± 0.000 (+0.500, +0.500)" in page
     assert "- **no difference beyond that of seeds**: none > one in greedy, +0.000 ± 0.000 (+0.000, +0.000)" in page
-    assert "| one | 1.000 (1.000 to 1.000) | 0.500 (0.500 to 0.500) | 0.500 (0.500 to 0.500) |" in page
+    assert "- held: one > start in sampled, +1.000 ± 0.000 (+1.000, +1.000)" in page
+    assert "- **no difference beyond that of seeds**: one > none in own, +0.000 ± 0.000 (+0.000, +0.000)" in page
+    assert "| after 20 rollouts | sampled | greedy | area | own |" in page
+    assert "| one | 1.000 (1.000 to 1.000) | 0.500 (0.500 to 0.500) | 0.500 (0.500 to 0.500) | 0.500 (" in page
+    assert "| start | 0" not in page
     assert "It is." in page
     assert "`one`, the same with:\n\n```yaml\nmore: [1]\n```" in page
     assert "| `weak` | as careless, stopped early | 3 | 0.000 | 0.500 |" in page
@@ -212,5 +239,5 @@ def test_what_was_not_measured_is_said_so(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(report, "COMPARISONS", {"fake": FAKE})
     page = report.page({"starts": {}, "comparisons": {}})
     assert "Not measured yet: `python -m benchmarks.through_services fake`" in page
-    assert "Expected: one > none in area, none > one in greedy." in page
+    assert "Expected: one > none in area, none > one in greedy, one > start in sampled, one > none in own." in page
     assert "held" not in page.partition("## fake")[2]
