@@ -90,7 +90,8 @@ STARTS: Mapping[str, Start] = {
         lr=1e-3),
     "in_turns": Start(
         "sorts five digits one a turn; three in five of the digits that it was shown were guessed",
-        partial(_in_turns, 150), 150, sorting.TASK_IN_TURNS),
+        partial(_in_turns, 150), 150, sorting.TASK_IN_TURNS,
+        fields={"chat": {"control_tokens": True}}),  # the ends of turns
     "at_doors": Start(
         "names each of four doors as its subgoal, and opens it; three actions in ten that it was shown were drawn "
         "at random; half of the episodes were shown folded, half with their whole history",
